@@ -51,9 +51,13 @@ impl Subflow {
     /// What it has carried; SYN and FIN, which have sequence numbers, are none of it.
     pub(crate) fn carried(&self) -> Carried {
         Carried {
-            sent: self.tx.nxt().saturating_sub(Ssn::new(1 + u64::from(self.status.fin_sent))),
+            sent: self
+                .sender
+                .tx
+                .nxt()
+                .saturating_sub(Ssn::new(1 + u64::from(self.status.fin_sent))),
             received: self.rx.taken_in(),
-            retransmissions: self.spurious_recovery.counters.retransmissions,
+            retransmissions: self.sender.spurious_recovery.counters.retransmissions,
         }
     }
 }

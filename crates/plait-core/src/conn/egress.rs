@@ -39,7 +39,7 @@ impl Rounds {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
         for subflow in &paths.subflows {
             control |= subflow.pending.control_bits();
-            lost |= subflow.tx.lost_segments();
+            lost |= subflow.sender.tx.lost_segments();
             acks |= subflow.pending.ack;
             idle |= subflow.is_quiet();
         }
@@ -182,7 +182,8 @@ impl Connection {
                     timers.arm_window_probe(data, paths, ctx.now);
                 }
                 if let Some(subflow) = on.and_then(|id| paths.subflows.get(id.index())) {
-                    timers.set(Awaited::Safety, ctx.now + subflow.rtt.rto().max(SAFETY_WAIT));
+                    timers
+                        .set(Awaited::Safety, ctx.now + subflow.sender.rtt.rto().max(SAFETY_WAIT));
                 }
             }
             Todo::Nothing => {}
@@ -273,7 +274,7 @@ impl Connection {
 
     /// Whether data segments of the subflow at `index` still tell the infinite mapping.
     fn tells_infinite(&mut self, index: usize) -> bool {
-        if self.data.agreed.stops_telling(self.paths.subflows[index].tx.una()) {
+        if self.data.agreed.stops_telling(self.paths.subflows[index].sender.tx.una()) {
             let Connection { data, paths, scheduling, notices, .. } = self;
             if paths.settle_fallback(data, notices, index) {
                 scheduling.on_subflows_changed();

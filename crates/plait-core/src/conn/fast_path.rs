@@ -35,9 +35,9 @@ impl Connection {
         }
         match &dss.mapping {
             None if segment.payload.is_empty() => {
-                let una = subflow.tx.una();
+                let una = subflow.sender.tx.una();
                 let ack = subflow.shake.own_seq(segment.ack, una);
-                if ack < una || ack > subflow.tx.nxt() {
+                if ack < una || ack > subflow.sender.tx.nxt() {
                     return false;
                 }
                 self.data.agreed.on_dss();

@@ -59,7 +59,7 @@ impl Connection {
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let subflow = &mut self.paths.subflows[index];
         let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
-        let ack = subflow.shake.own_seq(segment.ack, subflow.tx.una());
+        let ack = subflow.shake.own_seq(segment.ack, subflow.sender.tx.una());
         if !self.paths.is_acceptable(ctx, &self.data, index, segment, seq, ack) {
             return;
         }
@@ -249,7 +249,7 @@ impl Connection {
             self.data.agreed.others_used = true;
             // Repeated until the peer has acknowledged our HMAC.
             let subflow = &mut self.paths.subflows[index];
-            subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
+            subflow.timers.set(Timer::Rto, ctx.now + subflow.sender.rtt.rto());
         } else {
             self.data.window.update(Dsn::ZERO, u64::from(segment.window));
             self.subflow_up(ctx, index);

@@ -79,7 +79,7 @@ impl Books<'_> {
             return None;
         }
         let silent = self.paths.subflows.iter().filter(|s| s.status.pf && s.status.joined);
-        for out in silent.flat_map(|s| s.tx.iter()) {
+        for out in silent.flat_map(|s| s.sender.tx.iter()) {
             let data = out.data();
             let mut at = data.start.max(self.data.queue.una());
             while at < data.end {
@@ -90,7 +90,8 @@ impl Books<'_> {
                 let part = sent.range.intersect(data);
                 // Where it was acknowledged, the peer has it, and only the DATA_ACK is missing.
                 let elsewhere = self.paths.subflows.iter().any(|s| {
-                    let acked = || !s.tx.iter().any(|out| !out.data().intersect(part).is_empty());
+                    let acked =
+                        || !s.sender.tx.iter().any(|out| !out.data().intersect(part).is_empty());
                     sent.carried.contains(s.id) && (live.contains(s.id) || acked())
                 });
                 if !elsewhere && !part.is_empty() && !self.data.queue.reinjects(part) {
@@ -112,7 +113,7 @@ impl Books<'_> {
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.data.closing.done() => Timer::TimeWait,
-                _ if !s.tx.is_empty() || s.shake.initiator && !s.status.joined => Timer::Rto,
+                _ if !s.sender.tx.is_empty() || s.shake.initiator && !s.status.joined => Timer::Rto,
                 _ => return false,
             };
             let pending = s.pending.has(ControlSegment::Syn)
@@ -166,13 +167,14 @@ impl Books<'_> {
     fn books_agree(&self) -> Option<String> {
         for subflow in &self.paths.subflows {
             let inflight: u64 = subflow
+                .sender
                 .tx
                 .iter()
                 .filter(|sent| sent.whereabouts == crate::tcp::send::Whereabouts::InFlight)
                 .map(|sent| u64::from(sent.len))
                 .sum();
-            if inflight != subflow.tx.inflight() {
-                let told = subflow.tx.inflight();
+            if inflight != subflow.sender.tx.inflight() {
+                let told = subflow.sender.tx.inflight();
                 return Some(format!("subflow {}: {inflight} in flight, {told} told", subflow.id));
             }
         }

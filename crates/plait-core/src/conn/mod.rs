@@ -200,7 +200,7 @@ impl Connection {
         notices.changed = true;
         paths.rejoin_later(data, timers, ctx.now, index, closed.was_joined);
         self.reinject_outstanding(index);
-        self.paths.subflows[index].tx.abandon();
+        self.paths.subflows[index].sender.tx.abandon();
         self.data.queue.reinject_orphans(self.paths.carriers());
         self.data.queue.unassign_all();
         if closed.was_joined {
@@ -467,7 +467,7 @@ impl Connection {
     /// are empty, and views that are made anew when somebody looks. What it does next is the same.
     pub(crate) fn shrink_idle(&mut self, before: Time) {
         let rests = self.data.queue.is_drained()
-            && self.paths.subflows.iter().all(|it| it.is_quiet() && it.last_send < before);
+            && self.paths.subflows.iter().all(|it| it.is_quiet() && it.sender.last_send < before);
         if rests {
             self.data.queue.give_back();
             self.data.recv.give_back();

@@ -126,7 +126,7 @@ impl ConnectionTimers {
 
     /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_window_probe(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
-        let nothing_under_way = paths.subflows.iter().all(|s| s.tx.is_empty());
+        let nothing_under_way = paths.subflows.iter().all(|s| s.sender.tx.is_empty());
         let due = nothing_under_way && !planted(Planted::NoWindowProbe);
         if due && !self.is_set(Awaited::WindowProbe) {
             let wait = paths.longest_rto(data).times(1 << self.probe_backoff.min(8));

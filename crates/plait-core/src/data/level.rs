@@ -140,7 +140,7 @@ impl DataLevel {
 
     /// State of a subflow's loss recovery, as a scheduler sees it.
     pub(crate) fn ca(&self, subflow: &Subflow) -> CaState {
-        match subflow.phase.ca() {
+        match subflow.sender.phase.ca() {
             // Plain TCP has no other subflow to leave the rest to: after a timeout it goes on as
             // its window allows (RFC 5681 section 3.1).
             CaState::Loss if self.sends_plain() => CaState::Recovery,

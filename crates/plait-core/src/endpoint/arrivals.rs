@@ -67,7 +67,7 @@ impl Endpoint {
                     let reason = ResetReason::Mptcp;
                     self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
                 } else if self.may_hold_early_join(known, address) {
-                    self.early_join_syns.push((address.path(), syn.clone(), now));
+                    self.early.syns.push((address.path(), syn.clone(), now));
                 } else {
                     let reason = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
                     self.reset(address, syn, Some(reason));
@@ -120,7 +120,7 @@ impl Endpoint {
         let half_open = known.is_none_or(|id| {
             self.connection(id).is_some_and(|conn| conn.state() == ConnectionState::Connecting)
         });
-        listens && half_open && self.early_join_syns.len() < MAX_EARLY_JOINS
+        listens && half_open && self.early.syns.len() < MAX_EARLY_JOINS
     }
 
     /// The connection that a simultaneous join names by its client's own token.
@@ -135,14 +135,14 @@ impl Endpoint {
     /// Whether a join that is kept comes a second time: the connection that it waits for has not
     /// come in a whole timeout, and the client has to know.
     fn drop_repeated_early_join(&mut self, address: Address, syn: &Segment) -> bool {
-        let before = self.early_join_syns.len();
-        self.early_join_syns.retain(|(path, early, _)| !is_same(*path, early, address, syn));
-        self.early_join_syns.len() < before
+        let before = self.early.syns.len();
+        self.early.syns.retain(|(path, early, _)| !is_same(*path, early, address, syn));
+        self.early.syns.len() < before
     }
 
     /// Whether a join that is kept comes again sooner than its client could send it again.
     fn repeats_early_join_too_soon(&self, now: Time, address: Address, syn: &Segment) -> bool {
-        self.early_join_syns.iter().any(|(path, early, at)| {
+        self.early.syns.iter().any(|(path, early, at)| {
             is_same(*path, early, address, syn) && now < *at + SOONEST_REPEAT
         })
     }
@@ -150,7 +150,7 @@ impl Endpoint {
     fn joins_simultaneously(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
         spec.is_some_and(|spec| spec.config.join == JoinTiming::Simultaneous)
-            && self.early_joins.len() < MAX_EARLY_JOINS
+            && self.early.answered.len() < MAX_EARLY_JOINS
     }
 
     /// Answers a join whose connection is not there yet.
@@ -159,20 +159,20 @@ impl Endpoint {
         let early = self.with_context(now, |ctx| EarlyJoin::new(&spec, address, syn, ctx));
         if let Some(early) = early {
             self.answers.push_back(early.syn_ack(&spec, now));
-            self.early_joins.push(early);
+            self.early.answered.push(early);
         }
     }
 
     pub(super) fn take_up_early_joins(&mut self, now: Time, id: ConnId) {
         let token = self.connection(id).and_then(|conn| conn.data().peer_token());
-        let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.early_joins)
+        let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.early.answered)
             .into_iter()
             .partition(|early| Some(early.token) == token);
-        self.early_joins = others;
+        self.early.answered = others;
         for early in mine {
             self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
         }
-        for (path, syn, at) in core::mem::take(&mut self.early_join_syns) {
+        for (path, syn, at) in core::mem::take(&mut self.early.syns) {
             let address = Address::of_arrival(path, &syn);
             let token = match listen_syn(&syn) {
                 Asks::Join(token) => token,
@@ -181,7 +181,7 @@ impl Endpoint {
             if self.shared.tokens.get(&token) == Some(&id) {
                 self.on_join(now, id, address, &syn);
             } else {
-                self.early_join_syns.push((path, syn, at));
+                self.early.syns.push((path, syn, at));
             }
         }
     }

@@ -51,7 +51,7 @@ impl Endpoint {
         segment: &Segment,
     ) {
         let Known { conn: id, subflow } = known;
-        if self.check
+        if self.checks.on
             && let Some((audit, conn)) = self.audit(id)
         {
             audit.before(conn, address, segment);
@@ -65,10 +65,10 @@ impl Endpoint {
             let settled = [ConnectionState::Connecting, ConnectionState::Failed];
             waited && !settled.contains(&conn.state())
         });
-        if self.check
+        if self.checks.on
             && let Some((audit, conn)) = self.audit(id)
         {
-            self.violation = audit.after(conn);
+            self.checks.violation = audit.after(conn);
         }
         if accepted == Some(true) {
             self.accepted.push_back(id);
@@ -83,10 +83,10 @@ impl Endpoint {
         if self.handle_remnant(now, client, address, segment) {
             return;
         }
-        if let Some(early) = self.early_joins.iter_mut().find(|early| early.address == address) {
+        if let Some(early) = self.early.answered.iter_mut().find(|early| early.address == address) {
             if segment.flags.has(Flags::RST) {
                 // The client has given it up.
-                self.early_joins.retain(|early| early.address != address);
+                self.early.answered.retain(|early| early.address != address);
             } else if segment.flags.has(Flags::SYN) {
                 // The client did not get our SYN/ACK.
                 let Some(spec) = self.listeners.get(&address.local_port) else { return };
@@ -96,7 +96,7 @@ impl Endpoint {
             } else {
                 // The proof comes again, and the connection that it is for has not come: its last
                 // ACK was lost, and the client has to know.
-                self.early_joins.retain(|early| early.address != address);
+                self.early.answered.retain(|early| early.address != address);
                 self.reset(address, segment, None);
             }
         } else if segment.flags.has(Flags::RST) {

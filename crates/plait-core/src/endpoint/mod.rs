@@ -59,6 +59,25 @@ struct Known {
     subflow: u8,
 }
 
+/// Invariants, while they are verified.
+#[derive(Default)]
+struct Checks {
+    on: bool,
+    /// The first violation, in words.
+    violation: Option<String>,
+    /// What each connection has told and taken in.
+    audits: BTreeMap<ConnId, Audit>,
+}
+
+/// Joins that came before the connection they name.
+#[derive(Default)]
+struct EarlyJoins {
+    /// Those that wait for it, and since when.
+    syns: Vec<(PathId, Segment, Time)>,
+    /// Those that were answered: their keys are not there yet.
+    answered: Vec<EarlyJoin>,
+}
+
 /// A host's transport without I/O.
 ///
 /// The driver gives time and segments and takes segments and wake-up times:
@@ -82,18 +101,12 @@ pub struct Endpoint {
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
     answers: VecDeque<Transmit>,
-    /// Joins that came before their connection, and when.
-    early_join_syns: Vec<(PathId, Segment, Time)>,
-    /// Early joins that were answered: their keys are not there yet.
-    early_joins: Vec<EarlyJoin>,
+    early: EarlyJoins,
     shared: Shared,
-    check: bool,
-    violation: Option<String>,
+    checks: Checks,
     mp_capable_blackhole: MpCapableBlackhole,
     /// Joins that may still be taken.
     joins: Allowance,
-    /// What each connection has told and taken in, while that is checked.
-    audits: BTreeMap<ConnId, Audit>,
     /// No further connections are taken, and how many were not.
     full: bool,
     turned_away: u64,
@@ -119,14 +132,11 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
             answers: VecDeque::new(),
-            early_join_syns: Vec::new(),
-            early_joins: Vec::new(),
+            early: EarlyJoins::default(),
             shared: Shared::new(entropy),
-            check: false,
-            violation: None,
+            checks: Checks::default(),
             mp_capable_blackhole: MpCapableBlackhole::default(),
             joins: Allowance::default(),
-            audits: BTreeMap::new(),
             full: false,
             turned_away: 0,
             cookies: Cookies::default(),
@@ -146,14 +156,14 @@ impl Endpoint {
 
     /// Verifies the invariants after every call; see [`Endpoint::violation`].
     pub fn check_invariants(&mut self, on: bool) {
-        self.check = on;
+        self.checks.on = on;
         self.shared.checked = on;
     }
 
     /// The first violation of an invariant, in words.
     #[must_use]
     pub fn violation(&self) -> Option<&str> {
-        self.violation.as_deref()
+        self.checks.violation.as_deref()
     }
 
     /// The number of a listening host's address: the one that it has, or the next free one. Number 0
@@ -260,7 +270,7 @@ impl Endpoint {
             self.shared.tokens.remove(&token);
         }
         self.connections.remove(id);
-        self.audits.remove(&id);
+        self.checks.audits.remove(&id);
     }
 
     fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
@@ -287,8 +297,8 @@ impl Endpoint {
         if changed && let Some(swallowed) = conn.take_verdict() {
             self.mp_capable_blackhole.learn(now, swallowed, conn.paths().spec.config.plain_for);
         }
-        if self.check && self.violation.is_none() {
-            self.violation = conn.violation();
+        if self.checks.on && self.checks.violation.is_none() {
+            self.checks.violation = conn.violation();
         }
         entry.on_touched();
         if changed {
@@ -320,7 +330,7 @@ impl Endpoint {
             let token = *token;
             if self.connections.let_go(id) {
                 self.shared.tokens.remove(&token);
-                self.audits.remove(&id);
+                self.checks.audits.remove(&id);
             }
         }
     }
@@ -340,11 +350,11 @@ impl Endpoint {
 
     /// The audit of a connection, up to the first violation.
     fn audit(&mut self, id: ConnId) -> Option<(&mut Audit, &Connection)> {
-        if self.violation.is_some() {
+        if self.checks.violation.is_some() {
             return None;
         }
         let conn = self.connections.find(id)?;
-        Some((self.audits.entry(id).or_default(), conn))
+        Some((self.checks.audits.entry(id).or_default(), conn))
     }
 
     /// The next segment to send, if there is any.
@@ -378,7 +388,7 @@ impl Endpoint {
         if over {
             entry.on_idle();
         }
-        if self.check {
+        if self.checks.on {
             self.audit_sent(id, transmit.as_ref());
         }
         if changed {
@@ -392,7 +402,7 @@ impl Endpoint {
         if let Some((audit, conn)) = self.audit(id) {
             let told = sent.and_then(|sent| audit.on_sent(conn, sent));
             let stall = || if sent.is_none() { conn.stall() } else { None };
-            self.violation = told.or_else(|| conn.violation()).or_else(stall);
+            self.checks.violation = told.or_else(|| conn.violation()).or_else(stall);
         }
     }
 

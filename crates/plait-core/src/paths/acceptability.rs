@@ -25,8 +25,8 @@ impl Paths {
         let place = self.place(data, index, seq, u64::from(segment.seq_len()));
         let subflow = &mut self.subflows[index];
         // RFC 5961 section 5.2: what was never sent, or further behind than a window ever was.
-        let credible = ack <= subflow.tx.nxt()
-            && ack.saturating_add(data.window.largest().max(0xffff)) >= subflow.tx.una();
+        let credible = ack <= subflow.sender.tx.nxt()
+            && ack.saturating_add(data.window.largest().max(0xffff)) >= subflow.sender.tx.una();
         if place == Place::Outside || !credible {
             self.challenge(ctx, index);
             return false;

@@ -29,11 +29,11 @@ impl Paths {
         ack: Ssn,
     ) -> Option<AckEffects> {
         let subflow = &mut self.subflows[index];
-        let una = subflow.tx.una();
+        let una = subflow.sender.tx.una();
         let blocks = segment.options.sack.as_slice();
         if ack <= una && blocks.is_empty() {
-            if subflow.rack.tail.is_open() && segment.payload.is_empty() {
-                subflow.rack.tail.on_duplicate(ack);
+            if subflow.sender.rack.tail.is_open() && segment.payload.is_empty() {
+                subflow.sender.rack.tail.on_duplicate(ack);
             }
             return None;
         }
@@ -74,9 +74,9 @@ impl Paths {
             subflow: id,
             bytes: effects.delivered,
             rtt: effects.rtt,
-            srtt: subflow.rtt.srtt().unwrap_or_default(),
+            srtt: subflow.sender.rtt.srtt().unwrap_or_default(),
             cwnd,
-            inflight: subflow.tx.inflight(),
+            inflight: subflow.sender.tx.inflight(),
         });
         let cause = match effects {
             AckEffects { undone: Some(_), entered_recovery: false, .. } => {
@@ -89,7 +89,7 @@ impl Paths {
             _ => None,
         };
         if let Some(cause) = cause {
-            let ssthresh = subflow.cc.ssthresh();
+            let ssthresh = subflow.sender.cc.ssthresh();
             ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
             if effects.tail_repaired {
                 let cause = WindowCause::Recovered;
@@ -104,7 +104,7 @@ impl Paths {
         self.continue_frto(data, index);
         let subflow = &mut self.subflows[index];
         if let Some(mappings) = &mut subflow.mappings {
-            mappings.on_acked(subflow.tx.una());
+            mappings.on_acked(subflow.sender.tx.una());
         }
     }
 
@@ -112,7 +112,7 @@ impl Paths {
     pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].reset_black_hole();
         let subflow = &self.subflows[index];
-        for sent in subflow.tx.iter().filter(|sent| !sent.fin) {
+        for sent in subflow.sender.tx.iter().filter(|sent| !sent.fin) {
             data.queue.mark_carried(sent.data(), subflow.id);
         }
     }
@@ -121,10 +121,10 @@ impl Paths {
     /// retransmissions go on (RFC 5682 section 3.1 step 2b).
     pub(crate) fn continue_frto(&mut self, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
-        if subflow.spurious_recovery.holds_retransmissions() {
+        if subflow.sender.spurious_recovery.holds_retransmissions() {
             let room = data.window.end() > data.queue.nxt();
             if data.queue.unsent() == 0 || !room {
-                subflow.spurious_recovery.give_up_frto();
+                subflow.sender.spurious_recovery.give_up_frto();
             }
         }
     }
@@ -141,8 +141,8 @@ impl Paths {
     ) {
         let subflow = &self.subflows[index];
         let (id, cwnd, mss) = (subflow.id, subflow.cwnd(), u64::from(self.mss));
-        let planned = subflow.tx.inflight() + data.queue.assigned(id);
-        let avoidance = !subflow.cc.in_slow_start();
+        let planned = subflow.sender.tx.inflight() + data.queue.assigned(id);
+        let avoidance = !subflow.sender.cc.in_slow_start();
         if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
             && (avoidance || planned + mss <= cwnd)
         {
@@ -153,7 +153,7 @@ impl Paths {
 
     /// Everything that the subflow at `index` has sent and not seen acknowledged is to be sent again.
     pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel, index: usize) {
-        for sent in self.subflows[index].tx.iter() {
+        for sent in self.subflows[index].sender.tx.iter() {
             data.queue.queue_reinjection(sent.data());
         }
     }

@@ -56,17 +56,17 @@ impl Paths {
             }
             if subflow.pending.take(ControlSegment::WindowProbe) {
                 // One below the left edge: the peer answers with its window and takes nothing.
-                let seq = subflow.tx.una().before();
+                let seq = subflow.sender.tx.una().before();
                 let probe = self.build_ack(ctx, data, index, seq, Flags::default());
                 return Some(Control::Ready(probe));
             }
             if subflow.pending.take(ControlSegment::PathProbe)
-                && let Some(sent) = subflow.tx.first().copied()
+                && let Some(sent) = subflow.sender.tx.first().copied()
             {
                 return Some(Control::Again { index, sent, carry: Carry::Retransmission });
             }
             if subflow.pending.take(ControlSegment::TailProbe)
-                && let Some(sent) = subflow.tx.last().copied()
+                && let Some(sent) = subflow.sender.tx.last().copied()
             {
                 return Some(Control::Again { index, sent, carry: Carry::TailProbe });
             }
@@ -77,7 +77,7 @@ impl Paths {
     /// The first lost segment that its subflow may send again.
     pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
         self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
-            if subflow.tx.lost_segments() == 0 {
+            if subflow.sender.tx.lost_segments() == 0 {
                 return None;
             }
             Some((index, subflow.next_retransmission()?))
@@ -89,7 +89,7 @@ impl Paths {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         if carry == Carry::TailProbe {
-            subflow.rack.tail.on_sent(subflow.tx.nxt());
+            subflow.sender.rack.tail.on_sent(subflow.sender.tx.nxt());
         }
         subflow.on_retransmitted(now, sent.seq, sent.len, mss);
     }

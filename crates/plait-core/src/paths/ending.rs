@@ -68,7 +68,7 @@ impl Paths {
         }
         subflow.step(Step::WaitOver);
         notices.changed = true;
-        Some(subflow.shake.wire(subflow.tx.nxt()))
+        Some(subflow.shake.wire(subflow.sender.tx.nxt()))
     }
 
     /// Limits how long subflows in FIN-WAIT-2 wait for the peer's FIN once both directions have ended:
@@ -197,21 +197,21 @@ impl Paths {
     /// The subflow at `index` carries MP_FASTCLOSE, and nothing else.
     pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
         let subflow = &mut self.subflows[index];
-        subflow.tx.abandon();
+        subflow.sender.tx.abandon();
         subflow.timers.clear_all();
         subflow.pending = Pending::only(ControlSegment::FastClose);
         // The timeout of data that was never acknowledged may have grown to two minutes. With it, the
         // retransmissions would hold the connection for eight.
-        subflow.rtt.clear_backoff();
-        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        subflow.sender.rtt.clear_backoff();
+        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
         FastClose { carrier: subflow.id, retries: 0 }
     }
 
     /// No RST has come within a timeout: MP_FASTCLOSE goes out again.
     pub(crate) fn repeat_fast_close(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.rtt.back_off();
-        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        subflow.sender.rtt.back_off();
+        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
         subflow.pending.add(ControlSegment::FastClose);
     }
 

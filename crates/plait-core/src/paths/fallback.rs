@@ -90,7 +90,7 @@ impl Paths {
         let subflow = &self.subflows[index];
         let follows = data.falls_back() && self.may_follow(data, index);
         if !follows && !self.may_fall_back(data, index) {
-            let news = data.agreed.mode == Mode::Multipath && ack > subflow.tx.una();
+            let news = data.agreed.mode == Mode::Multipath && ack > subflow.sender.tx.una();
             data.agreed.bare = data.agreed.bare.saturating_add(u8::from(news));
             return Fall::Stay;
         }
@@ -114,7 +114,7 @@ impl Paths {
             return Fall::Back(Back { receive: true, tell, ..back });
         }
         let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
-        let news = ack > subflow.tx.una() || fin_pending && data.queue.is_drained();
+        let news = ack > subflow.sender.tx.una() || fin_pending && data.queue.is_drained();
         if news && !data.sends_plain() {
             data.agreed.bare += 1;
             if data.agreed.bare >= BARE_ACKS {
@@ -260,7 +260,7 @@ impl Paths {
             data.agreed.receiving = Receiving::Failing { dsn, retries: 0 };
             let subflow = &mut self.subflows[index];
             subflow.pending.add(ControlSegment::Fail);
-            timers.set(Awaited::Fail, ctx.now + subflow.rtt.rto());
+            timers.set(Awaited::Fail, ctx.now + subflow.sender.rtt.rto());
         }
         let mut fallen = Fallen { resized: false, sends: false };
         if back.receive {
@@ -275,7 +275,7 @@ impl Paths {
         if let Some(tell) = back.tell {
             subflow.pending.set(ControlSegment::Infinite, tell);
         }
-        let until = subflow.tx.nxt() + 1;
+        let until = subflow.sender.tx.nxt() + 1;
         if back.send && data.agreed.send_plain(data.queue.una(), until) {
             fallen.resized |= self.settle_fallback(data, notices, index);
             fallen.sends = true;
@@ -341,7 +341,7 @@ impl Paths {
             data.recv.set_fin(end);
             self.on_peer_finished(data, notices, ctx.now);
         }
-        let edge = dsn_in_step(self.subflows[index].tx.una()).unwrap_or(Dsn::ZERO);
+        let edge = dsn_in_step(self.subflows[index].sender.tx.una()).unwrap_or(Dsn::ZERO);
         if data.queue.on_data_ack(edge.min(data.queue.nxt())) > 0 {
             timers.on_data_progress(data, self, ctx.now);
             notices.news = true;
@@ -367,7 +367,7 @@ impl Paths {
         }
         let subflow = &mut self.subflows[index];
         subflow.pending.add(ControlSegment::Fail);
-        timers.set(Awaited::Fail, now + subflow.rtt.rto().times(timeouts));
+        timers.set(Awaited::Fail, now + subflow.sender.rtt.rto().times(timeouts));
         None
     }
 }

@@ -23,7 +23,7 @@ impl Paths {
         let subflow = &self.subflows[index];
         let (una, window) =
             (data.queue.una(), u64::from(segment.window) << subflow.shake.peer_scale);
-        segment.ack == subflow.shake.wire(subflow.tx.una())
+        segment.ack == subflow.shake.wire(subflow.sender.tx.una())
             && segment.options.sack.count() == 0
             && acked == data.keys.own.wire(una) as u32
             && una + window <= data.window.end()

@@ -113,7 +113,7 @@ impl Paths {
         let key = |index: &usize| {
             let subflow = &self.subflows[*index];
             let status = subflow.status;
-            (status.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
+            (status.pf, subflow.is_backup(), subflow.sender.rtt.srtt(), *index)
         };
         let all = || (0..self.subflows.len()).filter(live);
         if repeats == 0 {
@@ -135,9 +135,9 @@ impl Paths {
         f: impl FnOnce(&mut Subflow, Flows<'_>) -> R,
     ) -> R {
         let subflow = &mut self.subflows[index];
-        if !subflow.cc.couples() {
+        if !subflow.sender.cc.couples() {
             // Of its own entry a controller reads the RTT alone.
-            let own = [Flow { srtt: subflow.rtt.srtt(), ..NO_FLOW }];
+            let own = [Flow { srtt: subflow.sender.rtt.srtt(), ..NO_FLOW }];
             return f(subflow, Flows { all: &own, own: 0 });
         }
         let mut all = [NO_FLOW; SubflowId::MAX];
@@ -152,11 +152,11 @@ impl Paths {
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
         let initial = u64::from(self.spec.config.initial_window) * self.mss();
         for subflow in &mut self.subflows {
-            subflow.cc.set_cwnd(initial);
+            subflow.sender.cc.set_cwnd(initial);
             ctx.log.emit(Event::Window {
                 subflow: subflow.id,
                 cwnd: initial,
-                ssthresh: subflow.cc.ssthresh(),
+                ssthresh: subflow.sender.cc.ssthresh(),
                 cause: crate::event::WindowCause::Set,
             });
         }
@@ -167,13 +167,13 @@ impl Paths {
         self.subflows.shrink_to_fit();
         for subflow in &mut self.subflows {
             // What a retransmission was good for is known a timeout after it, if ever.
-            if subflow.last_send + subflow.rtt.rto() < before {
+            if subflow.sender.last_send + subflow.sender.rtt.rto() < before {
                 subflow.forget_recovery();
             }
             subflow.timers.give_back();
-            subflow.tx.give_back();
+            subflow.sender.tx.give_back();
             subflow.rx.give_back();
-            subflow.host_queue.take_if(|queue| queue.bytes() == 0);
+            subflow.sender.host_queue.take_if(|queue| queue.bytes() == 0);
         }
     }
 }

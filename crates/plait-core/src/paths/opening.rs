@@ -112,7 +112,7 @@ impl Paths {
         self.add_subflow(notices, id, early.address, State::SynReceived, early.shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.peer_backup = early.backup;
-        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
         early.answer
     }
 
@@ -257,12 +257,12 @@ impl Paths {
     /// The handshake of the subflow at `index` was answered: its RTT is known, and its timer ends.
     pub(crate) fn on_handshake_answered(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.tx.syn_acked();
+        subflow.sender.tx.syn_acked();
         subflow.timers.clear(Timer::Rto);
         if subflow.shake.retries == 0 && subflow.shake.sent_at != Time::NEVER {
-            subflow.rtt.sample(now, now.since(subflow.shake.sent_at));
+            subflow.sender.rtt.sample(now, now.since(subflow.shake.sent_at));
         }
-        subflow.rtt.start_data(subflow.shake.retries > 0);
+        subflow.sender.rtt.start_data(subflow.shake.retries > 0);
     }
 
     /// SYN-RECEIVED after a simultaneous SYN, and the peer's SYN/ACK comes. Returns whether both SYNs have

@@ -49,7 +49,7 @@ impl Paths {
     /// than a probe would, and the very first gives way to another path sooner.
     pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
         let subflow = &self.subflows[index];
-        let rto = subflow.rtt.rto();
+        let rto = subflow.sender.rtt.rto();
         let Some(base) = data.probe_interval(&self.spec.config).filter(|_| subflow.shake.initiator)
         else {
             return rto;

@@ -170,7 +170,7 @@ impl Paths {
     #[inline(always)]
     pub(crate) fn retune(&self, data: &mut DataLevel, now: Time) {
         if data.recv.is_tuned(now) {
-            let longest = self.subflows.iter().filter_map(|it| it.rtt.srtt()).max();
+            let longest = self.subflows.iter().filter_map(|it| it.sender.rtt.srtt()).max();
             let (mss, subflows) = (u64::from(self.mss), self.subflows.len());
             data.recv.retune(now, longest.unwrap_or_default(), mss, subflows);
         }

@@ -60,7 +60,7 @@ impl Paths {
         let rounds = self.rounds_dialled();
         let subflow = &mut self.subflows[0];
         for _ in 0..rounds {
-            subflow.rtt.back_off();
+            subflow.sender.rtt.back_off();
         }
         subflow.pending.add(ControlSegment::Syn);
         self.start_from(address);

@@ -127,7 +127,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         subflow.status.pf = true;
         subflow.pending.add(ControlSegment::WindowProbe);
-        let until = now + subflow.rtt.base_rto();
+        let until = now + subflow.sender.rtt.base_rto();
         self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
         true
     }
@@ -147,7 +147,7 @@ impl Paths {
                     continue;
                 }
                 check.left -= 1;
-                check.until = now + subflow.rtt.base_rto();
+                check.until = now + subflow.sender.rtt.base_rto();
                 subflow.pending.add(ControlSegment::WindowProbe);
             }
             self.addresses.removals.checks.push(check);

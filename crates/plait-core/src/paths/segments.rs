@@ -21,7 +21,7 @@ impl Paths {
         let segment = Segment {
             src_port: subflow.address.local_port,
             dst_port: subflow.address.remote_port,
-            seq: subflow.shake.wire(subflow.tx.nxt()),
+            seq: subflow.shake.wire(subflow.sender.tx.nxt()),
             ack: subflow.shake.peer_wire(subflow.rx.nxt()),
             flags: Flags::RST.with(Flags::ACK),
             server: subflow.address.server(),
@@ -165,7 +165,7 @@ impl Paths {
         data: &mut DataLevel,
         index: usize,
     ) -> Transmit {
-        let seq = self.subflows[index].tx.nxt();
+        let seq = self.subflows[index].sender.tx.nxt();
         self.build_ack(ctx, data, index, seq, Flags::default())
     }
 
@@ -253,7 +253,7 @@ impl Paths {
         // a look at its options, so the other times it has the present one.
         let old = retries > 0 && retries.is_multiple_of(2) && !data.agreed.others_used;
         let again = u64::from(old);
-        let seq = self.subflows[index].tx.nxt() - again;
+        let seq = self.subflows[index].sender.tx.nxt() - again;
         let mut transmit = self.build_ack(ctx, data, index, seq, Flags::default());
         data.tell_data_fin(&mut transmit.segment);
         transmit

@@ -37,7 +37,7 @@ impl Paths {
         };
         self.ack_unit = self.ack_unit.min(usual);
         if data.plain() {
-            self.subflows[index].cc.resize(self.mss);
+            self.subflows[index].sender.cc.resize(self.mss);
         }
     }
 
@@ -59,18 +59,18 @@ impl Paths {
     /// everywhere. Together they are as long as the one.
     pub(crate) fn probe_smaller_size(&mut self, data: &DataLevel, now: Time, index: usize) {
         let subflow = &self.subflows[index];
-        let due = subflow.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
+        let due = subflow.sender.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
             || subflow.black_hole().is_likely();
         let least = data.payload_within(&self.spec.config, Config::LEAST_PACKET);
         let long = |len: u32| u64::from(len) > least;
-        let is_long = subflow.tx.first().is_some_and(|head| !head.fin && long(head.len));
+        let is_long = subflow.sender.tx.first().is_some_and(|head| !head.fin && long(head.len));
         let allowed = self.spec.config.black_holes && self.size_below(data).is_some();
         if !due || !is_long || !allowed {
             return;
         }
         let base = data.payload_within(&self.spec.config, Config::BASE_PACKET) as u32;
         let small = least.saturating_sub(KEYS_BYTES).max(1) as u32;
-        self.subflows[index].tx.cut_first(small, base.min(self.mss));
+        self.subflows[index].sender.tx.cut_first(small, base.min(self.mss));
         self.subflows[index].probe_black_hole(now);
     }
 
@@ -121,8 +121,8 @@ impl Paths {
         self.mss = size as u32;
         self.narrowed = true;
         for subflow in &mut self.subflows {
-            subflow.tx.cut_to(size as u32);
-            subflow.cc.resize(size as u32);
+            subflow.sender.tx.cut_to(size as u32);
+            subflow.sender.cc.resize(size as u32);
             subflow.reset_black_hole();
         }
         data.queue.cut_to(size);
@@ -144,7 +144,7 @@ impl Paths {
     ) -> Option<Option<u64>> {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
-        let (una, nxt) = (subflow.tx.una(), subflow.tx.nxt());
+        let (una, nxt) = (subflow.sender.tx.una(), subflow.sender.tx.nxt());
         let seq = subflow.shake.own_seq(seq, una);
         let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
         if !under_way || mtu < Config::LEAST_MTU {
@@ -155,7 +155,7 @@ impl Paths {
             return Some(None);
         }
         // What followed it met the same hop. It goes again at once: nothing was congested.
-        subflow.tx.mark_long_lost(seq, size as u32);
+        subflow.sender.tx.mark_long_lost(seq, size as u32);
         Some(Some(size))
     }
 }

@@ -64,7 +64,7 @@ impl Paths {
         let config = &self.spec.config;
         let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
         if self.narrowed {
-            subflow.cc.resize(self.mss);
+            subflow.sender.cc.resize(self.mss);
         }
         notices.changed = true;
         match self.subflows.get_mut(id.index()) {

@@ -25,11 +25,11 @@ impl Paths {
     ) -> bool {
         let (now, frto) = (ctx.now, data.plain());
         let subflow = &self.subflows[index];
-        ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.rtt.rto() });
+        ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.sender.rtt.rto() });
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
         self.probe_smaller_size(data, now, index);
-        let rtt = &self.subflows[index].rtt;
+        let rtt = &self.subflows[index].sender.rtt;
         match data.closing.done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
             false => rtt.backoff() > DATA_RETRIES,
@@ -40,8 +40,8 @@ impl Paths {
     /// up.
     pub(crate) fn repeat_proof(&mut self, now: Time, index: usize) -> bool {
         let subflow = &mut self.subflows[index];
-        subflow.rtt.back_off();
-        let again = now + subflow.rtt.rto();
+        subflow.sender.rtt.back_off();
+        let again = now + subflow.sender.rtt.rto();
         subflow.timers.set(Timer::Rto, again);
         subflow.pending.add(ControlSegment::JoinAck);
         subflow.shake.retries += 1;
@@ -53,7 +53,7 @@ impl Paths {
     pub(crate) fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
         let rounds = {
             let subflow = &mut self.subflows[index];
-            subflow.rtt.back_off();
+            subflow.sender.rtt.back_off();
             subflow.shake.retries = subflow.shake.retries.saturating_add(1);
             if subflow.shake.join && data.closing.done() && !alone {
                 // Nothing is left that it could be used for.
@@ -84,10 +84,10 @@ impl Paths {
     pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
         let mut idle = false;
         for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined) {
-            if subflow.tx.is_empty() && data.queue.assigned(subflow.id) == 0 {
+            if subflow.sender.tx.is_empty() && data.queue.assigned(subflow.id) == 0 {
                 idle = true;
             } else if let Some(memory) = data.queue.memory() {
-                memory.note_progress(subflow.id, subflow.rtt.sampled_at());
+                memory.note_progress(subflow.id, subflow.sender.rtt.sampled_at());
             }
         }
         idle
@@ -108,7 +108,7 @@ impl Paths {
             Timer::Reorder => self.on_reorder(ctx, index),
             Timer::Probe => self.on_probe_timer(ctx, data, index),
             Timer::Pace => {
-                if let Some(pacer) = &mut subflow.pacer {
+                if let Some(pacer) = &mut subflow.sender.pacer {
                     pacer.release();
                 }
             }
@@ -128,7 +128,7 @@ impl Paths {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         subflow.drain_host_queue(now);
-        match &subflow.host_queue {
+        match &subflow.sender.host_queue {
             Some(queue) if subflow.tsq_blocked(mss) => {
                 subflow.timers.set(Timer::HostQueue, queue.next_departure());
                 false
@@ -188,7 +188,7 @@ impl Paths {
 
     pub(crate) fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
         let subflow = &self.subflows[index];
-        let (cwnd, ssthresh) = (subflow.cwnd(), subflow.cc.ssthresh());
+        let (cwnd, ssthresh) = (subflow.cwnd(), subflow.sender.cc.ssthresh());
         ctx.emit(Event::Window { subflow: subflow.id, cwnd, ssthresh, cause });
     }
 
@@ -196,7 +196,7 @@ impl Paths {
     pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
         let mss = self.mss();
         let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
-        let queue = subflow.host_queue.get_or_insert_default();
+        let queue = subflow.sender.host_queue.get_or_insert_default();
         queue.push(now, departs, host_queue::truesize(len));
         let next = queue.next_departure();
         if subflow.tsq_blocked(mss) {

@@ -16,7 +16,8 @@ impl Paths {
     /// What the peer has sent, what it has acknowledged and the time by its clock, on all subflows. A
     /// segment that changes none of these passes unnoticed, and a probe goes out too early.
     pub(crate) fn heard(&self) -> u64 {
-        let of = |s: &Subflow| s.rx.nxt().get() + s.tx.una().get() + u64::from(s.shake.ts_recent);
+        let of =
+            |s: &Subflow| s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.shake.ts_recent);
         self.subflows.iter().map(of).fold(0, u64::wrapping_add)
     }
 
@@ -30,13 +31,13 @@ impl Paths {
             carried: s.carried(),
             potentially_failed: s.status.pf,
             cwnd: s.cwnd(),
-            ssthresh: s.cc.ssthresh(),
-            inflight: s.tx.inflight(),
-            srtt: s.rtt.srtt(),
-            rto: s.rtt.rto(),
-            retransmissions: s.spurious_recovery.counters.retransmissions,
-            spurious: s.spurious_recovery.counters.spurious,
-            undone: s.spurious_recovery.counters.undone,
+            ssthresh: s.sender.cc.ssthresh(),
+            inflight: s.sender.tx.inflight(),
+            srtt: s.sender.rtt.srtt(),
+            rto: s.sender.rtt.rto(),
+            retransmissions: s.sender.spurious_recovery.counters.retransmissions,
+            spurious: s.sender.spurious_recovery.counters.spurious,
+            undone: s.sender.spurious_recovery.counters.undone,
         };
         self.subflows.iter().map(stats).collect()
     }
@@ -86,10 +87,12 @@ impl Paths {
             if !subflow.is_quiet() {
                 return None;
             }
-            let idle = subflow.cc.idle_until_initial(subflow.rtt.base_rto(), mode);
+            let idle = subflow.sender.cc.idle_until_initial(subflow.sender.rtt.base_rto(), mode);
             latest = latest.max(match idle {
-                Some(idle) => subflow.last_send + idle,
-                None if subflow.cc.cwnd() == subflow.cc.initial_window() => Time::ZERO,
+                Some(idle) => subflow.sender.last_send + idle,
+                None if subflow.sender.cc.cwnd() == subflow.sender.cc.initial_window() => {
+                    Time::ZERO
+                }
                 None => Time::NEVER,
             });
         }
@@ -137,7 +140,7 @@ impl Paths {
             return timeout;
         }
         let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined);
-        live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
+        live.map(|s| s.sender.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 
     /// What is to be sent again as a scheduler sees it: where one subflow of a path has fallen silent,

@@ -146,7 +146,7 @@ impl Scheduling {
                     let Some(subflow) = paths.subflows.get_mut(subflow.index()) else {
                         continue;
                     };
-                    subflow.cc.penalise(cwnd, ssthresh);
+                    subflow.sender.cc.penalise(cwnd, ssthresh);
                     let (id, cwnd) = (subflow.id, subflow.cwnd());
                     let cause = WindowCause::Effect;
                     ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });

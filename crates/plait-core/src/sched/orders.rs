@@ -25,7 +25,8 @@ impl Scheduling {
         if bytes < grant {
             return None;
         }
-        let takes = |it: &Subflow| it.cwnd() >= it.tx.inflight() + grant && !paths.held_back(it);
+        let takes =
+            |it: &Subflow| it.cwnd() >= it.sender.tx.inflight() + grant && !paths.held_back(it);
         let same = ctx.log.detail != Detail::Everything
             && self.next_segment_size(Seen { data, paths }) == grant
             && data.queue.unsent() >= grant
@@ -74,7 +75,7 @@ impl Scheduling {
     ) -> bool {
         config.kernel_rules.nagle
             && range.len() < self.segment_size()
-            && data.queue.short_end(subflow.id) > subflow.tx.una()
+            && data.queue.short_end(subflow.id) > subflow.sender.tx.una()
             && data.queue.assigned(subflow.id) == range.len()
     }
 
@@ -93,7 +94,7 @@ impl Scheduling {
                 paths.subflows[index].drain_host_queue(now);
             }
             let subflow = &paths.subflows[index];
-            let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
+            let room = subflow.sender.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data with its subflow whatever happens there.
             let stays = paths.spec.config.kernel_rules.keep_data;
             let well = stays || !subflow.status.pf && data.ca(subflow) != CaState::Loss;

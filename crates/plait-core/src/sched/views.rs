@@ -85,27 +85,27 @@ impl Scheduling {
             mss,
             cwnd: subflow.uncapped_cwnd(),
             cap: subflow.status.cap,
-            ssthresh: subflow.cc.ssthresh(),
-            inflight: subflow.tx.inflight(),
-            outstanding: subflow.tx.outstanding(),
+            ssthresh: subflow.sender.cc.ssthresh(),
+            inflight: subflow.sender.tx.inflight(),
+            outstanding: subflow.sender.tx.outstanding(),
             queued: seen.data.queue.assigned(subflow.id),
-            srtt: subflow.rtt.srtt(),
-            rttvar: subflow.rtt.rttvar(),
-            last_rtt: subflow.rtt.latest(),
-            min_rtt: subflow.rtt.min(),
-            rtt_at: subflow.rtt.sampled_at(),
-            rto: subflow.rtt.rto(),
+            srtt: subflow.sender.rtt.srtt(),
+            rttvar: subflow.sender.rtt.rttvar(),
+            last_rtt: subflow.sender.rtt.latest(),
+            min_rtt: subflow.sender.rtt.min(),
+            rtt_at: subflow.sender.rtt.sampled_at(),
+            rto: subflow.sender.rtt.rto(),
             tsq_blocked: seen.paths.held_back(subflow),
             rec_cwnd: subflow.status.rec_cwnd,
-            pacing_rate: match subflow.rtt.srtt() {
+            pacing_rate: match subflow.sender.rtt.srtt() {
                 _ if !self.needs.pacing_rate => 0,
                 Some(_) => subflow.pacing_rate(),
                 // RFC 6298 section 2.1 takes an unknown RTT for a second.
                 None => subflow.cwnd(),
             },
-            delivery_rate: subflow.delivery.bytes_per_second(),
-            timeouts: if subflow.status.pf { subflow.rtt.backoff() } else { 0 },
-            last_send: subflow.last_send,
+            delivery_rate: subflow.sender.delivery.bytes_per_second(),
+            timeouts: if subflow.status.pf { subflow.sender.rtt.backoff() } else { 0 },
+            last_send: subflow.sender.last_send,
         }
     }
 
@@ -164,10 +164,10 @@ impl Scheduling {
                 let subflow = &paths.subflows[id.index()];
                 let held = paths.held_back(subflow);
                 view.cwnd = subflow.uncapped_cwnd();
-                view.inflight = subflow.tx.inflight();
-                view.outstanding = subflow.tx.outstanding();
+                view.inflight = subflow.sender.tx.inflight();
+                view.outstanding = subflow.sender.tx.outstanding();
                 view.queued = data.queue.assigned(id);
-                view.last_send = subflow.last_send;
+                view.last_send = subflow.sender.last_send;
                 view.tsq_blocked = held;
             }
             if left.is_empty() {
@@ -195,12 +195,17 @@ impl Scheduling {
     ) {
         let mode = paths.spec.config.idle_restart;
         for subflow in &mut paths.subflows {
-            if !subflow.status.joined || !subflow.is_quiet() || subflow.last_send == Time::ZERO {
+            if !subflow.status.joined
+                || !subflow.is_quiet()
+                || subflow.sender.last_send == Time::ZERO
+            {
                 continue;
             }
-            let idle = ctx.now.since(subflow.last_send);
+            let idle = ctx.now.since(subflow.sender.last_send);
             self.views.stale.acked.insert(subflow.id);
-            if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
+            if let Some(reset) =
+                subflow.sender.cc.idle(ctx.now, idle, subflow.sender.rtt.base_rto(), mode)
+            {
                 let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
                 if let Some(unused_cwnd) = unused_cwnd {
                     unused_cwnd.restart(ctx.now);
@@ -224,15 +229,18 @@ impl Scheduling {
     ) {
         let waits = self.app_blocked;
         let subflow = &mut paths.subflows[index];
-        let limited = subflow.cwnd_validation.limited(subflow.cc.in_slow_start(), subflow.cwnd());
-        let outstanding = subflow.tx.outstanding();
-        let rto = subflow.rtt.rto();
+        let limited = subflow
+            .sender
+            .cwnd_validation
+            .limited(subflow.sender.cc.in_slow_start(), subflow.cwnd());
+        let outstanding = subflow.sender.tx.outstanding();
+        let rto = subflow.sender.rtt.rto();
         let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
         if let Some(used) =
             unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
-            && matches!(subflow.phase, Phase::Open)
+            && matches!(subflow.sender.phase, Phase::Open)
             && !waits
-            && let Some(reset) = subflow.cc.reduce_unused(used)
+            && let Some(reset) = subflow.sender.cc.reduce_unused(used)
         {
             subflow.status.remember_window(reset.before);
             let (before, after) = (reset.before, reset.after);

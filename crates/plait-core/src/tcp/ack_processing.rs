@@ -50,69 +50,74 @@ impl Subflow {
         effects: &mut AckEffects,
     ) {
         let AckInfo { ack, blocks, dsack, echo } = *info;
-        let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
+        let fin_outstanding = self.sender.tx.last().is_some_and(|sent| sent.fin);
         let since = self.black_hole().since();
         let mut outcome = AckOutcome { since, ..AckOutcome::default() };
-        self.tx.on_ack(ack, blocks, &mut outcome);
+        self.sender.tx.on_ack(ack, blocks, &mut outcome);
         (effects.delivered, effects.longest) = (outcome.delivered, outcome.longest);
-        effects.fin_acked = fin_outstanding && ack == self.tx.nxt();
+        effects.fin_acked = fin_outstanding && ack == self.sender.tx.nxt();
         if dsack.is_some() {
-            self.rack.on_dsack(self.tx.una(), self.tx.nxt());
+            self.sender.rack.on_dsack(self.sender.tx.una(), self.sender.tx.nxt());
         }
         // Where a retransmission came last, it brought about this acknowledgement, and what is older
         // may have arrived long ago (Karn's rule, RFC 6298 section 3).
         let told_late = outcome.newest.is_some_and(|newest| newest.retransmitted);
         if let Some(sent_at) = outcome.sample.filter(|_| !told_late) {
             let rtt = now.since(sent_at);
-            self.rtt.sample(now, rtt);
+            self.sender.rtt.sample(now, rtt);
             effects.rtt = Some(rtt);
-        } else if told_late && outcome.advanced > 0 && matches!(self.phase, Phase::Loss { .. }) {
+        } else if told_late
+            && outcome.advanced > 0
+            && matches!(self.sender.phase, Phase::Loss { .. })
+        {
             self.learn_from_echo(now, echo);
         }
         // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
         // rule), or the edge has moved.
         if outcome.advanced > 0 || effects.rtt.is_some() {
-            self.rtt.clear_backoff();
+            self.sender.rtt.clear_backoff();
         }
-        let (clock, una) = (self.clock, self.tx.una());
-        self.rack.on_ack(now, &outcome, self.rtt.min(), |sent| {
+        let (clock, una) = (self.clock, self.sender.tx.una());
+        self.sender.rack.on_ack(now, &outcome, self.sender.rtt.min(), |sent| {
             // What comes out of order is not echoed, so a SACK says nothing.
             sent.end() > una || echo.is_none_or(|echo| !before(echo, clock.at(sent.sent_at)))
         });
-        if dsack.is_some() || matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. }) {
+        if dsack.is_some()
+            || matches!(self.sender.phase, Phase::Recovery { .. } | Phase::Loss { .. })
+        {
             effects.undone = self.look_for_undo(now, &outcome, dsack, echo);
         }
         // An acknowledgement during fast recovery, the last one included, does not grow the
         // window; the controller keeps its books all the same.
-        let recovering = matches!(self.phase, Phase::Recovery { .. });
+        let recovering = matches!(self.sender.phase, Phase::Recovery { .. });
         if recovering {
             self.tell_controller(now, &outcome, effects.rtt, flows);
         }
         self.leave_recovery(now, effects);
-        let kept = self.tx.inflight();
+        let kept = self.sender.tx.inflight();
         self.detect_loss(now, flows, mss, effects);
-        if self.rack.tail.is_open() {
-            effects.tail_repaired = self.rack.tail.on_ack(ack, dsack);
+        if self.sender.rack.tail.is_open() {
+            effects.tail_repaired = self.sender.rack.tail.on_ack(ack, dsack);
         }
         if effects.tail_repaired {
             self.answer_to_tail_loss(now, &outcome, effects.rtt, flows);
         } else if !recovering {
             self.tell_controller(now, &outcome, effects.rtt, flows);
         } else if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
-            (&self.phase, self.recovery.as_deref_mut())
+            (&self.sender.phase, self.sender.recovery.as_deref_mut())
         {
-            let inflight = self.tx.inflight();
+            let inflight = self.sender.tx.inflight();
             let safe = outcome.advanced > 0 && inflight == kept;
             // A window that never moves is filled again, whatever is lost.
-            let always = self.prr_rule == config::Prr::Rfc6937 || self.cc.is_fixed();
+            let always = self.sender.rack.prr == config::Prr::Rfc6937 || self.sender.cc.is_fixed();
             let extra = safe || always;
             prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
         }
         if outcome.advanced > 0 {
-            if self.tx.is_empty() {
+            if self.sender.tx.is_empty() {
                 self.timers.clear(Timer::Rto);
             } else {
-                self.timers.set(Timer::Rto, now + self.rtt.rto());
+                self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
             }
         }
         if outcome.delivered > 0 {
@@ -129,7 +134,7 @@ impl Subflow {
         let Some(echo) = echo.filter(|echo| !before(self.clock.at(now), *echo)) else { return };
         // The clock has whole milliseconds.
         let millis = self.clock.at(now).wrapping_sub(echo).max(1);
-        self.rtt.sample(now, Span::from_millis(millis.into()));
+        self.sender.rtt.sample(now, Span::from_millis(millis.into()));
     }
 
     /// Takes the last reduction of the window back, where this acknowledgement shows that what
@@ -142,53 +147,57 @@ impl Subflow {
         dsack: Option<SubflowRange>,
         echo: Option<u32>,
     ) -> Option<bool> {
-        let timeout = self.spurious_recovery.on_ack(&Evidence {
-            una: self.tx.una(),
+        let timeout = self.sender.spurious_recovery.on_ack(&Evidence {
+            una: self.sender.tx.una(),
             advanced: outcome.advanced > 0,
             original: outcome.sample,
             dsack,
             echo,
-            lost_waiting: self.tx.lost_segments() > 0,
+            lost_waiting: self.sender.tx.lost_segments() > 0,
         })?;
         if !timeout {
-            self.rack.on_spurious_loss();
+            self.sender.rack.on_spurious_loss();
         }
-        self.tx.unmark_lost();
-        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
-            self.rack.on_recovered();
-            self.phase = Phase::Open;
+        self.sender.tx.unmark_lost();
+        if !matches!(self.sender.phase, Phase::Open | Phase::Disorder) {
+            self.sender.rack.on_recovered();
+            self.sender.phase = Phase::Open;
         }
-        self.cc.undo(now);
+        self.sender.cc.undo(now);
         Some(timeout)
     }
 
     fn leave_recovery(&mut self, now: Time, effects: &mut AckEffects) {
-        match self.phase {
-            Phase::Recovery { point, .. } if self.tx.una() >= point => {
-                self.phase = Phase::Open;
-                self.cc.on_recovered(now);
-                self.rack.on_recovered();
+        match self.sender.phase {
+            Phase::Recovery { point, .. } if self.sender.tx.una() >= point => {
+                self.sender.phase = Phase::Open;
+                self.sender.cc.on_recovered(now);
+                self.sender.rack.on_recovered();
                 effects.left_recovery = true;
             }
-            Phase::Loss { point } if self.tx.una() >= point => {
-                self.phase = Phase::Open;
-                self.rack.on_recovered();
+            Phase::Loss { point } if self.sender.tx.una() >= point => {
+                self.sender.phase = Phase::Open;
+                self.sender.rack.on_recovered();
                 effects.left_recovery = true;
             }
             _ => {}
         }
-        match self.phase {
-            Phase::Open if self.tx.sacked_segments() > 0 => self.phase = Phase::Disorder,
-            Phase::Disorder if self.tx.sacked_segments() == 0 => self.phase = Phase::Open,
+        match self.sender.phase {
+            Phase::Open if self.sender.tx.sacked_segments() > 0 => {
+                self.sender.phase = Phase::Disorder
+            }
+            Phase::Disorder if self.sender.tx.sacked_segments() == 0 => {
+                self.sender.phase = Phase::Open
+            }
             _ => {}
         }
     }
 
     /// What the window is reduced from.
     fn reduced_from(&self) -> u64 {
-        match self.reduce_from {
-            ReduceFrom::Window => self.cc.cwnd(),
-            ReduceFrom::Flight => self.tx.outstanding().min(self.cc.cwnd()),
+        match self.sender.rack.reduce_from {
+            ReduceFrom::Window => self.sender.cc.cwnd(),
+            ReduceFrom::Flight => self.sender.tx.outstanding().min(self.sender.cc.cwnd()),
         }
     }
 
@@ -200,10 +209,14 @@ impl Subflow {
         mss: u64,
         effects: &mut AckEffects,
     ) {
-        let Detected { marked, again } =
-            self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
+        let Detected { marked, again } = self.sender.rack.detect(
+            now,
+            self.sender.phase.ca(),
+            &mut self.sender.tx,
+            &self.sender.rtt,
+        );
         self.timers.set(Timer::Reorder, again);
-        if marked > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
+        if marked > 0 && matches!(self.sender.phase, Phase::Open | Phase::Disorder) {
             self.enter_recovery(now, flows, mss);
             effects.entered_recovery = true;
         }
@@ -211,21 +224,21 @@ impl Subflow {
 
     #[cold]
     fn enter_recovery(&mut self, now: Time, flows: Flows<'_>, mss: u64) {
-        let flight = self.tx.outstanding();
-        self.cc.on_loss(now, self.reduced_from(), flows);
-        let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
-        self.spurious_recovery.begin(now, false, self.tx.nxt(), false);
-        let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
+        let flight = self.sender.tx.outstanding();
+        self.sender.cc.on_loss(now, self.reduced_from(), flows);
+        let ssthresh = self.sender.cc.ssthresh().unwrap_or(u64::MAX);
+        self.sender.spurious_recovery.begin(now, false, self.sender.tx.nxt(), false);
+        let prr = Prr::new(flight, ssthresh, self.sender.tx.inflight(), mss);
         self.make_room().prr = prr;
-        self.phase = Phase::Recovery { point: self.tx.nxt() };
-        self.rack.tail.forget();
+        self.sender.phase = Phase::Recovery { point: self.sender.tx.nxt() };
+        self.sender.rack.tail.forget();
         self.timers.clear(Timer::Tail);
     }
 
     /// The first reduction makes room for recoveries and timeouts to come.
     fn make_room(&mut self) -> &mut RecoveryState {
         self.timers.make_room();
-        self.recovery.get_or_insert_default()
+        self.sender.recovery.get_or_insert_default()
     }
 
     /// The loss that a probe has repaired reduces the window as any other; nothing is left to be
@@ -239,11 +252,11 @@ impl Subflow {
         flows: Flows<'_>,
     ) {
         self.make_room();
-        self.cc.on_loss(now, self.reduced_from(), flows);
+        self.sender.cc.on_loss(now, self.reduced_from(), flows);
         // What reports an earlier episode as unfounded does not take this reduction back.
-        self.spurious_recovery.begin(now, false, self.tx.nxt(), false);
+        self.sender.spurious_recovery.begin(now, false, self.sender.tx.nxt(), false);
         self.tell_controller(now, outcome, rtt, flows);
-        self.cc.on_recovered(now);
+        self.sender.cc.on_recovered(now);
     }
 
     fn tell_controller(
@@ -257,31 +270,31 @@ impl Subflow {
             return;
         }
         // Where all was sent again there is no sample (RFC 6298 section 3), but windows grow.
-        let srtt = self.rtt.srtt().unwrap_or_else(|| self.rtt.base_rto());
-        let cwnd = self.cc.cwnd();
-        let round = self.tx.una() >= self.round_end;
+        let srtt = self.sender.rtt.srtt().unwrap_or_else(|| self.sender.rtt.base_rto());
+        let cwnd = self.sender.cc.cwnd();
+        let round = self.sender.tx.una() >= self.sender.round_end;
         let capped = self.is_capped();
         if round {
-            self.round_end = self.tx.nxt();
+            self.sender.round_end = self.sender.tx.nxt();
             // The last segment went out before this acknowledgement moved the left edge.
-            let flight = self.tx.outstanding() + outcome.advanced;
-            let limited = capped || self.cwnd_validation.limited(false, cwnd);
-            self.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
+            let flight = self.sender.tx.outstanding() + outcome.advanced;
+            let limited = capped || self.sender.cwnd_validation.limited(false, cwnd);
+            self.sender.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
         }
         let ack = Ack {
             now,
             bytes: outcome.delivered,
             rtt,
             srtt,
-            min_rtt: self.rtt.min().unwrap_or(srtt),
+            min_rtt: self.sender.rtt.min().unwrap_or(srtt),
             // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
             cwnd_limited: outcome.advanced > 0
                 && !capped
-                && self.cwnd_validation.limited(self.cc.in_slow_start(), cwnd),
+                && self.sender.cwnd_validation.limited(self.sender.cc.in_slow_start(), cwnd),
             round,
         };
-        self.cc.on_ack(&ack, flows);
-        if self.cc.cwnd() > self.status.rec_cwnd {
+        self.sender.cc.on_ack(&ack, flows);
+        if self.sender.cc.cwnd() > self.status.rec_cwnd {
             self.status.rec_cwnd = 0;
         }
     }
@@ -291,24 +304,24 @@ impl Subflow {
     /// `frto` tells that new data may show whether it expired too soon.
     #[cold]
     pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>, frto: bool) {
-        let first_expiry = !matches!(self.phase, Phase::Loss { .. });
+        let first_expiry = !matches!(self.sender.phase, Phase::Loss { .. });
         if first_expiry {
-            let recovering = matches!(self.phase, Phase::Recovery { .. });
+            let recovering = matches!(self.sender.phase, Phase::Recovery { .. });
             let frto = frto && !recovering && !self.shake.offer.timestamps;
-            self.spurious_recovery.begin(now, true, self.tx.nxt(), frto);
+            self.sender.spurious_recovery.begin(now, true, self.sender.tx.nxt(), frto);
         } else {
-            self.spurious_recovery.on_repeated_timeout();
+            self.sender.spurious_recovery.on_repeated_timeout();
         }
         self.make_room();
-        self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
-        self.tx.forget_reneged();
-        self.tx.mark_all_lost();
-        self.phase = Phase::Loss { point: self.tx.nxt() };
+        self.sender.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
+        self.sender.tx.forget_reneged();
+        self.sender.tx.mark_all_lost();
+        self.sender.phase = Phase::Loss { point: self.sender.tx.nxt() };
         self.status.pf = true;
-        self.rack.tail.forget();
-        self.rtt.back_off();
+        self.sender.rack.tail.forget();
+        self.sender.rtt.back_off();
         if first_expiry || !planted(Planted::TimeoutOnce) {
-            self.timers.set(Timer::Rto, now + self.rtt.rto());
+            self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
         }
         self.timers.clear(Timer::Tail);
         self.timers.clear(Timer::Reorder);

@@ -1,6 +1,6 @@
 //! Loss detection by time (RACK-TLP, RFC 8985) or by SACKs (RFC 6675), and the window during recovery (PRR, RFC 6937 and 9937).
 
-use crate::config::LossDetection;
+use crate::config::{self, Config, LossDetection, ReduceFrom};
 use crate::formulas::lost_at;
 use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::rtt::Rtt;
@@ -16,10 +16,13 @@ const PERSIST_ROUNDS: u8 = 16;
 /// Segments above a lost one that were selectively acknowledged (DupThresh, RFC 6675 section 2).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// RACK state of one subflow.
+/// What finds losses on one subflow (RACK), and the rules of the recovery from them.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     rule: LossDetection,
+    /// How the window is reduced, and how fast.
+    pub(super) reduce_from: ReduceFrom,
+    pub(super) prr: config::Prr,
     /// The segment sent latest among those delivered; no right edge is 0.
     newest: Departure,
     /// RTT of that segment.
@@ -47,9 +50,11 @@ impl Detected {
 }
 
 impl Rack {
-    pub(crate) const fn new(rule: LossDetection) -> Rack {
+    pub(crate) const fn new(config: &Config) -> Rack {
         Rack {
-            rule,
+            rule: config.loss_detection,
+            reduce_from: config.reduce_from,
+            prr: config.prr,
             newest: Departure::NONE,
             rtt: Span::ZERO,
             reordering_seen: false,
@@ -250,6 +255,10 @@ impl Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn rack(rule: LossDetection) -> Rack {
+        Rack::new(&Config { loss_detection: rule, ..Config::default() })
+    }
     use plait_base::{Dsn, SubflowRange};
 
     /// Without loss of ACKs PRR sends ssthresh/flight of what is delivered (RFC 6937 section 3).
@@ -281,7 +290,7 @@ mod tests {
             for index in 0..8u64 {
                 tx.push(at(index), Dsn::new(index * 1_000), 1_000, false);
             }
-            let (mut rack, mut rtt) = (Rack::new(rule), Rtt::new(crate::RtoMode::Linux));
+            let (mut rack, mut rtt) = (rack(rule), Rtt::new(crate::RtoMode::Linux));
             rtt.sample(at(10), Span::from_nanos(5));
             let block =
                 |from: u64, to: u64| [SubflowRange::between(1 + from * 1_000, 1 + to * 1_000)];
@@ -303,14 +312,14 @@ mod tests {
                 assert_eq!(detected, Detected::NOTHING);
             }
         }
-        assert!(!Rack::new(LossDetection::Sack).probes_tail());
-        assert!(Rack::new(LossDetection::SackProbe).probes_tail());
+        assert!(!rack(LossDetection::Sack).probes_tail());
+        assert!(rack(LossDetection::SackProbe).probes_tail());
     }
 
     /// D-SACKs widen the window for 16 recoveries (RFC 8985 section 6.2 step 4).
     #[test]
     fn a_wider_reordering_window_lasts_for_sixteen_recoveries() {
-        let mut rack = Rack::new(LossDetection::Rack);
+        let mut rack = rack(LossDetection::Rack);
         rack.on_dsack(Ssn::ZERO, Ssn::new(10_000));
         // The same round counts once.
         rack.on_dsack(Ssn::new(5_000), Ssn::new(12_000));

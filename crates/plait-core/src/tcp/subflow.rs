@@ -1,7 +1,7 @@
 //! One subflow: the parts of a TCP connection side by side, and what happens to them when a segment
 //! goes out.
 
-use crate::config::{self, Config, Pacing, ReduceFrom};
+use crate::config::{Config, Pacing};
 use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
 use crate::tcp::cwnd_validation::CwndValidation;
@@ -200,15 +200,10 @@ impl Default for SubflowStatus {
     }
 }
 
+/// What a subflow sends, and all that decides how much and when.
 #[derive(Debug)]
-pub(crate) struct Subflow {
-    pub(crate) id: SubflowId,
-    pub(crate) address: Address,
-    pub(crate) state: State,
-    pub(crate) shake: Handshake,
-    pub(crate) status: SubflowStatus,
+pub(crate) struct Sender {
     pub(crate) tx: TxRing,
-    pub(crate) rx: Receiver,
     pub(crate) rtt: Rtt,
     pub(crate) rack: Rack,
     pub(crate) phase: Phase,
@@ -218,21 +213,31 @@ pub(crate) struct Subflow {
     pub(crate) cwnd_validation: CwndValidation,
     pub(crate) delivery: DeliveryRate,
     pub(crate) spurious_recovery: SpuriousRecovery,
-    pub(crate) clock: StampClock,
-    /// Where segments are paced.
+    /// If segments are paced.
     pub(crate) pacer: Option<Box<Pacer>>,
-    pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
-    pub(crate) pending: Pending,
-    pub(super) reduce_from: ReduceFrom,
-    pub(super) prr_rule: config::Prr,
     pub(crate) last_send: Time,
     /// The present round trip ends when this sequence number is acknowledged.
     pub(crate) round_end: Ssn,
     /// Once the host holds some of its segments.
     pub(crate) host_queue: Option<Box<HostQueue>>,
+}
+
+/// One TCP subflow.
+#[derive(Debug)]
+pub(crate) struct Subflow {
+    pub(crate) id: SubflowId,
+    pub(crate) address: Address,
+    pub(crate) state: State,
+    pub(crate) shake: Handshake,
+    pub(crate) status: SubflowStatus,
+    pub(crate) sender: Sender,
+    pub(crate) rx: Receiver,
+    pub(crate) clock: StampClock,
+    pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
+    pub(crate) pending: Pending,
     /// Once there is one that covers more than its segment.
     pub(crate) mappings: Option<Box<Mappings>>,
-    /// Where checksums are in use: the data that waits for its own.
+    /// If checksums are in use: the data that waits for its own.
     pub(crate) verifier: Option<Box<Verifier>>,
 }
 
@@ -259,28 +264,28 @@ impl Subflow {
             state,
             shake,
             status: SubflowStatus::default(),
-            tx: TxRing::new(),
+            sender: Sender {
+                tx: TxRing::new(),
+                rtt: Rtt::new(config.rto),
+                rack: Rack::new(config),
+                phase: Phase::Open,
+                recovery: None,
+                cc: Congestion::new(settings, algorithm),
+                cwnd_validation: CwndValidation::default(),
+                delivery: DeliveryRate::default(),
+                spurious_recovery: SpuriousRecovery::new(config.undo),
+                pacer: config.pacing.map(|settings| Box::new(Pacer::new(settings))),
+                last_send: Time::ZERO,
+                round_end: Ssn::ZERO,
+                host_queue: None,
+            },
             rx: Receiver::new(
                 if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
                 config.most_held(),
             ),
-            rtt: Rtt::new(config.rto),
-            rack: Rack::new(config.loss_detection),
-            phase: Phase::Open,
-            recovery: None,
-            cc: Congestion::new(settings, algorithm),
-            cwnd_validation: CwndValidation::default(),
-            delivery: DeliveryRate::default(),
-            spurious_recovery: SpuriousRecovery::new(config.undo),
             clock: StampClock::new(config.offsets.timestamp),
-            pacer: config.pacing.map(|settings| Box::new(Pacer::new(settings))),
             timers: Timers::new(),
             pending: Pending::default(),
-            reduce_from: config.reduce_from,
-            prr_rule: config.prr,
-            last_send: Time::ZERO,
-            round_end: Ssn::ZERO,
-            host_queue: None,
             mappings: None,
             verifier: None,
         }
@@ -305,16 +310,16 @@ impl Subflow {
 
     /// The same without what an effect allows.
     pub(crate) fn uncapped_cwnd(&self) -> u64 {
-        match (&self.phase, &self.recovery) {
+        match (&self.sender.phase, &self.sender.recovery) {
             (Phase::Recovery { .. }, Some(it)) => it.prr.cwnd(),
-            _ => self.cc.cwnd(),
+            _ => self.sender.cc.cwnd(),
         }
     }
 
     /// Whether a cap holds the sender, and not the congestion window (schedulers 3.4: no growth
     /// while capped).
     pub(crate) fn is_capped(&self) -> bool {
-        self.status.cap < self.cc.cwnd()
+        self.status.cap < self.sender.cc.cwnd()
     }
 
     /// Remembers a mapping of the peer. False where it contradicts one that was told before.
@@ -340,22 +345,22 @@ impl Subflow {
 
     /// The rate that a window a round trip amounts to, in bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
-        let settings = self.pacer.as_ref().map_or_else(Pacing::default, |it| it.settings());
-        pace::rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt(), settings)
+        let settings = self.sender.pacer.as_ref().map_or_else(Pacing::default, |it| it.settings());
+        pace::rate(self.cwnd(), self.sender.cc.ssthresh(), self.sender.rtt.srtt(), settings)
     }
 
     /// Whether the host's queue holds so much of this subflow that more has to wait.
     pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
         let size = host_queue::truesize(mss as u32);
-        let queued = self.host_queue.as_ref().map_or(0, |queue| queue.bytes());
+        let queued = self.sender.host_queue.as_ref().map_or(0, |queue| queue.bytes());
         queued > host_queue::limit(self.pacing_rate(), size, host_queue::TSQ_CAP_BYTES)
     }
 
     /// As siblings see it. A backup that rests takes no share of anything, whatever its window.
     pub(crate) fn flow(&self) -> Flow {
         let live = self.state.synchronised() && self.status.joined && !self.status.pf;
-        let rests = self.is_backup() && self.tx.is_empty();
-        self.cc.flow(self.rtt.srtt(), live && !rests)
+        let rests = self.is_backup() && self.sender.tx.is_empty();
+        self.sender.cc.flow(self.sender.rtt.srtt(), live && !rests)
     }
 
     /// Data was taken in that is to be acknowledged.
@@ -372,7 +377,7 @@ impl Subflow {
 
     /// A segment with `len` bytes of data (or a FIN) goes out for the first time.
     pub(crate) fn on_sent(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool, mss: u64) -> Ssn {
-        let seq = self.tx.push(now, dsn, len, fin);
+        let seq = self.sender.tx.push(now, dsn, len, fin);
         self.status.fin_sent |= fin;
         self.after_send(now, u64::from(len), mss);
         seq
@@ -380,48 +385,50 @@ impl Subflow {
 
     /// The segment at `seq` goes out again.
     pub(crate) fn on_retransmitted(&mut self, now: Time, seq: Ssn, len: u32, mss: u64) {
-        self.tx.retransmit(seq, now);
-        let probe = !matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
+        self.sender.tx.retransmit(seq, now);
+        let probe = !matches!(self.sender.phase, Phase::Recovery { .. } | Phase::Loss { .. });
         let range = SubflowRange::with_len(seq, u64::from(len));
-        self.spurious_recovery.on_retransmitted(range, self.clock.at(now), probe);
+        self.sender.spurious_recovery.on_retransmitted(range, self.clock.at(now), probe);
         self.after_send(now, u64::from(len), mss);
     }
 
     fn after_send(&mut self, now: Time, len: u64, mss: u64) {
-        self.last_send = now;
-        self.cc.on_send();
-        if let (Phase::Recovery { .. }, Some(it)) = (&self.phase, &mut self.recovery) {
+        self.sender.last_send = now;
+        self.sender.cc.on_send();
+        if let (Phase::Recovery { .. }, Some(it)) = (&self.sender.phase, &mut self.sender.recovery)
+        {
             it.prr.on_sent(len);
         }
-        if self.pacer.is_some() {
+        if self.sender.pacer.is_some() {
             self.pace(now, len);
         }
-        let room = self.tx.inflight() + mss <= self.cwnd();
+        let room = self.sender.tx.inflight() + mss <= self.cwnd();
         let capped = self.is_capped();
-        self.cwnd_validation.on_sent(
-            self.tx.una(),
-            self.tx.nxt(),
-            self.tx.inflight(),
+        self.sender.cwnd_validation.on_sent(
+            self.sender.tx.una(),
+            self.sender.tx.nxt(),
+            self.sender.tx.inflight(),
             room || capped,
         );
         if !self.timers.is_set(Timer::Rto) {
-            self.timers.set(Timer::Rto, now + self.rtt.rto());
+            self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
         }
         self.arm_tail_probe(now);
     }
 
     /// Whether its release time has not come.
     pub(crate) fn is_paced(&self) -> bool {
-        self.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
+        self.sender.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
     }
 
     /// Sets the time before which the next segment may not go. As Linux has it, what is in flight
     /// beyond the window counts.
     #[inline(never)]
     fn pace(&mut self, now: Time, len: u64) {
-        let window = self.cwnd().max(self.tx.inflight());
-        let Some(pacer) = &mut self.pacer else { return };
-        let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), pacer.settings());
+        let window = self.cwnd().max(self.sender.tx.inflight());
+        let Some(pacer) = &mut self.sender.pacer else { return };
+        let rate =
+            pace::rate(window, self.sender.cc.ssthresh(), self.sender.rtt.srtt(), pacer.settings());
         if let Some(release) = pacer.on_sent(now, len, rate) {
             self.timers.set(Timer::Pace, release);
         }
@@ -429,13 +436,13 @@ impl Subflow {
 
     /// Sets the tail-loss timer, where a probe may help before the timeout (RFC 8985 section 7.2).
     pub(super) fn arm_tail_probe(&mut self, now: Time) {
-        let allowed = matches!(self.phase, Phase::Open)
-            && self.tx.sacked_segments() == 0
-            && !self.rack.tail.is_open()
-            && self.rack.probes_tail()
-            && self.rtt.srtt().is_some()
-            && !self.tx.is_empty();
-        let at = now + probe_timeout(self.rtt.srtt(), self.tx.len());
+        let allowed = matches!(self.sender.phase, Phase::Open)
+            && self.sender.tx.sacked_segments() == 0
+            && !self.sender.rack.tail.is_open()
+            && self.sender.rack.probes_tail()
+            && self.sender.rtt.srtt().is_some()
+            && !self.sender.tx.is_empty();
+        let at = now + probe_timeout(self.sender.rtt.srtt(), self.sender.tx.len());
         // A probe that would come no sooner than the timeout is of no use.
         if allowed && at < self.timers.at(Timer::Rto) {
             self.timers.set(Timer::Tail, at);
@@ -446,61 +453,61 @@ impl Subflow {
 
     /// The first lost segment, if the window lets it be sent again.
     pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
-        if self.spurious_recovery.holds_retransmissions() || self.is_paced() {
+        if self.sender.spurious_recovery.holds_retransmissions() || self.is_paced() {
             return None;
         }
-        let sent = *self.tx.first_lost()?;
-        let fits = self.tx.inflight() + u64::from(sent.len) <= self.cwnd();
+        let sent = *self.sender.tx.first_lost()?;
+        let fits = self.sender.tx.inflight() + u64::from(sent.len) <= self.cwnd();
         fits.then_some(sent)
     }
 
     /// Whether `len` bytes more would leave the window that the peer told here. With nothing in
     /// flight they may: what was told may be old, and no acknowledgement would come to mend that.
     pub(crate) fn exceeds_window(&self, len: u64) -> bool {
-        !self.tx.is_empty() && self.tx.nxt() + len > self.status.edge
+        !self.sender.tx.is_empty() && self.sender.tx.nxt() + len > self.status.edge
     }
 
     /// Forgets what has left the host.
     pub(crate) fn drain_host_queue(&mut self, now: Time) {
-        if let Some(queue) = &mut self.host_queue {
+        if let Some(queue) = &mut self.sender.host_queue {
             queue.drain(now);
         }
     }
 
     /// What was reduced will not be taken back, and the peer's neither: nothing of it needs memory.
     pub(crate) fn forget_recovery(&mut self) {
-        self.spurious_recovery.give_back();
+        self.sender.spurious_recovery.give_back();
         self.rx.forget_duplicate();
-        self.cc.give_back();
+        self.sender.cc.give_back();
         let black_hole = self.black_hole().is_likely();
-        if !black_hole && !matches!(self.phase, Phase::Recovery { .. }) {
-            self.recovery = None;
+        if !black_hole && !matches!(self.sender.phase, Phase::Recovery { .. }) {
+            self.sender.recovery = None;
         }
     }
 
     /// What is known of a black hole on the path.
     pub(crate) fn black_hole(&self) -> BlackHoleDetector {
-        self.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
+        self.sender.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
     }
 
     pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
-        self.recovery.as_mut().map(|it| &mut it.black_hole)
+        self.sender.recovery.as_mut().map(|it| &mut it.black_hole)
     }
 
     /// After a timeout short segments go out in place of a long one.
     pub(crate) fn probe_black_hole(&mut self, now: Time) {
-        self.recovery.get_or_insert_default().black_hole.on_short_sent(now);
+        self.sender.recovery.get_or_insert_default().black_hole.on_short_sent(now);
     }
 
     /// The path lets through what it should.
     pub(crate) fn reset_black_hole(&mut self) {
-        if let Some(recovery) = &mut self.recovery {
+        if let Some(recovery) = &mut self.sender.recovery {
             recovery.black_hole = BlackHoleDetector::default();
         }
     }
 
     /// Whether nothing is in flight and nothing lost.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.tx.is_empty()
+        self.sender.tx.is_empty()
     }
 }
