@@ -40,7 +40,7 @@ impl Scheduling {
                 sndbuf: seen.paths.spec.config.sndbuf,
             },
             subflows: &views.list,
-            queue: &*queue,
+            queue,
         };
         f(&mut Deciding { scheduler: &mut **scheduler, warm_up }, &view)
     }

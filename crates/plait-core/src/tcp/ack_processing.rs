@@ -184,10 +184,10 @@ impl Subflow {
         }
         match self.sender.phase {
             Phase::Open if self.sender.tx.sacked_segments() > 0 => {
-                self.sender.phase = Phase::Disorder
+                self.sender.phase = Phase::Disorder;
             }
             Phase::Disorder if self.sender.tx.sacked_segments() == 0 => {
-                self.sender.phase = Phase::Open
+                self.sender.phase = Phase::Open;
             }
             _ => {}
         }
