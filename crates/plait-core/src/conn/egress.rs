@@ -37,7 +37,7 @@ impl Rounds {
     #[inline(always)]
     fn of(paths: &Paths) -> Rounds {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
-        for subflow in &paths.subflows {
+        for subflow in paths.all() {
             control |= subflow.pending.control_bits();
             lost |= subflow.sender.tx.lost_segments();
             acks |= subflow.pending.ack;
@@ -83,7 +83,7 @@ impl Connection {
             }
             self.rounds.lost = false;
         }
-        if self.paths.addresses.has_signals()
+        if self.paths.has_signals()
             && let Some(transmit) = self.poll_signal(ctx)
         {
             return Some(transmit);
@@ -95,9 +95,9 @@ impl Connection {
             return Some(transmit);
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
-        self.rounds.spent &= !ending && !self.paths.addresses.has_signals();
+        self.rounds.spent &= !ending && !self.paths.has_signals();
         debug_assert!(
-            transmit.is_some() || !self.paths.subflows.iter().any(|s| s.pending.urgent())
+            transmit.is_some() || !self.paths.all().iter().any(|s| s.pending.urgent())
         );
         transmit
     }
@@ -181,7 +181,7 @@ impl Connection {
                 if window_closed {
                     timers.arm_window_probe(data, paths, ctx.now);
                 }
-                if let Some(subflow) = on.and_then(|id| paths.subflows.get(id.index())) {
+                if let Some(subflow) = on.and_then(|id| paths.all().get(id.index())) {
                     timers
                         .set(Awaited::Safety, ctx.now + subflow.sender.rtt.rto().max(SAFETY_WAIT));
                 }
@@ -249,7 +249,7 @@ impl Connection {
         }
         let report = Report { conn: ctx.log.speaker, subflow };
         let report = if self.paths.spec.config.tsq { Some(report) } else { None };
-        Transmit { path: self.paths.subflows[index].address.path(), segment, report, cut: 0 }
+        Transmit { path: self.paths.subflow(index).address.path(), segment, report, cut: 0 }
     }
 
     /// Sends `first` and as much of what follows as the subflow has been granted.
@@ -268,13 +268,13 @@ impl Connection {
         if range.len() > first.len() {
             self.paths.remember_superpacket(index, seq, range, &segment);
         }
-        let path = self.paths.subflows[index].address.path();
+        let path = self.paths.subflow(index).address.path();
         Transmit { path, segment, report: None, cut: first.len() as u16 }
     }
 
     /// Whether data segments of the subflow at `index` still tell the infinite mapping.
     fn tells_infinite(&mut self, index: usize) -> bool {
-        if self.data.agreed.stops_telling(self.paths.subflows[index].sender.tx.una()) {
+        if self.data.agreed.stops_telling(self.paths.subflow(index).sender.tx.una()) {
             let Connection { data, paths, scheduling, notices, .. } = self;
             if paths.settle_fallback(data, notices, index) {
                 scheduling.on_subflows_changed();
@@ -318,9 +318,9 @@ impl Connection {
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let ack_pending = |s: &Subflow| s.pending.ack && s.state.synchronised();
-        let index = self.paths.subflows.iter().position(ack_pending)?;
+        let index = self.paths.all().iter().position(ack_pending)?;
         let transmit = self.paths.pure_ack(ctx, &mut self.data, index);
-        self.rounds.spent = !self.paths.subflows[index..].iter().any(ack_pending);
+        self.rounds.spent = !self.paths.all()[index..].iter().any(ack_pending);
         Some(transmit)
     }
 }

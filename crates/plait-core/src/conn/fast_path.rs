@@ -28,7 +28,7 @@ impl Connection {
         if !alone || !self.data.is_settled(&self.paths.spec.config) {
             return false;
         }
-        let subflow = &self.paths.subflows[index];
+        let subflow = self.paths.subflow(index);
         let next = subflow.shake.peer_wire(subflow.rx.nxt());
         if segment.seq != next || !is_steady(subflow) || is_old(subflow, segment) {
             return false;
@@ -41,7 +41,7 @@ impl Connection {
                     return false;
                 }
                 self.data.agreed.on_dss();
-                note_stamp(&mut self.paths.subflows[index], segment);
+                note_stamp(self.paths.subflow_mut(index), segment);
                 let edge = self.data.keys.own.read_low(value as u32, self.data.queue.una());
                 self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
                 true

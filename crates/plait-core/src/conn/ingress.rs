@@ -39,7 +39,7 @@ impl Connection {
             }
             return;
         }
-        let state = self.paths.subflows[index].state;
+        let state = self.paths.subflow(index).state;
         match state {
             State::Closed => return,
             State::SynSent => return self.on_syn_sent(ctx, index, segment),
@@ -57,7 +57,7 @@ impl Connection {
     }
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let subflow = &mut self.paths.subflows[index];
+        let subflow = self.paths.subflow_mut(index);
         let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
         let ack = subflow.shake.own_seq(segment.ack, subflow.sender.tx.una());
         if !self.paths.is_acceptable(ctx, &self.data, index, segment, seq, ack) {
@@ -97,7 +97,7 @@ impl Connection {
         self.on_payload(ctx, index, segment, seq);
         let fin = match segment.flags.has(Flags::FIN) {
             true => Some(seq + u64::from(segment.payload.len())),
-            false => self.paths.subflows[index].rx.fin_due(),
+            false => self.paths.subflow_mut(index).rx.fin_due(),
         };
         if let Some(seq) = fin {
             let Connection { data, paths, notices, .. } = self;
@@ -107,7 +107,7 @@ impl Connection {
 
     #[cold]
     fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, index: usize, option: &Mptcp) {
-        let subflow = &mut self.paths.subflows[index];
+        let subflow = self.paths.subflow_mut(index);
         match option {
             // Our fourth ACK was lost: the peer may not send before it has one.
             Mptcp::JoinAck(_) => subflow.pending.ack |= !subflow.shake.initiator,
@@ -141,7 +141,7 @@ impl Connection {
             && dss.data_fin
             && !self.data.receives_plain()
         {
-            self.paths.subflows[index].pending.ack |= dss.mapping.is_some();
+            self.paths.subflow_mut(index).pending.ack |= dss.mapping.is_some();
             if self.data.take_data_fin(dss) {
                 self.on_peer_finished(ctx.now);
             }
@@ -211,7 +211,7 @@ impl Connection {
             self.lower_size(ctx, index, size, SizeCause::BlackHole);
         }
         self.paths.settle_ack(&mut self.data, index);
-        let subflow = &self.paths.subflows[index];
+        let subflow = self.paths.subflow(index);
         // Somebody may wait for the connection to fall quiet.
         self.notices.news |= subflow.is_quiet() && self.data.queue.is_drained();
         if effects.fin_acked {
@@ -238,7 +238,7 @@ impl Connection {
         let ending = self.paths.ending(others);
         self.kill_subflows(ctx, ending, others == Others::Dropped);
         self.paths.establish(index, segment);
-        let is_join = self.paths.subflows[index].shake.join;
+        let is_join = self.paths.subflow(index).shake.join;
         if !is_join {
             self.data.judge(&self.paths.spec.config, &mut self.notices);
         }
@@ -248,12 +248,12 @@ impl Connection {
             // The peer may use it once it has our third ACK.
             self.data.agreed.others_used = true;
             // Repeated until the peer has acknowledged our HMAC.
-            let subflow = &mut self.paths.subflows[index];
+            let subflow = self.paths.subflow_mut(index);
             subflow.timers.set(Timer::Rto, ctx.now + subflow.sender.rtt.rto());
         } else {
             self.data.window.update(Dsn::ZERO, u64::from(segment.window));
             self.subflow_up(ctx, index);
-            for (early, answer) in self.paths.joins.early_answers.take() {
+            for (early, answer) in self.paths.take_early_answers() {
                 self.handle(ctx, early, &answer);
             }
         }
@@ -264,7 +264,7 @@ impl Connection {
     #[cold]
     fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
         let Connection { data, paths, notices, .. } = self;
-        let initiator = paths.subflows[index].shake.initiator;
+        let initiator = paths.subflow(index).shake.initiator;
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && initiator {
             if paths.on_simultaneous_syn_ack(index, segment) {
                 self.subflow_answered(ctx, index);
@@ -287,7 +287,7 @@ impl Connection {
                 paths.announce_all(ctx, data, timers);
             }
         }
-        self.paths.subflows[index].step(Step::Established);
+        self.paths.subflow_mut(index).step(Step::Established);
         self.subflow_answered(ctx, index);
         true
     }
@@ -313,7 +313,7 @@ impl Connection {
     fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
         let size = self.paths.size_after_lost_start(&self.data);
         self.lower_size(ctx, index, size, SizeCause::BlackHole);
-        let here = self.paths.subflows[index].address;
+        let here = self.paths.subflow(index).address;
         let local_port = ctx.take_port();
         self.redial_on(ctx, here.at_port(local_port));
     }
@@ -326,8 +326,8 @@ impl Connection {
         }
         for id in ids {
             self.paths.forget_address(*id);
-            for index in 0..self.paths.subflows.len() {
-                let subflow = &self.paths.subflows[index];
+            for index in 0..self.paths.count() {
+                let subflow = self.paths.subflow(index);
                 if subflow.shake.peer_id != *id {
                 } else if !subflow.state.synchronised() {
                     self.kill_subflow(ctx, index, false);
@@ -342,7 +342,7 @@ impl Connection {
 
     /// The peer ends the connection: every subflow is reset.
     fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
-        for index in 0..self.paths.subflows.len() {
+        for index in 0..self.paths.count() {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
         }
         self.timers = ConnectionTimers::new();
@@ -397,7 +397,7 @@ impl Connection {
     #[inline(always)]
     fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
         let Connection { data, paths, scheduling, timers, notices, .. } = self;
-        let window = u64::from(segment.window) << paths.subflows[index].shake.peer_scale;
+        let window = u64::from(segment.window) << paths.subflow(index).shake.peer_scale;
         let Some(acked) = data.take_data_ack(notices, edge, window) else { return };
         if acked.fin {
             paths.arm_fin_wait(data, ctx.now);

@@ -152,7 +152,7 @@ impl Connection {
     /// Returns the SYN/ACK of a connection that has just been opened, and makes the connection one
     /// that has sent it.
     pub(crate) fn take_syn_ack(&mut self, now: Time) -> Transmit {
-        self.paths.subflows[0].pending.take(ControlSegment::Syn);
+        self.paths.subflow_mut(0).pending.take(ControlSegment::Syn);
         self.paths.build_syn(&mut self.data, now, 0)
     }
 
@@ -186,7 +186,7 @@ impl Connection {
 
     /// Closes the subflows of a set, in their order.
     fn kill_subflows(&mut self, ctx: &mut Context<'_>, ending: SubflowSet, tell_peer: bool) {
-        for index in 0..self.paths.subflows.len() {
+        for index in 0..self.paths.count() {
             if ending.contains(SubflowId(index as u8)) {
                 self.kill_subflow(ctx, index, tell_peer);
             }
@@ -200,7 +200,7 @@ impl Connection {
         notices.changed = true;
         paths.rejoin_later(data, timers, ctx.now, index, closed.was_joined);
         self.reinject_outstanding(index);
-        self.paths.subflows[index].sender.tx.abandon();
+        self.paths.subflow_mut(index).sender.tx.abandon();
         self.data.queue.reinject_orphans(self.paths.carriers());
         self.data.queue.unassign_all();
         if closed.was_joined {
@@ -222,7 +222,7 @@ impl Connection {
             timers.set(Awaited::NoSubflow, now + paths.spec.config.close_timeout);
         } else if data.closing.done() {
             data.closing.settle();
-        } else if paths.subflows.iter().all(|s| s.state == State::Closed) {
+        } else if paths.all().iter().all(|s| s.state == State::Closed) {
             (data.closing.failed, notices.news) = (true, true);
         }
     }
@@ -237,15 +237,15 @@ impl Connection {
 
     /// Resets a subflow and tells why.
     fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
-        if self.paths.subflows[index].state != State::Closed {
+        if self.paths.subflow(index).state != State::Closed {
             self.kill_subflow(ctx, index, true);
-            self.paths.subflows[index].pending.cause = cause;
+            self.paths.subflow_mut(index).pending.cause = cause;
         }
     }
 
     /// Resets the subflows of a set, in their order.
     fn reset_subflows(&mut self, ctx: &mut Context<'_>, set: SubflowSet, reason: ResetReason) {
-        for index in 0..self.paths.subflows.len() {
+        for index in 0..self.paths.count() {
             if set.contains(SubflowId(index as u8)) {
                 self.reset_subflow(ctx, index, Cause::Reason(reason));
             }
@@ -264,8 +264,8 @@ impl Connection {
         timers.arm_keep_alive(paths, ctx.now);
         paths.on_up(ctx, data, index);
         // What the failed ones hold can go here now.
-        for other in 0..self.paths.subflows.len() {
-            if other != index && self.paths.subflows[other].status.pf {
+        for other in 0..self.paths.count() {
+            if other != index && self.paths.subflow(other).status.pf {
                 self.reinject_outstanding(other);
             }
         }
@@ -279,7 +279,7 @@ impl Connection {
         let Connection { data, paths, scheduling, .. } = self;
         // Linux leaves data with its subflow as long as that can send it.
         let strands = |it: &Subflow| !it.state.sends_data() && data.queue.assigned(it.id) > 0;
-        if !paths.spec.config.kernel_rules.keep_data || paths.subflows.iter().any(strands) {
+        if !paths.spec.config.kernel_rules.keep_data || paths.all().iter().any(strands) {
             data.queue.unassign_all();
         }
         let live = paths.live();
@@ -341,7 +341,7 @@ impl Connection {
     fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
         let Some(path) = self.paths.next_path() else { return false };
         let local_port = ctx.take_port();
-        let here = self.paths.subflows[0].address;
+        let here = self.paths.subflow(0).address;
         self.redial_on(ctx, here.on_path(path).at_port(local_port));
         true
     }
@@ -399,7 +399,7 @@ impl Connection {
             && self.data.speaks_multipath()
             && (!self.paths.client || self.data.agreed.peer_dss_seen);
         let chosen = self.paths.best_for_signal().filter(|_| known);
-        for index in (0..self.paths.subflows.len()).filter(|index| Some(*index) != chosen) {
+        for index in (0..self.paths.count()).filter(|index| Some(*index) != chosen) {
             let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
             self.reset_subflow(ctx, index, cause);
         }
@@ -413,8 +413,8 @@ impl Connection {
         self.data.closing.failed = true;
         self.timers = ConnectionTimers::new();
         self.data.closing.fast = None;
-        for index in 0..self.paths.subflows.len() {
-            if self.paths.subflows[index].state == State::TimeWait {
+        for index in 0..self.paths.count() {
+            if self.paths.subflow(index).state == State::TimeWait {
                 self.kill_subflow(ctx, index, false);
             }
             self.reset_subflow(ctx, index, Cause::Close);
@@ -467,7 +467,7 @@ impl Connection {
     /// are empty, and views that are made anew when somebody looks. What it does next is the same.
     pub(crate) fn shrink_idle(&mut self, before: Time) {
         let rests = self.data.queue.is_drained()
-            && self.paths.subflows.iter().all(|it| it.is_quiet() && it.sender.last_send < before);
+            && self.paths.all().iter().all(|it| it.is_quiet() && it.sender.last_send < before);
         if rests {
             self.data.queue.give_back();
             self.data.recv.give_back();
@@ -498,7 +498,7 @@ impl Connection {
         self.paths.forget_others();
         self.timers.clear(Awaited::Address);
         // No other subflow is to be there (R54).
-        for other in (0..self.paths.subflows.len()).filter(|other| *other != index) {
+        for other in (0..self.paths.count()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
         let Connection { data, paths, timers, notices, .. } = self;
@@ -530,7 +530,7 @@ impl Connection {
     /// The state as the connection's user sees it.
     pub(crate) fn state(&self) -> ConnectionState {
         let has_first = |s: &Subflow| s.state.synchronised() && !s.shake.join;
-        self.data.state(|| self.paths.subflows.iter().any(has_first))
+        self.data.state(|| self.paths.all().iter().any(has_first))
     }
 
     /// Writes up to `len` bytes into the send buffer, as far as there is room: `write` appends as many as it

@@ -18,7 +18,7 @@ use plait_wire::ResetReason;
 impl Connection {
     /// When [`Connection::handle_timeout`] is to be called: never late, perhaps early.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.paths.subflows.iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
+        self.paths.all().iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
 
     /// Expires every timer that is due.
@@ -26,14 +26,14 @@ impl Connection {
         for index in 0..SubflowId::MAX {
             for timer in Timer::ALL {
                 // A timer may end the connection's attempt on one path and begin another.
-                let subflow = self.paths.subflows.get_mut(index);
+                let subflow = self.paths.all_mut().get_mut(index);
                 if subflow.is_some_and(|subflow| subflow.timers.take_due(timer, ctx.now)) {
                     self.on_timer(ctx, index, timer);
                 }
             }
         }
         self.on_connection_timers(ctx);
-        self.paths.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
+        self.paths.all_mut().iter_mut().for_each(|subflow| subflow.timers.on_looked());
         self.timers.on_looked();
     }
 
@@ -89,7 +89,7 @@ impl Connection {
         if self.data.closing.fast.is_some() {
             return self.on_fast_close_timeout(ctx, index);
         }
-        let subflow = &self.paths.subflows[index];
+        let subflow = self.paths.subflow(index);
         if matches!(subflow.state, State::SynSent | State::SynReceived) {
             return self.on_syn_timeout(ctx, index);
         }
@@ -108,7 +108,7 @@ impl Connection {
         }
         paths.arm_path_probe(data, ctx.now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
-        let others = paths.subflows.iter().filter(|s| s.status.joined).count() > 1;
+        let others = paths.all().iter().filter(|s| s.status.joined).count() > 1;
         if others && !paths.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
@@ -148,11 +148,11 @@ impl Connection {
     /// TIME-WAIT is over, or the peer's FIN has not come in time.
     fn on_wait_over(&mut self, ctx: &mut Context<'_>, index: usize) {
         self.notices.changed = true;
-        if self.paths.subflows[index].state == State::FinWait2 {
+        if self.paths.subflow(index).state == State::FinWait2 {
             self.data.closing.settle();
             self.kill_subflow(ctx, index, false);
         } else {
-            self.paths.subflows[index].step(Step::WaitOver);
+            self.paths.subflow_mut(index).step(Step::WaitOver);
         }
     }
 
@@ -166,8 +166,8 @@ impl Connection {
         } else {
             (self.data.closing.failed, self.notices.news) = (true, true);
         }
-        for index in 0..self.paths.subflows.len() {
-            let tell = self.paths.subflows[index].state != State::SynSent;
+        for index in 0..self.paths.count() {
+            let tell = self.paths.subflow(index).state != State::SynSent;
             self.kill_subflow(ctx, index, tell);
         }
     }

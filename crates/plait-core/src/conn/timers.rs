@@ -126,7 +126,7 @@ impl ConnectionTimers {
 
     /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_window_probe(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
-        let nothing_under_way = paths.subflows.iter().all(|s| s.sender.tx.is_empty());
+        let nothing_under_way = paths.all().iter().all(|s| s.sender.tx.is_empty());
         let due = nothing_under_way && !planted(Planted::NoWindowProbe);
         if due && !self.is_set(Awaited::WindowProbe) {
             let wait = paths.longest_rto(data).times(1 << self.probe_backoff.min(8));
@@ -197,8 +197,8 @@ impl ConnectionTimers {
         // Probes are for idle connections alone (RFC 9293 section 3.8.4): data that waits has a timer of
         // its own, and so has a connection that waits for a subflow. What a silent subflow still repeats
         // although another one has brought it there has no such timer: nobody waits for it.
-        let under_way = data.has_to_take() && paths.subflows.iter().any(|it| !it.is_quiet());
-        let alone = !paths.subflows.iter().any(is_reachable);
+        let under_way = data.has_to_take() && paths.all().iter().any(|it| !it.is_quiet());
+        let alone = !paths.all().iter().any(is_reachable);
         if under_way || alone || paths.heard() != heard.sum {
             self.listen_anew(paths, now);
         } else if now < heard.since + idle {

@@ -1,30 +1,30 @@
 //! The paths of a connection: its subflows, those that are to be opened, and the addresses of both ends.
 
-pub(crate) mod acceptability;
-pub(crate) mod acks;
-pub(crate) mod addresses;
+mod acceptability;
+mod acks;
+mod addresses;
 pub(crate) mod admission;
-pub(crate) mod challenges;
+mod challenges;
 pub(crate) mod control;
 pub(crate) mod early_join;
 pub(crate) mod ending;
 pub(crate) mod fallback;
 pub(crate) mod fast_path;
 pub(crate) mod handshake;
-pub(crate) mod joins;
+mod joins;
 pub(crate) mod opening;
-pub(crate) mod priority;
-pub(crate) mod probing;
+mod priority;
+mod probing;
 pub(crate) mod receiving;
-pub(crate) mod redial;
-pub(crate) mod removal;
-pub(crate) mod segments;
-pub(crate) mod sizing;
-pub(crate) mod slots;
-pub(crate) mod superpackets;
-pub(crate) mod timeouts;
-pub(crate) mod views;
-pub(crate) mod writing;
+mod redial;
+mod removal;
+mod segments;
+mod sizing;
+mod slots;
+mod superpackets;
+mod timeouts;
+mod views;
+mod writing;
 
 use crate::conn::context::Context;
 use crate::conn::spec::ConnectionSpec;
@@ -59,25 +59,25 @@ pub(crate) struct Paths {
     pub(crate) spec: Arc<ConnectionSpec>,
     /// This end dialled.
     pub(crate) client: bool,
-    pub(crate) subflows: Vec<Subflow>,
+    subflows: Vec<Subflow>,
     /// Totals of subflows whose slot has been reused.
-    pub(crate) replaced: Option<Box<Totals>>,
-    pub(crate) joins: Joins,
-    pub(crate) addresses: Addresses,
+    replaced: Option<Box<Totals>>,
+    joins: Joins,
+    addresses: Addresses,
     /// Payload bytes of a full segment: what our MTU, the peers' MSS and the paths leave.
-    pub(crate) mss: u32,
+    mss: u32,
     /// Payload bytes of the peer's full segments: an end that has not fallen back yet fills no more.
-    pub(crate) ack_unit: u32,
+    ack_unit: u32,
     /// Challenge ACKs that may still be sent.
-    pub(crate) challenges: Challenges,
+    challenges: Challenges,
     /// The peer's joins that may still be taken.
-    pub(crate) admission: Allowance,
+    admission: Allowance,
     /// How often the first handshake was begun again on another path.
-    pub(crate) dials: u8,
+    dials: u8,
     /// A path let less through than the handshake said.
-    pub(crate) narrowed: bool,
+    narrowed: bool,
     /// Consecutive handshakes that succeeded while no data was delivered.
-    pub(crate) unheard: u8,
+    unheard: u8,
 }
 
 impl Paths {

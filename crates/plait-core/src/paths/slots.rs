@@ -1,5 +1,6 @@
 //! The slots of subflows: which are open, which belongs to an address, which is free.
 
+use alloc::vec::Vec;
 use crate::conn::Notices;
 use crate::paths::Paths;
 use crate::tcp::pending::{ControlSegment, Pending};
@@ -7,8 +8,49 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use crate::tcp::timer::Timer;
 use plait_base::{SubflowId, SubflowSet};
+use plait_wire::Segment;
 
 impl Paths {
+    /// Whether a signal about addresses or priorities waits.
+    #[inline(always)]
+    pub(crate) fn has_signals(&self) -> bool {
+        self.addresses.has_signals()
+    }
+
+    /// Answers to simultaneous joins that came before the peer's key, by subflow.
+    pub(crate) fn take_early_answers(&mut self) -> Vec<(usize, Segment)> {
+        self.joins.early_answers.take()
+    }
+
+    /// All subflows by slot, those that are closed included.
+    #[inline(always)]
+    pub(crate) fn all(&self) -> &[Subflow] {
+        &self.subflows
+    }
+
+    /// All subflows by slot, to be changed.
+    #[inline(always)]
+    pub(crate) fn all_mut(&mut self) -> &mut [Subflow] {
+        &mut self.subflows
+    }
+
+    /// How many slots there are.
+    pub(crate) fn count(&self) -> usize {
+        self.subflows.len()
+    }
+
+    /// The subflow in a slot that is in use.
+    #[inline(always)]
+    pub(crate) fn subflow(&self, index: usize) -> &Subflow {
+        &self.subflows[index]
+    }
+
+    /// The subflow in a slot that is in use, to be changed.
+    #[inline(always)]
+    pub(crate) fn subflow_mut(&mut self, index: usize) -> &mut Subflow {
+        &mut self.subflows[index]
+    }
+
     /// A slot for a subflow: that of a closed one, or a new one.
     pub(crate) fn free_slot(&self) -> Option<SubflowId> {
         let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);

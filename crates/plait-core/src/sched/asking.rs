@@ -143,7 +143,7 @@ impl Scheduling {
             ctx.emit(Event::Effect(effect));
             match effect {
                 Effect::Penalise { subflow, cwnd, ssthresh } => {
-                    let Some(subflow) = paths.subflows.get_mut(subflow.index()) else {
+                    let Some(subflow) = paths.all_mut().get_mut(subflow.index()) else {
                         continue;
                     };
                     subflow.sender.cc.penalise(cwnd, ssthresh);
@@ -152,7 +152,7 @@ impl Scheduling {
                     ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
                 }
                 Effect::Cap { subflow, bytes } => {
-                    if let Some(subflow) = paths.subflows.get_mut(subflow.index()) {
+                    if let Some(subflow) = paths.all_mut().get_mut(subflow.index()) {
                         subflow.status.cap = bytes.unwrap_or(u64::MAX);
                     }
                 }

@@ -33,7 +33,7 @@ impl Scheduling {
             && data.queue.nxt() + grant <= data.window.end()
             && !data.queue.has_plan()
             && data.queue.next_reinjection().is_none()
-            && paths.subflows.get(subflow.index()).is_some_and(takes);
+            && paths.all().get(subflow.index()).is_some_and(takes);
         if !same {
             return None;
         }
@@ -87,13 +87,13 @@ impl Scheduling {
         paths: &mut Paths,
     ) -> Option<(usize, DataRange)> {
         let mss = self.next_segment_size(Seen { data, paths });
-        for index in 0..paths.subflows.len() {
-            let id = paths.subflows[index].id;
+        for index in 0..paths.count() {
+            let id = paths.subflow(index).id;
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
             if paths.spec.config.tsq {
-                paths.subflows[index].drain_host_queue(now);
+                paths.subflow_mut(index).drain_host_queue(now);
             }
-            let subflow = &paths.subflows[index];
+            let subflow = paths.subflow(index);
             let room = subflow.sender.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data with its subflow whatever happens there.
             let stays = paths.spec.config.kernel_rules.keep_data;
@@ -153,7 +153,7 @@ impl Scheduling {
         let (subflow, mss) = (SubflowId(index as u8), paths.mss());
         ctx.emit(Event::DataSent { subflow, data, carry: Carry::New });
         self.on_sent(subflow);
-        paths.subflows[index].on_sent(ctx.now, data.start, data.len() as u32, false, mss)
+        paths.subflow_mut(index).on_sent(ctx.now, data.start, data.len() as u32, false, mss)
     }
 
     /// Takes as much of what follows `first` as the subflow at `index` was granted, up to a superpacket, and

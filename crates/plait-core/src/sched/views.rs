@@ -112,7 +112,7 @@ impl Scheduling {
     /// Makes a view anew where it stands: made elsewhere, all of it would be copied.
     #[inline(never)]
     pub(crate) fn renew(&self, seen: Seen<'_>, view: &mut SubflowView, mss: u32) {
-        *view = self.subflow_view(seen, &seen.paths.subflows[view.id.index()], mss);
+        *view = self.subflow_view(seen, seen.paths.subflow(view.id.index()), mss);
     }
 
     #[inline(never)]
@@ -120,15 +120,15 @@ impl Scheduling {
         let mut views = core::mem::take(&mut self.views.list);
         self.views.unseen = true;
         views.clear();
-        views.reserve_exact(paths.subflows.len());
-        for index in 0..paths.subflows.len() {
+        views.reserve_exact(paths.count());
+        for index in 0..paths.count() {
             if paths.spec.config.tsq {
-                paths.subflows[index].drain_host_queue(now);
+                paths.subflow_mut(index).drain_host_queue(now);
             }
-            let subflow = &paths.subflows[index];
+            let subflow = paths.subflow(index);
             if subflow.status.joined && subflow.state.synchronised() {
                 let mss = self.views.common.segment_size;
-                views.push(self.subflow_view(Seen { data, paths }, &paths.subflows[index], mss));
+                views.push(self.subflow_view(Seen { data, paths }, paths.subflow(index), mss));
             }
         }
         self.views.list = views;
@@ -161,7 +161,7 @@ impl Scheduling {
             if stale.acked.contains(id) {
                 self.renew(Seen { data, paths }, view, common.segment_size);
             } else {
-                let subflow = &paths.subflows[id.index()];
+                let subflow = paths.subflow(id.index());
                 let held = paths.held_back(subflow);
                 view.cwnd = subflow.uncapped_cwnd();
                 view.inflight = subflow.sender.tx.inflight();
@@ -179,7 +179,7 @@ impl Scheduling {
 
     /// Whether every view tells what one made now would.
     pub(crate) fn views_are_fresh(&self, seen: Seen<'_>) -> bool {
-        let live = seen.paths.subflows.iter().filter(|s| s.status.joined && s.state.synchronised());
+        let live = seen.paths.all().iter().filter(|s| s.status.joined && s.state.synchronised());
         let mss = self.next_segment_size(seen) as u32;
         live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
     }
@@ -194,7 +194,7 @@ impl Scheduling {
         paths: &mut Paths,
     ) {
         let mode = paths.spec.config.idle_restart;
-        for subflow in &mut paths.subflows {
+        for subflow in paths.all_mut() {
             if !subflow.status.joined
                 || !subflow.is_quiet()
                 || subflow.sender.last_send == Time::ZERO
@@ -228,7 +228,7 @@ impl Scheduling {
         index: usize,
     ) {
         let waits = self.app_blocked;
-        let subflow = &mut paths.subflows[index];
+        let subflow = paths.subflow_mut(index);
         let limited = subflow
             .sender
             .cwnd_validation
