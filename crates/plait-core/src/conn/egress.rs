@@ -96,9 +96,7 @@ impl Connection {
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
         self.rounds.spent &= !ending && !self.paths.has_signals();
-        debug_assert!(
-            transmit.is_some() || !self.paths.all().iter().any(|s| s.pending.urgent())
-        );
+        debug_assert!(transmit.is_some() || !self.paths.all().iter().any(|s| s.pending.urgent()));
         transmit
     }
 

@@ -349,7 +349,7 @@ impl Connection {
         (self.data.closing.failed, self.notices.news) = (true, true);
     }
 
-    /// From here on segments are shorter, if there is a new size ([`Paths::lower_size`]).
+    /// From here on segments are shorter, if there is a new size ([`crate::paths::Paths::lower_size`]).
     fn lower_size(
         &mut self,
         ctx: &mut Context<'_>,
@@ -379,7 +379,7 @@ impl Connection {
         }
     }
 
-    /// A router says that a segment was too long. Returns whether it is believed ([`Paths::size_as_told`]).
+    /// A router says that a segment was too long. Returns whether it is believed ([`crate::paths::Paths::size_as_told`]).
     #[cold]
     pub(crate) fn on_too_big(
         &mut self,

@@ -186,8 +186,7 @@ impl Books<'_> {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id));
         }
         let sent: u64 = self.data.queue.sent().map(|sent| sent.range.len()).sum();
-        let assigned: u64 =
-            self.paths.all().iter().map(|s| self.data.queue.assigned(s.id)).sum();
+        let assigned: u64 = self.paths.all().iter().map(|s| self.data.queue.assigned(s.id)).sum();
         let all = sent + self.data.queue.unsent() + assigned;
         (all != self.data.queue.occupied()).then(|| {
             format!(

@@ -55,7 +55,7 @@ impl PeerLiveness {
 pub(crate) struct LastHeard {
     /// When something was last.
     pub(crate) since: Time,
-    /// What grows with nearly every segment of the peer's: [`Connection::heard`].
+    /// What grows with nearly every segment of the peer's: [`crate::paths::Paths::heard`].
     pub(crate) sum: u64,
     /// Probes since then.
     pub(crate) probes: u8,

@@ -1,5 +1,6 @@
-//! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
-//! only this module, `ingress` and `egress` touch more than one part.
+//! The Multipath TCP connection: a composition root. It owns the parts and routes between them. `impl
+//! Connection` stands in this module, `ingress`, `fast_path`, `egress`, `timeouts` and `invariants` alone: they carry out
+//! what the owners of the parts (`data`, `paths`, `sched`) decide.
 
 pub(crate) mod audit;
 pub(crate) mod context;

@@ -86,7 +86,7 @@ impl Paths {
         }
     }
 
-    /// Whether our ACKs carry [`Connection::ack_option`].
+    /// Whether our ACKs carry [`Paths::ack_option`].
     #[inline]
     pub(crate) fn has_ack_option(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];

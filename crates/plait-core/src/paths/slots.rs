@@ -1,12 +1,12 @@
 //! The slots of subflows: which are open, which belongs to an address, which is free.
 
-use alloc::vec::Vec;
 use crate::conn::Notices;
 use crate::paths::Paths;
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use crate::tcp::timer::Timer;
+use alloc::vec::Vec;
 use plait_base::{SubflowId, SubflowSet};
 use plait_wire::Segment;
 
