@@ -9,11 +9,13 @@ mod fast_path;
 mod ingress;
 mod invariants;
 pub(crate) mod liveness;
+pub(crate) mod notices;
 pub(crate) mod spec;
 mod timeouts;
 pub(crate) mod timers;
 
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::conn::spec::{ConnectionSpec, ConnectionState};
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::fallback::FallbackCause;
@@ -50,14 +52,6 @@ pub(crate) struct Connection {
     /// What the next round of sending has to look for.
     rounds: Rounds,
     notices: Notices,
-}
-
-/// What others are to be told of.
-pub(crate) struct Notices {
-    /// Something happened that the user of the connection may want to know.
-    pub(crate) news: bool,
-    /// Its addresses or its key may have changed.
-    pub(crate) changed: bool,
 }
 
 impl Connection {

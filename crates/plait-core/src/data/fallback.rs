@@ -7,8 +7,8 @@
 //! subflow that cannot be trusted is reset instead.
 
 use crate::config::Config;
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use plait_base::{Dsn, Ssn};

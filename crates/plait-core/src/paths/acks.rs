@@ -1,7 +1,7 @@
 //! What a segment acknowledges of its subflow's sequence numbers.
 
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::data::level::DataLevel;
 use crate::event::{Event, WindowCause};
 use crate::paths::Paths;

@@ -1,7 +1,7 @@
 //! What a subflow has to say beside data: handshakes, resets, probes, signals and its end.
 
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Carry;

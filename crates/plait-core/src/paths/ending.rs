@@ -1,7 +1,7 @@
 //! How subflows end: FINs in both directions, resets, MP_FASTCLOSE, TIME-WAIT.
 
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::conn::timers::ConnectionTimers;
 use crate::data::closing::TIME_WAIT;
 use crate::data::fallback::dsn_in_step;

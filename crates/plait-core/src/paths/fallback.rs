@@ -4,8 +4,8 @@
 //! These functions only decide. The connection carries out what follows, because other subflows, the
 //! scheduler and timers take part.
 
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::fallback::{
     BARE_ACKS, FAIL_RETRIES, FallbackCause, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending,

@@ -1,8 +1,8 @@
 //! Further subflows: which are to be opened, and when.
 
 use crate::config::{JoinTiming, PathConfig};
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Event;

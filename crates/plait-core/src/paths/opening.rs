@@ -1,8 +1,8 @@
 //! The handshake of a subflow: what each segment of it says, and what the subflow becomes.
 
 use crate::config::JoinTiming;
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::data::fallback::{FallbackCause, Mode};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;

@@ -1,7 +1,7 @@
 //! What a segment carries, taken in by its subflow: data with its mapping, and the end of the subflow.
 
-use crate::conn::Notices;
 use crate::conn::context::Context;
+use crate::conn::notices::Notices;
 use crate::data::fallback::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::{Noted, Verifier};

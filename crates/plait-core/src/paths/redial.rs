@@ -1,7 +1,7 @@
 //! A connection whose first handshake leads nowhere begins again on another path.
 
 use crate::config::Dial;
-use crate::conn::Notices;
+use crate::conn::notices::Notices;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;

@@ -1,6 +1,6 @@
 //! The slots of subflows: which are open, which belongs to an address, which is free.
 
-use crate::conn::Notices;
+use crate::conn::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
