@@ -81,7 +81,9 @@ impl Gate {
         let Gate { name, unit, limit, remedy } = self;
         let Exception { what, size: allowed, .. } = exception;
         let (said, lower) = match size {
-            None => (format!("{what} is gone: remove its exception from {name}"), Some(None)),
+            None => {
+                (format!("nothing needs the exception {what}: remove it from {name}"), Some(None))
+            }
             Some(size) if size <= *limit => {
                 let said = format!("has {size} {unit}, which needs no exception");
                 (format!("{what} {said}: remove it from {name}"), Some(None))
@@ -219,7 +221,7 @@ fn a_size_beyond_its_limit_or_off_its_exception_is_a_breach() {
         [
             "new.rs has 512 lines, 12 more than the limit of 500: split it",
             "small.rs has 500 lines, which needs no exception: remove it from files",
-            "gone.rs is gone: remove its exception from files",
+            "nothing needs the exception gone.rs: remove it from files",
             "grown.rs has 601 lines, 1 more than its exception allows, which may only shrink: split it",
             "shrunk.rs has 599 lines, and its exception allows 600: lower it in files",
         ]
