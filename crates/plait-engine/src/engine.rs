@@ -3,6 +3,8 @@
 
 use crate::choice::{Choice, Choices};
 use crate::crowd::Buffers;
+use crate::dials::Dials;
+use crate::ending;
 use crate::limits::{Guard, Limits, Shortage};
 use crate::log_event::{LogEvent, PathTraffic};
 use crate::overview::{ConnectionView, Opened, Overview, Tally};
@@ -11,10 +13,8 @@ use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
 use crate::stack::Stack;
 use crate::world::{Ready, World};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{
-    ConnectionSpec, ConnectionState, MemoryReport, PathConfig, SubflowStats, TimedOut,
-};
-use std::collections::{BTreeMap, VecDeque};
+use plait_core::{ConnectionSpec, ConnectionState, MemoryReport, PathConfig, SubflowStats};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -32,13 +32,6 @@ pub struct Service {
     /// Whether it is on this host, so that one kernel has both ends of its connections.
     pub near: bool,
 }
-
-/// Reason in the log if the peer of a new connection never answered.
-const SILENT: &str = "no answer: is a server there, and do its answers come back?";
-/// Reasons in the log if a connection timed out.
-const UNTAKEN: &str =
-    "the peer neither acknowledged data nor opened its window for the user timeout";
-const UNHEARD: &str = "the peer answered no keep-alive";
 
 /// One process between clients and programs.
 #[expect(missing_debug_implementations, reason = "worlds and observers have none")]
@@ -65,15 +58,6 @@ pub struct Engine<W: World> {
     /// How long a program may keep its end of a relay half closed before a keep-alive checks that it still
     /// runs.
     orphaned: Duration,
-}
-
-/// Dialled connections that are given up if they are not established in time.
-#[derive(Default)]
-struct Dials {
-    /// How long each may take.
-    patience: Option<Span>,
-    /// The deadline of each, in order.
-    pending: VecDeque<(Time, ConnId)>,
 }
 
 impl<W: World> Engine<W> {
@@ -144,9 +128,8 @@ impl<W: World> Engine<W> {
         if !self.again.is_empty() || self.unsent {
             return Time::ZERO;
         }
-        let impatient = self.dials.pending.front().map_or(Time::NEVER, |(at, _)| *at);
         let report = self.guard.report_due(self.stack.endpoint.overflows());
-        self.stack.next().min(impatient).min(report)
+        self.stack.next().min(self.dials.next()).min(report)
     }
 
     /// Handles the ready events and part of the pending work.
@@ -276,9 +259,7 @@ impl<W: World> Engine<W> {
             relay.greet(greeting);
         }
         self.add(relay)?;
-        if let Some(patience) = self.dials.patience {
-            self.dials.pending.push_back((now + patience, conn));
-        }
+        self.dials.add(now, conn);
         Ok(conn)
     }
 
@@ -289,13 +270,10 @@ impl<W: World> Engine<W> {
 
     /// Ends dialled connections that are not established in time.
     fn give_up(&mut self) {
-        while let Some((at, conn)) = self.dials.pending.front().copied()
-            && at <= self.stack.world.now()
-        {
-            self.dials.pending.pop_front();
+        while let Some(conn) = self.dials.poll_expired(self.stack.world.now()) {
             let connecting = self.stack.endpoint.state(conn) == Ok(ConnectionState::Connecting);
             if connecting && self.relays.contains_key(&conn) {
-                self.end(conn, Some(SILENT.to_owned()));
+                self.end(conn, Some(ending::SILENT.to_owned()));
             }
         }
     }
@@ -444,13 +422,6 @@ impl<W: World> Engine<W> {
         let refused = to.is_some_and(|to| self.stack.resets.contains(&to));
         let stats = self.stack.endpoint.stats(conn);
         let timed_out = stats.as_ref().and_then(|stats| stats.timed_out);
-        let why = match (timed_out, established, refused) {
-            (Some(TimedOut::User), ..) => UNTAKEN,
-            (Some(TimedOut::KeepAlive), ..) => UNHEARD,
-            (_, true, _) => "the peer has reset the connection, or has not answered for too long",
-            (.., true) => "refused: nobody listens there, or something on the way forbids it",
-            (.., false) => SILENT,
-        };
         if let Some(relay) = &mut relay {
             relay.refuse(refused);
         }
@@ -463,18 +434,13 @@ impl<W: World> Engine<W> {
         let (moved, taken, since) = relayed.unwrap_or((Moved::default(), 0, now));
         let in_flight = stats.as_ref().map_or(0, |stats| stats.unacked);
         let failed = stats.as_ref().is_none_or(|it| it.state == ConnectionState::Failed);
-        let problem = problem.or_else(|| failed.then(|| why.to_owned()));
+        let problem = problem
+            .or_else(|| failed.then(|| ending::cause(timed_out, established, refused).to_owned()));
         let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
         let fallback = stats.as_ref().and_then(|stats| stats.fallback);
         let subflows = stats.as_ref().map_or(&[][..], |stats| &stats.subflows);
         let paths = PathTraffic::of_subflows(subflows, |path| self.stack.names.client_of(path));
-        self.tally.failed += u64::from(problem.is_some());
-        if let Some(by) = timed_out {
-            *self.tally.timed_out.entry(by).or_default() += 1;
-        }
-        if let Some(cause) = fallback {
-            *self.tally.fallbacks.entry(cause).or_default() += 1;
-        }
+        self.tally.count_end(problem.is_some(), timed_out, fallback);
         if problem.is_some() {
             self.stack.discard(now, conn);
         } else {

@@ -6,6 +6,8 @@
 
 mod choice;
 mod crowd;
+mod dials;
+mod ending;
 mod engine;
 mod limits;
 mod log_event;

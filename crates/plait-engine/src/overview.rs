@@ -51,6 +51,25 @@ pub struct Tally {
     pub fallbacks: BTreeMap<FallbackCause, u64>,
 }
 
+impl Tally {
+    /// Counts the end of a connection: whether it failed, the timeout that ended it, and the cause of its
+    /// fallback.
+    pub(crate) fn count_end(
+        &mut self,
+        failed: bool,
+        timed_out: Option<TimedOut>,
+        fallback: Option<FallbackCause>,
+    ) {
+        self.failed += u64::from(failed);
+        if let Some(by) = timed_out {
+            *self.timed_out.entry(by).or_default() += 1;
+        }
+        if let Some(cause) = fallback {
+            *self.fallbacks.entry(cause).or_default() += 1;
+        }
+    }
+}
+
 /// The key by which connections are counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Opened {

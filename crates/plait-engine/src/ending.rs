@@ -1,0 +1,23 @@
+//! Why a connection has ended, in words for the log.
+
+use plait_core::TimedOut;
+
+/// The peer of a new connection never answered.
+pub(crate) const SILENT: &str = "no answer: is a server there, and do its answers come back?";
+const UNTAKEN: &str =
+    "the peer neither acknowledged data nor opened its window for the user timeout";
+const UNHEARD: &str = "the peer answered no keep-alive";
+const RESET: &str = "the peer has reset the connection, or has not answered for too long";
+const REFUSED: &str = "refused: nobody listens there, or something on the way forbids it";
+
+/// Returns why a connection failed: by the timeout that ended it, whether it was ever established, and
+/// whether its peer refused it.
+pub(crate) fn cause(timed_out: Option<TimedOut>, established: bool, refused: bool) -> &'static str {
+    match (timed_out, established, refused) {
+        (Some(TimedOut::User), ..) => UNTAKEN,
+        (Some(TimedOut::KeepAlive), ..) => UNHEARD,
+        (_, true, _) => RESET,
+        (.., true) => REFUSED,
+        (.., false) => SILENT,
+    }
+}
