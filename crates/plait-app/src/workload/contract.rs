@@ -3,6 +3,12 @@
 use core::fmt::Debug;
 use plait_base::{DataRange, Dsn, Rate, Span, Time};
 
+/// Length of a client's request in bytes.
+pub const REQUEST: u64 = 200;
+
+/// The client's end of a connection, and the server's.
+pub type Ends = (Box<dyn App>, Box<dyn App>);
+
 /// Where a connection stands, seen from one end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StreamState {

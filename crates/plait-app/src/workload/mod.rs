@@ -4,9 +4,11 @@
 //! workload. One end then sends everything that is measured, and both finish.
 
 mod contract;
+mod error;
 pub(crate) mod exchange;
 #[cfg(test)]
 mod fake;
+mod field;
 pub mod maps;
 mod parse;
 mod receive;
@@ -18,9 +20,11 @@ pub mod video;
 pub mod web;
 
 pub use crate::quantity::Size;
-pub use contract::{App, AppEvent, Role, Stream, StreamState};
-pub use parse::{Files, WorkloadError};
+pub use contract::{App, AppEvent, Ends, REQUEST, Role, Stream, StreamState};
+pub use error::WorkloadError;
+pub use field::Files;
 pub use registry::{Entry, WORKLOADS};
+pub use send::WARM_UP_SEGMENTS;
 
 use crate::quantity::Bytes;
 use core::fmt;
@@ -30,15 +34,6 @@ use receive::Receiver;
 use send::{Plan, Sender};
 use std::sync::Arc;
 use web::Web;
-
-/// Length of a client's request in bytes.
-pub const REQUEST: u64 = 200;
-
-/// Segments that warm up each subflow before a burst (`burst`).
-pub const WARM_UP_SEGMENTS: u64 = 200;
-
-/// The client's end of a connection, and the server's.
-pub type Ends = (Box<dyn App>, Box<dyn App>);
 
 /// What the two ends of a connection do, or those of the connections of one session.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

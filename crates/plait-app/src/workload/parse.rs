@@ -1,146 +1,19 @@
 //! The text form of a workload.
 
+use super::error::{MAX_MESSAGES, WorkloadError};
+use super::field::{Files, pace, size, size_bytes, time};
 use super::maps::Maps;
-use super::video::{Abr, FileError, PAPER, PATTERNS, Video};
+use super::video::Video;
 use super::web::Web;
-use super::{Size, WORKLOADS, Workload};
+use super::{WORKLOADS, Workload};
 use crate::name::nearest;
-use crate::quantity::{self, QuantityError, shortened};
-use core::fmt;
-use plait_base::{Rate, Span};
+use crate::quantity::shortened;
 use std::sync::Arc;
 
-/// The most messages that a stream may have.
-const MAX_MESSAGES: u64 = 10_000_000;
 /// The most bytes that one connection carries, with segments counted at their largest.
 const MAX_BYTES: u128 = 1 << 62;
 /// No segment carries more.
 const MAX_SEGMENT: u64 = 65_535;
-/// Gives the text of a file that a workload names.
-pub type Files<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
-
-/// The error of a workload's text.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum WorkloadError {
-    /// There is no such workload.
-    UnknownName {
-        /// As given, shortened.
-        given: String,
-        /// The one that was probably meant.
-        nearest: Option<&'static str>,
-    },
-    /// It does not have the form of its workload.
-    Form {
-        /// As given, shortened.
-        given: String,
-        /// The form it should have.
-        grammar: &'static str,
-    },
-    /// One of its quantities was refused.
-    Quantity {
-        /// Which, as the grammar calls it.
-        field: &'static str,
-        /// Why.
-        error: QuantityError,
-    },
-    /// A size or a time is zero.
-    Zero {
-        /// Which, as the grammar calls it.
-        field: &'static str,
-    },
-    /// There is no such clip or player.
-    UnknownVideo {
-        /// As given, shortened.
-        given: String,
-        /// The one that was probably meant.
-        nearest: Option<&'static str>,
-    },
-    /// There is no such adaptation.
-    UnknownAbr {
-        /// As given, shortened.
-        given: String,
-        /// The one that was probably meant.
-        nearest: Option<&'static str>,
-    },
-    /// One option is above another that limits it.
-    Exceeds {
-        /// Which.
-        field: &'static str,
-        /// What limits it.
-        limit: &'static str,
-    },
-    /// A file that it names is of no use.
-    File(FileError),
-    /// A part of it cannot be taken.
-    Invalid {
-        /// Which, why, and what may stand there.
-        problem: String,
-    },
-    /// A page that it names cannot be read or taken.
-    Page {
-        /// Its name, shortened.
-        file: String,
-        /// Where in it, why, and what to do about it.
-        problem: String,
-    },
-    /// It amounts to more messages or bytes than one connection carries.
-    TooLarge {
-        /// As given, shortened.
-        given: String,
-    },
-}
-
-impl fmt::Display for WorkloadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WorkloadError::UnknownName { given, nearest } => {
-                unknown(f, "workload", given, *nearest, WORKLOADS.iter().map(|entry| entry.name))
-            }
-            WorkloadError::Form { given, grammar } => {
-                write!(f, "workload `{given}` does not have the form `{grammar}`")
-            }
-            WorkloadError::Quantity { field, error } => write!(f, "{field}: {error}"),
-            WorkloadError::Invalid { problem } => f.write_str(problem),
-            WorkloadError::Page { file, problem } => write!(f, "{file}: {problem}"),
-            WorkloadError::Zero { field } => write!(f, "{field} must be above zero"),
-            WorkloadError::UnknownVideo { given, nearest } => {
-                let patterns = PATTERNS.iter().map(|pattern| pattern.name);
-                unknown(f, "video", given, *nearest, [PAPER].into_iter().chain(patterns))?;
-                f.write_str(", or the file of a DASH manifest or size list")
-            }
-            WorkloadError::UnknownAbr { given, nearest } => {
-                unknown(f, "abr", given, *nearest, Abr::ALL.map(Abr::name))
-            }
-            WorkloadError::Exceeds { field, limit } => write!(f, "{field} is above {limit}"),
-            WorkloadError::File(error) => error.fmt(f),
-            WorkloadError::TooLarge { given } => write!(
-                f,
-                "workload `{given}` is too large: at most {MAX_MESSAGES} messages and 2^62 bytes"
-            ),
-        }
-    }
-}
-
-fn unknown(
-    f: &mut fmt::Formatter<'_>,
-    what: &str,
-    given: &str,
-    nearest: Option<&str>,
-    known: impl IntoIterator<Item = &'static str>,
-) -> fmt::Result {
-    write!(f, "unknown {what} `{given}`")?;
-    if let Some(nearest) = nearest {
-        write!(f, ", did you mean `{nearest}`?")?;
-    }
-    f.write_str(" known: ")?;
-    for (position, name) in known.into_iter().enumerate() {
-        write!(f, "{}{name}", if position == 0 { "" } else { ", " })?;
-    }
-    Ok(())
-}
-
-impl core::error::Error for WorkloadError {}
-
 impl Workload {
     /// Reads `download:512kB`, `upload:15seg`, `bulk:60s`, `burst:30seg`,
     /// `stream:8KiB@35ms,for=10s`.
@@ -220,36 +93,11 @@ impl Workload {
     }
 }
 
-fn size(text: &str) -> Result<Size, WorkloadError> {
-    let field = "SIZE";
-    let size = quantity::size(text).map_err(|error| WorkloadError::Quantity { field, error })?;
-    if size.is_zero() { Err(WorkloadError::Zero { field }) } else { Ok(size) }
-}
-
-fn pace(text: &str) -> Result<Rate, WorkloadError> {
-    let field = "RATE";
-    match quantity::rate(text) {
-        Ok(Rate::ZERO) => Err(WorkloadError::Zero { field }),
-        rate => rate.map_err(|error| WorkloadError::Quantity { field, error }),
-    }
-}
-
-/// A number of bytes above zero.
-pub(super) fn size_bytes(field: &'static str, text: &str) -> Result<u64, WorkloadError> {
-    match quantity::bytes(text) {
-        Ok(0) => Err(WorkloadError::Zero { field }),
-        bytes => bytes.map_err(|error| WorkloadError::Quantity { field, error }),
-    }
-}
-
-pub(super) fn time(field: &'static str, text: &str) -> Result<Span, WorkloadError> {
-    let time = quantity::time(text).map_err(|error| WorkloadError::Quantity { field, error })?;
-    if time == Span::ZERO { Err(WorkloadError::Zero { field }) } else { Ok(time) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantity::Size;
+    use plait_base::Span;
     use proptest::prelude::*;
 
     #[test]

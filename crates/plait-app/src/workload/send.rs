@@ -1,7 +1,10 @@
 //! The end that sends the data.
 
-use super::{App, AppEvent, REQUEST, Size, Stream, StreamState, WARM_UP_SEGMENTS};
+use super::{App, AppEvent, REQUEST, Size, Stream, StreamState};
 use plait_base::{DataRange, Dsn, Span, Time};
+
+/// Segments that warm up each subflow before a burst (`burst`).
+pub const WARM_UP_SEGMENTS: u64 = 200;
 
 /// An endless sender never asks for more than this position.
 const ENDLESS: Dsn = Dsn::new(1 << 62);

@@ -3,8 +3,9 @@
 //! The trace of the paper (ToN, Fig. 11) is not published; this is the model of it in
 //! `docs/video.md`.
 
+use super::error::WorkloadError;
 use super::exchange::Due;
-use super::parse::{WorkloadError, size_bytes, time};
+use super::field::{size_bytes, time};
 use crate::quantity::{self, Bytes};
 use core::fmt;
 use plait_base::{RandomStream, Span};

@@ -18,7 +18,8 @@ pub use source::FileError;
 
 pub(super) use client::Client;
 
-use super::parse::{Files, WorkloadError, time};
+use super::error::WorkloadError;
+use super::field::{Files, time};
 use crate::name::nearest;
 use crate::quantity::shortened;
 use core::fmt;

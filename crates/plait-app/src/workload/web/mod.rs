@@ -19,7 +19,8 @@ mod walk;
 pub use page::{After, Builder, Does, Page};
 
 use super::Ends;
-use super::parse::{Files, WorkloadError};
+use super::error::WorkloadError;
+use super::field::Files;
 use crate::name::nearest;
 use crate::quantity::{self, shortened};
 use core::fmt;
