@@ -296,23 +296,7 @@ fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
         );
     }
     for (index, path) in drawing.paths.iter().enumerate() {
-        let name = escaped(&path.name);
-        let _ = writeln!(
-            page,
-            "<h3 class=\"path\" data-path=\"{index}\"><i aria-hidden=\"true\"></i>{name}</h3>"
-        );
-        let mut one = |plot: &str, class: &str, heading: &str, note: &str| {
-            let label = format!("{name}: {heading} over time");
-            panel(page, &format!("{plot}-{index}"), class, heading, note, &label);
-        };
-        one(
-            "window",
-            "middle",
-            "cwnd and in flight",
-            "line and area; \u{25bc} data lost, \u{25bd} ACK lost, shaded where the path is down",
-        );
-        one("srtt", "low", "srtt", "");
-        one("queue", "low", "Queue", "in the path, towards the receiver");
+        path_charts(page, index, &escaped(&path.name));
     }
     page.push_str(
         "<div class=\"ruler\" hidden><canvas data-plot=\"ruler\" aria-hidden=\"true\"></canvas>\
@@ -322,6 +306,26 @@ fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
          id=\"whole\">Whole run</button></div></div>\n",
     );
     let _ = writeln!(page, "<p class=\"hint\" id=\"thinned\">{}</p>\n</section>", escaped(thinned));
+}
+
+/// The charts of the path at `index`, whose name is escaped.
+fn path_charts(page: &mut String, index: usize, name: &str) {
+    let _ = writeln!(
+        page,
+        "<h3 class=\"path\" data-path=\"{index}\"><i aria-hidden=\"true\"></i>{name}</h3>"
+    );
+    let mut one = |plot: &str, class: &str, heading: &str, note: &str| {
+        let label = format!("{name}: {heading} over time");
+        panel(page, &format!("{plot}-{index}"), class, heading, note, &label);
+    };
+    one(
+        "window",
+        "middle",
+        "cwnd and in flight",
+        "line and area; \u{25bc} data lost, \u{25bd} ACK lost, shaded where the path is down",
+    );
+    one("srtt", "low", "srtt", "");
+    one("queue", "low", "Queue", "in the path, towards the receiver");
 }
 
 /// Text that stands in the page as it is.
