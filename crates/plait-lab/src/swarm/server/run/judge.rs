@@ -1,6 +1,7 @@
 //! What must hold of a server all the time, and in the end.
 
-use super::{Event, PATIENCE, RARE_SAMPLE, Run, SAMPLE};
+use super::patience::PATIENCE;
+use super::{Event, RARE_SAMPLE, Run, SAMPLE};
 use crate::swarm::run::Broken;
 use crate::swarm::server::client::{Client, Outcome, Visited};
 use crate::swarm::server::service::Pipe;
@@ -23,27 +24,27 @@ impl Run<'_> {
         let soon = self.heals + PATIENCE;
         let after = if self.now < soon { SAMPLE } else { RARE_SAMPLE };
         self.at(self.now + after, Event::Sample);
-        if let Some(wrong) = self.host.wrong.take() {
+        if let Some(wrong) = self.server.host.wrong.take() {
             return self.broke(Broken::Invariant, wrong);
         }
         // A live server turns at least once a minute; this one does with each look.
         self.serve_idle();
         let now = self.now;
         let deserted = |it: &Pipe| !it.dropped && now > it.gone_at + DESERTED;
-        let left = self.pipes.borrow().iter().find(|it| deserted(&it.borrow())).cloned();
+        let left = self.server.pipes.borrow().iter().find(|it| deserted(&it.borrow())).cloned();
         if let Some(it) = left {
             let what = format!("a program is gone, and its relay goes on: {:?}", it.borrow());
             return self.broke(Broken::Lingering, what);
         }
-        let Some(engine) = &self.engine else { return };
+        let Some(engine) = &self.server.engine else { return };
         if let Some(what) = engine.stack.endpoint.violation() {
             let what = what.to_owned();
             return self.broke(Broken::Invariant, what);
         }
-        self.most_paths = self.most_paths.max(engine.paths() as u64);
+        self.server.most_paths = self.server.most_paths.max(engine.paths() as u64);
         let (looks, packets) = (engine.looks(), engine.stack.counters().packets_in);
         let rests = self.now.as_nanos() / Span::from_secs(5).as_nanos() + 2;
-        let most = LOOKS_EACH * packets + rests * (LOOKS_RESTING + self.most_paths);
+        let most = LOOKS_EACH * packets + rests * (LOOKS_RESTING + self.server.most_paths);
         if looks > most {
             let what = format!("{looks} looks at numbers for {packets} packets; at most {most}");
             return self.broke(Broken::Invariant, what);
@@ -51,14 +52,14 @@ impl Run<'_> {
         let report = engine.memory_report();
         let idle = engine.is_idle();
         let forgotten = engine.is_over() && engine.paths() == 0 && report.time_wait == 0;
-        let told = engine.refused().values().sum::<u64>() == self.told_away;
-        let gone = self.now > self.heals && self.clients.iter().all(Client::is_done);
+        let told = engine.refused().values().sum::<u64>() == self.server.told_away;
+        let gone = self.now > self.heals && self.guests.clients.iter().all(Client::is_done);
         self.settled = forgotten && told && gone;
         self.weigh(&report, idle);
     }
 
     fn serve_idle(&mut self) {
-        if let Some(engine) = &mut self.engine
+        if let Some(engine) = &mut self.server.engine
             && self.now >= self.patience
         {
             // What is ready is taken by the turn that follows.
@@ -86,7 +87,7 @@ impl Run<'_> {
         if self.violation.is_some() {
             return;
         }
-        if let Some(client) = self.clients.iter().find(|it| !it.is_done()) {
+        if let Some(client) = self.guests.clients.iter().find(|it| !it.is_done()) {
             let what = client.state();
             return self.broke(Broken::Stuck, what);
         }
@@ -97,13 +98,15 @@ impl Run<'_> {
     /// Clients were served, or there is a reason: what the service did to their streams, a crash or the end
     /// of listening at the time, the loss of an address, or a refusal that was counted.
     fn judge_clients(&mut self) {
-        let mut spoilt = vec![0; self.clients.len()];
-        let mut served = vec![0; self.clients.len()];
-        let mut answered = vec![0; self.clients.len()];
-        for (place, (pipe, owner)) in self.pipes.borrow().iter().zip(&self.owners).enumerate() {
+        let mut spoilt = vec![0; self.guests.clients.len()];
+        let mut served = vec![0; self.guests.clients.len()];
+        let mut answered = vec![0; self.guests.clients.len()];
+        for (place, (pipe, owner)) in
+            self.server.pipes.borrow().iter().zip(&self.guests.owners).enumerate()
+        {
             let Some(owner) = *owner else { continue };
             let pipe = pipe.borrow();
-            let lives = place >= self.lives_from;
+            let lives = place >= self.server.streams_before;
             spoilt[owner] += u64::from(pipe.is_spoilt());
             served[owner] += u64::from(lives && pipe.is_complete());
             answered[owner] += u64::from(lives && pipe.is_answered());
@@ -112,7 +115,7 @@ impl Run<'_> {
         let mut turned_away = 0;
         let mut first = None;
         let mut broken = None;
-        for (at, client) in self.clients.iter().enumerate() {
+        for (at, client) in self.guests.clients.iter().enumerate() {
             let (mut own, mut accepted) = (0, 0);
             let mut refused = None;
             for seen in client.unserved() {
@@ -131,9 +134,9 @@ impl Run<'_> {
             turned_away += away;
             first = first.or(refused.filter(|_| away > 0));
             // The service may not know the end of a connection whose FIN was lost with the client's address.
-            let complete = client.complete_since(self.lives_since).count() as u64;
+            let complete = client.complete_since(self.server.since).count() as u64;
             let ended = |it: &&Visited| !it.end_lost;
-            let whole = client.complete_since(self.lives_since).filter(ended).count() as u64;
+            let whole = client.complete_since(self.server.since).filter(ended).count() as u64;
             for (count, known) in [(whole, served[at]), (complete, answered[at])] {
                 let known = known + spoilt[at];
                 if count > known {
@@ -144,12 +147,12 @@ impl Run<'_> {
                 }
             }
         }
-        let refused = self.refused();
+        let refused = self.server.refused();
         if turned_away > refused {
             broken = broken.or(first);
         }
         if let Some((at, seen)) = broken {
-            let state = self.clients[at].state();
+            let state = self.guests.clients[at].state();
             let what = format!(
                 "no reason was counted for a connection: {refused} were refused, the service spoilt {} of \
                  the client's: {state}: {seen}",
@@ -160,41 +163,29 @@ impl Run<'_> {
         }
     }
 
-    /// Connections that were refused, in all lives.
-    fn refused(&self) -> u64 {
-        let now = self.engine.as_ref().map_or(0, |it| it.refused().values().sum());
-        self.refused_before + now
-    }
-
     /// Nothing is left, and what was refused was told.
     fn judge_rest(&mut self) {
-        let Some(engine) = &self.engine else { return };
+        let Some(engine) = &self.server.engine else { return };
         let refused: u64 = engine.refused().values().sum();
         let (report, paths) = (engine.memory_report(), engine.paths());
         let over = engine.is_over();
         if !over {
             return self.broke(
                 Broken::Lingering,
-                format!("the server is not over: {report:?}, {:?}", self.left()),
+                format!("the server is not over: {report:?}, {:?}", self.server.left()),
             );
         }
         let MemoryReport { bytes, above_threshold, half_open, closing, time_wait } = report;
         let left = above_threshold + half_open + closing + time_wait + paths;
-        let unread = self.host.unread.get();
+        let unread = self.server.host.unread.get();
         if left > 0 || bytes > RESTING_BYTES || unread > 0 {
             let what = format!("{report:?}, {paths} numbers and {unread} unread bytes are left");
             return self.broke(Broken::Lingering, what);
         }
-        if refused != self.told_away {
-            let what = format!("{refused} were refused, and the log tells of {}", self.told_away);
+        if refused != self.server.told_away {
+            let what =
+                format!("{refused} were refused, and the log tells of {}", self.server.told_away);
             self.broke(Broken::Invariant, what);
         }
-    }
-
-    /// Streams that the server still has.
-    fn left(&self) -> Vec<String> {
-        let pipes = self.pipes.borrow();
-        let left = pipes.iter().filter(|it| !it.borrow().dropped).take(3);
-        left.map(|it| format!("{:?}", it.borrow())).collect()
     }
 }

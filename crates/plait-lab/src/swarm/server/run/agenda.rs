@@ -1,0 +1,42 @@
+//! What is to happen, in the order of time.
+
+use super::guests::Guest;
+use plait_base::Time;
+use std::collections::BTreeMap;
+
+/// What is to happen.
+pub(super) enum Event {
+    Arrive(Vec<u8>),
+    Deliver(Guest, Vec<u8>),
+    Come(usize, u32),
+    Wake(usize),
+    Program(usize),
+    Blow(usize, bool),
+    Sample,
+}
+
+/// Events by their time; those of one instant happen in the order in which they were added.
+#[derive(Default)]
+pub(super) struct Agenda {
+    events: BTreeMap<(Time, u64), Event>,
+    /// Events added so far.
+    count: u64,
+}
+
+impl Agenda {
+    pub(super) fn add(&mut self, time: Time, event: Event) {
+        self.count += 1;
+        self.events.insert((time, self.count), event);
+    }
+
+    /// Returns the time of the first event.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.events.first_key_value().map(|((time, _), _)| *time)
+    }
+
+    /// Removes and returns the first event if its time has come.
+    pub(super) fn poll(&mut self, now: Time) -> Option<Event> {
+        let entry = self.events.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+}
