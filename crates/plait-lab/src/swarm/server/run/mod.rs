@@ -11,7 +11,7 @@ mod server;
 
 use crate::swarm::run::{Broken, Verdict, Violation};
 use crate::swarm::server::case::{Blow, GRACE, Group, ServerCase, Visit};
-use crate::swarm::server::client::Client;
+use crate::swarm::server::client::{Client, Wait};
 use crate::swarm::server::service;
 use crate::swarm::server::stranger::Stranger;
 use agenda::{Agenda, Event};
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
         let late = self.patience.since(self.heals);
         let over =
             |kept_out: Span| self.now >= self.patience + late + kept_out + GRACE + AFTERWARDS;
-        over(Span::ZERO) && self.guests.clients.iter().all(|it| over(it.kept_out))
+        over(Span::ZERO) && self.guests.clients.iter().all(|it| over(it.kept_out()))
     }
 
     fn set_now(&mut self, now: Time) {
@@ -220,10 +220,10 @@ impl<'a> Run<'a> {
                 .map(|_| self.guests.give_address(Guest::Client(place)))
                 .collect();
             let Ok(spec) = server::spec(self.case, Config::default()) else { return };
-            let mut client = Client::new(self.case.seed, place, addresses, group, spec);
             let stays = if group.visit == Visit::Stay { STAY } else { Span::ZERO };
-            client.patience = self.patience + stays;
-            client.allowance = self.patience.since(self.heals) + stays;
+            let patience = self.patience + stays;
+            let wait = Wait::new(patience, self.patience.since(self.heals) + stays);
+            let mut client = Client::new(self.case.seed, place, addresses, group, spec, wait);
             if self.server.draining {
                 client.drain();
             }
