@@ -5,58 +5,19 @@
 //! ([`plait_core::Detail::Everything`]), and is asked afterwards. It keeps every decision and every
 //! segment of the run in memory.
 
+mod decisions;
 mod regret;
 mod stall;
 
+pub use decisions::{Considered, Decided};
 pub use regret::{Foretold, Regret};
 pub use stall::{Kind, Stall};
 
 use crate::{AppEvent, Role, Workload};
-use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, SubflowSet, Time};
+use decisions::DecisionLog;
+use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
-use plait_sched::{Number, Reason};
-use std::ops::Range;
-
-/// A decision that was told.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Decided {
-    /// When.
-    pub at: Time,
-    /// Its number among those of the sender, from 1.
-    pub number: u64,
-    /// The data at hand.
-    pub data: DataRange,
-    /// The subflow that was chosen.
-    pub chosen: Option<SubflowId>,
-    /// The subflow that is waited for.
-    pub waits_for: Option<SubflowId>,
-    /// The candidates.
-    pub candidates: SubflowSet,
-    /// Those of them that had room.
-    pub usable: SubflowSet,
-    /// Why.
-    pub reason: Reason,
-    considered: Range<usize>,
-    numbers: Range<usize>,
-    assigned: Range<usize>,
-}
-
-/// What a decision saw of a live subflow.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Considered {
-    /// The subflow.
-    pub subflow: SubflowId,
-    /// Smoothed RTT; `None` before the first sample.
-    pub srtt: Option<Span>,
-    /// Congestion window in bytes, or the cap where one is below it.
-    pub cwnd: u64,
-    /// Bytes in flight.
-    pub inflight: u64,
-    /// Bytes that the window still takes.
-    pub room: u64,
-    /// When the data at hand would arrive by the plain estimate.
-    pub arrival: Option<Time>,
-}
+use plait_sched::Number;
 
 /// Payload that the sender sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,12 +70,7 @@ struct Held {
 pub struct Ledger {
     sender: Role,
     messages_count: u64,
-    decisions: Vec<Decided>,
-    considered: Vec<Considered>,
-    numbers: Vec<Number>,
-    assigned: Vec<(DataRange, SubflowId)>,
-    /// Where in those lists the next decision begins.
-    open: [usize; 3],
+    log: DecisionLog,
     sent: Vec<Sent>,
     arrived: Vec<(Time, DataRange)>,
     filled: Vec<Filled>,
@@ -137,11 +93,7 @@ impl Ledger {
         Ledger {
             sender: workload.sender(),
             messages_count: workload.messages(),
-            decisions: Vec::new(),
-            considered: Vec::new(),
-            numbers: Vec::new(),
-            assigned: Vec::new(),
-            open: [0; 3],
+            log: DecisionLog::default(),
             sent: Vec::new(),
             arrived: Vec::new(),
             filled: Vec::new(),
@@ -186,30 +138,6 @@ impl Ledger {
                     *route = Some(path);
                 }
             }
-            Event::Considered { subflow, srtt, cwnd, inflight, room, arrival } => {
-                let arrival = (arrival < Time::NEVER).then_some(arrival);
-                self.considered.push(Considered { subflow, srtt, cwnd, inflight, room, arrival });
-            }
-            Event::Weighed(number) => self.numbers.push(number),
-            Event::Assigned { subflow, data } => self.assigned.push((data, subflow)),
-            Event::Decision { number, data, chosen, waits_for, candidates, usable, reason } => {
-                let ends = [self.considered.len(), self.numbers.len(), self.assigned.len()];
-                let [considered, numbers, assigned] = [0, 1, 2].map(|at| self.open[at]..ends[at]);
-                self.open = ends;
-                self.decisions.push(Decided {
-                    at: now,
-                    number,
-                    data,
-                    chosen,
-                    waits_for,
-                    candidates,
-                    usable,
-                    reason,
-                    considered,
-                    numbers,
-                    assigned,
-                });
-            }
             Event::DataSent { subflow, data, carry } => {
                 self.sent.push(Sent { at: now, subflow, data, carry });
             }
@@ -222,7 +150,7 @@ impl Ledger {
                 }
                 self.holding = block.map(|cause| (cause, now));
             }
-            _ => {}
+            _ => self.log.take(now, event),
         }
     }
 
@@ -259,19 +187,19 @@ impl Ledger {
     /// The decisions that were told, in order.
     #[must_use]
     pub fn decisions(&self) -> &[Decided] {
-        &self.decisions
+        &self.log.decisions
     }
 
     /// What a decision saw of the live subflows.
     #[must_use]
     pub fn considered(&self, decided: &Decided) -> &[Considered] {
-        self.considered.get(decided.considered.clone()).unwrap_or_default()
+        self.log.considered(decided)
     }
 
     /// The numbers that the scheduler noted with a decision.
     #[must_use]
     pub fn numbers(&self, decided: &Decided) -> &[Number] {
-        self.numbers.get(decided.numbers.clone()).unwrap_or_default()
+        self.log.numbers(decided)
     }
 
     /// Whether a decision assigned data ahead of sending.
@@ -316,23 +244,23 @@ impl Ledger {
     #[must_use]
     pub fn placed(&self, dsn: Dsn) -> Option<(&Decided, Sent)> {
         let sent = *self.sendings(dsn).next()?;
-        let until = self.decisions.partition_point(|decided| decided.at <= sent.at);
+        let until = self.log.decisions.partition_point(|decided| decided.at <= sent.at);
         let placing = |decided: &&Decided| {
             let chosen = decided.chosen == Some(sent.subflow) && decided.data == sent.data;
-            let plan = self.assigned.get(decided.assigned.clone()).unwrap_or_default();
+            let plan = self.log.assigned(decided);
             // What is assigned goes out in segments of its own.
             let planned =
                 plan.iter().any(|(data, to)| *to == sent.subflow && data.covers(sent.data));
             planned || chosen && plan.is_empty()
         };
-        let decided = self.decisions.get(..until)?.iter().rev().find(placing)?;
+        let decided = self.log.decisions.get(..until)?.iter().rev().find(placing)?;
         Some((decided, sent))
     }
 
     /// The first decision not to send the byte at `dsn` although a subflow had room.
     #[must_use]
     pub fn declined(&self, dsn: Dsn) -> Option<&Decided> {
-        self.decisions.iter().find(|decided| {
+        self.log.decisions.iter().find(|decided| {
             let at_hand = decided.data.start <= dsn && dsn < decided.data.end;
             at_hand && decided.chosen.is_none() && !decided.usable.is_empty()
         })
@@ -341,8 +269,8 @@ impl Ledger {
     /// The last decision at or before `at` that chose a subflow.
     #[must_use]
     pub fn choice_before(&self, at: Time) -> Option<&Decided> {
-        let until = self.decisions.partition_point(|decided| decided.at <= at);
-        self.decisions.get(..until)?.iter().rev().find(|decided| decided.chosen.is_some())
+        let until = self.log.decisions.partition_point(|decided| decided.at <= at);
+        self.log.decisions.get(..until)?.iter().rev().find(|decided| decided.chosen.is_some())
     }
 }
 

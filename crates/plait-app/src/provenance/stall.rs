@@ -143,8 +143,8 @@ impl Ledger {
         };
         let blocking = if kind == Kind::Scheduler {
             // What it declined to send.
-            let at = self.decisions.partition_point(|decided| decided.at < held.from);
-            let declined = self.decisions.get(at..)?.iter().take_while(|it| it.at == held.from);
+            let at = self.log.decisions.partition_point(|decided| decided.at < held.from);
+            let declined = self.log.decisions.get(at..)?.iter().take_while(|it| it.at == held.from);
             declined.filter(|it| it.chosen.is_none()).last()?.data
         } else {
             self.sendings(held.edge).next()?.data

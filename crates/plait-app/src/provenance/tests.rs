@@ -1,5 +1,6 @@
 use super::*;
-use plait_base::Dsn;
+use plait_base::{Dsn, SubflowSet};
+use plait_sched::Reason;
 
 const FAST: SubflowId = SubflowId(0);
 const SLOW: SubflowId = SubflowId(1);
