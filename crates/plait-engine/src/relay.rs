@@ -86,13 +86,9 @@ pub(crate) enum Course {
 pub(crate) struct Relay<S> {
     pub(crate) conn: ConnId,
     pub(crate) socket: S,
-    /// Whether the socket is not connected yet.
-    connecting: bool,
+    side: SocketSide,
     to_socket: Rest,
     to_peer: Rest,
-    /// Whether the socket has ended its data, and whether we have ended ours towards it.
-    socket_ended: bool,
-    told_socket: bool,
     pub(crate) moved: Moved,
     /// Bytes read from the socket.
     pub(crate) taken: u64,
@@ -105,14 +101,24 @@ pub(crate) struct Relay<S> {
     /// When it began.
     pub(crate) since: Time,
     pub(crate) peer: Peer,
-    /// Whether both ends of the socket are closed. A poller would report that again and again.
-    hung_up: bool,
-    /// Whether the program behind the socket has ended its side and then exited.
-    gone: bool,
     /// How long a program may keep its end half closed before a keep-alive checks that it still runs.
     orphaned: Duration,
     /// The events that the poller watches for it: the last [`Relay::interest`] given to it.
     pub(crate) watched: Option<(bool, bool)>,
+}
+
+/// How far the life of the socket of a relay is.
+#[derive(Default, Debug)]
+struct SocketSide {
+    /// Whether it is not connected yet.
+    connecting: bool,
+    /// Whether it has ended its data, and whether we have ended ours towards it.
+    ended: bool,
+    told_end: bool,
+    /// Whether both ends of it are closed. A poller would report that again and again.
+    hung_up: bool,
+    /// Whether the program behind it has ended its side and then exited.
+    gone: bool,
 }
 
 /// The peer of a relayed connection.
@@ -130,11 +136,9 @@ impl<S: Stream> Relay<S> {
         Relay {
             conn,
             socket,
-            connecting,
+            side: SocketSide { connecting, ..SocketSide::default() },
             to_socket: Rest::default(),
             to_peer: Rest::default(),
-            socket_ended: false,
-            told_socket: false,
             moved: Moved::default(),
             taken: 0,
             introduction: 0,
@@ -142,8 +146,6 @@ impl<S: Stream> Relay<S> {
             established: false,
             since: Time::ZERO,
             peer: Peer::Client(None),
-            hung_up: false,
-            gone: false,
             orphaned: ORPHANED,
             watched: None,
         }
@@ -171,7 +173,7 @@ impl<S: Stream> Relay<S> {
 
     /// Returns whether the socket is not connected yet.
     pub(crate) fn is_connecting(&self) -> bool {
-        self.connecting
+        self.side.connecting
     }
 
     /// Returns the address that the client connected from.
@@ -229,27 +231,27 @@ impl<S: Stream> Relay<S> {
     /// Returns which events of the socket to watch: (readable, writable). Returns `None` if no event matters
     /// now.
     pub(crate) fn interest(&self) -> Option<(bool, bool)> {
-        let wanted = if self.connecting {
+        let wanted = if self.side.connecting {
             (false, true)
         } else if self.greeting.is_some() {
             (false, false)
         } else {
-            (!self.socket_ended && self.to_peer.is_empty(), !self.to_socket.is_empty())
+            (!self.side.ended && self.to_peer.is_empty(), !self.to_socket.is_empty())
         };
-        (!self.hung_up || wanted != (false, false)).then_some(wanted)
+        (!self.side.hung_up || wanted != (false, false)).then_some(wanted)
     }
 
     /// Handles an event of the socket: it is ready, or it has failed.
     pub(crate) fn on_socket_ready(&mut self) -> io::Result<()> {
         if let Some(error) = self.socket.failure()? {
-            if !self.socket_ended {
+            if !self.side.ended {
                 return Err(error);
             }
-            self.gone = true;
+            self.side.gone = true;
         }
         // It is not ready, and has not failed.
-        self.hung_up = self.watched == Some((false, false)) && !planted(Planted::HungUpWakes);
-        self.connecting = false;
+        self.side.hung_up = self.watched == Some((false, false)) && !planted(Planted::HungUpWakes);
+        self.side.connecting = false;
         Ok(())
     }
 
@@ -260,7 +262,7 @@ impl<S: Stream> Relay<S> {
         endpoint: &mut Endpoint,
         piece: &mut [u8],
     ) -> io::Result<Course> {
-        if self.connecting {
+        if self.side.connecting {
             let failed = self.state(endpoint) == ConnectionState::Failed;
             return Ok(if failed { Course::Over } else { Course::Waits });
         }
@@ -276,15 +278,16 @@ impl<S: Stream> Relay<S> {
         let state = self.state(endpoint);
         let without = [ConnectionState::Connecting, ConnectionState::Failed];
         self.established |= !without.contains(&state);
-        let read_out = self.socket_ended && self.to_peer.is_empty();
+        let read_out = self.side.ended && self.to_peer.is_empty();
         // Both directions have ended, and the peer has acknowledged every byte of ours.
         let ended = match planted(Planted::OneDirection) {
-            true => self.told_socket || read_out,
-            false => self.told_socket && read_out,
+            true => self.side.told_end || read_out,
+            false => self.side.told_end && read_out,
         };
         let complete = ended && endpoint.unacked(self.conn) == Ok(0);
         // The program is gone, and its peer goes on: the endpoint ends the connection by itself.
-        let deserted = self.gone && !self.told_socket && read_out && self.to_socket.is_empty();
+        let deserted =
+            self.side.gone && !self.side.told_end && read_out && self.to_socket.is_empty();
         Ok(match state {
             ConnectionState::Failed => Course::Over,
             _ if complete || deserted => Course::Over,
@@ -332,8 +335,8 @@ impl<S: Stream> Relay<S> {
     /// Ends the writing side of the socket once the peer's data has ended.
     fn end_socket(&mut self, endpoint: &Endpoint) -> io::Result<()> {
         let ended = [ConnectionState::PeerDone, ConnectionState::Closed];
-        if !self.told_socket && ended.contains(&self.state(endpoint)) {
-            self.told_socket = true;
+        if !self.side.told_end && ended.contains(&self.state(endpoint)) {
+            self.side.told_end = true;
             match self.socket.end() {
                 // The program has gone. Its data is read all the same.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
@@ -348,7 +351,7 @@ impl<S: Stream> Relay<S> {
     /// answers a keep-alive by a RST. Without keep-alives the relay of a peer that never ends would stay for
     /// ever.
     fn ask_after(&self) {
-        if !self.told_socket && !planted(Planted::Unasked) {
+        if !self.side.told_end && !planted(Planted::Unasked) {
             self.socket.ask_after(self.orphaned);
         }
     }
@@ -372,13 +375,13 @@ impl<S: Stream> Relay<S> {
                 }
                 continue;
             }
-            if self.socket_ended {
+            if self.side.ended {
                 return Ok(false);
             }
             let Some(count) = soon(self.socket.read(piece))? else { return Ok(false) };
             self.taken += count as u64;
             if count == 0 {
-                self.socket_ended = true;
+                self.side.ended = true;
                 self.ask_after();
                 endpoint.finish(now, self.conn).ok();
                 return Ok(false);
