@@ -5,7 +5,7 @@ use plait_base::{RandomStream, Span, Time};
 
 use crate::codel::ManagedQueue;
 use crate::cross::Cross;
-use crate::delay::Delays;
+use crate::delay::Propagation;
 use crate::fault::Faults;
 use crate::loss::{LossModel, Losses};
 use crate::mtu::Mtus;
@@ -35,16 +35,7 @@ pub struct Link {
     outages: Outages,
     mtus: Mtus,
     losses: Losses,
-    /// That of what departs now.
-    delay: Span,
-    /// Delays that are still to come; `None` on nearly every link.
-    delays: Option<Box<Delays>>,
-    jitter: Span,
-    jitter_stream: RandomStream,
-    /// Packets have delays of their own, so that one might overtake another.
-    uneven: bool,
-    /// When the packet before arrives, which none may overtake.
-    last_arrival: Time,
+    propagation: Propagation,
     /// `None` on nearly every link: then no packet pays for it.
     faults: Option<Box<Faults>>,
     /// `None` on nearly every link: then its next packet never comes.
@@ -55,10 +46,16 @@ pub struct Link {
     /// Nothing befalls packets but that they wait, or find no room: no outage, no largest packet, no
     /// loss, no fault, no managed queue, no cross traffic, and one delay for all.
     plain: bool,
-    /// Of what [`Link::try_pass`] took: delivered as well as offered, and counted in `counters` as neither.
-    passed_packets: u64,
-    passed_bytes: u64,
+    passed: Passed,
     counters: LinkCounters,
+}
+
+/// Counts of what [`Link::try_pass`] took: delivered as well as offered, and counted in [`LinkCounters`] as
+/// neither.
+#[derive(Clone, Default, Debug)]
+struct Passed {
+    packets: u64,
+    bytes: u64,
 }
 
 /// What becomes of a packet, decided when it is offered.
@@ -180,11 +177,14 @@ impl Link {
         let outages = Outages::new(&config.outages);
         let mtus = Mtus::new(&config.mtu);
         let faults = Faults::new(config, stream).map(Box::new);
-        let uneven = config.jitter > Span::ZERO || !config.delay_steps.is_empty();
+        let propagation = Propagation::new(config, stream("jitter"));
         let plain = config.loss == LossModel::NEVER
             && outages.is_empty()
             && mtus.is_empty()
-            && (faults.is_none() && managed.is_none() && cross.is_none() && !uneven);
+            && (faults.is_none()
+                && managed.is_none()
+                && cross.is_none()
+                && !propagation.is_uneven());
         Link {
             service: Service::new(&config.rate),
             backlog: Backlog::new(),
@@ -193,19 +193,13 @@ impl Link {
             outages,
             mtus,
             losses: Losses::new(config.loss, stream("loss")),
-            delay: config.delay,
-            delays: Delays::new(&config.delay_steps).map(Box::new),
-            uneven,
-            jitter: config.jitter,
-            jitter_stream: stream("jitter"),
-            last_arrival: Time::ZERO,
+            propagation,
             faults,
             cross_next: cross.as_ref().map_or(Time::NEVER, Cross::next),
             cross: cross.map(Box::new),
             heals: config.heals,
             plain,
-            passed_packets: 0,
-            passed_bytes: 0,
+            passed: Passed::default(),
             counters: LinkCounters::default(),
         }
     }
@@ -275,9 +269,9 @@ impl Link {
             self.counters.held_packets += 1;
             return Some(Time::NEVER);
         }
-        self.passed_packets += 1;
-        self.passed_bytes += u64::from(size);
-        Some(departs + self.delay)
+        self.passed.packets += 1;
+        self.passed.bytes += u64::from(size);
+        Some(departs + self.propagation.delay())
     }
 
     /// Lets the cross traffic that came by `at` meet the queue. It is not counted with what the link is
@@ -374,27 +368,11 @@ impl Link {
         }
         self.counters.delivered_packets += 1;
         self.counters.delivered_bytes += u64::from(size);
-        let mut arrives = departs + self.delay;
-        if self.uneven {
-            arrives = self.arrive(departs);
-        }
+        let arrives = self.propagation.arrival(departs);
         if self.faults.is_some() {
             return self.tamper(departs, arrives);
         }
         Fate::deliver(departs, arrives)
-    }
-
-    /// When a packet arrives whose delay is not that of the one before.
-    fn arrive(&mut self, departs: Time) -> Time {
-        if let Some(delay) = self.delays.as_mut().and_then(|delays| delays.turn(departs)) {
-            self.delay = delay;
-        }
-        let mut arrives = departs + self.delay;
-        if self.jitter > Span::ZERO {
-            arrives += Span::from_nanos(self.jitter_stream.within(0, self.jitter.as_nanos()));
-        }
-        self.last_arrival = self.last_arrival.max(arrives);
-        self.last_arrival
     }
 
     /// What goes wrong on the way with a packet that would arrive at `arrives`.
@@ -447,10 +425,10 @@ impl Link {
     pub const fn counters(&self) -> LinkCounters {
         let counters = self.counters;
         LinkCounters {
-            offered_packets: counters.offered_packets + self.passed_packets,
-            offered_bytes: counters.offered_bytes + self.passed_bytes,
-            delivered_packets: counters.delivered_packets + self.passed_packets,
-            delivered_bytes: counters.delivered_bytes + self.passed_bytes,
+            offered_packets: counters.offered_packets + self.passed.packets,
+            offered_bytes: counters.offered_bytes + self.passed.bytes,
+            delivered_packets: counters.delivered_packets + self.passed.packets,
+            delivered_bytes: counters.delivered_bytes + self.passed.bytes,
             ..counters
         }
     }
