@@ -1,6 +1,6 @@
 //! What the core tells observers. Events are typed and small; the world stamps them with the time.
 
-use crate::data::fallback::FallbackCause;
+use crate::data::agreement::FallbackCause;
 use plait_base::{DataRange, Dsn, PathId, ServerAddress, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{Effect, Number, Reason};
 

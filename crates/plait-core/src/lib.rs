@@ -29,7 +29,7 @@ pub use config::{
 };
 pub use conn::context::Entropy;
 pub use conn::spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
-pub use data::fallback::FallbackCause;
+pub use data::agreement::FallbackCause;
 pub use data::memory_limit::MemoryLimit;
 pub use endpoint::{Endpoint, MemoryReport};
 pub use error::Error;

@@ -2,8 +2,9 @@
 
 use crate::config::Config;
 use crate::data::window::scale_for;
+use crate::tcp::address::Address;
 use crate::tcp::clock::StampClock;
-use crate::tcp::subflow::{Address, Handshake, Offer};
+use crate::tcp::subflow::{Handshake, Offer};
 use alloc::boxed::Box;
 use plait_base::{ConnId, DataRange, PathId, Ssn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, Segment, Timestamps};

@@ -1,7 +1,7 @@
 //! State and counters of a connection, for its user and for reports.
 
 use crate::conn::spec::ConnectionState;
-use crate::data::fallback::FallbackCause;
+use crate::data::agreement::FallbackCause;
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{Dsn, PathId, ServerAddress, Span, Ssn, SubflowId, Time};

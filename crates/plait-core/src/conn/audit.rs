@@ -2,10 +2,11 @@
 //! at the segments that leave, whatever the books inside say.
 
 use crate::conn::Connection;
-use crate::data::fallback::{Mode, dsn_in_step};
+use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::keys::FirstDsn;
 use crate::segments::Transmit;
-use crate::tcp::subflow::{Address, Subflow};
+use crate::tcp::address::Address;
+use crate::tcp::subflow::Subflow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;

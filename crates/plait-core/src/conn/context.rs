@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::data::memory_limit::MemoryLimit;
-use crate::endpoint::{Directory, FIRST_PORT};
+use crate::endpoint::directory::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
 use crate::stats::{Overflows, Sizes};
 use alloc::boxed::Box;

@@ -4,7 +4,9 @@
 use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::conn::timers::Awaited;
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
+use crate::data::send_queue::SendQueue;
+use crate::error::Error;
 use crate::event::{Carry, Event};
 use crate::paths::Paths;
 use crate::paths::control::Control;
@@ -177,7 +179,9 @@ impl Connection {
             Todo::Send(decision) => return Some(decision),
             Todo::Wait { on, window_closed } => {
                 if window_closed {
-                    timers.arm_window_probe(data, paths, ctx.now);
+                    if paths.all().iter().all(|s| s.sender.tx.is_empty()) {
+                        timers.arm_window_probe(ctx.now, paths.longest_rto(data));
+                    }
                 }
                 if let Some(subflow) = on.and_then(|id| paths.all().get(id.index())) {
                     timers
@@ -224,7 +228,7 @@ impl Connection {
         if self.paths.spec.config.kernel_rules.reduce_unused {
             self.scheduling.validate_window(ctx, &mut self.data, &mut self.paths, index);
         }
-        self.timers.await_data_ack(&self.data, &self.paths, ctx.now);
+        self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
         self.emit_data(ctx, index, seq, data, carry)
     }
 
@@ -259,7 +263,7 @@ impl Connection {
         first: DataRange,
     ) -> Transmit {
         let seq = self.scheduling.note_sent(ctx, &mut self.paths, index, first);
-        self.timers.await_data_ack(&self.data, &self.paths, ctx.now);
+        self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
         let Connection { data, paths, scheduling, .. } = self;
         let range = scheduling.grow(ctx, data, paths, index, first);
         let segment = paths.data_segment(ctx, data, index, (seq, range));
@@ -320,5 +324,28 @@ impl Connection {
         let transmit = self.paths.pure_ack(ctx, &mut self.data, index);
         self.rounds.spent = !self.paths.all()[index..].iter().any(ack_pending);
         Some(transmit)
+    }
+
+    /// Writes up to `len` bytes into the send buffer, as far as there is room: `write` appends as many as it
+    /// is told.
+    ///
+    /// # Errors
+    /// If this end has finished or the connection has failed.
+    pub(crate) fn write(
+        &mut self,
+        ctx: &Context<'_>,
+        len: u64,
+        write: impl FnOnce(&mut SendQueue, u64),
+    ) -> Result<u64, Error> {
+        let Connection { data, paths, scheduling, timers, .. } = self;
+        data.closing.takes_data()?;
+        let (room, blocked) = paths.room_to_write(data, ctx.memory_limit, len);
+        scheduling.app_blocked = blocked;
+        if room > 0 {
+            write(&mut data.queue, room);
+            scheduling.on_data();
+            timers.arm_user_timeout(&paths.spec.config, data, ctx.now);
+        }
+        Ok(room)
     }
 }

@@ -3,13 +3,17 @@
 use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::conn::timers::ConnectionTimers;
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
+use crate::data::memory_limit::MemoryLimit;
+use crate::data::reassembly::Reassembly;
 use crate::event::{Event, SizeCause};
+use crate::paths::early_join::EarlyJoin;
 use crate::paths::ending::ResetMeans;
 use crate::paths::opening::{LifeSign, Others, SynAck, ThirdAck};
 use crate::paths::receiving::Taken;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
+use crate::tcp::address::Address;
 use crate::tcp::pending::Cause;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
@@ -65,7 +69,8 @@ impl Connection {
         }
         let LifeSign { revived, asked, proven } = self.paths.take_life_sign(index);
         if asked {
-            self.timers.listen_anew(&self.paths, ctx.now);
+            let Connection { paths, timers, .. } = self;
+            timers.listen_anew(&paths.spec.config, paths.heard(), ctx.now);
         }
         if proven {
             self.subflow_up(ctx, index);
@@ -403,12 +408,53 @@ impl Connection {
             paths.arm_fin_wait(data, ctx.now);
         }
         if acked.freed {
-            timers.on_data_progress(data, paths, ctx.now);
+            timers.on_data_progress(data, ctx.now, || paths.longest_rto(data));
             let waited_for = scheduling.app_blocked || data.queue.is_drained();
             notices.news |= waited_for && !planted(Planted::LostWakeUp);
         }
         if acked.freed || acked.opened {
             scheduling.on_data();
+        }
+    }
+
+    /// Reads by `read`, which returns how many bytes it has taken.
+    pub(crate) fn read(
+        &mut self,
+        limit: Option<MemoryLimit>,
+        read: impl FnOnce(&mut Reassembly) -> u64,
+    ) -> u64 {
+        let taken = read(&mut self.data.recv);
+        if taken > 0 {
+            self.paths.after_read(&mut self.data, limit);
+        }
+        taken
+    }
+
+    /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2), which was admitted. Returns false if
+    /// there is no room for it.
+    pub(crate) fn accept_join(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: Address,
+        syn: &Segment,
+    ) -> bool {
+        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
+        if let Some(index) = self.paths.replaceable_join() {
+            ctx.overflows.joins_replaced += 1;
+            self.kill_subflow(ctx, index, false);
+        }
+        let Some(id) = self.paths.take_slot(&mut self.data) else { return false };
+        let Connection { paths, notices, .. } = self;
+        paths.answer_join(ctx, notices, (id, address), (syn, join));
+        true
+    }
+
+    /// Takes over a join that came before this connection was there.
+    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
+        let Some(id) = self.paths.take_slot(&mut self.data) else { return };
+        let Connection { paths, notices, .. } = self;
+        if let Some(answer) = paths.adopt(ctx.now, notices, id, early) {
+            self.handle(ctx, id.index(), &answer);
         }
     }
 }

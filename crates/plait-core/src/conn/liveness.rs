@@ -75,3 +75,16 @@ pub(crate) enum Life {
     /// It was asked often enough.
     Over,
 }
+
+/// What tells whether the peer lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signs {
+    /// Both directions have ended.
+    pub(crate) over: bool,
+    /// Data is under way, which has a timer of its own.
+    pub(crate) under_way: bool,
+    /// No subflow can carry a question.
+    pub(crate) alone: bool,
+    /// What was heard of the peer ([`LastHeard`]).
+    pub(crate) sum: u64,
+}

@@ -18,24 +18,21 @@ use crate::conn::context::Context;
 use crate::conn::notices::Notices;
 use crate::conn::spec::{ConnectionSpec, ConnectionState};
 use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::fallback::FallbackCause;
+use crate::data::agreement::FallbackCause;
 use crate::data::level::DataLevel;
-use crate::data::memory_limit::MemoryLimit;
-use crate::data::reassembly::Reassembly;
-use crate::data::send_queue::SendQueue;
-use crate::endpoint::Remnant;
+use crate::endpoint::remnant::Remnant;
 use crate::error::Error;
 use crate::event::Event;
 use crate::paths::Paths;
-use crate::paths::early_join::EarlyJoin;
 use crate::paths::fallback::{Back, Fall};
 use crate::paths::handshake::Opening;
 use crate::sched::Scheduling;
 use crate::segments::Transmit;
 use crate::stats::ConnectionStats;
+use crate::tcp::address::Address;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Subflow};
+use crate::tcp::subflow::Subflow;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -151,34 +148,6 @@ impl Connection {
         self.paths.build_syn(&mut self.data, now, 0)
     }
 
-    /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2), which was admitted. Returns false if
-    /// there is no room for it.
-    pub(crate) fn accept_join(
-        &mut self,
-        ctx: &mut Context<'_>,
-        address: Address,
-        syn: &Segment,
-    ) -> bool {
-        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
-        if let Some(index) = self.paths.replaceable_join() {
-            ctx.overflows.joins_replaced += 1;
-            self.kill_subflow(ctx, index, false);
-        }
-        let Some(id) = self.paths.take_slot(&mut self.data) else { return false };
-        let Connection { paths, notices, .. } = self;
-        paths.answer_join(ctx, notices, (id, address), (syn, join));
-        true
-    }
-
-    /// Takes over a join that came before this connection was there.
-    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
-        let Some(id) = self.paths.take_slot(&mut self.data) else { return };
-        let Connection { paths, notices, .. } = self;
-        if let Some(answer) = paths.adopt(ctx.now, notices, id, early) {
-            self.handle(ctx, id.index(), &answer);
-        }
-    }
-
     /// Closes the subflows of a set, in their order.
     fn kill_subflows(&mut self, ctx: &mut Context<'_>, ending: SubflowSet, tell_peer: bool) {
         for index in 0..self.paths.count() {
@@ -256,7 +225,7 @@ impl Connection {
             closing.fin_due |= closing.fin_sent && !closing.fin_acked;
         }
         let Connection { data, paths, timers, .. } = self;
-        timers.arm_keep_alive(paths, ctx.now);
+        timers.arm_keep_alive(&paths.spec.config, paths.heard(), ctx.now);
         paths.on_up(ctx, data, index);
         // What the failed ones hold can go here now.
         for other in 0..self.paths.count() {
@@ -329,28 +298,6 @@ impl Connection {
         if self.paths.regain(&self.data, path) {
             self.start_joins(ctx);
         }
-    }
-
-    /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
-    /// starts there.
-    fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
-        let Some(path) = self.paths.next_path() else { return false };
-        let local_port = ctx.take_port();
-        let here = self.paths.subflow(0).address;
-        self.redial_on(ctx, here.on_path(path).at_port(local_port));
-        true
-    }
-
-    /// Begins again on another path: a new key, a new handshake, all that was written to be sent
-    /// anew. As with any client that dials again, the peer's user may yet see the first attempt
-    /// too, if its segments were only late: then it is a connection that is reset.
-    fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
-        let Connection { data, paths, timers, notices, .. } = self;
-        let iss = ctx.first_sequence(&paths.spec.config);
-        data.restart(&paths.spec.config, ctx.unique_key());
-        *timers = ConnectionTimers::new();
-        paths.redial(ctx.now, notices, address, iss);
-        timers.arm_release(ctx, &paths.spec.config, data);
     }
 
     /// No more data from this end.
@@ -526,42 +473,6 @@ impl Connection {
     pub(crate) fn state(&self) -> ConnectionState {
         let has_first = |s: &Subflow| s.state.synchronised() && !s.shake.join;
         self.data.state(|| self.paths.all().iter().any(has_first))
-    }
-
-    /// Writes up to `len` bytes into the send buffer, as far as there is room: `write` appends as many as it
-    /// is told.
-    ///
-    /// # Errors
-    /// If this end has finished or the connection has failed.
-    pub(crate) fn write(
-        &mut self,
-        ctx: &Context<'_>,
-        len: u64,
-        write: impl FnOnce(&mut SendQueue, u64),
-    ) -> Result<u64, Error> {
-        let Connection { data, paths, scheduling, timers, .. } = self;
-        data.closing.takes_data()?;
-        let (room, blocked) = paths.room_to_write(data, ctx.memory_limit, len);
-        scheduling.app_blocked = blocked;
-        if room > 0 {
-            write(&mut data.queue, room);
-            scheduling.on_data();
-            timers.arm_user_timeout(&paths.spec.config, data, ctx.now);
-        }
-        Ok(room)
-    }
-
-    /// Reads by `read`, which returns how many bytes it has taken.
-    pub(crate) fn read(
-        &mut self,
-        limit: Option<MemoryLimit>,
-        read: impl FnOnce(&mut Reassembly) -> u64,
-    ) -> u64 {
-        let taken = read(&mut self.data.recv);
-        if taken > 0 {
-            self.paths.after_read(&mut self.data, limit);
-        }
-        taken
     }
 
     /// Tells the client of an address of this end ([`Paths::announce`]).

@@ -4,11 +4,12 @@ use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::conn::liveness::Life;
 use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::fallback::{FallbackCause, Mode};
+use crate::data::agreement::{FallbackCause, Mode};
 use crate::data::fastclose::MAX_FASTCLOSE_RETRIES;
 use crate::paths::fallback::Fall;
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
+use crate::tcp::address::Address;
 use crate::tcp::pending::Cause;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
@@ -189,11 +190,13 @@ impl Connection {
     /// often enough.
     fn is_peer_dead(&mut self, ctx: &mut Context<'_>) -> bool {
         let Connection { data, paths, timers, .. } = self;
-        let life = timers.keep_alive_expired(data, paths, ctx.now);
+        let life =
+            timers.keep_alive_expired(&paths.spec.config, paths.signs_of_life(data), ctx.now);
         if life == Life::Asked {
             let silent = paths.ask_for_life();
             self.reset_subflows(ctx, silent, ResetReason::Performance);
-            self.timers.on_asked_for_life(&self.paths, ctx.now);
+            let Connection { paths, timers, .. } = self;
+            timers.on_asked_for_life(&paths.spec.config, paths.heard(), ctx.now);
         }
         life == Life::Over
     }
@@ -222,7 +225,7 @@ impl Connection {
     fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
         self.on_data_ack_overdue(ctx);
         let Connection { data, paths, scheduling, timers, .. } = self;
-        if !data.sends_plain() && timers.on_data_timeout(data, paths, ctx.now) {
+        if !data.sends_plain() && paths.on_overdue_data(data, timers, ctx.now) {
             scheduling.wake();
         }
     }
@@ -241,5 +244,27 @@ impl Connection {
                 scheduling.on_subflows_changed();
             }
         }
+    }
+
+    /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
+    /// starts there.
+    pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
+        let Some(path) = self.paths.next_path() else { return false };
+        let local_port = ctx.take_port();
+        let here = self.paths.subflow(0).address;
+        self.redial_on(ctx, here.on_path(path).at_port(local_port));
+        true
+    }
+
+    /// Begins again on another path: a new key, a new handshake, all that was written to be sent
+    /// anew. As with any client that dials again, the peer's user may yet see the first attempt
+    /// too, if its segments were only late: then it is a connection that is reset.
+    pub(super) fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
+        let Connection { data, paths, timers, notices, .. } = self;
+        let iss = ctx.first_sequence(&paths.spec.config);
+        data.restart(&paths.spec.config, ctx.unique_key());
+        *timers = ConnectionTimers::new();
+        paths.redial(ctx.now, notices, address, iss);
+        timers.arm_release(ctx, &paths.spec.config, data);
     }
 }

@@ -2,16 +2,12 @@
 
 use crate::config::Config;
 use crate::conn::context::Context;
-use crate::conn::liveness::{
-    LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Taken, is_reachable,
-};
+use crate::conn::liveness::{LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Signs, Taken};
 use crate::data::level::DataLevel;
-use crate::data::send_memory::PIECE_BYTES;
-use crate::paths::Paths;
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
 use core::ops::{Deref, DerefMut};
-use plait_base::{DataRange, Span, Time};
+use plait_base::{Span, Time};
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
 pub(crate) const SYN_RETRIES: u8 = 6;
@@ -89,6 +85,11 @@ impl ConnectionTimers {
         }
     }
 
+    /// The connection's retransmission timer has expired.
+    pub(crate) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
     /// How often the connection's retransmission timer has expired since the last DATA_ACK.
     pub(crate) const fn retries(&self) -> u32 {
         self.backoff
@@ -105,17 +106,17 @@ impl ConnectionTimers {
         self.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }
 
-    pub(crate) fn listen_anew(&mut self, paths: &Paths, now: Time) {
-        let Some(idle) = paths.spec.config.keep_alive else { return };
-        let sum = paths.heard();
+    /// The idle time begins anew; `sum` is what was heard of the peer ([`LastHeard`]).
+    pub(crate) fn listen_anew(&mut self, config: &Config, sum: u64, now: Time) {
+        let Some(idle) = config.keep_alive else { return };
         *self.liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
         self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
     }
 
     /// The connection can be used from now on.
-    pub(crate) fn arm_keep_alive(&mut self, paths: &Paths, now: Time) {
+    pub(crate) fn arm_keep_alive(&mut self, config: &Config, sum: u64, now: Time) {
         if !self.is_set(Awaited::KeepAlive) {
-            self.listen_anew(paths, now);
+            self.listen_anew(config, sum, now);
         }
     }
 
@@ -125,24 +126,27 @@ impl ConnectionTimers {
     }
 
     /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
-    pub(crate) fn arm_window_probe(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
-        let nothing_under_way = paths.all().iter().all(|s| s.sender.tx.is_empty());
-        let due = nothing_under_way && !planted(Planted::NoWindowProbe);
-        if due && !self.is_set(Awaited::WindowProbe) {
-            let wait = paths.longest_rto(data).times(1 << self.probe_backoff.min(8));
+    pub(crate) fn arm_window_probe(&mut self, now: Time, longest_rto: Span) {
+        if !planted(Planted::NoWindowProbe) && !self.is_set(Awaited::WindowProbe) {
+            let wait = longest_rto.times(1 << self.probe_backoff.min(8));
             self.set(Awaited::WindowProbe, now + wait.min(Span::from_secs(120)));
         }
     }
 
     /// DATA_ACK moved: the connection's retransmission timer starts afresh.
-    pub(crate) fn on_data_progress(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
+    pub(crate) fn on_data_progress(
+        &mut self,
+        data: &DataLevel,
+        now: Time,
+        longest_rto: impl FnOnce() -> Span,
+    ) {
         self.backoff = 0;
         self.clear(Awaited::Retransmission);
         self.probe_backoff = 0;
         self.clear(Awaited::WindowProbe);
         let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
         if data.queue.una() < data.queue.nxt() || fin_pending {
-            self.arm_retransmission(now, paths.longest_rto(data));
+            self.arm_retransmission(now, longest_rto());
         }
     }
 
@@ -181,26 +185,18 @@ impl ConnectionTimers {
     }
 
     /// Looks whether the peer is still there, and has it asked where nothing tells.
-    pub(crate) fn keep_alive_expired(
-        &mut self,
-        data: &DataLevel,
-        paths: &Paths,
-        now: Time,
-    ) -> Life {
-        let (Some(idle), Some(heard)) = (paths.spec.config.keep_alive, *self.liveness.heard())
-        else {
+    pub(crate) fn keep_alive_expired(&mut self, config: &Config, signs: Signs, now: Time) -> Life {
+        let (Some(idle), Some(heard)) = (config.keep_alive, *self.liveness.heard()) else {
             return Life::Assumed;
         };
-        if data.closing.done() {
+        if signs.over {
             return Life::Assumed;
         }
         // Probes are for idle connections alone (RFC 9293 section 3.8.4): data that waits has a timer of
         // its own, and so has a connection that waits for a subflow. What a silent subflow still repeats
         // although another one has brought it there has no such timer: nobody waits for it.
-        let under_way = data.has_to_take() && paths.all().iter().any(|it| !it.is_quiet());
-        let alone = !paths.all().iter().any(is_reachable);
-        if under_way || alone || paths.heard() != heard.sum {
-            self.listen_anew(paths, now);
+        if signs.under_way || signs.alone || signs.sum != heard.sum {
+            self.listen_anew(config, signs.sum, now);
         } else if now < heard.since + idle {
             self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
         } else if heard.probes >= Config::KEEP_ALIVES {
@@ -212,54 +208,19 @@ impl ConnectionTimers {
     }
 
     /// The peer was asked for a sign of life. None of that was its doing.
-    pub(crate) fn on_asked_for_life(&mut self, paths: &Paths, now: Time) {
-        let idle = paths.spec.config.keep_alive.unwrap_or_default();
+    pub(crate) fn on_asked_for_life(&mut self, config: &Config, sum: u64, now: Time) {
+        let idle = config.keep_alive.unwrap_or_default();
         if let Some(heard) = self.liveness.heard() {
-            (heard.sum, heard.probes) = (paths.heard(), heard.probes + 1);
+            (heard.sum, heard.probes) = (sum, heard.probes + 1);
         }
         self.set(Awaited::KeepAlive, now + idle.min(Config::KEEP_ALIVE_INTERVAL));
     }
 
-    /// Nothing was DATA_ACKed for longer than every subflow's timeout: the first range goes out
-    /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does. Returns whether there is
-    /// something to send.
-    pub(crate) fn on_data_timeout(
-        &mut self,
-        data: &mut DataLevel,
-        paths: &Paths,
-        now: Time,
-    ) -> bool {
-        // A peer that has fallen back takes the same bytes on the same subflow for new ones.
-        let again = paths.spec.config.kernel_rules.data_timer && !data.is_in_doubt();
-        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
-        let piece = if again && !data.queue.is_drained() {
-            // If a subflow has nothing at all to send, the rest of the first piece goes out again; else the
-            // timer starts afresh (`__mptcp_retrans` of Linux).
-            let una = data.queue.una();
-            let rest = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
-            paths.any_idle(data).then_some(rest)
-        } else {
-            self.backoff += 1;
-            if fin_pending && data.queue.is_drained() {
-                data.closing.fin_due = !planted(Planted::DataFinOnce);
-            }
-            let head = data.queue.sent().next().map(|sent| sent.range);
-            head.filter(|_| paths.live().len() > 1)
-        };
-        if let Some(range) = piece {
-            data.queue.queue_reinjection(range);
-        }
-        if data.queue.una() < data.queue.nxt() || fin_pending {
-            self.arm_retransmission(now, paths.longest_rto(data));
-        }
-        piece.is_some()
-    }
-
     /// Data goes out: the timer of the data level runs.
     #[inline(always)]
-    pub(crate) fn await_data_ack(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
+    pub(crate) fn await_data_ack(&mut self, now: Time, longest_rto: impl FnOnce() -> Span) {
         if !self.is_set(Awaited::Retransmission) {
-            self.arm_retransmission(now, paths.longest_rto(data));
+            self.arm_retransmission(now, longest_rto());
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Mappings and their checksums, written and read (DSS: RFC 8684 sections 3.3.1 and 3.7).
 
-use crate::data::fallback::{Mode, dsn_in_step};
+use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::Checked;
-use crate::tcp::subflow::MappedRange;
+use crate::planted::{Planted, planted};
+use crate::tcp::mappings::MappedRange;
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
-use plait_wire::{Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
+use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
 
 impl DataLevel {
     /// The peer's SYN or SYN/ACK may ask for checksums too: either end's wish is both ends'.
@@ -114,6 +115,38 @@ impl DataLevel {
                 })
             }
             Mode::Offered => None,
+        }
+    }
+
+    /// Whether a segment with this mapping has a DSS.
+    #[inline(always)]
+    pub(crate) fn tells_dss(&self, mapping: Option<DataRange>) -> bool {
+        self.agreed.mode == Mode::Multipath && !(self.receives_plain() && mapping.is_none())
+    }
+
+    /// The DSS of a segment: the DATA_ACK, and the mapping of data from a sequence number on. `long` numbers
+    /// have 64 bits.
+    #[inline(always)]
+    pub(crate) fn dss(
+        &self,
+        long: bool,
+        mapping: Option<(Ssn, DataRange)>,
+        checksum: Option<u16>,
+    ) -> Dss {
+        let wire = |number: u64| if long { number } else { number & 0xffff_ffff };
+        let ahead = u64::from(planted(Planted::DataAckAhead) && self.recv.nxt() > Dsn::ZERO);
+        let data_ack = self.keys.theirs.wire(self.recv.nxt() + ahead);
+        let data_ack = DataAck { value: wire(data_ack), long };
+        Dss {
+            data_ack: (!self.receives_plain()).then_some(data_ack),
+            mapping: mapping.map(|(seq, range)| Mapping {
+                dsn: wire(self.keys.own.wire(range.start)),
+                long,
+                ssn: seq.low(),
+                len: range.len() as u16,
+                checksum,
+            }),
+            data_fin: false,
         }
     }
 }

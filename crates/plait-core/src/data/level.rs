@@ -4,9 +4,10 @@
 use crate::config::Config;
 use crate::conn::liveness::Taken;
 use crate::conn::spec::ConnectionState;
+use crate::data::agreement::{Agreement, FallbackCause, Mode};
 use crate::data::closing::Closing;
-use crate::data::fallback::{Agreement, FallbackCause, Mode};
 use crate::data::keys::Keys;
+use crate::data::memory_limit::MemoryLimit;
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
@@ -193,6 +194,15 @@ impl DataLevel {
             ConnectionState::Open
         } else {
             ConnectionState::Connecting
+        }
+    }
+
+    /// The receive window to tell: where memory is short, of no more than the share.
+    #[inline]
+    pub(crate) fn window_to_tell(&self, limit: Option<MemoryLimit>) -> u64 {
+        match limit {
+            None => self.recv.window(),
+            Some(limit) => self.recv.window_within(limit.unread),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What a connection keeps of data, and what it may keep where memory is short.
 
-use crate::data::level::DataLevel;
-
 /// What a connection may hold where memory is short, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryLimit {
@@ -11,15 +9,4 @@ pub struct MemoryLimit {
     pub unsent: u64,
     /// To be sent, where its peer takes it.
     pub max_unsent: u64,
-}
-
-impl DataLevel {
-    /// The receive window to tell: where memory is short, of no more than the share.
-    #[inline]
-    pub(crate) fn window_to_tell(&self, limit: Option<MemoryLimit>) -> u64 {
-        match limit {
-            None => self.recv.window(),
-            Some(limit) => self.recv.window_within(limit.unread),
-        }
-    }
 }

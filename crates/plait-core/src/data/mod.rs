@@ -1,6 +1,7 @@
 //! The connection level: data by DSN, whatever subflow carries it. DSNs count from 0 at the first
 //! byte; the wire's numbers (IDSN + 1 + DSN) are made at the edge.
 
+pub(crate) mod agreement;
 pub(crate) mod closing;
 pub(crate) mod dss;
 pub(crate) mod fallback;

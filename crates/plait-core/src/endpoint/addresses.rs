@@ -4,7 +4,7 @@ use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::tcp::subflow::Address;
+use crate::tcp::address::Address;
 use core::net::IpAddr;
 use plait_base::{ConnId, PathId, Time};
 

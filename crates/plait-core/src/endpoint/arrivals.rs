@@ -9,7 +9,7 @@ use crate::paths::admission::{DENIED, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Asks, Opening, listen_syn};
 use crate::segments::Transmit;
-use crate::tcp::subflow::Address;
+use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

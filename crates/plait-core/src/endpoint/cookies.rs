@@ -15,7 +15,7 @@ use crate::conn::context::Context;
 use crate::conn::spec::{ConnectionSpec, ConnectionState};
 use crate::endpoint::{Endpoint, Known};
 use crate::paths::handshake::{Asks, Opening, listen_syn};
-use crate::tcp::subflow::Address;
+use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::IpAddr;

@@ -4,6 +4,9 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use plait_base::ServerAddress;
 
+/// First of the ephemeral ports (RFC 6335 section 6).
+pub(crate) const FIRST_PORT: u16 = 49_152;
+
 /// So many numbers may be given before those that no connection uses are looked for.
 const CROWDED_ADDRESSES: usize = 128;
 

@@ -3,7 +3,7 @@
 use crate::conn::spec::ConnectionState;
 use crate::endpoint::cookies::Client;
 use crate::endpoint::{Endpoint, Known};
-use crate::tcp::subflow::Address;
+use crate::tcp::address::Address;
 use core::net::IpAddr;
 use plait_base::{PathId, Time};
 use plait_wire::{Flags, Segment};

@@ -3,21 +3,26 @@
 mod addresses;
 mod application;
 mod arrivals;
+mod checks;
 mod cookies;
-mod directory;
+pub(crate) mod directory;
 mod ingress;
 mod memory;
 mod mp_capable_blackhole;
 mod ordered;
 mod records;
+pub(crate) mod remnant;
 mod remnants;
 mod shrink_idle;
 mod wakes;
 
+pub(crate) use directory::InUse;
+pub use memory::MemoryReport;
+
 use crate::conn::Connection;
-use crate::conn::audit::Audit;
 use crate::conn::context::{Context, Entropy, Shared};
 use crate::conn::spec::ConnectionSpec;
+use crate::endpoint::directory::FIRST_PORT;
 use crate::error::Error;
 use crate::event::{Detail, Event};
 use crate::paths::admission::Allowance;
@@ -26,12 +31,12 @@ use crate::paths::handshake::Opening;
 use crate::planted::{Planted, planted};
 use crate::segments::{Report, Transmit};
 use crate::stats::Sizes;
-use crate::tcp::subflow::Address;
+use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use checks::Checks;
 use cookies::Cookies;
 use core::fmt;
 use core::net::IpAddr;
@@ -41,15 +46,8 @@ use plait_wire::Segment;
 use records::{Record, Records};
 use remnants::Remnants;
 
-pub(crate) use directory::{Directory, InUse};
-pub use memory::MemoryReport;
-pub(crate) use remnants::Remnant;
-
 /// Joins that came before the connection they name (at most this many are kept).
 const MAX_EARLY_JOINS: usize = 16;
-
-/// First of the ephemeral ports (RFC 6335 section 6).
-pub(crate) const FIRST_PORT: u16 = 49_152;
 
 /// Whose conversation an address is.
 #[derive(Clone, Copy, Debug)]
@@ -57,16 +55,6 @@ struct Known {
     conn: ConnId,
     /// The subflow that had it when the books were last brought up to date.
     subflow: u8,
-}
-
-/// Invariants, while they are verified.
-#[derive(Default)]
-struct Checks {
-    on: bool,
-    /// The first violation, in words.
-    violation: Option<String>,
-    /// What each connection has told and taken in.
-    audits: BTreeMap<ConnId, Audit>,
 }
 
 /// Joins that came before the connection they name.
@@ -152,18 +140,6 @@ impl Endpoint {
     /// Which events are recorded, for [`Endpoint::swap_events`].
     pub fn record_events(&mut self, detail: Detail) {
         self.shared.log.detail = detail;
-    }
-
-    /// Verifies the invariants after every call; see [`Endpoint::violation`].
-    pub fn check_invariants(&mut self, on: bool) {
-        self.checks.on = on;
-        self.shared.checked = on;
-    }
-
-    /// The first violation of an invariant, in words.
-    #[must_use]
-    pub fn violation(&self) -> Option<&str> {
-        self.checks.violation.as_deref()
     }
 
     /// The number of a listening host's address: the one that it has, or the next free one. Number 0
@@ -348,15 +324,6 @@ impl Endpoint {
         }
     }
 
-    /// The audit of a connection, up to the first violation.
-    fn audit(&mut self, id: ConnId) -> Option<(&mut Audit, &Connection)> {
-        if self.checks.violation.is_some() {
-            return None;
-        }
-        let conn = self.connections.find(id)?;
-        Some((self.checks.audits.entry(id).or_default(), conn))
-    }
-
     /// The next segment to send, if there is any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop_front() {
@@ -395,15 +362,6 @@ impl Endpoint {
             self.settle(now, id);
         }
         transmit
-    }
-
-    #[cold]
-    fn audit_sent(&mut self, id: ConnId, sent: Option<&Transmit>) {
-        if let Some((audit, conn)) = self.audit(id) {
-            let told = sent.and_then(|sent| audit.on_sent(conn, sent));
-            let stall = || if sent.is_none() { conn.stall() } else { None };
-            self.checks.violation = told.or_else(|| conn.violation()).or_else(stall);
-        }
     }
 
     /// Takes back a segment of [`Endpoint::poll_transmit`] that the driver has no more use for, so

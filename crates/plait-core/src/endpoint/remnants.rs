@@ -6,14 +6,13 @@ use crate::data::closing::TIME_WAIT;
 use crate::endpoint::Endpoint;
 use crate::endpoint::cookies::Client;
 use crate::endpoint::ordered::{MIN_CAPACITY, Ordered};
-use crate::segments::Transmit;
-use crate::tcp::clock::{StampClock, before};
-use crate::tcp::subflow::Address;
-use alloc::boxed::Box;
+use crate::endpoint::remnant::Remnant;
+use crate::tcp::address::Address;
+use crate::tcp::clock::before;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 use plait_base::{PathId, ServerAddress, Span, Time};
-use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
+use plait_wire::{Flags, Segment};
 
 /// Remnants at most: the one whose wait ends first gives way to a new one.
 const MAX_REMNANTS: usize = 32_768;
@@ -23,89 +22,6 @@ const REMNANT_BYTES: u64 = 160;
 const FIN_INTERVAL: Span = Span::from_millis(50);
 /// Any other segment is answered at most once in this time (Linux: `tcp_invalid_ratelimit`).
 const ANSWER_INTERVAL: Span = Span::from_millis(500);
-
-/// A subflow in TIME-WAIT or FIN-WAIT-2.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Remnant {
-    /// Our next sequence number, and the peer's.
-    seq: u32,
-    ack: u32,
-    /// The window field of our acknowledgements.
-    window: u16,
-    /// The DATA_ACK of Multipath TCP.
-    data_ack: Option<u32>,
-    /// Where timestamps are in use: our clock and the peer's latest timestamp.
-    stamps: Option<(StampClock, u32)>,
-    /// The peer's FIN has not come.
-    half_closed: bool,
-    /// When the wait ends.
-    until: Time,
-    /// From when on a segment is answered again.
-    answers_at: Time,
-}
-
-impl Remnant {
-    /// The remnant of a subflow whose last acknowledgement would be `last`.
-    pub(crate) fn new(
-        last: &Segment,
-        clock: StampClock,
-        half_closed: bool,
-        until: Time,
-    ) -> Remnant {
-        let data_ack = last.options.dss.and_then(|dss| dss.data_ack);
-        Remnant {
-            seq: last.seq,
-            ack: last.ack,
-            window: last.window,
-            data_ack: data_ack.map(|it| it.value as u32),
-            stamps: last.options.timestamps.map(|stamps| (clock, stamps.echo)),
-            half_closed,
-            until,
-            answers_at: Time::ZERO,
-        }
-    }
-
-    /// The acknowledgement of all that has come.
-    fn acknowledgement(&self, now: Time, address: Address) -> Transmit {
-        let data_ack = |value: u32| DataAck { value: value.into(), long: false };
-        let dss = self.data_ack.map(|it| Dss { data_ack: Some(data_ack(it)), ..Dss::default() });
-        let stamps = self.stamps.map(|(clock, echo)| Timestamps { value: clock.at(now), echo });
-        let segment = Segment {
-            src_port: address.local_port,
-            dst_port: address.remote_port,
-            seq: self.seq,
-            ack: self.ack,
-            flags: Flags::ACK,
-            server: address.server(),
-            window: self.window,
-            options: Options { dss, timestamps: stamps, ..Options::default() },
-            payload: Payload::Empty,
-        };
-        Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
-    }
-
-    /// Whether `syn` begins a new conversation: it cannot be a late segment of the old one, because its
-    /// timestamp or else its sequence number is newer (RFC 6191 section 2).
-    fn gives_way_to(&self, syn: &Segment) -> bool {
-        let beyond = syn.seq != self.ack && before(self.ack, syn.seq);
-        let newer = match (self.stamps, syn.options.timestamps) {
-            (Some((_, known)), Some(stamps)) => {
-                before(known, stamps.value) || known == stamps.value && beyond
-            }
-            _ => beyond,
-        };
-        newer && !self.half_closed
-    }
-
-    /// Notes the timestamp of a segment that is not ahead.
-    fn note_stamp(&mut self, segment: &Segment) {
-        if let (Some((_, known)), Some(stamps)) = (&mut self.stamps, segment.options.timestamps)
-            && before(*known, stamps.value)
-        {
-            *known = stamps.value;
-        }
-    }
-}
 
 /// All remnants of an endpoint, in two arrays whose memory goes back as they empty.
 #[derive(Default, Debug)]

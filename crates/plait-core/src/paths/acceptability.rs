@@ -2,7 +2,7 @@
 //! be answered by a challenge ACK (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323).
 
 use crate::conn::context::Context;
-use crate::data::fallback::{Mode, ssn_in_step};
+use crate::data::agreement::{Mode, ssn_in_step};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::acceptability::{Place, place};

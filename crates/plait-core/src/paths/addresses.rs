@@ -4,14 +4,14 @@
 use crate::config::Config;
 use crate::conn::context::Context;
 use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::error::Error;
 use crate::paths::Paths;
 use crate::paths::removal::Removals;
 use crate::seldom::Seldom;
+use crate::tcp::address::Address;
 use crate::tcp::state::State;
-use crate::tcp::subflow::Address;
 use alloc::sync::Arc;
 use core::net::IpAddr;
 use plait_base::{ServerAddress, SubflowId, SubflowSet, Time};

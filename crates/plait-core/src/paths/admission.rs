@@ -2,8 +2,9 @@
 //! 3.1), and limits.
 
 use crate::paths::Paths;
+use crate::tcp::address::Address;
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Subflow};
+use crate::tcp::subflow::Subflow;
 use plait_base::{Span, Time};
 use plait_wire::{Mptcp, ResetReason};
 

@@ -2,7 +2,7 @@
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Carry;
 use crate::paths::Paths;

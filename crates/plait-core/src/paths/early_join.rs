@@ -6,7 +6,8 @@ use crate::conn::spec::ConnectionSpec;
 use crate::data::window::scale_for;
 use crate::paths::handshake::take_syn;
 use crate::segments::{Transmit, syn_segment};
-use crate::tcp::subflow::{Address, Handshake};
+use crate::tcp::address::Address;
+use crate::tcp::subflow::Handshake;
 use plait_base::Time;
 use plait_wire::{JoinSynAck, Mptcp, Segment};
 

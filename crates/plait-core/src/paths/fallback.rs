@@ -7,7 +7,7 @@
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
 use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::fallback::{
+use crate::data::agreement::{
     BARE_ACKS, FAIL_RETRIES, FallbackCause, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending,
     dsn_in_step,
 };
@@ -343,7 +343,7 @@ impl Paths {
         }
         let edge = dsn_in_step(self.subflows[index].sender.tx.una()).unwrap_or(Dsn::ZERO);
         if data.queue.on_data_ack(edge.min(data.queue.nxt())) > 0 {
-            timers.on_data_progress(data, self, ctx.now);
+            timers.on_data_progress(data, ctx.now, || self.longest_rto(data));
             notices.news = true;
         }
         resized

@@ -1,11 +1,12 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
+use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::Step;
-use crate::tcp::subflow::{Address, Handshake, Offer};
+use crate::tcp::subflow::{Handshake, Offer};
 use plait_base::Dsn;
 use plait_wire::{JoinAck, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
 

@@ -3,14 +3,15 @@
 use crate::config::{JoinTiming, PathConfig};
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::paths::Paths;
 use crate::seldom::Seldom;
+use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Handshake};
+use crate::tcp::subflow::Handshake;
 use alloc::vec::Vec;
 use plait_base::{PathId, ServerAddress, Span, SubflowId};
 use plait_wire::{Mptcp, ResetReason, Segment};

@@ -3,14 +3,15 @@
 use crate::config::JoinTiming;
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
-use crate::data::fallback::{FallbackCause, Mode};
+use crate::data::agreement::{FallbackCause, Mode};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Asks, Opening, listen_syn, take_syn};
+use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Address, Handshake, Subflow};
+use crate::tcp::subflow::{Handshake, Subflow};
 use crate::tcp::timer::Timer;
 use plait_base::{Dsn, SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};

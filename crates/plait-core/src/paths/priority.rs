@@ -1,6 +1,6 @@
 //! Which subflows are backups, changed in mid-connection (MP_PRIO, RFC 8684 section 3.3.8).
 
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::error::Error;
 use crate::paths::Paths;

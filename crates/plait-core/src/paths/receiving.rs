@@ -2,7 +2,7 @@
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
-use crate::data::fallback::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
+use crate::data::agreement::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::{Noted, Verifier};
 use crate::event::{Detail, Event};

@@ -4,9 +4,10 @@ use crate::config::Dial;
 use crate::conn::notices::Notices;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
+use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Handshake};
+use crate::tcp::subflow::Handshake;
 use plait_base::{Dsn, PathId, SubflowId, Time};
 
 impl Paths {

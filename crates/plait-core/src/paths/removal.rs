@@ -1,6 +1,6 @@
 //! Addresses that go away and come back: REMOVE_ADDR (RFC 8684 section 3.4.2).
 
-use crate::data::fallback::Mode;
+use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::seldom::Seldom;

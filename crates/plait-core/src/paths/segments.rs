@@ -1,17 +1,15 @@
 //! Builds the segments of a subflow: the fields and options that each kind carries.
 
 use crate::conn::context::Context;
-use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
 use crate::data::window::scale_for;
 use crate::paths::Paths;
-use crate::planted::{Planted, planted};
 use crate::segments::{Content, Transmit, syn_segment};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, Ssn, SubflowId, Time};
-use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
+use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps};
 
 impl Paths {
     /// A RST that the peer will accept.
@@ -52,95 +50,6 @@ impl Paths {
         subflow.shake.own_scale = if answer && !subflow.shake.offer.scale { 0 } else { scale };
         let (shake, address) = (&subflow.shake, subflow.address);
         syn_segment(&self.spec.config, shake, address, answer, window, now, mptcp)
-    }
-
-    /// A segment with `content`, and everything an acknowledgement tells.
-    pub(crate) fn build_segment(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        index: usize,
-        content: Content,
-    ) -> Box<Segment> {
-        let Content { seq, flags, payload, mapping } = content;
-        let receives_plain = data.receives_plain();
-        let multipath =
-            data.agreed.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
-        let mut window = data.window_to_tell(ctx.memory_limit);
-        if self.spec.config.kernel_buffers.is_some() {
-            window = data.recv.window_of(SubflowId(index as u8), window);
-        }
-        let scale = self.subflows[index].shake.own_scale;
-        let field = (window >> scale).min(0xffff);
-        data.recv.on_advertised(field << scale);
-        let ahead = u64::from(planted(Planted::DataAckAhead) && data.recv.nxt() > Dsn::ZERO);
-        let data_ack = data.keys.theirs.wire(data.recv.nxt() + ahead);
-        let checksum = match mapping {
-            Some(range) if data.agreed.checksums => data.checksum(range, seq, &payload),
-            _ => None,
-        };
-        let signals = self.has_ack_option(data, index);
-        // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
-        // join has no DSS until it is proven.
-        let has_dss =
-            multipath && (!signals || mapping.is_some_and(|range| range.start > Dsn::ZERO));
-        let mut segment = ctx.blank_segment();
-        let options = &mut segment.options;
-        if has_dss {
-            // Linux sends all 64 bits of both numbers.
-            let long = self.spec.config.kernel_buffers.is_some();
-            let wire = |number: u64| if long { number } else { number & 0xffff_ffff };
-            let data_ack = DataAck { value: wire(data_ack), long };
-            let dss = options.dss.insert(Dss::default());
-            dss.data_ack = (!receives_plain).then_some(data_ack);
-            if let Some(range) = mapping {
-                dss.mapping = Some(Mapping {
-                    dsn: wire(data.keys.own.wire(range.start)),
-                    long,
-                    ssn: seq.low(),
-                    len: range.len() as u16,
-                    checksum,
-                });
-            }
-        }
-        if signals && (!has_dss || mapping.is_none()) {
-            let data_len =
-                mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
-            options.mptcp = self.ack_option(data, index, data_len, checksum).map(Box::new);
-        }
-        let tells = {
-            let subflow = &self.subflows[index];
-            subflow.shake.offer.sack && subflow.rx.has_sack()
-        };
-        let packet = if tells { self.most_packet(data) } else { 0 };
-        let subflow = &mut self.subflows[index];
-        if subflow.shake.offer.timestamps {
-            let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
-            options.timestamps = Some(Timestamps { value, echo });
-        }
-        if tells {
-            // A superpacket is cut into full segments, which have room for as much.
-            let most = if payload.len() > packet { self.mss } else { u32::MAX };
-            let mtu_room = packet.saturating_sub(40 + payload.len().min(most));
-            let room =
-                plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
-            let (shake, sack) = (&subflow.shake, &mut options.sack);
-            subflow.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
-                sack.push(shake.peer_wire(block.start), shake.peer_wire(block.end));
-            });
-        }
-        subflow.rx.on_ack_sent();
-        subflow.pending.ack = false;
-        subflow.timers.clear(crate::tcp::timer::Timer::Ack);
-        segment.src_port = subflow.address.local_port;
-        segment.dst_port = subflow.address.remote_port;
-        segment.seq = subflow.shake.wire(seq);
-        segment.ack = subflow.shake.peer_wire(subflow.rx.nxt());
-        segment.flags = flags.with(Flags::ACK);
-        segment.server = subflow.address.server();
-        segment.window = field as u16;
-        segment.payload = payload;
-        segment
     }
 
     /// An acknowledgement from `seq` on.
@@ -272,5 +181,75 @@ impl Paths {
         let mapping = (!data.sends_plain()).then_some(range);
         let content = Content { seq, flags: Flags::PSH, payload, mapping };
         self.build_segment(ctx, data, index, content)
+    }
+
+    /// A segment with `content`, and everything an acknowledgement tells.
+    pub(crate) fn build_segment(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        index: usize,
+        content: Content,
+    ) -> Box<Segment> {
+        let Content { seq, flags, payload, mapping } = content;
+        let field = self.advertise(ctx, data, index);
+        let checksum = match mapping {
+            Some(range) if data.agreed.checksums => data.checksum(range, seq, &payload),
+            _ => None,
+        };
+        let signals = self.has_ack_option(data, index);
+        // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
+        // join has no DSS until it is proven.
+        let has_dss = data.tells_dss(mapping)
+            && (!signals || mapping.is_some_and(|range| range.start > Dsn::ZERO));
+        let mut segment = ctx.blank_segment();
+        let options = &mut segment.options;
+        if has_dss {
+            // Linux sends all 64 bits of both numbers.
+            let long = self.spec.config.kernel_buffers.is_some();
+            options.dss = Some(data.dss(long, mapping.map(|range| (seq, range)), checksum));
+        }
+        if signals && (!has_dss || mapping.is_none()) {
+            let data_len =
+                mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
+            options.mptcp = self.ack_option(data, index, data_len, checksum).map(Box::new);
+        }
+        let subflow = &self.subflows[index];
+        let sacks = subflow.shake.offer.sack && subflow.rx.has_sack();
+        let packet = if sacks { self.most_packet(data) } else { 0 };
+        let subflow = &mut self.subflows[index];
+        if subflow.shake.offer.timestamps {
+            let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
+            options.timestamps = Some(Timestamps { value, echo });
+        }
+        if sacks {
+            // A superpacket is cut into full segments, which have room for as much.
+            let most = if payload.len() > packet { self.mss } else { u32::MAX };
+            let room = packet.saturating_sub(40 + payload.len().min(most));
+            subflow.put_sacks(options, room);
+        }
+        subflow.note_acknowledged();
+        segment.src_port = subflow.address.local_port;
+        segment.dst_port = subflow.address.remote_port;
+        segment.seq = subflow.shake.wire(seq);
+        segment.ack = subflow.shake.peer_wire(subflow.rx.nxt());
+        segment.flags = flags.with(Flags::ACK);
+        segment.server = subflow.address.server();
+        segment.window = field as u16;
+        segment.payload = payload;
+        segment
+    }
+
+    /// The window that the subflow at `index` tells, as its header has it; it is promised from now on.
+    #[inline(always)]
+    fn advertise(&self, ctx: &Context<'_>, data: &mut DataLevel, index: usize) -> u64 {
+        let mut window = data.window_to_tell(ctx.memory_limit);
+        if self.spec.config.kernel_buffers.is_some() {
+            window = data.recv.window_of(SubflowId(index as u8), window);
+        }
+        let scale = self.subflows[index].shake.own_scale;
+        let field = (window >> scale).min(0xffff);
+        data.recv.on_advertised(field << scale);
+        field
     }
 }

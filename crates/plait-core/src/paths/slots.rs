@@ -2,9 +2,10 @@
 
 use crate::conn::notices::Notices;
 use crate::paths::Paths;
+use crate::tcp::address::Address;
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Address, Handshake, Subflow};
+use crate::tcp::subflow::{Handshake, Subflow};
 use crate::tcp::timer::Timer;
 use alloc::vec::Vec;
 use plait_base::{SubflowId, SubflowSet};

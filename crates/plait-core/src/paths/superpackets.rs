@@ -7,8 +7,7 @@
 
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
-use crate::tcp::mappings::SuperpacketMapping;
-use crate::tcp::subflow::MappedRange;
+use crate::tcp::mappings::{MappedRange, SuperpacketMapping};
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Mapping, Segment};
 

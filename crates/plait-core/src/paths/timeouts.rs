@@ -2,18 +2,20 @@
 
 use crate::config::Config;
 use crate::conn::context::Context;
-use crate::conn::liveness::is_reachable;
-use crate::conn::timers::{DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
+use crate::conn::liveness::{Signs, is_reachable};
+use crate::conn::timers::{ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
 use crate::data::level::DataLevel;
+use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
 use crate::paths::Paths;
+use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::host_queue;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use plait_base::{Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 
 impl Paths {
     /// A timeout of the subflow at `index` whose handshake is complete. Returns whether it is given up.
@@ -202,5 +204,50 @@ impl Paths {
         if subflow.tsq_blocked(mss) {
             subflow.timers.set(Timer::HostQueue, next);
         }
+    }
+
+    /// What tells whether the peer lives.
+    pub(crate) fn signs_of_life(&self, data: &DataLevel) -> Signs {
+        Signs {
+            over: data.closing.done(),
+            under_way: data.has_to_take() && self.subflows.iter().any(|it| !it.is_quiet()),
+            alone: !self.subflows.iter().any(is_reachable),
+            sum: self.heard(),
+        }
+    }
+
+    /// Nothing was DATA_ACKed for longer than every subflow's timeout: the first range goes out
+    /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does. Returns whether there is
+    /// something to send.
+    pub(crate) fn on_overdue_data(
+        &self,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        now: Time,
+    ) -> bool {
+        // A peer that has fallen back takes the same bytes on the same subflow for new ones.
+        let again = self.spec.config.kernel_rules.data_timer && !data.is_in_doubt();
+        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
+        let piece = if again && !data.queue.is_drained() {
+            // If a subflow has nothing at all to send, the rest of the first piece goes out again; else the
+            // timer starts afresh (`__mptcp_retrans` of Linux).
+            let una = data.queue.una();
+            let rest = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
+            self.any_idle(data).then_some(rest)
+        } else {
+            timers.back_off();
+            if fin_pending && data.queue.is_drained() {
+                data.closing.fin_due = !planted(Planted::DataFinOnce);
+            }
+            let head = data.queue.sent().next().map(|sent| sent.range);
+            head.filter(|_| self.live().len() > 1)
+        };
+        if let Some(range) = piece {
+            data.queue.queue_reinjection(range);
+        }
+        if data.queue.una() < data.queue.nxt() || fin_pending {
+            timers.arm_retransmission(now, self.longest_rto(data));
+        }
+        piece.is_some()
     }
 }

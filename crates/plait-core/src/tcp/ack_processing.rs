@@ -6,7 +6,7 @@ use crate::tcp::clock::before;
 use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
 use crate::tcp::spurious_recovery::Evidence;
-use crate::tcp::subflow::Subflow;
+use crate::tcp::subflow::{Sender, Subflow};
 use crate::tcp::timer::Timer;
 use plait_base::{Span, Ssn, SubflowRange, Time};
 use plait_cc::{Ack, Flows};
@@ -103,15 +103,8 @@ impl Subflow {
             self.answer_to_tail_loss(now, &outcome, effects.rtt, flows);
         } else if !recovering {
             self.tell_controller(now, &outcome, effects.rtt, flows);
-        } else if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
-            (&self.sender.phase, self.sender.recovery.as_deref_mut())
-        {
-            let inflight = self.sender.tx.inflight();
-            let safe = outcome.advanced > 0 && inflight == kept;
-            // A window that never moves is filled again, whatever is lost.
-            let always = self.sender.rack.prr == config::Prr::Rfc6937 || self.sender.cc.is_fixed();
-            let extra = safe || always;
-            prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
+        } else {
+            self.reduce_in_proportion(&outcome, kept, mss);
         }
         if outcome.advanced > 0 {
             if self.sender.tx.is_empty() {
@@ -122,6 +115,22 @@ impl Subflow {
         }
         if outcome.delivered > 0 {
             self.arm_tail_probe(now);
+        }
+    }
+
+    /// In fast recovery the window follows what was delivered (RFC 6937); `kept` was in flight before losses
+    /// were looked for.
+    fn reduce_in_proportion(&mut self, outcome: &AckOutcome, kept: u64, mss: u64) {
+        let Sender { tx, rack, phase, recovery, cc, .. } = &mut self.sender;
+        if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
+            (&*phase, recovery.as_deref_mut())
+        {
+            let inflight = tx.inflight();
+            let safe = outcome.advanced > 0 && inflight == kept;
+            // A window that never moves is filled again, whatever is lost.
+            let always = rack.prr == config::Prr::Rfc6937 || cc.is_fixed();
+            let extra = safe || always;
+            prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
         }
     }
 

@@ -1,8 +1,15 @@
 //! Mappings that cover more than one segment: the peer's, and ours until all of it is acknowledged.
 
-use crate::tcp::subflow::MappedRange;
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange};
+
+/// A range of subflow sequence numbers and the data they carry, told by a segment that carried a
+/// part of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MappedRange {
+    pub(crate) seq: SubflowRange,
+    pub(crate) dsn: Dsn,
+}
 
 /// Most of the peer's.
 const MAX_RECEIVED_MAPPINGS: usize = 16;

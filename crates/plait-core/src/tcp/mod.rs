@@ -3,6 +3,7 @@
 
 pub(crate) mod acceptability;
 pub(crate) mod ack_processing;
+pub(crate) mod address;
 pub(crate) mod clock;
 pub(crate) mod cwnd_validation;
 pub(crate) mod delivery;

@@ -3,12 +3,13 @@
 
 use crate::config::{Config, Pacing};
 use crate::data::verifier::Verifier;
+use crate::tcp::address::Address;
 use crate::tcp::clock::StampClock;
 use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, RecoveryState, probe_timeout};
-use crate::tcp::mappings::Mappings;
+use crate::tcp::mappings::{MappedRange, Mappings};
 use crate::tcp::pace::{self, Pacer};
 use crate::tcp::pending::Pending;
 use crate::tcp::pmtu_black_hole::BlackHoleDetector;
@@ -19,64 +20,9 @@ use crate::tcp::spurious_recovery::SpuriousRecovery;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
-use plait_base::{Dsn, PathId, ServerAddress, Ssn, SubflowId, SubflowRange, Time};
+use plait_base::{Dsn, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
-use plait_wire::Segment;
-
-/// Which conversation the segments of a subflow belong to.
-///
-/// The client's address is that of the path, the server's one of those that the world has numbered.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub(crate) struct Address {
-    /// 24 bits of the path, 8 of the server's address: connections are many.
-    place: u32,
-    pub(crate) local_port: u16,
-    pub(crate) remote_port: u16,
-}
-
-impl Address {
-    pub(crate) const fn new(
-        path: PathId,
-        server: ServerAddress,
-        local_port: u16,
-        remote_port: u16,
-    ) -> Address {
-        let place = path.0 << 8 | server.0 as u32;
-        Address { place, local_port, remote_port }
-    }
-
-    /// The conversation of a segment that arrives on `path`.
-    pub(crate) const fn of_arrival(path: PathId, segment: &Segment) -> Address {
-        Address::new(path, segment.server, segment.dst_port, segment.src_port)
-    }
-
-    /// The same conversation on another path.
-    pub(crate) const fn on_path(self, path: PathId) -> Address {
-        Address::new(path, self.server(), self.local_port, self.remote_port)
-    }
-
-    /// The same conversation from another port of this end.
-    pub(crate) const fn at_port(self, local_port: u16) -> Address {
-        Address { local_port, ..self }
-    }
-
-    pub(crate) const fn path(self) -> PathId {
-        PathId(self.place >> 8)
-    }
-
-    pub(crate) const fn server(self) -> ServerAddress {
-        ServerAddress(self.place as u8)
-    }
-
-    /// The part of [`Address::key`] that tells conversations on one path apart.
-    pub(crate) const WITHIN_PATH: u64 = (1 << 40) - 1;
-
-    /// All of it in one number, for lookups: 24 bits of the path ([`PathId::MAX`]), 8 of the server's
-    /// address, and both ports.
-    pub(crate) const fn key(self) -> u64 {
-        (self.place as u64) << 32 | (self.local_port as u64) << 16 | self.remote_port as u64
-    }
-}
+use plait_wire::{MAX_OPTION_BYTES, Options};
 
 /// What the handshake needs and leaves behind.
 #[derive(Clone, Copy, Default, Debug)]
@@ -141,14 +87,6 @@ impl Default for Offer {
     fn default() -> Offer {
         Offer { scale: true, timestamps: true, sack: true, mss: u16::MAX }
     }
-}
-
-/// A range of subflow sequence numbers and the data they carry, told by a segment that carried a
-/// part of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct MappedRange {
-    pub(crate) seq: SubflowRange,
-    pub(crate) dsn: Dsn,
 }
 
 /// Status of a subflow within its connection: its flags, and what limits it.
@@ -509,5 +447,22 @@ impl Subflow {
     /// Whether nothing is in flight and nothing lost.
     pub(crate) fn is_quiet(&self) -> bool {
         self.sender.tx.is_empty()
+    }
+
+    /// Puts as many SACK blocks on a segment as its options and `room` bytes of the packet take.
+    pub(crate) fn put_sacks(&mut self, options: &mut Options, room: u32) {
+        let room = MAX_OPTION_BYTES.min(room).saturating_sub(options.padded_len());
+        let (shake, sack) = (&self.shake, &mut options.sack);
+        self.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
+            sack.push(shake.peer_wire(block.start), shake.peer_wire(block.end));
+        });
+    }
+
+    /// A segment goes out: it acknowledges everything that was to be acknowledged.
+    #[inline(always)]
+    pub(crate) fn note_acknowledged(&mut self) {
+        self.rx.on_ack_sent();
+        self.pending.ack = false;
+        self.timers.clear(Timer::Ack);
     }
 }

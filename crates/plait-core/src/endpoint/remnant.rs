@@ -1,0 +1,91 @@
+//! What is kept of one subflow that only waits.
+
+use crate::segments::Transmit;
+use crate::tcp::address::Address;
+use crate::tcp::clock::{StampClock, before};
+use alloc::boxed::Box;
+use plait_base::Time;
+use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
+
+/// A subflow in TIME-WAIT or FIN-WAIT-2.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remnant {
+    /// Our next sequence number, and the peer's.
+    pub(super) seq: u32,
+    pub(super) ack: u32,
+    /// The window field of our acknowledgements.
+    pub(super) window: u16,
+    /// The DATA_ACK of Multipath TCP.
+    pub(super) data_ack: Option<u32>,
+    /// Where timestamps are in use: our clock and the peer's latest timestamp.
+    pub(super) stamps: Option<(StampClock, u32)>,
+    /// The peer's FIN has not come.
+    pub(super) half_closed: bool,
+    /// When the wait ends.
+    pub(super) until: Time,
+    /// From when on a segment is answered again.
+    pub(super) answers_at: Time,
+}
+
+impl Remnant {
+    /// The remnant of a subflow whose last acknowledgement would be `last`.
+    pub(crate) fn new(
+        last: &Segment,
+        clock: StampClock,
+        half_closed: bool,
+        until: Time,
+    ) -> Remnant {
+        let data_ack = last.options.dss.and_then(|dss| dss.data_ack);
+        Remnant {
+            seq: last.seq,
+            ack: last.ack,
+            window: last.window,
+            data_ack: data_ack.map(|it| it.value as u32),
+            stamps: last.options.timestamps.map(|stamps| (clock, stamps.echo)),
+            half_closed,
+            until,
+            answers_at: Time::ZERO,
+        }
+    }
+
+    /// The acknowledgement of all that has come.
+    pub(super) fn acknowledgement(&self, now: Time, address: Address) -> Transmit {
+        let data_ack = |value: u32| DataAck { value: value.into(), long: false };
+        let dss = self.data_ack.map(|it| Dss { data_ack: Some(data_ack(it)), ..Dss::default() });
+        let stamps = self.stamps.map(|(clock, echo)| Timestamps { value: clock.at(now), echo });
+        let segment = Segment {
+            src_port: address.local_port,
+            dst_port: address.remote_port,
+            seq: self.seq,
+            ack: self.ack,
+            flags: Flags::ACK,
+            server: address.server(),
+            window: self.window,
+            options: Options { dss, timestamps: stamps, ..Options::default() },
+            payload: Payload::Empty,
+        };
+        Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
+    }
+
+    /// Whether `syn` begins a new conversation: it cannot be a late segment of the old one, because its
+    /// timestamp or else its sequence number is newer (RFC 6191 section 2).
+    pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
+        let beyond = syn.seq != self.ack && before(self.ack, syn.seq);
+        let newer = match (self.stamps, syn.options.timestamps) {
+            (Some((_, known)), Some(stamps)) => {
+                before(known, stamps.value) || known == stamps.value && beyond
+            }
+            _ => beyond,
+        };
+        newer && !self.half_closed
+    }
+
+    /// Notes the timestamp of a segment that is not ahead.
+    pub(super) fn note_stamp(&mut self, segment: &Segment) {
+        if let (Some((_, known)), Some(stamps)) = (&mut self.stamps, segment.options.timestamps)
+            && before(*known, stamps.value)
+        {
+            *known = stamps.value;
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The addresses and ports of a subflow.
+
+use plait_base::{PathId, ServerAddress};
+use plait_wire::Segment;
+
+/// Which conversation the segments of a subflow belong to.
+///
+/// The client's address is that of the path, the server's one of those that the world has numbered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(crate) struct Address {
+    /// 24 bits of the path, 8 of the server's address: connections are many.
+    place: u32,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+}
+
+impl Address {
+    pub(crate) const fn new(
+        path: PathId,
+        server: ServerAddress,
+        local_port: u16,
+        remote_port: u16,
+    ) -> Address {
+        let place = path.0 << 8 | server.0 as u32;
+        Address { place, local_port, remote_port }
+    }
+
+    /// The conversation of a segment that arrives on `path`.
+    pub(crate) const fn of_arrival(path: PathId, segment: &Segment) -> Address {
+        Address::new(path, segment.server, segment.dst_port, segment.src_port)
+    }
+
+    /// The same conversation on another path.
+    pub(crate) const fn on_path(self, path: PathId) -> Address {
+        Address::new(path, self.server(), self.local_port, self.remote_port)
+    }
+
+    /// The same conversation from another port of this end.
+    pub(crate) const fn at_port(self, local_port: u16) -> Address {
+        Address { local_port, ..self }
+    }
+
+    pub(crate) const fn path(self) -> PathId {
+        PathId(self.place >> 8)
+    }
+
+    pub(crate) const fn server(self) -> ServerAddress {
+        ServerAddress(self.place as u8)
+    }
+
+    /// The part of [`Address::key`] that tells conversations on one path apart.
+    pub(crate) const WITHIN_PATH: u64 = (1 << 40) - 1;
+
+    /// All of it in one number, for lookups: 24 bits of the path ([`PathId::MAX`]), 8 of the server's
+    /// address, and both ports.
+    pub(crate) const fn key(self) -> u64 {
+        (self.place as u64) << 32 | (self.local_port as u64) << 16 | self.remote_port as u64
+    }
+}
