@@ -178,10 +178,8 @@ impl Connection {
         match scheduling.decide(ctx, data, paths) {
             Todo::Send(decision) => return Some(decision),
             Todo::Wait { on, window_closed } => {
-                if window_closed {
-                    if paths.all().iter().all(|s| s.sender.tx.is_empty()) {
-                        timers.arm_window_probe(ctx.now, paths.longest_rto(data));
-                    }
+                if window_closed && paths.all().iter().all(|s| s.sender.tx.is_empty()) {
+                    timers.arm_window_probe(ctx.now, paths.longest_rto(data));
                 }
                 if let Some(subflow) = on.and_then(|id| paths.all().get(id.index())) {
                     timers

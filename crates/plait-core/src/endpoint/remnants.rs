@@ -178,6 +178,7 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::clock::StampClock;
 
     /// The table has a limit; the remnant whose wait ends first gives way.
     #[test]

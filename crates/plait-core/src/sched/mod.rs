@@ -276,7 +276,9 @@ impl WarmUp {
             return Decision::Idle;
         }
         let count = view.subflows.len();
-        let turn = &view.subflows[usize::from(self.next) % count];
+        let Some(turn) = view.subflows.get(usize::from(self.next) % count.max(1)) else {
+            return Decision::Idle;
+        };
         if !turn.usable(len, false) || view.connection.snd_nxt + len > view.connection.wnd_end {
             return Decision::Wait { on: Some(turn.id), reason: Reason::TurnBusy };
         }

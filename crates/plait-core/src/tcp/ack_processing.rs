@@ -59,19 +59,7 @@ impl Subflow {
         if dsack.is_some() {
             self.sender.rack.on_dsack(self.sender.tx.una(), self.sender.tx.nxt());
         }
-        // Where a retransmission came last, it brought about this acknowledgement, and what is older
-        // may have arrived long ago (Karn's rule, RFC 6298 section 3).
-        let told_late = outcome.newest.is_some_and(|newest| newest.retransmitted);
-        if let Some(sent_at) = outcome.sample.filter(|_| !told_late) {
-            let rtt = now.since(sent_at);
-            self.sender.rtt.sample(now, rtt);
-            effects.rtt = Some(rtt);
-        } else if told_late
-            && outcome.advanced > 0
-            && matches!(self.sender.phase, Phase::Loss { .. })
-        {
-            self.learn_from_echo(now, echo);
-        }
+        effects.rtt = self.measure_rtt(now, &outcome, echo);
         // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
         // rule), or the edge has moved.
         if outcome.advanced > 0 || effects.rtt.is_some() {
@@ -116,6 +104,23 @@ impl Subflow {
         if outcome.delivered > 0 {
             self.arm_tail_probe(now);
         }
+    }
+
+    /// Takes an RTT sample, if the acknowledgement gives one.
+    fn measure_rtt(&mut self, now: Time, outcome: &AckOutcome, echo: Option<u32>) -> Option<Span> {
+        // If a retransmission came last, it brought about this acknowledgement, and what is older
+        // may have arrived long ago (Karn's rule, RFC 6298 section 3).
+        let told_late = outcome.newest.is_some_and(|newest| newest.retransmitted);
+        if let Some(sent_at) = outcome.sample.filter(|_| !told_late) {
+            let rtt = now.since(sent_at);
+            self.sender.rtt.sample(now, rtt);
+            return Some(rtt);
+        }
+        let in_loss = matches!(self.sender.phase, Phase::Loss { .. });
+        if told_late && outcome.advanced > 0 && in_loss {
+            self.learn_from_echo(now, echo);
+        }
+        None
     }
 
     /// In fast recovery the window follows what was delivered (RFC 6937); `kept` was in flight before losses

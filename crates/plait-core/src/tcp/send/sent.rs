@@ -1,0 +1,80 @@
+//! A segment that was sent, and what acknowledgements say of such.
+
+use super::Resent;
+use plait_base::{DataRange, Dsn, Ssn, Time};
+
+/// Where a sent segment is believed to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whereabouts {
+    InFlight,
+    Sacked,
+    Lost,
+}
+
+/// A segment that was sent. Sequence numbers count from 0 at the SYN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) seq: Ssn,
+    /// First data sequence number of the payload.
+    pub(crate) dsn: Dsn,
+    pub(crate) sent_at: Time,
+    /// Sequence space taken: payload, or 1 for a FIN.
+    pub(crate) len: u32,
+    pub(crate) whereabouts: Whereabouts,
+    pub(crate) retransmitted: bool,
+    pub(crate) fin: bool,
+}
+
+impl Sent {
+    pub(crate) fn end(&self) -> Ssn {
+        self.seq + u64::from(self.len)
+    }
+
+    pub(crate) fn departure(&self) -> Departure {
+        Departure { at: self.sent_at, end: self.end() }
+    }
+
+    /// As it was sent last, for the books of what was sent again.
+    pub(super) fn last_sending(&self) -> Resent {
+        Resent { at: self.sent_at, seq: self.seq }
+    }
+
+    /// Sent again, and in flight since.
+    pub(super) fn is_resent(&self) -> bool {
+        self.retransmitted && self.whereabouts == Whereabouts::InFlight
+    }
+
+    pub(crate) fn data(&self) -> DataRange {
+        DataRange::with_len(self.dsn, if self.fin { 0 } else { u64::from(self.len) })
+    }
+}
+
+/// When a segment was sent last, and its right edge: what was sent at the same time is ordered by that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Departure {
+    pub(crate) at: Time,
+    pub(crate) end: Ssn,
+}
+
+impl Departure {
+    /// That of no segment, before all others.
+    pub(crate) const NONE: Departure = Departure { at: Time::ZERO, end: Ssn::ZERO };
+}
+
+/// What an acknowledgement told.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct AckOutcome {
+    /// Bytes newly covered by the cumulative acknowledgement.
+    pub(crate) advanced: u64,
+    /// Bytes newly delivered, cumulatively or selectively.
+    pub(crate) delivered: u64,
+    /// The most recently sent of the segments newly delivered.
+    pub(crate) newest: Option<Sent>,
+    /// The most recently sent of those that were sent only once (Karn's rule).
+    pub(crate) sample: Option<Time>,
+    /// A segment sent once was delivered below one that was delivered before.
+    pub(crate) reordering: bool,
+    /// Length of the longest of those newly delivered that were sent from `since` on.
+    pub(crate) longest: u32,
+    pub(crate) since: Time,
+}
