@@ -35,7 +35,7 @@ enum Step {
     Skip(u32),
     Finish,
     Abort,
-    WarmUp(bool),
+    Scheduler(bool),
     ResetWindows,
 }
 
@@ -166,7 +166,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0u32..100_000).prop_map(Step::Skip),
         1 => Just(Step::Finish),
         1 => prop::bool::weighted(0.1).prop_map(|it| if it { Step::Abort } else { Step::Pass(1) }),
-        1 => any::<bool>().prop_map(Step::WarmUp),
+        1 => any::<bool>().prop_map(Step::Scheduler),
         1 => Just(Step::ResetWindows),
     ]
 }
@@ -229,7 +229,10 @@ impl Bench {
             }
             Step::Finish => drop(self.endpoint.finish(now, id)),
             Step::Abort => drop(self.endpoint.abort(now, id)),
-            Step::WarmUp(on) => self.endpoint.warm_up(now, id, *on),
+            Step::Scheduler(other) => {
+                let other = other.then(|| plait_sched::Spec::parse("roundrobin").unwrap().build());
+                self.endpoint.set_scheduler(now, id, other).ok();
+            }
             Step::ResetWindows => self.endpoint.reset_windows(now, id),
         }
         self.drain();

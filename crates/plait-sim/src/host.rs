@@ -1,9 +1,11 @@
 //! One host: an endpoint and the apps that use its connections.
 
 use crate::changes::PathChanges;
+use crate::strict_turns::StrictTurns;
 use plait_app::{App, AppEvent, Role, Stream, StreamState};
 use plait_base::{ConnId, RandomStream, Time};
 use plait_core::{ConnectionState, Endpoint, Entropy};
+use plait_sched::Scheduler;
 
 /// Seeded randomness for an endpoint in virtual time.
 struct Seeded(RandomStream);
@@ -241,7 +243,8 @@ impl Stream for End<'_> {
     }
 
     fn warm_up(&mut self, on: bool) {
-        self.endpoint.warm_up(self.now, self.conn, on);
+        let turns = || -> Box<dyn Scheduler> { Box::new(StrictTurns::default()) };
+        self.endpoint.set_scheduler(self.now, self.conn, on.then(turns)).ok();
     }
 
     fn initial_window_at(&self) -> Option<Time> {

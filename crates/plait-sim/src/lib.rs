@@ -13,6 +13,7 @@ mod middlebox;
 mod network;
 mod queue;
 mod setup;
+mod strict_turns;
 mod way;
 mod wire;
 mod world;

@@ -36,10 +36,12 @@ impl PeerLiveness {
         PeerLiveness(None)
     }
 
+    /// What the peer had taken, as far as somebody has looked.
     pub(crate) fn taken(&mut self) -> &mut Option<Taken> {
         &mut self.0.get_or_insert_default().taken
     }
 
+    /// What was heard of the peer, as far as somebody has looked.
     pub(crate) fn heard(&mut self) -> &mut Option<LastHeard> {
         &mut self.0.get_or_insert_default().heard
     }

@@ -33,12 +33,13 @@ use crate::tcp::address::Address;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use egress::Rounds;
 use plait_base::{PathId, Slim, SubflowId, SubflowSet, Time};
-use plait_sched::Notice;
+use plait_sched::{Notice, Scheduler};
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 
 pub(crate) struct Connection {
@@ -73,9 +74,10 @@ impl Connection {
         &self.paths
     }
 
-    /// Lets segments go to the subflows in strict turn (`on`), or hands over to a fresh scheduler.
-    pub(crate) fn set_warm_up(&mut self, on: bool) {
-        self.scheduling.set_warm_up(on, || (self.paths.spec.scheduler)());
+    /// Puts another scheduler in charge; `None` is a fresh one of those that the connection was made with.
+    pub(crate) fn set_scheduler(&mut self, scheduler: Option<Box<dyn Scheduler>>) {
+        let fresh = || (self.paths.spec.scheduler)();
+        self.scheduling.replace(scheduler.unwrap_or_else(fresh));
     }
 
     /// Sets every window to its initial value; thresholds stay.
@@ -113,6 +115,7 @@ impl Connection {
         self.paths.remnants(ctx, &mut self.data)
     }
 
+    /// Whether this end dialled.
     pub(crate) fn is_client(&self) -> bool {
         self.paths.client
     }

@@ -78,6 +78,7 @@ impl ConnectionTimers {
         }
     }
 
+    /// Starts the timer of the data level, unless it runs.
     pub(crate) fn arm_retransmission(&mut self, now: Time, rto: Span) {
         if !self.is_set(Awaited::Retransmission) {
             let wait = rto.times(1 << self.backoff.min(6));
@@ -102,6 +103,7 @@ impl ConnectionTimers {
         }
     }
 
+    /// Sets when the user timeout is looked at next.
     pub(crate) fn look_again(&mut self, now: Time, timeout: Span) {
         self.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }

@@ -120,6 +120,7 @@ impl Agreement {
         }
     }
 
+    /// Why the connection is plain TCP, if it was to be more.
     pub(crate) const fn cause(&self) -> Option<FallbackCause> {
         self.cause
     }

@@ -129,10 +129,12 @@ impl DataLevel {
         !self.sends_plain() && self.at_end() && !self.closing.fin_acked && due
     }
 
+    /// Whether the user is done with the connection.
     pub(crate) fn is_released(&self) -> bool {
         self.closing.released.is_some()
     }
 
+    /// Whether the connection was reset or given up.
     pub(crate) fn has_failed(&self) -> bool {
         self.closing.failed
     }

@@ -16,6 +16,7 @@ impl DataLevel {
         }
     }
 
+    /// The checksum of our mapping of `data`.
     #[inline(never)]
     pub(crate) fn sum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> u16 {
         let dsn = self.keys.own.wire(data.start);
@@ -88,6 +89,7 @@ impl DataLevel {
         Some(MappedRange { seq: SubflowRange::new(start, end), dsn })
     }
 
+    /// Puts our DATA_FIN on a segment without payload.
     pub(crate) fn tell_data_fin(&self, segment: &mut Segment) {
         let dsn = self.keys.own.wire(self.queue.written());
         let checksum = self.fin_checksum();

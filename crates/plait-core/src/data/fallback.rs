@@ -43,6 +43,7 @@ impl DataLevel {
         }
     }
 
+    /// Notes the first cause of a fallback, and tells of it.
     pub(crate) fn note_fallback(
         &mut self,
         ctx: &mut Context<'_>,

@@ -46,6 +46,7 @@ impl Keys {
         Keys { local, peer: None, own, theirs: FirstDsn(0) }
     }
 
+    /// The peer's key is known; `idsn` stands in for its IDSN, if anything does.
     pub(crate) fn set_peer(&mut self, peer: Key, idsn: Option<u64>) {
         self.peer = Some(peer);
         self.theirs = FirstDsn::after(idsn.unwrap_or(peer.idsn()));

@@ -43,10 +43,12 @@ impl DataLevel {
         }
     }
 
+    /// Whether plain TCP is spoken.
     pub(crate) fn plain(&self) -> bool {
         self.agreed.mode == Mode::Plain
     }
 
+    /// Whether both ends speak Multipath TCP.
     pub(crate) fn speaks_multipath(&self) -> bool {
         self.agreed.mode == Mode::Multipath
     }

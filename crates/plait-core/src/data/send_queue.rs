@@ -97,14 +97,17 @@ impl SendQueue {
         self.sizes().is_some()
     }
 
+    /// The first DSN that is not DATA_ACKed.
     pub(crate) const fn una(&self) -> Dsn {
         self.una
     }
 
+    /// The DSN after the last that was sent.
     pub(crate) const fn nxt(&self) -> Dsn {
         self.nxt
     }
 
+    /// The DSN after the last byte that was written.
     pub(crate) const fn written(&self) -> Dsn {
         self.written
     }
@@ -147,6 +150,7 @@ impl SendQueue {
         self.una == self.written
     }
 
+    /// What was sent and is not DATA_ACKed, in order.
     pub(crate) fn sent(&self) -> impl Iterator<Item = &SentRange> {
         self.sent.iter()
     }

@@ -8,8 +8,10 @@ use crate::data::send_queue::SendQueue;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::stats::{ConnectionStats, Progress, Totals};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, Time};
+use plait_sched::Scheduler;
 
 impl Endpoint {
     /// Path, local port and remote port of every open subflow of a connection.
@@ -185,9 +187,18 @@ impl Endpoint {
         self.connections.totals()
     }
 
-    /// While `on`, segments go to the subflows in strict turn; off, a fresh scheduler takes over.
-    pub fn warm_up(&mut self, now: Time, id: ConnId, on: bool) {
-        self.with(now, id, |conn, _| conn.set_warm_up(on));
+    /// Puts another scheduler in charge of a connection from now on; `None` is a fresh one of those that
+    /// [`ConnectionSpec::scheduler`](crate::ConnectionSpec::scheduler) makes.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn set_scheduler(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        scheduler: Option<Box<dyn Scheduler>>,
+    ) -> Result<(), Error> {
+        self.ask(now, id, |conn, _| conn.set_scheduler(scheduler))
     }
 
     /// Sets every congestion window of a connection to its initial value; thresholds stay.

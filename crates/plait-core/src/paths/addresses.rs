@@ -146,6 +146,7 @@ pub(crate) fn can_be_joined(address: IpAddr) -> bool {
 }
 
 impl Paths {
+    /// The identifier of a server's address (RFC 8684 section 3.2).
     pub(crate) fn server_id(&self, number: ServerAddress) -> u8 {
         let first = self.addresses.first.server();
         match number {
@@ -215,6 +216,7 @@ impl Paths {
         }
     }
 
+    /// Queues ADD_ADDR for an address of this end.
     pub(crate) fn tell_address(&mut self, data: &DataLevel, own: Announced) {
         let Some(peer) = data.keys.peer else { return };
         let Announced { id, address, port, .. } = own;
@@ -223,10 +225,12 @@ impl Paths {
         self.addresses.signal(option, None);
     }
 
+    /// Sets when an announcement is repeated or a subflow looked after.
     pub(crate) fn set_address_timer(&mut self, timers: &mut ConnectionTimers) {
         timers.set(Awaited::Address, self.addresses.next());
     }
 
+    /// The peer has echoed an ADD_ADDR of ours.
     pub(crate) fn on_echo(&mut self, timers: &mut ConnectionTimers, echo: &AddAddr) {
         for own in &mut *self.addresses.own {
             if (own.id, own.address, own.port) == (echo.address_id, echo.address, echo.port) {

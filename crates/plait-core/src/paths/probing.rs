@@ -34,6 +34,7 @@ impl Paths {
         }
     }
 
+    /// A probe of the silent subflow at `index` is due.
     pub(crate) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
         if subflow.status.pf && !subflow.is_quiet() {

@@ -35,10 +35,12 @@ impl Removals {
         Removals { gone: core::mem::take(&mut self.gone), ..Removals::default() }
     }
 
+    /// Whether this client has no address on `path`.
     pub(crate) fn is_gone(&self, path: PathId) -> bool {
         self.gone.contains(&path)
     }
 
+    /// When a subflow is looked after next.
     pub(crate) fn next(&self) -> Time {
         self.checks.iter().map(|check| check.until).min().unwrap_or(Time::NEVER)
     }

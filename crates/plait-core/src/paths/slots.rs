@@ -93,6 +93,7 @@ impl Paths {
         self.subflows.iter().any(|s| s.state.synchronised())
     }
 
+    /// Puts a new subflow in the slot `id`.
     pub(crate) fn add_subflow(
         &mut self,
         notices: &mut Notices,
@@ -140,6 +141,7 @@ impl Paths {
         Some(closed)
     }
 
+    /// The subflows that may carry data and are not silent.
     pub(crate) fn live(&self) -> SubflowSet {
         let live = |s: &&Subflow| s.state.synchronised() && s.status.joined && !s.status.pf;
         self.subflows.iter().filter(live).map(|s| s.id).collect()

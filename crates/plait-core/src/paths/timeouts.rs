@@ -188,6 +188,7 @@ impl Paths {
         silent
     }
 
+    /// Tells of the congestion window of the subflow at `index`.
     pub(crate) fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
         let subflow = &self.subflows[index];
         let (cwnd, ssthresh) = (subflow.cwnd(), subflow.sender.cc.ssthresh());

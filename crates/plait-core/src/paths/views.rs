@@ -21,6 +21,7 @@ impl Paths {
         self.subflows.iter().map(of).fold(0, u64::wrapping_add)
     }
 
+    /// State and counters of each subflow.
     pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
         let stats = |s: &Subflow| SubflowStats {
             subflow: s.id,

@@ -5,9 +5,9 @@ use crate::data::level::DataLevel;
 use crate::event::{Block, Detail, Event, WindowCause};
 use crate::paths::Paths;
 use crate::sched::views::Stale;
-use crate::sched::{Deciding, Scheduling, Seen};
+use crate::sched::{Scheduling, Seen};
 use plait_base::{SubflowSet, Time};
-use plait_sched::{ConnectionView, Decision, Effect, SubflowView, View, WhenFull};
+use plait_sched::{ConnectionView, Decision, Effect, Scheduler, SubflowView, View, WhenFull};
 
 impl Scheduling {
     /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
@@ -16,13 +16,13 @@ impl Scheduling {
         &mut self,
         seen: Seen<'_>,
         now: Time,
-        f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R,
+        f: impl FnOnce(&mut dyn Scheduler, &View<'_>) -> R,
     ) -> R {
         let (mss, tsq) = (self.views.segment_size() as u32, seen.paths.holds_back());
         let reinject =
             seen.data.queue.next_reinjection().map(|next| seen.paths.beside_silence(next));
         let DataLevel { queue, window, .. } = seen.data;
-        let Scheduling { scheduler, warm_up, views, app_blocked, started, .. } = self;
+        let Scheduling { scheduler, views, app_blocked, started, .. } = self;
         // Built in place: a copy of what was just written costs more than all the rest.
         let view = View {
             now,
@@ -42,9 +42,10 @@ impl Scheduling {
             subflows: &views.list,
             queue,
         };
-        f(&mut Deciding { scheduler: &mut **scheduler, warm_up }, &view)
+        f(&mut **scheduler, &view)
     }
 
+    /// Asks the scheduler; if `explained`, with all that weighed in its answer.
     pub(crate) fn ask(
         &mut self,
         ctx: &mut Context<'_>,
@@ -54,13 +55,10 @@ impl Scheduling {
         let (now, number) = (ctx.now, self.decisions);
         let outcome = &mut ctx.outcome;
         self.views.unseen = false;
-        self.with_view(seen, now, |deciding, view| {
+        self.with_view(seen, now, |scheduler, view| {
             outcome.clear();
             (outcome.explain, outcome.number) = (explained, number);
-            match deciding.warm_up {
-                Some(turns) => turns.schedule(view),
-                None => deciding.scheduler.schedule(view, outcome),
-            }
+            scheduler.schedule(view, outcome)
         })
     }
 
@@ -93,10 +91,12 @@ impl Scheduling {
         assert_eq!(after, before, "to be asked changed the scheduler");
     }
 
+    /// The subflows among which a scheduler may choose.
     pub(crate) fn candidates(&mut self, seen: Seen<'_>, now: Time) -> SubflowSet {
         self.with_view(seen, now, |_, view| view.candidates())
     }
 
+    /// The subflows that can take the next segment now.
     pub(crate) fn usable(&self, seen: Seen<'_>) -> SubflowSet {
         let len = seen.data.queue.unsent().clamp(1, self.views.segment_size().max(1));
         let tsq = seen.paths.holds_back();
@@ -119,13 +119,13 @@ impl Scheduling {
             WhenFull::Always => false,
         };
         known
-            && self.warm_up.is_none()
             && ctx.log.detail != Detail::Everything
             && seen.data.queue.unsent() > 0
             && seen.data.queue.next_reinjection().is_none()
             && !self.takes_more(seen)
     }
 
+    /// Notes what holds the connection back, and tells of it if that is new.
     pub(crate) fn note_block(&mut self, ctx: &mut Context<'_>, block: Option<Block>) {
         let before = core::mem::replace(&mut self.block, block);
         // Full windows come and go with every acknowledgement, and no measure reads them.
@@ -136,6 +136,7 @@ impl Scheduling {
         }
     }
 
+    /// Carries out what the scheduler does to subflows beside its decision.
     pub(crate) fn apply_effects(&mut self, ctx: &mut Context<'_>, paths: &mut Paths) {
         for at in 0..ctx.outcome.effects.len() {
             let effect = ctx.outcome.effects[at];

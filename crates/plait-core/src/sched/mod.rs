@@ -13,7 +13,7 @@ use crate::sched::views::{Stale, Views};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
-use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, View, What};
+use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, What};
 
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
 pub(crate) const SAFETY_WAIT: Span = Span::from_millis(200);
@@ -24,8 +24,6 @@ pub(crate) struct Scheduling {
     /// When the connection began.
     pub(crate) started: Time,
     pub(crate) needs: Needs,
-    /// While a measurement warms up, segments go to the subflows in strict turn instead.
-    pub(crate) warm_up: Option<WarmUp>,
     /// Decisions so far.
     pub(crate) decisions: u64,
     pub(crate) views: Views,
@@ -50,12 +48,6 @@ pub(crate) struct Seen<'a> {
     pub(crate) paths: &'a Paths,
 }
 
-/// The parts that make a decision, lent beside a view of the rest.
-pub(crate) struct Deciding<'a> {
-    pub(crate) scheduler: &'a mut dyn Scheduler,
-    pub(crate) warm_up: &'a mut Option<WarmUp>,
-}
-
 /// New data that a subflow may take without another question, until something happens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
@@ -69,19 +61,12 @@ impl Grant {
         Grant { subflow: SubflowId(0), bytes: 0, reason: Reason::OnlySubflow };
 }
 
-/// Strict turns: every subflow gets the same number of segments, whatever its window.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct WarmUp {
-    pub(crate) next: u8,
-}
-
 impl Scheduling {
     pub(crate) fn new(scheduler: Box<dyn Scheduler>, started: Time) -> Scheduling {
         Scheduling {
             needs: scheduler.needs(),
             scheduler,
             started,
-            warm_up: None,
             decisions: 0,
             views: Views::new(),
             grant: Grant::NOTHING,
@@ -143,6 +128,7 @@ impl Scheduling {
         self.views.segment_size()
     }
 
+    /// Whether the scheduler is to be asked.
     pub(crate) const fn is_due(&self) -> bool {
         self.due
     }
@@ -156,22 +142,17 @@ impl Scheduling {
         paths: &mut Paths,
         notice: Notice,
     ) {
-        if self.warm_up.is_none() {
-            self.refresh_views(data, paths, ctx.now);
-            let seen = Seen { data, paths };
-            self.with_view(seen, ctx.now, |deciding, view| {
-                deciding.scheduler.on_notice(view, notice);
-            });
-        }
+        self.refresh_views(data, paths, ctx.now);
+        let seen = Seen { data, paths };
+        self.with_view(seen, ctx.now, |scheduler, view| {
+            scheduler.on_notice(view, notice);
+        });
     }
 
-    /// Lets segments go to the subflows in strict turn (`on`), or hands over to `fresh`.
-    pub(crate) fn set_warm_up(&mut self, on: bool, fresh: impl FnOnce() -> Box<dyn Scheduler>) {
-        self.warm_up = on.then(WarmUp::default);
-        if !on {
-            self.scheduler = fresh();
-            self.needs = self.scheduler.needs();
-        }
+    /// Puts another scheduler in charge.
+    pub(crate) fn replace(&mut self, scheduler: Box<dyn Scheduler>) {
+        self.needs = scheduler.needs();
+        self.scheduler = scheduler;
         self.wake();
     }
 
@@ -267,23 +248,4 @@ pub(crate) enum Todo {
     Wait { on: Option<SubflowId>, window_closed: bool },
     /// Nothing now.
     Nothing,
-}
-
-impl WarmUp {
-    pub(crate) fn schedule(&mut self, view: &View<'_>) -> Decision {
-        let len = view.next_len();
-        if len == 0 {
-            return Decision::Idle;
-        }
-        let count = view.subflows.len();
-        let Some(turn) = view.subflows.get(usize::from(self.next) % count.max(1)) else {
-            return Decision::Idle;
-        };
-        if !turn.usable(len, false) || view.connection.snd_nxt + len > view.connection.wnd_end {
-            return Decision::Wait { on: Some(turn.id), reason: Reason::TurnBusy };
-        }
-        self.next = ((usize::from(self.next) + 1) % count) as u8;
-        let what = What::New { offset: 0 };
-        Decision::Send { subflow: turn.id, what, grant: len, reason: Reason::Turn }
-    }
 }

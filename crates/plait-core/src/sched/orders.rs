@@ -197,6 +197,7 @@ impl Scheduling {
         Some(range)
     }
 
+    /// Takes over a plan: data is assigned to subflows ahead.
     #[inline(never)]
     pub(crate) fn take_plan(&mut self, ctx: &Context<'_>, data: &mut DataLevel, paths: &Paths) {
         self.assigned_among = self.candidates(Seen { data, paths }, ctx.now);

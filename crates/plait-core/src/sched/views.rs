@@ -73,6 +73,7 @@ impl Scheduling {
         if self.small_segments && left > 0 { mss.min(left) } else { mss }
     }
 
+    /// What a scheduler sees of one subflow.
     #[inline(always)]
     pub(crate) fn subflow_view(&self, seen: Seen<'_>, subflow: &Subflow, mss: u32) -> SubflowView {
         SubflowView {
@@ -115,6 +116,7 @@ impl Scheduling {
         *view = self.subflow_view(seen, seen.paths.subflow(view.id.index()), mss);
     }
 
+    /// Makes the views of all subflows anew.
     #[inline(never)]
     pub(crate) fn refresh_all_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let mut views = core::mem::take(&mut self.views.list);
