@@ -7,13 +7,13 @@ use crate::conn::timers::Awaited;
 use crate::data::agreement::Mode;
 use crate::data::send_queue::SendQueue;
 use crate::error::Error;
-use crate::event::{Carry, Event};
+use crate::event::Carry;
 use crate::paths::Paths;
 use crate::paths::control::Control;
 use crate::planted::{Planted, planted};
 use crate::sched::orders::Order;
 use crate::sched::{SAFETY_WAIT, Todo};
-use crate::segments::{Report, Transmit};
+use crate::segments::Transmit;
 use crate::tcp::send::Sent;
 use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, Ssn, SubflowId};
@@ -230,28 +230,6 @@ impl Connection {
         self.emit_data(ctx, index, seq, data, carry)
     }
 
-    #[inline(always)]
-    fn emit_data(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        seq: Ssn,
-        data: DataRange,
-        carry: Carry,
-    ) -> Transmit {
-        let subflow = SubflowId(index as u8);
-        ctx.emit(Event::DataSent { subflow, data, carry });
-        self.scheduling.on_sent(subflow);
-        let Connection { data: level, paths, .. } = self;
-        let mut segment = paths.data_segment(ctx, level, index, (seq, data));
-        if self.tells_infinite(index) {
-            self.paths.tell_infinite(&self.data, &mut segment);
-        }
-        let report = Report { conn: ctx.log.speaker, subflow };
-        let report = if self.paths.spec.config.tsq { Some(report) } else { None };
-        Transmit { path: self.paths.subflow(index).address.path(), segment, report, cut: 0 }
-    }
-
     /// Sends `first` and as much of what follows as the subflow has been granted.
     #[inline(never)]
     fn send_superpacket(
@@ -345,5 +323,23 @@ impl Connection {
             timers.arm_user_timeout(&paths.spec.config, data, ctx.now);
         }
         Ok(room)
+    }
+
+    #[inline(always)]
+    fn emit_data(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        seq: Ssn,
+        range: DataRange,
+        carry: Carry,
+    ) -> Transmit {
+        let Connection { data, paths, scheduling, notices, .. } = self;
+        scheduling.on_sent(SubflowId(index as u8));
+        let (transmit, resized) = paths.emit(ctx, data, notices, index, (seq, range, carry));
+        if resized {
+            scheduling.on_subflows_changed();
+        }
+        transmit
     }
 }

@@ -115,11 +115,6 @@ impl Connection {
         self.paths.remnants(ctx, &mut self.data)
     }
 
-    /// Whether this end dialled.
-    pub(crate) fn is_client(&self) -> bool {
-        self.paths.client
-    }
-
     /// Whether the addresses or the key may have changed since this was last asked.
     pub(crate) fn take_changed(&mut self) -> bool {
         core::mem::take(&mut self.notices.changed)

@@ -7,7 +7,7 @@ use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::agreement::{FallbackCause, Mode};
 use crate::data::fastclose::MAX_FASTCLOSE_RETRIES;
 use crate::paths::fallback::Fall;
-use crate::planted::{Planted, planted};
+use crate::paths::timeouts::TimeoutMeans;
 use crate::stats::TimedOut;
 use crate::tcp::address::Address;
 use crate::tcp::pending::Cause;
@@ -83,55 +83,6 @@ impl Connection {
         }
         if self.timers.take_due(Awaited::Retransmission, ctx.now) {
             self.on_connection_rto(ctx);
-        }
-    }
-
-    fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
-        if self.data.closing.fast.is_some() {
-            return self.on_fast_close_timeout(ctx, index);
-        }
-        let subflow = self.paths.subflow(index);
-        if matches!(subflow.state, State::SynSent | State::SynReceived) {
-            return self.on_syn_timeout(ctx, index);
-        }
-        if !subflow.status.joined {
-            if !planted(Planted::ProofOnce) && self.paths.repeat_proof(ctx.now, index) {
-                self.kill_subflow(ctx, index, true);
-            }
-            return;
-        }
-        if subflow.is_quiet() {
-            return;
-        }
-        let Connection { data, paths, .. } = self;
-        if paths.on_data_timeout(ctx, data, index) {
-            return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
-        }
-        paths.arm_path_probe(data, ctx.now, index);
-        // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
-        let others = paths.all().iter().filter(|s| s.status.joined).count() > 1;
-        if others && !paths.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
-            self.reinject_outstanding(index);
-        }
-        self.notify_subflows(ctx, None);
-        self.start_joins(ctx);
-    }
-
-    fn on_syn_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let alone = self.timers.awaits_subflow();
-        if !self.paths.repeat_syn(&self.data, index, alone) {
-            return self.kill_subflow(ctx, index, false);
-        }
-        if !self.paths.is_dialling(index) {
-            return;
-        }
-        let offered = self.data.agreed.mode == Mode::Offered;
-        if offered && self.paths.finds_silence() {
-            let Connection { data, paths, notices, .. } = self;
-            data.start_plain(ctx, &paths.spec.config, notices, FallbackCause::Silence);
-        }
-        if self.paths.ways_to_dial() > 1 {
-            self.try_next_path(ctx);
         }
     }
 
@@ -266,5 +217,38 @@ impl Connection {
         *timers = ConnectionTimers::new();
         paths.redial(ctx.now, notices, address, iss);
         timers.arm_release(ctx, &paths.spec.config, data);
+    }
+
+    fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
+        if self.data.closing.fast.is_some() {
+            return self.on_fast_close_timeout(ctx, index);
+        }
+        let alone = self.timers.awaits_subflow();
+        match self.paths.on_rto(ctx, &self.data, index, alone) {
+            TimeoutMeans::Nothing => {}
+            TimeoutMeans::Gone { tell_peer } => self.kill_subflow(ctx, index, tell_peer),
+            TimeoutMeans::Reset(reason) => {
+                self.reset_subflow(ctx, index, Cause::Reason(reason));
+            }
+            TimeoutMeans::Dial => self.dial_again(ctx),
+            TimeoutMeans::Silent { reinject } => {
+                if reinject {
+                    self.reinject_outstanding(index);
+                }
+                self.notify_subflows(ctx, None);
+                self.start_joins(ctx);
+            }
+        }
+    }
+
+    /// Our first SYN was not answered in time: the next one may have no MP_CAPABLE, or go elsewhere.
+    fn dial_again(&mut self, ctx: &mut Context<'_>) {
+        let Connection { data, paths, notices, .. } = self;
+        if data.agreed.mode == Mode::Offered && paths.finds_silence() {
+            data.start_plain(ctx, &paths.spec.config, notices, FallbackCause::Silence);
+        }
+        if paths.ways_to_dial() > 1 {
+            self.try_next_path(ctx);
+        }
     }
 }

@@ -107,7 +107,6 @@ impl SendQueue {
         self.nxt
     }
 
-    /// The DSN after the last byte that was written.
     pub(crate) const fn written(&self) -> Dsn {
         self.written
     }

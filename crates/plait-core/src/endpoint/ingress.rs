@@ -57,7 +57,7 @@ impl Endpoint {
             audit.before(conn, address, segment);
         }
         let accepted = self.with(now, id, |conn, ctx| {
-            let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
+            let waited = !conn.paths().client && conn.state() == ConnectionState::Connecting;
             if let Some(index) = conn.paths().find(address, subflow) {
                 conn.handle(ctx, index, segment);
             }

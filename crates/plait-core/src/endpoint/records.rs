@@ -147,7 +147,7 @@ impl Records {
     /// Adds a connection under [`Records::next_id`].
     pub(super) fn add(&mut self, conn: Connection) -> ConnId {
         let id = self.next_id();
-        let (told, token, at) = (conn.is_client(), conn.data().token(), conn.poll_timeout());
+        let (told, token, at) = (conn.paths().client, conn.data().token(), conn.poll_timeout());
         self.next = id.0.wrapping_add(1);
         if !told {
             self.untold += 1;

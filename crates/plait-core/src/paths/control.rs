@@ -4,10 +4,10 @@ use crate::conn::context::Context;
 use crate::conn::notices::Notices;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
-use crate::event::Carry;
+use crate::event::{Carry, Event};
 use crate::paths::Paths;
 use crate::paths::addresses::Signal;
-use crate::segments::Transmit;
+use crate::segments::{Report, Transmit};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::send::Sent;
 use crate::tcp::state::Step;
@@ -157,6 +157,31 @@ impl Paths {
             memory.note_short(subflow.id, seq + range.len());
         }
         seq
+    }
+
+    /// The segment that carries `range` from `seq` of the subflow at `index` on. Returns too whether the size
+    /// of segments may have changed, because the infinite mapping has arrived.
+    #[inline(always)]
+    pub(crate) fn emit(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+        (seq, range, carry): (Ssn, DataRange, Carry),
+    ) -> (Transmit, bool) {
+        let subflow = SubflowId(index as u8);
+        ctx.emit(Event::DataSent { subflow, data: range, carry });
+        let mut segment = self.data_segment(ctx, data, index, (seq, range));
+        let told = data.agreed.stops_telling(self.subflows[index].sender.tx.una());
+        let resized = told && self.settle_fallback(data, notices, index);
+        if data.agreed.is_telling() {
+            self.tell_infinite(data, &mut segment);
+        }
+        let report = Report { conn: ctx.log.speaker, subflow };
+        let report = if self.spec.config.tsq { Some(report) } else { None };
+        let path = self.subflows[index].address.path();
+        (Transmit { path, segment, report, cut: 0 }, resized)
     }
 }
 

@@ -22,7 +22,7 @@ mod segments;
 mod sizing;
 mod slots;
 mod superpackets;
-mod timeouts;
+pub(crate) mod timeouts;
 mod views;
 mod writing;
 

@@ -16,15 +16,29 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
+use plait_wire::ResetReason;
+
+/// What an expired retransmission timer means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TimeoutMeans {
+    Nothing,
+    /// The subflow is given up.
+    Gone {
+        tell_peer: bool,
+    },
+    /// It is reset.
+    Reset(ResetReason),
+    /// The first SYN of the connection was not answered.
+    Dial,
+    /// The subflow is silent, and its data may go elsewhere.
+    Silent {
+        reinject: bool,
+    },
+}
 
 impl Paths {
     /// A timeout of the subflow at `index` whose handshake is complete. Returns whether it is given up.
-    pub(crate) fn on_data_timeout(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &DataLevel,
-        index: usize,
-    ) -> bool {
+    fn on_data_timeout(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) -> bool {
         let (now, frto) = (ctx.now, data.plain());
         let subflow = &self.subflows[index];
         ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.sender.rtt.rto() });
@@ -40,7 +54,7 @@ impl Paths {
 
     /// The third ACK with our HMAC was not answered: it goes out again. Returns whether the subflow is given
     /// up.
-    pub(crate) fn repeat_proof(&mut self, now: Time, index: usize) -> bool {
+    fn repeat_proof(&mut self, now: Time, index: usize) -> bool {
         let subflow = &mut self.subflows[index];
         subflow.sender.rtt.back_off();
         let again = now + subflow.sender.rtt.rto();
@@ -52,7 +66,7 @@ impl Paths {
 
     /// A SYN or SYN/ACK was not answered: it goes out again. Returns false if the subflow is given up; `alone`
     /// tells that no other is left.
-    pub(crate) fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
+    fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
         let rounds = {
             let subflow = &mut self.subflows[index];
             subflow.sender.rtt.back_off();
@@ -76,7 +90,7 @@ impl Paths {
 
     /// Whether the subflow at `index` is the first one of a client that still dials. A join may have taken the
     /// place of a first subflow that is gone.
-    pub(crate) fn is_dialling(&self, index: usize) -> bool {
+    fn is_dialling(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
         index == 0 && !subflow.shake.join && subflow.state == State::SynSent && self.client
     }
@@ -250,5 +264,40 @@ impl Paths {
             timers.arm_retransmission(now, self.longest_rto(data));
         }
         piece.is_some()
+    }
+
+    /// The retransmission timer of the subflow at `index` has expired; `alone` tells that no other is left.
+    pub(crate) fn on_rto(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        index: usize,
+        alone: bool,
+    ) -> TimeoutMeans {
+        let subflow = &self.subflows[index];
+        if matches!(subflow.state, State::SynSent | State::SynReceived) {
+            return match self.repeat_syn(data, index, alone) {
+                false => TimeoutMeans::Gone { tell_peer: false },
+                true if self.is_dialling(index) => TimeoutMeans::Dial,
+                true => TimeoutMeans::Nothing,
+            };
+        }
+        if !subflow.status.joined {
+            return match !planted(Planted::ProofOnce) && self.repeat_proof(ctx.now, index) {
+                true => TimeoutMeans::Gone { tell_peer: true },
+                false => TimeoutMeans::Nothing,
+            };
+        }
+        if subflow.is_quiet() {
+            return TimeoutMeans::Nothing;
+        }
+        if self.on_data_timeout(ctx, data, index) {
+            return TimeoutMeans::Reset(ResetReason::Performance);
+        }
+        self.arm_path_probe(data, ctx.now, index);
+        // With another subflow at hand, the data that is stuck here goes there.
+        let others = self.subflows.iter().filter(|s| s.status.joined).count() > 1;
+        let moves = others && !self.spec.config.kernel_rules.keep_data;
+        TimeoutMeans::Silent { reinject: moves && !planted(Planted::NoReinjection) }
     }
 }

@@ -1,6 +1,7 @@
 //! Cutting what was sent, where a path takes no segments as long as that.
 
-use crate::tcp::send::{Sent, TxRing, Whereabouts};
+use crate::tcp::send::TxRing;
+use crate::tcp::send::sent::{Sent, Whereabouts};
 use plait_base::Ssn;
 
 impl TxRing {

@@ -1,6 +1,6 @@
 //! A segment that was sent, and what acknowledgements say of such.
 
-use super::Resent;
+use crate::tcp::send::Resent;
 use plait_base::{DataRange, Dsn, Ssn, Time};
 
 /// Where a sent segment is believed to be.
