@@ -26,4 +26,4 @@ pub use plait_app::Ends;
 pub use setup::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,
 };
-pub use world::{run, run_apps, run_watched};
+pub use world::{EVENTS_BETWEEN_LOOKS, run, run_apps, run_unless, run_watched};

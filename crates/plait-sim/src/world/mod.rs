@@ -16,6 +16,10 @@ use plait_app::{Ends, Observer, Role};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
 use plait_wire::Segment;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Events after which a run that may be cancelled looks whether it is.
+pub const EVENTS_BETWEEN_LOOKS: u64 = 4_096;
 
 /// Runs a set-up to its end.
 #[must_use]
@@ -27,6 +31,21 @@ pub fn run(setup: &Setup) -> Outcome {
 #[must_use]
 pub fn run_watched(setup: &Setup, watch: &mut dyn Watch) -> Outcome {
     run_apps(setup, &|pair, session| workload_apps(setup, pair, session), watch)
+}
+
+/// Runs a set-up as [`run_watched`] does. Returns `None` if `cancelled` becomes true before the end:
+/// the run then stops within [`EVENTS_BETWEEN_LOOKS`] events.
+#[must_use]
+pub fn run_unless(setup: &Setup, watch: &mut dyn Watch, cancelled: &AtomicBool) -> Option<Outcome> {
+    let apps = |pair, session| workload_apps(setup, pair, session);
+    let mut world = World::new(setup, &apps, Some(watch));
+    world.start();
+    while !cancelled.load(Ordering::Relaxed) {
+        if world.run(EVENTS_BETWEEN_LOOKS) {
+            return Some(world.finish());
+        }
+    }
+    None
 }
 
 fn workload_apps(setup: &Setup, pair: usize, session: usize) -> Vec<Ends> {
@@ -52,7 +71,7 @@ fn run_world<'a>(
 ) -> Outcome {
     let mut world = World::new(setup, apps, watch);
     world.start();
-    world.run();
+    while !world.run(u64::MAX) {}
     world.finish()
 }
 
@@ -187,10 +206,12 @@ impl<'a> World<'a> {
         }
     }
 
-    fn run(&mut self) {
-        while let Some((at, source)) = self.queue.pop() {
+    /// Takes at most `most` events. Returns whether the run is over.
+    fn run(&mut self, most: u64) -> bool {
+        for _ in 0..most {
+            let Some((at, source)) = self.queue.pop() else { return true };
             if at >= self.halt && !self.goes_on_at(at) {
-                break;
+                return true;
             }
             self.now = at;
             let host = match source.checked_sub(self.network.sources()) {
@@ -205,11 +226,12 @@ impl<'a> World<'a> {
             }
             if self.ending {
                 if self.onlookers.violation.is_some() || self.over() {
-                    break;
+                    return true;
                 }
                 self.ending = self.setup.linger;
             }
         }
+        false
     }
 
     /// Whether the run goes on at `at`, which is not before [`World::halt`]; shows the samples that are
