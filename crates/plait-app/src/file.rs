@@ -19,6 +19,15 @@ pub fn text(file: impl AsRef<Path>) -> io::Result<String> {
     text_within(file, MOST_DATA_BYTES)
 }
 
+/// Reads a file with data by its name, relative to the current directory: the reader of the file system
+/// for whatever names files.
+///
+/// # Errors
+/// As [`text_within`].
+pub fn named(file: &str) -> io::Result<String> {
+    text(file)
+}
+
 /// Reads a file that people write, of at most [`MOST_SETTINGS_BYTES`].
 ///
 /// # Errors

@@ -19,7 +19,7 @@ impl ScenarioFlags {
     /// What was said, not yet understood.
     pub(crate) fn draft(&self) -> Result<RawScenario, ScenarioError> {
         let mut draft = match &self.file {
-            Some(file) => RawScenario::from_file(file)?,
+            Some(file) => RawScenario::from_file(file, &|name| plait_app::file::settings(name))?,
             None => RawScenario::new(),
         };
         for (name, text) in &self.said {

@@ -195,23 +195,11 @@ impl fmt::Display for Vary {
 }
 
 impl Scenario {
-    /// The points of the sweep, in order; none without `--vary`. Traces are read again, from the
-    /// file system.
+    /// The points of the sweep, in order; none without `--vary`. Traces are read again, by `read`.
     ///
     /// # Errors
     /// Where a trace can no longer be read.
-    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
-        self.points_with(&|file| plait_app::file::text(file))
-    }
-
-    /// The points of the sweep, with traces from `read`.
-    ///
-    /// # Errors
-    /// As [`Scenario::points`].
-    pub fn points_with(
-        &self,
-        read: crate::scenario::Reader<'_>,
-    ) -> Result<Vec<Point>, ScenarioError> {
+    pub fn points(&self, read: crate::scenario::Reader<'_>) -> Result<Vec<Point>, ScenarioError> {
         if self.vary.is_empty() {
             return Ok(Vec::new());
         }
@@ -241,7 +229,7 @@ pub(crate) fn grid(
         places = places.iter().flat_map(along).collect();
     }
     let built = |(values, raw): (Vec<(String, String)>, RawScenario)| {
-        Ok(Point { values, scenario: raw.build_with(read)? })
+        Ok(Point { values, scenario: raw.build_point(read)? })
     };
     places.into_iter().map(built).collect()
 }

@@ -18,12 +18,13 @@ impl Workload {
     /// Reads `download:512kB`, `upload:15seg`, `bulk:60s`, `burst:30seg`,
     /// `stream:8KiB@35ms,for=10s`.
     ///
-    /// Files that it names are read from the file system, relative to the current directory.
+    /// No file is read: a workload that names one is refused.
     ///
     /// # Errors
     /// As [`Workload::parse_with`].
     pub fn parse(text: &str) -> Result<Workload, WorkloadError> {
-        Workload::parse_with(text, &|file| crate::file::text(file))
+        let none = std::io::ErrorKind::Unsupported;
+        Workload::parse_with(text, &|_| Err(std::io::Error::new(none, "no files are read here")))
     }
 
     /// As [`Workload::parse`], with the files that it names from `read`.

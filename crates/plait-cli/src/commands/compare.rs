@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use plait_app::Role;
+use plait_app::{Role, file};
 use plait_base::Rate;
 use plait_lab::scenario::Speed;
 use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator, Verdict};
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 
 impl Args {
     pub(crate) fn scenario(&self) -> Result<Scenario, Failure> {
-        let built = self.scenario.draft().and_then(|draft| draft.build());
+        let built = self.scenario.draft().and_then(|draft| draft.build_with(&file::named));
         let scenario = built.map_err(|error| Failure::Usage(error.to_string()))?;
         check_window(&scenario)?;
         Ok(scenario.compared())
@@ -104,7 +104,8 @@ impl Args {
     /// Writes the file of `--pcap`: the first run once more.
     fn capture(&self, scenario: &Scenario) -> Result<(), Failure> {
         let Some(file) = &self.pcap else { return Ok(()) };
-        let points = scenario.points().map_err(|error| Failure::Usage(error.to_string()))?;
+        let points =
+            scenario.points(&file::named).map_err(|error| Failure::Usage(error.to_string()))?;
         let first = points.first().map_or(scenario, |point| &point.scenario);
         let Some(cell) = plait_lab::cells(&first.compared()).into_iter().next() else {
             return Ok(());

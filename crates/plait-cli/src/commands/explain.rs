@@ -4,7 +4,7 @@ use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, whole};
 use crate::progress::Tally;
-use plait_app::quantity;
+use plait_app::{file, quantity};
 use plait_base::{Span, Time};
 use plait_lab::explain::{Explanation, MOST_STALLS, Question, Unexplained, Which, explain};
 use plait_lab::{Cell, RawScenario, Scenario};
@@ -147,7 +147,7 @@ impl Args {
         };
         draft.forget("schedulers");
         draft.argument("schedulers", list).map_err(usage)?;
-        Ok(draft.build().map_err(usage)?.schedulers)
+        Ok(draft.build_with(&file::named).map_err(usage)?.schedulers)
     }
 
     /// An error about the instant, with the flag that named it.

@@ -4,6 +4,7 @@ use crate::console::{Console, check_writable, deliver, json, write};
 use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::progress::{self, Clock};
+use plait_app::file;
 use plait_base::Time;
 use plait_lab::{Cell, RawScenario, Scenario};
 use plait_report::capture::Capture;
@@ -218,7 +219,7 @@ pub(crate) fn one_cell(mut draft: RawScenario, command: &str) -> Result<(Scenari
             draft.argument(name, one).map_err(usage)?;
         }
     }
-    let mut scenario = draft.build().map_err(usage)?;
+    let mut scenario = draft.build_with(&file::named).map_err(usage)?;
     // A file of `plait compare` may ask for many; this is the first of them.
     scenario.runs = 1;
     super::compare::check_window(&scenario)?;

@@ -178,7 +178,7 @@ pub fn compare<W: World>(
     world: &W,
     control: &Control<'_>,
 ) -> Result<Document, ScenarioError> {
-    let mut points = scenario.points()?;
+    let mut points = scenario.points(&plait_app::file::named)?;
     if points.is_empty() {
         points.push(Point { values: Vec::new(), scenario: scenario.clone() });
     }

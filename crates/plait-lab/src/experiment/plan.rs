@@ -190,7 +190,7 @@ fn planned(
     };
     let reader: Reader<'_> = &read;
     // A verdict is one over runs: hosts have jitter if nothing else is random.
-    let scenario = raw.build_with(reader)?.compared();
+    let scenario = raw.build_point(reader)?.compared();
     let [cc] = scenario.ccs.as_slice() else {
         let given = raw.value("cc").unwrap_or_else(|| known.given.clone());
         return Err(given

@@ -1,6 +1,6 @@
 //! From a raw scenario to a scenario: every text is read, everything that must fit together is checked.
 
-use super::path_parse::{self, Reader};
+use super::path_parse::{self, Reader, no_files};
 use super::profile::{PROFILES, Profile};
 use super::raw_scenario::{PlacedText, RawPath, RawScenario};
 use super::specs::{controllers, schedulers, twice};
@@ -63,13 +63,21 @@ pub(super) const RTOS: &[(&str, RtoMode)] =
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 impl RawScenario {
-    /// Reads the raw scenario, with the traces that it names from the file system, relative to the
-    /// current directory.
+    /// Reads a raw scenario that names no file.
     ///
     /// # Errors
     /// At the first text that cannot be taken.
     pub fn build(&self) -> Result<Scenario> {
-        let scenario = self.build_with(&|file| plait_app::file::text(file))?;
+        self.build_with(&no_files)
+    }
+
+    /// Reads the raw scenario, with the files that it names (traces, pages, descriptions of videos) from
+    /// `read`.
+    ///
+    /// # Errors
+    /// As [`RawScenario::build`].
+    pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
+        let scenario = self.build_point(read)?;
         self.check_links(&scenario)?;
         Ok(scenario)
     }
@@ -91,11 +99,8 @@ impl RawScenario {
         Err(error.allow(&format!("via={} of one or more paths", link.name)))
     }
 
-    /// Reads the raw scenario, with the traces that it names from `read`.
-    ///
-    /// # Errors
-    /// As [`RawScenario::build`].
-    pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
+    /// Reads a point of a sweep, in which a link may be unused.
+    pub(crate) fn build_point(&self, read: Reader<'_>) -> Result<Scenario> {
         match self.with_kernel()? {
             Some(raw) => raw.build_plain(self, read),
             None => self.build_plain(self, read),

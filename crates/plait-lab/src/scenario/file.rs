@@ -19,7 +19,7 @@
 //! ```
 
 use super::other_keys::{canonical, unknown_key};
-use super::path_parse::{PATH_KEYS, REPEATED};
+use super::path_parse::{PATH_KEYS, REPEATED, Reader};
 use super::raw_scenario::{PlacedText, RawPath, RawScenario, SETTINGS};
 use super::{Scenario, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
@@ -107,12 +107,12 @@ impl RawScenario {
         Ok(raw)
     }
 
-    /// Reads a scenario file from the file system.
+    /// Reads the scenario file that `read` gives by that name.
     ///
     /// # Errors
     /// As [`RawScenario::from_toml`]; also where the file cannot be read.
-    pub fn from_file(name: &str) -> Result<RawScenario> {
-        let text = plait_app::file::settings(name).map_err(|error| {
+    pub fn from_file(name: &str, read: Reader<'_>) -> Result<RawScenario> {
+        let text = read(name).map_err(|error| {
             let place = Place::Argument("--scenario".to_owned());
             ScenarioError::new(&place, Fault::Unreadable, name, &unreadable(&error))
                 .allow("a scenario file (TOML), as --save-scenario writes it")

@@ -27,7 +27,7 @@ pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub(crate) use other_keys::{canonical, nearest_key};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
-pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
+pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader, no_files};
 pub use profile::{PROFILES, Profile, Wander};
 pub use raw_scenario::{
     LATER_SETTINGS, Misfit, PlacedText, RawPath, RawScenario, SETTINGS, Setting, quoted, whole,

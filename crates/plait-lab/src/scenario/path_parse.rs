@@ -60,8 +60,17 @@ const HIGHEST_RATE: Rate = Rate::from_bps(10_000_000_000_000);
 /// How stepped rates are written.
 const RATE_STEPS: &str = "10mbit@0s/4mbit@20s";
 
-/// Reads a file of the scenario: a trace.
+/// Gives the text of a file that a scenario names: a trace, a page, a description of a video. Of the file
+/// system it is [`plait_app::file::named`].
 pub type Reader<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
+
+/// The reader of a scenario that names no file.
+///
+/// # Errors
+/// Always: no file is read.
+pub fn no_files(_: &str) -> std::io::Result<String> {
+    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "no files are read here"))
+}
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 

@@ -143,7 +143,7 @@ impl Ground {
         if !self.jitter {
             raw.argument("exact", "on")?;
         }
-        Ok(raw.build()?.compared())
+        Ok(raw.build_with(&plait_app::file::named)?.compared())
     }
 
     /// The settings as they stand on a command line.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test program uses its part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
+use plait_app::file;
 use plait_lab::{Cell, Control, RawScenario, Report, Row, RunOutcome, Scenario, Simulator, World};
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ pub(crate) fn raw(line: &str) -> RawScenario {
 }
 
 pub(crate) fn scenario(line: &str) -> Scenario {
-    raw(line).build().unwrap_or_else(|error| panic!("{line}\n{error}"))
+    raw(line).build_with(&file::named).unwrap_or_else(|error| panic!("{line}\n{error}"))
 }
 
 /// The report of a comparison, exact if nothing is random and the line says nothing of jitter.
@@ -29,7 +30,7 @@ pub(crate) fn report(line: &str) -> Report {
     if !raw.says("exact") && !raw.says("host-jitter") {
         raw.argument("exact", "on").unwrap();
     }
-    let scenario = raw.build().unwrap_or_else(|error| panic!("{line}\n{error}"));
+    let scenario = raw.build_with(&file::named).unwrap_or_else(|error| panic!("{line}\n{error}"));
     match plait_lab::compare(&scenario, &Simulator, &control) {
         Ok(mut document) => document.points.remove(0),
         Err(error) => panic!("{line}\n{error}"),

@@ -37,7 +37,7 @@ fn two_sweeps_make_a_grid() {
     ];
     let with = |more: &[(&'static str, &'static str)]| build(&[&base[..], more].concat());
     let it = with(&[("vary", "wifi.loss=0%..2%:3")]).unwrap();
-    let points = it.points_with(&read).unwrap();
+    let points = it.points(&read).unwrap();
     let places: Vec<String> = points
         .iter()
         .map(|point| point.values.iter().map(|it| it.1.as_str()).collect::<Vec<_>>().join(" "))
@@ -83,7 +83,7 @@ fn a_sweep_replaces_one_setting() {
         ("vary", "lte.rtt=40ms..400ms:10"),
     ])
     .unwrap();
-    let points = it.points_with(&read).unwrap();
+    let points = it.points(&read).unwrap();
     assert_eq!(points.len(), 10);
     assert_eq!(points[9].values, [("lte.rtt".to_owned(), "400ms".to_owned())]);
     assert_eq!(points[9].scenario.paths[1].report(false).rtt_us, 400_000);
@@ -95,14 +95,14 @@ fn a_sweep_replaces_one_setting() {
         ("workload", "download:1MB"),
         ("vary", "rcvbuf=64KiB,1MiB"),
     ]);
-    let buffers = buffers.unwrap().points_with(&read).unwrap();
+    let buffers = buffers.unwrap().points(&read).unwrap();
     assert_eq!(buffers[1].scenario.connection(true).rcvbuf, 1 << 20);
     let owd = build(&[
         ("path", "a:rtt=40ms,rate=1mbit"),
         ("workload", "download:1MB"),
         ("vary", "a.owd_up=10ms,20ms,30ms"),
     ]);
-    let owd = owd.unwrap().points_with(&read).unwrap();
+    let owd = owd.unwrap().points(&read).unwrap();
     assert_eq!(owd[2].scenario.paths[0].report(false).rtt_us, 50_000);
 }
 
@@ -131,7 +131,7 @@ backup = true
 #[test]
 fn a_file_says_the_same_as_arguments() {
     let file = RawScenario::from_toml("home.toml", TOML).unwrap();
-    let scenario = file.build_with(&read).unwrap();
+    let scenario = file.build_point(&read).unwrap();
     let same = build(&[
         ("path", "wifi:rtt=25ms,rate=25mbit,down=1s..3s,down=8s..9s,gone=4s..5s"),
         ("path", "lte-att:profile=lte-att,backup"),
@@ -146,7 +146,7 @@ fn a_file_says_the_same_as_arguments() {
     let mut changed = file;
     changed.argument("runs", "5").unwrap();
     changed.argument("path", "wifi-home").unwrap();
-    let changed = changed.build_with(&read).unwrap();
+    let changed = changed.build_point(&read).unwrap();
     assert_eq!((changed.runs, changed.paths.len()), (5, 1));
 }
 
@@ -170,7 +170,7 @@ fn a_mistake_in_a_file_has_its_line_and_column() {
     ] {
         let text = TOML.replacen(from, to, 1);
         assert_ne!(text, TOML);
-        let built = RawScenario::from_toml("home.toml", &text).and_then(|it| it.build_with(&read));
+        let built = RawScenario::from_toml("home.toml", &text).and_then(|it| it.build_point(&read));
         let error = built.unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");
         assert!(error.lines().count() <= 3, "{error}");

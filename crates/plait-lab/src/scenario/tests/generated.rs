@@ -129,7 +129,7 @@ proptest! {
         prop_assert_eq!(&again, &scenario);
         prop_assert_eq!(again.command_line(), line);
         let toml = scenario.to_toml();
-        let file = RawScenario::from_toml("x", &toml).and_then(|raw| raw.build_with(&read));
+        let file = RawScenario::from_toml("x", &toml).and_then(|raw| raw.build_point(&read));
         prop_assert_eq!(file.unwrap(), scenario);
     }
 
@@ -173,7 +173,7 @@ proptest! {
         let to = (from + cut).min(chars.len());
         let toml: String =
             chars[..from].iter().copied().chain(with.chars()).chain(chars[to..].iter().copied()).collect();
-        let read = RawScenario::from_toml("x", &toml).and_then(|raw| raw.build_with(&read));
+        let read = RawScenario::from_toml("x", &toml).and_then(|raw| raw.build_point(&read));
         if let Err(error) = read {
             prop_assert!(error.to_string().lines().count() <= 3);
         }

@@ -42,7 +42,7 @@ fn controllers_count_as_in_the_kernel() {
 #[test]
 fn kernels_can_be_compared() {
     let it = with(&[("vary", "kernel=3.5,4.4,6.18")]).unwrap();
-    let points = it.points_with(&read).unwrap();
+    let points = it.points(&read).unwrap();
     let tsq: Vec<bool> = points.iter().map(|point| point.scenario.transport.tsq).collect();
     assert_eq!(tsq, [false, true, false]);
     assert_eq!(points[2].scenario.transport.kernel, Kernel::Linux6_18);

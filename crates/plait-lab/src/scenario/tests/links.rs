@@ -107,6 +107,6 @@ fn competing_flows_are_named_by_controller_and_way() {
     ];
     assert!(build(&managed).unwrap_err().to_string().contains("drop-tail queues alone"));
     let varied = build(&[&base[..], &[("vary", "compete=reno@a,reno@a*3")]].concat()).unwrap();
-    let points = varied.points().unwrap();
+    let points = varied.points(&super::read).unwrap();
     assert_eq!(points[1].scenario.compete[0].flows, 3);
 }

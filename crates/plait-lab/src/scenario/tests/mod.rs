@@ -32,7 +32,7 @@ fn raw(arguments: &[(&str, &str)]) -> Result<RawScenario, ScenarioError> {
 }
 
 fn build(arguments: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    raw(arguments)?.build_with(&read)
+    raw(arguments)?.build_point(&read)
 }
 
 fn with_path(path: &str) -> Result<Scenario, ScenarioError> {
