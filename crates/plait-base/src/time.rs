@@ -3,10 +3,12 @@ use core::ops::{Add, AddAssign, Sub};
 
 /// A point in time: nanoseconds since the start of the world that counts it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Time(u64);
 
 /// A length of time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Span(u64);
 
 impl Time {
