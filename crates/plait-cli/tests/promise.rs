@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+use plait_lab::scenario::no_files;
 use plait_lab::scoreboard::{Board, EQUAL, Options, VARIANTS, measured, scoreboard};
 use plait_lab::{Control, Simulator};
 use std::sync::OnceLock;
@@ -31,8 +32,9 @@ fn board() -> &'static Board {
             settings: vec![("schedulers", format!("all,{VARIANTS}"))],
             command: String::new(),
         };
-        let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-        scoreboard(&options, &Simulator, &control).unwrap()
+        let never = AtomicBool::new(false);
+        let control = Control::unwatched(&never);
+        scoreboard(&options, &Simulator, &control, &no_files).unwrap()
     })
 }
 

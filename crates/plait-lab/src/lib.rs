@@ -21,7 +21,10 @@ pub mod swarm;
 mod vary;
 mod workers;
 
-pub use compare::{Cell, Control, KeepRuns, RunOutcome, Subject, World, cells, compare, run_seed};
+pub use compare::{
+    Address, Cell, Control, EndedRun, KeepRuns, RunOutcome, Subject, World, cells, compare,
+    run_seed,
+};
 pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};
 pub use expect::{Compared, Expectation, Names, Verdict};
 pub use report::{
@@ -29,5 +32,5 @@ pub use report::{
     RunRecord, SCHEMA, TailDifference, Varied, schema,
 };
 pub use scenario::{RawScenario, Scenario};
-pub use simulated::{Attentive, Simulator, broke, competing, setup, simulate};
+pub use simulated::{Attentive, Simulator, broke, competing, setup, simulate, simulate_unless};
 pub use vary::{Point, Vary};

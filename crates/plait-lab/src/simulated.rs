@@ -14,6 +14,7 @@ use plait_sim::{
 };
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The simulator as the world of a comparison.
 #[derive(Clone, Copy, Default, Debug)]
@@ -22,6 +23,11 @@ pub struct Simulator;
 impl World for Simulator {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         run_outcome(cell, seed, simulate(cell, seed, &mut Unseen))
+    }
+
+    fn run_unless(&self, cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<RunOutcome> {
+        let outcome = simulate_unless(cell, seed, &mut Unseen, cancelled)?;
+        Some(run_outcome(cell, seed, outcome))
     }
 }
 
@@ -32,15 +38,27 @@ pub struct Attentive;
 
 impl World for Attentive {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
-        let scenario = &cell.scenario;
-        let mut watch = Watching(HabitObserver::new(&scenario.workload, scenario.paths.len()));
+        let mut watch = Watching::of(cell);
         let outcome = run_outcome(cell, seed, simulate(cell, seed, &mut watch));
         RunOutcome { habits: Some(watch.0.finish()), ..outcome }
+    }
+
+    fn run_unless(&self, cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<RunOutcome> {
+        let mut watch = Watching::of(cell);
+        let outcome = simulate_unless(cell, seed, &mut watch, cancelled)?;
+        let habits = Some(watch.0.finish());
+        Some(RunOutcome { habits, ..run_outcome(cell, seed, outcome) })
     }
 }
 
 /// Hands all events to the observer of habits.
 struct Watching(HabitObserver);
+
+impl Watching {
+    fn of(cell: &Cell) -> Watching {
+        Watching(HabitObserver::new(&cell.scenario.workload, cell.scenario.paths.len()))
+    }
+}
 
 impl Watch for Watching {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
@@ -90,7 +108,7 @@ fn ideal_bit_rate_mbps(scenario: &Scenario) -> Option<f64> {
 }
 
 /// Nobody watches.
-struct Unseen;
+pub(crate) struct Unseen;
 
 impl Watch for Unseen {
     fn detail(&self) -> Detail {
@@ -102,7 +120,25 @@ impl Watch for Unseen {
 /// the scenario, in their order.
 #[must_use]
 pub fn simulate(cell: &Cell, seed: u64, watch: &mut dyn Watch) -> Outcome {
-    let mut outcome = plait_sim::run_watched(&setup(cell, seed), watch);
+    of_scenario(cell, plait_sim::run_watched(&setup(cell, seed), watch))
+}
+
+/// Runs a cell as [`simulate`] does. Returns `None` if `cancelled` becomes true before the end: the run
+/// then stops within [`plait_sim::EVENTS_BETWEEN_LOOKS`] events.
+#[must_use]
+pub fn simulate_unless(
+    cell: &Cell,
+    seed: u64,
+    watch: &mut dyn Watch,
+    cancelled: &AtomicBool,
+) -> Option<Outcome> {
+    let thresholds = ssthresh_cache::thresholds(cell, seed, cancelled)?;
+    let setup = setup_with(cell, seed, &thresholds);
+    Some(of_scenario(cell, plait_sim::run_unless(&setup, watch, cancelled)?))
+}
+
+/// Leaves out the paths that only competing flows have.
+fn of_scenario(cell: &Cell, mut outcome: Outcome) -> Outcome {
     let paths = cell.scenario.paths.len();
     outcome.links.truncate(paths);
     for connection in outcome.pairs.iter_mut().flatten() {
@@ -173,7 +209,8 @@ fn link_of(scenario: &Scenario, links: usize, kind: &Competition) -> Option<usiz
 /// sender remembers of them.
 #[must_use]
 pub fn setup(cell: &Cell, seed: u64) -> Setup {
-    setup_with(cell, seed, &ssthresh_cache::thresholds(cell, seed))
+    let known = ssthresh_cache::thresholds(cell, seed, &AtomicBool::new(false));
+    setup_with(cell, seed, &known.unwrap_or_default())
 }
 
 /// The same where the sender remembers these slow start thresholds, by path.

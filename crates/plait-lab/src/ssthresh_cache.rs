@@ -1,36 +1,47 @@
 //! What a host remembers of transfers to the same peer that were done before.
 
 use crate::compare::Cell;
-use crate::simulated::setup_with;
+use crate::simulated::{Unseen, setup_with};
 use plait_app::Role;
 use plait_base::RandomStream;
+use std::sync::atomic::AtomicBool;
 
 /// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
 /// begins: that of [`earlier_transfers`](crate::scenario::Transport::earlier_transfers) in a row, each over
-/// a new connection and with randomness of its own. None where nothing was done before.
-pub(crate) fn thresholds(cell: &Cell, seed: u64) -> Vec<Option<u64>> {
+/// a new connection and with randomness of its own. None where nothing was done before. Returns `None` in
+/// place of the list if `cancelled` becomes true.
+pub(crate) fn thresholds(
+    cell: &Cell,
+    seed: u64,
+    cancelled: &AtomicBool,
+) -> Option<Vec<Option<u64>>> {
     let scenario = &cell.scenario;
     let mut known = vec![None; scenario.paths.len()];
     for nth in 0..scenario.transport.earlier_transfers {
         let seed = RandomStream::new(seed, &["earlier", &nth.to_string()]).bits();
         let before = known.clone();
-        transfer(cell, seed, &mut known);
+        transfer(cell, seed, &mut known, cancelled)?;
         // Without chance what changes nothing once never changes anything.
         if known == before && !scenario.is_random() {
             break;
         }
     }
-    known
+    Some(known)
 }
 
 /// One of them, to the end of its connection: only then does a host keep something.
-fn transfer(cell: &Cell, seed: u64, known: &mut [Option<u64>]) {
+fn transfer(
+    cell: &Cell,
+    seed: u64,
+    known: &mut [Option<u64>],
+    cancelled: &AtomicBool,
+) -> Option<()> {
     let mut setup = setup_with(cell, seed, known);
     setup.linger = true;
-    let outcome = plait_sim::run(&setup);
+    let outcome = plait_sim::run_unless(&setup, &mut Unseen, cancelled)?;
     let Some(connection) = outcome.pairs.into_iter().flatten().next().filter(|_| outcome.over)
     else {
-        return;
+        return Some(());
     };
     let sender = match cell.scenario.workload.sender() {
         Role::Server => connection.server,
@@ -41,6 +52,7 @@ fn transfer(cell: &Cell, seed: u64, known: &mut [Option<u64>]) {
             *entry = kept(*entry, subflow.cwnd, subflow.ssthresh);
         }
     }
+    Some(())
 }
 
 /// The threshold that Linux keeps as a subflow ends, by `tcp_update_metrics` of version 3.14, which the

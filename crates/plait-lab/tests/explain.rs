@@ -5,6 +5,7 @@ use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::explain::{Explanation, Question, Which, explain};
+use plait_lab::scenario::no_files;
 use plait_lab::{
     Attentive, Cell, Control, RawScenario, Simulator, cells, compare, setup, simulate,
 };
@@ -214,9 +215,10 @@ fn each_row_says_why_and_the_runs_are_the_same() {
         raw.argument(name, text).unwrap();
     }
     let scenario = raw.build().unwrap();
-    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    let told = compare(&scenario, &Attentive, &control).unwrap();
-    let plain = compare(&scenario, &Simulator, &control).unwrap();
+    let never = AtomicBool::new(false);
+    let control = Control::unwatched(&never);
+    let told = compare(&scenario, &Attentive, &control, &no_files).unwrap();
+    let plain = compare(&scenario, &Simulator, &control, &no_files).unwrap();
     let (told, plain) = (&told.reports()[0], &plain.reports()[0]);
     assert_eq!(told.digest, plain.digest);
     assert!(plain.rows.iter().all(|row| row.why.is_none()));

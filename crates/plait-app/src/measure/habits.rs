@@ -4,24 +4,32 @@
 use crate::{AppEvent, Role, Workload};
 use plait_base::{Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
+use serde::Serialize;
 use std::collections::VecDeque;
 
-/// What was seen of one run, from the first data that is measured to the last byte readable.
-#[derive(Clone, PartialEq, Default, Debug)]
+/// What was seen of one run, from the first data that is measured to the last byte readable. As JSON,
+/// times are in nanoseconds.
+#[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Habits {
     /// How long that was.
+    #[serde(rename = "length_ns")]
     pub length: Span,
     /// Times that the scheduler stopped sending although a subflow had room and the window took it.
     pub waits: u64,
     /// Time that such waits took.
+    #[serde(rename = "scheduler_ns")]
     pub scheduler: Span,
     /// Time without receive window, by the path that carried the segment at the left edge.
+    #[serde(rename = "receive_window_ns")]
     pub receive_window: Vec<Span>,
     /// Time with a full send buffer, likewise.
+    #[serde(rename = "send_buffer_ns")]
     pub send_buffer: Vec<Span>,
     /// Time that each path had nothing in flight.
+    #[serde(rename = "idle_ns")]
     pub idle: Vec<Span>,
     /// Time that data had arrived and could not be read, by the path that brought what was missing.
+    #[serde(rename = "unreadable_ns")]
     pub unreadable: Vec<Span>,
     /// First-transmission payload bytes of each path.
     pub sent: Vec<u64>,

@@ -62,11 +62,13 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let advance = |done: usize, total: usize| tally.tell(done, total);
     let rows = plait_lab::cells(&scenario).len();
     console.remark(2, &format!("plait: {rows} rows, {} runs each", scenario.effective_runs()));
-    let control = Control { progress: &advance, cancelled };
+    let control = Control { progress: &advance, ..Control::unwatched(cancelled) };
     let compared = match (args.explain, args.per_run) {
-        (true, _) => plait_lab::compare(&scenario, &KeepRuns(Attentive), &control),
-        (false, true) => plait_lab::compare(&scenario, &KeepRuns(Simulator), &control),
-        (false, false) => plait_lab::compare(&scenario, &Simulator, &control),
+        (true, _) => plait_lab::compare(&scenario, &KeepRuns(Attentive), &control, &file::named),
+        (false, true) => {
+            plait_lab::compare(&scenario, &KeepRuns(Simulator), &control, &file::named)
+        }
+        (false, false) => plait_lab::compare(&scenario, &Simulator, &control, &file::named),
     };
     let mut document = compared.map_err(|error| Failure::Usage(error.to_string()))?;
     if args.explain {

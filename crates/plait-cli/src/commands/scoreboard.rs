@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::flags::whole;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
+use plait_app::file;
 use plait_lab::scenario::{MOST_JOBS, quoted};
 use plait_lab::scoreboard::{
     Board, Ground, Options, VARIANTS, measured, own, recorded, scoreboard, select,
@@ -83,8 +84,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let cancelled = progress::on_interrupt()?;
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
-    let control = Control { progress: &advance, cancelled };
-    let board = scoreboard(&options, &Simulator, &control)
+    let control = Control { progress: &advance, ..Control::unwatched(cancelled) };
+    let board = scoreboard(&options, &Simulator, &control, &file::named)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     tally.clear();
     args.output.deliver(&args.text(&board, console)?)?;

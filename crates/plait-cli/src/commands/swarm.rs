@@ -157,7 +157,7 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     // alone shows where it was.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let report = swarm(&options, &Control { progress: &advance, cancelled });
+    let report = swarm(&options, &Control { progress: &advance, ..Control::unwatched(cancelled) });
     std::panic::set_hook(usual);
     tally.clear();
     let text = match (args.output.json, args.output.format) {

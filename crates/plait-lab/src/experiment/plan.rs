@@ -4,10 +4,9 @@ use super::eval::{Cells, Evaluator};
 use super::names::Names;
 use super::statement::Value;
 use super::{Claim, Experiment, RowSubject};
-use crate::compare::{Cell, Subject};
+use crate::compare::{Address, Cell, Subject};
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::{PlacedText, RawScenario, Reader};
-use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,8 +39,8 @@ pub struct Planned {
     pub runs: u32,
     /// Whether numbers are collected that are no measures of every run.
     pub(super) extra: bool,
-    /// SHA-256 of everything that its outcome depends on except the seed and the program.
-    pub(super) address: [u8; 32],
+    /// What its runs depend on.
+    pub address: Address,
 }
 
 impl Plan {
@@ -211,18 +210,12 @@ fn planned(
         },
     };
     let runs = scenario.effective_runs();
-    let mut hasher = Sha256::new();
-    let mut told = scenario.clone();
-    (told.runs, told.seed, told.jobs) = (1, 0, None);
-    hasher.update(told.command_line());
-    for file in used.into_inner() {
-        hasher.update(texts.borrow().get(&file).map(String::as_bytes).unwrap_or_default());
-    }
     let cell = Cell { scenario: Arc::new(scenario), subject, cc };
     let extra = experiment.wants_extra();
-    let jitter = cell.scenario.host_jitter();
-    hasher.update(format!("\n{cell}\n{}\n{extra}\n{jitter}", cell.cc));
-    Ok(Planned { row, at: at.to_vec(), cell, runs, extra, address: hasher.finalize().into() })
+    let (used, texts) = (used.into_inner(), texts.borrow());
+    let texts = used.iter().filter_map(|file| texts.get(file)).map(String::as_str);
+    let address = Address::of(&cell, texts, extra);
+    Ok(Planned { row, at: at.to_vec(), cell, runs, extra, address })
 }
 
 /// Puts the points of the axes into the texts of a raw scenario.

@@ -9,11 +9,12 @@ use crate::scenario::Scenario;
 use crate::stats::Summary;
 use plait_app::MEASURES;
 use plait_app::measure::Value;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What one run gave.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct RunRecord {
     /// Why it is in no statistic: it did not finish, or something was wrong with it.
     pub failure: Option<String>,

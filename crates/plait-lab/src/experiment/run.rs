@@ -5,7 +5,7 @@ use super::plan::{Plan, Planned};
 use super::results::{Results, RunRecord};
 use super::store::Store;
 use crate::compare::{World, run_seed};
-use crate::simulated::{run_outcome, simulate};
+use crate::simulated::{run_outcome, simulate_unless};
 use crate::workers::on_threads;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -16,7 +16,8 @@ pub struct Progress<'a> {
     /// Told after every run that was made: how many are done, of how many, and of which
     /// experiment it was. Called from several threads.
     pub told: &'a (dyn Fn(usize, usize, &str) + Sync),
-    /// Once true, no further run begins.
+    /// Once true, no further run begins, and a run in the simulator stops within
+    /// [`plait_sim::EVENTS_BETWEEN_LOOKS`] events.
     pub cancelled: &'a AtomicBool,
     /// Runs at a time; one a core where nothing is said.
     pub jobs: Option<NonZeroUsize>,
@@ -63,15 +64,16 @@ pub fn run<W: World>(
             let plan = &results[*at].plan;
             let planned = &plan.cells[*cell];
             // Two experiments may share a cell.
-            let record = store.find(key).unwrap_or_else(|| {
-                let record = made_by(world, planned, *seed);
+            let made_now = || {
+                let record = made_by(world, planned, *seed, progress.cancelled)?;
                 if let Err(error) = store.keep(key, &record)
                     && let Ok(mut trouble) = trouble.lock()
                 {
                     *trouble = Some(error);
                 }
-                record
-            });
+                Some(record)
+            };
+            let Some(record) = store.find(key).or_else(made_now) else { return };
             if let Ok(mut slot) = made[index].lock() {
                 *slot = Some(record);
             }
@@ -89,18 +91,24 @@ pub fn run<W: World>(
     }
 }
 
-/// Runs a cell once: in the world, or in the simulator with somebody who collects more.
-fn made_by<W: World>(world: &W, planned: &Planned, seed: u64) -> RunRecord {
+/// Runs a cell once: in the world, or in the simulator with somebody who collects more. Returns `None` if
+/// `cancelled` becomes true before the end.
+fn made_by<W: World>(
+    world: &W,
+    planned: &Planned,
+    seed: u64,
+    cancelled: &AtomicBool,
+) -> Option<RunRecord> {
     let cell = &planned.cell;
     let scenario = &cell.scenario;
     if !planned.extra {
-        return RunRecord::of(&world.run(cell, seed), scenario);
+        return Some(RunRecord::of(&world.run_unless(cell, seed, cancelled)?, scenario));
     }
     let config = cell.connection();
     let mut collector = Collector::new(scenario.workload.sender(), &config, scenario.paths.len());
-    let outcome = run_outcome(cell, seed, simulate(cell, seed, &mut collector));
-    let mut record = RunRecord::of(&outcome, scenario);
+    let outcome = simulate_unless(cell, seed, &mut collector, cancelled)?;
+    let mut record = RunRecord::of(&run_outcome(cell, seed, outcome), scenario);
     let names = scenario.paths.iter().map(|path| path.name.as_str());
     record.values.extend(collector.finish(names));
-    record
+    Some(record)
 }

@@ -68,11 +68,7 @@ impl Store {
 
     /// The address of a run: of its cell, its seed and the program.
     pub(super) fn key(&self, cell: &Planned, seed: u64) -> String {
-        let mut hasher = Sha256::new();
-        hasher.update(cell.address);
-        hasher.update(seed.to_le_bytes());
-        hasher.update(self.version.as_bytes());
-        hex(&hasher.finalize(), 16)
+        cell.address.of_run(seed, &self.version)
     }
 
     pub(super) fn find(&self, key: &str) -> Option<RunRecord> {

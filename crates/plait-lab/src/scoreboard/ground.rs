@@ -1,7 +1,7 @@
 //! Where schedulers are held against the best path alone: links and a load each.
 
 use crate::error::{Place, ScenarioError};
-use crate::scenario::{RawScenario, Scenario, quoted};
+use crate::scenario::{RawScenario, Reader, Scenario, quoted};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -131,11 +131,15 @@ pub fn own(paths: &[String], loads: &[String]) -> Vec<Ground> {
 }
 
 impl Ground {
-    /// Its scenario with the settings in `more`.
+    /// Its scenario with the settings in `more`; `read` gives the traces.
     ///
     /// # Errors
     /// Where a setting is refused: the trace, or one of `more`.
-    pub fn scenario(&self, more: &[(&'static str, String)]) -> Result<Scenario, ScenarioError> {
+    pub fn scenario(
+        &self,
+        more: &[(&'static str, String)],
+        read: Reader<'_>,
+    ) -> Result<Scenario, ScenarioError> {
         let mut raw = RawScenario::new();
         for (name, text) in self.settings.iter().chain(more) {
             raw.argument(name, text)?;
@@ -143,7 +147,7 @@ impl Ground {
         if !self.jitter {
             raw.argument("exact", "on")?;
         }
-        Ok(raw.build_with(&plait_app::file::named)?.compared())
+        Ok(raw.build_with(read)?.compared())
     }
 
     /// The settings as they stand on a command line.
@@ -203,7 +207,7 @@ mod tests {
         let names: Vec<&str> = grounds.iter().map(|ground| ground.name.as_str()).collect();
         assert_eq!(names, ["A", "B", "C", "D", "E", "F"]);
         for ground in &grounds {
-            let scenario = ground.scenario(&[]).unwrap();
+            let scenario = ground.scenario(&[], &plait_app::file::named).unwrap();
             assert_eq!((scenario.paths.len(), scenario.is_random()), (2, false), "{}", ground.name);
             assert!(!scenario.command_line().contains("queue=inf"));
         }
@@ -221,7 +225,7 @@ mod tests {
         let grounds = recorded(&data).unwrap();
         assert_eq!(grounds.len(), OFFSETS.len() * LOADS.len());
         for ground in &grounds {
-            let scenario = ground.scenario(&[]).unwrap();
+            let scenario = ground.scenario(&[], &plait_app::file::named).unwrap();
             assert_eq!(scenario.is_random(), ground.name.contains("anywhere"), "{}", ground.name);
         }
         fs::remove_dir_all(&data).unwrap();
@@ -235,11 +239,21 @@ mod tests {
         let usual = own(&paths, &[]);
         assert_eq!(usual.len(), LOADS.len());
         // Nothing in them is random, so that hosts have a jitter, and a cell is an average.
-        assert!(usual.iter().all(|ground| ground.scenario(&[]).unwrap().effective_runs() > 1));
+        assert!(
+            usual.iter().all(|ground| ground
+                .scenario(&[], &plait_app::file::named)
+                .unwrap()
+                .effective_runs()
+                > 1)
+        );
         let [one] = own(&paths, &["upload:2MB".to_owned()]).try_into().unwrap();
         assert_eq!(one.name, "upload:2MB");
         assert!(one.command().ends_with("--path b:rtt=50ms,rate=3mbit --workload upload:2MB"));
-        assert!(own(&paths[..], &["upload".to_owned()])[0].scenario(&[]).is_err());
+        assert!(
+            own(&paths[..], &["upload".to_owned()])[0]
+                .scenario(&[], &plait_app::file::named)
+                .is_err()
+        );
     }
 
     #[test]

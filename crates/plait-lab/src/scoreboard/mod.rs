@@ -8,7 +8,7 @@ pub use ground::{Ground, measured, own, recorded, select};
 use crate::compare::{Control, World, compare};
 use crate::error::ScenarioError;
 use crate::report::{Report, Row};
-use crate::scenario::Scenario;
+use crate::scenario::{Reader, Scenario};
 use crate::stats::{median, speedup};
 use plait_app::Workload;
 use plait_app::measure::{Better, MEASURES};
@@ -125,11 +125,12 @@ pub fn scoreboard<W: World>(
     options: &Options,
     world: &W,
     control: &Control<'_>,
+    read: Reader<'_>,
 ) -> Result<Board, ScenarioError> {
     let scenarios: Vec<(&Ground, Scenario)> = options
         .grounds
         .iter()
-        .map(|ground| Ok((ground, ground.scenario(&options.settings)?)))
+        .map(|ground| Ok((ground, ground.scenario(&options.settings, read)?)))
         .collect::<Result<_, ScenarioError>>()?;
     let runs = |(_, it): &(&Ground, Scenario)| {
         (it.schedulers.len() + it.paths.len()) * it.ccs.len() * it.effective_runs() as usize
@@ -152,8 +153,8 @@ pub fn scoreboard<W: World>(
     for entry in &scenarios {
         let done = before.load(Ordering::Relaxed);
         let advance = |now: usize, _: usize| (control.progress)(done + now, total);
-        let own = Control { progress: &advance, cancelled: control.cancelled };
-        let document = compare(&entry.1, world, &own)?;
+        let own = Control { progress: &advance, ..*control };
+        let document = compare(&entry.1, world, &own, read)?;
         before.fetch_add(runs(entry), Ordering::Relaxed);
         for report in document.reports() {
             hasher.update(report.digest.as_bytes());

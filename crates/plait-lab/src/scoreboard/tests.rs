@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::compare::{Cell as Row, RunOutcome};
+use crate::scenario::no_files;
 use plait_app::Measures;
 use plait_app::measure::{Distribution, PathMeasures};
 use std::sync::atomic::AtomicBool;
@@ -46,8 +47,9 @@ fn options(links: &str) -> Options {
 }
 
 fn board(links: &str) -> Board {
-    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    scoreboard(&options(links), &Known, &control).unwrap()
+    let never = AtomicBool::new(false);
+    let control = Control::unwatched(&never);
+    scoreboard(&options(links), &Known, &control, &no_files).unwrap()
 }
 
 #[test]
@@ -84,8 +86,8 @@ fn progress_goes_over_all_grounds_and_a_cancelled_board_says_so() {
     };
     let mut options = options("A,E");
     options.settings.push(("jobs", "1".to_owned()));
-    let control = Control { progress: &advance, cancelled: &cancelled };
-    let board = scoreboard(&options, &Known, &control).unwrap();
+    let control = Control { progress: &advance, ..Control::unwatched(&cancelled) };
+    let board = scoreboard(&options, &Known, &control, &no_files).unwrap();
     assert_eq!(*seen.lock().unwrap(), (1..=6).map(|done| (done, 10)).collect::<Vec<_>>());
     assert!(board.interrupted);
     assert_eq!(board.cells.len(), 1, "what was interrupted is left out");
@@ -95,7 +97,7 @@ fn progress_goes_over_all_grounds_and_a_cancelled_board_says_so() {
 fn a_setting_that_is_refused_stops_it_before_it_begins() {
     let mut options = options("A");
     options.settings.push(("cc", "cubik".to_owned()));
-    let control =
-        Control { progress: &|_, _| panic!("it ran"), cancelled: &AtomicBool::new(false) };
-    assert!(scoreboard(&options, &Known, &control).is_err());
+    let never = AtomicBool::new(false);
+    let control = Control { progress: &|_, _| panic!("it ran"), ..Control::unwatched(&never) };
+    assert!(scoreboard(&options, &Known, &control, &no_files).is_err());
 }

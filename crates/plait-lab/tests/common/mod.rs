@@ -25,13 +25,14 @@ pub(crate) fn scenario(line: &str) -> Scenario {
 
 /// The report of a comparison, exact if nothing is random and the line says nothing of jitter.
 pub(crate) fn report(line: &str) -> Report {
-    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+    let never = AtomicBool::new(false);
+    let control = Control::unwatched(&never);
     let mut raw = raw(line);
     if !raw.says("exact") && !raw.says("host-jitter") {
         raw.argument("exact", "on").unwrap();
     }
     let scenario = raw.build_with(&file::named).unwrap_or_else(|error| panic!("{line}\n{error}"));
-    match plait_lab::compare(&scenario, &Simulator, &control) {
+    match plait_lab::compare(&scenario, &Simulator, &control, &file::named) {
         Ok(mut document) => document.points.remove(0),
         Err(error) => panic!("{line}\n{error}"),
     }

@@ -3,6 +3,7 @@
 
 use crate::common::scenario;
 use plait_base::RandomStream;
+use plait_lab::scenario::no_files;
 use plait_lab::{
     Cell, Control, Report, Row, RunOutcome, Simulator, Subject, World, compare, run_seed,
 };
@@ -61,8 +62,9 @@ fn drawn(nth: u64, downloads: bool) -> String {
 }
 
 fn reported(line: &str, world: &Twins) -> Report {
-    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    compare(&scenario(line), world, &control).unwrap().points.remove(0)
+    let never = AtomicBool::new(false);
+    let control = Control::unwatched(&never);
+    compare(&scenario(line), world, &control, &no_files).unwrap().points.remove(0)
 }
 
 fn twins(report: &Report) -> [&Row; 2] {
@@ -100,8 +102,10 @@ fn five_percent_over_the_same_networks_are_told() {
     let count = scenarios(20);
     let mut told = 0;
     for nth in 0..count {
-        let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-        let document = compare(&scenario(&drawn(nth, true)), &Planted, &control).unwrap();
+        let never = AtomicBool::new(false);
+        let control = Control::unwatched(&never);
+        let document =
+            compare(&scenario(&drawn(nth, true)), &Planted, &control, &no_files).unwrap();
         let [ecf, twin] = twins(&document.points[0]);
         told += u64::from(ecf.group == Some(1) && twin.group == Some(2));
     }

@@ -3,6 +3,7 @@
 
 use super::measured::{CASES, Case, row_names};
 use super::*;
+use plait_lab::scenario::no_files;
 use plait_lab::{Control, RawScenario, Report, Simulator};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -53,8 +54,12 @@ fn report(case: &Case) -> Report {
         draft.argument(name, text).unwrap();
     }
     draft.argument("exact", "on").unwrap();
-    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    plait_lab::compare(&draft.build().unwrap(), &Simulator, &control).unwrap().points.remove(0)
+    let never = AtomicBool::new(false);
+    let control = Control::unwatched(&never);
+    plait_lab::compare(&draft.build().unwrap(), &Simulator, &control, &no_files)
+        .unwrap()
+        .points
+        .remove(0)
 }
 
 /// The table, measured now.

@@ -1,5 +1,6 @@
 use crate::compare::{Cell, Control, RunOutcome, World, compare};
 use crate::report::{Report, Row};
+use crate::scenario::no_files;
 use crate::{KeepRuns, RawScenario};
 use plait_app::Measures;
 use plait_app::measure::{Distribution, PathMeasures};
@@ -45,9 +46,10 @@ fn report(
     for (name, text) in base.iter().filter(|(name, _)| !replaced(name)).chain(more) {
         raw.argument(name, text).unwrap();
     }
-    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+    let never = AtomicBool::new(false);
+    let control = Control::unwatched(&never);
     let scenario = raw.build().unwrap();
-    compare(&scenario, &KeepRuns(Fake(of)), &control).unwrap().points.remove(0)
+    compare(&scenario, &KeepRuns(Fake(of)), &control, &no_files).unwrap().points.remove(0)
 }
 
 fn row<'a>(report: &'a Report, name: &str) -> &'a Row {

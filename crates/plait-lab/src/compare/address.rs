@@ -1,0 +1,90 @@
+//! The content address of a cell: what its runs depend on, as a hash.
+
+use super::{Cell, Subject};
+use crate::error::ScenarioError;
+use crate::scenario::Reader;
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The content address of a cell: SHA-256 of everything that its runs depend on, except the seed and the
+/// program. Two cells with the same address give the same outcomes with the same seed, so an outcome may
+/// be kept under [`Address::of_run`].
+///
+/// These texts are hashed:
+///
+/// 1. the [command line](crate::Scenario::command_line) of the scenario with the scheduler and the
+///    controller of the cell alone, `--runs 1`, `--seed 0`, and without `--jobs`, `--vary`, `--expect` and
+///    `--until ci=`, which change no run;
+/// 2. the text of each file that the scenario names, in the order of their names;
+/// 3. the cell and its controller in canonical form, whether [further numbers] are collected, and the
+///    jitter of hosts, each after a line end.
+///
+/// It prints as 64 hexadecimal digits.
+///
+/// [further numbers]: crate::experiment::Experiment
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Address([u8; 32]);
+
+impl Address {
+    /// The address of a cell whose scenario names files with these texts.
+    pub(crate) fn of<'a>(
+        cell: &Cell,
+        texts: impl IntoIterator<Item = &'a str>,
+        extra: bool,
+    ) -> Address {
+        let mut alone = (*cell.scenario).clone();
+        alone.schedulers = match &cell.subject {
+            Subject::Scheduler(spec) => vec![spec.clone()],
+            Subject::SinglePath(_) => vec![plait_sched::Spec::of(&plait_sched::SCHEDULERS[0])],
+        };
+        alone.ccs = vec![cell.cc.clone()];
+        (alone.runs, alone.seed, alone.jobs, alone.precision) = (1, 0, None, None);
+        alone.vary.clear();
+        alone.expect.clear();
+        let mut hasher = Sha256::new();
+        hasher.update(alone.command_line());
+        texts.into_iter().for_each(|text| hasher.update(text));
+        let jitter = cell.scenario.host_jitter();
+        hasher.update(format!("\n{cell}\n{}\n{extra}\n{jitter}", cell.cc));
+        Address(hasher.finalize().into())
+    }
+
+    /// The key of one run: SHA-256 of the address, the seed (eight bytes, the lowest first) and a text that
+    /// names the program. It is given as the first 32 hexadecimal digits.
+    #[must_use]
+    pub fn of_run(&self, seed: u64, program: &str) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(self.0);
+        hasher.update(seed.to_le_bytes());
+        hasher.update(program.as_bytes());
+        hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Cell {
+    /// The content address of the cell. `read` gives the files that its scenario names.
+    ///
+    /// # Errors
+    /// If a file can no longer be read.
+    pub fn address(&self, read: Reader<'_>) -> Result<Address, ScenarioError> {
+        let texts = RefCell::new(BTreeMap::new());
+        let reader = |file: &str| {
+            let text = read(file)?;
+            texts.borrow_mut().insert(file.to_owned(), text.clone());
+            Ok(text)
+        };
+        let mut alone = Cell { scenario: Arc::clone(&self.scenario), ..self.clone() };
+        Arc::make_mut(&mut alone.scenario).vary.clear();
+        alone.scenario.raw().build_point(&reader)?;
+        Ok(Address::of(self, texts.borrow().values().map(String::as_str), false))
+    }
+}
