@@ -1,5 +1,6 @@
 //! How a command ends when it does not end well, and the exit code of each way.
 
+use plait_lab::ScenarioError;
 use plait_report::Error;
 use std::fmt;
 use std::io;
@@ -60,6 +61,12 @@ impl From<Error> for Failure {
             Error::Refused(text) => Failure::Usage(text),
             Error::Internal(text) => Failure::Internal(text),
         }
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Failure {
+        Failure::Usage(error.to_string())
     }
 }
 

@@ -10,6 +10,7 @@ mod expect;
 pub mod experiment;
 pub mod explain;
 mod lists;
+mod one_run;
 mod relation;
 mod report;
 pub mod scenario;

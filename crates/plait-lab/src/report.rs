@@ -347,6 +347,22 @@ impl Document {
         std::iter::once(&mut self.command).chain(points)
     }
 
+    /// The first run in which an invariant of the protocol was broken.
+    #[must_use]
+    pub fn violation(&self) -> Option<String> {
+        self.reports().iter().flat_map(|report| &report.rows).find_map(|row| {
+            let failure = row.failures.iter().find(|it| it.reason.starts_with("invariant"))?;
+            Some(format!("{}, seed {}: {}", row.scheduler, failure.seed, failure.reason))
+        })
+    }
+
+    /// Whether it has rows and none of their runs has finished.
+    #[must_use]
+    pub fn has_nothing(&self) -> bool {
+        let mut rows = self.reports().iter().flat_map(|report| &report.rows).peekable();
+        rows.peek().is_some() && rows.all(|row| row.measures.is_empty())
+    }
+
     /// Whether every expectation holds at every point.
     #[must_use]
     pub fn holds(&self) -> bool {

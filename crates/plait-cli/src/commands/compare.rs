@@ -5,10 +5,8 @@ use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use plait_app::{Role, file};
-use plait_base::Rate;
-use plait_lab::scenario::Speed;
-use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator, Verdict};
+use plait_app::file;
+use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator};
 use plait_report::capture::Capture;
 use plait_report::render::comparison;
 use std::path::{Path, PathBuf};
@@ -70,7 +68,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         }
         (false, false) => plait_lab::compare(&scenario, &Simulator, &control, &file::named),
     };
-    let mut document = compared.map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut document = compared?;
     if args.explain {
         document.commands().for_each(|command| command.push_str(" --explain"));
     }
@@ -83,31 +81,27 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
             console.remark(2, &format!("plait: {text}"));
         }
     }
-    if let Some(violation) = violation(&document) {
+    if let Some(violation) = document.violation() {
         return Err(Failure::Internal(violation));
     }
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    judge(&document)?;
-    let mut rows = document.reports().iter().flat_map(|report| &report.rows).peekable();
-    let nothing = rows.peek().is_some() && rows.all(|row| row.measures.is_empty());
-    if nothing { Err(Failure::Peer("no run finished".to_owned())) } else { Ok(()) }
+    if !document.holds() {
+        return Err(Failure::Claim(comparison::broken(&document)));
+    }
+    if document.has_nothing() { Err(Failure::Peer("no run finished".to_owned())) } else { Ok(()) }
 }
 
 impl Args {
     pub(crate) fn scenario(&self) -> Result<Scenario, Failure> {
-        let built = self.scenario.draft().and_then(|draft| draft.build_with(&file::named));
-        let scenario = built.map_err(|error| Failure::Usage(error.to_string()))?;
-        check_window(&scenario)?;
-        Ok(scenario.compared())
+        Ok(self.scenario.draft()?.build_with(&file::named)?.compared())
     }
 
     /// Writes the file of `--pcap`: the first run once more.
     fn capture(&self, scenario: &Scenario) -> Result<(), Failure> {
         let Some(file) = &self.pcap else { return Ok(()) };
-        let points =
-            scenario.points(&file::named).map_err(|error| Failure::Usage(error.to_string()))?;
+        let points = scenario.points(&file::named)?;
         let first = points.first().map_or(scenario, |point| &point.scenario);
         let Some(cell) = plait_lab::cells(&first.compared()).into_iter().next() else {
             return Ok(());
@@ -135,65 +129,4 @@ impl Args {
 /// Writes the file of `--save-scenario`.
 pub(crate) fn save(scenario: &Scenario, file: Option<&Path>) -> Result<(), Failure> {
     file.map_or(Ok(()), |file| write("--save-scenario", file, &scenario.to_toml()))
-}
-
-/// `fixed:cwnd=BDP` needs a rate to multiply.
-pub(crate) fn check_window(scenario: &Scenario) -> Result<(), Failure> {
-    if !scenario.ccs.iter().any(plait_cc::Spec::needs_bdp) {
-        return Ok(());
-    }
-    let upward = scenario.workload.sender() == Role::Client;
-    let unlimited = |path: &&plait_lab::scenario::Path| {
-        let speed = if upward { &path.speed.up } else { &path.speed.down };
-        scenario.ideal || speed.as_ref().map_or(Rate::INFINITE, Speed::mean) == Rate::INFINITE
-    };
-    match scenario.paths.iter().find(unlimited) {
-        None => Ok(()),
-        Some(path) => Err(Failure::Usage(format!(
-            "--cc: `fixed:cwnd=BDP` needs a rate, and path `{}` has none\n  allowed: fixed:cwnd=20seg, fixed:cwnd=64KiB",
-            path.name
-        ))),
-    }
-}
-
-/// The first run in which an invariant of the protocol was broken.
-fn violation(document: &Document) -> Option<String> {
-    let rows = document.reports().iter().flat_map(|report| &report.rows);
-    let broken = |row: &plait_lab::Row| {
-        let failure =
-            row.failures.iter().find(|failure| failure.reason.starts_with("invariant"))?;
-        Some(format!("{}, seed {}: {}", row.scheduler, failure.seed, failure.reason))
-    };
-    rows.into_iter().find_map(broken)
-}
-
-/// Fails where an expectation does not hold, and says with which values.
-fn judge(document: &Document) -> Result<(), Failure> {
-    let mut broken = Vec::new();
-    for report in document.reports() {
-        let point: String =
-            report.vary.iter().map(|(key, value)| format!(" at {key}={value}")).collect();
-        for verdict in report.expectations.iter().filter(|verdict| !verdict.holds) {
-            broken.push(format!("expected{point}: {}\n  {}", verdict.expectation, values(verdict)));
-        }
-    }
-    if broken.is_empty() { Ok(()) } else { Err(Failure::Claim(broken.join("\n"))) }
-}
-
-/// The comparisons of a verdict with their values.
-fn values(verdict: &Verdict) -> String {
-    let number =
-        |value: Option<f64>| value.map_or("(no value)".to_owned(), plait_report::render::figure);
-    let parts = verdict.comparisons.iter().map(|it| {
-        let word = if it.holds { "holds" } else { "fails" };
-        format!(
-            "{} is {}, {} is {}: {} {word}",
-            it.left,
-            number(it.left_value),
-            it.right,
-            number(it.right_value),
-            it.relation
-        )
-    });
-    parts.collect::<Vec<_>>().join("; ")
 }

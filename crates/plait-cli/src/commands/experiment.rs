@@ -1,6 +1,6 @@
 //! `plait experiment`: experiment files.
 
-use super::making::{Making, judge, refused};
+use super::making::{Making, judge};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::output::TableFormat;
@@ -75,7 +75,7 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|it| it == "toml") || path.exists();
     if !is_file {
-        let all = experiments(None).map_err(|error| refused(&error))?;
+        let all = experiments(None)?;
         if let Some(found) = all.iter().find(|it| it.id == name) {
             return Ok(found.clone());
         }
@@ -85,11 +85,11 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
     }
     let text = plait_app::file::settings(path)
         .map_err(|error| Failure::unreadable("FILE", path, &error, "an experiment (TOML)"))?;
-    Experiment::from_toml(name, &text).map_err(|error| refused(&error))
+    Ok(Experiment::from_toml(name, &text)?)
 }
 
 fn list(as_json: bool, console: Console) -> Result<(), Failure> {
-    let all = experiments(None).map_err(|error| refused(&error))?;
+    let all = experiments(None)?;
     if as_json {
         let entry = |it: &Experiment| {
             serde_json::json!({
@@ -121,8 +121,8 @@ fn list(as_json: bool, console: Console) -> Result<(), Failure> {
 fn check(files: &[String]) -> Result<(), Failure> {
     for file in files {
         let experiment = find(file)?;
-        let plan = Plan::of(&experiment, false).map_err(|error| refused(&error))?;
-        let quick = Plan::of(&experiment.quickened(), true).map_err(|error| refused(&error))?;
+        let plan = Plan::of(&experiment, false)?;
+        let quick = Plan::of(&experiment.quickened(), true)?;
         let claims = experiment.claims.len();
         let text = format!(
             "{}: {} cells, {} runs, {claims} claims; quick: {} runs\n",
@@ -138,7 +138,7 @@ fn check(files: &[String]) -> Result<(), Failure> {
 
 fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
     let experiment = find(&args.file)?;
-    let misses = Misses::embedded().map_err(|error| refused(&error))?;
+    let misses = Misses::embedded()?;
     let made =
         args.making.make(std::slice::from_ref(&experiment), args.quick, &misses, None, console)?;
     let mut command = format!("plait experiment run {}", args.file);

@@ -7,7 +7,7 @@ use crate::progress::Tally;
 use plait_app::{file, quantity};
 use plait_base::{Span, Time};
 use plait_lab::explain::{Explanation, MOST_STALLS, Question, Unexplained, Which, explain};
-use plait_lab::{Cell, RawScenario, Scenario};
+use plait_lab::{Cell, RawScenario};
 use plait_report::recorded::Recorded;
 use plait_report::render;
 use plait_sim::Watch;
@@ -60,7 +60,6 @@ fn instant(text: &str) -> Result<Span, String> {
 
 /// What is to be explained, and what it was read from.
 pub(crate) struct Asked {
-    scenario: Scenario,
     cell: Cell,
     question: Question,
     recorded: Option<Recorded>,
@@ -71,9 +70,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     check_writable("--output", args.output.as_deref())?;
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
-    let Asked { scenario, cell, question, recorded } = &mut asked;
+    let Asked { cell, question, recorded } = &mut asked;
     let beside = recorded.as_mut().map(|recorded| recorded as &mut dyn Watch);
-    let outcome = explain(cell, scenario.seed, question, beside, &advance);
+    let outcome = explain(cell, cell.scenario.seed, question, beside, &advance);
     tally.clear();
     if let Some(recorded) = asked.recorded {
         recorded.finish()?;
@@ -82,7 +81,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         Unexplained::Violated(_) => Failure::Internal(error.to_string()),
         _ => Failure::Usage(args.misplaced(&error)),
     })?;
-    explanation.command = args.again(&asked.scenario, &asked.question);
+    explanation.command = args.again(&asked.cell, &asked.question);
     deliver(&args.text(&explanation, console)?, args.output.as_deref())
 }
 
@@ -97,7 +96,6 @@ impl Args {
 
     /// What runs, and what is asked about it.
     pub(crate) fn asked(&self) -> Result<Asked, Failure> {
-        let usage = |error: plait_lab::ScenarioError| Failure::Usage(error.to_string());
         let recorded = match &self.run {
             None => None,
             Some(file) if self.flags.is_empty() => Some(Recorded::open(file)?),
@@ -111,7 +109,7 @@ impl Args {
         };
         let draft = || match &recorded {
             Some(recorded) => recorded.draft().map_err(Failure::from),
-            None => self.flags.draft().map_err(usage),
+            None => self.flags.draft().map_err(Failure::from),
         };
         let run = draft()?;
         if recorded.is_none() && !self.flags.names_something() {
@@ -121,12 +119,12 @@ impl Args {
                     .to_owned(),
             ));
         }
-        let (scenario, cell) = super::run::one_cell(run, "plait explain")?;
-        if scenario.workload.connections() > 1 {
+        let cell = super::run::one_cell(&run, "plait explain")?;
+        let workload = &cell.scenario.workload;
+        if workload.connections() > 1 {
             return Err(Failure::Usage(format!(
-                "--workload: `{}`: several connections, and one is explained\n  allowed: one \
-                 connection, such as http=2 or connections=1",
-                scenario.workload
+                "--workload: `{workload}`: several connections, and one is explained\n  allowed: one \
+                 connection, such as http=2 or connections=1"
             )));
         }
         let schedulers = self.others(draft()?)?;
@@ -135,7 +133,7 @@ impl Args {
             Some(at) => Which::At { at: Time::ZERO + at, most },
             None => Which::Slowest(most),
         };
-        Ok(Asked { scenario, cell, question: Question { which, schedulers }, recorded })
+        Ok(Asked { cell, question: Question { which, schedulers }, recorded })
     }
 
     /// The schedulers to ask.
@@ -159,8 +157,8 @@ impl Args {
     }
 
     /// The line that explains it again.
-    fn again(&self, scenario: &Scenario, question: &Question) -> String {
-        let mut line = super::run::one_run_line(scenario, "plait explain");
+    fn again(&self, cell: &Cell, question: &Question) -> String {
+        let mut line = cell.command_line("plait explain");
         match question.which {
             Which::At { at, most } => {
                 line.push_str(&format!(" --at {}", at.since(Time::ZERO)));

@@ -4,7 +4,6 @@ use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
 use crate::progress::{self, Tally};
-use plait_lab::ScenarioError;
 use plait_lab::Simulator;
 use plait_lab::experiment::{
     Experiment, Looks, Misses, Open, Progress, Store, Unsettled, ablate, again, settle,
@@ -105,7 +104,7 @@ impl Making {
         // A mistake in a file is reported before anything is written.
         let mut runs = 0;
         for experiment in experiments {
-            runs += looks.plan(experiment).map_err(|error| refused(&error))?.runs();
+            runs += looks.plan(experiment)?.runs();
         }
         if let Some(directory) = &self.output {
             std::fs::create_dir_all(directory)
@@ -120,7 +119,7 @@ impl Making {
         console.remark(2, &format!("plait: {count} experiments, {runs} runs at first"));
         let progress = Progress { told: &told, cancelled, jobs };
         let failure = |error: Unsettled| match error {
-            Unsettled::Plan(error) => refused(&error),
+            Unsettled::Plan(error) => error.into(),
             Unsettled::Store(error) => {
                 let path = store.path().unwrap_or(Path::new("the cache"));
                 Failure::unwritable("--cache", path, &error)
@@ -187,8 +186,4 @@ pub(crate) fn judge(made: &Made, document: &Document) -> Result<(), Failure> {
     }
     let broken = document.broken();
     if broken.is_empty() { Ok(()) } else { Err(Failure::Claim(broken.join("\n"))) }
-}
-
-pub(crate) fn refused(error: &ScenarioError) -> Failure {
-    Failure::Usage(error.to_string())
 }

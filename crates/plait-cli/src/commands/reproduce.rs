@@ -1,6 +1,6 @@
 //! `plait reproduce`: the papers' figures again, and what became of their claims.
 
-use super::making::{Making, judge, refused};
+use super::making::{Making, judge};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::output::TableFormat;
@@ -59,10 +59,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    let all = experiments(args.experiments.as_deref()).map_err(|error| refused(&error))?;
-    let tests = Proven::embedded().map_err(|error| refused(&error))?;
-    let misses = Misses::beside(args.experiments.as_deref(), &all, &tests)
-        .map_err(|error| refused(&error))?;
+    let all = experiments(args.experiments.as_deref())?;
+    let tests = Proven::embedded()?;
+    let misses = Misses::beside(args.experiments.as_deref(), &all, &tests)?;
     let chosen = args.choose(all)?;
     let wanted = |id: &str| {
         let (paper, figure) = args.parts();
@@ -70,10 +69,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     };
     let mut others = proven(&tests, wanted);
     if !args.quick {
-        let list = Unrun::embedded().map_err(|error| refused(&error))?;
+        let list = Unrun::embedded()?;
         others.extend(unrun(&list, wanted));
     }
-    let open = args.ablate.then(Open::embedded).transpose().map_err(|error| refused(&error))?;
+    let open = args.ablate.then(Open::embedded).transpose()?;
     let made = args.making.make(&chosen, args.quick, &misses, open.as_ref(), console)?;
     let command = args.command_line();
     let document = Document::of("plait.reproduce/1", command, &made, args.quick, others);

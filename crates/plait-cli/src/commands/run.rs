@@ -56,17 +56,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    let (scenario, cell) = args.cell()?;
+    let cell = args.cell()?;
+    let scenario = &cell.scenario;
     check_writable("--output", args.output.as_deref())?;
     args.check_distinct()?;
-    super::compare::save(&scenario, args.save_scenario.as_deref())?;
-    let command = one_run_line(&scenario, "plait run");
+    super::compare::save(scenario, args.save_scenario.as_deref())?;
+    let command = cell.command_line("plait run");
     let names = scenario.paths.iter().map(|path| path.name.as_str());
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
-    let mut log = args.event_log(&scenario, &cell, &command)?;
-    let mut capture = args.capture(&scenario, &cell, &command)?;
+    let mut log = args.event_log(&cell, &command)?;
+    let mut capture = args.capture(&cell, &command)?;
     let mut qlog = args.qlog(&cell, &command)?;
-    let mut drawn = args.drawn(&scenario)?;
+    let mut drawn = args.drawn(scenario)?;
     let cancelled = progress::on_interrupt()?;
     let mut clock = Clock::new(console, &scenario.workload, cancelled);
     console.remark(2, &format!("plait: {cell}, seed {}", scenario.seed));
@@ -151,13 +152,9 @@ impl Args {
     }
 
     /// The file of `--events`, with its header.
-    fn event_log(
-        &self,
-        scenario: &Scenario,
-        cell: &Cell,
-        command: &str,
-    ) -> Result<Option<EventLog>, Failure> {
+    fn event_log(&self, cell: &Cell, command: &str) -> Result<Option<EventLog>, Failure> {
         let Some(file) = &self.events else { return Ok(None) };
+        let scenario = &cell.scenario;
         let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
         let header = Header {
             schema: "plait.events/1",
@@ -180,13 +177,8 @@ impl Args {
     }
 
     /// The file of `--pcap`.
-    fn capture(
-        &self,
-        scenario: &Scenario,
-        cell: &Cell,
-        command: &str,
-    ) -> Result<Option<Capture>, Failure> {
-        let create = |file: &PathBuf| Capture::create(file, cell, scenario.seed, command);
+    fn capture(&self, cell: &Cell, command: &str) -> Result<Option<Capture>, Failure> {
+        let create = |file: &PathBuf| Capture::create(file, cell, cell.scenario.seed, command);
         Ok(self.pcap.as_ref().map(create).transpose()?)
     }
 
@@ -202,66 +194,14 @@ impl Args {
     }
 
     /// The one cell that was asked for.
-    pub(crate) fn cell(&self) -> Result<(Scenario, Cell), Failure> {
-        let draft = self.scenario.0.draft().map_err(|error| Failure::Usage(error.to_string()))?;
-        one_cell(draft, "plait run")
+    pub(crate) fn cell(&self) -> Result<Cell, Failure> {
+        one_cell(&self.scenario.0.draft()?, "plait run")
     }
 }
 
-/// The scenario of one run and its cell, for `command`; `flag` names its scheduler.
-pub(crate) fn one_cell(mut draft: RawScenario, command: &str) -> Result<(Scenario, Cell), Failure> {
-    // The flag of one run is in the singular.
-    let usage = |error: plait_lab::ScenarioError| {
+/// The one run of a scenario for `command`, whose flag for the scheduler is in the singular.
+pub(crate) fn one_cell(draft: &RawScenario, command: &str) -> Result<Cell, Failure> {
+    draft.build_one(command, &file::named).map_err(|error| {
         Failure::Usage(error.to_string().replacen("--schedulers:", "--scheduler:", 1))
-    };
-    for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
-        if !draft.says(name) {
-            draft.argument(name, one).map_err(usage)?;
-        }
-    }
-    let mut scenario = draft.build_with(&file::named).map_err(usage)?;
-    // A file of `plait compare` may ask for many; this is the first of them.
-    scenario.runs = 1;
-    super::compare::check_window(&scenario)?;
-    let several = |flag: &str, given: usize, allowed: &str| {
-        Failure::Usage(format!(
-            "--{flag}: `{command}` takes one, {given} are given\n  allowed: {allowed}"
-        ))
-    };
-    if scenario.schedulers.len() > 1 && scenario.paths.len() > 1 {
-        let names: Vec<String> = scenario.schedulers.iter().map(ToString::to_string).collect();
-        let others = if command == "plait explain" {
-            format!(
-                "one, and others to compare its decisions with: --scheduler {} --compare-with {}",
-                names[0],
-                names[1..].join(",")
-            )
-        } else {
-            format!("one of {}; `plait compare` runs several", names.join(" "))
-        };
-        return Err(several("scheduler", names.len(), &others));
-    }
-    if scenario.ccs.len() > 1 {
-        let names: Vec<String> = scenario.ccs.iter().map(ToString::to_string).collect();
-        return Err(several("cc", names.len(), &format!("one of {}", names.join(" "))));
-    }
-    if !scenario.vary.is_empty() || !scenario.expect.is_empty() {
-        let text = format!("`{command}` is one run: --vary and --expect belong to `plait compare`");
-        return Err(Failure::Usage(text));
-    }
-    if scenario.precision.is_some() {
-        let text = format!(
-            "--until: `{command}` is one run: ci= belongs to `plait compare`\n  allowed: a time"
-        );
-        return Err(Failure::Usage(text));
-    }
-    let cell = plait_lab::cells(&scenario).into_iter().next();
-    let cell = cell.ok_or_else(|| Failure::Internal("a scenario without a row".to_owned()))?;
-    Ok((scenario, cell))
-}
-
-/// The line that runs one run again by `command`.
-pub(crate) fn one_run_line(scenario: &Scenario, command: &str) -> String {
-    let line = scenario.command_line().replacen("plait compare", command, 1);
-    line.replacen(" --schedulers ", " --scheduler ", 1).replacen(" --runs 1 ", " ", 1)
+    })
 }

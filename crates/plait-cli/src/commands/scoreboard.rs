@@ -85,8 +85,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
     let control = Control { progress: &advance, ..Control::unwatched(cancelled) };
-    let board = scoreboard(&options, &Simulator, &control, &file::named)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let board = scoreboard(&options, &Simulator, &control, &file::named)?;
     tally.clear();
     args.output.deliver(&args.text(&board, console)?)?;
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
@@ -95,12 +94,6 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 impl Args {
     fn options(&self) -> Result<Options, Failure> {
         let (grounds, missing) = self.grounds()?;
-        if self.cc.contains(',') {
-            return Err(Failure::Usage(format!(
-                "--cc: `{}`: a scoreboard has one controller",
-                self.cc.escape_debug()
-            )));
-        }
         let schedulers = self.schedulers.clone().unwrap_or_else(|| format!("all,{VARIANTS}"));
         let mut settings = vec![
             ("schedulers", schedulers),
@@ -109,29 +102,27 @@ impl Args {
             ("seed", self.seed.to_string()),
         ];
         settings.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));
-        Ok(Options { grounds, missing, settings, command: self.command_line() })
+        let options = Options { grounds, missing, settings, command: self.command_line() };
+        options.check()?;
+        Ok(options)
     }
 
     /// The links and loads that are asked for, and the recorded pairs that are missing of them.
     fn grounds(&self) -> Result<(Vec<Ground>, Vec<String>), Failure> {
-        if let [_] = self.path.as_slice() {
-            let problem = "one path: a scoreboard compares the paths with the best of them alone";
-            return Err(Failure::Usage(format!("--path: {problem}\n  allowed: two and more")));
-        }
         if !self.path.is_empty() {
-            return Ok((own(&self.path, &self.workload), Vec::new()));
+            return Ok((own(&self.path, &self.workload)?, Vec::new()));
         }
         let (grounds, missing) = built_in();
         let grounds =
-            select(grounds, &self.links).map_err(|error| self.refused(&error, &missing))?;
+            select(grounds, &self.links).map_err(|error| self.refused(error, &missing))?;
         let wants_recorded = self.links.split(',').any(|name| name == "all" || name == "recorded");
         Ok((grounds, missing.into_iter().filter(|_| wants_recorded).collect()))
     }
 
-    fn refused(&self, error: &plait_lab::ScenarioError, missing: &[String]) -> Failure {
+    fn refused(&self, error: plait_lab::ScenarioError, missing: &[String]) -> Failure {
         let why: String = missing.iter().map(|what| format!("\n  {what}")).collect();
         if missing.is_empty() {
-            return Failure::Usage(error.to_string());
+            return Failure::from(error);
         }
         let text = match self.links.split(',').any(|name| name == "recorded") {
             true => "--links: `recorded`: there are no recorded pairs here".to_owned(),

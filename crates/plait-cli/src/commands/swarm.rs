@@ -136,16 +136,6 @@ impl Args {
 
 fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     let (from, seeds) = args.seed.map_or((args.from, args.seeds), |seed| (seed, 1));
-    let most = u64::MAX - (seeds - 1);
-    if from > most {
-        return Err(Failure::Usage(format!(
-            "--from: `{from}`: {seeds} seeds from there go beyond the last one\n  allowed: up to {most}"
-        )));
-    }
-    let cancelled = progress::on_interrupt()?;
-    console.remark(2, &format!("plait: {seeds} seeds from {from}"));
-    let tally = Tally::new(console);
-    let advance = |done: usize, total: usize| tally.tell(done, total);
     let Args { first, wire, .. } = *args;
     let jobs = args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?));
     let only = args.only.map(|kind| match kind {
@@ -153,12 +143,18 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
         Kind::Server => Only::Server,
     });
     let options = Options { from, seeds, jobs, first_only: first, wire, only };
+    options.check()?;
+    let cancelled = progress::on_interrupt()?;
+    console.remark(2, &format!("plait: {seeds} seeds from {from}"));
+    let tally = Tally::new(console);
+    let advance = |done: usize, total: usize| tally.tell(done, total);
     // A panic inside a run is a finding like another, and is told in the report; to run its case
     // alone shows where it was.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let report = swarm(&options, &Control { progress: &advance, ..Control::unwatched(cancelled) });
     std::panic::set_hook(usual);
+    let report = report?;
     tally.clear();
     let text = match (args.output.json, args.output.format) {
         (true, _) => json(&report)?,

@@ -79,6 +79,7 @@ impl RawScenario {
     pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
         let scenario = self.build_point(read)?;
         self.check_links(&scenario)?;
+        scenario.check_window(&self.must("cc")?.place)?;
         Ok(scenario)
     }
 

@@ -1,6 +1,6 @@
 //! Where schedulers are held against the best path alone: links and a load each.
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::{RawScenario, Reader, Scenario, quoted};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -118,8 +118,16 @@ fn grounds_of(traces: &Path, pair: &str) -> Vec<Ground> {
 
 /// The links of `paths`, each in the form of `--path`, under each of `loads`. If `loads` is empty, the
 /// loads of a recorded pair take its place. A ground is named by its load.
-#[must_use]
-pub fn own(paths: &[String], loads: &[String]) -> Vec<Ground> {
+///
+/// # Errors
+/// If there is one path alone.
+pub fn own(paths: &[String], loads: &[String]) -> Result<Vec<Ground>, ScenarioError> {
+    if let [_] = paths {
+        let problem = "one path: a scoreboard compares the paths with the best of them alone";
+        let place = Place::Argument("--path".to_owned());
+        let error = ScenarioError::new(&place, Fault::Invalid, "", problem);
+        return Err(error.allow("two and more"));
+    }
     let usual: Vec<String> = LOADS.iter().map(|(_, workload)| (*workload).to_owned()).collect();
     let loads = if loads.is_empty() { &usual } else { loads };
     let ground = |load: &String| {
@@ -127,7 +135,7 @@ pub fn own(paths: &[String], loads: &[String]) -> Vec<Ground> {
         let settings = settings.chain([("workload", load.clone())]).collect();
         Ground { name: load.clone(), links: OWN.to_owned(), settings, jitter: true }
     };
-    loads.iter().map(ground).collect()
+    Ok(loads.iter().map(ground).collect())
 }
 
 impl Ground {
@@ -236,7 +244,7 @@ mod tests {
     #[test]
     fn own_links_carry_the_loads_that_are_given() {
         let paths = ["a:rtt=20ms,rate=9mbit".to_owned(), "b:rtt=50ms,rate=3mbit".to_owned()];
-        let usual = own(&paths, &[]);
+        let usual = own(&paths, &[]).unwrap();
         assert_eq!(usual.len(), LOADS.len());
         // Nothing in them is random, so that hosts have a jitter, and a cell is an average.
         assert!(
@@ -246,11 +254,11 @@ mod tests {
                 .effective_runs()
                 > 1)
         );
-        let [one] = own(&paths, &["upload:2MB".to_owned()]).try_into().unwrap();
+        let [one] = own(&paths, &["upload:2MB".to_owned()]).unwrap().try_into().unwrap();
         assert_eq!(one.name, "upload:2MB");
         assert!(one.command().ends_with("--path b:rtt=50ms,rate=3mbit --workload upload:2MB"));
         assert!(
-            own(&paths[..], &["upload".to_owned()])[0]
+            own(&paths[..], &["upload".to_owned()]).unwrap()[0]
                 .scenario(&[], &plait_app::file::named)
                 .is_err()
         );

@@ -6,7 +6,7 @@ mod ground;
 pub use ground::{Ground, measured, own, recorded, select};
 
 use crate::compare::{Control, World, compare};
-use crate::error::ScenarioError;
+use crate::error::{Fault, Place, ScenarioError};
 use crate::report::{Report, Row};
 use crate::scenario::{Reader, Scenario};
 use crate::stats::{median, speedup};
@@ -117,16 +117,33 @@ pub struct Options {
     pub command: String,
 }
 
+impl Options {
+    /// Refuses several controllers.
+    ///
+    /// # Errors
+    /// If `cc` names more than one.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let Some((_, cc)) =
+            self.settings.iter().find(|(name, cc)| *name == "cc" && cc.contains(','))
+        else {
+            return Ok(());
+        };
+        let place = Place::Argument("--cc".to_owned());
+        Err(ScenarioError::new(&place, Fault::Conflict, cc, "a scoreboard has one controller"))
+    }
+}
+
 /// Measures every ground, one comparison after the other.
 ///
 /// # Errors
-/// Where a setting is refused, before anything is run.
+/// As [`Options::check`], and where a setting is refused, before anything is run.
 pub fn scoreboard<W: World>(
     options: &Options,
     world: &W,
     control: &Control<'_>,
     read: Reader<'_>,
 ) -> Result<Board, ScenarioError> {
+    options.check()?;
     let scenarios: Vec<(&Ground, Scenario)> = options
         .grounds
         .iter()

@@ -31,6 +31,7 @@ pub use shrink::{Shrunk, shrink};
 use case::shorten;
 
 use crate::compare::Control;
+use crate::error::{self, Place, ScenarioError};
 use crate::workers::on_threads;
 use report::{Census, ServerCensus};
 use sha2::{Digest, Sha256};
@@ -97,6 +98,22 @@ impl Verdicts {
 }
 
 impl Options {
+    /// Refuses seeds beyond the last one.
+    ///
+    /// # Errors
+    /// If the seeds from the first one on go beyond the last one.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let most = u64::MAX - self.seeds.saturating_sub(1);
+        if self.from <= most {
+            return Ok(());
+        }
+        let problem = format!("{} seeds from there go beyond the last one", self.seeds);
+        let place = Place::Argument("--from".to_owned());
+        let error =
+            ScenarioError::new(&place, error::Fault::Invalid, &self.from.to_string(), &problem);
+        Err(error.allow(&format!("up to {most}")))
+    }
+
     /// The case of a seed.
     fn case(&self, seed: u64) -> Case {
         let mut case = draw(seed);
@@ -115,8 +132,11 @@ impl Options {
 }
 
 /// Runs a swarm. Apart from an interruption the report is the same whatever the number of jobs.
-#[must_use]
-pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
+///
+/// # Errors
+/// As [`Options::check`].
+pub fn swarm(options: &Options, control: &Control<'_>) -> Result<Report, ScenarioError> {
+    options.check()?;
     let verdicts = run_all(options, control);
     let mut report = Report {
         schema: SCHEMA.to_owned(),
@@ -182,7 +202,7 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
         report.seeds = servers.seeds;
         report.server = Some(servers);
     }
-    report
+    Ok(report)
 }
 
 fn server_failure(

@@ -2,12 +2,14 @@
 //! again.
 
 mod csv;
+mod expectations;
 mod heading;
 mod tables;
 mod verdict;
 
 use super::{again, wrap};
 pub use csv::{csv, csv_of_runs};
+pub use expectations::broken;
 use heading::{heading, title};
 use plait_app::measure::{Better, MEASURES};
 use plait_lab::{Document, Report, Row};
