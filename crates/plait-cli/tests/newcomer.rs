@@ -37,7 +37,7 @@ const LISTS: [List; 2] = [
     },
 ];
 /// What was measured of the schedulers.
-const MEASURED: &str = "crates/plait-cli/src/commands/list/measured.txt";
+const MEASURED: &str = "crates/plait-report/src/list/measured.txt";
 
 /// Paths and contents below a directory.
 type Files = BTreeMap<PathBuf, Vec<u8>>;

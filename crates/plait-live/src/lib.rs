@@ -5,18 +5,22 @@
 //! persistent, and their routes go with them. So nothing is left behind, however the process ends.
 
 mod addresses;
+pub mod argument;
 mod asker;
 mod capabilities;
 mod capacity;
 mod clock;
 mod device;
 mod dial;
+pub mod doctor;
 mod driver;
 pub mod emulate;
 mod entropy;
 mod exit;
 mod host;
+pub mod http;
 mod links;
+pub mod metrics;
 mod namespace;
 mod netlink;
 mod nftables;
@@ -25,8 +29,11 @@ mod program;
 mod routes;
 mod rules;
 mod serve;
+mod settings_of_host;
 mod signals;
+pub mod socks;
 mod stdout;
+pub mod systemd;
 mod world;
 
 pub use addresses::{has_address, has_addresses};
@@ -46,5 +53,6 @@ pub use plait_engine::{
 pub use routes::add_route;
 pub use rules::{Rule, Rules};
 pub use serve::{ServeSettings, Server, ServiceAddress};
+pub use settings_of_host::HostState;
 pub use signals::{Signals, Wish};
 pub use stdout::close_stdout;

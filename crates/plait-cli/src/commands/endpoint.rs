@@ -1,10 +1,10 @@
 //! What the commands that speak to kernels have in common.
 
-use crate::commands::address::{device_name, host_problem, not_of_a_host};
 use crate::console::{Console, remark};
 use crate::failure::Failure;
 use plait_app::Role;
 use plait_core::{Config, ConnectionSpec};
+use plait_live::argument::{device_name, host_problem, not_of_a_host};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use plait_report::live::{LiveFiles, Tell};
 use plait_report::names::{spec_problem, unknown};

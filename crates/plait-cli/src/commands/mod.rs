@@ -1,6 +1,5 @@
 //! One module a command: its arguments, and what it does with them.
 
-mod address;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;
@@ -9,7 +8,6 @@ pub(crate) mod endpoint;
 pub(crate) mod experiment;
 pub(crate) mod explain;
 pub(crate) mod get;
-mod host;
 mod limits;
 pub(crate) mod list;
 mod making;

@@ -75,15 +75,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         Reporting::DecideCc => written::<plait_report::decide::controller::Answer>(),
         Reporting::Run => written::<plait_report::run::Document>(),
-        Reporting::Doctor => written::<crate::commands::doctor::Document>(),
+        Reporting::Doctor => written::<plait_live::doctor::Document>(),
         Reporting::Get => written::<crate::commands::get::Document>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
-        Reporting::List => written::<crate::commands::list::Document>(),
+        Reporting::List => written::<plait_report::list::Document>(),
         Reporting::Reproduce | Reporting::Experiment => {
             written::<plait_report::reproduction::Document>()
         }
-        Reporting::Trace => written::<crate::commands::trace::Document>(),
+        Reporting::Trace => written::<plait_report::trace::Document>(),
         Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),
         Reporting::Swarm => written::<plait_lab::swarm::Report>(),
         Reporting::SwarmReplay => written::<plait_lab::swarm::Replay>(),

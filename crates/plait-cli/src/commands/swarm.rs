@@ -9,11 +9,10 @@ use plait_app::file::{MOST_SETTINGS_BYTES, read_within};
 use plait_lab::Control;
 use plait_lab::scenario::MOST_JOBS;
 use plait_lab::swarm::{
-    Broken, Case, CaseError, Count, KINDS, Only, Options, REPLAY_SCHEMA, Replay, Report,
-    ServerCase, ServerReplay, ServerReport, Verdict, Violation, case_line, replay, replay_server,
-    server_line, swarm,
+    Case, CaseError, Only, Options, REPLAY_SCHEMA, Replay, ServerCase, ServerReplay, Verdict,
+    case_line, replay, replay_server, server_line, swarm,
 };
-use plait_report::render::{Align, Column, Emphasis, Table, again, csv, percent, wrap};
+use plait_report::render::swarm as render;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -158,16 +157,12 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     tally.clear();
     let text = match (args.output.json, args.output.format) {
         (true, _) => json(&report)?,
-        (_, Some(TableFormat::Csv)) => table_csv(&report),
-        (_, Some(TableFormat::Markdown)) => {
-            let mut table = faults(&report);
-            let [name, seeds, broken, _] = broke(&report);
-            let share = percent(report.broken as f64 / report.seeds.max(1) as f64);
-            let summary = "of all seeds, those that broke something".to_owned();
-            table.row(Emphasis::None, vec![name, seeds, broken, share, summary]);
-            table.to_markdown()
+        (_, Some(TableFormat::Csv)) => render::csv(&report),
+        (_, Some(TableFormat::Markdown)) => render::markdown(&report),
+        (_, None) => {
+            let reader = args.output.reader(console);
+            render::text(&report, reader.width, reader.colour)
         }
-        (_, None) => report_text(&report, args.output.reader(console)),
     };
     args.output.deliver(&text)?;
     if report.broken > 0 {
@@ -189,7 +184,7 @@ fn run_case(args: &Args, case: &Case) -> Result<(), Failure> {
         ended_ns: verdict.ended.as_nanos(),
         digest: format!("{:016x}", verdict.hash),
     };
-    let told = || replay_text(&document.last, &verdict, &document.command);
+    let told = || render::replayed(&document.last, &verdict, &document.command);
     let text = if args.output.json { json(&document)? } else { told() };
     deliver(args, &text, &verdict)
 }
@@ -206,7 +201,7 @@ fn run_server_case(args: &Args, case: &ServerCase) -> Result<(), Failure> {
         ended_ns: verdict.ended.as_nanos(),
         digest: format!("{:016x}", verdict.hash),
     };
-    let told = || replay_text(&document.last, &verdict, &document.command);
+    let told = || render::replayed(&document.last, &verdict, &document.command);
     let text = if args.output.json { json(&document)? } else { told() };
     deliver(args, &text, &verdict)
 }
@@ -215,132 +210,7 @@ fn run_server_case(args: &Args, case: &ServerCase) -> Result<(), Failure> {
 fn deliver(args: &Args, text: &str, verdict: &Verdict) -> Result<(), Failure> {
     args.output.deliver(text)?;
     match &verdict.violation {
-        Some(violation) => Err(Failure::Internal(sentence(violation))),
+        Some(violation) => Err(Failure::Internal(render::sentence(violation))),
         None => Ok(()),
     }
-}
-
-/// What broke, and where.
-fn sentence(violation: &Violation) -> String {
-    let Violation { broken, what, at_ns, segments } = violation;
-    let kind = match broken {
-        Broken::Invariant => "invariant broken",
-        Broken::Failed => "failed",
-        Broken::Stuck => "stuck",
-        Broken::Lingering => "lingering",
-        Broken::Panic => "panic",
-    };
-    format!("{kind} at {:.6} s, segment {segments}: {what}", *at_ns as f64 / 1e9)
-}
-
-fn faults(report: &Report) -> Table {
-    let mut table = Table::new(vec![
-        Column::new("fault", Align::Left),
-        Column::new("drawn", Align::Right),
-        Column::new("met", Align::Right),
-        Column::new("share", Align::Right),
-        Column::new("what", Align::Left).prose(),
-    ]);
-    for count in &report.faults {
-        let summary = KINDS.iter().find(|kind| kind.name == count.name).map(|kind| kind.summary);
-        let cells = vec![
-            count.name.clone(),
-            count.drawn.to_string(),
-            count.met.unwrap_or(count.drawn).to_string(),
-            percent(count.share),
-            summary.unwrap_or_default().to_owned(),
-        ];
-        table.row(Emphasis::None, cells);
-    }
-    table
-}
-
-/// The row of what broke: all seeds, those that broke something, and their share.
-fn broke(report: &Report) -> [String; 4] {
-    let share = report.broken as f64 / report.seeds.max(1) as f64;
-    ["broke".to_owned(), report.seeds.to_string(), report.broken.to_string(), share.to_string()]
-}
-
-fn table_csv(report: &Report) -> String {
-    let row = |Count { name, drawn, met, share }: &Count| {
-        let met = met.unwrap_or(*drawn);
-        vec![name.clone(), drawn.to_string(), met.to_string(), share.to_string()]
-    };
-    let mut rows: Vec<Vec<String>> = report.faults.iter().map(row).collect();
-    rows.push(broke(report).to_vec());
-    csv(&["fault", "drawn", "met", "share"], &rows)
-}
-
-fn report_text(report: &Report, console: Console) -> String {
-    let mut text = faults(report).to_text(console.width, console.colour);
-    let list = |name: &str, counts: &[Count]| {
-        let each = counts.iter().map(|it| format!("{} {}", it.name, it.drawn));
-        let each = each.collect::<Vec<_>>().join(", ");
-        let lines = wrap(&each, console.width.saturating_sub(13));
-        format!("{name:<12} {}\n", lines.join(&format!("\n{:13}", "")))
-    };
-    text += "\n";
-    text += &list("schedulers", &report.schedulers);
-    text += &list("controllers", &report.controllers);
-    text += &format!("{:<12} {}\n", "faultless", report.faultless);
-    text += &format!("{:<12} {}\n", "given up", report.given_up);
-    let why = "Given up: connections that cannot go on by RFC 8684 section 3.7, or because plain TCP \
-               lost its address.";
-    text += &format!("{}\n", wrap(why, console.width).join("\n"));
-    for failure in &report.failures {
-        text += &format!("\nseed {}: {}\n", failure.seed, sentence(&failure.violation));
-        text += &format!("  again    {}\n", failure.replay);
-        let Some(smaller) = &failure.shrunk else { continue };
-        text += &format!("  smaller  {}\n", smaller.replay);
-        text += &format!("           {}\n", sentence(&smaller.violation));
-        text += "  before\n";
-        smaller.last.iter().for_each(|line| text += &format!("{line}\n"));
-    }
-    if let Some(server) = &report.server {
-        text += &server_text(server, &list);
-    }
-    let servers = report.server.as_ref().map_or(0, |it| it.failures.len());
-    let left_out = report.broken - (report.failures.len() + servers) as u64;
-    if left_out > 0 {
-        text += &format!("\nand {left_out} cases more\n");
-    }
-    let interrupted = if report.interrupted { ", interrupted" } else { "" };
-    text += &format!(
-        "\n{} seeds{interrupted}, {} broke something; {:.0} s of virtual time, {} segments\n",
-        report.seeds, report.broken, report.virtual_s, report.segments
-    );
-    text += &format!("digest {}\n", report.digest);
-    text += &format!("{}\n", again(&report.command, console.width));
-    text
-}
-
-/// What became of the cases of servers.
-fn server_text(server: &ServerReport, list: &dyn Fn(&str, &[Count]) -> String) -> String {
-    let mut text = list("servers with", &server.drawn);
-    text += &format!(
-        "{} servers, {} broke something; {:.0} s of virtual time, {} packets\n",
-        server.seeds, server.broken, server.virtual_s, server.packets
-    );
-    for failure in &server.failures {
-        text += &format!("\nserver of seed {}: {}\n", failure.seed, sentence(&failure.violation));
-        text += &format!("  again    {}\n", failure.replay);
-        let Some(smaller) = &failure.shrunk else { continue };
-        text += &format!("  smaller  {}\n", smaller.replay);
-        text += &format!("           {}\n", sentence(&smaller.violation));
-        text += "  before\n";
-        smaller.last.iter().for_each(|line| text += &format!("{line}\n"));
-    }
-    text
-}
-
-fn replay_text(last: &[String], verdict: &Verdict, command: &str) -> String {
-    let mut text: String = last.iter().map(|line| format!("{line}\n")).collect();
-    let outcome = match &verdict.violation {
-        Some(violation) => sentence(violation),
-        None => format!("over at {:.6} s, nothing broke", verdict.ended.as_nanos() as f64 / 1e9),
-    };
-    text += &format!("\n{outcome}\n");
-    text += &format!("{} segments, digest {:016x}\n", verdict.segments, verdict.hash);
-    text += &format!("Run again: {command}\n");
-    text
 }

@@ -6,6 +6,7 @@ pub mod comparison;
 mod explain;
 pub mod reproduction;
 pub mod scoreboard;
+pub mod swarm;
 mod table;
 mod timeline;
 

@@ -1,18 +1,17 @@
 //! `plait get`: a Multipath TCP client that dials from several addresses.
 
-mod http;
 mod stream;
 mod summary;
 mod target;
 
-use crate::commands::address::not_dialled;
 use crate::commands::endpoint::{self, EndpointFlags, origins, resolve, stop_on_signal};
-use crate::commands::host::HostState;
 use crate::commands::limits::DialFlags;
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
-use http::{Broken, Whole};
 use plait_app::Role;
+use plait_live::HostState;
+use plait_live::argument::not_dialled;
+use plait_live::http::{self, Broken, Whole};
 use plait_live::{Client, DialSettings, LogEvent};
 use std::cell::Cell;
 use std::fs::File;
@@ -101,7 +100,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
     let own = origins.iter().map(|it| it.address);
-    HostState::look(client.device(), client.short_queue(), own).tell(console);
+    let host = HostState::look(client.device(), client.short_queue(), own);
+    host.problems().iter().for_each(|problem| console.remark(1, problem));
     args.endpoint.drop_privileges()?;
     args.dial.apply(&mut client);
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;

@@ -1,10 +1,10 @@
 //! `plait get HOST:PORT`: standard input to a connection, and its answer to standard output, each until
 //! its own end.
 
-use super::http::{self, Broken};
 use super::summary::Ended;
 use crate::console::Console;
 use crate::failure::Failure;
+use plait_live::http::{self, Broken};
 use std::io::{self, BufReader, ErrorKind, IsTerminal, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

@@ -1,17 +1,15 @@
 //! `plait proxy`: Multipath TCP for local programs that speak SOCKS.
 
-mod socks;
-
-use crate::commands::address::{address_and_port, not_dialled};
 use crate::commands::endpoint::{EndpointFlags, astray, ended, origins, stop_on_signal};
-use crate::commands::host::HostState;
 use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use crate::log;
 use plait_app::Role;
+use plait_live::HostState;
+use plait_live::argument::{address_and_port, not_dialled};
+use plait_live::socks::{self, Reply};
 use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, LogEvent, Origin};
-use socks::Reply;
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -84,7 +82,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     listen(listener, client.dialler(), via, console);
     console.remark(1, &format!("listening on {}", args.socks));
-    host.tell(console);
+    host.problems().iter().for_each(|problem| console.remark(1, problem));
     let served = client.serve(|happening: &LogEvent| {
         use LogEvent::{Device, TurnedAway, Unreached};
         let rare = matches!(happening, Unreached { .. } | TurnedAway { .. } | Device { .. });

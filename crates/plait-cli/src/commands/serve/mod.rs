@@ -1,21 +1,22 @@
 //! `plait serve`: Multipath TCP in front of a TCP service.
 
-mod metrics;
-mod notify;
 mod reach;
 mod rules;
 mod top;
 
-use crate::commands::address::{address, address_and_port};
 use crate::commands::endpoint::{EndpointFlags, ended, resolve, set_rules, stop_on_signal};
-use crate::commands::host::HostState;
 use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
 use crate::log;
 use plait_app::Role;
 use plait_core::ConnectionSpec;
-use plait_live::{Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress};
+use plait_live::HostState;
+use plait_live::argument::{address, address_and_port};
+use plait_live::{
+    Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress, metrics, systemd,
+};
+use plait_report::metrics::{Schedulers, render};
 use reach::Reach;
 use rules::Rule;
 use std::collections::BTreeMap;
@@ -121,15 +122,16 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let device = server.device();
         remark(&format_args!("listening on {} behind {device}, to {}", args.listen, args.to));
     }
-    host.tell(console);
+    host.problems().iter().for_each(|problem| console.remark(1, problem));
     if let Some(listener) = metrics {
-        metrics::serve(listener, server.asker(), schedulers);
+        let asker = server.asker();
+        metrics::serve(listener, move || Some(render(&asker.ask()?, &schedulers)));
     }
     if args.top {
         top::show(server.asker(), console);
     }
-    notify::tell(notify::READY);
-    notify::watch(server.asker());
+    systemd::tell(systemd::READY);
+    systemd::watch(server.asker());
     // The picture is not to be written over.
     let wanted = if args.top { 2 } else { 1 };
     let tell = |happening: &LogEvent| match happening {
@@ -140,24 +142,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     };
     let served = server.run(tell).map_err(|error| ended(&error));
     drop(translation);
-    notify::tell(notify::STOPPING);
+    systemd::tell(systemd::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
     served.and(written.map_err(Failure::from))?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
-}
-
-/// The names of schedulers, by port and by the place of a rule.
-struct Schedulers {
-    ports: BTreeMap<u16, String>,
-    rules: Vec<String>,
-}
-
-impl Schedulers {
-    /// That of connections to a port for which a rule was, or none.
-    fn of(&self, port: u16, rule: Option<usize>) -> &str {
-        let of_rule = rule.and_then(|place| self.rules.get(place));
-        of_rule.or_else(|| self.ports.get(&port)).map_or("", String::as_str)
-    }
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

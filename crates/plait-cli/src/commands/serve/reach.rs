@@ -1,9 +1,9 @@
 //! The addresses by which clients reach a server: behind its device, and of this host by rules of nftables.
 
 use super::Args;
-use crate::commands::address::not_of_a_host;
 use crate::commands::endpoint::{is_own, not_own, own, stand_in};
 use crate::failure::Failure;
+use plait_live::argument::not_of_a_host;
 use plait_live::{Rule, ServiceAddress};
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,6 +1,6 @@
 //! What a service tells the systemd that started it (sd_notify(3)); of no effect elsewhere.
 
-use plait_live::Asker;
+use crate::asker::Asker;
 use std::env;
 use std::ffi::OsStr;
 use std::io;
@@ -10,14 +10,15 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread;
 use std::time::Duration;
 
-/// The server listens, or is about to end.
-pub(super) const READY: &str = "READY=1";
-pub(super) const STOPPING: &str = "STOPPING=1";
+/// The server listens.
+pub const READY: &str = "READY=1";
+/// The server is about to end.
+pub const STOPPING: &str = "STOPPING=1";
 /// The server has answered.
 const ALIVE: &str = "WATCHDOG=1";
 
 /// Tells of a state. A service runs on whether or not it is heard.
-pub(super) fn tell(state: &str) {
+pub fn tell(state: &str) {
     if let Some(socket) = env::var_os("NOTIFY_SOCKET") {
         let _ = send(&socket, state);
     }
@@ -26,7 +27,7 @@ pub(super) fn tell(state: &str) {
 /// Tells systemd that the server lives, twice in each period of its watchdog (`WatchdogSec=`), for as long as
 /// the server answers. Of no effect without a watchdog.
 #[expect(clippy::disallowed_methods, reason = "the watchdog is one of real time")]
-pub(super) fn watch(asker: Asker) {
+pub fn watch(asker: Asker) {
     let period = watchdog(env::var("WATCHDOG_USEC").ok(), env::var("WATCHDOG_PID").ok());
     if let Some(period) = period {
         thread::spawn(move || {

@@ -1,59 +1,40 @@
-//! `plait list`: what there is, read from the registries.
+//! `plait list`: what there is, read from the registries; and the page of each entry.
 
 mod measured;
 mod page;
 #[cfg(test)]
 mod tests;
 
-use crate::console::{Console, deliver, json};
-use crate::failure::Failure;
-use crate::output::{Output, TableFormat};
-use clap::ValueEnum;
+use crate::names::unknown;
+use crate::render::{Align, Column, Emphasis, Table, csv, fold};
 use measured::Measurement;
 use plait_app::measure::Better;
-use plait_report::names::unknown;
-use plait_report::render::{Align, Column, Emphasis, Table, csv, fold, wrap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-const EXAMPLES: &str = "Examples:
-  plait list
-  plait list schedulers blest
-  plait list measures --json";
-
-/// List schedulers, congestion controllers, workloads, paths and measures
-///
-/// With a name it prints the whole page: the idea, the rule as a formula, where it comes from, what
-/// it is good and bad at, for a scheduler what was measured of it, parameters. `--format markdown`
-/// prints the page as it stands in `docs/`.
-#[derive(clap::Args, Debug)]
-#[command(before_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// What to list [default: what there is to list]
-    #[arg(value_enum)]
-    kind: Option<Kind>,
-    /// Print this one's page
-    name: Option<String>,
-    #[command(flatten)]
-    output: Output,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    /// Packet schedulers and their decorators
+/// What can be listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Packet schedulers and their decorators.
     Schedulers,
-    /// Congestion controllers
+    /// Congestion controllers.
     Cc,
-    /// Workloads
+    /// Workloads.
     Workloads,
-    /// Named paths
+    /// Named paths.
     Paths,
-    /// Measures
+    /// Measures.
     Measures,
 }
 
 impl Kind {
-    fn plural(self) -> &'static str {
+    /// Every kind.
+    pub const ALL: [Kind; 5] =
+        [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures];
+
+    /// Its name as an argument of `plait list`.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
         match self {
             Kind::Schedulers => "schedulers",
             Kind::Cc => "cc",
@@ -63,13 +44,25 @@ impl Kind {
         }
     }
 
-    fn singular(self) -> &'static str {
+    const fn singular(self) -> &'static str {
         match self {
             Kind::Schedulers => "scheduler",
             Kind::Cc => "congestion controller",
             Kind::Workloads => "workload",
             Kind::Paths => "path profile",
             Kind::Measures => "measure",
+        }
+    }
+
+    /// What it is, in a few words.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Kind::Schedulers => "Packet schedulers and their decorators",
+            Kind::Cc => "Congestion controllers",
+            Kind::Workloads => "Workloads",
+            Kind::Paths => "Named paths",
+            Kind::Measures => "Measures",
         }
     }
 }
@@ -79,7 +72,7 @@ const LONG_FORM: usize = 40;
 
 /// `plait list --json`.
 #[derive(Serialize, JsonSchema, Debug)]
-pub(crate) struct Document {
+pub struct Document {
     /// Always `plait.list/1`.
     schema: &'static str,
     /// What is listed.
@@ -145,11 +138,11 @@ struct StateValue {
 }
 
 /// The entry of that name, or those of which it is put together: `ecf:beta=0.5+copy`.
-fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, Failure> {
+fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, String> {
     let one = |name: &str| {
         let wanted = entries.iter().find(|item| item.answers_to(name)).cloned();
         let names = entries.iter().map(|item| item.name.as_str());
-        wanted.ok_or_else(|| Failure::Usage(unknown(kind.singular(), name, names)))
+        wanted.ok_or_else(|| unknown(kind.singular(), name, names))
     };
     let bare = |piece: &'_ str| piece.split(':').next().unwrap_or_default().to_owned();
     match entries.iter().find(|item| item.answers_to(name)) {
@@ -158,59 +151,62 @@ fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, Failure
     }
 }
 
-pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    let Some(kind) = args.kind else { return lists(args, console) };
-    let mut entries = entries(kind);
-    if let Some(name) = &args.name {
-        entries = chosen(&entries, kind, name)?;
+impl Document {
+    /// What there is to list.
+    #[must_use]
+    pub fn of_kinds() -> Document {
+        let item = |kind: Kind| {
+            let summary = format!("{}: {}", entries(kind).len(), kind.summary());
+            Item { name: kind.plural().to_owned(), summary, ..Item::default() }
+        };
+        let entries = Kind::ALL.map(item).into();
+        Document { schema: "plait.list/1", kind: "lists", entries }
     }
-    let document = Document { schema: "plait.list/1", kind: kind.plural(), entries };
-    report(args, &document, console)
-}
 
-/// What there is to list, with the command for each.
-fn lists(args: &Args, console: Console) -> Result<(), Failure> {
-    let item = |kind: &Kind| {
-        let kind = *kind;
-        let count = entries(kind).len();
-        let help = kind.to_possible_value().and_then(|it| it.get_help().map(ToString::to_string));
-        let summary = format!("{count}: {}", help.unwrap_or_default());
-        Item { name: kind.plural().to_owned(), summary, ..Item::default() }
-    };
-    let entries = Kind::value_variants().iter().map(item).collect();
-    let document = Document { schema: "plait.list/1", kind: "lists", entries };
-    report(args, &document, console)?;
-    if args.output.is_plain() {
-        let next =
-            "`plait list schedulers` lists one of them, `plait list schedulers ecf` prints a page.";
-        deliver(&format!("\n{}\n", wrap(next, console.width).join("\n")), None)?;
+    /// The entries of a kind; with a name this one alone, or those of which it is put together.
+    ///
+    /// # Errors
+    /// If nothing has the name; with the nearest one.
+    pub fn of(kind: Kind, name: Option<&str>) -> Result<Document, String> {
+        let mut entries = entries(kind);
+        if let Some(name) = name {
+            entries = chosen(&entries, kind, name)?;
+        }
+        Ok(Document { schema: "plait.list/1", kind: kind.plural(), entries })
     }
-    Ok(())
-}
 
-fn report(args: &Args, document: &Document, console: Console) -> Result<(), Failure> {
-    let text = match (args.output.json, args.output.format, &args.name) {
-        (true, _, _) => json(document)?,
-        (_, Some(TableFormat::Csv), _) => {
-            let row =
-                |item: &Item| vec![item.name.clone(), item.aliases.join(" "), item.summary.clone()];
-            let rows: Vec<_> = document.entries.iter().map(row).collect();
-            csv(&["name", "aliases", "summary"], &rows)
-        }
-        (_, Some(TableFormat::Markdown), None) => table(document).to_markdown(),
-        (_, Some(TableFormat::Markdown), Some(_)) => {
-            document.entries.iter().map(page::markdown).collect()
-        }
-        (_, None, Some(_)) => {
-            let pages: String = document.entries.iter().map(page::text).collect();
-            fold(&pages, args.output.reader(console).width)
-        }
-        (_, None, None) => {
-            let console = args.output.reader(console);
-            table(document).to_text(console.width, console.colour)
-        }
-    };
-    args.output.deliver(&text)
+    /// The entries as CSV.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let row =
+            |item: &Item| vec![item.name.clone(), item.aliases.join(" "), item.summary.clone()];
+        let rows: Vec<_> = self.entries.iter().map(row).collect();
+        csv(&["name", "aliases", "summary"], &rows)
+    }
+
+    /// The table of the entries in Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        table(self).to_markdown()
+    }
+
+    /// The table of the entries as text.
+    #[must_use]
+    pub fn text(&self, width: usize, colour: bool) -> String {
+        table(self).to_text(width, colour)
+    }
+
+    /// The page of each entry in Markdown.
+    #[must_use]
+    pub fn markdown_pages(&self) -> String {
+        self.entries.iter().map(page::markdown).collect()
+    }
+
+    /// The page of each entry as text.
+    #[must_use]
+    pub fn pages(&self, width: usize) -> String {
+        fold(&self.entries.iter().map(page::text).collect::<String>(), width)
+    }
 }
 
 fn table(document: &Document) -> Table {

@@ -1,5 +1,5 @@
 //! What is listed; and the pages in `docs/schedulers` and `docs/cc`, with the measured table that
-//! they print: written with `PLAIT_BLESS=1 cargo test -p plait-cli list::`, compared otherwise.
+//! they print: written with `PLAIT_BLESS=1 cargo test -p plait-report list::`, compared otherwise.
 
 use super::measured::{CASES, Case, row_names};
 use super::*;
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 /// Set to write what is generated instead of comparing it.
 const BLESS: &str = "PLAIT_BLESS";
 /// Who writes it, and how.
-const ORIGIN: &str = "Written by `PLAIT_BLESS=1 cargo test -p plait-cli list::`; do not edit.";
+const ORIGIN: &str = "Written by `PLAIT_BLESS=1 cargo test -p plait-report list::`; do not edit.";
 
 fn crate_file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -37,7 +37,7 @@ fn drift(path: &Path, fresh: &str) -> Option<String> {
 fn none_differs(differences: &[String]) {
     assert!(
         differences.is_empty(),
-        "out of date; `PLAIT_BLESS=1 cargo test -p plait-cli list::` writes them:\n{}",
+        "out of date; `PLAIT_BLESS=1 cargo test -p plait-report list::` writes them:\n{}",
         differences.join("\n")
     );
 }
@@ -176,7 +176,7 @@ fn pages_are_up_to_date(kind: Kind) {
 
 #[test]
 fn what_was_measured_is_measured_again() {
-    let path = crate_file("src/commands/list/measured.txt");
+    let path = crate_file("src/list/measured.txt");
     none_differs(&Vec::from_iter(drift(&path, fresh())));
 }
 

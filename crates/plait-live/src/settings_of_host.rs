@@ -1,20 +1,20 @@
-//! What of this host's settings keeps packets from a device of plait, told at the start.
+//! What of this host's settings keeps packets from a device of plait, and what mends it.
 
-use crate::console::Console;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
 
 /// Settings of this host that stand in the way; empty if none does.
 #[derive(Debug)]
-pub(crate) struct HostState {
+pub struct HostState {
     problems: Vec<String>,
 }
 
 impl HostState {
     /// Looks at what `device` needs for these own addresses. `short_queue` tells why few packets may wait
     /// for this process, if so.
-    pub(crate) fn look(
+    #[must_use]
+    pub fn look(
         device: &str,
         short_queue: Option<&io::Error>,
         own: impl Iterator<Item = IpAddr> + Clone,
@@ -38,9 +38,10 @@ impl HostState {
         HostState { problems }
     }
 
-    /// Writes a line for each problem to stderr.
-    pub(crate) fn tell(&self, console: Console) {
-        self.problems.iter().for_each(|problem| console.remark(1, problem));
+    /// A line for each problem.
+    #[must_use]
+    pub fn problems(&self) -> &[String] {
+        &self.problems
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Why a text is not the address that is wanted, and what would be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct AddressProblem {
+pub struct AddressProblem {
     problem: String,
     /// The shape, and an example close to what was given.
     allowed: String,
@@ -19,8 +19,11 @@ impl fmt::Display for AddressProblem {
 
 impl std::error::Error for AddressProblem {}
 
-/// Of an argument `ADDR:PORT`.
-pub(crate) fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem> {
+/// Reads an argument `ADDR:PORT`.
+///
+/// # Errors
+/// If it is none; with what is allowed.
+pub fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem> {
     let refuse = |problem: &str, example: String| {
         let allowed = format!("ADDR:PORT, as {example}");
         Err(AddressProblem { problem: problem.to_owned(), allowed })
@@ -67,7 +70,8 @@ fn without_port(text: &str, address: IpAddr) -> String {
 }
 
 /// Why no host of its own can have an address, if so.
-pub(crate) fn not_of_a_host(address: IpAddr) -> Option<String> {
+#[must_use]
+pub fn not_of_a_host(address: IpAddr) -> Option<String> {
     let mapped = match address {
         IpAddr::V6(address) => address.to_ipv4_mapped(),
         IpAddr::V4(_) => None,
@@ -81,13 +85,17 @@ pub(crate) fn not_of_a_host(address: IpAddr) -> Option<String> {
 }
 
 /// Why an address cannot be dialled by way of a device, if so.
-pub(crate) fn not_dialled(address: IpAddr) -> Option<String> {
+#[must_use]
+pub fn not_dialled(address: IpAddr) -> Option<String> {
     let own = "it is this host itself: no packet for it leaves by a device";
     not_of_a_host(address).or_else(|| address.is_loopback().then(|| own.to_owned()))
 }
 
-/// Of an argument that names a network device. A name of the kernel has 15 bytes at most.
-pub(crate) fn device_name(text: &str) -> Result<String, AddressProblem> {
+/// Reads an argument that names a network device. A name of the kernel has 15 bytes at most.
+///
+/// # Errors
+/// If it is none; with what is allowed.
+pub fn device_name(text: &str) -> Result<String, AddressProblem> {
     let problem = match text {
         "" => "it is empty",
         "." | ".." => "it is no name",
@@ -105,8 +113,11 @@ pub(crate) fn device_name(text: &str) -> Result<String, AddressProblem> {
     Err(AddressProblem { problem: problem.to_owned(), allowed: allowed.to_owned() })
 }
 
-/// Of an argument `ADDR`.
-pub(crate) fn address(text: &str) -> Result<IpAddr, AddressProblem> {
+/// Reads an argument `ADDR`.
+///
+/// # Errors
+/// If it is none; with what is allowed.
+pub fn address(text: &str) -> Result<IpAddr, AddressProblem> {
     text.parse().map_err(|_| {
         let (problem, example) = match text.parse::<SocketAddr>() {
             Ok(both) => ("it has a port, which has no place here", both.ip().to_string()),
@@ -117,7 +128,8 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, AddressProblem> {
 }
 
 /// What is wrong with an argument `HOST:PORT`, as far as that can be seen without asking for names.
-pub(crate) fn host_problem(text: &str) -> Option<AddressProblem> {
+#[must_use]
+pub fn host_problem(text: &str) -> Option<AddressProblem> {
     let refuse = |problem: String, example: String| {
         Some(AddressProblem { problem, allowed: format!("HOST:PORT, as {example}") })
     };

@@ -5,7 +5,7 @@
 
 use super::measured::{Measurement, PATHS};
 use super::{Item, Setting, StateValue};
-use plait_report::render::{Align, Column, Emphasis, Table, wrap};
+use crate::render::{Align, Column, Emphasis, Table, wrap};
 use std::fmt::Write;
 
 /// What a labelled line begins with.

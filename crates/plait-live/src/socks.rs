@@ -13,26 +13,37 @@ const V6: u8 = 4;
 
 /// How a request ends (RFC 1928 section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reply {
+pub enum Reply {
+    /// The connection is there.
     Succeeded = 0,
+    /// The server failed.
     Failed = 1,
+    /// The rules refuse it.
     NotAllowed = 2,
+    /// The host is not known or not reached.
     HostUnreachable = 4,
+    /// The host refused it.
     Refused = 5,
+    /// Only CONNECT is known.
     CommandNotSupported = 7,
+    /// No address of this kind is dialled.
     AddressNotSupported = 8,
 }
 
 impl Reply {
     /// As it is sent; the address that was bound is nobody's business.
-    pub(super) fn bytes(self) -> [u8; 10] {
+    #[must_use]
+    pub fn bytes(self) -> [u8; 10] {
         [VERSION, self as u8, 0, V4, 0, 0, 0, 0, 0, 0]
     }
 }
 
 /// Takes a request. An error is that of the stream, or that somebody speaks another language; what
 /// cannot be done comes as the reply to give.
-pub(super) fn request(
+///
+/// # Errors
+/// If the stream fails or speaks another protocol.
+pub fn request(
     stream: &mut (impl Read + Write),
     wanted: impl Fn(&SocketAddr) -> bool,
 ) -> io::Result<Result<SocketAddr, Reply>> {

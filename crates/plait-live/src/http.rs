@@ -7,7 +7,7 @@ const LONGEST_HEAD: u64 = 64 * 1024;
 
 /// Why there is no whole body.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub enum Broken {
     /// The other end's bytes ended too early; what had come, or nothing where nothing had.
     Cut(Option<String>),
     /// The answer is one that cannot be taken, or tells of no success.
@@ -18,7 +18,7 @@ pub(super) enum Broken {
 
 /// How it is known that a body is whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Whole {
+pub enum Whole {
     /// The answer says where it ends.
     Declared,
     /// The other end sent no more: whole only where the connection ended in order.
@@ -34,7 +34,10 @@ enum Body {
 }
 
 /// Takes an answer to GET; the body goes to what `open` gives, once there is one.
-pub(super) fn answer<W: Write>(
+///
+/// # Errors
+/// If there is no whole body.
+pub fn answer<W: Write>(
     stream: &mut impl BufRead,
     open: impl FnOnce() -> io::Result<W>,
 ) -> Result<Whole, Broken> {
@@ -56,11 +59,10 @@ pub(super) fn answer<W: Write>(
 }
 
 /// Hands on up to `limit` bytes; fewer where the stream ends.
-pub(super) fn copy(
-    stream: &mut impl BufRead,
-    sink: &mut impl Write,
-    limit: u64,
-) -> Result<u64, Broken> {
+///
+/// # Errors
+/// If `sink` takes no more.
+pub fn copy(stream: &mut impl BufRead, sink: &mut impl Write, limit: u64) -> Result<u64, Broken> {
     let mut copied = 0;
     while copied < limit {
         let bytes = match stream.fill_buf() {

@@ -1,0 +1,60 @@
+//! `plait list`: what there is, read from the registries.
+
+use crate::console::{Console, deliver, json};
+use crate::failure::Failure;
+use crate::output::{Output, TableFormat};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use plait_report::list::{Document, Kind};
+use plait_report::render::wrap;
+
+const EXAMPLES: &str = "Examples:
+  plait list
+  plait list schedulers blest
+  plait list measures --json";
+
+/// List schedulers, congestion controllers, workloads, paths and measures
+///
+/// With a name it prints the whole page: the idea, the rule as a formula, where it comes from, what
+/// it is good and bad at, for a scheduler what was measured of it, parameters. `--format markdown`
+/// prints the page as it stands in `docs/`.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What to list [default: what there is to list]
+    #[arg(value_parser = kind())]
+    kind: Option<Kind>,
+    /// Print this one's page
+    name: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let named = Kind::ALL.map(|kind| PossibleValue::new(kind.plural()).help(kind.summary()));
+    // The parser before has refused every other name.
+    let kind = |text: String| Kind::ALL.into_iter().find(|it| it.plural() == text);
+    PossibleValuesParser::new(named).map(move |text| kind(text).unwrap_or(Kind::Schedulers))
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let document = match args.kind {
+        Some(kind) => Document::of(kind, args.name.as_deref()).map_err(Failure::Usage)?,
+        None => Document::of_kinds(),
+    };
+    let reader = args.output.reader(console);
+    let text = match (args.output.json, args.output.format, &args.name) {
+        (true, ..) => json(&document)?,
+        (_, Some(TableFormat::Csv), _) => document.csv(),
+        (_, Some(TableFormat::Markdown), None) => document.markdown(),
+        (_, Some(TableFormat::Markdown), Some(_)) => document.markdown_pages(),
+        (_, None, Some(_)) => document.pages(reader.width),
+        (_, None, None) => document.text(reader.width, reader.colour),
+    };
+    args.output.deliver(&text)?;
+    if args.kind.is_none() && args.output.is_plain() {
+        let next =
+            "`plait list schedulers` lists one of them, `plait list schedulers ecf` prints a page.";
+        deliver(&format!("\n{}\n", wrap(next, console.width).join("\n")), None)?;
+    }
+    Ok(())
+}

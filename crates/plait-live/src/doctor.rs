@@ -1,0 +1,345 @@
+//! What stands in the way of Multipath TCP on this host, and the command that mends it.
+
+use crate::capabilities::Capabilities;
+use crate::rules::Rules;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::process::Command;
+
+/// What a host is to do.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Run `plait serve`
+    Serve,
+    /// Run `plait get` or `plait proxy`
+    Get,
+    /// Speak Multipath TCP by the kernel's sockets, from several interfaces
+    Kernel,
+}
+
+/// How something stands.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// As it has to be.
+    Fine,
+    /// It stands in the way.
+    Missing,
+    /// It is needed only to use several interfaces by the kernel's sockets.
+    Optional,
+    /// It could not be looked at.
+    Unknown,
+}
+
+/// `plait doctor --json`.
+#[derive(Serialize, JsonSchema, Debug)]
+pub struct Document {
+    /// Always `plait.doctor/1`.
+    pub schema: &'static str,
+    /// Nothing is missing.
+    pub fine: bool,
+    /// What was looked at.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that was looked at.
+#[derive(Serialize, JsonSchema, Debug)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// Who needs it.
+    pub roles: Vec<Role>,
+    /// How it stands.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// The commands that mend it; empty if nothing is missing or no command helps.
+    pub mend: Vec<String>,
+}
+
+impl Check {
+    /// Missing where there is something to mend.
+    fn new(name: &'static str, roles: &[Role], found: String, mend: Vec<String>) -> Check {
+        let state = if mend.is_empty() { State::Fine } else { State::Missing };
+        Check { name, roles: roles.to_vec(), state, found, mend }
+    }
+
+    /// Needed only for several interfaces.
+    fn waive(&mut self) {
+        if self.state == State::Missing {
+            self.state = State::Optional;
+        }
+    }
+
+    fn unknown(name: &'static str, roles: &[Role], found: &str) -> Check {
+        let (found, mend) = (found.to_owned(), Vec::new());
+        Check { name, roles: roles.to_vec(), state: State::Unknown, found, mend }
+    }
+}
+
+/// Every role.
+pub const ALL: &[Role] = &[Role::Serve, Role::Get, Role::Kernel];
+const OURS: &[Role] = &[Role::Serve, Role::Get];
+const KERNEL: &[Role] = &[Role::Kernel];
+
+/// Looks at what a host needs for `roles`, without changing anything; if none is named, for all of them,
+/// over one interface or several.
+#[must_use]
+pub fn look(roles: &[Role]) -> Document {
+    let all = roles.is_empty();
+    let roles = if all { ALL } else { roles };
+    let mut checks =
+        vec![tun(), net_admin(), net_raw(), nft(), lo(), forwarding(4), forwarding(6), rp_filter()];
+    checks.extend([mptcp(), limits(), routes(), endpoints()]);
+    if all {
+        checks.iter_mut().filter(|check| check.roles == KERNEL).for_each(Check::waive);
+    }
+    checks.retain(|check| check.roles.iter().any(|role| roles.contains(role)));
+    let fine = checks.iter().all(|check| check.state != State::Missing);
+    Document { schema: "plait.doctor/1", fine, checks }
+}
+
+fn tun() -> Check {
+    let device = "/dev/net/tun";
+    let (found, mend) = match OpenOptions::new().read(true).write(true).open(device) {
+        Ok(_) => (format!("{device} opens"), Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            (format!("{device}: {error}"), vec![format!("chmod 0666 {device}")])
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound && makes_nodes() && has_driver() => {
+            (format!("{device} is not there; plait makes it"), Vec::new())
+        }
+        Err(error) => (format!("{device}: {error}"), vec!["modprobe tun".to_owned()]),
+    };
+    Check::new("tun", OURS, found, mend)
+}
+
+/// Whether this process may make device nodes: it has the capability, in the first user namespace.
+fn makes_nodes() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let first = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    first && Capabilities::effective().is_ok_and(|own| own.mknod)
+}
+
+/// Whether the kernel has the TUN driver loaded or built in.
+fn has_driver() -> bool {
+    let drivers = fs::read_to_string("/proc/misc").unwrap_or_default();
+    drivers.lines().any(|line| line.split_whitespace().nth(1) == Some("tun"))
+}
+
+/// The program that is to get a capability.
+fn program() -> String {
+    std::env::current_exe().map_or("plait".to_owned(), |path| path.display().to_string())
+}
+
+fn capability(name: &'static str, roles: &[Role], wanted: &str, set: &str) -> Check {
+    match Capabilities::effective() {
+        Ok(own) => {
+            let has = if name == "net-admin" { own.net_admin } else { own.net_raw };
+            let found = format!("{wanted}, {}", if has { "there" } else { "not there" });
+            let mend = if has { vec![] } else { vec![format!("setcap {set} {}", program())] };
+            Check::new(name, roles, found, mend)
+        }
+        Err(error) => Check::unknown(name, roles, &error.to_string()),
+    }
+}
+
+fn net_admin() -> Check {
+    let wanted = "CAP_NET_ADMIN, for the device and its routes";
+    capability("net-admin", OURS, wanted, "cap_net_admin,cap_net_raw+ep")
+}
+
+fn net_raw() -> Check {
+    let wanted = "CAP_NET_RAW, for `--from ADDR@DEVICE`";
+    capability("net-raw", &[Role::Get], wanted, "cap_net_admin,cap_net_raw+ep")
+}
+
+fn nft() -> Check {
+    let wanted = "nf_tables in the kernel, for `--from DEVICE`, `--public` and own addresses";
+    let found = |word: &str| format!("{wanted}, {word}");
+    match Rules::probe() {
+        Ok(()) => Check::new("nf-tables", OURS, found("there"), Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Check::unknown("nf-tables", OURS, &found("cannot be told without CAP_NET_ADMIN"))
+        }
+        Err(error) => {
+            let mend = vec!["modprobe -a nf_tables nft_nat nft_masq nft_chain_nat".to_owned()];
+            Check::new("nf-tables", OURS, found(&format!("not there: {error}")), mend)
+        }
+    }
+}
+
+/// Services and programs of this host are reached by it. In a new namespace it is down.
+fn lo() -> Check {
+    let Some(lines) = ip("-o link show lo") else {
+        return Check::unknown("lo", OURS, "`ip link` fails");
+    };
+    let up = lines.iter().any(|line| line.contains("UP,") || line.contains(",UP"));
+    let found = format!("the device lo, for 127.0.0.1, is {}", if up { "up" } else { "down" });
+    let mend = if up { Vec::new() } else { vec!["ip link set lo up".to_owned()] };
+    Check::new("lo", OURS, found, mend)
+}
+
+/// The value of a sysctl.
+fn sysctl(name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// A sysctl that has to be 1.
+fn switch(name: &'static str, roles: &[Role], key: &str) -> Check {
+    match sysctl(key) {
+        Some(value) => {
+            let wrong = value != "1";
+            let mend = wrong.then(|| format!("sysctl -w {key}=1")).into_iter().collect();
+            Check::new(name, roles, format!("{key} = {value}"), mend)
+        }
+        None => Check::unknown(name, roles, &format!("no sysctl {key}")),
+    }
+}
+
+/// Of a family of which no device but `lo` has a global address, nothing is to be forwarded.
+fn forwarding(version: u8) -> Check {
+    let (name, key) = match version {
+        4 => ("forward-4", "net.ipv4.ip_forward"),
+        _ => ("forward-6", "net.ipv6.conf.all.forwarding"),
+    };
+    let mut check = switch(name, OURS, key);
+    if check.state != State::Fine && !has_global(version) {
+        check.found = format!("{}; not needed: no global address of IPv{version}", check.found);
+        (check.state, check.mend) = (State::Fine, Vec::new());
+    }
+    check
+}
+
+/// Whether a device but `lo` has an address of the family that other hosts reach. True if that cannot be
+/// told.
+fn has_global(version: u8) -> bool {
+    let lines = ip(&format!("-{version} -o addr show scope global"));
+    lines.is_none_or(|lines| lines.iter().any(|line| line.split_whitespace().nth(1) != Some("lo")))
+}
+
+/// Strict filtering refuses what comes in by another device than answers leave by. The greater of the
+/// value for all and that of the device counts, so 2 (loose) for all decides.
+fn rp_filter() -> Check {
+    let name = "rp-filter";
+    let value =
+        |device: &str| sysctl(&format!("net.ipv4.conf.{device}.rp_filter"))?.parse::<u8>().ok();
+    let (Some(all), Ok(devices)) = (value("all"), fs::read_dir("/proc/sys/net/ipv4/conf")) else {
+        return Check::unknown(name, ALL, "no sysctl net.ipv4.conf.all.rp_filter");
+    };
+    let mut strict: Vec<String> = devices
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|device| !["all", "default", "lo"].contains(&device.as_str()))
+        .filter(|device| value(device).is_some_and(|own| own.max(all) == 1))
+        .collect();
+    strict.sort();
+    let mend = match strict.is_empty() {
+        true => Vec::new(),
+        false => vec!["sysctl -w net.ipv4.conf.all.rp_filter=2".to_owned()],
+    };
+    let found = match strict.is_empty() {
+        true => "no device refuses packets by their source".to_owned(),
+        false => format!("strict on {}", strict.join(" ")),
+    };
+    Check::new(name, ALL, found, mend)
+}
+
+fn mptcp() -> Check {
+    let check = switch("mptcp", KERNEL, "net.mptcp.enabled");
+    if check.state == State::Unknown {
+        let found = "the kernel has no Multipath TCP".to_owned();
+        let mend = vec!["boot a kernel with CONFIG_MPTCP".to_owned()];
+        return Check::new("mptcp", KERNEL, found, mend);
+    }
+    check
+}
+
+/// What `ip` prints, line by line; `None` where it is not there or fails.
+fn ip(arguments: &str) -> Option<Vec<String>> {
+    let output = Command::new("ip").args(arguments.split(' ')).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    output.status.success().then(|| text.lines().map(str::to_owned).collect())
+}
+
+/// The word that follows another one.
+fn after<'a>(line: &'a str, word: &str) -> Option<&'a str> {
+    line.split_whitespace().skip_while(|it| *it != word).nth(1)
+}
+
+fn limits() -> Check {
+    let (name, found) = ("limits", ip("mptcp limits show").map(|lines| lines.join(" ")));
+    let Some(found) = found else { return Check::unknown(name, KERNEL, "`ip mptcp` fails") };
+    let number = |word| after(&found, word).and_then(|it| it.parse::<u32>().ok()).unwrap_or(0);
+    let (subflows, accepted) = (number("subflows"), number("add_addr_accepted"));
+    let mend = match subflows {
+        0 => vec![format!("ip mptcp limits set subflow 2 add_addr_accepted {accepted}")],
+        _ => Vec::new(),
+    };
+    Check::new(name, KERNEL, found.trim().to_owned(), mend)
+}
+
+/// Devices with a default route, in the order of preference.
+fn default_devices() -> Option<Vec<String>> {
+    let mut devices = Vec::new();
+    for family in ["-4", "-6"] {
+        for line in ip(&format!("{family} route show default"))? {
+            if let Some(device) = after(&line, "dev")
+                && !devices.iter().any(|known| known == device)
+            {
+                devices.push(device.to_owned());
+            }
+        }
+    }
+    Some(devices)
+}
+
+fn routes() -> Check {
+    let name = "routes";
+    let Some(devices) = default_devices() else {
+        return Check::unknown(name, KERNEL, "`ip route` fails");
+    };
+    let mend = match devices.len() {
+        0 | 1 => vec!["ip route add default via GATEWAY dev DEVICE metric 200".to_owned()],
+        _ => Vec::new(),
+    };
+    let found = match devices.is_empty() {
+        true => "no default route".to_owned(),
+        false => format!("default routes by {}", devices.join(" ")),
+    };
+    Check::new(name, KERNEL, found, mend)
+}
+
+/// The kernel joins from addresses that are endpoints: one for every device but the preferred one,
+/// from which connections begin.
+fn endpoints() -> Check {
+    let name = "endpoints";
+    let (Some(devices), Some(known)) = (default_devices(), ip("mptcp endpoint show")) else {
+        return Check::unknown(name, KERNEL, "`ip mptcp` fails");
+    };
+    let joins = |line: &&String| line.contains(" subflow") || line.contains(" fullmesh");
+    let known: Vec<&str> =
+        known.iter().filter(joins).filter_map(|it| it.split(' ').next()).collect();
+    let mut mend = Vec::new();
+    for device in devices.iter().skip(1) {
+        let lines = ip(&format!("-o addr show dev {device} scope global")).unwrap_or_default();
+        let address = |line: &String| {
+            let address = after(line, "inet").or_else(|| after(line, "inet6"))?;
+            Some(address.split('/').next()?.to_owned())
+        };
+        let own: Vec<String> = lines.iter().filter_map(address).collect();
+        if let Some(first) = own.first()
+            && !own.iter().any(|it| known.contains(&it.as_str()))
+        {
+            mend.push(format!("ip mptcp endpoint add {first} dev {device} subflow"));
+        }
+    }
+    let found = match known.is_empty() {
+        true => "none from which the kernel joins".to_owned(),
+        false => format!("the kernel joins from {}", known.join(" ")),
+    };
+    Check::new(name, KERNEL, found, mend)
+}
