@@ -51,13 +51,18 @@ impl Failure {
 
     /// A file that cannot be written; `flag` named it.
     pub(crate) fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
-        Error::unwritable(flag, file, error).into()
+        let (file, problem) = (file.display(), plait_report::unwritable(file, error));
+        Failure::Usage(format!("{flag}: `{file}`: {problem}"))
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         match error {
+            Error::File { contents, file, problem } => {
+                let argument = contents.argument();
+                Failure::Usage(format!("{argument}: `{}`: {problem}", file.display()))
+            }
             Error::Refused(text) => Failure::Usage(text),
             Error::Internal(text) => Failure::Internal(text),
         }

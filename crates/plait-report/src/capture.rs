@@ -1,9 +1,9 @@
 //! `--pcap`: the segments of a run as packets, as the host that sends the data sees them, each with
 //! the reason why its data went there.
 
-use super::pcapng::{CaptureFile, FLAG, Frame};
+use super::pcapng::{CaptureFile, Frame};
 use super::reasons::Reasons;
-use crate::Error;
+use crate::{Contents, Error};
 use plait_app::Role;
 use plait_base::{PathId, Time};
 use plait_core::Event;
@@ -68,7 +68,7 @@ impl Capture {
     pub fn finish(mut self) -> Result<(), Error> {
         self.settle(Time::NEVER);
         if let Some(refused) = self.refused {
-            return Err(Error::Internal(format!("{FLAG}: {refused}")));
+            return Err(Error::Internal(format!("{}: {refused}", Contents::Capture)));
         }
         self.file.finish()
     }

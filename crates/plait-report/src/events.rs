@@ -4,7 +4,7 @@ use super::weighed::{Assigned, Considered, Weighed};
 use super::words::{
     Block, Carry, Drop, FallbackCause, HostWord, OptionWord, SizeCause, Way, WindowCause, reasons,
 };
-use crate::Error;
+use crate::{Contents, Error};
 use plait_app::provenance::{Foretold, Regret};
 use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, PathId, Span, SubflowSet, Time};
@@ -18,9 +18,6 @@ use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// What names the file.
-const FLAG: &str = "--events";
 
 /// One line of the file: the first is the header, each further one an event.
 #[derive(Serialize, JsonSchema, Debug)]
@@ -259,7 +256,8 @@ impl EventLog {
     /// # Errors
     /// If it cannot be made.
     pub fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Error> {
-        let out = File::create(file).map_err(|error| Error::unwritable(FLAG, file, &error))?;
+        let out = File::create(file)
+            .map_err(|error| Error::unwritable(Contents::Events, file, &error))?;
         let mut log = EventLog::into_writer(file, Box::new(out), header.paths);
         log.broken = line(&mut log.out, &Line::Header(header)).err();
         Ok(log)
@@ -293,7 +291,7 @@ impl EventLog {
             io::ErrorKind::BrokenPipe => Ok(()),
             _ => Err(error),
         });
-        outcome.map_err(|error| Error::unwritable(FLAG, &self.file, &error))
+        outcome.map_err(|error| Error::unwritable(Contents::Events, &self.file, &error))
     }
 
     fn write(&mut self, now: Time, host: Role, connection: usize, what: What<'_>) {

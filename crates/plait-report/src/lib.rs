@@ -14,8 +14,7 @@
 //! * [`names`] finds the nearest name for an unknown one.
 //!
 //! Nothing here reads flags or looks at a terminal: a function that makes text takes its width, and
-//! whether colour is wanted. An [`Error`] names a file by the flag of `plait` that asks for it, such
-//! as `--pcap`.
+//! whether colour is wanted. An [`Error`] names a file by its [`Contents`].
 
 pub mod capture;
 pub mod decide;
@@ -42,7 +41,7 @@ mod weighed;
 mod whole;
 mod words;
 
-pub use error::Error;
+pub use error::{Contents, Error, unwritable};
 pub use watchers::Watchers;
 
 /// The version of plait.

@@ -1,10 +1,10 @@
 //! `--pcap` and `--qlog` of the commands that speak to kernels: what this end sends, takes in and
 //! decides.
 
-use super::pcapng::{CaptureFile, FLAG, Frame};
-use super::qlog::{self, Qlog};
+use super::pcapng::{CaptureFile, Frame};
+use super::qlog::Qlog;
 use super::reasons::Reasons;
-use crate::Error;
+use crate::{Contents, Error};
 use plait_app::Role;
 use plait_base::{ConnId, Time};
 use plait_core::Event;
@@ -166,9 +166,11 @@ impl Inner {
 
     /// A line for the log where a file is written no more.
     fn problem(&self) -> Option<String> {
-        let captured = self.capture.as_ref().and_then(|it| Some((FLAG, it.file.problem()?)));
-        let logged = || self.qlog.as_ref().and_then(|it| Some((qlog::FLAG, it.problem()?)));
-        let (flag, problem) = captured.or_else(logged)?;
+        let captured =
+            self.capture.as_ref().and_then(|it| Some((Contents::Capture, it.file.problem()?)));
+        let logged = || self.qlog.as_ref().and_then(|it| Some((Contents::Qlog, it.problem()?)));
+        let (contents, problem) = captured.or_else(logged)?;
+        let flag = contents.argument();
         Some(format!("event=file-ended flag={flag} problem={problem:?}"))
     }
 }
@@ -327,7 +329,7 @@ mod tests {
         let problem = files.inner.lock().unwrap().problem().unwrap();
         let told = "event=file-ended flag=--qlog problem=\"No space left on device (os error 28)\"";
         assert_eq!(problem, told);
-        assert!(matches!(files.finish(), Err(Error::Refused(_))));
+        assert!(matches!(files.finish(), Err(Error::File { .. })));
     }
 
     /// As `date -u -d @SECONDS` says.

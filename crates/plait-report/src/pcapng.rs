@@ -2,7 +2,7 @@
 //! layer, nanoseconds, and comments.
 
 use super::whole::{WholeRecords, problem};
-use crate::Error;
+use crate::{Contents, Error};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -15,9 +15,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// What names the file.
-pub(crate) const FLAG: &str = "--pcap";
 
 /// Stamps count nanoseconds.
 const NANOSECONDS: u8 = 9;
@@ -151,5 +148,5 @@ fn unwritable(file: &Path, error: PcapError) -> Error {
         PcapError::IoError(error) => error,
         other => io::Error::other(other),
     };
-    Error::unwritable(FLAG, file, &error)
+    Error::unwritable(Contents::Capture, file, &error)
 }

@@ -5,7 +5,7 @@
 use super::weighed::Weighed;
 use super::whole::{WholeRecords, problem};
 use super::words::{Block, Carry};
-use crate::Error;
+use crate::{Contents, Error};
 use plait_app::Role;
 use plait_base::{ConnId, PathId, Span, SubflowId, Time};
 use plait_core::Event;
@@ -18,8 +18,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What names the file.
-pub(super) const FLAG: &str = "--qlog";
 /// Each record begins with this byte and ends with a line feed (RFC 7464).
 const RECORD: u8 = 0x1e;
 /// Connections that are known at a time: those that are done with may still say something.
@@ -65,7 +63,8 @@ impl Qlog {
 
     /// Creates the file for what one end sees.
     pub(super) fn open(file: &Path, vantage: Role) -> Result<Qlog, Error> {
-        let out = File::create(file).map_err(|error| Error::unwritable(FLAG, file, &error))?;
+        let out =
+            File::create(file).map_err(|error| Error::unwritable(Contents::Qlog, file, &error))?;
         Ok(Qlog {
             file: file.to_owned(),
             out: WholeRecords::new(out),
@@ -135,7 +134,9 @@ impl Qlog {
         match outcome {
             // A reader that went away has what it wanted.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            outcome => outcome.map_err(|error| Error::unwritable(FLAG, &self.file, &error)),
+            outcome => {
+                outcome.map_err(|error| Error::unwritable(Contents::Qlog, &self.file, &error))
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! those of the run made again.
 
 use super::events::EventLog;
-use crate::Error;
+use crate::{Contents, Error};
 use plait_app::AppEvent;
 use plait_app::quantity::Binary;
 use plait_base::{PathId, Time};
@@ -86,7 +86,8 @@ impl Recorded {
         let unreadable = |error: &io::Error| {
             let problem = plait_lab::unreadable(error);
             let allowed = "a file that `plait run --events FILE` wrote";
-            Error::Refused(format!("RUN: `{shown}`: {problem}\n  allowed: {allowed}"))
+            let problem = format!("{problem}\n  allowed: {allowed}");
+            Error::File { contents: Contents::RecordedRun, file: file.to_owned(), problem }
         };
         let mut rest = BufReader::new(File::open(file).map_err(|error| unreadable(&error))?);
         let mut first = Vec::new();

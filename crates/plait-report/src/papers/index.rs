@@ -1,7 +1,7 @@
 //! The index: of every page that its directory has, whenever it was made.
 
 use super::super::page::escaped;
-use crate::Error;
+use crate::{Contents, Error};
 use plait_lab::experiment::PAPERS;
 use std::fmt::Write;
 use std::fs;
@@ -26,7 +26,7 @@ pub(super) fn entry(title: &str, place: &str, claims: &str) -> String {
 /// The title of the index, and the table of the pages in the directory: papers in their order, each followed by its figures,
 /// then the experiments of others.
 pub(super) fn body(directory: &Path) -> Result<(&'static str, String), Error> {
-    let trouble = |error| Error::unwritable("--html", directory, &error);
+    let trouble = |error| Error::unwritable(Contents::Pages, directory, &error);
     let mut pages: Vec<(usize, String, [String; 3])> = Vec::new();
     for file in fs::read_dir(directory).map_err(trouble)? {
         let name = file.map_err(trouble)?.file_name();

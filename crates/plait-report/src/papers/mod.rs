@@ -10,8 +10,8 @@ mod plot;
 mod standalone;
 
 use super::page::{STYLE, escaped};
-use crate::Error;
 use crate::reproduction::{Document, LeftOut, Paper, Verdict, papers};
+use crate::{Contents, Error};
 use figure::{Drawn, draw};
 use palette::Palette;
 use plait_lab::experiment::Results;
@@ -22,7 +22,7 @@ const PAGES: &str = include_str!("papers.css");
 const PLOTS: &str = include_str!("plot.css");
 
 fn write(file: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(file, text).map_err(|error| Error::unwritable("--html", file, &error))
+    std::fs::write(file, text).map_err(|error| Error::unwritable(Contents::Pages, file, &error))
 }
 
 /// Where the files of a page go.
@@ -38,7 +38,7 @@ impl Files {
         let made = |name: &str| {
             let path = directory.join(name);
             std::fs::create_dir_all(&path)
-                .map_err(|error| Error::unwritable("--html", directory, &error))?;
+                .map_err(|error| Error::unwritable(Contents::Pages, directory, &error))?;
             Ok::<PathBuf, Error>(path)
         };
         Ok(Files { svg: made("svg")?, pdf: made("pdf")?, csv: made("csv")? })
@@ -177,7 +177,7 @@ fn experiment(
             write(&files.svg.join(format!("{name}.svg")), &alone)?;
             let file = files.pdf.join(format!("{name}.pdf"));
             std::fs::write(&file, pdf::render(&alone)?)
-                .map_err(|error| Error::unwritable("--html", &file, &error))?;
+                .map_err(|error| Error::unwritable(Contents::Pages, &file, &error))?;
         }
         body.push_str("</div>\n");
     } else {
