@@ -6,6 +6,7 @@ use plait_sched::{Effect, Number, Reason};
 
 /// Why a range of data was put on a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Carry {
     /// For the first time on any subflow.
     New,
@@ -23,6 +24,7 @@ pub enum Carry {
 
 /// What keeps a connection with unsent data from sending.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Block {
     /// The peer's receive window is used up while a subflow has room.
     ReceiveWindow,
@@ -32,6 +34,7 @@ pub enum Block {
     /// The scheduler waits although a subflow has room.
     Scheduler,
     /// Every live subflow's congestion window is full.
+    #[cfg_attr(feature = "serde", serde(rename = "cwnd"))]
     CongestionWindow,
     /// No subflow is alive.
     NoSubflow,
@@ -233,6 +236,7 @@ impl Event {
 
 /// How it is known that a path lets no longer packets through.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum SizeCause {
     /// Long segments vanish while short ones arrive (RFC 8899 section 4.3).
     BlackHole,
@@ -242,6 +246,7 @@ pub enum SizeCause {
 
 /// Why a congestion window changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum WindowCause {
     /// A loss was detected.
     Loss,

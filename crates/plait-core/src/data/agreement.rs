@@ -26,14 +26,17 @@ pub(crate) enum Mode {
 
 /// Why a connection that offered or spoke Multipath TCP speaks plain TCP.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum FallbackCause {
     /// SYNs with MP_CAPABLE stayed unanswered, of this connection or of one before it.
     Silence,
     /// The peer's SYN had no MP_CAPABLE.
     Syn,
     /// The peer's SYN/ACK had none.
+    #[cfg_attr(feature = "serde", serde(rename = "synack"))]
     SynAck,
     /// The third ACK had none.
+    #[cfg_attr(feature = "serde", serde(rename = "ack"))]
     ThirdAck,
     /// The first data, or the first acknowledgement of ours, had no MPTCP option.
     FirstData,
