@@ -94,6 +94,7 @@ impl Fate {
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum DropCause {
     /// Random loss.
     Loss,

@@ -1,190 +1,146 @@
-//! The words of the events: each is said by one kind of thing, and the schema lists them.
+//! The words of the events: each is a value of the core, the links or the simulator, and the schema
+//! lists them.
 
 use plait_app::Role;
+use plait_core::{
+    Block as Blocked, Carry as Carried, FallbackCause as Fallback, SizeCause as Shortened,
+    WindowCause as Resized,
+};
 use plait_link::DropCause;
 use plait_sim::Direction;
 use plait_wire::Mptcp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use std::borrow::Cow;
 
-/// Where it happened.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum HostWord {
-    Client,
-    Server,
+/// A type whose values are words, as the schema tells of it.
+pub(super) trait Words: Serialize + Sized + 'static {
+    /// Its name in the schema.
+    const NAME: &str;
+    /// What the words say.
+    const ABOUT: &str;
+    /// Every value.
+    const ALL: &[Self];
 }
 
-impl From<Role> for HostWord {
-    fn from(host: Role) -> HostWord {
-        match host {
-            Role::Client => HostWord::Client,
-            Role::Server => HostWord::Server,
-        }
+/// A value that is written as a word.
+#[derive(Serialize, Clone, Copy, Debug)]
+#[serde(transparent)]
+pub(super) struct Word<T>(T);
+
+impl<T> From<T> for Word<T> {
+    fn from(value: T) -> Word<T> {
+        Word(value)
     }
 }
 
-/// Down is from the server to the client.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Way {
-    Down,
-    Up,
-}
+impl<T: Words> JsonSchema for Word<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
 
-impl From<Direction> for Way {
-    fn from(direction: Direction) -> Way {
-        match direction {
-            Direction::Down => Way::Down,
-            Direction::Up => Way::Up,
-        }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": T::ABOUT, "type": "string", "enum": T::ALL })
     }
 }
 
-/// Why payload was sent.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Carry {
-    New,
-    Retransmission,
-    Reinjection,
-    Redundant,
-    Opportunistic,
-    TailProbe,
+pub(super) type HostWord = Word<Role>;
+
+impl Words for Role {
+    const NAME: &str = "HostWord";
+    const ABOUT: &str = "Where it happened.";
+    const ALL: &[Role] = &[Role::Client, Role::Server];
 }
 
-impl From<plait_core::Carry> for Carry {
-    fn from(carry: plait_core::Carry) -> Carry {
-        match carry {
-            plait_core::Carry::New => Carry::New,
-            plait_core::Carry::Retransmission => Carry::Retransmission,
-            plait_core::Carry::Reinjection => Carry::Reinjection,
-            plait_core::Carry::Redundant => Carry::Redundant,
-            plait_core::Carry::Opportunistic => Carry::Opportunistic,
-            plait_core::Carry::TailProbe => Carry::TailProbe,
-        }
-    }
+pub(super) type Way = Word<Direction>;
+
+impl Words for Direction {
+    const NAME: &str = "Way";
+    const ABOUT: &str = "Down is from the server to the client.";
+    const ALL: &[Direction] = &[Direction::Down, Direction::Up];
 }
 
-/// Why a connection is plain TCP.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum FallbackCause {
-    Silence,
-    Syn,
-    #[serde(rename = "synack")]
-    SynAck,
-    #[serde(rename = "ack")]
-    ThirdAck,
-    FirstData,
-    Mappings,
-    Checksum,
+pub(super) type Carry = Word<Carried>;
+
+impl Words for Carried {
+    const NAME: &str = "Carry";
+    const ABOUT: &str = "Why payload was sent.";
+    const ALL: &[Carried] = &[
+        Carried::New,
+        Carried::Retransmission,
+        Carried::Reinjection,
+        Carried::Redundant,
+        Carried::Opportunistic,
+        Carried::TailProbe,
+    ];
 }
 
-impl From<plait_core::FallbackCause> for FallbackCause {
-    fn from(cause: plait_core::FallbackCause) -> FallbackCause {
-        use plait_core::FallbackCause as Core;
-        match cause {
-            Core::Silence => FallbackCause::Silence,
-            Core::Syn => FallbackCause::Syn,
-            Core::SynAck => FallbackCause::SynAck,
-            Core::ThirdAck => FallbackCause::ThirdAck,
-            Core::FirstData => FallbackCause::FirstData,
-            Core::Mappings => FallbackCause::Mappings,
-            Core::Checksum => FallbackCause::Checksum,
-        }
-    }
+pub(super) type FallbackCause = Word<Fallback>;
+
+impl Words for Fallback {
+    const NAME: &str = "FallbackCause";
+    const ABOUT: &str = "Why a connection is plain TCP.";
+    const ALL: &[Fallback] = &[
+        Fallback::Silence,
+        Fallback::Syn,
+        Fallback::SynAck,
+        Fallback::ThirdAck,
+        Fallback::FirstData,
+        Fallback::Mappings,
+        Fallback::Checksum,
+    ];
 }
 
-/// What keeps the sender from sending.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Block {
-    ReceiveWindow,
-    SendBuffer,
-    Scheduler,
-    #[serde(rename = "cwnd")]
-    CongestionWindow,
-    NoSubflow,
+pub(super) type Block = Word<Blocked>;
+
+impl Words for Blocked {
+    const NAME: &str = "Block";
+    const ABOUT: &str = "What keeps the sender from sending.";
+    const ALL: &[Blocked] = &[
+        Blocked::ReceiveWindow,
+        Blocked::SendBuffer,
+        Blocked::Scheduler,
+        Blocked::CongestionWindow,
+        Blocked::NoSubflow,
+    ];
 }
 
-impl From<plait_core::Block> for Block {
-    fn from(block: plait_core::Block) -> Block {
-        match block {
-            plait_core::Block::ReceiveWindow => Block::ReceiveWindow,
-            plait_core::Block::SendBuffer => Block::SendBuffer,
-            plait_core::Block::Scheduler => Block::Scheduler,
-            plait_core::Block::CongestionWindow => Block::CongestionWindow,
-            plait_core::Block::NoSubflow => Block::NoSubflow,
-        }
-    }
+pub(super) type WindowCause = Word<Resized>;
+
+impl Words for Resized {
+    const NAME: &str = "WindowCause";
+    const ABOUT: &str = "Why a congestion window changed.";
+    const ALL: &[Resized] = &[
+        Resized::Loss,
+        Resized::Timeout,
+        Resized::Recovered,
+        Resized::Undone,
+        Resized::Effect,
+        Resized::Set,
+    ];
 }
 
-/// Why a congestion window changed.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum WindowCause {
-    Loss,
-    Timeout,
-    Recovered,
-    Undone,
-    Effect,
-    Set,
+pub(super) type SizeCause = Word<Shortened>;
+
+impl Words for Shortened {
+    const NAME: &str = "SizeCause";
+    const ABOUT: &str = "How it is known that a path lets no longer packets through.";
+    const ALL: &[Shortened] = &[Shortened::BlackHole, Shortened::TooBig];
 }
 
-impl From<plait_core::WindowCause> for WindowCause {
-    fn from(cause: plait_core::WindowCause) -> WindowCause {
-        match cause {
-            plait_core::WindowCause::Loss => WindowCause::Loss,
-            plait_core::WindowCause::Timeout => WindowCause::Timeout,
-            plait_core::WindowCause::Recovered => WindowCause::Recovered,
-            plait_core::WindowCause::Undone => WindowCause::Undone,
-            plait_core::WindowCause::Effect => WindowCause::Effect,
-            plait_core::WindowCause::Set => WindowCause::Set,
-        }
-    }
-}
+pub(super) type Drop = Word<DropCause>;
 
-/// How it is known that a path lets no longer packets through.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum SizeCause {
-    BlackHole,
-    TooBig,
-}
-
-impl From<plait_core::SizeCause> for SizeCause {
-    fn from(cause: plait_core::SizeCause) -> SizeCause {
-        match cause {
-            plait_core::SizeCause::BlackHole => SizeCause::BlackHole,
-            plait_core::SizeCause::TooBig => SizeCause::TooBig,
-        }
-    }
-}
-
-/// Why a path dropped a segment.
-#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Drop {
-    Loss,
-    Queue,
-    Aqm,
-    Outage,
-    Mtu,
-    Corrupt,
-}
-
-impl From<DropCause> for Drop {
-    fn from(cause: DropCause) -> Drop {
-        match cause {
-            DropCause::Loss => Drop::Loss,
-            DropCause::Queue => Drop::Queue,
-            DropCause::Aqm => Drop::Aqm,
-            DropCause::Outage => Drop::Outage,
-            DropCause::Mtu => Drop::Mtu,
-            DropCause::Corrupt => Drop::Corrupt,
-        }
-    }
+impl Words for DropCause {
+    const NAME: &str = "Drop";
+    const ABOUT: &str = "Why a path dropped a segment.";
+    const ALL: &[DropCause] = &[
+        DropCause::Loss,
+        DropCause::Queue,
+        DropCause::Aqm,
+        DropCause::Outage,
+        DropCause::Mtu,
+        DropCause::Corrupt,
+    ];
 }
 
 /// A Multipath TCP option other than the DSS.

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 /// Which way a segment travels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Direction {
     /// From the server to the client.
     Down,

@@ -107,7 +107,8 @@ pub trait App: Debug + Send {
 }
 
 /// Which end of a connection. The client opens it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// The end that sends the first SYN.
     Client,
