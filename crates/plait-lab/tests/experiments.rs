@@ -11,6 +11,7 @@ use plait_lab::experiment::{
     CONFIDENCE, Experiment, Kind, Misses, Plan, Progress, Proven, Results, Standing, Store, Unrun,
     experiments, file_schema, judge, run,
 };
+use plait_lab::scenario::no_files;
 use plait_lab::{Simulator, World};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,9 +28,10 @@ fn all() -> Vec<Experiment> {
 fn every_experiment_can_be_planned_whole_and_quick() {
     let mut wrong = Vec::new();
     for experiment in all() {
-        for (quick, plan) in
-            [(false, Plan::of(&experiment, false)), (true, Plan::of(&experiment.quickened(), true))]
-        {
+        for (quick, plan) in [
+            (false, Plan::of(&experiment, false, &no_files)),
+            (true, Plan::of(&experiment.quickened(), true, &no_files)),
+        ] {
             match plan {
                 Ok(plan) if plan.cells.is_empty() && !quick => wrong.push(experiment.id.clone()),
                 Ok(_) => {}
@@ -225,7 +227,7 @@ holds = "max(tcp.completion_ms[size=20kB]) <= 2 * tcp.completion_ms.max[size=20k
 
 fn plan(text: &str) -> Plan {
     let experiment = Experiment::from_toml("small.toml", text).unwrap_or_else(|it| panic!("{it}"));
-    Plan::of(&experiment, false).unwrap_or_else(|error| panic!("{error}"))
+    Plan::of(&experiment, false, &no_files).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What comes out where all of it is run.
@@ -250,7 +252,7 @@ fn claims_are_judged_over_cells() {
     assert_eq!(judged[1].standing, Standing::Miss("because".to_owned()));
     assert!(!judged[1].gates());
     // A quick run makes what its claims look at.
-    let quick = Plan::of(&results.plan.experiment.quickened(), true).unwrap();
+    let quick = Plan::of(&results.plan.experiment.quickened(), true, &no_files).unwrap();
     assert_eq!(quick.cells.len(), 1);
     let csv = results.csv();
     assert_eq!(csv.lines().count(), 121);
@@ -528,7 +530,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
     ] {
         let text = SMALL.replacen(from, to, 1);
         let experiment = Experiment::from_toml("small.toml", &text).unwrap();
-        let error = Plan::of(&experiment, false).unwrap_err().to_string();
+        let error = Plan::of(&experiment, false, &no_files).unwrap_err().to_string();
         assert!(error.starts_with(part), "{to}: {error}");
     }
 }

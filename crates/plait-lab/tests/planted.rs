@@ -20,7 +20,7 @@ fn hunt(only: Only, seeds: u64) -> Report {
     let from = std::env::var("PLAIT_SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(1);
     let only = Some(only);
     let options = Options { from, seeds, jobs: None, first_only: true, wire: false, only };
-    swarm(&options, &Control::unwatched(&AtomicBool::new(false))).unwrap()
+    swarm(&options, &Control::unwatched(&AtomicBool::new(false))).expect("seeds that there are")
 }
 
 /// Looks for the bug that is planted, and tells where it was found. True if it was.

@@ -15,7 +15,7 @@ fn run(from: u64, seeds: u64, jobs: Option<usize>) -> Report {
     let jobs = jobs.and_then(NonZeroUsize::new);
     let only = Some(Only::Server);
     let options = Options { from, seeds, jobs, first_only: false, wire: false, only };
-    swarm(&options, &Control::unwatched(&AtomicBool::new(false))).unwrap()
+    swarm(&options, &Control::unwatched(&AtomicBool::new(false))).expect("seeds that there are")
 }
 
 #[test]

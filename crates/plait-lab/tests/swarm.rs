@@ -24,7 +24,7 @@ fn run_as(from: u64, seeds: u64, jobs: Option<usize>, wire: bool) -> Report {
         wire,
         only: Some(Only::Network),
     };
-    swarm(&options, &Control::unwatched(&AtomicBool::new(false))).unwrap()
+    swarm(&options, &Control::unwatched(&AtomicBool::new(false))).expect("seeds that there are")
 }
 
 #[test]

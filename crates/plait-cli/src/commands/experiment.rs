@@ -121,8 +121,8 @@ fn list(as_json: bool, console: Console) -> Result<(), Failure> {
 fn check(files: &[String]) -> Result<(), Failure> {
     for file in files {
         let experiment = find(file)?;
-        let plan = Plan::of(&experiment, false)?;
-        let quick = Plan::of(&experiment.quickened(), true)?;
+        let plan = Plan::of(&experiment, false, &plait_app::file::named)?;
+        let quick = Plan::of(&experiment.quickened(), true, &plait_app::file::named)?;
         let claims = experiment.claims.len();
         let text = format!(
             "{}: {} cells, {} runs, {claims} claims; quick: {} runs\n",

@@ -100,7 +100,14 @@ impl Making {
     ) -> Result<Made, Failure> {
         let most = self.more.unwrap_or(if quick { QUICK_TIMES } else { FULL_TIMES });
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let looks = Looks { seed: self.seed, quick, claims_only: false, most, misses };
+        let looks = Looks {
+            seed: self.seed,
+            quick,
+            claims_only: false,
+            most,
+            misses,
+            read: &plait_app::file::named,
+        };
         // A mistake in a file is reported before anything is written.
         let mut runs = 0;
         for experiment in experiments {

@@ -44,18 +44,23 @@ pub struct Planned {
 }
 
 impl Plan {
-    /// The plan of an experiment with all cells, or with those alone that its claims look at.
+    /// The plan of an experiment with all cells, or with those alone that its claims look at. `read`
+    /// gives the files that its settings name.
     ///
     /// # Errors
     /// Where a setting cannot be taken at some point of the sweep, or a placeholder stands for
     /// nothing.
-    pub fn of(experiment: &Experiment, claims_only: bool) -> Result<Plan, ScenarioError> {
+    pub fn of(
+        experiment: &Experiment,
+        claims_only: bool,
+        read: Reader<'_>,
+    ) -> Result<Plan, ScenarioError> {
         let wanted = if claims_only { looked_at(experiment) } else { runs_of(experiment) };
         let mut texts = BTreeMap::new();
         let mut plan =
             Plan { experiment: experiment.clone(), cells: Vec::new(), index: BTreeMap::new() };
         for (row, at) in wanted {
-            let planned = planned(experiment, row, &at, &mut texts)?;
+            let planned = planned(experiment, row, &at, &mut texts, read)?;
             plan.index.insert((row, at), plan.cells.len());
             plan.cells.push(planned);
         }
@@ -156,6 +161,7 @@ fn planned(
     row: usize,
     at: &[usize],
     texts: &mut BTreeMap<String, String>,
+    read: Reader<'_>,
 ) -> Result<Planned, ScenarioError> {
     let known = &experiment.rows[row];
     let mut raw = experiment.raw.clone();
@@ -178,18 +184,17 @@ fn planned(
     // Each file is read once.
     let texts = RefCell::new(texts);
     let used = RefCell::new(BTreeSet::new());
-    let read = |file: &str| {
+    let once = |file: &str| {
         used.borrow_mut().insert(file.to_owned());
         if let Some(text) = texts.borrow().get(file) {
             return Ok(text.clone());
         }
-        let text = plait_app::file::text(file)?;
+        let text = read(file)?;
         texts.borrow_mut().insert(file.to_owned(), text.clone());
         Ok(text)
     };
-    let reader: Reader<'_> = &read;
     // A verdict is one over runs: hosts have jitter if nothing else is random.
-    let scenario = raw.build_point(reader)?.compared();
+    let scenario = raw.build_point(&once)?.compared();
     let [cc] = scenario.ccs.as_slice() else {
         let given = raw.value("cc").unwrap_or_else(|| known.given.clone());
         return Err(given

@@ -12,10 +12,11 @@ use super::store::Store;
 use super::{Experiment, Judged, Kind, Plan, Results, Standing, judge};
 use crate::compare::World;
 use crate::error::ScenarioError;
+use crate::scenario::Reader;
 use std::sync::atomic::Ordering;
 
 /// How verdicts are reached.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Looks<'a> {
     /// Seed of the first run of each cell, and of networks that are drawn.
     pub seed: u64,
@@ -27,6 +28,8 @@ pub struct Looks<'a> {
     pub most: u32,
     /// Claims that are known to fail.
     pub misses: &'a Misses,
+    /// Gives the files that experiments name.
+    pub read: Reader<'a>,
 }
 
 /// Runs and verdicts.
@@ -86,7 +89,7 @@ impl Looks<'_> {
         // An experiment without claims keeps every point, and makes the runs of its `[quick]`.
         let claims_only =
             self.claims_only || self.quick && !experiment.claims.is_empty() || times > 1;
-        Plan::of(&larger, claims_only)
+        Plan::of(&larger, claims_only, self.read)
     }
 }
 

@@ -215,7 +215,12 @@ kind = "hard"
 says = "less"
 holds = "ours.goodput_mbps.mean[rtt=20ms] <= 100 and ours.goodput_mbps.mean < theirs.goodput_mbps.mean"
 "#;
-        let plan = Plan::of(&Experiment::from_toml("x.toml", text).unwrap(), false).unwrap();
+        let plan = Plan::of(
+            &Experiment::from_toml("x.toml", text).unwrap(),
+            false,
+            &crate::scenario::no_files,
+        )
+        .unwrap();
         let cells = plan.cells.iter().map(|cell| {
             let (middle, step) = match (cell.row, cell.at[0]) {
                 (0, 0) => (1.0, 0.001),

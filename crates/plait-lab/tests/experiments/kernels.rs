@@ -3,6 +3,7 @@
 use super::{SMALL, all};
 use plait_lab::experiment::{Experiment, Open, Plan};
 use plait_lab::scenario::Kernels;
+use plait_lab::scenario::no_files;
 
 /// A file of a paper with this line at its start.
 fn paper(name: &str, more: &str) -> Result<Experiment, String> {
@@ -32,7 +33,7 @@ fn a_figure_has_the_kernel_of_its_paper() {
     let text = format!("kernel = \"3.5\"\n{}", SMALL.replace("[sweep]", differs));
     let figure = Experiment::from_toml("imc-x.toml", &text).unwrap();
     assert_eq!(figure.differs[0].because, "section 9");
-    let plan = Plan::of(&figure, false).unwrap();
+    let plan = Plan::of(&figure, false, &no_files).unwrap();
     let scenario = &plan.cells[0].cell.scenario;
     assert!(scenario.transport.tsq);
     assert_eq!(scenario.transport.loss_detection, plait_core::LossDetection::Sack);
@@ -50,7 +51,7 @@ fn controllers_are_those_of_the_kernel() {
         ("olia", "olia:least=2seg,count=acks", plait_cc::HyStart::Off),
     ] {
         let figure = paper("imc-x", &format!("kernel = \"3.5\"\ncc = \"{cc}\"\n")).unwrap();
-        let cell = &Plan::of(&figure, false).unwrap().cells[0].cell;
+        let cell = &Plan::of(&figure, false, &no_files).unwrap().cells[0].cell;
         assert_eq!(cell.cc.name(), plait_cc::Spec::parse(named).unwrap().name());
         assert_eq!(cell.scenario.transport.hystart, hystart, "{cc}");
     }
@@ -78,7 +79,7 @@ fn every_open_value_can_be_planned() {
         for (parameter, value) in open.of(&experiment) {
             let changed = experiment.with_values(&value.set);
             let changed = changed.unwrap_or_else(|error| panic!("{}: {error}", experiment.id));
-            let plan = Plan::of(&changed.quickened(), true)
+            let plan = Plan::of(&changed.quickened(), true, &no_files)
                 .unwrap_or_else(|error| panic!("{}, {}: {error}", experiment.id, parameter.what));
             assert!(plan.cells.is_empty() || changed != experiment, "{}", value.is);
             tried += 1;

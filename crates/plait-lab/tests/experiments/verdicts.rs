@@ -5,6 +5,7 @@ use plait_base::RandomStream;
 use plait_lab::experiment::{
     Experiment, Judged, Kind, Looks, Misses, Progress, Settled, Standing, Store, again, settle,
 };
+use plait_lab::scenario::no_files;
 use plait_lab::{Cell, RunOutcome, Subject, World};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -72,7 +73,8 @@ const FIVE: &str = "[{ is = \"1\", rate = \"20mbit\" }, { is = \"2\", rate = \"2
 
 fn settled(experiment: &Experiment, world: &impl World, seed: u64, most: u32) -> Settled {
     let misses = Misses::default();
-    let looks = Looks { seed, quick: false, claims_only: false, most, misses: &misses };
+    let looks =
+        Looks { seed, quick: false, claims_only: false, most, misses: &misses, read: &no_files };
     let progress = Progress {
         told: &|_, _, _| (),
         cancelled: &AtomicBool::new(false),
@@ -290,7 +292,14 @@ fn an_interrupted_run_has_no_verdict() {
         let cancelled = AtomicBool::new(false);
         let world = Stops(AtomicUsize::new(0), &cancelled);
         let misses = Misses::default();
-        let looks = Looks { seed: 1, quick: false, claims_only: false, most: 8, misses: &misses };
+        let looks = Looks {
+            seed: 1,
+            quick: false,
+            claims_only: false,
+            most: 8,
+            misses: &misses,
+            read: &no_files,
+        };
         let one = std::num::NonZero::new(1);
         let progress = Progress { told: &|_, _, _| (), cancelled: &cancelled, jobs: one };
         let experiment = file(10, FIVE, holds);
@@ -332,7 +341,14 @@ fn what_holds_is_judged_again_with_further_seeds() {
         }
     }
     let misses = Misses::default();
-    let looks = Looks { seed: 7, quick: false, claims_only: false, most: 1, misses: &misses };
+    let looks = Looks {
+        seed: 7,
+        quick: false,
+        claims_only: false,
+        most: 1,
+        misses: &misses,
+        read: &no_files,
+    };
     let progress = Progress {
         told: &|_, _, _| (),
         cancelled: &AtomicBool::new(false),

@@ -2,6 +2,7 @@
 
 use super::*;
 use plait_lab::experiment::{Experiment, Plan, RunRecord, experiments};
+use plait_lab::scenario::no_files;
 use roxmltree::{Document, Node};
 
 /// Room of a letter of the pages' fonts at 10.5 px, at least.
@@ -10,7 +11,7 @@ const LETTER: f64 = 6.0;
 /// Results with numbers out of nothing for what the pictures show: of several magnitudes, and with
 /// runs that differ.
 fn imagined(experiment: &Experiment) -> Results {
-    let plan = Plan::of(experiment, false).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::of(experiment, false, &no_files).unwrap_or_else(|error| panic!("{error}"));
     let measures: Vec<String> = experiment
         .pictures
         .iter()

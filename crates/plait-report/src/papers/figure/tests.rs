@@ -2,6 +2,7 @@
 
 use super::*;
 use plait_lab::experiment::{Experiment, Plan, RunRecord};
+use plait_lab::scenario::no_files;
 
 #[test]
 fn aggregation_benefit_is_over_the_medians_of_the_single_paths() {
@@ -27,7 +28,8 @@ measure = "goodput_mbps"
 rows = ["both"]
 benefit = ["one", "other"]
 "#;
-    let plan = Plan::of(&Experiment::from_toml("two.toml", text).unwrap(), false).unwrap();
+    let plan =
+        Plan::of(&Experiment::from_toml("two.toml", text).unwrap(), false, &no_files).unwrap();
     let run = |goodput: f64| {
         let values = [("goodput_mbps".to_owned(), goodput)].into_iter().collect();
         Some(RunRecord { failure: None, values })
@@ -69,7 +71,8 @@ kind = "time"
 measure = "gap_seg"
 pool = ["net"]
 "#;
-    let plan = Plan::of(&Experiment::from_toml("two.toml", text).unwrap(), false).unwrap();
+    let plan =
+        Plan::of(&Experiment::from_toml("two.toml", text).unwrap(), false, &no_files).unwrap();
     let run = |cell: usize| {
         let cell = cell as f64;
         let values = [("goodput_mbps", cell), ("gap_seg.0s", cell), ("gap_seg.2s", 100.0 + cell)];
@@ -111,7 +114,8 @@ x = "rtt"
 "#;
 
 fn two_points(of: impl Fn(usize, usize) -> Option<f64>) -> Vec<Drawn> {
-    let plan = Plan::of(&Experiment::from_toml("two.toml", TWO_POINTS).unwrap(), false).unwrap();
+    let plan = Plan::of(&Experiment::from_toml("two.toml", TWO_POINTS).unwrap(), false, &no_files)
+        .unwrap();
     let run = |cell: usize, run: usize| {
         let value = of(cell, run).map(|it| ("rtt_ms.b".to_owned(), it));
         Some(RunRecord { failure: None, values: value.into_iter().collect() })
