@@ -3,6 +3,11 @@
 //!
 //! A [`RawScenario`] takes flags or a file, [`RawScenario::build`] makes a [`Scenario`] of it, [`compare`] runs
 //! it in a [`World`] and returns a [`Document`].
+//!
+//! A comparison touches no file and no clock. Traces, pages and scenario files come from a
+//! [reader](scenario::Reader) that the caller passes in. A [`Control`] gets every run as it ends, and stops a
+//! comparison inside a run. [`Cell::address`] is the key under which runs of a cell may be kept.
+//! `examples/compare.rs` compares two schedulers in this way.
 
 mod compare;
 mod error;
