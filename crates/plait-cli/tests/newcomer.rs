@@ -181,7 +181,7 @@ fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
     let mut cargo = cargo(copy);
     // Of the whole workspace, so that the crates of others have the features that they have in `make test`.
     cargo.args(["test", "--workspace", "--offline", "--locked", "--no-run"]);
-    cargo.args(["--message-format=json", "--bin", "plait"]);
+    cargo.args(["--message-format=json", "--bin", "plait", "--lib"]);
     // The copy's programs run for seconds, but take minutes to optimise.
     for package in packages(copy) {
         let setting = format!("profile.dev.package.{package}.opt-level=0");
@@ -319,7 +319,7 @@ fn pages_are_generated(copy: &Path, tests: &Path, scheduler: &str, controller: &
     let written = fs::metadata(copy.join(MEASURED)).unwrap().modified().unwrap();
     let run = |bless: bool| {
         let mut command = Command::new(tests);
-        command.arg("commands::list::").current_dir(copy.join("crates/plait-cli"));
+        command.arg("list::").current_dir(copy.join("crates/plait-report"));
         command.env_remove("PLAIT_BLESS");
         if bless {
             command.env("PLAIT_BLESS", "1");
@@ -393,6 +393,6 @@ fn schedulers_and_controllers_are_added_in_one_file_and_one_line() {
     plait.has_them_as_nearest_names();
     plait.asks_them();
     plait.compares_them();
-    let pages = program("plait-cli", "plait", true);
+    let pages = program("plait-report", "plait_report", true);
     pages_are_generated(&copy, pages, &scheduler, &controller);
 }
