@@ -7,63 +7,65 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A question is no longer than this, comes in so many pieces, and each of them within this time.
-const LONGEST: usize = 8 * 1024;
-const PIECES: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Those who are listened to at a time; the one who came first goes where another one comes.
-const GUESTS: usize = 64;
+/// Longest request. It is read up to here.
+const MAX_REQUEST_BYTES: usize = 8 * 1024;
+/// Most reads for a request.
+const MAX_READS: usize = 8;
+/// Time for each read and each write.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// Connections at a time. A further one closes the oldest.
+const MAX_CLIENTS: usize = 64;
 
-/// Answers whoever asks for `/metrics` with what `told` gives, on threads of their own; if it gives none, the
-/// server ends.
+/// Answers requests for `/metrics` with the text that `told` returns, on threads of their own. If `told`
+/// returns none, the server is ending, and the answer is 503.
 pub fn serve(listener: TcpListener, told: impl Fn() -> Option<String> + Send + Sync + 'static) {
-    thread::spawn(move || listen(&listener, PATIENCE, told));
+    thread::spawn(move || listen(&listener, TIMEOUT, told));
 }
 
-/// Hears each on a thread of its own, so that nobody waits for those who are silent.
+/// Serves each client on a thread of its own, so that a silent client delays no other.
 fn listen(
     listener: &TcpListener,
-    patience: Duration,
+    timeout: Duration,
     told: impl Fn() -> Option<String> + Send + Sync + 'static,
 ) {
     let told = Arc::new(told);
-    let mut guests: VecDeque<(TcpStream, JoinHandle<()>)> = VecDeque::new();
+    let mut clients: VecDeque<(TcpStream, JoinHandle<()>)> = VecDeque::new();
     for stream in listener.incoming().flatten() {
-        guests.retain(|(_, thread)| !thread.is_finished());
-        if guests.len() >= GUESTS
-            && let Some((first, _)) = guests.pop_front()
+        clients.retain(|(_, thread)| !thread.is_finished());
+        if clients.len() >= MAX_CLIENTS
+            && let Some((first, _)) = clients.pop_front()
         {
-            // Where it fails, it has gone.
+            // If this fails, the client has gone.
             let _ = first.shutdown(Shutdown::Both);
         }
         let (Ok(again), told) = (stream.try_clone(), Arc::clone(&told)) else { continue };
-        let heard = thread::Builder::new().spawn(move || {
-            // Who does not listen any more is no concern of ours.
-            let _ = answer(&stream, patience, &*told);
+        let thread = thread::Builder::new().spawn(move || {
+            // A client that has gone needs no answer.
+            let _ = answer(&stream, timeout, &*told);
             // The other handle would keep it open.
             let _ = stream.shutdown(Shutdown::Both);
         });
-        guests.extend(heard.map(|thread| (again, thread)));
+        clients.extend(thread.map(|thread| (again, thread)));
     }
 }
 
 fn answer(
     mut stream: &TcpStream,
-    patience: Duration,
+    timeout: Duration,
     told: impl Fn() -> Option<String>,
 ) -> io::Result<()> {
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
-    let mut question = vec![0; LONGEST];
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    let mut request = vec![0; MAX_REQUEST_BYTES];
     let mut len = 0;
-    for _ in 0..PIECES {
-        let count = stream.read(&mut question[len..])?;
+    for _ in 0..MAX_READS {
+        let count = stream.read(&mut request[len..])?;
         len += count;
-        if count == 0 || question[..len].windows(4).any(|it| it == b"\r\n\r\n") {
+        if count == 0 || request[..len].windows(4).any(|it| it == b"\r\n\r\n") {
             break;
         }
     }
-    let text = String::from_utf8_lossy(&question[..len]);
+    let text = String::from_utf8_lossy(&request[..len]);
     let mut words = text.split([' ', '\r']);
     let path = words.nth(1).unwrap_or("").split('?').next().unwrap_or("");
     let (status, body) = match (text.starts_with("GET "), path) {
@@ -87,9 +89,9 @@ fn answer(
 mod tests {
     use super::*;
 
-    /// Nobody's patience ends here: who waited for another one would wait for ever.
+    /// No timeout ends here: a client that waited for another one would wait for ever.
     #[test]
-    fn nobody_waits_for_those_who_are_silent() {
+    fn a_silent_client_delays_no_other() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
@@ -97,7 +99,7 @@ mod tests {
         });
         let mut silent = Vec::new();
         for _ in 0..3 {
-            silent.extend((0..GUESTS).map(|_| TcpStream::connect(address).unwrap()));
+            silent.extend((0..MAX_CLIENTS).map(|_| TcpStream::connect(address).unwrap()));
             let mut stream = TcpStream::connect(address).unwrap();
             stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
             let mut answer = String::new();
