@@ -68,7 +68,7 @@ pub trait World: Sync {
     }
 }
 
-/// A world whose reports have a record of every run ([`Report::each_run`]).
+/// A world whose reports have a record of every run ([`Report::each_run`](crate::Report::each_run)).
 #[derive(Clone, Copy, Default, Debug)]
 pub struct KeepRuns<W>(pub W);
 
