@@ -3,7 +3,7 @@
 
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
-use plait_lab::scenario::{LATER_SETTINGS, SETTINGS};
+use plait_lab::scenario::{LATER_SETTINGS, SETTINGS, Setting};
 use plait_lab::{RawScenario, ScenarioError};
 
 /// A scenario as flags.
@@ -60,14 +60,7 @@ const PAGES: &str = "docs/paths.md describes links, docs/terms.md the words of t
 
 /// The heading under which `--help` lists a flag.
 fn heading(name: &str) -> &'static str {
-    match name {
-        "path" | "link" | "compete" | "workload" | "schedulers" | "cc" | "scenario" => "Scenario",
-        "subflows" | "join" | "dial" | "checksum" | "probes" | "earlier" => "Multipath TCP",
-        "ssthresh" | "initial-window" | "slow-start" | "pacing" | "hystart" | "undo"
-        | "delayed-ack" | "idle-restart" | "prr" | "rto" | "mtu" | "rcvbuf" | "sndbuf" => "TCP",
-        "tsq" | "send-cost" | "ideal" => "Hosts and model",
-        _ => "Runs",
-    }
+    Setting::named(name).map_or("Scenario", |setting| setting.group)
 }
 
 fn flag(name: &'static str) -> Arg {
@@ -121,15 +114,19 @@ impl ScenarioFlags {
         for setting in SETTINGS {
             let default = match setting.default {
                 "" => String::new(),
-                _ if setting.switch => String::new(),
+                _ if setting.is_flag() => String::new(),
                 default => format!(" [default: {default}]"),
             };
             let mut help = setting.help.chars();
             let first = help.next().map(char::to_uppercase).into_iter().flatten();
             let help: String = first.chain(help).collect::<String>() + &default;
-            let long = format!("{help}\n{}{}", setting.values, known(setting.name));
+            let clause = match setting.clause {
+                "" => String::new(),
+                clause => format!(" ({clause})"),
+            };
+            let long = format!("{help}{clause}\n{}{}", setting.values(), known(setting.name));
             let mut arg = flag(setting.name).help(help);
-            arg = if setting.switch {
+            arg = if setting.is_flag() {
                 arg.action(ArgAction::SetTrue)
             } else {
                 arg.value_name("VALUE").long_help(long).allow_hyphen_values(true)
@@ -164,11 +161,13 @@ impl FromArgMatches for ScenarioFlags {
             file: matches.get_one::<String>("scenario").cloned(),
             said: Vec::new(),
         };
-        let switches = SETTINGS.iter().filter(|setting| setting.switch).map(|setting| setting.name);
+        let switches =
+            SETTINGS.iter().filter(|setting| setting.is_flag()).map(|setting| setting.name);
         for name in switches.filter(|name| matches.get_flag(name)) {
             flags.said.push((name, "on".to_owned()));
         }
-        let texts = SETTINGS.iter().filter(|setting| !setting.switch).map(|setting| setting.name);
+        let texts =
+            SETTINGS.iter().filter(|setting| !setting.is_flag()).map(|setting| setting.name);
         for name in ["path"].into_iter().chain(texts).chain(LATER_SETTINGS.iter().copied()) {
             let values = matches.get_many::<String>(name).into_iter().flatten();
             flags.said.extend(values.map(|text| (name, text.clone())));

@@ -7,7 +7,9 @@
 //! ```
 
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::{Path, PlacedText, RawScenario, SETTINGS, Scenario, canonical, nearest_key};
+use crate::scenario::{
+    Path, PlacedText, RawScenario, SETTINGS, Scenario, Setting, canonical, goes_on, nearest_key,
+};
 use plait_app::quantity::{self, Bytes, Percent};
 use plait_base::{Chance, Rate, Span};
 use std::fmt;
@@ -42,33 +44,6 @@ const KEYS: &[&str] = &[
     "strip",
     "mtu",
     "nic",
-];
-
-/// Settings outside the paths that can be varied.
-const OPTIONS: &[&str] = &[
-    "workload",
-    "compete",
-    "join",
-    "dial",
-    "checksum",
-    "ssthresh",
-    "initial-window",
-    "slow-start",
-    "tsq",
-    "pacing",
-    "hystart",
-    "kernel",
-    "undo",
-    "probes",
-    "delayed-ack",
-    "idle-restart",
-    "prr",
-    "loss-detection",
-    "rto",
-    "mtu",
-    "host-jitter",
-    "rcvbuf",
-    "sndbuf",
 ];
 
 const GRAMMAR: &str = "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, such as lte.rtt=40ms..400ms:10 or \
@@ -126,7 +101,7 @@ impl Vary {
         let points = if values.contains("..") {
             range(values).map_err(|problem| malformed(&problem))?
         } else {
-            values.split(',').map(|value| value.trim().to_owned()).collect()
+            listed(values)
         };
         if points.iter().any(String::is_empty) {
             return Err(malformed("a value is missing"));
@@ -236,12 +211,15 @@ pub(crate) fn grid(
 
 fn target(name: &str, given: &PlacedText, paths: &[Path]) -> Result<Target, ScenarioError> {
     let Some((path, key)) = name.rsplit_once('.') else {
-        let known = OPTIONS.iter().find(|option| **option == name.replace('_', "-"));
-        return known.map(|option| Target::Setting(option)).ok_or_else(|| {
-            let exists = SETTINGS.iter().any(|setting| setting.name == name);
-            let what = if exists { "setting for a sweep" } else { "setting" };
-            ScenarioError::unknown(&given.place, what, name, OPTIONS.iter().copied())
-        });
+        let known = Setting::named(name);
+        return match known {
+            Some(setting) if setting.varies => Ok(Target::Setting(setting.name)),
+            _ => {
+                let what = if known.is_some() { "setting for a sweep" } else { "setting" };
+                let names = SETTINGS.iter().filter(|it| it.varies).map(|it| it.name);
+                Err(ScenarioError::unknown(&given.place, what, name, names))
+            }
+        };
     };
     let Some(index) = paths.iter().position(|known| known.name == path) else {
         let names = paths.iter().map(|known| known.name.as_str());
@@ -253,6 +231,18 @@ fn target(name: &str, given: &PlacedText, paths: &[Path]) -> Result<Target, Scen
         return Err(nearest_key(error, names));
     };
     Ok(Target::Path(index, key))
+}
+
+/// The values of a list. A parameter goes on with the value before it: `0%,ge:p=1%,r=30%,bad=50%`.
+fn listed(values: &str) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    for piece in values.split(',').map(str::trim) {
+        match list.last_mut().filter(|before| !before.is_empty() && goes_on(piece)) {
+            Some(before) => *before = format!("{before},{piece}"),
+            None => list.push(piece.to_owned()),
+        }
+    }
+    list
 }
 
 /// `FROM..TO:POINTS`.

@@ -19,7 +19,7 @@ pub fn schema() -> Value {
         SETTINGS
             .iter()
             .filter(|it| !NOT_OURS.contains(&it.name))
-            .map(|it| (it.name.to_owned(), setting(it.help, it.values)))
+            .map(|it| (it.name.to_owned(), setting(it.help, &it.values())))
     };
     let closed = |properties: Map<String, Value>, required: &[&str]| {
         json!({
@@ -50,8 +50,8 @@ pub fn schema() -> Value {
     let mut quick: Map<String, Value> = settings().collect();
     quick.insert("sweep".into(), some);
     let mut properties: Map<String, Value> = settings().collect();
-    for (name, help) in KEYS {
-        let schema = match *name {
+    for key in KEYS {
+        let mut schema = match key.name {
             "sweep" => json!({ "type": "object", "additionalProperties": points }),
             "label" => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
             "row" => json!({ "type": "object", "additionalProperties": closed(row.clone(), &[]) }),
@@ -67,9 +67,13 @@ pub fn schema() -> Value {
             "quick" => closed(quick.clone(), &[]),
             _ => texts(),
         };
-        let mut schema = schema;
-        schema["description"] = (*help).into();
-        properties.insert((*name).to_owned(), schema);
+        let members = match key.members {
+            [] => String::new(),
+            members => format!("[[{}]]: {}", key.name, members.join(", ")),
+        };
+        let said = [members.as_str(), key.help].into_iter().filter(|it| !it.is_empty());
+        schema["description"] = said.collect::<Vec<_>>().join(": ").into();
+        properties.insert(key.name.to_owned(), schema);
     }
     properties.insert(
         "path".into(),

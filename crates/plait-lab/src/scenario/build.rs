@@ -1,64 +1,30 @@
 //! From a raw scenario to a scenario: every text is read, everything that must fit together is checked.
 
+use super::kind::Said;
 use super::path_parse::{self, Reader, no_files};
 use super::profile::{PROFILES, Profile};
 use super::raw_scenario::{PlacedText, RawPath, RawScenario};
-use super::specs::{controllers, schedulers, twice};
-use super::{
-    Competition, HostJitter, Kernel, MAX_HOST_JITTER, Path, Scenario, Subflows, Transport,
-};
+use super::settings::{SETTINGS, Setting};
+use super::specs::twice;
+use super::{Competition, HostJitter, MAX_HOST_JITTER, Path, Scenario, Subflows, raw_path};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::report::COMPETING;
 use plait_app::measure::Value;
-use plait_app::quantity::{self, Size};
+use plait_app::quantity::{self, Bytes, Size};
 use plait_app::workload::WorkloadError;
 use plait_app::{MEASURES, WORKLOADS, Workload};
 use plait_base::{Span, SubflowId};
-use plait_cc::{HyStart, IdleRestart};
-use plait_core::{Dial, JoinTiming, LossDetection, Prr, RtoMode};
 use std::num::NonZeroUsize;
 
 /// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
 pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
-
-/// The longest that a host may work on a segment.
-const MOST_WORK: Span = Span::from_millis(1);
 
 /// Most transfers that may have been done before.
 const MAX_EARLIER_TRANSFERS: u64 = 1_000;
 
 /// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 65_535 << 14;
-
-pub(super) const JOINS: &[(&str, JoinTiming)] = &[
-    ("after-data", JoinTiming::AfterData),
-    ("after-synack", JoinTiming::AfterSynAck),
-    ("simultaneous", JoinTiming::Simultaneous),
-];
-/// L of RFC 3465: segments that slow start grows by for an ACK, at most.
-pub(super) const HYSTARTS: &[(&str, HyStart)] = &[
-    ("off", HyStart::Off),
-    ("on", HyStart::PlusPlus),
-    ("linux", HyStart::Linux),
-    ("linux3", HyStart::Linux3),
-    ("linux6", HyStart::Linux6),
-];
-pub(super) const KERNELS: &[(&str, Kernel)] =
-    &[("none", Kernel::None), ("6.18", Kernel::Linux6_18)];
-pub(super) const SLOW_STARTS: &[(&str, u32)] =
-    &[("rfc3465", 2), ("rfc5681", 1), ("linux", u32::MAX)];
-pub(super) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
-    &[("linux", IdleRestart::Linux), ("rfc5681", IdleRestart::Rfc5681), ("off", IdleRestart::Off)];
-pub(super) const DIALS: &[(&str, Dial)] = &[("any", Dial::Any), ("primary", Dial::Primary)];
-pub(super) const LOSS_DETECTIONS: &[(&str, LossDetection)] = &[
-    ("rack", LossDetection::Rack),
-    ("sack-probe", LossDetection::SackProbe),
-    ("sack", LossDetection::Sack),
-];
-pub(super) const PRRS: &[(&str, Prr)] = &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)];
-pub(super) const RTOS: &[(&str, RtoMode)] =
-    &[("linux", RtoMode::Linux), ("rfc", RtoMode::Rfc), ("rfc200", RtoMode::Rfc200)];
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
@@ -79,7 +45,8 @@ impl RawScenario {
     pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
         let scenario = self.build_point(read)?;
         self.check_links(&scenario)?;
-        scenario.check_window(&self.must("cc")?.place)?;
+        let place = self.value("cc").map_or_else(|| self.nowhere("cc"), |given| given.place);
+        scenario.check_window(&place)?;
         Ok(scenario)
     }
 
@@ -110,52 +77,26 @@ impl RawScenario {
 
     /// Reads a raw scenario whose kernel is no profile. A sweep varies `written`, which may name one.
     fn build_plain(&self, written: &RawScenario, read: Reader<'_>) -> Result<Scenario> {
-        let ideal = self.switch("ideal")?;
-        let shared = self.read_links(ideal, read)?;
-        let paths = self.read_paths(&shared, ideal, read)?;
-        let compete = self.compete(&paths, &shared, ideal)?;
-        let workload = self.workload(read)?;
-        let schedulers = schedulers(&self.must("schedulers")?)?;
-        let ccs = controllers(&self.must("cc")?)?;
-        let transport = self.transport(&workload)?;
-        let mut scenario = Scenario {
-            paths,
-            shared,
-            compete,
-            workload,
-            schedulers,
-            ccs,
-            runs: self.runs()?,
-            seed: self.seed()?,
-            transport,
-            ideal,
-            exact: self.switch("exact")?,
-            host_jitter: self.host_jitter()?,
-            check: self.switch("check")?,
-            wire: self.switch("wire")?,
-            until: self.until()?,
-            precision: self.precision()?,
-            jobs: self.jobs()?,
-            vary: Vec::new(),
-            expect: Vec::new(),
-        };
-        let names = names(&scenario);
-        for given in self.values("expect") {
-            scenario.expect.push(Expectation::parse(&given.text, &given.place, &names)?);
+        let mut scenario = Scenario::blank();
+        // What paths look at comes before them, and what looks at paths after.
+        scenario.ideal = self.switch("ideal")?;
+        scenario.shared = self.read_links(scenario.ideal, read)?;
+        scenario.paths = self.read_paths(&scenario.shared, scenario.ideal, read)?;
+        if self.value("workload").is_none() {
+            let grammars: Vec<&str> = WORKLOADS.iter().map(|entry| entry.grammar).collect();
+            let problem = "no workload is given";
+            return Err(ScenarioError::new(&self.nowhere("workload"), Fault::Missing, "", problem)
+                .allow(&grammars.join(", ")));
         }
-        scenario.vary = written.varied(&scenario, read)?;
+        let said = Said { raw: self, written, read };
+        for setting in SETTINGS.iter().filter(|setting| setting.name != "link") {
+            setting.read(&mut scenario, &said)?;
+        }
         Ok(scenario)
     }
 
-    pub(super) fn must(&self, name: &'static str) -> Result<PlacedText> {
-        self.value(name).ok_or_else(|| {
-            let place = Place::Argument(format!("--{name}"));
-            ScenarioError::new(&place, Fault::Missing, "", "required")
-        })
-    }
-
-    fn switch(&self, name: &'static str) -> Result<bool> {
-        self.must(name)?.switch()
+    fn switch(&self, name: &str) -> Result<bool> {
+        self.value(name).map_or(Ok(false), |given| given.switch())
     }
 
     /// Where something is missing: the file as a whole, or the flag.
@@ -182,29 +123,17 @@ impl RawScenario {
         };
         let missing =
             ScenarioError::new(&place, Fault::Missing, "", "no path is given").allow(&allowed);
-        let wrong = [
-            self.workload(read).err(),
-            self.must("schedulers").and_then(|given| schedulers(&given)).err(),
-            self.must("cc").and_then(|given| controllers(&given)).err(),
-            self.runs().err(),
-            self.seed().err(),
-            self.until().err(),
-            self.jobs().err(),
-        ];
+        let said = Said { raw: self, written: self, read };
+        let without_path = ["workload", "schedulers", "cc", "runs", "seed", "until", "jobs"];
+        let wrong = without_path
+            .into_iter()
+            .filter_map(|name| Setting::named(name)?.read(&mut Scenario::blank(), &said).err());
         let at = |error: &ScenarioError| match &error.place {
             Place::File { line, column, .. } => Some((*line, *column)),
             Place::Argument(_) => None,
         };
         let stands = |error: &ScenarioError| error.fault != Fault::Missing && at(error).is_some();
-        wrong.into_iter().flatten().filter(stands).min_by_key(at).unwrap_or(missing)
-    }
-
-    fn runs(&self) -> Result<u32> {
-        Ok(narrow(self.must("runs")?.count(1, 1_000_000)?))
-    }
-
-    fn seed(&self) -> Result<u64> {
-        self.must("seed")?.count(0, u64::MAX)
+        wrong.filter(stands).min_by_key(at).unwrap_or(missing)
     }
 
     fn read_paths(&self, shared: &[Path], ideal: bool, read: Reader<'_>) -> Result<Vec<Path>> {
@@ -259,181 +188,189 @@ impl RawScenario {
         }
         Ok(links)
     }
+}
 
-    fn compete(&self, paths: &[Path], shared: &[Path], ideal: bool) -> Result<Vec<Competition>> {
-        // A sweep may have points with nobody beside.
-        let nobody = |given: &&PlacedText| given.text.trim() == "none";
-        let given: Vec<&PlacedText> =
-            self.values("compete").iter().filter(|it| !nobody(it)).collect();
-        if let Some(first) = given.first().filter(|_| ideal) {
+impl Setting {
+    /// Reads what is said of the setting, or its default.
+    fn read(&self, scenario: &mut Scenario, said: &Said<'_>) -> Result<()> {
+        if self.repeats() {
+            return self.kind.read_list(scenario, said.raw.values(self.name), said);
+        }
+        match said.raw.value(self.name) {
+            Some(given) => self.kind.read(scenario, &given, said),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) fn set_links(it: &mut Scenario, _: &[PlacedText], said: &Said<'_>) -> Result<()> {
+    it.shared = said.raw.read_links(it.ideal, said.read)?;
+    Ok(())
+}
+
+pub(super) fn link_texts(it: &Scenario) -> Vec<String> {
+    it.shared.iter().map(|link| raw_path(link, "--link").to_string()).collect()
+}
+
+pub(super) fn set_competition(it: &mut Scenario, given: &[PlacedText], _: &Said<'_>) -> Result<()> {
+    // A sweep may have points with nobody beside.
+    let given = given.iter().filter(|given| given.text.trim() != "none");
+    for given in given {
+        if it.ideal {
             let problem = "an ideal path has no rate to compete for";
-            return Err(first.error(Fault::Conflict, problem).allow("--compete without --ideal"));
+            return Err(given.error(Fault::Conflict, problem).allow("--compete without --ideal"));
         }
-        let mut list: Vec<Competition> = Vec::new();
-        for given in given {
-            let flows = Competition::parse(given, paths, shared)?;
-            if list.iter().any(|known| known.sender == flows.sender && known.over == flows.over) {
-                let error = twice(given, given.text.trim());
-                return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
-            }
-            list.push(flows);
+        let flows = Competition::parse(given, &it.paths, &it.shared)?;
+        if it.compete.iter().any(|known| known.sender == flows.sender && known.over == flows.over) {
+            let error = twice(given, given.text.trim());
+            return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
         }
-        Ok(list)
+        it.compete.push(flows);
     }
+    Ok(())
+}
 
-    fn workload(&self, read: Reader<'_>) -> Result<Workload> {
-        let Some(given) = self.value("workload") else {
-            let grammars: Vec<&str> = WORKLOADS.iter().map(|entry| entry.grammar).collect();
-            let problem = "no workload is given";
-            return Err(ScenarioError::new(&self.nowhere("workload"), Fault::Missing, "", problem)
-                .allow(&grammars.join(", ")));
-        };
-        let workload =
-            Workload::parse_with(given.text.trim(), read).map_err(|error| match error {
-                WorkloadError::UnknownName { .. } => {
-                    let name = given.text.split(':').next().unwrap_or_default();
-                    let names = WORKLOADS.iter().map(|entry| entry.name);
-                    ScenarioError::unknown(&given.place, "workload", name, names)
-                }
-                _ => given.error(Fault::Invalid, &error.to_string()),
-            })?;
-        if workload.duration().is_some_and(|lasts| lasts > DEFAULT_DEADLINE) {
-            let problem = "longer than a run can be";
+pub(super) fn set_workload(it: &mut Scenario, given: &PlacedText, said: &Said<'_>) -> Result<()> {
+    let read = Workload::parse_with(given.text.trim(), said.read);
+    it.workload = read.map_err(|error| match error {
+        WorkloadError::UnknownName { .. } => {
+            let name = given.text.split(':').next().unwrap_or_default();
+            let names = WORKLOADS.iter().map(|entry| entry.name);
+            ScenarioError::unknown(&given.place, "workload", name, names)
+        }
+        _ => given.error(Fault::Invalid, &error.to_string()),
+    })?;
+    if it.workload.duration().is_some_and(|lasts| lasts > DEFAULT_DEADLINE) {
+        let error = given.error(Fault::Invalid, "longer than a run can be");
+        return Err(error.allow("at most 60min of virtual time"));
+    }
+    Ok(())
+}
+
+/// `all`, or the list of schedulers.
+pub(super) fn scheduler_texts(it: &Scenario) -> Option<String> {
+    let names: Vec<String> = it.schedulers.iter().map(ToString::to_string).collect();
+    let all = plait_sched::SCHEDULERS.iter().map(|entry| entry.name);
+    Some(if all.eq(names.iter().map(String::as_str)) { "all".to_owned() } else { names.join(",") })
+}
+
+pub(super) fn set_subflows(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    let paths = it.paths.len();
+    it.transport.subflows = if given.text.trim() == "mesh4" {
+        if paths != 2 {
             return Err(given
-                .error(Fault::Invalid, problem)
-                .allow("at most 60min of virtual time"));
+                .error(Fault::Conflict, &format!("mesh4 takes two paths, {paths} given"))
+                .allow("two paths, or a number of subflows a path"));
         }
-        Ok(workload)
+        Subflows::Mesh4
+    } else {
+        let most = SubflowId::MAX as u64;
+        let each = given.count(1, most).map_err(|error| error.allow("1 to 8, or mesh4"))?;
+        Subflows::EachPath(each as u8)
+    };
+    let count = it.transport.subflows.count(paths);
+    if count > SubflowId::MAX {
+        let problem = format!("{count} subflows in all");
+        return Err(given.error(Fault::Invalid, &problem).allow("at most 8 in all"));
     }
+    Ok(())
+}
 
-    fn transport(&self, workload: &Workload) -> Result<Transport> {
-        let ssthresh = self.must("ssthresh")?;
-        let ssthresh = match ssthresh.text.trim() {
-            "inf" => None,
-            _ => Some(positive_size(&ssthresh, u64::MAX)?),
-        };
-        let (rcvbuf, rcvbuf_auto) = self.rcvbuf()?;
-        let window = self.must("initial-window")?;
-        let bare = window.text.trim().trim_end_matches("seg");
-        Ok(Transport {
-            subflows: self.subflows()?,
-            join: self.choice("join", JOINS)?,
-            dial: self.choice("dial", DIALS)?,
-            checksum: self.switch("checksum")?,
-            ssthresh,
-            earlier_transfers: self.earlier_transfers(workload)?,
-            initial_window: narrow(PlacedText::new(&window.place, bare).count(1, 1_000)?),
-            slow_start: self.choice("slow-start", SLOW_STARTS)?,
-            tsq: self.switch("tsq")?,
-            send_cost: self.send_cost()?,
-            pacing: self.switch("pacing")?,
-            hystart: self.choice("hystart", HYSTARTS)?,
-            kernel: self.choice("kernel", KERNELS)?,
-            undo: self.switch("undo")?,
-            probes: self.switch("probes")?,
-            delayed_ack: self.switch("delayed-ack")?,
-            idle_restart: self.choice("idle-restart", IDLE_RESTARTS)?,
-            prr: self.choice("prr", PRRS)?,
-            loss_detection: self.choice("loss-detection", LOSS_DETECTIONS)?,
-            rto: self.choice("rto", RTOS)?,
-            mtu: self.mtu()?,
-            rcvbuf,
-            rcvbuf_auto,
-            sndbuf: positive_size(&self.must("sndbuf")?, LARGEST_WINDOW)?,
-        })
+pub(super) fn set_ssthresh(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    it.transport.ssthresh = match given.text.trim() {
+        "inf" => None,
+        _ => Some(positive_size(given, u64::MAX)?),
+    };
+    Ok(())
+}
+
+/// How many transfers were done before. Other workloads have no end that a peer sees, or not the same
+/// one each time.
+pub(super) fn set_earlier(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    let earlier = given.count(0, MAX_EARLIER_TRANSFERS)? as u32;
+    let repeats = matches!(it.workload, Workload::Download { .. } | Workload::Upload { .. });
+    if earlier > 0 && !repeats {
+        let problem = "this workload is not one that is done several times in a row";
+        return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));
     }
+    it.transport.earlier_transfers = earlier;
+    Ok(())
+}
 
-    /// `6MiB`, `auto` or `auto:6MiB`: the size, and whether the window follows what is read.
-    fn rcvbuf(&self) -> Result<(Size, bool)> {
-        let given = self.must("rcvbuf")?;
-        let Some(rest) = given.text.trim().strip_prefix("auto") else {
-            return Ok((positive_size(&given, LARGEST_WINDOW)?, false));
-        };
-        let most = match rest.strip_prefix(':') {
-            Some(most) => most,
-            None if rest.is_empty() => "6MiB",
+/// `6MiB`, `auto` or `auto:6MiB`: the size, and whether the window follows what is read.
+pub(super) fn set_rcvbuf(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    let (most, auto) = match given.text.trim().strip_prefix("auto") {
+        None => (given.text.as_str(), false),
+        Some("") => ("6MiB", true),
+        Some(rest) => match rest.strip_prefix(':') {
+            Some(most) => (most, true),
             None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
-        };
-        Ok((positive_size(&PlacedText::new(&given.place, most), LARGEST_WINDOW)?, true))
-    }
+        },
+    };
+    it.transport.rcvbuf = window_size(&PlacedText::new(&given.place, most))?;
+    it.transport.rcvbuf_auto = auto;
+    Ok(())
+}
 
-    fn host_jitter(&self) -> Result<HostJitter> {
-        let given = self.must("host-jitter")?;
-        if given.text.trim() == "auto" {
-            return Ok(HostJitter::Auto);
-        }
-        let jitter = given.quantity(quantity::time)?;
-        if jitter > MAX_HOST_JITTER {
-            let error = given.error(Fault::Invalid, "too long for a host");
-            return Err(error.allow("auto, or a time of at most 10ms"));
-        }
-        if self.switch("exact")? {
-            let error = given.error(Fault::Conflict, "an exact run has no jitter");
-            return Err(error.allow("--exact or --host-jitter"));
-        }
-        Ok(HostJitter::Fixed(jitter))
-    }
+/// As [`set_rcvbuf`] reads it.
+pub(super) fn rcvbuf_text(it: &Scenario) -> Option<String> {
+    let auto = if it.transport.rcvbuf_auto { "auto:" } else { "" };
+    Some(format!("{auto}{}", size_text(it.transport.rcvbuf)))
+}
 
-    fn send_cost(&self) -> Result<Span> {
-        let given = self.must("send-cost")?;
-        let cost = given.quantity(quantity::time)?;
-        if cost > MOST_WORK {
-            let problem = "too long for a segment";
-            return Err(given.error(Fault::Invalid, problem).allow("at most 1ms"));
+pub(super) fn set_host_jitter(
+    it: &mut Scenario,
+    given: &PlacedText,
+    said: &Said<'_>,
+) -> Result<()> {
+    if given.text.trim() == "auto" {
+        it.host_jitter = HostJitter::Auto;
+        return Ok(());
+    }
+    let jitter = given.quantity(quantity::time)?;
+    if jitter > MAX_HOST_JITTER {
+        let error = given.error(Fault::Invalid, "too long for a host");
+        return Err(error.allow("auto, or a time of at most 10ms"));
+    }
+    if said.raw.switch("exact")? {
+        let error = given.error(Fault::Conflict, "an exact run has no jitter");
+        return Err(error.allow("--exact or --host-jitter"));
+    }
+    it.host_jitter = HostJitter::Fixed(jitter);
+    Ok(())
+}
+
+pub(super) fn set_jobs(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    let jobs = given.count(1, MOST_JOBS)?;
+    it.jobs = usize::try_from(jobs).ok().and_then(NonZeroUsize::new);
+    Ok(())
+}
+
+pub(super) fn set_expectations(
+    it: &mut Scenario,
+    given: &[PlacedText],
+    _: &Said<'_>,
+) -> Result<()> {
+    let names = names(it);
+    for given in given {
+        it.expect.push(Expectation::parse(&given.text, &given.place, &names)?);
+    }
+    Ok(())
+}
+
+/// The size of a buffer: one that a window can advertise.
+pub(super) fn window_size(given: &PlacedText) -> Result<Size> {
+    positive_size(given, LARGEST_WINDOW)
+}
+
+/// A size in the unit of its default, so that `6MiB` stays `6MiB`.
+pub(super) fn size_text(size: Size) -> String {
+    match size {
+        Size::Bytes(bytes) if bytes != 0 && bytes.is_multiple_of(1 << 20) => {
+            format!("{}MiB", bytes >> 20)
         }
-        Ok(cost)
-    }
-
-    /// How many transfers were done before; what else there is has no end that a peer sees, or not the
-    /// same one each time.
-    fn earlier_transfers(&self, workload: &Workload) -> Result<u32> {
-        let given = self.must("earlier")?;
-        let earlier = narrow(given.count(0, MAX_EARLIER_TRANSFERS)?);
-        if earlier > 0 && !matches!(workload, Workload::Download { .. } | Workload::Upload { .. }) {
-            let problem = "this workload is not one that is done several times in a row";
-            return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));
-        }
-        Ok(earlier)
-    }
-
-    fn mtu(&self) -> Result<u32> {
-        let given = self.must("mtu")?;
-        let bare = given.text.trim().trim_end_matches('B');
-        Ok(narrow(PlacedText::new(&given.place, bare).count(576, 65_535)?))
-    }
-
-    fn choice<T: Copy>(&self, name: &'static str, words: &[(&'static str, T)]) -> Result<T> {
-        let given = self.must(name)?;
-        let found = words.iter().find(|(word, _)| *word == given.text.trim());
-        let names = || words.iter().map(|(word, _)| *word);
-        found.map(|(_, value)| *value).ok_or_else(|| given.unknown("value", names()))
-    }
-
-    fn subflows(&self) -> Result<Subflows> {
-        let given = self.must("subflows")?;
-        let paths = self.paths.len();
-        if given.text.trim() == "mesh4" {
-            return match paths {
-                2 => Ok(Subflows::Mesh4),
-                _ => Err(given
-                    .error(Fault::Conflict, &format!("mesh4 takes two paths, {paths} given"))
-                    .allow("two paths, or a number of subflows a path")),
-            };
-        }
-        let most = SubflowId::MAX;
-        let each = given.count(1, most as u64).map_err(|error| error.allow("1 to 8, or mesh4"))?;
-        let subflows = Subflows::EachPath(each as u8);
-        if subflows.count(paths) > most {
-            let problem = format!("{} subflows in all", subflows.count(paths));
-            return Err(given.error(Fault::Invalid, &problem).allow("at most 8 in all"));
-        }
-        Ok(subflows)
-    }
-
-    fn jobs(&self) -> Result<Option<NonZeroUsize>> {
-        let Some(given) = self.value("jobs") else { return Ok(None) };
-        let jobs = given.count(1, MOST_JOBS)?;
-        Ok(usize::try_from(jobs).ok().and_then(NonZeroUsize::new))
+        Size::Bytes(bytes) => Bytes(bytes).to_string(),
+        Size::Segments(_) => size.to_string(),
     }
 }
 
@@ -448,11 +385,6 @@ fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
         return Err(given.error(Fault::Invalid, "too large").allow(&allowed));
     }
     Ok(size)
-}
-
-/// The range was checked before.
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// How many paths a scenario may have.

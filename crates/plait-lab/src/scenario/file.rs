@@ -18,10 +18,11 @@
 //! backup = true
 //! ```
 
+use super::Scenario;
 use super::other_keys::{canonical, unknown_key};
 use super::path_parse::{PATH_KEYS, REPEATED, Reader};
-use super::raw_scenario::{PlacedText, RawPath, RawScenario, SETTINGS};
-use super::{Scenario, Setting};
+use super::raw_scenario::{PlacedText, RawPath, RawScenario};
+use super::settings::{SETTINGS, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
 use plait_base::SubflowId;
 use std::fmt::Write as _;
@@ -126,7 +127,7 @@ impl RawScenario {
         let mut out = String::from("# plait compare --scenario THIS_FILE\n");
         for setting in SETTINGS {
             let values = self.values(setting.name);
-            match (values, setting.repeats) {
+            match (values, setting.repeats()) {
                 ([], _) => {}
                 (values, true) => {
                     let texts: Vec<String> = values.iter().map(|it| string(&it.text)).collect();
@@ -191,7 +192,7 @@ impl<'a> Source<'a> {
             return self.paths(value, raw);
         }
         let place = self.place(&value.span(), key.get_ref());
-        let repeats = SETTINGS.iter().any(|it| it.repeats && it.name == key.get_ref());
+        let repeats = Setting::named(key.get_ref()).is_some_and(Setting::repeats);
         let texts = self.texts(value, key.get_ref(), repeats).map_err(|error| {
             // A key that nothing has is worth more than what its value is.
             let place = self.place(&key.span(), key.get_ref());
@@ -369,7 +370,7 @@ fn bool_of(text: &str) -> &'static str {
 
 /// Whole numbers and switches without quotes, everything else with.
 fn literal(setting: &Setting, text: &str) -> String {
-    if setting.switch {
+    if setting.is_flag() {
         return bool_of(text).to_owned();
     }
     let canonical = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);

@@ -1,8 +1,9 @@
 //! Kernels by name: how the stack of a Linux of some version behaves, with its sources. A scenario names
 //! one (`--kernel 3.14`) and gets its settings, but for those that it sets itself.
 
-use super::build::KERNELS as MODELLED;
 use super::raw_scenario::{PlacedText, RawScenario};
+use super::settings::KERNELS as MODELLED;
+use super::specs::goes_on;
 use crate::error::{Fault, ScenarioError};
 use crate::lists::read;
 use serde::Deserialize;
@@ -112,12 +113,6 @@ impl KernelProfile {
         }
         raw.set(HYSTART, PlacedText { text: hystart.clone(), ..cc })
     }
-}
-
-/// Whether a piece of a list is a parameter of the piece before it.
-fn goes_on(piece: &str) -> bool {
-    let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
-    piece.as_bytes().get(key.len()) == Some(&b'=')
 }
 
 impl RawScenario {

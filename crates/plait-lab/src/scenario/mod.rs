@@ -7,6 +7,7 @@ mod delay;
 pub(crate) mod file;
 mod impairment;
 mod kernels;
+mod kind;
 mod other_keys;
 mod path;
 mod path_parse;
@@ -14,6 +15,7 @@ mod profile;
 mod raw_scenario;
 mod redraw;
 mod repeat;
+mod settings;
 mod specs;
 #[cfg(test)]
 mod tests;
@@ -29,20 +31,18 @@ pub(crate) use other_keys::{canonical, nearest_key};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader, no_files};
 pub use profile::{PROFILES, Profile, Wander};
-pub use raw_scenario::{
-    LATER_SETTINGS, Misfit, PlacedText, RawPath, RawScenario, SETTINGS, Setting, quoted, whole,
-};
+pub use raw_scenario::{LATER_SETTINGS, Misfit, PlacedText, RawPath, RawScenario, quoted, whole};
+pub use settings::{SETTINGS, Setting};
+pub(crate) use specs::goes_on;
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
 
 use crate::expect::Expectation;
 use crate::vary::Vary;
 use plait_app::Workload;
-use plait_app::quantity::{Bytes, Percent, Size};
-use plait_base::{Chance, Span};
-use plait_cc::{HyStart, IdleRestart};
-use plait_core::{
-    Config, Dial, JoinTiming, KernelBuffers, KernelRules, LossDetection, Pacing, Prr, RtoMode,
-};
+use plait_app::quantity::Size;
+use plait_base::Span;
+use plait_cc::HyStart;
+use plait_core::{Config, Dial, KernelBuffers, KernelRules};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -97,50 +97,21 @@ pub struct Scenario {
 }
 
 /// Settings of both ends of a connection, as given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transport {
+    /// What needs no more than to be handed to the connection. The other fields go before it, and
+    /// [`Scenario::connection`] has all of them.
+    pub config: Config,
     /// Which subflows a connection has.
     pub subflows: Subflows,
-    /// When further subflows start.
-    pub join: JoinTiming,
-    /// DSS checksums.
-    pub checksum: bool,
-    /// Where the first SYN goes when nobody answers it.
-    pub dial: Dial,
     /// Initial slow start threshold; `None` is infinite.
     pub ssthresh: Option<Size>,
     /// Transfers of the same kind that were done before, to the same peer.
     pub earlier_transfers: u32,
-    /// Initial congestion window in segments.
-    pub initial_window: u32,
-    /// TCP small queues; none in an ideal scenario.
-    pub tsq: bool,
     /// How long a host works on each segment that it sends; not at all in an ideal scenario.
     pub send_cost: Span,
-    /// Pacing; none in an ideal scenario.
-    pub pacing: bool,
-    /// Segments that slow start grows by for an ACK, at most.
-    pub slow_start: u32,
-    /// What ends slow start before a loss; nothing in an ideal scenario.
-    pub hystart: HyStart,
     /// The kernel that both ends do as.
     pub kernel: Kernel,
-    /// Reductions of the window are taken back when what counted as lost proves late.
-    pub undo: bool,
-    /// Probes of silent paths.
-    pub probes: bool,
-    /// Delayed acknowledgements; an ideal scenario has none whatever is said here.
-    pub delayed_ack: bool,
-    /// Congestion window after an idle time.
-    pub idle_restart: IdleRestart,
-    /// What fast recovery lets out below its threshold.
-    pub prr: Prr,
-    /// How a lost segment is recognised before its timeout.
-    pub loss_detection: LossDetection,
-    /// Retransmission timeout.
-    pub rto: RtoMode,
-    /// Largest IP packet in bytes.
-    pub mtu: u32,
     /// Receive buffer.
     pub rcvbuf: Size,
     /// Its window begins at 64 KiB and follows what is read.
@@ -189,6 +160,41 @@ impl fmt::Display for Subflows {
 }
 
 impl Scenario {
+    /// A scenario that nothing has been read into.
+    fn blank() -> Scenario {
+        Scenario {
+            paths: Vec::new(),
+            shared: Vec::new(),
+            compete: Vec::new(),
+            workload: Workload::Bulk { duration: Span::ZERO },
+            schedulers: Vec::new(),
+            ccs: Vec::new(),
+            runs: 1,
+            seed: 1,
+            transport: Transport {
+                config: Config::default(),
+                subflows: Subflows::EachPath(1),
+                ssthresh: None,
+                earlier_transfers: 0,
+                send_cost: Span::ZERO,
+                kernel: Kernel::None,
+                rcvbuf: DEFAULT_RCVBUF,
+                rcvbuf_auto: false,
+                sndbuf: DEFAULT_RCVBUF,
+            },
+            ideal: false,
+            exact: false,
+            host_jitter: HostJitter::Auto,
+            check: false,
+            wire: false,
+            until: None,
+            jobs: None,
+            precision: None,
+            vary: Vec::new(),
+            expect: Vec::new(),
+        }
+    }
+
     /// Whether two runs with different seeds can differ. Where they cannot, one run is made.
     #[must_use]
     pub fn is_random(&self) -> bool {
@@ -227,31 +233,20 @@ impl Scenario {
     #[must_use]
     pub fn connection(&self, multipath: bool) -> Config {
         let transport = &self.transport;
-        let mut config = Config { multipath, mtu: transport.mtu, ..Config::default() };
+        let mut config = Config { multipath, ..transport.config.clone() };
         let payload = config.segment_payload();
         config.rcvbuf = transport.rcvbuf.bytes(payload);
         config.rcvbuf_first = transport.rcvbuf_auto.then_some(FIRST_WINDOW);
         config.sndbuf = transport.sndbuf.bytes(payload);
-        config.initial_window = transport.initial_window;
         config.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
-        config.join = transport.join;
-        config.dial = transport.dial;
-        config.checksum = transport.checksum;
         config.subflows = match transport.subflows {
             Subflows::EachPath(each) => each,
             Subflows::Mesh4 => 1,
         };
-        config.rto = transport.rto;
-        config.prr = transport.prr;
-        config.loss_detection = transport.loss_detection;
-        config.slow_start_limit = transport.slow_start;
-        config.idle_restart = transport.idle_restart;
-        config.delayed_ack = transport.delayed_ack && !self.ideal;
-        config.tsq = transport.tsq && !self.ideal;
-        config.pacing = (transport.pacing && !self.ideal).then(Pacing::default);
-        config.hystart = if self.ideal { HyStart::Off } else { transport.hystart };
-        config.undo = transport.undo;
-        config.probe = config.probe.filter(|_| transport.probes);
+        if self.ideal {
+            (config.delayed_ack, config.tsq, config.pacing) = (false, false, None);
+            config.hystart = HyStart::Off;
+        }
         if transport.kernel == Kernel::Linux6_18 {
             self.do_as_linux_6_18(&mut config);
         }
@@ -291,72 +286,15 @@ impl Scenario {
         for path in &self.paths {
             raw.paths.push(raw_path(path, "--path"));
         }
-        for (name, text) in self.said() {
-            let place = crate::Place::Argument(format!("--{name}"));
-            raw.settings.entry(name).or_default().push(PlacedText::new(&place, &text));
+        for setting in SETTINGS {
+            let place = crate::Place::Argument(format!("--{}", setting.name));
+            let texts = setting.texts(self);
+            if !texts.is_empty() {
+                let placed = texts.iter().map(|text| PlacedText::new(&place, text)).collect();
+                raw.settings.insert(setting.name, placed);
+            }
         }
         raw
-    }
-
-    /// The settings that are not at their default, as text.
-    fn said(&self) -> Vec<(&'static str, String)> {
-        let list = |texts: Vec<String>| texts.join(",");
-        let transport = &self.transport;
-        let every: Vec<String> =
-            plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned()).collect();
-        let schedulers: Vec<String> = self.schedulers.iter().map(ToString::to_string).collect();
-        let schedulers = if schedulers == every { "all".to_owned() } else { list(schedulers) };
-        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
-        let auto = if transport.rcvbuf_auto { "auto:" } else { "" };
-        let receive = format!("{auto}{}", size(transport.rcvbuf));
-        let mut said = vec![
-            ("workload", self.workload.to_string()),
-            ("schedulers", schedulers),
-            ("cc", list(self.ccs.iter().map(plait_cc::Spec::name).collect())),
-            ("runs", self.runs.to_string()),
-            ("seed", self.seed.to_string()),
-            ("subflows", transport.subflows.to_string()),
-            ("join", word(build::JOINS, transport.join)),
-            ("dial", word(build::DIALS, transport.dial)),
-            ("checksum", switch(transport.checksum)),
-            ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
-            ("earlier", transport.earlier_transfers.to_string()),
-            ("initial-window", transport.initial_window.to_string()),
-            ("slow-start", word(build::SLOW_STARTS, transport.slow_start)),
-            ("tsq", switch(transport.tsq)),
-            ("send-cost", transport.send_cost.to_string()),
-            ("pacing", switch(transport.pacing)),
-            ("hystart", word(build::HYSTARTS, transport.hystart)),
-            ("kernel", word(build::KERNELS, transport.kernel)),
-            ("undo", switch(transport.undo)),
-            ("probes", switch(transport.probes)),
-            ("delayed-ack", switch(transport.delayed_ack)),
-            ("idle-restart", word(build::IDLE_RESTARTS, transport.idle_restart)),
-            ("prr", word(build::PRRS, transport.prr)),
-            ("loss-detection", word(build::LOSS_DETECTIONS, transport.loss_detection)),
-            ("rto", word(build::RTOS, transport.rto)),
-            ("mtu", transport.mtu.to_string()),
-            ("rcvbuf", receive),
-            ("sndbuf", size(transport.sndbuf)),
-            ("ideal", switch(self.ideal)),
-            ("exact", switch(self.exact)),
-            ("host-jitter", self.host_jitter.to_string()),
-            ("check", switch(self.check)),
-            ("wire", switch(self.wire)),
-        ];
-        said.extend(self.until.map(|span| ("until", span.to_string())));
-        said.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));
-        said.extend(self.precision.map(|share| ("until", format!("ci={}", percent(share)))));
-        said.extend(self.vary.iter().map(|vary| ("vary", vary.to_string())));
-        let always = ["workload", "runs", "seed"];
-        said.retain(|(name, text)| {
-            let default = SETTINGS.iter().find(|setting| setting.name == *name);
-            always.contains(name) || default.is_none_or(|setting| setting.default != text)
-        });
-        said.extend(self.shared.iter().map(|link| ("link", raw_path(link, "--link").to_string())));
-        said.extend(self.compete.iter().map(|flows| ("compete", flows.to_string())));
-        said.extend(self.expect.iter().map(|expectation| ("expect", expectation.to_string())));
-        said
     }
 }
 
@@ -370,26 +308,5 @@ fn raw_path(path: &Path, argument: &str) -> RawPath {
     RawPath {
         name: PlacedText::new(&place, &path.name),
         fields: path.fields().iter().map(field).collect(),
-    }
-}
-
-/// The word for a value.
-fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> String {
-    words.iter().find(|(_, known)| *known == value).map_or("", |(word, _)| word).to_owned()
-}
-
-/// A share as a percentage without rounding: `2%`, `0.5%`.
-fn percent(share: f64) -> String {
-    Percent(Chance::from_ppb((share * 1e9).round() as u32)).to_string()
-}
-
-/// A size in the unit of its default, so that `6MiB` stays `6MiB`.
-fn size(size: Size) -> String {
-    match size {
-        Size::Bytes(bytes) if bytes != 0 && bytes.is_multiple_of(1 << 20) => {
-            format!("{}MiB", bytes >> 20)
-        }
-        Size::Bytes(bytes) => Bytes(bytes).to_string(),
-        Size::Segments(_) => size.to_string(),
     }
 }

@@ -3,6 +3,7 @@
 
 use super::impairment;
 use super::other_keys::canonical;
+use super::settings::{SETTINGS, Setting};
 use crate::error::{Fault, Place, ScenarioError};
 use plait_app::name::nearest;
 use plait_app::quantity::QuantityError;
@@ -17,76 +18,6 @@ pub struct PlacedText {
     /// The text.
     pub text: String,
 }
-
-/// A setting of a scenario: a flag without its dashes, and a key of a scenario file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Setting {
-    /// Name; a file may also write `_` for `-`.
-    pub name: &'static str,
-    /// What it takes.
-    pub values: &'static str,
-    /// Value where nothing is said; empty for none.
-    pub default: &'static str,
-    /// What it does, in one line.
-    pub help: &'static str,
-    /// A flag without a value; `on` or `off` in a file.
-    pub switch: bool,
-    /// Whether it may be given more than once.
-    pub repeats: bool,
-}
-
-const fn setting(
-    name: &'static str,
-    values: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Setting {
-    Setting { name, values, default, help, switch: false, repeats: false }
-}
-
-/// Every setting except the paths, in the order in which a command line gives them.
-#[rustfmt::skip]
-pub const SETTINGS: &[Setting] = &[
-    Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, edit, strip, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
-    Setting { repeats: true, ..setting("compete", "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", "", "N plain TCP flows that send to clients of their own all the time, or UDP cross traffic, over a path or shared link") },
-    setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE, stream:SIZE@INTERVAL,for=DURATION, blocks:SIZE@RATE|inf,for=DURATION, video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; plait list workloads has the whole of each", "", "what the connection carries"),
-    setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", "all", "the schedulers to compare"),
-    setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
-    setting("runs", "a whole number from 1", "30", "runs of each row; one where nothing is random"),
-    setting("seed", "a whole number", "1", "seed of the first run"),
-    setting("subflows", "1 to 8, at most 8 in all, or mesh4", "1", "subflows a path; mesh4: from both paths to both addresses of the server"),
-    setting("join", "after-data, after-synack or simultaneous", "after-data", "when further subflows start"),
-    setting("dial", "any or primary", "any", "where the first SYN goes when nobody answers it: to the next path, or again to the first one, as from a kernel"),
-    setting("checksum", "on or off", "off", "DSS checksums: data that was changed on its way is noticed"),
-    setting("ssthresh", "inf, or a size such as 64KiB or 45seg", "inf", "initial slow start threshold"),
-    setting("earlier", "a whole number from 0 to 1000", "0", "downloads or uploads of the same kind that were done before, one after another, to the same peer: of each path it remembers a slow start threshold, as Linux does"),
-    setting("initial-window", "segments, from 1 to 1000", "10", "initial congestion window"),
-    setting("slow-start", "rfc3465, rfc5681 or linux", "rfc3465", "growth for each ACK, at most: two segments (one after a timeout), one, or all it covers"),
-    setting("tsq", "on or off", "off", "TCP small queues: hold data back while the host's own link has enough"),
-    setting("send-cost", "a time such as 7.5us, at most 1ms", "0s", "how long a host works on each segment that it sends, before it sends the next one"),
-    setting("pacing", "on or off", "off", "spread the segments of a window over the round trip"),
-    setting("hystart", "off, on, linux, linux3 or linux6", "off", "end slow start before a loss: HyStart++ (on), or as CUBIC in Linux from 4.0 on, before it, and in 6.18"),
-    setting("kernel", "none, 6.18, or the kernel of a paper: 3.5, 3.11, 3.14, 4.1 or 4.4", "none", "both ends do as this Linux does. 6.18: buffers that it sizes itself, HyStart, slow start, no probes; set rcvbuf is SO_RCVBUF. Older ones: the settings of experiments/kernels.toml, but for those that are given"),
-    setting("undo", "on or off", "on", "take a reduction of the window back when what counted as lost proves late"),
-    setting("probes", "on or off", "on", "probe silent paths each second, so that a healed one is used soon"),
-    setting("delayed-ack", "on or off", "on", "delayed acknowledgements"),
-    setting("idle-restart", "linux, rfc5681 or off", "linux", "congestion window after an idle time"),
-    setting("prr", "rfc9937 or rfc6937", "rfc9937", "fast recovery below its threshold: a segment more than was delivered where nothing new is lost (as Linux), or always"),
-    setting("loss-detection", "rack, sack-probe or sack", "rack", "before the timeout: by time with a tail probe (RFC 8985, Linux since 4.4), or by three SACKed segments (RFC 6675) with a tail probe (Linux 3.10 to 4.3) or without (before)"),
-    setting("rto", "linux, rfc or rfc200", "linux", "retransmission timeout"),
-    setting("mtu", "bytes, from 576 to 65535", "1500", "largest IP packet"),
-    setting("rcvbuf", "a size such as 6MiB, or auto[:MAX]", "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)"),
-    setting("sndbuf", "a size such as 4MiB", "4MiB", "send buffer of the connection"),
-    Setting { repeats: true, ..setting("until", "a time, at most 60min of virtual time, or ci=PERCENT", "", "end of a run that has not finished; ci=2%: add runs until each scheduler's 95 % interval against the best row is within 2 %, up to 1000 runs") },
-    Setting { switch: true, ..setting("ideal", "on or off", "off", "the textbook model: no rate, no queue, an ACK a segment") },
-    Setting { switch: true, ..setting("exact", "on or off", "off", "no jitter of hosts: a comparison in which nothing is random makes one run") },
-    setting("host-jitter", "auto, or a time such as 200us, at most 10ms", "auto", "random timing of hosts: the phase of each path, a delay of each packet and the start; auto: 200us in a comparison in which nothing else is random"),
-    Setting { switch: true, ..setting("check", "on or off", "off", "check the invariants after every event") },
-    Setting { switch: true, ..setting("wire", "on or off", "off", "encode and parse every segment: it must come out as it went in") },
-    setting("jobs", "a whole number from 1", "", "runs at a time; by default one a core"),
-    Setting { repeats: true, ..setting("vary", "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", "", "repeat it over values of one setting; twice for a grid of two settings") },
-    Setting { repeats: true, ..setting("expect", "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", "", "a statement that must hold") },
-];
 
 /// Settings that are known, but arrive in a later version.
 pub const LATER_SETTINGS: &[&str] = &[];
@@ -161,11 +92,15 @@ impl Misfit {
     const PROBLEM: &str = "not a number that fits";
 
     fn allowed(self) -> String {
-        let Misfit { min, max } = self;
-        match max {
-            u64::MAX => format!("a whole number from {min}"),
-            _ => format!("a whole number from {min} to {max}"),
-        }
+        allowed_count(self.min, self.max)
+    }
+}
+
+/// The whole numbers from `min` to `max`, in words.
+pub(super) fn allowed_count(min: u64, max: u64) -> String {
+    match max {
+        u64::MAX => format!("a whole number from {min}"),
+        _ => format!("a whole number from {min} to {max}"),
     }
 }
 
@@ -271,8 +206,7 @@ impl RawScenario {
     }
 
     pub(crate) fn set(&mut self, name: &str, given: PlacedText) -> Result<(), ScenarioError> {
-        let spelled = name.replace('_', "-");
-        let Some(setting) = SETTINGS.iter().find(|setting| setting.name == spelled) else {
+        let Some(setting) = Setting::named(name) else {
             return Err(unknown_setting(name, &given));
         };
         let in_file = |given: &PlacedText| matches!(given.place, Place::File { .. });
@@ -280,7 +214,7 @@ impl RawScenario {
         if !in_file(&given) {
             list.retain(|earlier| !in_file(earlier));
         }
-        if !setting.repeats && !list.is_empty() {
+        if !setting.repeats() && !list.is_empty() {
             return Err(given.error(Fault::Conflict, "given twice"));
         }
         list.push(given);
@@ -288,16 +222,16 @@ impl RawScenario {
     }
 
     /// What was said of a setting, or its default.
-    pub(crate) fn value(&self, name: &'static str) -> Option<PlacedText> {
+    pub(crate) fn value(&self, name: &str) -> Option<PlacedText> {
         let said = self.settings.get(name).and_then(|list| list.first()).cloned();
         said.or_else(|| {
-            let default = SETTINGS.iter().find(|setting| setting.name == name)?.default;
+            let default = Setting::named(name)?.default;
             let place = Place::Argument(format!("--{name}"));
             (!default.is_empty()).then(|| PlacedText::new(&place, default))
         })
     }
 
-    pub(crate) fn values(&self, name: &'static str) -> &[PlacedText] {
+    pub(crate) fn values(&self, name: &str) -> &[PlacedText] {
         self.settings.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -315,7 +249,7 @@ impl RawScenario {
         }
         for setting in SETTINGS {
             for given in self.values(setting.name) {
-                if setting.switch {
+                if setting.is_flag() {
                     words.push(format!("--{}", setting.name));
                 } else {
                     words.push(format!("--{} {}", setting.name, quoted(&given.text)));

@@ -3,12 +3,13 @@
 use super::Scenario;
 use super::build::DEFAULT_DEADLINE;
 use super::kernels::KERNEL;
+use super::kind::Said;
 use super::path_parse::Reader;
 use super::raw_scenario::{PlacedText, RawScenario};
 use crate::error::{Fault, ScenarioError};
 use crate::vary::{MAX_POINTS, MAX_VARIED, Vary, grid};
-use plait_app::quantity;
-use plait_base::Span;
+use plait_app::quantity::{self, Percent};
+use plait_base::{Chance, Span};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
@@ -43,38 +44,51 @@ impl RawScenario {
         }
         Ok(varied)
     }
+}
 
-    /// The texts of `--until` that do, or do not, ask for a precision: one at most.
-    fn until_text(&self, precision: bool) -> Result<Option<&PlacedText>> {
-        let asks = |given: &&PlacedText| given.text.trim().starts_with("ci=") == precision;
-        let mut given = self.values("until").iter().filter(asks);
-        let first = given.next();
-        match given.next() {
-            Some(second) => Err(second.error(Fault::Conflict, "given twice")),
-            None => Ok(first),
+/// The settings that are varied, which are read in the scenario without its kernel's.
+pub(super) fn set_vary(it: &mut Scenario, _: &[PlacedText], said: &Said<'_>) -> Result<()> {
+    it.vary = said.written.varied(it, said.read)?;
+    Ok(())
+}
+
+/// `90s`, `ci=2%`, or both.
+pub(super) fn set_until(it: &mut Scenario, given: &[PlacedText], _: &Said<'_>) -> Result<()> {
+    for given in given {
+        let again = match given.text.trim().strip_prefix("ci=") {
+            None => it.until.replace(until(given)?).is_some(),
+            Some(text) => it.precision.replace(precision(given, text)?).is_some(),
+        };
+        if again {
+            return Err(given.error(Fault::Conflict, "given twice"));
         }
     }
+    Ok(())
+}
 
-    /// `ci=2%`.
-    pub(super) fn precision(&self) -> Result<Option<f64>> {
-        let Some(given) = self.until_text(true)? else { return Ok(None) };
-        let text = given.text.trim().trim_start_matches("ci=");
-        let share = PlacedText::new(&given.place, text).quantity(quantity::percent)?;
-        let share = f64::from(share.as_ppb()) / 1e9;
-        if !(0.001..=0.5).contains(&share) {
-            let error = given.error(Fault::Invalid, "not a width that runs can reach");
-            return Err(error.allow("ci=0.1% to ci=50%"));
-        }
-        Ok(Some(share))
-    }
+/// As [`set_until`] reads it.
+pub(super) fn until_texts(it: &Scenario) -> Vec<String> {
+    // A share as a percentage without rounding: `2%`, `0.5%`.
+    let percent = |share: f64| Percent(Chance::from_ppb((share * 1e9).round() as u32));
+    let precision = it.precision.map(|share| format!("ci={}", percent(share)));
+    it.until.map(|span| span.to_string()).into_iter().chain(precision).collect()
+}
 
-    pub(super) fn until(&self) -> Result<Option<Span>> {
-        let Some(given) = self.until_text(false)? else { return Ok(None) };
-        let span = given.quantity(quantity::time)?;
-        if span == Span::ZERO || span > DEFAULT_DEADLINE {
-            let problem = "not a time that a run can end at";
-            return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 60min"));
-        }
-        Ok(Some(span))
+fn precision(given: &PlacedText, text: &str) -> Result<f64> {
+    let share = PlacedText::new(&given.place, text).quantity(quantity::percent)?;
+    let share = f64::from(share.as_ppb()) / 1e9;
+    if !(0.001..=0.5).contains(&share) {
+        let error = given.error(Fault::Invalid, "not a width that runs can reach");
+        return Err(error.allow("ci=0.1% to ci=50%"));
     }
+    Ok(share)
+}
+
+fn until(given: &PlacedText) -> Result<Span> {
+    let span = given.quantity(quantity::time)?;
+    if span == Span::ZERO || span > DEFAULT_DEADLINE {
+        let problem = "not a time that a run can end at";
+        return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 60min"));
+    }
+    Ok(span)
 }

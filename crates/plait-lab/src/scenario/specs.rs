@@ -57,19 +57,23 @@ pub(super) fn controllers(given: &PlacedText) -> Result<Vec<plait_cc::Spec>> {
     Ok(specs)
 }
 
+/// Whether a piece of a list is a parameter of the piece before it: `key=value` without a name before it.
+pub(crate) fn goes_on(piece: &str) -> bool {
+    let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
+    piece.as_bytes().get(key.len()) == Some(&b'=')
+}
+
 /// The pieces of a list. `key=value` without a name before it goes on with the piece before.
 fn pieces_of(given: &PlacedText, text: &str, what: &str, names: &[&str]) -> Result<Vec<String>> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',').map(str::trim) {
-        let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
-        let goes_on = piece.as_bytes().get(key.len()) == Some(&b'=');
         if pieces.len() > MOST_NAMES {
             let problem = format!("more than {MOST_NAMES} names in a list");
             return Err(ScenarioError::new(&given.place, Fault::Invalid, "", &problem)
                 .allow(&format!("at most {MOST_NAMES}")));
         }
         match pieces.last_mut() {
-            Some(last) if goes_on => {
+            Some(last) if goes_on(piece) => {
                 last.push(',');
                 last.push_str(piece);
             }

@@ -9,7 +9,7 @@ use super::check::{Places, check};
 use super::{Differs, Experiment, Quick, Row, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::file::{Source, in_order};
-use crate::scenario::{PlacedText, RawScenario, SETTINGS};
+use crate::scenario::{PlacedText, RawScenario, SETTINGS, Setting};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -17,31 +17,33 @@ use toml::de::{DeString, DeValue};
 type Result<T> = core::result::Result<T, ScenarioError>;
 type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
-/// The keys of an experiment beside those of a scenario, and what they are.
-pub(in crate::experiment) const KEYS: &[(&str, &str)] = &[
-    ("title", "what it shows, in a line"),
-    ("reported", "what the paper reports"),
-    ("notes", "what had to be decided, a list of texts"),
-    ("kernel", "the kernel that it ran on, one of experiments/kernels.toml"),
-    (
-        "differs",
-        "[[differs]]: setting, is, because: a setting of the kernel that this figure has in another way, and the passage that asks for it",
-    ),
-    ("sweep", "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }"),
-    (
-        "label",
-        "[label] AXIS = TEXT: what figures call an axis, with its unit if its points have none",
-    ),
-    (
-        "row",
-        "[row.NAME]: scheduler = TEXT or single = PATH, settings that differ, only = { AXIS = [points] }",
-    ),
-    ("claim", "[[claim]]: id, kind, core, says, holds"),
-    ("picture", "[[picture]]: kind, title, measure, rows, x, y, log, against, benefit"),
-    (
-        "quick",
-        "what a quick run makes do with: settings, and sweep = { AXIS = [points] or a number of them }",
-    ),
+/// A key of an experiment beside those of a scenario.
+pub(in crate::experiment) struct Key {
+    pub(in crate::experiment) name: &'static str,
+    /// What stands in each of its tables; empty if it is no list of tables.
+    pub(in crate::experiment) members: &'static [&'static str],
+    /// What it is; empty if the members say it all.
+    pub(in crate::experiment) help: &'static str,
+}
+
+const fn key(name: &'static str, members: &'static [&'static str], help: &'static str) -> Key {
+    Key { name, members, help }
+}
+
+/// The keys of an experiment beside those of a scenario.
+#[rustfmt::skip]
+pub(in crate::experiment) const KEYS: &[Key] = &[
+    key("title", &[], "what it shows, in a line"),
+    key("reported", &[], "what the paper reports"),
+    key("notes", &[], "what had to be decided, a list of texts"),
+    key("kernel", &[], "the kernel that it ran on, one of experiments/kernels.toml"),
+    key("differs", DIFFERS_KEYS, "a setting of the kernel that this figure has in another way, and the passage that asks for it"),
+    key("sweep", &[], "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }"),
+    key("label", &[], "[label] AXIS = TEXT: what figures call an axis, with its unit if its points have none"),
+    key("row", &[], "[row.NAME]: scheduler = TEXT or single = PATH, settings that differ, only = { AXIS = [points] }"),
+    key("claim", CLAIM_KEYS, ""),
+    key("picture", PICTURE_KEYS, ""),
+    key("quick", &[], "what a quick run makes do with: settings, and sweep = { AXIS = [points] or a number of them }"),
 ];
 /// Keys of a row that are no settings.
 pub(in crate::experiment) const ROW_KEYS: &[&str] = &["scheduler", "single", "only"];
@@ -150,11 +152,10 @@ impl Reader<'_> {
                 }
             }
             _ => {
-                let spelled = name.replace('_', "-");
-                let known = SETTINGS.iter().any(|it| it.name == spelled) || name == "path";
+                let known = Setting::named(name).is_some() || name == "path";
                 if !known || NOT_OURS.contains(&name) {
                     let settings = SETTINGS.iter().map(|it| it.name);
-                    let names = KEYS.iter().map(|it| it.0).chain(["path"]).chain(settings);
+                    let names = KEYS.iter().map(|it| it.name).chain(["path"]).chain(settings);
                     let names = names.filter(|it| !NOT_OURS.contains(it));
                     return Err(self.unknown(key, "key of an experiment", names));
                 }

@@ -3,7 +3,7 @@
 use super::super::{Row, RowSubject};
 use super::{NOT_OURS, RESERVED, ROW_KEYS, Reader, Result};
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::{PlacedText, SETTINGS};
+use crate::scenario::{PlacedText, SETTINGS, Setting};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -99,8 +99,7 @@ impl Reader<'_> {
         field: &str,
         names: impl Iterator<Item = &'b str>,
     ) -> Result<(String, PlacedText)> {
-        let spelled = key.get_ref().replace('_', "-");
-        let known = SETTINGS.iter().find(|it| it.name == spelled && !it.repeats);
+        let known = Setting::named(key.get_ref()).filter(|it| !it.repeats());
         let ours = |name: &str| !NOT_OURS.contains(&name) && name != "schedulers";
         let Some(setting) = known.filter(|it| ours(it.name)) else {
             return Err(self.unknown(key, "setting", names.filter(|name| ours(name))));

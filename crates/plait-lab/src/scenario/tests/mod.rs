@@ -6,6 +6,7 @@ mod kernels;
 mod links;
 mod paths;
 mod settings;
+mod table;
 
 use super::*;
 use crate::error::{Fault, ScenarioError};
@@ -65,7 +66,7 @@ fn arguments(line: &str) -> Vec<(String, String)> {
     let mut list = Vec::new();
     while let Some(name) = words.next() {
         let name = name.strip_prefix("--").unwrap().to_owned();
-        let switch = SETTINGS.iter().any(|setting| setting.switch && setting.name == name);
+        let switch = Setting::named(&name).is_some_and(Setting::is_flag);
         let text = if switch { "on".to_owned() } else { words.next().unwrap() };
         list.push((name, text));
     }

@@ -1,6 +1,7 @@
 //! Settings of the connection and of the comparison.
 
 use super::*;
+use plait_core::{JoinTiming, RtoMode};
 
 #[test]
 fn settings_become_a_connection() {
