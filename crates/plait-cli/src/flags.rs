@@ -3,7 +3,7 @@
 
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
-use plait_lab::scenario::{LATER_SETTINGS, SETTINGS, Setting};
+use plait_lab::scenario::{LATER_SETTINGS, PATH_KEYS, SETTINGS, Setting};
 use plait_lab::{RawScenario, ScenarioError};
 
 /// A scenario as flags.
@@ -69,33 +69,18 @@ fn flag(name: &'static str) -> Arg {
 }
 
 /// What each key of a path means, in lines that fit a terminal of 80 columns.
-const PATH_KEYS: &str = "\
-A path, or the name of a profile (`plait list paths`); once for each path. The
-first is the primary. Down is server to client. docs/paths.md tells more. Keys:
-profile=NAME     start from a profile
-rtt=TIME         propagation, half each way; steps 25ms@0s/80ms@10s;
-\u{20}                or owd_down=TIME and owd_up=TIME
-rate=RATE        or rate_down and rate_up; inf; steps 10mbit@0s/4mbit@20s;
-\u{20}                1mbit/4mbit~40s draws one about every 40 s
-trace=FILE       Mahimahi or CSV in place of a rate; trace_up=FILE;
-\u{20}                offset=TIME or random
-queue=LIMIT      50ms, 64KiB, 100pkt or inf [default: 100 ms at the rate]
-aqm=codel        [default: droptail]
-loss=PERCENT     or ge:p=1%,r=30%,bad=50% for bursts; loss_up
-jitter=TIME      keeps the order of packets
-reorder=P%:TIME  delays a share of the packets; duplicate=P% doubles some
-corrupt=P%       damages some, which the host drops
-edit=P%          a middlebox changes a byte and repairs the checksum
-strip=WHAT       a middlebox takes MPTCP options off: syn, synack, ack
-\u{20}                (the third), first (data), data or all; WHAT@TIME from
-\u{20}                then on, WHAT@FROM..TO for a while
-mtu=BYTES        drops longer packets, either way; steps 1500@0s/1280@2s
-down=FROM..TO    an outage, repeatable; down=1s.. for ever
-gone=FROM..TO    the client loses the address and gets it back, and tells
-\u{20}                the server (REMOVE_ADDR), repeatable
-nic=RATE         the sending host\u{2019}s own link [default: 1gbit]
-via=LINK         a link that paths share (--link)
-backup           used if no other path works";
+fn path_keys() -> String {
+    let mut help = "A path, or the name of a profile (`plait list paths`); once for each\n\
+                    path. The first is the primary. Down is server to client.\n\
+                    docs/paths.md tells more. Keys:"
+        .to_owned();
+    for key in PATH_KEYS {
+        let form = if key.is_switch() { "" } else { "=" };
+        let left = format!("{}{form}{}", key.name, key.form);
+        help += &format!("\n{left:<17}{}", key.help.replace('\n', &format!("\n{:17}", "")));
+    }
+    help
+}
 
 impl ScenarioFlags {
     /// Declares the flags. With `one` there is a single run, whose scheduler is `--scheduler`.
@@ -103,7 +88,7 @@ impl ScenarioFlags {
         let path = flag("path")
             .value_name("NAME:KEY=VALUE,...")
             .help("A path such as wifi:rtt=25ms,rate=25mbit, or a profile; once for each")
-            .long_help(PATH_KEYS);
+            .long_help(path_keys());
         let file = Arg::new("scenario")
             .long("scenario")
             .value_name("FILE")

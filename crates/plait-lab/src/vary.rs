@@ -8,7 +8,8 @@
 
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::{
-    Path, PlacedText, RawScenario, SETTINGS, Scenario, Setting, canonical, goes_on, nearest_key,
+    Path, PathKey, PlacedText, RawScenario, SETTINGS, Scenario, Setting, canonical, goes_on,
+    nearest_key,
 };
 use plait_app::quantity::{self, Bytes, Percent};
 use plait_base::{Chance, Rate, Span};
@@ -23,37 +24,14 @@ pub(crate) const MAX_VARIED: usize = 2;
 /// Most points of a grid.
 pub(crate) const MAX_POINTS: usize = 400;
 
-/// Keys of a path that can be varied.
-const KEYS: &[&str] = &[
-    "rtt",
-    "owd_down",
-    "owd_up",
-    "rate",
-    "rate_down",
-    "rate_up",
-    "offset",
-    "queue",
-    "aqm",
-    "loss",
-    "loss_up",
-    "jitter",
-    "reorder",
-    "duplicate",
-    "corrupt",
-    "edit",
-    "strip",
-    "mtu",
-    "nic",
-];
-
 const GRAMMAR: &str = "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, such as lte.rtt=40ms..400ms:10 or \
      rcvbuf=64KiB,1MiB";
 
 /// What is varied.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 enum Target {
     /// A key of the path at this index.
-    Path(usize, &'static str),
+    Path(usize, &'static PathKey),
     /// A setting.
     Setting(&'static str),
 }
@@ -71,8 +49,6 @@ pub struct Vary {
 impl PartialEq for Vary {
     fn eq(&self, other: &Vary) -> bool {
         self.given.text.trim() == other.given.text.trim()
-            && self.target == other.target
-            && self.points == other.points
     }
 }
 
@@ -98,7 +74,8 @@ impl Vary {
         };
         let name = name.trim();
         let target = target(name, given, &scenario.paths)?;
-        let points = if values.contains("..") {
+        let spans = matches!(target, Target::Path(_, key) if key.holds_spans());
+        let points = if values.contains("..") && !spans {
             range(values).map_err(|problem| malformed(&problem))?
         } else {
             listed(values)
@@ -135,27 +112,21 @@ impl Vary {
                 else {
                     return raw;
                 };
-                // What excludes the key, or says less than it, goes.
-                let gone: &[&str] = match key {
-                    "rtt" => &["owd_down", "owd_up"],
-                    "owd_down" | "owd_up" => &["rtt"],
-                    "rate" => &["rate_down", "rate_up", "trace", "trace_up", "offset"],
-                    "rate_down" => &["trace"],
-                    "rate_up" => &["trace_up"],
-                    _ => &[],
-                };
-                path.fields.retain(|(name, _)| name != key && !gone.contains(&name.as_str()));
-                let other = match key {
-                    "owd_down" => Some(("owd_up", &now.delay.up)),
-                    "owd_up" => Some(("owd_down", &now.delay.down)),
+                // The other direction keeps what was said of both.
+                let other = match key.name {
+                    "owd_down" => Some(("owd_up", now.delay.up.to_string())),
+                    "owd_up" => Some(("owd_down", now.delay.down.to_string())),
+                    "trace" if path.field("trace_up").is_none() => {
+                        path.field("rate").map(|rate| ("rate_up", rate.text.clone()))
+                    }
                     _ => None,
                 };
-                if let Some((other, delay)) = other.filter(|(other, _)| path.field(other).is_none())
-                {
-                    let text = delay.to_string();
+                let goes = |name: &str| name == key.name || key.displaces.contains(&name);
+                path.fields.retain(|(name, _)| !goes(name));
+                if let Some((other, text)) = other.filter(|other| path.field(other.0).is_none()) {
                     path.fields.push((other.to_owned(), PlacedText { text, ..given.clone() }));
                 }
-                path.fields.push((key.to_owned(), given));
+                path.fields.push((key.name.to_owned(), given));
             }
         }
         raw
@@ -225,8 +196,8 @@ fn target(name: &str, given: &PlacedText, paths: &[Path]) -> Result<Target, Scen
         let names = paths.iter().map(|known| known.name.as_str());
         return Err(ScenarioError::unknown(&given.place, "path", path, names));
     };
-    let Some(key) = KEYS.iter().find(|known| **known == canonical(key)) else {
-        let names = KEYS.iter().copied();
+    let Some(key) = PathKey::named(canonical(key)) else {
+        let names = PathKey::names();
         let error = ScenarioError::unknown(&given.place, "key for a sweep", key, names.clone());
         return Err(nearest_key(error, names));
     };

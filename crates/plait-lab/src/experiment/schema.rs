@@ -32,8 +32,11 @@ pub fn schema() -> Value {
     let keys = |names: &[&str]| -> Map<String, Value> {
         names.iter().map(|name| ((*name).to_owned(), texts())).collect()
     };
-    let path: Map<String, Value> =
-        PATH_KEYS.iter().chain(&["name"]).map(|name| ((*name).to_owned(), texts())).collect();
+    let of_path = PATH_KEYS.iter().map(|key| {
+        let form = if key.is_switch() { "on or off" } else { key.form };
+        (key.name.to_owned(), setting(&key.help.replace('\n', " "), form))
+    });
+    let path: Map<String, Value> = of_path.chain([("name".to_owned(), texts())]).collect();
     let points = json!({ "anyOf": [text(), { "type": "array", "items": { "anyOf": [
         text(),
         { "type": "object", "properties": { "is": text() }, "required": ["is"], "additionalProperties": text() },

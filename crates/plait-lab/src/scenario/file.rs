@@ -20,7 +20,8 @@
 
 use super::Scenario;
 use super::other_keys::{canonical, unknown_key};
-use super::path_parse::{PATH_KEYS, REPEATED, Reader};
+use super::path_keys::{PATH_KEYS, PathKey};
+use super::path_parse::Reader;
 use super::raw_scenario::{PlacedText, RawPath, RawScenario};
 use super::settings::{SETTINGS, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
@@ -142,16 +143,16 @@ impl RawScenario {
             out.push_str("\n[[path]]\n");
             line(&mut out, "name", &string(&path.name.text));
             for (key, given) in &path.fields {
-                match key.as_str() {
-                    key if REPEATED.contains(&key) => {}
-                    "backup" => line(&mut out, key, bool_of(&given.text)),
+                match PathKey::named(key) {
+                    Some(key) if key.repeats => {}
+                    Some(known) if known.is_switch() => line(&mut out, key, bool_of(&given.text)),
                     _ => line(&mut out, key, &string(&given.text)),
                 }
             }
-            for key in REPEATED {
-                let spans: Vec<String> = path.fields(key).map(|it| string(&it.text)).collect();
+            for PathKey { name, .. } in PATH_KEYS.iter().filter(|key| key.repeats) {
+                let spans: Vec<String> = path.fields(name).map(|it| string(&it.text)).collect();
                 if !spans.is_empty() {
-                    line(&mut out, key, &format!("[{}]", spans.join(", ")));
+                    line(&mut out, name, &format!("[{}]", spans.join(", ")));
                 }
             }
         }
@@ -267,14 +268,13 @@ impl<'a> Source<'a> {
                 continue;
             }
             let spelled = canonical(&key.get_ref().replace('-', "_")).to_owned();
-            if !PATH_KEYS.contains(&spelled.as_str())
-                && !super::LATER_PATH_KEYS.contains(&spelled.as_str())
-            {
+            let known = PathKey::named(&spelled);
+            if known.is_none() && !super::LATER_PATH_KEYS.contains(&spelled.as_str()) {
                 let place = self.place(&key.span(), &field);
-                let names = PATH_KEYS.iter().copied().chain(["name"]);
+                let names = PathKey::names().chain(["name"]);
                 return Err(unknown_key(&place, "path", key.get_ref(), names));
             }
-            for text in self.texts(value, &field, REPEATED.contains(&spelled.as_str()))? {
+            for text in self.texts(value, &field, known.is_some_and(|key| key.repeats))? {
                 fields.push((spelled.clone(), PlacedText { place: place.clone(), text }));
             }
         }

@@ -1,11 +1,13 @@
 //! A path of a scenario: what was said about it, and the links that it becomes.
 
 use super::delay::Delay;
-use super::impairment::{aqm_text, loss_text, mtu_text, reorder_text, strip_text};
+use super::impairment::{aqm_text, reorder_text};
+use super::path_keys::{PATH_KEYS, PathKey};
 use super::profile::{Profile, Wander};
+use super::raw_scenario::written;
 use super::redraw::Redraw;
 use crate::report::PathReport;
-use plait_app::quantity::{Limit, Percent};
+use plait_app::quantity::Limit;
 use plait_base::{Chance, RandomStream, Rate, Span, Time};
 use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
 use plait_sim::MiddleboxConfig;
@@ -212,7 +214,7 @@ impl Path {
             trace: trace(&self.speed.down),
             trace_up: trace(&self.speed.up),
             backup: self.backup,
-            settings: self.fields().into_iter().map(|(key, text)| written(key, &text)).collect(),
+            settings: self.fields().iter().map(|(key, text)| written(key, text)).collect(),
         }
     }
 
@@ -230,95 +232,14 @@ impl Path {
     /// Reading them again gives the same path.
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, String)> {
-        let base = self.profile.map(|profile| Path::from_profile(&self.name, profile));
-        let same =
-            |same: fn(&Path, &Path) -> bool| base.as_ref().is_some_and(|base| same(self, base));
-        let mut fields = Vec::new();
-        if let Some(profile) = self.profile {
-            fields.push(("profile", profile.name.to_owned()));
-        }
-        if !same(|a, b| a.delay == b.delay) {
-            if let Some(rtt) = self.delay.whole() {
-                fields.push(("rtt", rtt.to_string()));
-            } else {
-                fields.push(("owd_down", self.delay.down.to_string()));
-                fields.push(("owd_up", self.delay.up.to_string()));
-            }
-        }
-        if !same(|a, b| a.speed == b.speed) {
-            self.speed_fields(base.as_ref(), &mut fields);
-        }
-        match self.offset {
-            Offset::At(Span::ZERO) => {}
-            Offset::At(span) => fields.push(("offset", span.to_string())),
-            Offset::Random => fields.push(("offset", "random".to_owned())),
-        }
-        if let Some(queue) = self.queue.filter(|_| !same(|a, b| a.queue == b.queue)) {
-            fields.push(("queue", queue.to_string()));
-        }
-        if self.aqm != Aqm::DropTail {
-            fields.push(("aqm", aqm_text(self.aqm)));
-        }
-        let base_loss = base.as_ref().map(|base| base.loss).unwrap_or_default();
-        if self.loss.down != base_loss.down {
-            fields.push(("loss", loss_text(self.loss.down)));
-        }
-        if self.loss.up != base_loss.up {
-            fields.push(("loss_up", loss_text(self.loss.up)));
-        }
-        if self.jitter != base.as_ref().map_or(Span::ZERO, |base| base.jitter) {
-            fields.push(("jitter", self.jitter.to_string()));
-        }
-        if self.reorder != Reorder::default() {
-            fields.push(("reorder", reorder_text(self.reorder)));
-        }
-        let chances = [
-            ("duplicate", self.duplicate),
-            ("corrupt", self.corrupt),
-            ("edit", self.middlebox.edit),
-        ];
-        for (key, chance) in chances {
-            if chance != Chance::NEVER {
-                fields.push((key, Percent(chance).to_string()));
-            }
-        }
-        fields.extend(self.middlebox.strip.map(|strip| ("strip", strip_text(strip))));
-        if !self.mtu.is_empty() {
-            fields.push(("mtu", mtu_text(&self.mtu)));
-        }
-        fields.extend(self.outages.iter().map(|span| ("down", span_text(*span))));
-        fields.extend(self.gone.iter().map(|span| ("gone", span_text(*span))));
-        if let Some(nic) = self.nic {
-            fields.push(("nic", nic.to_string()));
-        }
-        fields.extend(self.via.clone().map(|link| ("via", link)));
-        if self.backup {
-            fields.push(("backup", "on".to_owned()));
-        }
-        fields
-    }
-
-    fn speed_fields(&self, base: Option<&Path>, fields: &mut Vec<(&'static str, String)>) {
-        let inherited = base.map(|base| base.speed.clone()).unwrap_or_default();
-        let Both { down, up } = &self.speed;
-        if let (Some(down @ (Speed::Fixed(_) | Speed::Steps(_) | Speed::Redraw(_))), true) =
-            (down, down == up)
-        {
-            fields.push(("rate", down.text()));
-            return;
-        }
-        if let Some(down) = down.as_ref().filter(|_| *down != inherited.down) {
-            fields.push((if down.is_trace() { "trace" } else { "rate_down" }, down.text()));
-        }
-        // A trace down leaves the way up without a limit where nothing is said.
-        let implied = if down.as_ref().is_some_and(Speed::is_trace) {
-            Some(Speed::Fixed(Rate::INFINITE))
-        } else {
-            inherited.up
+        let base = match self.profile {
+            Some(profile) => Path::from_profile(&self.name, profile),
+            None => Path::blank(&self.name),
         };
-        if let Some(up) = up.as_ref().filter(|_| *up != implied) {
-            fields.push((if up.is_trace() { "trace_up" } else { "rate_up" }, up.text()));
-        }
+        let texts = |key: &'static PathKey| {
+            key.texts(self, &base).into_iter().map(move |text| (key.name, text))
+        };
+        PATH_KEYS.iter().flat_map(texts).collect()
     }
 
     /// The path that a profile describes, without any change.
@@ -401,7 +322,7 @@ impl Speed {
 
     /// `10mbit`, `10mbit@0s/4mbit@20s`, or the file of a trace. A wandering rate has no text of its
     /// own: it comes with its profile.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Speed::Fixed(rate) | Speed::Wander(rate, _) => rate.to_string(),
             Speed::Steps(steps) => {
@@ -431,19 +352,5 @@ fn limit_of(queue: QueueLimit) -> Limit {
         QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
         QueueLimit::Packets(packets) => Limit::Packets(packets),
         QueueLimit::Delay(span) => Limit::Time(span),
-    }
-}
-
-/// A field as it is written in a path.
-fn written(key: &str, text: &str) -> String {
-    if text.is_empty() || key == "backup" { key.to_owned() } else { format!("{key}={text}") }
-}
-
-/// `1s..3s`, or `1s..` for ever.
-fn span_text((from, to): (Time, Time)) -> String {
-    let from = from.since(Time::ZERO);
-    match to {
-        Time::NEVER => format!("{from}.."),
-        to => format!("{from}..{}", to.since(Time::ZERO)),
     }
 }

@@ -1,9 +1,8 @@
 //! Reading a path: `NAME:key=value,...`, a bare profile name, or the same keys in a file.
 
-use super::delay::Delay;
-use super::impairment;
 use super::other_keys::unknown_key;
 use super::path::{Both, Offset, Path, Recording, Speed};
+use super::path_keys::{PATH_KEYS, PathKey};
 use super::profile::{PROFILES, Profile};
 use super::raw_scenario::{PlacedText, RawPath};
 use super::redraw::Redraw;
@@ -12,42 +11,6 @@ use plait_app::quantity::{self, QuantityError};
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::Trace;
 use std::sync::Arc;
-
-/// The keys that work.
-pub const PATH_KEYS: &[&str] = &[
-    "profile",
-    "rtt",
-    "owd_down",
-    "owd_up",
-    "rate",
-    "rate_down",
-    "rate_up",
-    "trace",
-    "trace_up",
-    "offset",
-    "queue",
-    "aqm",
-    "loss",
-    "loss_up",
-    "jitter",
-    "reorder",
-    "duplicate",
-    "corrupt",
-    "edit",
-    "strip",
-    "mtu",
-    "down",
-    "gone",
-    "nic",
-    "via",
-    "backup",
-];
-
-/// Keys of a path that a shared link does not have.
-const NOT_OF_A_LINK: &[&str] = &["profile", "edit", "strip", "gone", "nic", "via", "backup"];
-
-/// Keys that may be given several times; a file has a list of texts for them.
-pub(super) const REPEATED: &[&str] = &["down", "gone"];
 
 /// Keys that are known, but whose meaning arrives in a later version.
 pub const LATER_PATH_KEYS: &[&str] = &["cost"];
@@ -81,29 +44,13 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 /// other, a trace that cannot be read, or a missing `rtt` or (unless `ideal`) rate.
 pub(super) fn path(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path> {
     check_name(&raw.name, "path")?;
-    check_keys(raw, "path", PATH_KEYS)?;
+    check_keys(raw, "path", |_| true)?;
     let path = match raw.field("profile") {
         Some(given) => Path::from_profile(&raw.name.text, profile(given)?),
         None => Path::blank(&raw.name.text),
     };
-    let inherited = path.profile.map(|_| path.delay.clone());
-    let mut path = fill(path, raw, "path", inherited, ideal, read)?;
-    if let Some(given) = raw.field("edit") {
-        path.middlebox.edit = chance(given)?;
-    }
-    if let Some(given) = raw.field("strip") {
-        path.middlebox.strip = Some(impairment::strip(given)?);
-    }
-    if let Some(given) = raw.field("nic") {
-        path.nic = Some(positive_rate(given, &given.text)?);
-    }
-    if let Some(given) = raw.field("via") {
-        path.via = Some(given.text.trim().to_owned());
-    }
-    if let Some(given) = raw.field("backup") {
-        path.backup = given.switch()?;
-    }
-    Ok(path)
+    let has_delay = path.profile.is_some();
+    fill(path, raw, "path", has_delay, ideal, read)
 }
 
 /// Builds a shared link from its fields: those of a path that say what happens on the way. Nothing
@@ -113,8 +60,6 @@ pub(super) fn path(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path>
 /// As [`path`].
 pub(super) fn link(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path> {
     check_name(&raw.name, "link")?;
-    let keys: Vec<&str> =
-        PATH_KEYS.iter().copied().filter(|key| !NOT_OF_A_LINK.contains(key)).collect();
     if let [(key, given)] = raw.fields.as_slice()
         && key == "profile"
         && *given == raw.name
@@ -122,66 +67,41 @@ pub(super) fn link(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path>
         let problem = "nothing is said of this link";
         return Err(given.error(Fault::Missing, problem).allow("NAME:rate=20mbit,queue=50ms"));
     }
-    check_keys(raw, "link", &keys)?;
-    fill(Path::blank(&raw.name.text), raw, "link", Some(Both::default()), ideal, read)
+    check_keys(raw, "link", |key| key.of_links)?;
+    fill(Path::blank(&raw.name.text), raw, "link", true, ideal, read)
 }
 
-/// Reads what paths and shared links have in common.
+/// Reads the keys of a path or a shared link. Without `has_delay` they say its delay.
 fn fill(
     mut path: Path,
     raw: &RawPath,
     what: &str,
-    inherited: Option<Both<Delay>>,
+    has_delay: bool,
     ideal: bool,
     read: Reader<'_>,
 ) -> Result<Path> {
-    path.delay = delay(raw, inherited)?;
-    path.speed = speed(raw, &path, what, ideal, read)?;
-    if let Some(given) = raw.field("offset") {
-        path.offset = offset(given)?;
-        let traced = [&path.speed.down, &path.speed.up];
-        if !traced.iter().any(|speed| speed.as_ref().is_some_and(Speed::is_trace)) {
-            let problem = "there is no trace to start inside";
-            return Err(given.error(Fault::Conflict, problem).allow("offset with trace=FILE"));
+    check_delay(raw, has_delay)?;
+    for (first, second, allowed) in EXCLUSIVE {
+        if let (Some(_), Some(given)) = (raw.field(first), raw.field(second)) {
+            let problem = format!("{first} is given as well");
+            return Err(given.error(Fault::Conflict, &problem).allow(allowed));
         }
     }
-    if let Some(given) = raw.field("queue") {
-        path.queue = Some(given.quantity(quantity::limit)?);
+    for key in PATH_KEYS {
+        raw.fields(key.name).try_for_each(|given| key.read(&mut path, given, read))?;
     }
-    if let Some(given) = raw.field("aqm") {
-        path.aqm = impairment::aqm(given)?;
+    let Both { down, up } = &path.speed;
+    if !ideal && (down.is_none() || up.is_none()) {
+        let problem = if down.is_none() { "no rate" } else { "no rate_up" };
+        return Err(raw.name.error(Fault::Missing, &format!("the {what} has {problem}")).allow(
+            "rate=25mbit, or rate_down=RATE and rate_up=RATE, or trace=FILE; none with --ideal",
+        ));
     }
-    if let Some(given) = raw.field("loss") {
-        path.loss.down = impairment::loss(given)?;
-    }
-    if let Some(given) = raw.field("loss_up") {
-        path.loss.up = impairment::loss(given)?;
-    }
-    if let Some(given) = raw.field("jitter") {
-        path.jitter = bounded(given, &given.text)?;
-    }
-    if let Some(given) = raw.field("reorder") {
-        path.reorder = impairment::reorder(given)?;
-    }
-    if let Some(given) = raw.field("duplicate") {
-        path.duplicate = chance(given)?;
-    }
-    if let Some(given) = raw.field("corrupt") {
-        path.corrupt = chance(given)?;
-    }
-    if let Some(given) = raw.field("mtu") {
-        path.mtu = impairment::mtu(given)?;
-    }
-    for given in raw.fields("down") {
-        path.outages.push(outage(given)?);
-    }
-    for given in raw.fields("gone") {
-        let (from, to) = outage(given)?;
-        if path.gone.iter().any(|other| from <= other.1 && other.0 <= to) {
-            let problem = "the address is gone then already";
-            return Err(given.error(Fault::Conflict, problem).allow("spans apart from each other"));
-        }
-        path.gone.push((from, to));
+    if let Some(given) = raw.field("offset")
+        && ![down, up].into_iter().flatten().any(Speed::is_trace)
+    {
+        let problem = "there is no trace to start inside";
+        return Err(given.error(Fault::Conflict, problem).allow("offset with trace=FILE"));
     }
     Ok(path)
 }
@@ -201,7 +121,7 @@ fn check_name(given: &PlacedText, what: &str) -> Result<()> {
     Err(given.error(Fault::Invalid, &format!("not a {what}'s name")).allow(allowed))
 }
 
-fn check_keys(raw: &RawPath, what: &str, keys: &[&str]) -> Result<()> {
+fn check_keys(raw: &RawPath, what: &str, has: impl Fn(&PathKey) -> bool) -> Result<()> {
     for (at, (key, given)) in raw.fields.iter().enumerate() {
         if LATER_PATH_KEYS.contains(&key.as_str()) {
             return Err(not_yet(given, key));
@@ -214,12 +134,12 @@ fn check_keys(raw: &RawPath, what: &str, keys: &[&str]) -> Result<()> {
             };
             return Err(given.error(Fault::Missing, problem).allow("KEY=VALUE,KEY=VALUE"));
         }
-        if !keys.contains(&key.as_str()) {
-            return Err(unknown_key(&given.place, what, key, keys.iter().copied()));
-        }
-        if !REPEATED.contains(&key.as_str())
-            && raw.fields[..at].iter().any(|(earlier, _)| earlier == key)
-        {
+        let Some(known) = PathKey::named(key).filter(|known| has(known)) else {
+            let names: Vec<&str> =
+                PATH_KEYS.iter().filter(|known| has(known)).map(|known| known.name).collect();
+            return Err(unknown_key(&given.place, what, key, names.into_iter()));
+        };
+        if !known.repeats && raw.fields[..at].iter().any(|(earlier, _)| earlier == key) {
             let problem = format!("`{key}` is given twice");
             return Err(given.error(Fault::Conflict, &problem));
         }
@@ -232,21 +152,28 @@ fn profile(given: &PlacedText) -> Result<&'static Profile> {
     Profile::named(given.text.trim()).ok_or_else(|| given.unknown("profile", names))
 }
 
-fn delay(raw: &RawPath, inherited: Option<Both<Delay>>) -> Result<Both<Delay>> {
-    let allowed = "rtt=TIME, or owd_down=TIME and owd_up=TIME";
-    match (raw.field("rtt"), raw.field("owd_down"), raw.field("owd_up")) {
-        (Some(rtt), None, None) => Ok(Delay::parse(rtt)?.split()),
-        (Some(_), Some(other), _) | (Some(_), _, Some(other)) => {
-            Err(other.error(Fault::Conflict, "rtt is given as well").allow(allowed))
-        }
-        (None, Some(down), Some(up)) => {
-            Ok(Both { down: Delay::parse(down)?, up: Delay::parse(up)? })
-        }
-        (None, Some(one), None) | (None, None, Some(one)) => {
-            Err(one.error(Fault::Missing, "the other direction's delay is missing").allow(allowed))
-        }
-        (None, None, None) => inherited.ok_or_else(|| no_rtt(&raw.name, allowed)),
-    }
+/// Keys of which a path has one: the error stands at the second, and says what is allowed.
+const EXCLUSIVE: [(&str, &str, &str); 5] = [
+    ("rtt", "owd_down", DELAYS),
+    ("rtt", "owd_up", DELAYS),
+    ("rate_down", "trace", "a rate or a trace"),
+    ("rate_up", "trace_up", "a rate or a trace"),
+    ("trace", "rate", "trace with rate_up or trace_up"),
+];
+const DELAYS: &str = "rtt=TIME, or owd_down=TIME and owd_up=TIME";
+
+/// That both directions have a delay.
+fn check_delay(raw: &RawPath, has_delay: bool) -> Result<()> {
+    let one = match (raw.field("owd_down"), raw.field("owd_up")) {
+        _ if raw.field("rtt").is_some() => None,
+        (None, None) if !has_delay => return Err(no_rtt(&raw.name, DELAYS)),
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        _ => None,
+    };
+    one.map_or(Ok(()), |one| {
+        let problem = "the other direction's delay is missing";
+        Err(one.error(Fault::Missing, problem).allow(DELAYS))
+    })
 }
 
 /// A path without an RTT; one that is named as a profile was meant to be that, with changes.
@@ -260,53 +187,8 @@ fn no_rtt(name: &PlacedText, allowed: &str) -> ScenarioError {
     }
 }
 
-/// The rates of both directions. `rate_down`, `rate_up`, `trace` and `trace_up` each say one
-/// direction and go before `rate`, which says both.
-fn speed(
-    raw: &RawPath,
-    base: &Path,
-    what: &str,
-    ideal: bool,
-    read: Reader<'_>,
-) -> Result<Both<Option<Speed>>> {
-    let pair = |rate: &str, trace: &str| match (raw.field(rate), raw.field(trace)) {
-        (Some(_), Some(trace)) => {
-            let problem = format!("{rate} is given as well");
-            Err(trace.error(Fault::Conflict, &problem).allow("a rate or a trace"))
-        }
-        (Some(rate), None) => steps(rate).map(Some),
-        (None, Some(file)) => recording(file, read).map(|found| Some(Speed::Trace(found))),
-        (None, None) => Ok(None),
-    };
-    let down = pair("rate_down", "trace")?;
-    let up = pair("rate_up", "trace_up")?;
-    let both = match (raw.field("rate"), raw.field("trace")) {
-        (Some(rate), Some(_)) => {
-            let problem = "trace is given as well";
-            return Err(rate
-                .error(Fault::Conflict, problem)
-                .allow("trace with rate_up or trace_up"));
-        }
-        (Some(rate), None) => Some(steps(rate)?),
-        (None, _) => None,
-    };
-    let traced = down.as_ref().is_some_and(Speed::is_trace);
-    let free = traced.then_some(Speed::Fixed(Rate::INFINITE));
-    let found = Both {
-        down: down.or_else(|| both.clone()).or_else(|| base.speed.down.clone()),
-        up: up.or(both).or(free).or_else(|| base.speed.up.clone()),
-    };
-    if !ideal && (found.down.is_none() || found.up.is_none()) {
-        let problem = if found.down.is_none() { "no rate" } else { "no rate_up" };
-        return Err(raw.name.error(Fault::Missing, &format!("the {what} has {problem}")).allow(
-            "rate=25mbit, or rate_down=RATE and rate_up=RATE, or trace=FILE; none with --ideal",
-        ));
-    }
-    Ok(found)
-}
-
 /// `10mbit`, `10mbit@0s/4mbit@20s`, or `1mbit/4mbit~40s`.
-fn steps(given: &PlacedText) -> Result<Speed> {
+pub(super) fn steps(given: &PlacedText) -> Result<Speed> {
     let plain = PlacedText::new(&given.place, &quantity::per_second_without_slash(&given.text));
     plain_steps(&plain).map_err(|mut error| {
         // The error quotes the words of the user.
@@ -373,7 +255,7 @@ pub(super) fn steps_of<T>(
     Ok(list)
 }
 
-fn positive_rate(given: &PlacedText, text: &str) -> Result<Rate> {
+pub(super) fn positive_rate(given: &PlacedText, text: &str) -> Result<Rate> {
     let rate = quantity::rate(text).map_err(|error| refused(given, &error))?;
     if rate == Rate::ZERO {
         let problem = "a rate of zero lets nothing through";
@@ -389,7 +271,7 @@ fn positive_rate(given: &PlacedText, text: &str) -> Result<Rate> {
     Ok(rate)
 }
 
-fn recording(given: &PlacedText, read: Reader<'_>) -> Result<Recording> {
+pub(super) fn recording(given: &PlacedText, read: Reader<'_>) -> Result<Recording> {
     let file = given.text.trim();
     if file.is_empty() {
         return Err(given.error(Fault::Missing, "no file").allow("trace=FILE"));
@@ -406,7 +288,7 @@ fn recording(given: &PlacedText, read: Reader<'_>) -> Result<Recording> {
     Ok(Recording { file: file.to_owned(), trace: Arc::new(trace) })
 }
 
-fn offset(given: &PlacedText) -> Result<Offset> {
+pub(super) fn offset(given: &PlacedText) -> Result<Offset> {
     match given.text.trim() {
         "random" => Ok(Offset::Random),
         _ => given
@@ -416,7 +298,7 @@ fn offset(given: &PlacedText) -> Result<Offset> {
     }
 }
 
-fn chance(given: &PlacedText) -> Result<Chance> {
+pub(super) fn chance(given: &PlacedText) -> Result<Chance> {
     let allowed = "from 0% to 100%, such as 0.5%";
     given.quantity(quantity::percent).map_err(|error| error.allow(allowed))
 }
@@ -436,6 +318,15 @@ pub(super) fn outage(given: &PlacedText) -> Result<(Time, Time)> {
         return Err(given.error(Fault::Invalid, "it ends before it begins").allow(allowed));
     }
     Ok((from, to))
+}
+
+/// As [`outage`] reads it.
+pub(super) fn span_text((from, to): &(Time, Time)) -> String {
+    let from = from.since(Time::ZERO);
+    match *to {
+        Time::NEVER => format!("{from}.."),
+        to => format!("{from}..{}", to.since(Time::ZERO)),
+    }
 }
 
 /// A delay, which is the text of `given` or a part of it.

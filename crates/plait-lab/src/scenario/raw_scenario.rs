@@ -3,6 +3,7 @@
 
 use super::impairment;
 use super::other_keys::canonical;
+use super::path_keys::PathKey;
 use super::settings::{SETTINGS, Setting};
 use crate::error::{Fault, Place, ScenarioError};
 use plait_app::name::nearest;
@@ -272,12 +273,17 @@ impl fmt::Display for RawPath {
         }
         for (at, (key, given)) in self.fields.iter().enumerate() {
             f.write_str(if at == 0 { ":" } else { "," })?;
-            match (key.as_str(), given.text.as_str()) {
-                ("backup", "on") => f.write_str("backup")?,
-                (key, text) => write!(f, "{key}={text}")?,
-            }
+            f.write_str(&written(key, &given.text))?;
         }
         Ok(())
+    }
+}
+
+/// A field as it is written in a path: `rtt=25ms`, `backup`.
+pub(super) fn written(key: &str, text: &str) -> String {
+    match text {
+        "on" if PathKey::named(key).is_some_and(PathKey::is_switch) => key.to_owned(),
+        _ => format!("{key}={text}"),
     }
 }
 

@@ -57,7 +57,7 @@ impl Setting {
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     setting("link", SCENARIO, "", "a link that paths share after their own, by via=NAME", "",
-        Kind::List { values: "NAME:KEY=VALUE,... with the keys of a path except profile, edit, strip, nic, via and backup; no rtt is none", example: "cell:rtt=0s,rate=9mbit", get: build::link_texts, set: build::set_links }),
+        Kind::List { values: "NAME:KEY=VALUE,... with the keys of a path, except those of profiles, hosts and middleboxes; no rtt is none", example: "cell:rtt=0s,rate=9mbit", get: build::link_texts, set: build::set_links }),
     setting("compete", SCENARIO, "", "N plain TCP flows that send to clients of their own all the time, or UDP cross traffic, over a path or shared link", "",
         Kind::List { values: "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", example: "reno@a*2", get: |it| it.compete.iter().map(ToString::to_string).collect(), set: build::set_competition }),
     setting("workload", SCENARIO, "", "what the connection carries", "",

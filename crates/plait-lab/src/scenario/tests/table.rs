@@ -1,4 +1,4 @@
-//! Every entry of the table of settings is read, printed and varied.
+//! Every entry of the tables of settings and of path keys is read, printed and varied.
 
 use super::*;
 use crate::experiment::file_schema;
@@ -96,5 +96,77 @@ fn the_schema_of_experiments_has_every_setting() {
     for setting in SETTINGS.iter().filter(|it| !other.contains(&it.name)) {
         let said = schema["properties"][setting.name]["description"].as_str().unwrap();
         assert!(said.contains(setting.help) && said.contains(&setting.values()), "{said}");
+    }
+}
+
+/// The path `a` with a key as a sweep sets it, and the scenario of that point.
+fn swept(key: &PathKey) -> Scenario {
+    let vary = format!("a.{}={}", key.name, key.example);
+    let base = |path| [("link", "cell:rate=8mbit"), ("path", path), ("workload", "download:1MB")];
+    // Some keys are about the trace that a path has.
+    let bases = [base("a:rtt=10ms,rate=5mbit"), base("a:rtt=10ms,trace=a.down,rate_up=5mbit")];
+    let scenario = bases.map(|base| build(&[&base[..], &[("vary", vary.as_str())]].concat()));
+    let [plain, traced] = scenario;
+    let swept = plain.or(traced).unwrap_or_else(|error| panic!("{vary}: {error}"));
+    let mut points = swept.points(&read).unwrap();
+    assert_eq!(points.len(), 1, "{vary}");
+    points.remove(0).scenario
+}
+
+#[test]
+fn every_path_key_is_varied_and_printed_and_read_again() {
+    for key in PATH_KEYS {
+        let scenario = swept(key);
+        let fields = scenario.paths[0].fields();
+        assert!(fields.contains(&(key.name, key.example.to_owned())), "{}: {fields:?}", key.name);
+        assert_eq!(from_line(&scenario.command_line()), scenario, "{}", key.name);
+        let file = RawScenario::from_toml("x", &scenario.to_toml()).unwrap();
+        assert_eq!(file.build_with(&read).unwrap(), scenario, "{}", key.name);
+    }
+}
+
+#[test]
+fn a_varied_key_takes_the_place_of_those_that_exclude_it() {
+    let point = |path: &str, vary: &str| {
+        let vary = format!("a.{vary}");
+        let list = [("path", path), ("workload", "download:1MB"), ("vary", vary.as_str())];
+        let points = build(&list).unwrap().points(&read).unwrap();
+        points[0].scenario.paths[0].fields()
+    };
+    let field = |(key, text): &(&'static str, String)| format!("{key}={text}");
+    for (path, vary, told) in [
+        ("a:rtt=10ms,rate=5mbit", "owd_up=9ms", "owd_down=5ms owd_up=9ms rate=5mbit"),
+        ("a:owd_down=1ms,owd_up=9ms,rate=5mbit", "rtt=4ms", "rtt=4ms rate=5mbit"),
+        // The way up keeps the rate of both ways.
+        ("a:rtt=2ms,rate=5mbit", "trace=a.down", "rtt=2ms trace=a.down rate_up=5mbit"),
+        ("a:rtt=2ms,rate_down=5mbit,rate_up=1mbit", "rate=3mbit", "rtt=2ms rate=3mbit"),
+        ("a:rtt=2ms,rate=5mbit,down=1s..2s,down=3s..", "down=4s..", "rtt=2ms rate=5mbit down=4s.."),
+        ("a:rtt=2ms,rate=5mbit", "strip=data@2s..3s,syn", "rtt=2ms rate=5mbit strip=data@2s..3s"),
+    ] {
+        let fields: Vec<String> = point(path, vary).iter().map(field).collect();
+        assert_eq!(fields.join(" "), told);
+    }
+}
+
+#[test]
+fn a_link_has_the_keys_that_say_what_happens_on_the_way() {
+    for key in PATH_KEYS.iter().filter(|key| !["rtt", "rate"].contains(&key.name)) {
+        let link = format!("cell:rtt=1ms,rate=8mbit,{}={}", key.name, key.example);
+        let path = ("path", "a:rtt=10ms,rate=5mbit,via=cell");
+        let made = build(&[path, ("workload", "download:1MB"), ("link", &link)]);
+        let unknown = made.is_err_and(|error| error.problem == "unknown key of a link");
+        assert_eq!(unknown, !key.of_links, "{}", key.name);
+    }
+}
+
+#[test]
+fn the_schema_of_experiments_says_what_every_path_key_is() {
+    let schema = file_schema();
+    let paths = &schema["properties"]["path"]["items"]["anyOf"][1]["properties"];
+    for key in PATH_KEYS {
+        let said = paths[key.name]["description"].as_str().unwrap();
+        assert!(said.contains(key.form) && !said.is_empty(), "{}", key.name);
+        let widest = key.help.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= 53, "{}: the help is wider than a terminal", key.name);
     }
 }

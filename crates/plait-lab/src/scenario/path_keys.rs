@@ -1,0 +1,257 @@
+//! The keys of a path, one entry each. Flags and their help, scenario files, sweeps, the schema of
+//! experiments and the names in errors all read [`PATH_KEYS`]. A new key is one entry here and its use.
+
+use super::delay::Delay;
+use super::impairment::{
+    aqm, aqm_text, loss, loss_text, mtu, mtu_text, reorder, reorder_text, strip, strip_text,
+};
+use super::path::{Offset, Path, Speed};
+use super::path_parse::{
+    Reader, bounded, chance, offset, outage, positive_rate, recording, span_text, steps,
+};
+use super::raw_scenario::PlacedText;
+use crate::error::{Fault, ScenarioError};
+use plait_app::quantity::{self, Percent};
+use plait_base::Rate;
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+
+/// A key of a path: `rtt`.
+#[derive(Debug)]
+pub struct PathKey {
+    /// Name.
+    pub name: &'static str,
+    /// What it takes: `TIME`; empty for a key that needs no value.
+    pub form: &'static str,
+    /// A text that it takes.
+    pub example: &'static str,
+    /// What it does: lines of at most 53 characters.
+    pub help: &'static str,
+    /// The standard, paper or kernel source that it follows; empty for the laboratory's own keys.
+    pub clause: &'static str,
+    /// Whether a link that paths share has it, too.
+    pub of_links: bool,
+    /// Whether it may be given more than once.
+    pub repeats: bool,
+    /// Keys that a sweep takes away when it sets this one: they exclude it, or say less.
+    pub(crate) displaces: &'static [&'static str],
+    field: Field,
+}
+
+/// Where a path has the value of a key.
+#[derive(Debug)]
+struct Field {
+    /// The texts that make the second path the first one. The second is a profile, or blank.
+    get: fn(&Path, &Path) -> Vec<String>,
+    /// Reads a text into the path, with what reads the files that it names.
+    set: fn(&mut Path, &PlacedText, Reader<'_>) -> Result<()>,
+}
+
+/// The key is a field of the path, read by `$read` and written by `$text`.
+macro_rules! kept {
+    ($read:expr, $text:expr, $($at:ident).+) => {
+        Field {
+            get: |path, base| match path.$($at).+ == base.$($at).+ {
+                true => Vec::new(),
+                false => vec![$text(&path.$($at).+)],
+            },
+            set: |path, given, _| {
+                path.$($at).+ = $read(given)?;
+                Ok(())
+            },
+        }
+    };
+}
+
+/// The same for a field that may be none.
+macro_rules! may_keep {
+    ($read:expr, $text:expr, $($at:ident).+) => {
+        Field {
+            get: |path, base| match path.$($at).+ == base.$($at).+ {
+                true => Vec::new(),
+                false => path.$($at).+.iter().map($text).collect(),
+            },
+            set: |path, given, _| {
+                path.$($at).+ = Some($read(given)?);
+                Ok(())
+            },
+        }
+    };
+}
+
+const fn key(
+    name: &'static str,
+    form: &'static str,
+    example: &'static str,
+    help: &'static str,
+    clause: &'static str,
+    field: Field,
+) -> PathKey {
+    let (of_links, repeats) = (true, false);
+    PathKey { name, form, example, help, clause, of_links, repeats, displaces: &[], field }
+}
+
+/// Every key, in the order in which a path is written. They are read in this order, too.
+#[rustfmt::skip]
+pub const PATH_KEYS: &[PathKey] = &[
+    key("profile", "NAME", "wifi-home", "start from a profile", "",
+        Field { get: |path, _| path.profile.iter().map(|profile| profile.name.to_owned()).collect(), set: |_, _, _| Ok(()) }).of_paths(),
+    key("rtt", "TIME", "25ms@0s/80ms@10s", "propagation, half each way; steps 25ms@0s/80ms@10s", "",
+        Field { get: round_trip, set: |path, given, _| { path.delay = Delay::parse(given)?.split(); Ok(()) } }).displacing(&["owd_down", "owd_up"]),
+    key("owd_down", "TIME", "15ms", "propagation down, in place of rtt", "",
+        Field { get: |path, base| one_way(path, base, &path.delay.down), set: |path, given, _| { path.delay.down = Delay::parse(given)?; Ok(()) } }).displacing(&["rtt"]),
+    key("owd_up", "TIME", "10ms", "propagation up, in place of rtt", "",
+        Field { get: |path, base| one_way(path, base, &path.delay.up), set: |path, given, _| { path.delay.up = Delay::parse(given)?; Ok(()) } }).displacing(&["rtt"]),
+    key("rate", "RATE", "10mbit@0s/4mbit@20s", "both ways; inf; steps 10mbit@0s/4mbit@20s;\n1mbit/4mbit~40s draws one about every 40 s", "",
+        Field { get: both_rates, set: |path, given, _| { let speed = Some(steps(given)?); path.speed.down.clone_from(&speed); path.speed.up = speed; Ok(()) } }).displacing(&["rate_down", "rate_up", "trace", "trace_up", "offset"]),
+    key("rate_down", "RATE", "8mbit", "the rate down, in place of rate", "",
+        Field { get: |path, base| rate_down(path, base, false), set: |path, given, _| { path.speed.down = Some(steps(given)?); Ok(()) } }).displacing(&["trace"]),
+    key("trace", "FILE", "a.down", "Mahimahi or CSV in place of the rate down", "",
+        Field { get: |path, base| rate_down(path, base, true), set: trace_down }).displacing(&["rate", "rate_down"]),
+    key("rate_up", "RATE", "2mbit", "the rate up, in place of rate", "",
+        Field { get: |path, base| rate_up(path, base, false), set: |path, given, _| { path.speed.up = Some(steps(given)?); Ok(()) } }).displacing(&["trace_up"]),
+    key("trace_up", "FILE", "b.csv", "the same in place of the rate up", "",
+        Field { get: |path, base| rate_up(path, base, true), set: |path, given, read| { path.speed.up = Some(Speed::Trace(recording(given, read)?)); Ok(()) } }).displacing(&["rate_up"]),
+    key("offset", "TIME", "random", "start inside a trace; or random", "", kept!(offset, offset_text, offset)),
+    key("queue", "LIMIT", "50ms", "50ms, 64KiB, 100pkt or inf; by default 100 ms at the\nrate", "",
+        may_keep!(|given: &PlacedText| given.quantity(quantity::limit), ToString::to_string, queue)),
+    key("aqm", "NAME", "codel", "codel[:target=5ms,interval=100ms]; default: droptail", "RFC 8289", kept!(aqm, |it: &_| aqm_text(*it), aqm)),
+    key("loss", "P%", "1%", "of packets down; or ge:p=1%,r=30%,bad=50% for bursts", "Gilbert 1960, Elliott 1963", kept!(loss, |it: &_| loss_text(*it), loss.down)),
+    key("loss_up", "P%", "ge:p=1%,r=30%,bad=50%", "the same of packets up", "", kept!(loss, |it: &_| loss_text(*it), loss.up)),
+    key("jitter", "TIME", "3ms", "random delay; keeps the order of packets", "", kept!(|given: &PlacedText| bounded(given, &given.text), ToString::to_string, jitter)),
+    key("reorder", "P%:TIME", "1%:5ms", "delays a share of the packets", "", kept!(reorder, |it: &_| reorder_text(*it), reorder)),
+    key("duplicate", "P%", "0.5%", "doubles some packets", "", kept!(chance, |it: &_| Percent(*it).to_string(), duplicate)),
+    key("corrupt", "P%", "2%", "damages some packets, which the host drops", "", kept!(chance, |it: &_| Percent(*it).to_string(), corrupt)),
+    key("edit", "P%", "0.1%", "a middlebox changes a byte and repairs the checksum", "RFC 8684 section 3.7", kept!(chance, |it: &_| Percent(*it).to_string(), middlebox.edit)).of_paths(),
+    key("strip", "WHAT", "data@2s..3s", "a middlebox takes MPTCP options off: syn, synack, ack\n(the third), first (data), data or all; WHAT@TIME\nfrom then on, WHAT@FROM..TO for a while", "RFC 8684 section 3.7",
+        may_keep!(strip, |it: &_| strip_text(*it), middlebox.strip)).of_paths(),
+    key("mtu", "BYTES", "1500@0s/1280@2s", "drops longer packets; steps 1500@0s/1280@2s", "RFC 8899", kept!(mtu, |it: &Vec<_>| mtu_text(it), mtu)),
+    key("down", "FROM..TO", "1s..3s", "an outage, repeatable; down=1s.. for ever", "",
+        Field { get: |path, _| path.outages.iter().map(span_text).collect(), set: |path, given, _| { path.outages.push(outage(given)?); Ok(()) } }).repeated(),
+    key("gone", "FROM..TO", "1s..3s", "the client loses the address and gets it back, and\ntells the server (REMOVE_ADDR), repeatable", "RFC 8684 section 3.4.2",
+        Field { get: |path, _| path.gone.iter().map(span_text).collect(), set: gone }).of_paths().repeated(),
+    key("nic", "RATE", "1gbit", "the sending host\u{2019}s own link; default: 1gbit", "",
+        may_keep!(|given: &PlacedText| positive_rate(given, &given.text), ToString::to_string, nic)).of_paths(),
+    key("via", "LINK", "cell", "a link that paths share (--link)", "",
+        may_keep!(|given: &PlacedText| Result::Ok(given.text.trim().to_owned()), ToString::to_string, via)).of_paths(),
+    key("backup", "", "on", "used if no other path works", "RFC 8684 section 3.3.8", kept!(PlacedText::switch, |_: &bool| "on".to_owned(), backup)).of_paths(),
+];
+
+impl PathKey {
+    const fn of_paths(mut self) -> PathKey {
+        self.of_links = false;
+        self
+    }
+
+    const fn repeated(mut self) -> PathKey {
+        self.repeats = true;
+        self
+    }
+
+    const fn displacing(mut self, keys: &'static [&'static str]) -> PathKey {
+        self.displaces = keys;
+        self
+    }
+
+    /// The key of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static PathKey> {
+        PATH_KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The names of all keys.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        PATH_KEYS.iter().map(|key| key.name)
+    }
+
+    /// Whether it is `on` if nothing more is said.
+    #[must_use]
+    pub const fn is_switch(&self) -> bool {
+        self.form.is_empty()
+    }
+
+    /// Whether its value may hold a span of time, `1s..3s`.
+    pub(crate) fn holds_spans(&self) -> bool {
+        self.help.contains("FROM..TO") || self.form.contains("..")
+    }
+
+    /// The texts that make `base` this path.
+    pub(super) fn texts(&self, path: &Path, base: &Path) -> Vec<String> {
+        (self.field.get)(path, base)
+    }
+
+    /// Reads a text of the key.
+    pub(super) fn read(&self, path: &mut Path, given: &PlacedText, read: Reader<'_>) -> Result<()> {
+        (self.field.set)(path, given, read)
+    }
+}
+
+/// Whether the delay is not that of the profile.
+fn has_own_delay(path: &Path, base: &Path) -> bool {
+    path.profile.is_none() || path.delay != base.delay
+}
+
+fn round_trip(path: &Path, base: &Path) -> Vec<String> {
+    let whole = path.delay.whole().filter(|_| has_own_delay(path, base));
+    whole.iter().map(ToString::to_string).collect()
+}
+
+fn one_way(path: &Path, base: &Path, delay: &Delay) -> Vec<String> {
+    let split = has_own_delay(path, base) && path.delay.whole().is_none();
+    if split { vec![delay.to_string()] } else { Vec::new() }
+}
+
+/// The rate of both ways if it is the same.
+fn both_rates(path: &Path, base: &Path) -> Vec<String> {
+    match &path.speed.down {
+        Some(down @ (Speed::Fixed(_) | Speed::Steps(_) | Speed::Redraw(_)))
+            if path.speed.up.as_ref() == Some(down) && path.speed != base.speed =>
+        {
+            vec![down.text()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The rate down if it has a text of its own, for the key that has a trace or the one that has not.
+fn rate_down(path: &Path, base: &Path, traced: bool) -> Vec<String> {
+    let down = path.speed.down.iter().filter(|down| down.is_trace() == traced);
+    let own = path.speed.down != base.speed.down && both_rates(path, base).is_empty();
+    down.filter(|_| own).map(Speed::text).collect()
+}
+
+/// The same of the rate up.
+fn rate_up(path: &Path, base: &Path, traced: bool) -> Vec<String> {
+    // A trace down leaves the way up without a limit where nothing is said.
+    let free = path.speed.down.as_ref().is_some_and(Speed::is_trace);
+    let free = free.then_some(Speed::Fixed(Rate::INFINITE));
+    let up = path.speed.up.iter().filter(|up| up.is_trace() == traced);
+    let implied = if free.is_some() { &free } else { &base.speed.up };
+    let own =
+        path.speed.up != *implied && path.speed != base.speed && both_rates(path, base).is_empty();
+    up.filter(|_| own).map(Speed::text).collect()
+}
+
+/// A trace down. Nothing said of the way up, it has no limit.
+fn trace_down(path: &mut Path, given: &PlacedText, read: Reader<'_>) -> Result<()> {
+    path.speed.down = Some(Speed::Trace(recording(given, read)?));
+    path.speed.up = Some(Speed::Fixed(Rate::INFINITE));
+    Ok(())
+}
+
+fn offset_text(offset: &Offset) -> String {
+    match offset {
+        Offset::At(span) => span.to_string(),
+        Offset::Random => "random".to_owned(),
+    }
+}
+
+fn gone(path: &mut Path, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    let (from, to) = outage(given)?;
+    if path.gone.iter().any(|other| from <= other.1 && other.0 <= to) {
+        let problem = "the address is gone then already";
+        return Err(given.error(Fault::Conflict, problem).allow("spans apart from each other"));
+    }
+    path.gone.push((from, to));
+    Ok(())
+}
