@@ -1,6 +1,6 @@
-//! A scheduler is added in one file and one line, and so is a congestion controller: this test does what
-//! CONTRIBUTING.md says, with the examples that stand there, in a copy of the sources, and looks for the
-//! newcomers everywhere.
+//! A scheduler is added in one file and one line, and so is a congestion controller; a setting and a key of
+//! a path are one entry each. This test does what CONTRIBUTING.md says, with the examples that stand there,
+//! in a copy of the sources, and looks for the newcomers everywhere.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -103,16 +103,37 @@ fn lay_out(copy: &Path, files: &Files) {
     }
 }
 
+/// The two blocks of code below a heading of CONTRIBUTING.md.
+fn blocks(heading: &str) -> [String; 2] {
+    let text = include_str!("../../../CONTRIBUTING.md");
+    let (_, section) = text.split_once(heading).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```rust\n").skip(1).map(|rest| rest.split("```").next());
+    let blocks: Vec<String> = blocks.map(|block| block.unwrap().to_owned()).collect();
+    blocks.try_into().unwrap()
+}
+
+/// Adds the setting and the key of a path to their tables: an entry each.
+fn add_entries(files: &mut Files) {
+    let tables = [
+        ("crates/plait-lab/src/scenario/settings.rs", "pub const SETTINGS: &[Setting] = &[\n"),
+        ("crates/plait-lab/src/scenario/path_keys.rs", "pub const PATH_KEYS: &[PathKey] = &[\n"),
+    ];
+    let entries = blocks("## Add a setting or a path key: one entry\n");
+    for ((file, start), entry) in tables.into_iter().zip(entries) {
+        let content = files.get_mut(Path::new(file)).unwrap();
+        let text = std::str::from_utf8(content).unwrap();
+        let (before, table) = text.split_once(start).unwrap();
+        let (table, after) = table.split_once("\n];\n").unwrap();
+        *content = format!("{before}{start}{table}\n{entry}];\n{after}").into_bytes();
+    }
+}
+
 impl List {
     /// The example and the line of CONTRIBUTING.md: the two blocks of the section.
     fn example(&self) -> (String, String) {
-        let text = include_str!("../../../CONTRIBUTING.md");
-        let (_, section) = text.split_once(self.heading).unwrap();
-        let section = section.split("\n## ").next().unwrap();
-        let mut blocks = section.split("```rust\n").skip(1).map(|rest| rest.split("```").next());
-        let mut next = || blocks.next().flatten().unwrap().to_owned();
-        let (file, line) = (next(), next());
-        assert_eq!((blocks.next(), line.lines().count()), (None, 1), "one file and one line");
+        let [file, line] = blocks(self.heading);
+        assert_eq!(line.lines().count(), 1, "one file and one line");
         (file, line)
     }
 
@@ -287,6 +308,30 @@ impl Plait<'_> {
         assert_eq!(self.answers("decide --cc", &[acked])[0]["change_bytes"], 73);
     }
 
+    /// The setting and the key of a path are known wherever others are, and matter.
+    fn knows_the_entries(&self) {
+        let help = self.says("compare --help");
+        assert!(help.contains("--fin-timeout") && help.contains("cut=P%"), "{help}");
+        let schema = self.says("schema experiment-file");
+        assert!(schema.contains("\"fin-timeout\"") && schema.contains("\"cut\""), "{schema}");
+        let common = "compare --path a:rtt=20ms,rate=5mbit --workload download:300kB --schedulers \
+                      minrtt --runs 1 --json";
+        for (wrong, nearest) in [("fin-timeot=1s", "fin-timeout"), ("a.ct=1%", "cut")] {
+            let output = self.command(&format!("{common} --vary {wrong}")).output().unwrap();
+            let problem = String::from_utf8(output.stderr).unwrap();
+            assert!(problem.contains(&format!("did you mean `{nearest}`?")), "{problem}");
+        }
+        let vary = "--vary fin-timeout=1s..9s:3 --vary a.cut=0%,30%";
+        let report: Value = serde_json::from_str(&self.says(&format!("{common} {vary}"))).unwrap();
+        let points = report["points"].as_array().unwrap();
+        let median =
+            |at: usize| points[at]["rows"][0]["measures"]["completion_ms"]["median"].as_f64();
+        assert_eq!(points.len(), 6);
+        assert!(median(0).unwrap() < median(1).unwrap(), "segments that are cut cost time");
+        let command = points[1]["command"].as_str().unwrap();
+        assert!(command.contains("--fin-timeout 1s") && command.contains("cut=30%"), "{command}");
+    }
+
     fn compares_them(&self) {
         let Plait { scheduler, controller, .. } = self;
         let rows = |settings: &str| -> Vec<(String, String)> {
@@ -356,9 +401,10 @@ fn pages_are_generated(copy: &Path, tests: &Path, scheduler: &str, controller: &
 }
 
 #[test]
-fn schedulers_and_controllers_are_added_in_one_file_and_one_line() {
+fn newcomers_are_added_in_one_file_and_one_line_or_by_one_entry() {
     let mut files = sources(&root());
     set_apart(&mut files);
+    add_entries(&mut files);
     let [scheduler, controller] = LISTS.map(|list| {
         // No part of it, but of the question: does it need more than what is public?
         list.add_outsider(&mut files);
@@ -393,6 +439,7 @@ fn schedulers_and_controllers_are_added_in_one_file_and_one_line() {
     plait.has_them_as_nearest_names();
     plait.asks_them();
     plait.compares_them();
+    plait.knows_the_entries();
     let pages = program("plait-report", "plait_report", true);
     pages_are_generated(&copy, pages, &scheduler, &controller);
 }

@@ -178,6 +178,7 @@ impl Path {
             || dice(self.duplicate)
             || dice(self.corrupt)
             || dice(self.middlebox.edit)
+            || self.middlebox.cut.is_some_and(|cut| dice(cut.chance))
             || self.jitter != Span::ZERO
             || (!ideal && (drawn(&self.speed.down) || drawn(&self.speed.up)))
     }
