@@ -47,7 +47,7 @@ pub use statement::Statement;
 pub use store::{Store, fingerprint};
 pub use verdict::{Judged, Standing, figure, judge};
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::{KernelProfile, PlacedText, RawScenario};
 use names::Names;
 use serde::Deserialize;
@@ -146,34 +146,110 @@ pub struct Claim {
     pub place: Place,
 }
 
-/// The kinds of pictures.
-pub const PICTURES: &[&str] = &["line", "bars", "box", "cdf", "heat", "time"];
+/// The kinds of pictures, with the axes that they draw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PictureKind {
+    /// Medians with the spread of the runs over an axis, joined by a line.
+    Line {
+        /// The axis from left to right.
+        x: usize,
+    },
+    /// Medians with the spread of the runs as bars.
+    Bars {
+        /// The axis from left to right.
+        x: Option<usize>,
+    },
+    /// Boxes and whiskers of the runs.
+    Box {
+        /// The axis from left to right.
+        x: Option<usize>,
+    },
+    /// The distribution of runs, or of the medians of points.
+    Cdf {
+        /// The axis whose points have a median each.
+        x: Option<usize>,
+    },
+    /// Medians as a map of two axes.
+    Heat {
+        /// The axis of the columns.
+        x: usize,
+        /// The axis from bottom to top.
+        y: usize,
+        /// Values are relative to this row.
+        against: Option<usize>,
+    },
+    /// Medians by second.
+    Time,
+}
+
+impl PictureKind {
+    /// Their names.
+    pub const NAMES: [&str; 6] = ["line", "bars", "box", "cdf", "heat", "time"];
+
+    /// The kind of this name, one of [`PictureKind::NAMES`], with its axes.
+    ///
+    /// # Errors
+    /// If it has other axes: whether one is missing or needless, and what the kind has.
+    fn new(
+        name: &str,
+        x: Option<usize>,
+        y: Option<usize>,
+        against: Option<usize>,
+    ) -> Result<PictureKind, (Fault, &'static str)> {
+        Ok(match (name, x, y) {
+            ("heat", Some(x), Some(y)) => PictureKind::Heat { x, y, against },
+            ("heat", ..) => return Err((Fault::Missing, "x and y")),
+            ("time", None, None) => PictureKind::Time,
+            ("time", ..) => return Err((Fault::Conflict, "neither x nor y")),
+            ("line", None, _) => return Err((Fault::Missing, "x")),
+            (_, _, Some(_)) => return Err((Fault::Conflict, "no y")),
+            ("line", Some(x), None) => PictureKind::Line { x },
+            ("bars", x, None) => PictureKind::Bars { x },
+            ("box", x, None) => PictureKind::Box { x },
+            (_, x, None) => PictureKind::Cdf { x },
+        })
+    }
+
+    /// The axis from left to right; in a heat map the columns.
+    #[must_use]
+    pub const fn x(self) -> Option<usize> {
+        match self {
+            PictureKind::Line { x } | PictureKind::Heat { x, .. } => Some(x),
+            PictureKind::Bars { x } | PictureKind::Box { x } | PictureKind::Cdf { x } => x,
+            PictureKind::Time => None,
+        }
+    }
+
+    /// The axis from bottom to top of a heat map.
+    #[must_use]
+    pub const fn y(self) -> Option<usize> {
+        match self {
+            PictureKind::Heat { y, .. } => Some(y),
+            _ => None,
+        }
+    }
+}
+
 /// Most panels of a picture.
 pub const PANELS: usize = 24;
 
 /// How an experiment is drawn.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Picture {
-    /// One of [`PICTURES`].
-    pub kind: String,
+    /// Its kind and axes.
+    pub kind: PictureKind,
     /// What it shows, in a line.
     pub title: String,
     /// The measure: `goodput_mbps`, `path_share.wifi`; in a time line, without the part of the time.
     pub measure: String,
     /// The rows, in order.
     pub rows: Vec<usize>,
-    /// The axis from left to right; in a heat map the columns.
-    pub x: Option<usize>,
-    /// The axis from bottom to top of a heat map.
-    pub y: Option<usize>,
     /// The points of the axes whose runs are taken together; one that is empty where there are none.
     pub pool: Vec<Vec<(usize, usize)>>,
     /// The points of the other axes, each a panel of its own.
     pub panels: Vec<Vec<(usize, usize)>>,
     /// Logarithmic axes: `x`, `y`.
     pub log: (bool, bool),
-    /// In a heat map: relative to this row.
-    pub against: Option<usize>,
     /// Where there are any: in place of the goodput what it gains over the medians of these rows
     /// (aggregation benefit, CSWS 2014).
     pub benefit: Vec<usize>,

@@ -1,7 +1,7 @@
 //! The JSON Schema of an experiment file, made of the lists by which it is read.
 
 use super::file::{CLAIM_KEYS, DIFFERS_KEYS, KEYS, NOT_OURS, PICTURE_KEYS, ROW_KEYS};
-use super::{Kind, PICTURES};
+use super::{Kind, PictureKind};
 use crate::scenario::{PATH_KEYS, SETTINGS};
 use serde_json::{Map, Value, json};
 
@@ -49,7 +49,7 @@ pub fn schema() -> Value {
     let kinds = [Kind::Exact, Kind::Hard, Kind::Soft].map(Kind::name);
     claim.insert("kind".into(), json!({ "enum": kinds }));
     let mut picture = keys(PICTURE_KEYS);
-    picture.insert("kind".into(), json!({ "enum": PICTURES }));
+    picture.insert("kind".into(), json!({ "enum": PictureKind::NAMES }));
     let mut quick: Map<String, Value> = settings().collect();
     quick.insert("sweep".into(), some);
     let mut properties: Map<String, Value> = settings().collect();

@@ -4,7 +4,7 @@ use super::labels;
 use super::palette::{Look, Palette};
 use super::plot::{PANEL, Plot, Scale, Side, Size, WHOLE};
 use plait_app::aggregation_benefit;
-use plait_lab::experiment::{Picture, Results, figure};
+use plait_lab::experiment::{Picture, PictureKind, Results, figure};
 use plait_lab::stats::percentile;
 
 /// Cells with runs without a value that a note names at most.
@@ -46,14 +46,14 @@ pub(super) fn draw(results: &Results, palette: &Palette) -> Vec<Drawn> {
             let size = if picture.panels.len() == 1 { WHOLE } else { PANEL };
             let view = View { results, picture, fixed, palette, title: &title, size };
             let name = format!("{}-{}-{}", experiment.id, number + 1, panel + 1);
-            let svg = match picture.kind.as_str() {
-                "line" => view.lines(),
-                "bars" => view.bars(),
-                "box" => view.boxes(),
-                "cdf" => view.distribution(),
-                "time" => view.over_time(),
-                _ => {
-                    drawn.extend(view.heats(&name));
+            let svg = match picture.kind {
+                PictureKind::Line { .. } => view.lines(),
+                PictureKind::Bars { .. } => view.bars(),
+                PictureKind::Box { .. } => view.boxes(),
+                PictureKind::Cdf { .. } => view.distribution(),
+                PictureKind::Time => view.over_time(),
+                PictureKind::Heat { against, .. } => {
+                    drawn.extend(view.heats(&name, against));
                     continue;
                 }
             };
@@ -97,7 +97,7 @@ impl View<'_> {
 
     /// The places whose runs are taken together.
     fn places(&self, x: Option<usize>, y: Option<usize>) -> Vec<Vec<usize>> {
-        let drawn = [(self.picture.x, x), (self.picture.y, y)];
+        let drawn = [(self.picture.kind.x(), x), (self.picture.kind.y(), y)];
         let drawn = drawn.into_iter().filter_map(|(axis, point)| Some((axis?, point?)));
         let mut at = vec![0; self.results.plan.experiment.axes.len()];
         for (axis, point) in self.fixed.iter().copied().chain(drawn) {
@@ -127,7 +127,7 @@ impl View<'_> {
     fn measured(&self, row: usize, at: &[usize], measure: &str) -> Option<Vec<f64>> {
         let cell = self.results.plan.position(row, at)?;
         // Runs end at different times: their median would jump from second to second.
-        if self.picture.kind == "time" {
+        if self.picture.kind == PictureKind::Time {
             return self.results.values(cell, measure);
         }
         let values = self.results.present(cell, measure);
@@ -150,10 +150,10 @@ impl View<'_> {
     fn table(&self) -> Option<Table> {
         let experiment = &self.results.plan.experiment;
         let points = self.points_run();
-        let all = self.words(self.picture.x);
+        let all = self.words(self.picture.kind.x());
         let words = points.iter().map(|point| all[*point].clone()).collect();
         let values = |row: usize| -> Vec<Option<Vec<f64>>> {
-            let at = |x: &usize| self.runs(row, self.picture.x.map(|_| *x), None);
+            let at = |x: &usize| self.runs(row, self.picture.kind.x().map(|_| *x), None);
             points.iter().map(at).collect()
         };
         let rows = self.picture.rows.iter();
@@ -165,7 +165,7 @@ impl View<'_> {
 
     /// The points of the horizontal axis at which some row was run.
     fn points_run(&self) -> Vec<usize> {
-        let Some(axis) = self.picture.x else { return vec![0] };
+        let Some(axis) = self.picture.kind.x() else { return vec![0] };
         let was_run = |x: &usize| {
             let places = self.places(Some(*x), None);
             self.picture.rows.iter().any(|row| self.was_run(*row, &places))
@@ -188,35 +188,46 @@ impl View<'_> {
     }
 
     fn marks(&self) -> &'static str {
-        let samples = if self.picture.kind == "heat" { Vec::new() } else { self.samples() };
+        let kind = self.picture.kind;
+        let is_map = matches!(kind, PictureKind::Heat { .. });
+        let samples = if is_map { Vec::new() } else { self.samples() };
         let several = samples.iter().any(|runs| runs.len() > 1);
         let span = samples.iter().any(|runs| spread(runs).is_some_and(|it| it[0] < it[2]));
-        match self.picture.kind.as_str() {
-            "line" if span => {
+        match kind {
+            PictureKind::Line { .. } if span => {
                 "Dots are medians; the lines through them span the 5th to the 95th percentile of the runs."
             }
-            "bars" if span => {
+            PictureKind::Bars { .. } if span => {
                 "Bars are medians; the lines on them span the 5th to the 95th percentile of the runs."
             }
-            "box" => {
+            PictureKind::Box { .. } => {
                 "Boxes span the 25th to the 75th percentile of the runs, whiskers the 5th to the 95th; \
                  the line inside is the median."
             }
-            "cdf" if self.picture.x.is_some() => {
+            PictureKind::Cdf { x: Some(_) } => {
                 "The share of points whose median is at most this value."
             }
-            "cdf" => "The share of runs with at most this value.",
-            "time" => "The median of the runs, by second.",
-            "heat" => "Medians; a darker cell has a larger value, and an empty cell has none.",
-            "line" if several => "Dots are medians; all runs of a point have the same value.",
-            "bars" if several => "Bars are medians; all runs of a point have the same value.",
+            PictureKind::Cdf { x: None } => "The share of runs with at most this value.",
+            PictureKind::Time => "The median of the runs, by second.",
+            PictureKind::Heat { .. } => {
+                "Medians; a darker cell has a larger value, and an empty cell has none."
+            }
+            PictureKind::Line { .. } if several => {
+                "Dots are medians; all runs of a point have the same value."
+            }
+            PictureKind::Bars { .. } if several => {
+                "Bars are medians; all runs of a point have the same value."
+            }
             _ => "One run at each point.",
         }
     }
 
     /// How many points of the horizontal axis were run, if not all were.
     fn points_left_out(&self) -> Option<String> {
-        let axis = self.picture.x.filter(|_| self.picture.kind != "heat")?;
+        let axis = match self.picture.kind {
+            PictureKind::Heat { .. } => return None,
+            kind => kind.x()?,
+        };
         let axis = &self.results.plan.experiment.axes[axis];
         let (run, all) = (self.points_run().len(), axis.points.len());
         let were = if run == 1 { "was" } else { "were" };
@@ -226,7 +237,7 @@ impl View<'_> {
     /// `minrtt at 40ms: 5 of 8 runs have a value.`
     fn runs_left_out(&self) -> Option<String> {
         // A picture over time has as many measures as seconds.
-        if self.picture.kind == "time" {
+        if self.picture.kind == PictureKind::Time {
             return None;
         }
         let experiment = &self.results.plan.experiment;
@@ -234,7 +245,7 @@ impl View<'_> {
             Some(axis) => (0..experiment.axes[axis].points.len()).map(Some).collect(),
             None => vec![None],
         };
-        let (columns, lines) = (points(self.picture.x), points(self.picture.y));
+        let (columns, lines) = (points(self.picture.kind.x()), points(self.picture.kind.y()));
         let mut cells = Vec::new();
         for row in &self.picture.rows {
             for (x, y) in columns.iter().flat_map(|x| lines.iter().map(move |y| (*x, *y))) {
@@ -246,7 +257,7 @@ impl View<'_> {
                     present += self.results.present(cell, &self.picture.measure).len();
                 }
                 if present < made {
-                    let point = [(self.picture.x, x), (self.picture.y, y)];
+                    let point = [(self.picture.kind.x(), x), (self.picture.kind.y(), y)];
                     let point = point.into_iter().filter_map(|(axis, point)| {
                         Some(experiment.axes[axis?].points[point?].text.as_str())
                     });
@@ -275,7 +286,7 @@ impl View<'_> {
 
     /// The name of the horizontal axis. Its words carry their units; numbers have theirs here.
     fn axis_name(&self, words: bool) -> String {
-        let Some(axis) = self.picture.x else { return String::new() };
+        let Some(axis) = self.picture.kind.x() else { return String::new() };
         let axis = &self.results.plan.experiment.axes[axis];
         labels::axis(axis, !words)
     }
@@ -295,7 +306,7 @@ impl View<'_> {
     /// Medians over the axis, with the range of the runs where there are several.
     fn lines(&self) -> Option<String> {
         let table = self.table()?;
-        let axis = &self.results.plan.experiment.axes[self.picture.x?];
+        let axis = &self.results.plan.experiment.axes[self.picture.kind.x()?];
         let numbers: Option<Vec<f64>> =
             table.points.iter().map(|at| axis.points[*at].number(None)).collect();
         let words = numbers.is_none();
@@ -427,7 +438,7 @@ impl View<'_> {
     /// that of the runs.
     fn distribution(&self) -> Option<String> {
         let table = self.table()?;
-        let points = self.picture.x.is_some();
+        let points = self.picture.kind.x().is_some();
         let medians = |values: &[Option<Vec<f64>>]| -> Vec<f64> {
             let runs = values.iter().filter_map(Option::as_deref);
             let mut list: Vec<f64> = match points {
@@ -457,16 +468,21 @@ impl View<'_> {
 
     /// The medians of each row, relative to another where one is named: a picture each, the colours
     /// of all for the same range.
-    fn heats(&self, name: &str) -> Vec<Drawn> {
-        let (columns, lines) = (self.words(self.picture.x), self.words(self.picture.y));
+    fn heats(&self, name: &str, against: Option<usize>) -> Vec<Drawn> {
+        let (columns, lines) =
+            (self.words(self.picture.kind.x()), self.words(self.picture.kind.y()));
         let value = |row: usize, x: usize, y: usize| {
             let of = |row| {
                 let point = |axis: Option<usize>, at| axis.map(|_| at);
-                let runs = self.runs(row, point(self.picture.x, x), point(self.picture.y, y))?;
+                let runs = self.runs(
+                    row,
+                    point(self.picture.kind.x(), x),
+                    point(self.picture.kind.y(), y),
+                )?;
                 Some(spread(&runs)?[1])
             };
             let own = of(row)?;
-            Some(match self.picture.against {
+            Some(match against {
                 Some(other) => own / of(other)?,
                 None => own,
             })
@@ -477,13 +493,8 @@ impl View<'_> {
                 .filter_map(|(x, y)| Some((x, y, value(*row, x, y)?)))
                 .collect()
         };
-        let rows: Vec<usize> = self
-            .picture
-            .rows
-            .iter()
-            .copied()
-            .filter(|row| Some(*row) != self.picture.against)
-            .collect();
+        let rows: Vec<usize> =
+            self.picture.rows.iter().copied().filter(|row| Some(*row) != against).collect();
         let grids: Vec<Vec<(usize, usize, f64)>> = rows.iter().map(grid).collect();
         let all = || grids.iter().flatten().map(|cell| cell.2);
         let least = all().fold(f64::INFINITY, f64::min);
@@ -500,7 +511,7 @@ impl View<'_> {
             };
             let side = |count: usize| Scale::of(-0.5, count as f64 - 0.5);
             let scales = (side(columns.len()), side(lines.len()));
-            let upward = self.picture.y.map(|axis| labels::axis(&names.axes[axis], false));
+            let upward = self.picture.kind.y().map(|axis| labels::axis(&names.axes[axis], false));
             let upward = upward.unwrap_or_default();
             let mut plot =
                 Plot::new((&title, self.size), scales, &[], &upward, Side::Words(&lines));
@@ -512,7 +523,7 @@ impl View<'_> {
             let places: Vec<f64> = (0..columns.len()).map(|at| at as f64).collect();
             plot.words(&places, &columns, &self.axis_name(true));
             let name = if at == 0 { name.to_owned() } else { format!("{name}-{}", at + 1) };
-            let note = match self.picture.against {
+            let note = match against {
                 Some(other) => {
                     format!("{} Values are relative to {}.", self.note(), names.rows[other].name)
                 }

@@ -3,11 +3,27 @@
 use super::super::axis::Axis;
 use super::super::extra::OF_TIMES;
 use super::super::names::Names;
-use super::super::{PANELS, PICTURES, Picture};
+use super::super::{PANELS, Picture, PictureKind};
 use super::{Entry, PICTURE_KEYS, Reader, Result};
 use crate::error::{Fault, Place, ScenarioError};
 use toml::Spanned;
 use toml::de::DeValue;
+
+/// A picture as it is written.
+#[derive(Default)]
+struct Written {
+    kind: String,
+    title: String,
+    measure: String,
+    measured: Option<Place>,
+    rows: Vec<usize>,
+    x: Option<usize>,
+    y: Option<usize>,
+    pooled: Vec<(usize, Place)>,
+    log: (bool, bool),
+    against: Option<usize>,
+    benefit: Vec<usize>,
+}
 
 impl Reader<'_> {
     pub(super) fn picture(
@@ -16,159 +32,166 @@ impl Reader<'_> {
         entries: &[Entry<'_, '_>],
         field: &str,
     ) -> Result<()> {
-        let mut picture = Picture {
-            kind: String::new(),
-            title: String::new(),
-            measure: String::new(),
-            rows: Vec::new(),
-            x: None,
-            y: None,
-            pool: Vec::new(),
-            panels: Vec::new(),
-            log: (false, false),
-            against: None,
-            benefit: Vec::new(),
-        };
-        let rows = self.experiment.row_names();
-        let axes = &self.experiment.axes;
-        let names = Names { rows: &rows, axes, paths: &self.experiment.paths };
-        let (mut measure, mut pooled) = (String::new(), Vec::new());
-        let mut measured = self.source.place(&whole.span(), field);
-        for (key, value) in entries {
-            let field = format!("{field}.{}", key.get_ref());
-            let place = self.source.place(&value.span(), &field);
-            let row = |text: &str, place: &Place| {
-                rows.iter().position(|row| row == text).ok_or_else(|| {
-                    ScenarioError::unknown(place, "row", text, rows.iter().map(String::as_str))
-                })
-            };
-            let some_rows = |reader: &Self| -> Result<Vec<usize>> {
-                reader.placed(value, &field)?.iter().map(|(text, place)| row(text, place)).collect()
-            };
-            let axis = |text: &str, place: &Place| {
-                names.axis(text).ok_or_else(|| {
-                    let known = axes.iter().map(|axis| axis.name.as_str());
-                    ScenarioError::unknown(place, "axis", text, known)
-                })
-            };
-            match key.get_ref().as_ref() {
-                "kind" => {
-                    let text = self.text(value, &field)?;
-                    if !PICTURES.contains(&text.as_str()) {
-                        let known = PICTURES.iter().copied();
-                        return Err(ScenarioError::unknown(&place, "picture", &text, known));
-                    }
-                    picture.kind = text;
-                }
-                "title" => picture.title = self.prose(value, &field)?,
-                "measure" => {
-                    measure = self.text(value, &field)?;
-                    measured = place;
-                }
-                "rows" => picture.rows = some_rows(self)?,
-                "benefit" => picture.benefit = some_rows(self)?,
-                "x" => picture.x = Some(axis(&self.text(value, &field)?, &place)?),
-                "y" => picture.y = Some(axis(&self.text(value, &field)?, &place)?),
-                "pool" => {
-                    for (text, place) in self.placed(value, &field)? {
-                        pooled.push((axis(&text, &place)?, place));
-                    }
-                }
-                "against" => picture.against = Some(row(&self.text(value, &field)?, &place)?),
-                "log" => {
-                    for (text, place) in self.placed(value, &field)? {
-                        match text.as_str() {
-                            "x" => picture.log.0 = true,
-                            "y" => picture.log.1 = true,
-                            "xy" => picture.log = (true, true),
-                            _ => {
-                                return Err(ScenarioError::unknown(
-                                    &place,
-                                    "axis of a picture",
-                                    &text,
-                                    ["x", "y", "xy"],
-                                ));
-                            }
-                        }
-                    }
-                }
-                _ => {
-                    let known = PICTURE_KEYS.iter().copied();
-                    return Err(self.unknown(key, "key of a picture", known));
-                }
-            }
+        let mut written = Written::default();
+        for entry in entries {
+            self.picture_key(entry, field, &mut written)?;
         }
-        if picture.kind.is_empty() || measure.is_empty() {
-            let place = self.source.place(&whole.span(), field);
+        let place = self.source.place(&whole.span(), field);
+        if written.kind.is_empty() || written.measure.is_empty() {
             let problem = "a picture has a kind and a measure";
             return Err(ScenarioError::new(&place, Fault::Missing, "", problem));
         }
-        picture.measure = match picture.kind.as_str() {
-            "time" => over_time(&measure, &measured)?,
+        let measured = written.measured.take().unwrap_or_else(|| place.clone());
+        let picture = self.drawn(written, &place, &measured)?;
+        self.experiment.pictures.push(picture);
+        self.places.pictures.push(measured);
+        Ok(())
+    }
+
+    fn picture_key(
+        &self,
+        (key, value): &Entry<'_, '_>,
+        field: &str,
+        written: &mut Written,
+    ) -> Result<()> {
+        let field = format!("{field}.{}", key.get_ref());
+        let place = self.source.place(&value.span(), &field);
+        let text = || self.text(value, &field);
+        let rows = || -> Result<Vec<usize>> {
+            let texts = self.placed(value, &field)?;
+            texts.iter().map(|(text, place)| self.row_of(text, place)).collect()
+        };
+        match key.get_ref().as_ref() {
+            "kind" => {
+                written.kind = text()?;
+                if !PictureKind::NAMES.contains(&written.kind.as_str()) {
+                    let known = PictureKind::NAMES;
+                    return Err(ScenarioError::unknown(&place, "picture", &written.kind, known));
+                }
+            }
+            "title" => written.title = self.prose(value, &field)?,
+            "measure" => {
+                written.measure = text()?;
+                written.measured = Some(place);
+            }
+            "rows" => written.rows = rows()?,
+            "benefit" => written.benefit = rows()?,
+            "x" => written.x = Some(self.axis_of(&text()?, &place)?),
+            "y" => written.y = Some(self.axis_of(&text()?, &place)?),
+            "pool" => {
+                for (text, place) in self.placed(value, &field)? {
+                    written.pooled.push((self.axis_of(&text, &place)?, place));
+                }
+            }
+            "against" => written.against = Some(self.row_of(&text()?, &place)?),
+            "log" => {
+                for (text, place) in self.placed(value, &field)? {
+                    match text.as_str() {
+                        "x" => written.log.0 = true,
+                        "y" => written.log.1 = true,
+                        "xy" => written.log = (true, true),
+                        _ => {
+                            let (what, known) = ("axis of a picture", ["x", "y", "xy"]);
+                            return Err(ScenarioError::unknown(&place, what, &text, known));
+                        }
+                    }
+                }
+            }
+            _ => return Err(self.unknown(key, "key of a picture", PICTURE_KEYS.iter().copied())),
+        }
+        Ok(())
+    }
+
+    fn row_of(&self, text: &str, place: &Place) -> Result<usize> {
+        let rows = || self.experiment.rows.iter().map(|row| row.name.as_str());
+        let found = rows().position(|row| row == text);
+        found.ok_or_else(|| ScenarioError::unknown(place, "row", text, rows()))
+    }
+
+    fn axis_of(&self, text: &str, place: &Place) -> Result<usize> {
+        let axes = || self.experiment.axes.iter().map(|axis| axis.name.as_str());
+        let found = axes().position(|axis| axis == text);
+        found.ok_or_else(|| ScenarioError::unknown(place, "axis", text, axes()))
+    }
+
+    /// What is drawn of a picture that is written at `place`, its measure at `measured`.
+    fn drawn(&self, written: Written, place: &Place, measured: &Place) -> Result<Picture> {
+        let axes = &self.experiment.axes;
+        let Written {
+            kind: name, title, measure, rows, x, y, pooled, log, against, benefit, ..
+        } = written;
+        let measure = match name.as_str() {
+            "time" => over_time(&measure, measured)?,
             _ => {
+                let rows = self.experiment.row_names();
+                let names = Names { rows: &rows, axes, paths: &self.experiment.paths };
                 let parts: Vec<&str> = measure.split('.').collect();
                 let (first, more) = parts.split_first().map_or(("", &[][..]), |(a, b)| (a, b));
-                names.measure(first, more, &measured)?.0
+                names.measure(first, more, measured)?.0
             }
         };
-        let wanted = match picture.kind.as_str() {
-            "line" if picture.x.is_none() => "x",
-            "heat" if picture.x.is_none() || picture.y.is_none() => "x and y",
-            _ => "",
-        };
-        if !wanted.is_empty() {
-            let place = self.source.place(&whole.span(), field);
-            let problem = format!("a picture of the kind {} has {wanted}", picture.kind);
+        let kind = PictureKind::new(&name, x, y, against).map_err(|(fault, has)| {
+            let problem = format!("a picture of the kind {name} has {has}");
             let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
-            return Err(ScenarioError::new(&place, Fault::Missing, "", &problem)
-                .allow(&format!("x = AXIS, y = AXIS; the axes are {}", known.join(", "))));
-        }
-        let needless = match picture.kind.as_str() {
-            "time" if picture.x.is_some() || picture.y.is_some() => "neither x nor y",
-            "heat" | "time" => "",
-            _ if picture.y.is_some() => "no y",
-            _ => "",
-        };
-        if !needless.is_empty() {
-            let place = self.source.place(&whole.span(), field);
-            let problem = format!("a picture of the kind {} has {needless}", picture.kind);
-            return Err(ScenarioError::new(&place, Fault::Conflict, "", &problem)
-                .allow("pool = [AXIS, ...] takes the runs of an axis together"));
-        }
-        if !picture.benefit.is_empty() && picture.measure != "goodput_mbps" {
-            let place = self.source.place(&whole.span(), &format!("{field}.benefit"));
+            let allowed = match fault {
+                Fault::Missing => format!("x = AXIS, y = AXIS; the axes are {}", known.join(", ")),
+                _ => "pool = [AXIS, ...] takes the runs of an axis together".to_owned(),
+            };
+            ScenarioError::new(place, fault, "", &problem).allow(&allowed)
+        })?;
+        if !benefit.is_empty() && measure != "goodput_mbps" {
+            let place = below(place, "benefit");
             let problem = "what several paths gain is a matter of goodput";
-            return Err(ScenarioError::new(&place, Fault::Conflict, &picture.measure, problem)
+            return Err(ScenarioError::new(&place, Fault::Conflict, &measure, problem)
                 .allow("measure = \"goodput_mbps\""));
         }
-        if picture.rows.is_empty() {
-            picture.rows = (0..rows.len()).collect();
-        }
-        let mut drawn: Vec<usize> = picture.x.into_iter().chain(picture.y).collect();
-        for (axis, place) in &pooled {
+        let rows = match rows.is_empty() {
+            true => (0..self.experiment.rows.len()).collect(),
+            false => rows,
+        };
+        let (pool, panels) = self.panels(&kind, &pooled, place)?;
+        Ok(Picture { kind, title, measure, rows, pool, panels, log, benefit })
+    }
+
+    /// The places whose runs are taken together, and those that have a panel each.
+    fn panels(
+        &self,
+        kind: &PictureKind,
+        pooled: &[(usize, Place)],
+        place: &Place,
+    ) -> Result<(Vec<Spot>, Vec<Spot>)> {
+        let axes = &self.experiment.axes;
+        let mut drawn: Vec<usize> = kind.x().into_iter().chain(kind.y()).collect();
+        for (axis, place) in pooled {
             if drawn.contains(axis) {
                 let problem = "an axis is drawn, or its runs are taken together, once";
                 return Err(ScenarioError::new(place, Fault::Conflict, &axes[*axis].name, problem));
             }
             drawn.push(*axis);
         }
-        let is_pooled = |axis: usize| pooled.iter().any(|(it, _)| *it == axis);
-        picture.pool = places(axes, &is_pooled);
-        picture.panels = places(axes, &|axis| !drawn.contains(&axis));
-        if picture.panels.len() > PANELS {
-            let place = self.source.place(&whole.span(), field);
-            let (count, rest) = (picture.panels.len(), (0..axes.len()));
-            let rest: Vec<&str> =
-                rest.filter(|it| !drawn.contains(it)).map(|it| axes[it].name.as_str()).collect();
-            let problem =
-                format!("{PANELS} panels at most, one for each point of {}", rest.join(", "));
-            return Err(ScenarioError::new(&place, Fault::Conflict, &count.to_string(), &problem)
+        let panels = places(axes, &|axis| !drawn.contains(&axis));
+        if panels.len() > PANELS {
+            let rest = (0..axes.len()).filter(|it| !drawn.contains(it));
+            let rest: Vec<&str> = rest.map(|it| axes[it].name.as_str()).collect();
+            let (count, rest) = (panels.len().to_string(), rest.join(", "));
+            let problem = format!("{PANELS} panels at most, one for each point of {rest}");
+            return Err(ScenarioError::new(place, Fault::Conflict, &count, &problem)
                 .allow("x = AXIS draws an axis, pool = [AXIS, ...] takes its runs together"));
         }
-        self.experiment.pictures.push(picture);
-        self.places.pictures.push(measured);
-        Ok(())
+        Ok((places(axes, &|axis| pooled.iter().any(|(it, _)| *it == axis)), panels))
     }
+}
+
+/// Points, each with the axis that it is one of.
+type Spot = Vec<(usize, usize)>;
+
+/// The same place with `name` below its field.
+fn below(place: &Place, name: &str) -> Place {
+    let mut place = place.clone();
+    if let Place::File { field, .. } = &mut place {
+        *field = format!("{field}.{name}");
+    }
+    place
 }
 
 /// The measure of a time line.
@@ -181,10 +204,10 @@ fn over_time(measure: &str, place: &Place) -> Result<String> {
 }
 
 /// Each combination of the points of some axes; one without any where there are none.
-fn places(axes: &[Axis], these: &dyn Fn(usize) -> bool) -> Vec<Vec<(usize, usize)>> {
+fn places(axes: &[Axis], these: &dyn Fn(usize) -> bool) -> Vec<Spot> {
     let mut places = vec![Vec::new()];
     for (axis, known) in axes.iter().enumerate().filter(|(axis, _)| these(*axis)) {
-        let more = |place: &Vec<(usize, usize)>| -> Vec<Vec<(usize, usize)>> {
+        let more = |place: &Spot| -> Vec<Spot> {
             (0..known.points.len())
                 .map(|point| place.iter().copied().chain([(axis, point)]).collect())
                 .collect()

@@ -15,8 +15,10 @@ fn imagined(experiment: &Experiment) -> Results {
     let measures: Vec<String> = experiment
         .pictures
         .iter()
-        .flat_map(|it| match it.kind.as_str() {
-            "time" => (0..60).map(|second| format!("{}.{second}s", it.measure)).collect(),
+        .flat_map(|it| match it.kind {
+            PictureKind::Time => {
+                (0..60).map(|second| format!("{}.{second}s", it.measure)).collect()
+            }
             _ => vec![it.measure.clone()],
         })
         .collect();
