@@ -1,11 +1,10 @@
 //! From a seed to a case.
 
-use super::case::{
-    Case, End, EndCase, Finish, Idle, Join, LATEST_MS, PathCase, Recovery, Reduce, Rto, Settings,
-    Start,
-};
+use super::case::{Case, End, EndCase, Finish, LATEST_MS, PathCase, Settings};
 use super::fault::{Fault, KINDS, log_within};
 use plait_base::RandomStream;
+use plait_cc::{HyStart, IdleRestart};
+use plait_core::{JoinTiming, Prr, ReduceFrom, RtoMode};
 
 /// The bytes that are sent take about so long on the slowest path alone, in milliseconds, without
 /// any fault.
@@ -88,10 +87,10 @@ pub fn draw(seed: u64) -> Case {
         case.scheduler.push_str("+copy");
     }
     if one_in(&mut part("recovery"), 4) {
-        case.settings.prr = Recovery::Rfc6937;
+        case.settings.prr = Prr::Rfc6937;
     }
-    if case.settings.hystart == Start::On {
-        let all = [Start::On, Start::On, Start::Linux, Start::Linux3];
+    if case.settings.hystart == HyStart::PlusPlus {
+        let all = [HyStart::PlusPlus, HyStart::PlusPlus, HyStart::Linux, HyStart::Linux3];
         case.settings.hystart = pick(&mut part("hystart"), &all);
     }
     case.settings.kernel = one_in(&mut part("kernel"), 8);
@@ -160,13 +159,16 @@ fn draw_controller(stream: &mut RandomStream) -> (String, u64) {
 
 fn draw_settings(stream: &mut RandomStream) -> Settings {
     Settings {
-        join: pick(stream, &[Join::AfterData, Join::AfterSynack, Join::Simultaneous]),
-        rto: pick(stream, &[Rto::Linux, Rto::Rfc, Rto::Rfc200]),
-        idle_restart: pick(stream, &[Idle::Linux, Idle::Rfc5681, Idle::Off]),
-        reduce_from: pick(stream, &[Reduce::Window, Reduce::Flight]),
+        join: pick(
+            stream,
+            &[JoinTiming::AfterData, JoinTiming::AfterSynAck, JoinTiming::Simultaneous],
+        ),
+        rto: pick(stream, &[RtoMode::Linux, RtoMode::Rfc, RtoMode::Rfc200]),
+        idle_restart: pick(stream, &[IdleRestart::Linux, IdleRestart::Rfc5681, IdleRestart::Off]),
+        reduce_from: pick(stream, &[ReduceFrom::Window, ReduceFrom::Flight]),
         ssthresh_bytes: if one_in(stream, 3) { 64 << 10 } else { 0 },
         initial_window: pick(stream, &[10, 10, 10, 1, 2, 4, 32]),
-        hystart: if one_in(stream, 3) { Start::On } else { Start::Off },
+        hystart: if one_in(stream, 3) { HyStart::PlusPlus } else { HyStart::Off },
         tsq: one_in(stream, 3),
         probes: !one_in(stream, 4),
         subflows: pick(stream, &[1, 1, 1, 1, 1, 2, 3]),

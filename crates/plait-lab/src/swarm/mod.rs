@@ -11,10 +11,7 @@ mod server;
 mod shrink;
 mod swarm_app;
 
-pub use case::{
-    Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, PathCase, Reduce, Rto, Settings,
-    Start, Way,
-};
+pub use case::{Case, CaseError, End, EndCase, Finish, GRACE, PathCase, Settings, Way};
 pub use draw::draw;
 pub use fault::{Fault, KINDS, Kind, Share, StripFrom};
 pub use report::{

@@ -1,7 +1,8 @@
 //! Smaller cases that fail alike.
 
-use super::case::{Case, End, EndCase, Finish, PathCase, Settings, Start};
+use super::case::{Case, End, EndCase, Finish, PathCase, Settings};
 use super::run::{Violation, run_case};
+use plait_cc::HyStart;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A case as small as it became.
@@ -193,7 +194,7 @@ const SETTING_CHANGES: &[fn(&mut Settings)] = &[
     |it| it.reduce_from = Settings::default().reduce_from,
     |it| it.ssthresh_bytes = 0,
     |it| it.initial_window = Settings::default().initial_window,
-    |it| it.hystart = Start::Off,
+    |it| it.hystart = HyStart::Off,
     |it| it.tsq = false,
     |it| it.probes = true,
     |it| it.subflows = 1,

@@ -8,6 +8,8 @@ pub(super) use text::shorten;
 
 use super::fault::Fault;
 use plait_base::{Span, Time};
+use plait_cc::{HyStart, IdleRestart};
+use plait_core::{JoinTiming, Prr, ReduceFrom, RtoMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,19 +72,24 @@ pub struct PathCase {
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// When further subflows start.
-    pub join: Join,
+    #[serde(with = "Join")]
+    pub join: JoinTiming,
     /// Floor of the retransmission timeout.
-    pub rto: Rto,
+    #[serde(with = "Rto")]
+    pub rto: RtoMode,
     /// Window after an idle time.
-    pub idle_restart: Idle,
+    #[serde(with = "Idle")]
+    pub idle_restart: IdleRestart,
     /// What a window is reduced from after a loss.
-    pub reduce_from: Reduce,
+    #[serde(with = "Reduce")]
+    pub reduce_from: ReduceFrom,
     /// Initial slow start threshold in bytes; 0 is infinite.
     pub ssthresh_bytes: u64,
     /// Initial congestion window in segments.
     pub initial_window: u32,
     /// What ends slow start before a loss.
-    pub hystart: Start,
+    #[serde(with = "Start")]
+    pub hystart: HyStart,
     /// TCP small queues.
     pub tsq: bool,
     /// Probes of silent paths.
@@ -96,7 +103,8 @@ pub struct Settings {
     /// Unfounded reductions of the window are undone.
     pub undo: bool,
     /// What fast recovery lets out below its threshold.
-    pub prr: Recovery,
+    #[serde(with = "Recovery")]
+    pub prr: Prr,
     /// How long a host works on each segment that it sends, in nanoseconds.
     pub send_cost_ns: u64,
     /// Every segment is encoded and parsed.
@@ -171,24 +179,25 @@ pub enum Finish {
 }
 
 /// When further subflows start.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Join {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "JoinTiming", rename_all = "kebab-case")]
+#[schemars(rename = "Join")]
+enum Join {
     /// After the first DSS.
-    #[default]
     AfterData,
     /// After the SYN/ACK.
-    AfterSynack,
+    #[serde(rename = "after-synack")]
+    AfterSynAck,
     /// With the first SYN.
     Simultaneous,
 }
 
 /// Floor of the retransmission timeout.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rto {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "RtoMode", rename_all = "kebab-case")]
+#[schemars(rename = "Rto")]
+enum Rto {
     /// As Linux has it.
-    #[default]
     Linux,
     /// One second.
     Rfc,
@@ -197,11 +206,11 @@ pub enum Rto {
 }
 
 /// Window after an idle time.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Idle {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "IdleRestart", rename_all = "kebab-case")]
+#[schemars(rename = "Idle")]
+enum Idle {
     /// Halved for each timeout, as Linux does.
-    #[default]
     Linux,
     /// Back to the initial window.
     Rfc5681,
@@ -210,38 +219,42 @@ pub enum Idle {
 }
 
 /// What a window is reduced from after a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reduce {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "ReduceFrom", rename_all = "kebab-case")]
+#[schemars(rename = "Reduce")]
+enum Reduce {
     /// The window.
-    #[default]
     Window,
     /// The bytes outstanding.
     Flight,
 }
 
 /// What fast recovery lets out below its threshold.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Prr", rename_all = "kebab-case")]
+#[schemars(rename = "Recovery")]
+enum Recovery {
     /// A segment more than was delivered, where nothing new is lost.
-    #[default]
     Rfc9937,
     /// A segment more than was delivered, always.
     Rfc6937,
 }
 
 /// What ends slow start before a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Start {
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "HyStart", rename_all = "kebab-case")]
+#[schemars(rename = "Start")]
+enum Start {
     /// Nothing.
-    #[default]
     Off,
     /// HyStart++.
-    On,
+    #[serde(rename = "on")]
+    PlusPlus,
     /// HyStart as CUBIC in Linux has it from 4.0 on.
     Linux,
+    /// No case has it.
+    #[serde(skip)]
+    Linux6,
     /// And before it.
     Linux3,
 }
@@ -285,20 +298,20 @@ impl Default for PathCase {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            join: Join::default(),
-            rto: Rto::default(),
-            idle_restart: Idle::default(),
-            reduce_from: Reduce::default(),
+            join: JoinTiming::default(),
+            rto: RtoMode::default(),
+            idle_restart: IdleRestart::default(),
+            reduce_from: ReduceFrom::default(),
             ssthresh_bytes: 0,
             initial_window: 10,
-            hystart: Start::Off,
+            hystart: HyStart::Off,
             tsq: false,
             probes: true,
             subflows: 1,
             second_address: false,
             pacing: false,
             undo: true,
-            prr: Recovery::default(),
+            prr: Prr::default(),
             send_cost_ns: 0,
             wire: false,
             kernel: false,

@@ -1,14 +1,10 @@
 //! The run that a case stands for.
 
-use super::{Case, CaseError, End, EndCase, Idle, Join, PathCase, Recovery, Reduce, Rto, Start};
+use super::{Case, CaseError, End, EndCase, PathCase};
 use crate::swarm::fault::Reading;
 use crate::swarm::swarm_app::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
-use plait_cc::{HyStart, IdleRestart};
-use plait_core::{
-    Config, ConnectionSpec, JoinTiming, KernelBuffers, KernelRules, Pacing, PathConfig, Prr,
-    ReduceFrom, RtoMode,
-};
+use plait_core::{Config, ConnectionSpec, KernelBuffers, KernelRules, Pacing, PathConfig};
 use plait_link::{Aqm, LinkConfig, QueueLimit, RateSource};
 use plait_sim::{ConnectionSetup, MiddleboxConfig, PairSetup, PathSetup, Setup, SharedLink};
 use std::net::{IpAddr, Ipv4Addr};
@@ -91,44 +87,21 @@ impl Case {
             sndbuf: end.sndbuf_bytes,
             initial_window: settings.initial_window,
             ssthresh: (settings.ssthresh_bytes > 0).then_some(settings.ssthresh_bytes),
-            hystart: match settings.hystart {
-                Start::Off => HyStart::Off,
-                Start::On => HyStart::PlusPlus,
-                Start::Linux => HyStart::Linux,
-                Start::Linux3 => HyStart::Linux3,
-            },
-            join: match settings.join {
-                Join::AfterData => JoinTiming::AfterData,
-                Join::AfterSynack => JoinTiming::AfterSynAck,
-                Join::Simultaneous => JoinTiming::Simultaneous,
-            },
-            rto: match settings.rto {
-                Rto::Linux => RtoMode::Linux,
-                Rto::Rfc => RtoMode::Rfc,
-                Rto::Rfc200 => RtoMode::Rfc200,
-            },
-            idle_restart: match settings.idle_restart {
-                Idle::Linux => IdleRestart::Linux,
-                Idle::Rfc5681 => IdleRestart::Rfc5681,
-                Idle::Off => IdleRestart::Off,
-            },
+            hystart: settings.hystart,
+            join: settings.join,
+            rto: settings.rto,
+            idle_restart: settings.idle_restart,
             delayed_ack: end.delayed_ack,
             checksum: end.checksum,
             tsq: settings.tsq,
-            reduce_from: match settings.reduce_from {
-                Reduce::Window => ReduceFrom::Window,
-                Reduce::Flight => ReduceFrom::Flight,
-            },
+            reduce_from: settings.reduce_from,
             // A wait that begins after the faults have healed has to end within the grace.
             fin_timeout: super::GRACE.over(2),
             probe: settings.probes.then_some(Config::PROBE),
             subflows: settings.subflows,
             pacing: settings.pacing.then(Pacing::default),
             undo: settings.undo,
-            prr: match settings.prr {
-                Recovery::Rfc9937 => Prr::Rfc9937,
-                Recovery::Rfc6937 => Prr::Rfc6937,
-            },
+            prr: settings.prr,
             ..Config::default()
         }
     }

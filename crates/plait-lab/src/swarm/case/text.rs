@@ -147,6 +147,20 @@ mod tests {
     }
 
     #[test]
+    fn a_case_has_the_words_of_the_settings_of_a_scenario() {
+        let members = ["join", "rto", "idle_restart", "prr", "hystart"];
+        for member in members {
+            let words = crate::scenario::Setting::named(member).unwrap().examples();
+            // What Linux 6.18 does is a setting of its own.
+            for word in words.iter().filter(|word| *word != "linux6") {
+                let text = format!(r#"{{"paths":[{{}}],"settings":{{"{member}":"{word}"}}}}"#);
+                let case = Case::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+                assert_eq!(Case::parse(&case.to_string()), Ok(case), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn a_plain_case_is_short() {
         let case = Case { seed: 7, paths: vec![PathCase::default(); 2], ..Case::default() };
         assert_eq!(case.to_string(), r#"{"seed":7,"paths":[{},{}]}"#);
