@@ -88,10 +88,9 @@ impl RawScenario {
             return Err(ScenarioError::new(&self.nowhere("workload"), Fault::Missing, "", problem)
                 .allow(&grammars.join(", ")));
         }
-        let said = Said { raw: self, written, read };
-        for setting in SETTINGS.iter().filter(|setting| setting.name != "link") {
-            setting.read(&mut scenario, &said)?;
-        }
+        let said = Said { raw: self, read };
+        SETTINGS.iter().try_for_each(|setting| setting.read(&mut scenario, &said))?;
+        scenario.vary = written.varied(&scenario, read)?;
         Ok(scenario)
     }
 
@@ -123,7 +122,7 @@ impl RawScenario {
         };
         let missing =
             ScenarioError::new(&place, Fault::Missing, "", "no path is given").allow(&allowed);
-        let said = Said { raw: self, written: self, read };
+        let said = Said { raw: self, read };
         let without_path = ["workload", "schedulers", "cc", "runs", "seed", "until", "jobs"];
         let wrong = without_path
             .into_iter()
@@ -193,40 +192,36 @@ impl RawScenario {
 impl Setting {
     /// Reads what is said of the setting, or its default.
     fn read(&self, scenario: &mut Scenario, said: &Said<'_>) -> Result<()> {
-        if self.repeats() {
-            return self.kind.read_list(scenario, said.raw.values(self.name), said);
-        }
-        match said.raw.value(self.name) {
-            Some(given) => self.kind.read(scenario, &given, said),
-            None => Ok(()),
+        match said.raw.values(self.name) {
+            [] => said
+                .raw
+                .value(self.name)
+                .iter()
+                .try_for_each(|it| (self.field.set)(scenario, it, said)),
+            given => given.iter().try_for_each(|it| (self.field.set)(scenario, it, said)),
         }
     }
-}
-
-pub(super) fn set_links(it: &mut Scenario, _: &[PlacedText], said: &Said<'_>) -> Result<()> {
-    it.shared = said.raw.read_links(it.ideal, said.read)?;
-    Ok(())
 }
 
 pub(super) fn link_texts(it: &Scenario) -> Vec<String> {
     it.shared.iter().map(|link| raw_path(link, "--link").to_string()).collect()
 }
 
-pub(super) fn set_competition(it: &mut Scenario, given: &[PlacedText], _: &Said<'_>) -> Result<()> {
-    // A sweep may have points with nobody beside.
-    let given = given.iter().filter(|given| given.text.trim() != "none");
-    for given in given {
-        if it.ideal {
-            let problem = "an ideal path has no rate to compete for";
-            return Err(given.error(Fault::Conflict, problem).allow("--compete without --ideal"));
-        }
-        let flows = Competition::parse(given, &it.paths, &it.shared)?;
-        if it.compete.iter().any(|known| known.sender == flows.sender && known.over == flows.over) {
-            let error = twice(given, given.text.trim());
-            return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
-        }
-        it.compete.push(flows);
+pub(super) fn set_competition(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    if given.text.trim() == "none" {
+        // A sweep may have points with nobody beside.
+        return Ok(());
     }
+    if it.ideal {
+        let problem = "an ideal path has no rate to compete for";
+        return Err(given.error(Fault::Conflict, problem).allow("--compete without --ideal"));
+    }
+    let flows = Competition::parse(given, &it.paths, &it.shared)?;
+    if it.compete.iter().any(|known| known.sender == flows.sender && known.over == flows.over) {
+        let error = twice(given, given.text.trim());
+        return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
+    }
+    it.compete.push(flows);
     Ok(())
 }
 
@@ -248,10 +243,10 @@ pub(super) fn set_workload(it: &mut Scenario, given: &PlacedText, said: &Said<'_
 }
 
 /// `all`, or the list of schedulers.
-pub(super) fn scheduler_texts(it: &Scenario) -> Option<String> {
+pub(super) fn scheduler_texts(it: &Scenario) -> Vec<String> {
     let names: Vec<String> = it.schedulers.iter().map(ToString::to_string).collect();
     let all = plait_sched::SCHEDULERS.iter().map(|entry| entry.name);
-    Some(if all.eq(names.iter().map(String::as_str)) { "all".to_owned() } else { names.join(",") })
+    vec![if all.eq(names.iter().map(String::as_str)) { "all".to_owned() } else { names.join(",") }]
 }
 
 pub(super) fn set_subflows(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
@@ -313,9 +308,9 @@ pub(super) fn set_rcvbuf(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) ->
 }
 
 /// As [`set_rcvbuf`] reads it.
-pub(super) fn rcvbuf_text(it: &Scenario) -> Option<String> {
+pub(super) fn rcvbuf_text(it: &Scenario) -> Vec<String> {
     let auto = if it.transport.rcvbuf_auto { "auto:" } else { "" };
-    Some(format!("{auto}{}", size_text(it.transport.rcvbuf)))
+    vec![format!("{auto}{}", size_text(it.transport.rcvbuf))]
 }
 
 pub(super) fn set_host_jitter(
@@ -346,15 +341,8 @@ pub(super) fn set_jobs(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> R
     Ok(())
 }
 
-pub(super) fn set_expectations(
-    it: &mut Scenario,
-    given: &[PlacedText],
-    _: &Said<'_>,
-) -> Result<()> {
-    let names = names(it);
-    for given in given {
-        it.expect.push(Expectation::parse(&given.text, &given.place, &names)?);
-    }
+pub(super) fn set_expectation(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    it.expect.push(Expectation::parse(&given.text, &given.place, &names(it))?);
     Ok(())
 }
 

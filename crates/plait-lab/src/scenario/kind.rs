@@ -13,81 +13,66 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 pub(super) struct Said<'a> {
     /// Every setting, with those of the kernel that is named.
     pub(super) raw: &'a RawScenario,
-    /// Every setting as it was written.
-    pub(super) written: &'a RawScenario,
     /// Reads a file that a setting names.
     pub(super) read: Reader<'a>,
 }
 
-/// The type of a setting: its unit, its range, and where a scenario has it.
+/// The type of a setting, and where a scenario has it.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) kind: Kind,
+    /// The texts that give a scenario what this one has.
+    pub(super) get: fn(&Scenario) -> Vec<String>,
+    /// Reads one text. The texts of a list are read one after the other.
+    pub(super) set: fn(&mut Scenario, &PlacedText, &Said<'_>) -> Result<()>,
+}
+
+/// The type of a setting with its unit and range.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// A flag without a value.
-    Flag { get: fn(&Scenario) -> bool, set: fn(&mut Scenario, bool) },
+    Flag,
     /// `on` or `off`.
-    Switch { get: fn(&Scenario) -> bool, set: fn(&mut Scenario, bool) },
+    Switch,
     /// A whole number from `min` to `max` of a unit, which need not be written.
-    Count {
-        unit: &'static str,
-        min: u64,
-        max: u64,
-        get: fn(&Scenario) -> u64,
-        set: fn(&mut Scenario, u64),
-    },
-    /// A time of at most `most`; a longer one is `problem`.
-    Time {
-        example: &'static str,
-        most: Span,
-        problem: &'static str,
-        get: fn(&Scenario) -> Span,
-        set: fn(&mut Scenario, Span),
-    },
+    Count { unit: &'static str, min: u64, max: u64 },
+    /// A time of at most `most`.
+    Time { example: &'static str, most: Span },
     /// One of some words. `values` is empty if the words say it all.
-    Words {
-        values: &'static str,
-        words: fn() -> Vec<&'static str>,
-        get: fn(&Scenario) -> &'static str,
-        set: fn(&mut Scenario, &str) -> Option<()>,
-    },
+    Words { values: &'static str, words: fn() -> Vec<&'static str> },
     /// Any other text.
-    Text {
-        values: &'static str,
-        example: &'static str,
-        get: fn(&Scenario) -> Option<String>,
-        set: fn(&mut Scenario, &PlacedText, &Said<'_>) -> Result<()>,
-    },
+    Text { values: &'static str, example: &'static str },
     /// Any number of texts.
-    List {
-        values: &'static str,
-        example: &'static str,
-        get: fn(&Scenario) -> Vec<String>,
-        set: fn(&mut Scenario, &[PlacedText], &Said<'_>) -> Result<()>,
-    },
+    List { values: &'static str, example: &'static str },
 }
 
-/// A flag, kept in a field of the scenario.
-macro_rules! flag {
-    ($($at:ident).+) => {
-        Kind::Flag { get: |it| it.$($at).+, set: |it, on| it.$($at).+ = on }
-    };
-}
-
-/// A switch, kept in a field of the scenario.
+/// A switch, kept in a field of the scenario; `Flag` for a flag without a value.
 macro_rules! on_off {
-    ($($at:ident).+) => {
-        Kind::Switch { get: |it| it.$($at).+, set: |it, on| it.$($at).+ = on }
+    ($($at:ident).+) => { on_off!(Switch, it => it.$($at).+, on => on, $($at).+) };
+    (Flag, $($at:ident).+) => { on_off!(Flag, it => it.$($at).+, on => on, $($at).+) };
+    ($kind:ident, $it:ident => $get:expr, $on:ident => $set:expr, $($at:ident).+) => {
+        Field {
+            kind: Kind::$kind,
+            get: |$it| vec![if $get { "on" } else { "off" }.to_owned()],
+            set: |it, given, _| {
+                let $on = given.switch()?;
+                it.$($at).+ = $set;
+                Ok(())
+            },
+        }
     };
 }
 
 /// A whole number with its unit and range, kept in a field of the scenario that holds the range.
 macro_rules! count {
     ($unit:literal, $min:expr, $max:expr, $($at:ident).+) => {
-        Kind::Count {
-            unit: $unit,
-            min: $min,
-            max: $max,
-            get: |it| it.$($at).+.into(),
-            set: |it, number| it.$($at).+ = number as _,
+        Field {
+            kind: Kind::Count { unit: $unit, min: $min, max: $max },
+            get: |it| vec![it.$($at).+.to_string()],
+            set: |it, given, _| {
+                it.$($at).+ = read_count(given, $unit, $min, $max)? as _;
+                Ok(())
+            },
         }
     };
 }
@@ -95,12 +80,13 @@ macro_rules! count {
 /// A time with an example, the longest one and what a longer one is, kept in a field of the scenario.
 macro_rules! time {
     ($example:literal, $most:expr, $problem:literal, $($at:ident).+) => {
-        Kind::Time {
-            example: $example,
-            most: $most,
-            problem: $problem,
-            get: |it| it.$($at).+,
-            set: |it, span| it.$($at).+ = span,
+        Field {
+            kind: Kind::Time { example: $example, most: $most },
+            get: |it| vec![it.$($at).+.to_string()],
+            set: |it, given, _| {
+                it.$($at).+ = read_time(given, $most, $problem)?;
+                Ok(())
+            },
         }
     };
 }
@@ -109,40 +95,58 @@ macro_rules! time {
 macro_rules! words {
     ($words:ident, $($at:ident).+) => { words!($words, $($at).+, "") };
     ($words:ident, $($at:ident).+, $values:literal) => {
-        Kind::Words {
-            values: $values,
-            words: || $words.iter().map(|(word, _)| *word).collect(),
-            get: |it| $words.iter().find(|known| known.1 == it.$($at).+).map_or("", |known| known.0),
-            set: |it, text| {
-                it.$($at).+ = $words.iter().find(|known| known.0 == text)?.1;
-                Some(())
+        Field {
+            kind: Kind::Words { values: $values, words: || names($words) },
+            get: |it| {
+                let known = $words.iter().filter(|known| known.1 == it.$($at).+);
+                known.map(|known| known.0.to_owned()).collect()
+            },
+            set: |it, given, _| {
+                let known = $words.iter().find(|known| known.0 == given.text.trim());
+                it.$($at).+ = known.ok_or_else(|| given.unknown("value", names($words)))?.1;
+                Ok(())
             },
         }
     };
 }
 
-pub(super) use {count, flag, on_off, time, words};
+pub(super) use {count, on_off, time, words};
 
-/// How the unit of a count may be written behind it.
-fn suffix(unit: &str) -> &'static str {
-    match unit {
+/// The words of a list of words with their values.
+pub(super) fn names<T>(words: &[(&'static str, T)]) -> Vec<&'static str> {
+    words.iter().map(|(word, _)| *word).collect()
+}
+
+/// Reads a whole number. Its unit may stand behind it.
+pub(super) fn read_count(given: &PlacedText, unit: &str, min: u64, max: u64) -> Result<u64> {
+    let text = given.text.trim();
+    let suffix = match unit {
         "bytes" => "B",
         "segments" => "seg",
         _ => "",
+    };
+    let bare = text.strip_suffix(suffix).unwrap_or(text);
+    PlacedText::new(&given.place, bare).count(min, max)
+}
+
+/// Reads a time of at most `most`; a longer one is `problem`.
+pub(super) fn read_time(given: &PlacedText, most: Span, problem: &str) -> Result<Span> {
+    let span = given.quantity(quantity::time)?;
+    if span > most {
+        return Err(given.error(Fault::Invalid, problem).allow(&format!("at most {most}")));
     }
+    Ok(span)
 }
 
 impl Kind {
     /// What it takes, in words.
     pub(super) fn values(&self) -> String {
         match self {
-            Kind::Flag { .. } | Kind::Switch { .. } => "on or off".to_owned(),
-            Kind::Count { unit: "", min, max, .. } => allowed_count(*min, *max),
-            Kind::Count { unit, min, max, .. } => format!("{unit}, from {min} to {max}"),
-            Kind::Time { example, most, .. } => {
-                format!("a time such as {example}, at most {most}")
-            }
-            Kind::Words { values: "", words, .. } => match words().as_slice() {
+            Kind::Flag | Kind::Switch => "on or off".to_owned(),
+            Kind::Count { unit: "", min, max } => allowed_count(*min, *max),
+            Kind::Count { unit, min, max } => format!("{unit}, from {min} to {max}"),
+            Kind::Time { example, most } => format!("a time such as {example}, at most {most}"),
+            Kind::Words { values: "", words } => match words().as_slice() {
                 [before @ .., last] => format!("{} or {last}", before.join(", ")),
                 [] => String::new(),
             },
@@ -156,73 +160,13 @@ impl Kind {
     pub(super) fn examples(&self) -> Vec<String> {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
         match self {
-            Kind::Flag { .. } => texts(&["on"]),
-            Kind::Switch { .. } => texts(&["on", "off"]),
+            Kind::Flag => texts(&["on"]),
+            Kind::Switch => texts(&["on", "off"]),
             Kind::Count { min, max, .. } => vec![min.to_string(), max.to_string()],
             Kind::Words { words, .. } => texts(&words()),
             Kind::Time { example, .. }
             | Kind::Text { example, .. }
             | Kind::List { example, .. } => texts(&[example]),
         }
-    }
-
-    /// The texts that give a scenario what this one has.
-    pub(super) fn texts(&self, scenario: &Scenario) -> Vec<String> {
-        let one = match self {
-            Kind::Flag { get, .. } | Kind::Switch { get, .. } => {
-                if get(scenario) { "on" } else { "off" }.to_owned()
-            }
-            Kind::Count { get, .. } => get(scenario).to_string(),
-            Kind::Time { get, .. } => get(scenario).to_string(),
-            Kind::Words { get, .. } => get(scenario).to_owned(),
-            Kind::Text { get, .. } => return get(scenario).into_iter().collect(),
-            Kind::List { get, .. } => return get(scenario),
-        };
-        vec![one]
-    }
-
-    /// Reads a setting that may be said any number of times.
-    pub(super) fn read_list(
-        &self,
-        scenario: &mut Scenario,
-        given: &[PlacedText],
-        said: &Said<'_>,
-    ) -> Result<()> {
-        match self {
-            Kind::List { set, .. } => set(scenario, given, said),
-            _ => given.iter().try_for_each(|given| self.read(scenario, given, said)),
-        }
-    }
-
-    /// Reads a setting that is said once, or its default.
-    pub(super) fn read(
-        &self,
-        scenario: &mut Scenario,
-        given: &PlacedText,
-        said: &Said<'_>,
-    ) -> Result<()> {
-        match self {
-            Kind::Flag { set, .. } | Kind::Switch { set, .. } => set(scenario, given.switch()?),
-            Kind::Count { unit, min, max, set, .. } => {
-                let text = given.text.trim();
-                let bare = text.strip_suffix(suffix(unit)).unwrap_or(text);
-                set(scenario, PlacedText::new(&given.place, bare).count(*min, *max)?);
-            }
-            Kind::Time { most, problem, set, .. } => {
-                let span = given.quantity(quantity::time)?;
-                if span > *most {
-                    let error = given.error(Fault::Invalid, problem);
-                    return Err(error.allow(&format!("at most {most}")));
-                }
-                set(scenario, span);
-            }
-            Kind::Words { words, set, .. } => {
-                let found = set(scenario, given.text.trim());
-                return found.ok_or_else(|| given.unknown("value", words()));
-            }
-            Kind::Text { set, .. } => return set(scenario, given, said),
-            Kind::List { set, .. } => return set(scenario, core::slice::from_ref(given), said),
-        }
-        Ok(())
     }
 }

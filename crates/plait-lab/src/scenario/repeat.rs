@@ -46,24 +46,13 @@ impl RawScenario {
     }
 }
 
-/// The settings that are varied, which are read in the scenario without its kernel's.
-pub(super) fn set_vary(it: &mut Scenario, _: &[PlacedText], said: &Said<'_>) -> Result<()> {
-    it.vary = said.written.varied(it, said.read)?;
-    Ok(())
-}
-
 /// `90s`, `ci=2%`, or both.
-pub(super) fn set_until(it: &mut Scenario, given: &[PlacedText], _: &Said<'_>) -> Result<()> {
-    for given in given {
-        let again = match given.text.trim().strip_prefix("ci=") {
-            None => it.until.replace(until(given)?).is_some(),
-            Some(text) => it.precision.replace(precision(given, text)?).is_some(),
-        };
-        if again {
-            return Err(given.error(Fault::Conflict, "given twice"));
-        }
-    }
-    Ok(())
+pub(super) fn set_until(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
+    let again = match given.text.trim().strip_prefix("ci=") {
+        None => it.until.replace(until(given)?).is_some(),
+        Some(text) => it.precision.replace(precision(given, text)?).is_some(),
+    };
+    if again { Err(given.error(Fault::Conflict, "given twice")) } else { Ok(()) }
 }
 
 /// As [`set_until`] reads it.

@@ -2,7 +2,7 @@
 //! their schema and the names in errors all read [`SETTINGS`]. A new setting is one entry here and its
 //! use; most fields of the core's configuration need no other use.
 
-use super::kind::{Kind, count, flag, on_off, time, words};
+use super::kind::{Field, Kind, count, names, on_off, read_count, read_time, time, words};
 use super::specs::{controllers, schedulers};
 use super::{Kernel, Scenario, build, repeat};
 use plait_base::Span;
@@ -25,7 +25,7 @@ pub struct Setting {
     /// Whether a sweep may vary it. What concerns the comparison as a whole does not vary.
     pub varies: bool,
     /// Its type with unit and range, and how it is read and written.
-    pub(super) kind: Kind,
+    pub(super) field: Field,
 }
 
 const SCENARIO: &str = "Scenario";
@@ -40,9 +40,9 @@ const fn setting(
     default: &'static str,
     help: &'static str,
     clause: &'static str,
-    kind: Kind,
+    field: Field,
 ) -> Setting {
-    Setting { name, group, default, help, clause, varies: true, kind }
+    Setting { name, group, default, help, clause, varies: true, field }
 }
 
 impl Setting {
@@ -53,42 +53,42 @@ impl Setting {
 }
 
 /// Every setting except the paths, in the order in which a command line gives them. They are read in
-/// this order, too.
+/// this order, but for links, which come before the paths, and sweeps, which come last.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     setting("link", SCENARIO, "", "a link that paths share after their own, by via=NAME", "",
-        Kind::List { values: "NAME:KEY=VALUE,... with the keys of a path, except those of profiles, hosts and middleboxes; no rtt is none", example: "cell:rtt=0s,rate=9mbit", get: build::link_texts, set: build::set_links }),
+        Field { kind: Kind::List { values: "NAME:KEY=VALUE,... with the keys of a path, except those of profiles, hosts and middleboxes; no rtt is none", example: "cell:rtt=0s,rate=9mbit" }, get: build::link_texts, set: |_, _, _| Ok(()) }),
     setting("compete", SCENARIO, "", "N plain TCP flows that send to clients of their own all the time, or UDP cross traffic, over a path or shared link", "",
-        Kind::List { values: "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", example: "reno@a*2", get: |it| it.compete.iter().map(ToString::to_string).collect(), set: build::set_competition }),
+        Field { kind: Kind::List { values: "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", example: "reno@a*2" }, get: |it| it.compete.iter().map(ToString::to_string).collect(), set: build::set_competition }),
     setting("workload", SCENARIO, "", "what the connection carries", "",
-        Kind::Text { values: "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE, stream:SIZE@INTERVAL,for=DURATION, blocks:SIZE@RATE|inf,for=DURATION, video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; plait list workloads has the whole of each", example: "upload:1MB", get: |it| Some(it.workload.to_string()), set: build::set_workload }),
+        Field { kind: Kind::Text { values: "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE, stream:SIZE@INTERVAL,for=DURATION, blocks:SIZE@RATE|inf,for=DURATION, video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; plait list workloads has the whole of each", example: "upload:1MB" }, get: |it| vec![it.workload.to_string()], set: build::set_workload }),
     setting("schedulers", SCENARIO, "all", "the schedulers to compare", "",
-        Kind::Text { values: "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", example: "minrtt,ecf:beta=0.5", get: build::scheduler_texts, set: |it, given, _| { it.schedulers = schedulers(given)?; Ok(()) } }).of_the_comparison(),
+        Field { kind: Kind::Text { values: "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", example: "minrtt,ecf:beta=0.5" }, get: build::scheduler_texts, set: |it, given, _| { it.schedulers = schedulers(given)?; Ok(()) } }).of_the_comparison(),
     setting("cc", SCENARIO, "cubic", "congestion controllers", "",
-        Kind::Text { values: "a list such as cubic,lia", example: "lia,olia", get: |it| Some(it.ccs.iter().map(plait_cc::Spec::name).collect::<Vec<_>>().join(",")), set: |it, given, _| { it.ccs = controllers(given)?; Ok(()) } }).of_the_comparison(),
+        Field { kind: Kind::Text { values: "a list such as cubic,lia", example: "lia,olia" }, get: |it| vec![it.ccs.iter().map(plait_cc::Spec::name).collect::<Vec<_>>().join(",")], set: |it, given, _| { it.ccs = controllers(given)?; Ok(()) } }).of_the_comparison(),
     setting("runs", RUNS, "30", "runs of each row; one where nothing is random", "", count!("", 1, 1_000_000, runs)).of_the_comparison(),
     setting("seed", RUNS, "1", "seed of the first run", "", count!("", 0, u64::MAX, seed)),
     setting("subflows", MPTCP, "1", "subflows a path; mesh4: from both paths to both addresses of the server", "RFC 8684 sections 3.2 and 3.4.1",
-        Kind::Text { values: "1 to 8, at most 8 in all, or mesh4", example: "2", get: |it| Some(it.transport.subflows.to_string()), set: build::set_subflows }),
+        Field { kind: Kind::Text { values: "1 to 8, at most 8 in all, or mesh4", example: "2" }, get: |it| vec![it.transport.subflows.to_string()], set: build::set_subflows }),
     setting("join", MPTCP, "after-data", "when further subflows start", "RFC 8684 section 3.2", words!(JOINS, transport.config.join)),
     setting("dial", MPTCP, "any", "where the first SYN goes when nobody answers it: to the next path, or again to the first one, as from a kernel", "RFC 8305 section 8", words!(DIALS, transport.config.dial)),
     setting("checksum", MPTCP, "off", "DSS checksums: data that was changed on its way is noticed", "RFC 8684 section 3.3", on_off!(transport.config.checksum)),
     setting("ssthresh", TCP, "inf", "initial slow start threshold", "RFC 5681 section 3.1",
-        Kind::Text { values: "inf, or a size such as 64KiB or 45seg", example: "45seg", get: |it| Some(it.transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())), set: build::set_ssthresh }),
+        Field { kind: Kind::Text { values: "inf, or a size such as 64KiB or 45seg", example: "45seg" }, get: |it| vec![it.transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())], set: build::set_ssthresh }),
     setting("earlier", MPTCP, "0", "downloads or uploads of the same kind that were done before, one after another, to the same peer: of each path it remembers a slow start threshold, as Linux does", "Linux, net/ipv4/tcp_metrics.c",
-        Kind::Text { values: "a whole number from 0 to 1000", example: "3", get: |it| Some(it.transport.earlier_transfers.to_string()), set: build::set_earlier }),
+        Field { kind: Kind::Text { values: "a whole number from 0 to 1000", example: "3" }, get: |it| vec![it.transport.earlier_transfers.to_string()], set: build::set_earlier }),
     setting("initial-window", TCP, "10", "initial congestion window", "RFC 6928", count!("segments", 1, 1_000, transport.config.initial_window)),
     setting("slow-start", TCP, "rfc3465", "growth for each ACK, at most: two segments (one after a timeout), one, or all it covers", "L of RFC 3465", words!(SLOW_STARTS, transport.config.slow_start_limit)),
     setting("tsq", HOSTS, "off", "TCP small queues: hold data back while the host's own link has enough", "Linux, tcp_small_queue_check", on_off!(transport.config.tsq)),
     setting("send-cost", HOSTS, "0s", "how long a host works on each segment that it sends, before it sends the next one", "", time!("7.5us", Span::from_millis(1), "too long for a segment", transport.send_cost)),
     setting("pacing", TCP, "off", "spread the segments of a window over the round trip", "Linux, tcp_update_pacing_rate",
-        Kind::Switch { get: |it| it.transport.config.pacing.is_some(), set: |it, on| it.transport.config.pacing = on.then(Pacing::default) }),
+        on_off!(Switch, it => it.transport.config.pacing.is_some(), on => on.then(Pacing::default), transport.config.pacing)),
     setting("hystart", TCP, "off", "end slow start before a loss: HyStart++ (on), or as CUBIC in Linux from 4.0 on, before it, and in 6.18", "RFC 9406; Linux, net/ipv4/tcp_cubic.c", words!(HYSTARTS, transport.config.hystart)),
     setting("kernel", HOSTS, "none", "both ends do as this Linux does. 6.18: buffers that it sizes itself, HyStart, slow start, no probes; set rcvbuf is SO_RCVBUF. Older ones: the settings of experiments/kernels.toml, but for those that are given", "",
         words!(KERNELS, transport.kernel, "none, 6.18, or the kernel of a paper: 3.5, 3.11, 3.14, 4.1 or 4.4")),
     setting("undo", TCP, "on", "take a reduction of the window back when what counted as lost proves late", "RFC 3522, RFC 3708, RFC 5682", on_off!(transport.config.undo)),
     setting("probes", MPTCP, "on", "probe silent paths each second, so that a healed one is used soon", "",
-        Kind::Switch { get: |it| it.transport.config.probe.is_some(), set: |it, on| it.transport.config.probe = on.then_some(Config::PROBE) }),
+        on_off!(Switch, it => it.transport.config.probe.is_some(), on => on.then_some(Config::PROBE), transport.config.probe)),
     setting("delayed-ack", TCP, "on", "delayed acknowledgements", "RFC 9293 section 3.8.6.3", on_off!(transport.config.delayed_ack)),
     setting("idle-restart", TCP, "linux", "congestion window after an idle time", "RFC 5681 section 4.1", words!(IDLE_RESTARTS, transport.config.idle_restart)),
     setting("prr", TCP, "rfc9937", "fast recovery below its threshold: a segment more than was delivered where nothing new is lost (as Linux), or always", "RFC 9937, RFC 6937", words!(PRRS, transport.config.prr)),
@@ -96,23 +96,23 @@ pub const SETTINGS: &[Setting] = &[
     setting("rto", TCP, "linux", "retransmission timeout", "RFC 6298", words!(RTOS, transport.config.rto)),
     setting("mtu", TCP, "1500", "largest IP packet", "RFC 9293 section 3.7.1", count!("bytes", 576, 65_535, transport.config.mtu)),
     setting("rcvbuf", TCP, "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)", "RFC 8684 section 3.3.1",
-        Kind::Text { values: "a size such as 6MiB, or auto[:MAX]", example: "auto:1MiB", get: build::rcvbuf_text, set: build::set_rcvbuf }),
+        Field { kind: Kind::Text { values: "a size such as 6MiB, or auto[:MAX]", example: "auto:1MiB" }, get: build::rcvbuf_text, set: build::set_rcvbuf }),
     setting("sndbuf", TCP, "4MiB", "send buffer of the connection", "RFC 8684 section 3.3.5",
-        Kind::Text { values: "a size such as 4MiB", example: "1MiB", get: |it| Some(build::size_text(it.transport.sndbuf)), set: |it, given, _| { it.transport.sndbuf = build::window_size(given)?; Ok(()) } }),
+        Field { kind: Kind::Text { values: "a size such as 4MiB", example: "1MiB" }, get: |it| vec![build::size_text(it.transport.sndbuf)], set: |it, given, _| { it.transport.sndbuf = build::window_size(given)?; Ok(()) } }),
     setting("until", RUNS, "", "end of a run that has not finished; ci=2%: add runs until each scheduler's 95 % interval against the best row is within 2 %, up to 1000 runs", "",
-        Kind::List { values: "a time, at most 60min of virtual time, or ci=PERCENT", example: "90s", get: repeat::until_texts, set: repeat::set_until }).of_the_comparison(),
-    setting("ideal", HOSTS, "off", "the textbook model: no rate, no queue, an ACK a segment", "", flag!(ideal)),
-    setting("exact", RUNS, "off", "no jitter of hosts: a comparison in which nothing is random makes one run", "", flag!(exact)),
+        Field { kind: Kind::List { values: "a time, at most 60min of virtual time, or ci=PERCENT", example: "90s" }, get: repeat::until_texts, set: repeat::set_until }).of_the_comparison(),
+    setting("ideal", HOSTS, "off", "the textbook model: no rate, no queue, an ACK a segment", "", on_off!(Flag, ideal)),
+    setting("exact", RUNS, "off", "no jitter of hosts: a comparison in which nothing is random makes one run", "", on_off!(Flag, exact)),
     setting("host-jitter", RUNS, "auto", "random timing of hosts: the phase of each path, a delay of each packet and the start; auto: 200us in a comparison in which nothing else is random", "",
-        Kind::Text { values: "auto, or a time such as 200us, at most 10ms", example: "200us", get: |it| Some(it.host_jitter.to_string()), set: build::set_host_jitter }),
-    setting("check", RUNS, "off", "check the invariants after every event", "", flag!(check)),
-    setting("wire", RUNS, "off", "encode and parse every segment: it must come out as it went in", "", flag!(wire)),
+        Field { kind: Kind::Text { values: "auto, or a time such as 200us, at most 10ms", example: "200us" }, get: |it| vec![it.host_jitter.to_string()], set: build::set_host_jitter }),
+    setting("check", RUNS, "off", "check the invariants after every event", "", on_off!(Flag, check)),
+    setting("wire", RUNS, "off", "encode and parse every segment: it must come out as it went in", "", on_off!(Flag, wire)),
     setting("jobs", RUNS, "", "runs at a time; by default one a core", "",
-        Kind::Text { values: "a whole number from 1 to 1024", example: "2", get: |it| it.jobs.map(|jobs| jobs.to_string()), set: build::set_jobs }).of_the_comparison(),
+        Field { kind: Kind::Text { values: "a whole number from 1 to 1024", example: "2" }, get: |it| it.jobs.iter().map(ToString::to_string).collect(), set: build::set_jobs }).of_the_comparison(),
     setting("vary", RUNS, "", "repeat it over values of one setting; twice for a grid of two settings", "",
-        Kind::List { values: "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", example: "mtu=600,1500", get: |it| it.vary.iter().map(ToString::to_string).collect(), set: repeat::set_vary }).of_the_comparison(),
+        Field { kind: Kind::List { values: "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", example: "mtu=600,1500" }, get: |it| it.vary.iter().map(ToString::to_string).collect(), set: |_, _, _| Ok(()) }).of_the_comparison(),
     setting("expect", RUNS, "", "a statement that must hold", "",
-        Kind::List { values: "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", example: "minrtt.completion_ms.mean < 1e9", get: |it| it.expect.iter().map(ToString::to_string).collect(), set: build::set_expectations }).of_the_comparison(),
+        Field { kind: Kind::List { values: "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", example: "minrtt.completion_ms.mean < 1e9" }, get: |it| it.expect.iter().map(ToString::to_string).collect(), set: build::set_expectation }).of_the_comparison(),
 ];
 
 const JOINS: &[(&str, JoinTiming)] = &[
@@ -154,31 +154,31 @@ impl Setting {
     /// What it takes: type, unit and range.
     #[must_use]
     pub fn values(&self) -> String {
-        self.kind.values()
+        self.field.kind.values()
     }
 
     /// Texts that it takes.
     #[must_use]
     pub fn examples(&self) -> Vec<String> {
-        self.kind.examples()
+        self.field.kind.examples()
     }
 
     /// Whether it is a flag without a value; `on` or `off` in a file.
     #[must_use]
     pub const fn is_flag(&self) -> bool {
-        matches!(self.kind, Kind::Flag { .. })
+        matches!(self.field.kind, Kind::Flag)
     }
 
     /// Whether it may be given more than once.
     #[must_use]
     pub const fn repeats(&self) -> bool {
-        matches!(self.kind, Kind::List { .. })
+        matches!(self.field.kind, Kind::List { .. })
     }
 
     /// The texts that give a scenario this setting. If it has its default there are none, except for the
     /// number of runs and the seed.
     pub(super) fn texts(&self, scenario: &Scenario) -> Vec<String> {
-        let mut texts = self.kind.texts(scenario);
+        let mut texts = (self.field.get)(scenario);
         if !["runs", "seed"].contains(&self.name) {
             texts.retain(|text| text != self.default);
         }
