@@ -10,16 +10,15 @@ use serde_json::{Map, Value, json};
 pub fn schema() -> Value {
     let text = || json!({ "type": ["string", "integer", "boolean", "number"] });
     let texts = || json!({ "anyOf": [text(), { "type": "array", "items": text() }] });
-    let setting = |help: &str, values: &str| {
-        let mut schema = texts();
+    let described = |mut schema: Value, help: &str, values: &str| {
         schema["description"] = format!("{help}: {values}").into();
         schema
     };
     let settings = || {
-        SETTINGS
-            .iter()
-            .filter(|it| !NOT_OURS.contains(&it.name))
-            .map(|it| (it.name.to_owned(), setting(it.help, &it.values())))
+        SETTINGS.iter().filter(|it| !NOT_OURS.contains(&it.name)).map(|it| {
+            let schema = it.schema().unwrap_or_else(texts);
+            (it.name.to_owned(), described(schema, it.help, &it.values()))
+        })
     };
     let closed = |properties: Map<String, Value>, required: &[&str]| {
         json!({
@@ -34,7 +33,7 @@ pub fn schema() -> Value {
     };
     let of_path = PATH_KEYS.iter().map(|key| {
         let form = if key.is_switch() { "on or off" } else { key.form };
-        (key.name.to_owned(), setting(&key.help.replace('\n', " "), form))
+        (key.name.to_owned(), described(texts(), &key.help.replace('\n', " "), form))
     });
     let path: Map<String, Value> = of_path.chain([("name".to_owned(), texts())]).collect();
     let points = json!({ "anyOf": [text(), { "type": "array", "items": { "anyOf": [

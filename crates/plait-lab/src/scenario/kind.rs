@@ -6,6 +6,7 @@ use super::raw_scenario::{PlacedText, RawScenario, allowed_count};
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity;
 use plait_base::Span;
+use serde_json::{Value, json};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
@@ -154,6 +155,25 @@ impl Kind {
                 (*values).to_owned()
             }
         }
+    }
+
+    /// The JSON Schema of what it takes, or of a text with `{AXIS}`; `None` if any text may be taken.
+    pub(super) fn schema(&self) -> Option<Value> {
+        let values = match self {
+            Kind::Flag | Kind::Switch => json!({ "enum": ["on", "off", true, false] }),
+            Kind::Count { min, max: u64::MAX, .. } => json!({ "type": "integer", "minimum": min }),
+            Kind::Count { min, max, .. } => {
+                json!({ "type": "integer", "minimum": min, "maximum": max })
+            }
+            Kind::Words { values: "", words } => json!({ "enum": words() }),
+            _ => return None,
+        };
+        // A number with its unit is a text, too.
+        let text = match self {
+            Kind::Count { .. } => json!({ "type": "string" }),
+            _ => json!({ "type": "string", "pattern": "\\{" }),
+        };
+        Some(json!({ "anyOf": [values, text] }))
     }
 
     /// Texts that it takes: the words, the ends of a range, or the example.

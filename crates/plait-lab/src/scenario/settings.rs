@@ -157,6 +157,12 @@ impl Setting {
         self.field.kind.values()
     }
 
+    /// The JSON Schema of its value in an experiment, where `{AXIS}` may stand for it; `None` if any text
+    /// may be one.
+    pub(crate) fn schema(&self) -> Option<serde_json::Value> {
+        self.field.kind.schema()
+    }
+
     /// Texts that it takes.
     #[must_use]
     pub fn examples(&self) -> Vec<String> {

@@ -97,6 +97,16 @@ fn the_schema_of_experiments_has_every_setting() {
         let said = schema["properties"][setting.name]["description"].as_str().unwrap();
         assert!(said.contains(setting.help) && said.contains(&setting.values()), "{said}");
     }
+    let of = |name: &str| schema["properties"][name]["anyOf"][0].clone();
+    assert_eq!(of("prr"), serde_json::json!({ "enum": ["rfc9937", "rfc6937"] }));
+    assert_eq!(of("tsq")["enum"][0], "on");
+    assert_eq!(
+        (of("mtu")["minimum"].as_u64(), of("mtu")["maximum"].as_u64()),
+        (Some(576), Some(65_535))
+    );
+    for (name, kind) in [("workload", "string"), ("rcvbuf", "string")] {
+        assert_eq!(of(name)["type"][0], kind, "{name}: any text");
+    }
 }
 
 /// The path `a` with a key as a sweep sets it, and the scenario of that point.
