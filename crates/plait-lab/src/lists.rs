@@ -1,6 +1,7 @@
 //! Reads the TOML lists that the program carries with it.
 
-use crate::error::{Fault, Place, ScenarioError};
+use crate::error::{Fault, ScenarioError};
+use crate::scenario::file::Source;
 use serde::Deserialize;
 
 /// Reads `text`, which is the file `name`.
@@ -12,15 +13,7 @@ where
     T: for<'a> Deserialize<'a>,
 {
     toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start).min(text.len());
-        let before = &text.as_bytes()[..at];
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        let place = Place::File {
-            file: name.to_owned(),
-            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-            column: String::from_utf8_lossy(&before[start..]).chars().count() + 1,
-            field: String::new(),
-        };
+        let place = Source::new(name, text).place(&error.span().unwrap_or(0..0), "");
         ScenarioError::new(&place, Fault::Invalid, "", error.message())
     })
 }

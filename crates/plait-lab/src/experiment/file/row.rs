@@ -51,21 +51,15 @@ impl Reader<'_> {
         for (key, value) in self.entries(value, field)? {
             let field = format!("{field}.{}", key.get_ref());
             match key.get_ref().as_ref() {
-                "scheduler" => {
+                subject @ ("scheduler" | "single") => {
                     let text = self.text(value, &field)?;
-                    row.given = PlacedText {
-                        place: self.source.place(&value.span(), &field),
-                        text: text.clone(),
+                    let place = self.source.place(&value.span(), &field);
+                    row.given = PlacedText { place, text: text.clone() };
+                    row.subject = match subject {
+                        "single" => RowSubject::Single(text),
+                        _ => RowSubject::Scheduler(text),
                     };
-                    (row.subject, subjects) = (RowSubject::Scheduler(text), subjects + 1);
-                }
-                "single" => {
-                    let text = self.text(value, &field)?;
-                    row.given = PlacedText {
-                        place: self.source.place(&value.span(), &field),
-                        text: text.clone(),
-                    };
-                    (row.subject, subjects) = (RowSubject::Single(text), subjects + 1);
+                    subjects += 1;
                 }
                 "only" => {
                     for (axis, points) in self.entries(value, &field)? {
