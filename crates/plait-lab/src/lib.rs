@@ -24,6 +24,7 @@ mod simulated;
 mod ssthresh_cache;
 pub mod stats;
 pub mod swarm;
+mod sweep;
 mod vary;
 mod workers;
 

@@ -1,7 +1,7 @@
 //! The axes of a sweep: what their points are called, and what they stand for.
 
 use super::design;
-use crate::vary::{Number, Unit};
+use crate::sweep::{Number, Unit};
 use plait_base::RandomStream;
 use std::collections::BTreeMap;
 

@@ -8,34 +8,9 @@ use serde_json::{Map, Value, json};
 /// The schema (draft 2020-12) of an experiment file.
 #[must_use]
 pub fn schema() -> Value {
-    let text = || json!({ "type": ["string", "integer", "boolean", "number"] });
-    let texts = || json!({ "anyOf": [text(), { "type": "array", "items": text() }] });
-    let described = |mut schema: Value, help: &str, values: &str| {
-        schema["description"] = format!("{help}: {values}").into();
-        schema
-    };
-    let settings = || {
-        SETTINGS.iter().filter(|it| !NOT_OURS.contains(&it.name)).map(|it| {
-            let schema = it.schema().unwrap_or_else(texts);
-            (it.name.to_owned(), described(schema, it.help, &it.values()))
-        })
-    };
-    let closed = |properties: Map<String, Value>, required: &[&str]| {
-        json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        })
-    };
     let keys = |names: &[&str]| -> Map<String, Value> {
         names.iter().map(|name| ((*name).to_owned(), texts())).collect()
     };
-    let of_path = PATH_KEYS.iter().map(|key| {
-        let form = if key.is_switch() { "on or off" } else { key.form };
-        (key.name.to_owned(), described(texts(), &key.help.replace('\n', " "), form))
-    });
-    let path: Map<String, Value> = of_path.chain([("name".to_owned(), texts())]).collect();
     let points = json!({ "anyOf": [text(), { "type": "array", "items": { "anyOf": [
         text(),
         { "type": "object", "properties": { "is": text() }, "required": ["is"], "additionalProperties": text() },
@@ -56,17 +31,17 @@ pub fn schema() -> Value {
         let mut schema = match key.name {
             "sweep" => json!({ "type": "object", "additionalProperties": points }),
             "label" => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-            "row" => json!({ "type": "object", "additionalProperties": closed(row.clone(), &[]) }),
+            "row" => json!({ "type": "object", "additionalProperties": closed(&row, &[]) }),
             "claim" => {
-                json!({ "type": "array", "items": closed(claim.clone(), &["id", "kind", "says", "holds"]) })
+                json!({ "type": "array", "items": closed(&claim, &["id", "kind", "says", "holds"]) })
             }
             "picture" => {
-                json!({ "type": "array", "items": closed(picture.clone(), &["kind", "measure"]) })
+                json!({ "type": "array", "items": closed(&picture, &["kind", "measure"]) })
             }
             "differs" => {
-                json!({ "type": "array", "items": closed(keys(DIFFERS_KEYS), DIFFERS_KEYS) })
+                json!({ "type": "array", "items": closed(&keys(DIFFERS_KEYS), DIFFERS_KEYS) })
             }
-            "quick" => closed(quick.clone(), &[]),
+            "quick" => closed(&quick, &[]),
             _ => texts(),
         };
         let members = match key.members {
@@ -79,10 +54,53 @@ pub fn schema() -> Value {
     }
     properties.insert(
         "path".into(),
-        json!({ "type": "array", "items": { "anyOf": [text(), closed(path, &["name"])] } }),
+        json!({ "type": "array", "items": { "anyOf": [text(), closed(&of_path(), &["name"])] } }),
     );
-    let mut whole = closed(properties, &["title"]);
+    let mut whole = closed(&properties, &["title"]);
     whole["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     whole["title"] = "An experiment of plait".into();
     whole
+}
+
+/// A text as a file may have it.
+fn text() -> Value {
+    json!({ "type": ["string", "integer", "boolean", "number"] })
+}
+
+/// A text, or a list of them.
+fn texts() -> Value {
+    json!({ "anyOf": [text(), { "type": "array", "items": text() }] })
+}
+
+/// A schema that says what it is for and what it takes.
+fn described(mut schema: Value, help: &str, values: &str) -> Value {
+    schema["description"] = format!("{help}: {values}").into();
+    schema
+}
+
+/// The settings of a scenario that an experiment has.
+fn settings() -> impl Iterator<Item = (String, Value)> {
+    SETTINGS.iter().filter(|it| !NOT_OURS.contains(&it.name)).map(|it| {
+        let schema = it.schema().unwrap_or_else(texts);
+        (it.name.to_owned(), described(schema, it.help, &it.values()))
+    })
+}
+
+/// The keys of a path.
+fn of_path() -> Map<String, Value> {
+    let keys = PATH_KEYS.iter().map(|key| {
+        let form = if key.is_switch() { "on or off" } else { key.form };
+        (key.name.to_owned(), described(texts(), &key.help.replace('\n', " "), form))
+    });
+    keys.chain([("name".to_owned(), texts())]).collect()
+}
+
+/// A table with no other keys than these.
+fn closed(properties: &Map<String, Value>, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
 }

@@ -1,30 +1,15 @@
 //! From a raw scenario to a scenario: every text is read, everything that must fit together is checked.
 
-use super::kind::Said;
-use super::path_parse::{self, Reader, no_files};
+use super::Scenario;
+use super::path::Path;
+use super::path_build;
+use super::path_parse::{Reader, no_files};
 use super::profile::{PROFILES, Profile};
-use super::raw_scenario::{PlacedText, RawPath, RawScenario};
+use super::raw_scenario::{RawPath, RawScenario};
 use super::settings::{SETTINGS, Setting};
-use super::specs::twice;
-use super::{Competition, HostJitter, MAX_HOST_JITTER, Path, Scenario, Subflows, raw_path};
 use crate::error::{Fault, Place, ScenarioError};
-use crate::expect::{Expectation, Names};
-use crate::report::COMPETING;
-use plait_app::measure::Value;
-use plait_app::quantity::{self, Bytes, Size};
-use plait_app::workload::WorkloadError;
-use plait_app::{MEASURES, WORKLOADS, Workload};
-use plait_base::{Span, SubflowId};
-use std::num::NonZeroUsize;
-
-/// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
-pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
-
-/// Most transfers that may have been done before.
-const MAX_EARLIER_TRANSFERS: u64 = 1_000;
-
-/// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
-const LARGEST_WINDOW: u64 = 65_535 << 14;
+use plait_app::WORKLOADS;
+use plait_base::SubflowId;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
@@ -88,10 +73,18 @@ impl RawScenario {
             return Err(ScenarioError::new(&self.nowhere("workload"), Fault::Missing, "", problem)
                 .allow(&grammars.join(", ")));
         }
-        let said = Said { raw: self, read };
-        SETTINGS.iter().try_for_each(|setting| setting.read(&mut scenario, &said))?;
+        SETTINGS.iter().try_for_each(|setting| self.read(setting, &mut scenario, read))?;
         scenario.vary = written.varied(&scenario, read)?;
         Ok(scenario)
+    }
+
+    /// Reads what is said of a setting, or its default.
+    fn read(&self, setting: &Setting, scenario: &mut Scenario, read: Reader<'_>) -> Result<()> {
+        let mut set = |given| (setting.field.set)(scenario, given, read);
+        match self.values(setting.name) {
+            [] => self.value(setting.name).iter().try_for_each(&mut set),
+            given => given.iter().try_for_each(&mut set),
+        }
     }
 
     fn switch(&self, name: &str) -> Result<bool> {
@@ -122,11 +115,10 @@ impl RawScenario {
         };
         let missing =
             ScenarioError::new(&place, Fault::Missing, "", "no path is given").allow(&allowed);
-        let said = Said { raw: self, read };
         let without_path = ["workload", "schedulers", "cc", "runs", "seed", "until", "jobs"];
-        let wrong = without_path
-            .into_iter()
-            .filter_map(|name| Setting::named(name)?.read(&mut Scenario::blank(), &said).err());
+        let wrong = without_path.into_iter().filter_map(|name| {
+            self.read(Setting::named(name)?, &mut Scenario::blank(), read).err()
+        });
         let at = |error: &ScenarioError| match &error.place {
             Place::File { line, column, .. } => Some((*line, *column)),
             Place::Argument(_) => None,
@@ -161,7 +153,7 @@ impl RawScenario {
                 let error = raw.name.error(Fault::Conflict, "a link has this name");
                 return Err(error.allow("a name of its own for each path and link"));
             }
-            let path = path_parse::path(raw, ideal, read)?;
+            let path = path_build::path(raw, ideal, read)?;
             if let (Some(given), Some(via)) = (raw.field("via"), &path.via)
                 && !shared.iter().any(|link| link.name == *via)
             {
@@ -183,221 +175,13 @@ impl RawScenario {
                 let error = raw.name.error(Fault::Conflict, "two links have this name");
                 return Err(error.allow("a name of its own for each link"));
             }
-            links.push(path_parse::link(&raw, ideal, read)?);
+            links.push(path_build::link(&raw, ideal, read)?);
         }
         Ok(links)
     }
 }
 
-impl Setting {
-    /// Reads what is said of the setting, or its default.
-    fn read(&self, scenario: &mut Scenario, said: &Said<'_>) -> Result<()> {
-        match said.raw.values(self.name) {
-            [] => said
-                .raw
-                .value(self.name)
-                .iter()
-                .try_for_each(|it| (self.field.set)(scenario, it, said)),
-            given => given.iter().try_for_each(|it| (self.field.set)(scenario, it, said)),
-        }
-    }
-}
-
-pub(super) fn link_texts(it: &Scenario) -> Vec<String> {
-    it.shared.iter().map(|link| raw_path(link, "--link").to_string()).collect()
-}
-
-pub(super) fn set_competition(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
-    if given.text.trim() == "none" {
-        // A sweep may have points with nobody beside.
-        return Ok(());
-    }
-    if it.ideal {
-        let problem = "an ideal path has no rate to compete for";
-        return Err(given.error(Fault::Conflict, problem).allow("--compete without --ideal"));
-    }
-    let flows = Competition::parse(given, &it.paths, &it.shared)?;
-    if it.compete.iter().any(|known| known.sender == flows.sender && known.over == flows.over) {
-        let error = twice(given, given.text.trim());
-        return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
-    }
-    it.compete.push(flows);
-    Ok(())
-}
-
-pub(super) fn set_workload(it: &mut Scenario, given: &PlacedText, said: &Said<'_>) -> Result<()> {
-    let read = Workload::parse_with(given.text.trim(), said.read);
-    it.workload = read.map_err(|error| match error {
-        WorkloadError::UnknownName { .. } => {
-            let name = given.text.split(':').next().unwrap_or_default();
-            let names = WORKLOADS.iter().map(|entry| entry.name);
-            ScenarioError::unknown(&given.place, "workload", name, names)
-        }
-        _ => given.error(Fault::Invalid, &error.to_string()),
-    })?;
-    if it.workload.duration().is_some_and(|lasts| lasts > DEFAULT_DEADLINE) {
-        let error = given.error(Fault::Invalid, "longer than a run can be");
-        return Err(error.allow("at most 60min of virtual time"));
-    }
-    Ok(())
-}
-
-/// `all`, or the list of schedulers.
-pub(super) fn scheduler_texts(it: &Scenario) -> Vec<String> {
-    let names: Vec<String> = it.schedulers.iter().map(ToString::to_string).collect();
-    let all = plait_sched::SCHEDULERS.iter().map(|entry| entry.name);
-    vec![if all.eq(names.iter().map(String::as_str)) { "all".to_owned() } else { names.join(",") }]
-}
-
-pub(super) fn set_subflows(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
-    let paths = it.paths.len();
-    it.transport.subflows = if given.text.trim() == "mesh4" {
-        if paths != 2 {
-            return Err(given
-                .error(Fault::Conflict, &format!("mesh4 takes two paths, {paths} given"))
-                .allow("two paths, or a number of subflows a path"));
-        }
-        Subflows::Mesh4
-    } else {
-        let most = SubflowId::MAX as u64;
-        let each = given.count(1, most).map_err(|error| error.allow("1 to 8, or mesh4"))?;
-        Subflows::EachPath(each as u8)
-    };
-    let count = it.transport.subflows.count(paths);
-    if count > SubflowId::MAX {
-        let problem = format!("{count} subflows in all");
-        return Err(given.error(Fault::Invalid, &problem).allow("at most 8 in all"));
-    }
-    Ok(())
-}
-
-pub(super) fn set_ssthresh(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
-    it.transport.ssthresh = match given.text.trim() {
-        "inf" => None,
-        _ => Some(positive_size(given, u64::MAX)?),
-    };
-    Ok(())
-}
-
-/// How many transfers were done before. Other workloads have no end that a peer sees, or not the same
-/// one each time.
-pub(super) fn set_earlier(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
-    let earlier = given.count(0, MAX_EARLIER_TRANSFERS)? as u32;
-    let repeats = matches!(it.workload, Workload::Download { .. } | Workload::Upload { .. });
-    if earlier > 0 && !repeats {
-        let problem = "this workload is not one that is done several times in a row";
-        return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));
-    }
-    it.transport.earlier_transfers = earlier;
-    Ok(())
-}
-
-/// `6MiB`, `auto` or `auto:6MiB`: the size, and whether the window follows what is read.
-pub(super) fn set_rcvbuf(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
-    let (most, auto) = match given.text.trim().strip_prefix("auto") {
-        None => (given.text.as_str(), false),
-        Some("") => ("6MiB", true),
-        Some(rest) => match rest.strip_prefix(':') {
-            Some(most) => (most, true),
-            None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
-        },
-    };
-    it.transport.rcvbuf = window_size(&PlacedText::new(&given.place, most))?;
-    it.transport.rcvbuf_auto = auto;
-    Ok(())
-}
-
-/// As [`set_rcvbuf`] reads it.
-pub(super) fn rcvbuf_text(it: &Scenario) -> Vec<String> {
-    let auto = if it.transport.rcvbuf_auto { "auto:" } else { "" };
-    vec![format!("{auto}{}", size_text(it.transport.rcvbuf))]
-}
-
-pub(super) fn set_host_jitter(
-    it: &mut Scenario,
-    given: &PlacedText,
-    said: &Said<'_>,
-) -> Result<()> {
-    if given.text.trim() == "auto" {
-        it.host_jitter = HostJitter::Auto;
-        return Ok(());
-    }
-    let jitter = given.quantity(quantity::time)?;
-    if jitter > MAX_HOST_JITTER {
-        let error = given.error(Fault::Invalid, "too long for a host");
-        return Err(error.allow("auto, or a time of at most 10ms"));
-    }
-    if said.raw.switch("exact")? {
-        let error = given.error(Fault::Conflict, "an exact run has no jitter");
-        return Err(error.allow("--exact or --host-jitter"));
-    }
-    it.host_jitter = HostJitter::Fixed(jitter);
-    Ok(())
-}
-
-pub(super) fn set_jobs(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
-    let jobs = given.count(1, MOST_JOBS)?;
-    it.jobs = usize::try_from(jobs).ok().and_then(NonZeroUsize::new);
-    Ok(())
-}
-
-pub(super) fn set_expectation(it: &mut Scenario, given: &PlacedText, _: &Said<'_>) -> Result<()> {
-    it.expect.push(Expectation::parse(&given.text, &given.place, &names(it))?);
-    Ok(())
-}
-
-/// The size of a buffer: one that a window can advertise.
-pub(super) fn window_size(given: &PlacedText) -> Result<Size> {
-    positive_size(given, LARGEST_WINDOW)
-}
-
-/// A size in the unit of its default, so that `6MiB` stays `6MiB`.
-pub(super) fn size_text(size: Size) -> String {
-    match size {
-        Size::Bytes(bytes) if bytes != 0 && bytes.is_multiple_of(1 << 20) => {
-            format!("{}MiB", bytes >> 20)
-        }
-        Size::Bytes(bytes) => Bytes(bytes).to_string(),
-        Size::Segments(_) => size.to_string(),
-    }
-}
-
-/// A size above zero of at most `most` bytes, where a segment counts at its largest.
-fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
-    let size = given.quantity(quantity::size)?;
-    if size.is_zero() {
-        return Err(given.error(Fault::Invalid, "zero").allow("a size above zero"));
-    }
-    if size.bytes(65_535) > most {
-        let allowed = format!("at most {most}B, what a TCP window can advertise");
-        return Err(given.error(Fault::Invalid, "too large").allow(&allowed));
-    }
-    Ok(size)
-}
-
 /// How many paths a scenario may have.
 pub(super) fn most_paths() -> String {
     format!("at most {} paths", SubflowId::MAX)
-}
-
-/// Most runs at a time that may be asked for.
-pub const MOST_JOBS: u64 = 1_024;
-
-/// The names that an expectation about this scenario may use.
-fn names(scenario: &Scenario) -> Names {
-    let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
-    let single = paths.iter().map(|path| format!("tcp:{path}"));
-    Names {
-        rows: scenario.schedulers.iter().map(ToString::to_string).chain(single).collect(),
-        ccs: scenario.ccs.iter().map(plait_cc::Spec::name).collect(),
-        measures: MEASURES
-            .iter()
-            .filter(|entry| matches!(entry.value, Value::Run(_)))
-            .filter(|entry| entry.applies_to(&scenario.workload))
-            .map(|entry| entry.name.to_owned())
-            .chain((!scenario.compete.is_empty()).then(|| COMPETING.to_owned()))
-            .collect(),
-        paths,
-        canonical: Some(|row| Some(plait_sched::Spec::parse(row).ok()?.to_string())),
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::cross::{UDP, Udp, is_udp};
 use super::path::Path;
-use super::raw_scenario::PlacedText;
+use super::placed_text::PlacedText;
 use super::specs::controllers;
 use crate::error::{Fault, ScenarioError};
 use plait_base::{RandomStream, Span};

@@ -1,6 +1,6 @@
 //! UDP cross traffic beside the connection: `poisson:rate=3mbit`, `pareto:rate=1mbit,on=500ms`.
 
-use super::raw_scenario::PlacedText;
+use super::placed_text::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity;
 use plait_base::{Rate, Span};

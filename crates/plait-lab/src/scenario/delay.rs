@@ -2,7 +2,7 @@
 
 use super::path::Both;
 use super::path_parse::{bounded, steps_of};
-use super::raw_scenario::PlacedText;
+use super::placed_text::PlacedText;
 use crate::error::ScenarioError;
 use plait_base::{Span, Time};
 use std::fmt;

@@ -2,7 +2,7 @@
 //! reordering, the largest packet, middleboxes. Each has a text that reads back.
 
 use super::path_parse::{outage, steps_of};
-use super::raw_scenario::PlacedText;
+use super::placed_text::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity::{self, Percent, QuantityError};
 use plait_base::{Chance, Span, Time};

@@ -1,7 +1,8 @@
 //! Kernels by name: how the stack of a Linux of some version behaves, with its sources. A scenario names
 //! one (`--kernel 3.14`) and gets its settings, but for those that it sets itself.
 
-use super::raw_scenario::{PlacedText, RawScenario};
+use super::placed_text::PlacedText;
+use super::raw_scenario::RawScenario;
 use super::settings::KERNELS as MODELLED;
 use super::specs::goes_on;
 use crate::error::{Fault, ScenarioError};

@@ -2,21 +2,13 @@
 
 use super::Scenario;
 use super::path_parse::Reader;
-use super::raw_scenario::{PlacedText, RawScenario, allowed_count};
+use super::placed_text::{PlacedText, allowed_count};
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity;
 use plait_base::Span;
 use serde_json::{Value, json};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
-
-/// What a setting may look at while it is read.
-pub(super) struct Said<'a> {
-    /// Every setting, with those of the kernel that is named.
-    pub(super) raw: &'a RawScenario,
-    /// Reads a file that a setting names.
-    pub(super) read: Reader<'a>,
-}
 
 /// The type of a setting, and where a scenario has it.
 #[derive(Debug)]
@@ -25,7 +17,7 @@ pub(super) struct Field {
     /// The texts that give a scenario what this one has.
     pub(super) get: fn(&Scenario) -> Vec<String>,
     /// Reads one text. The texts of a list are read one after the other.
-    pub(super) set: fn(&mut Scenario, &PlacedText, &Said<'_>) -> Result<()>,
+    pub(super) set: fn(&mut Scenario, &PlacedText, Reader<'_>) -> Result<()>,
 }
 
 /// The type of a setting with its unit and range.

@@ -10,19 +10,22 @@ mod kernels;
 mod kind;
 mod other_keys;
 mod path;
+mod path_build;
 mod path_keys;
 mod path_parse;
+mod placed_text;
 mod profile;
 mod raw_scenario;
 mod redraw;
 mod repeat;
+mod setters;
 mod settings;
 mod specs;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod written;
 
-pub use build::{DEFAULT_DEADLINE, MOST_JOBS};
 pub use compete::{Competition, Sender};
 pub use cross::Udp;
 pub use delay::Delay;
@@ -30,10 +33,13 @@ pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub(crate) use other_keys::{canonical, nearest_key};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
+pub use path_build::LATER_PATH_KEYS;
 pub use path_keys::{PATH_KEYS, PathKey};
-pub use path_parse::{LATER_PATH_KEYS, Reader, no_files};
+pub use path_parse::{Reader, no_files};
+pub use placed_text::{Misfit, PlacedText, whole};
 pub use profile::{PROFILES, Profile, Wander};
-pub use raw_scenario::{LATER_SETTINGS, Misfit, PlacedText, RawPath, RawScenario, quoted, whole};
+pub use raw_scenario::{LATER_SETTINGS, RawPath, RawScenario, quoted};
+pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
 pub use settings::{SETTINGS, Setting};
 pub(crate) use specs::goes_on;
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
@@ -271,44 +277,5 @@ impl Scenario {
         config.slow_start_limit = u32::MAX;
         config.probe = None;
         config.dial = Dial::Primary;
-    }
-
-    /// The line that runs it again, quoted for a POSIX shell: settings at their default are left
-    /// out, the seed and the number of runs never.
-    #[must_use]
-    pub fn command_line(&self) -> String {
-        self.raw().command_line()
-    }
-
-    /// The scenario as it could have been written on a command line: [`RawScenario::build`] gives it
-    /// back.
-    #[must_use]
-    pub fn raw(&self) -> RawScenario {
-        let mut raw = RawScenario::new();
-        for path in &self.paths {
-            raw.paths.push(raw_path(path, "--path"));
-        }
-        for setting in SETTINGS {
-            let place = crate::Place::Argument(format!("--{}", setting.name));
-            let texts = setting.texts(self);
-            if !texts.is_empty() {
-                let placed = texts.iter().map(|text| PlacedText::new(&place, text)).collect();
-                raw.settings.insert(setting.name, placed);
-            }
-        }
-        raw
-    }
-}
-
-/// A path as it could have been written.
-fn raw_path(path: &Path, argument: &str) -> RawPath {
-    let place = crate::Place::Argument(argument.to_owned());
-    let field = |(key, text): &(&'static str, String)| {
-        let place = crate::Place::Argument(format!("{argument} {}:{key}", path.name));
-        ((*key).to_owned(), PlacedText::new(&place, text))
-    };
-    RawPath {
-        name: PlacedText::new(&place, &path.name),
-        fields: path.fields().iter().map(field).collect(),
     }
 }

@@ -2,9 +2,7 @@
 
 use super::delay::Delay;
 use super::impairment::{aqm_text, reorder_text};
-use super::path_keys::{PATH_KEYS, PathKey};
 use super::profile::{Profile, Wander};
-use super::raw_scenario::written;
 use super::redraw::Redraw;
 use crate::report::PathReport;
 use plait_app::quantity::Limit;
@@ -215,7 +213,7 @@ impl Path {
             trace: trace(&self.speed.down),
             trace_up: trace(&self.speed.up),
             backup: self.backup,
-            settings: self.fields().iter().map(|(key, text)| written(key, text)).collect(),
+            settings: self.written(),
         }
     }
 
@@ -227,20 +225,6 @@ impl Path {
             Some(Limit::Infinite) => QueueLimit::Infinite,
             None => LinkConfig::default_queue(speed.map_or(Rate::INFINITE, Speed::mean)),
         }
-    }
-
-    /// The fields that say what this path is beyond its profile, in the order of the documentation.
-    /// Reading them again gives the same path.
-    #[must_use]
-    pub fn fields(&self) -> Vec<(&'static str, String)> {
-        let base = match self.profile {
-            Some(profile) => Path::from_profile(&self.name, profile),
-            None => Path::blank(&self.name),
-        };
-        let texts = |key: &'static PathKey| {
-            key.texts(self, &base).into_iter().map(move |text| (key.name, text))
-        };
-        PATH_KEYS.iter().flat_map(texts).collect()
     }
 
     /// The path that a profile describes, without any change.

@@ -9,7 +9,7 @@ use super::path::{Offset, Path, Speed};
 use super::path_parse::{
     Reader, bounded, chance, offset, outage, positive_rate, recording, span_text, steps,
 };
-use super::raw_scenario::PlacedText;
+use super::placed_text::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity::{self, Percent};
 use plait_base::Rate;
@@ -254,4 +254,33 @@ fn gone(path: &mut Path, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     }
     path.gone.push((from, to));
     Ok(())
+}
+
+impl Path {
+    /// The fields that say what this path is beyond its profile, in the order of the documentation.
+    /// Reading them again gives the same path.
+    #[must_use]
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let base = match self.profile {
+            Some(profile) => Path::from_profile(&self.name, profile),
+            None => Path::blank(&self.name),
+        };
+        let texts = |key: &'static PathKey| {
+            key.texts(self, &base).into_iter().map(move |text| (key.name, text))
+        };
+        PATH_KEYS.iter().flat_map(texts).collect()
+    }
+
+    /// The fields as they are written in a path.
+    pub(super) fn written(&self) -> Vec<String> {
+        self.fields().iter().map(|(key, text)| written(key, text)).collect()
+    }
+}
+
+/// A field as it is written in a path: `rtt=25ms`, `backup`.
+pub(super) fn written(key: &str, text: &str) -> String {
+    match text {
+        "on" if PathKey::named(key).is_some_and(PathKey::is_switch) => key.to_owned(),
+        _ => format!("{key}={text}"),
+    }
 }

@@ -1,19 +1,14 @@
 //! Reading a path: `NAME:key=value,...`, a bare profile name, or the same keys in a file.
 
-use super::other_keys::unknown_key;
-use super::path::{Both, Offset, Path, Recording, Speed};
-use super::path_keys::{PATH_KEYS, PathKey};
+use super::path::{Offset, Recording, Speed};
+use super::placed_text::PlacedText;
 use super::profile::{PROFILES, Profile};
-use super::raw_scenario::{PlacedText, RawPath};
 use super::redraw::Redraw;
 use crate::error::{Fault, ScenarioError, unreadable};
 use plait_app::quantity::{self, QuantityError};
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::Trace;
 use std::sync::Arc;
-
-/// Keys that are known, but whose meaning arrives in a later version.
-pub const LATER_PATH_KEYS: &[&str] = &["cost"];
 
 /// Longest propagation or jitter, so that nothing outlasts the hour that a run may take.
 const LONGEST_DELAY: Span = Span::from_secs(600);
@@ -37,154 +32,9 @@ pub fn no_files(_: &str) -> std::io::Result<String> {
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
-/// Builds a path from its fields.
-///
-/// # Errors
-/// For an unknown key, a key given twice, a value that cannot be taken, keys that exclude each
-/// other, a trace that cannot be read, or a missing `rtt` or (unless `ideal`) rate.
-pub(super) fn path(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path> {
-    check_name(&raw.name, "path")?;
-    check_keys(raw, "path", |_| true)?;
-    let path = match raw.field("profile") {
-        Some(given) => Path::from_profile(&raw.name.text, profile(given)?),
-        None => Path::blank(&raw.name.text),
-    };
-    let has_delay = path.profile.is_some();
-    fill(path, raw, "path", has_delay, ideal, read)
-}
-
-/// Builds a shared link from its fields: those of a path that say what happens on the way. Nothing
-/// said of its delay, it has none.
-///
-/// # Errors
-/// As [`path`].
-pub(super) fn link(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path> {
-    check_name(&raw.name, "link")?;
-    if let [(key, given)] = raw.fields.as_slice()
-        && key == "profile"
-        && *given == raw.name
-    {
-        let problem = "nothing is said of this link";
-        return Err(given.error(Fault::Missing, problem).allow("NAME:rate=20mbit,queue=50ms"));
-    }
-    check_keys(raw, "link", |key| key.of_links)?;
-    fill(Path::blank(&raw.name.text), raw, "link", true, ideal, read)
-}
-
-/// Reads the keys of a path or a shared link. Without `has_delay` they say its delay.
-fn fill(
-    mut path: Path,
-    raw: &RawPath,
-    what: &str,
-    has_delay: bool,
-    ideal: bool,
-    read: Reader<'_>,
-) -> Result<Path> {
-    check_delay(raw, has_delay)?;
-    for (first, second, allowed) in EXCLUSIVE {
-        if let (Some(_), Some(given)) = (raw.field(first), raw.field(second)) {
-            let problem = format!("{first} is given as well");
-            return Err(given.error(Fault::Conflict, &problem).allow(allowed));
-        }
-    }
-    for key in PATH_KEYS {
-        raw.fields(key.name).try_for_each(|given| key.read(&mut path, given, read))?;
-    }
-    let Both { down, up } = &path.speed;
-    if !ideal && (down.is_none() || up.is_none()) {
-        let problem = if down.is_none() { "no rate" } else { "no rate_up" };
-        return Err(raw.name.error(Fault::Missing, &format!("the {what} has {problem}")).allow(
-            "rate=25mbit, or rate_down=RATE and rate_up=RATE, or trace=FILE; none with --ideal",
-        ));
-    }
-    if let Some(given) = raw.field("offset")
-        && ![down, up].into_iter().flatten().any(Speed::is_trace)
-    {
-        let problem = "there is no trace to start inside";
-        return Err(given.error(Fault::Conflict, problem).allow("offset with trace=FILE"));
-    }
-    Ok(path)
-}
-
-fn check_name(given: &PlacedText, what: &str) -> Result<()> {
-    let allowed = "letters, digits, `-` and `_`";
-    if given.text.is_empty() {
-        return Err(given.error(Fault::Missing, &format!("the {what} has no name")).allow(allowed));
-    }
-    if given.text.chars().count() > 32 {
-        let problem = format!("a {what}'s name has at most 32 characters");
-        return Err(given.error(Fault::Invalid, &problem));
-    }
-    if given.text.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_') {
-        return Ok(());
-    }
-    Err(given.error(Fault::Invalid, &format!("not a {what}'s name")).allow(allowed))
-}
-
-fn check_keys(raw: &RawPath, what: &str, has: impl Fn(&PathKey) -> bool) -> Result<()> {
-    for (at, (key, given)) in raw.fields.iter().enumerate() {
-        if LATER_PATH_KEYS.contains(&key.as_str()) {
-            return Err(not_yet(given, key));
-        }
-        if key.is_empty() {
-            let problem = if given.text.is_empty() {
-                "a comma too many: nothing stands beside it"
-            } else {
-                "a key is missing before `=`"
-            };
-            return Err(given.error(Fault::Missing, problem).allow("KEY=VALUE,KEY=VALUE"));
-        }
-        let Some(known) = PathKey::named(key).filter(|known| has(known)) else {
-            let names: Vec<&str> =
-                PATH_KEYS.iter().filter(|known| has(known)).map(|known| known.name).collect();
-            return Err(unknown_key(&given.place, what, key, names.into_iter()));
-        };
-        if !known.repeats && raw.fields[..at].iter().any(|(earlier, _)| earlier == key) {
-            let problem = format!("`{key}` is given twice");
-            return Err(given.error(Fault::Conflict, &problem));
-        }
-    }
-    Ok(())
-}
-
-fn profile(given: &PlacedText) -> Result<&'static Profile> {
+pub(super) fn profile(given: &PlacedText) -> Result<&'static Profile> {
     let names = PROFILES.iter().map(|profile| profile.name);
     Profile::named(given.text.trim()).ok_or_else(|| given.unknown("profile", names))
-}
-
-/// Keys of which a path has one: the error stands at the second, and says what is allowed.
-const EXCLUSIVE: [(&str, &str, &str); 5] = [
-    ("rtt", "owd_down", DELAYS),
-    ("rtt", "owd_up", DELAYS),
-    ("rate_down", "trace", "a rate or a trace"),
-    ("rate_up", "trace_up", "a rate or a trace"),
-    ("trace", "rate", "trace with rate_up or trace_up"),
-];
-const DELAYS: &str = "rtt=TIME, or owd_down=TIME and owd_up=TIME";
-
-/// That both directions have a delay.
-fn check_delay(raw: &RawPath, has_delay: bool) -> Result<()> {
-    let one = match (raw.field("owd_down"), raw.field("owd_up")) {
-        _ if raw.field("rtt").is_some() => None,
-        (None, None) if !has_delay => return Err(no_rtt(&raw.name, DELAYS)),
-        (Some(one), None) | (None, Some(one)) => Some(one),
-        _ => None,
-    };
-    one.map_or(Ok(()), |one| {
-        let problem = "the other direction's delay is missing";
-        Err(one.error(Fault::Missing, problem).allow(DELAYS))
-    })
-}
-
-/// A path without an RTT; one that is named as a profile was meant to be that, with changes.
-fn no_rtt(name: &PlacedText, allowed: &str) -> ScenarioError {
-    let problem = "the path has no rtt";
-    match PROFILES.iter().find(|profile| profile.name == name.text.trim()) {
-        Some(Profile { name: it, .. }) => name
-            .error(Fault::Missing, &format!("{problem}; its name alone does not make it a profile"))
-            .allow(&format!("{it} as it is, or changed: {it}:profile={it},KEY=VALUE")),
-        None => name.error(Fault::Missing, problem).allow(allowed),
-    }
 }
 
 /// `10mbit`, `10mbit@0s/4mbit@20s`, or `1mbit/4mbit~40s`.
@@ -340,8 +190,4 @@ pub(super) fn bounded(given: &PlacedText, text: &str) -> Result<Span> {
 
 fn refused(given: &PlacedText, error: &QuantityError) -> ScenarioError {
     given.error(Fault::Invalid, &error.to_string())
-}
-
-fn not_yet(given: &PlacedText, what: &str) -> ScenarioError {
-    given.error(Fault::NotYet, &format!("{what} is not available yet"))
 }

@@ -1,6 +1,6 @@
 //! A rate that is drawn anew at random times: `0.3mbit/1.1mbit/8.6mbit~40s`.
 
-use super::raw_scenario::PlacedText;
+use super::placed_text::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_base::{RandomStream, Rate, Span, Time};
 use std::fmt;

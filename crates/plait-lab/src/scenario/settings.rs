@@ -4,7 +4,7 @@
 
 use super::kind::{Field, Kind, count, names, on_off, read_count, read_time, time, words};
 use super::specs::{controllers, schedulers};
-use super::{Kernel, Scenario, build, repeat};
+use super::{Kernel, Scenario, setters};
 use plait_base::Span;
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{Config, Dial, JoinTiming, LossDetection, Pacing, Prr, RtoMode};
@@ -57,26 +57,26 @@ impl Setting {
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     setting("link", SCENARIO, "", "a link that paths share after their own, by via=NAME", "",
-        Field { kind: Kind::List { values: "NAME:KEY=VALUE,... with the keys of a path, except those of profiles, hosts and middleboxes; no rtt is none", example: "cell:rtt=0s,rate=9mbit" }, get: build::link_texts, set: |_, _, _| Ok(()) }),
+        Field { kind: Kind::List { values: "NAME:KEY=VALUE,... with the keys of a path, except those of profiles, hosts and middleboxes; no rtt is none", example: "cell:rtt=0s,rate=9mbit" }, get: |it| it.shared.iter().map(|link| format!("{}:{}", link.name, link.written().join(","))).collect(), set: |_, _, _| Ok(()) }),
     setting("compete", SCENARIO, "", "N plain TCP flows that send to clients of their own all the time, or UDP cross traffic, over a path or shared link", "",
-        Field { kind: Kind::List { values: "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", example: "reno@a*2" }, get: |it| it.compete.iter().map(ToString::to_string).collect(), set: build::set_competition }),
+        Field { kind: Kind::List { values: "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", example: "reno@a*2" }, get: |it| it.compete.iter().map(ToString::to_string).collect(), set: setters::set_competition }),
     setting("workload", SCENARIO, "", "what the connection carries", "",
-        Field { kind: Kind::Text { values: "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE, stream:SIZE@INTERVAL,for=DURATION, blocks:SIZE@RATE|inf,for=DURATION, video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; plait list workloads has the whole of each", example: "upload:1MB" }, get: |it| vec![it.workload.to_string()], set: build::set_workload }),
+        Field { kind: Kind::Text { values: "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE, stream:SIZE@INTERVAL,for=DURATION, blocks:SIZE@RATE|inf,for=DURATION, video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; plait list workloads has the whole of each", example: "upload:1MB" }, get: |it| vec![it.workload.to_string()], set: setters::set_workload }),
     setting("schedulers", SCENARIO, "all", "the schedulers to compare", "",
-        Field { kind: Kind::Text { values: "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", example: "minrtt,ecf:beta=0.5" }, get: build::scheduler_texts, set: |it, given, _| { it.schedulers = schedulers(given)?; Ok(()) } }).of_the_comparison(),
+        Field { kind: Kind::Text { values: "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", example: "minrtt,ecf:beta=0.5" }, get: setters::scheduler_texts, set: |it, given, _| { it.schedulers = schedulers(given)?; Ok(()) } }).of_the_comparison(),
     setting("cc", SCENARIO, "cubic", "congestion controllers", "",
         Field { kind: Kind::Text { values: "a list such as cubic,lia", example: "lia,olia" }, get: |it| vec![it.ccs.iter().map(plait_cc::Spec::name).collect::<Vec<_>>().join(",")], set: |it, given, _| { it.ccs = controllers(given)?; Ok(()) } }).of_the_comparison(),
     setting("runs", RUNS, "30", "runs of each row; one where nothing is random", "", count!("", 1, 1_000_000, runs)).of_the_comparison(),
     setting("seed", RUNS, "1", "seed of the first run", "", count!("", 0, u64::MAX, seed)),
     setting("subflows", MPTCP, "1", "subflows a path; mesh4: from both paths to both addresses of the server", "RFC 8684 sections 3.2 and 3.4.1",
-        Field { kind: Kind::Text { values: "1 to 8, at most 8 in all, or mesh4", example: "2" }, get: |it| vec![it.transport.subflows.to_string()], set: build::set_subflows }),
+        Field { kind: Kind::Text { values: "1 to 8, at most 8 in all, or mesh4", example: "2" }, get: |it| vec![it.transport.subflows.to_string()], set: setters::set_subflows }),
     setting("join", MPTCP, "after-data", "when further subflows start", "RFC 8684 section 3.2", words!(JOINS, transport.config.join)),
     setting("dial", MPTCP, "any", "where the first SYN goes when nobody answers it: to the next path, or again to the first one, as from a kernel", "RFC 8305 section 8", words!(DIALS, transport.config.dial)),
     setting("checksum", MPTCP, "off", "DSS checksums: data that was changed on its way is noticed", "RFC 8684 section 3.3", on_off!(transport.config.checksum)),
     setting("ssthresh", TCP, "inf", "initial slow start threshold", "RFC 5681 section 3.1",
-        Field { kind: Kind::Text { values: "inf, or a size such as 64KiB or 45seg", example: "45seg" }, get: |it| vec![it.transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())], set: build::set_ssthresh }),
+        Field { kind: Kind::Text { values: "inf, or a size such as 64KiB or 45seg", example: "45seg" }, get: |it| vec![it.transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())], set: setters::set_ssthresh }),
     setting("earlier", MPTCP, "0", "downloads or uploads of the same kind that were done before, one after another, to the same peer: of each path it remembers a slow start threshold, as Linux does", "Linux, net/ipv4/tcp_metrics.c",
-        Field { kind: Kind::Text { values: "a whole number from 0 to 1000", example: "3" }, get: |it| vec![it.transport.earlier_transfers.to_string()], set: build::set_earlier }),
+        Field { kind: Kind::Text { values: "a whole number from 0 to 1000", example: "3" }, get: |it| vec![it.transport.earlier_transfers.to_string()], set: setters::set_earlier }),
     setting("initial-window", TCP, "10", "initial congestion window", "RFC 6928", count!("segments", 1, 1_000, transport.config.initial_window)),
     setting("slow-start", TCP, "rfc3465", "growth for each ACK, at most: two segments (one after a timeout), one, or all it covers", "L of RFC 3465", words!(SLOW_STARTS, transport.config.slow_start_limit)),
     setting("tsq", HOSTS, "off", "TCP small queues: hold data back while the host's own link has enough", "Linux, tcp_small_queue_check", on_off!(transport.config.tsq)),
@@ -96,23 +96,23 @@ pub const SETTINGS: &[Setting] = &[
     setting("rto", TCP, "linux", "retransmission timeout", "RFC 6298", words!(RTOS, transport.config.rto)),
     setting("mtu", TCP, "1500", "largest IP packet", "RFC 9293 section 3.7.1", count!("bytes", 576, 65_535, transport.config.mtu)),
     setting("rcvbuf", TCP, "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)", "RFC 8684 section 3.3.1",
-        Field { kind: Kind::Text { values: "a size such as 6MiB, or auto[:MAX]", example: "auto:1MiB" }, get: build::rcvbuf_text, set: build::set_rcvbuf }),
+        Field { kind: Kind::Text { values: "a size such as 6MiB, or auto[:MAX]", example: "auto:1MiB" }, get: setters::rcvbuf_text, set: setters::set_rcvbuf }),
     setting("sndbuf", TCP, "4MiB", "send buffer of the connection", "RFC 8684 section 3.3.5",
-        Field { kind: Kind::Text { values: "a size such as 4MiB", example: "1MiB" }, get: |it| vec![build::size_text(it.transport.sndbuf)], set: |it, given, _| { it.transport.sndbuf = build::window_size(given)?; Ok(()) } }),
+        Field { kind: Kind::Text { values: "a size such as 4MiB", example: "1MiB" }, get: |it| vec![setters::size_text(it.transport.sndbuf)], set: |it, given, _| { it.transport.sndbuf = setters::window_size(given)?; Ok(()) } }),
     setting("until", RUNS, "", "end of a run that has not finished; ci=2%: add runs until each scheduler's 95 % interval against the best row is within 2 %, up to 1000 runs", "",
-        Field { kind: Kind::List { values: "a time, at most 60min of virtual time, or ci=PERCENT", example: "90s" }, get: repeat::until_texts, set: repeat::set_until }).of_the_comparison(),
+        Field { kind: Kind::List { values: "a time, at most 60min of virtual time, or ci=PERCENT", example: "90s" }, get: setters::until_texts, set: setters::set_until }).of_the_comparison(),
     setting("ideal", HOSTS, "off", "the textbook model: no rate, no queue, an ACK a segment", "", on_off!(Flag, ideal)),
     setting("exact", RUNS, "off", "no jitter of hosts: a comparison in which nothing is random makes one run", "", on_off!(Flag, exact)),
     setting("host-jitter", RUNS, "auto", "random timing of hosts: the phase of each path, a delay of each packet and the start; auto: 200us in a comparison in which nothing else is random", "",
-        Field { kind: Kind::Text { values: "auto, or a time such as 200us, at most 10ms", example: "200us" }, get: |it| vec![it.host_jitter.to_string()], set: build::set_host_jitter }),
+        Field { kind: Kind::Text { values: "auto, or a time such as 200us, at most 10ms", example: "200us" }, get: |it| vec![it.host_jitter.to_string()], set: setters::set_host_jitter }),
     setting("check", RUNS, "off", "check the invariants after every event", "", on_off!(Flag, check)),
     setting("wire", RUNS, "off", "encode and parse every segment: it must come out as it went in", "", on_off!(Flag, wire)),
     setting("jobs", RUNS, "", "runs at a time; by default one a core", "",
-        Field { kind: Kind::Text { values: "a whole number from 1 to 1024", example: "2" }, get: |it| it.jobs.iter().map(ToString::to_string).collect(), set: build::set_jobs }).of_the_comparison(),
+        Field { kind: Kind::Text { values: "a whole number from 1 to 1024", example: "2" }, get: |it| it.jobs.iter().map(ToString::to_string).collect(), set: setters::set_jobs }).of_the_comparison(),
     setting("vary", RUNS, "", "repeat it over values of one setting; twice for a grid of two settings", "",
         Field { kind: Kind::List { values: "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", example: "mtu=600,1500" }, get: |it| it.vary.iter().map(ToString::to_string).collect(), set: |_, _, _| Ok(()) }).of_the_comparison(),
     setting("expect", RUNS, "", "a statement that must hold", "",
-        Field { kind: Kind::List { values: "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", example: "minrtt.completion_ms.mean < 1e9" }, get: |it| it.expect.iter().map(ToString::to_string).collect(), set: build::set_expectation }).of_the_comparison(),
+        Field { kind: Kind::List { values: "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", example: "minrtt.completion_ms.mean < 1e9" }, get: |it| it.expect.iter().map(ToString::to_string).collect(), set: setters::set_expectation }).of_the_comparison(),
 ];
 
 const JOINS: &[(&str, JoinTiming)] = &[

@@ -1,6 +1,6 @@
 //! Lists of schedulers and of congestion controllers.
 
-use super::raw_scenario::PlacedText;
+use super::placed_text::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::name::nearest;
 use plait_cc::SpecError as CcError;

@@ -28,13 +28,11 @@ pub(super) fn draw(results: &Results, palette: &Palette) -> Vec<Drawn> {
     let mut drawn = Vec::new();
     for (number, picture) in experiment.pictures.iter().enumerate() {
         for (panel, fixed) in picture.panels.iter().enumerate() {
-            let place: Vec<String> = fixed
-                .iter()
-                .map(|(axis, point)| {
-                    let axis = &experiment.axes[*axis];
-                    format!("{} {}", axis.name, axis.points[*point].text)
-                })
-                .collect();
+            let at = |(axis, point): &(usize, usize)| {
+                let axis = &experiment.axes[*axis];
+                format!("{} {}", axis.name, axis.points[*point].text)
+            };
+            let place: Vec<String> = fixed.iter().map(at).collect();
             let title = match picture.title.as_str() {
                 "" => labels::measure(&picture.measure),
                 title => title.to_owned(),
@@ -141,10 +139,9 @@ impl View<'_> {
     }
 
     fn words(&self, axis: Option<usize>) -> Vec<String> {
-        let axis = axis.map(|axis| &self.results.plan.experiment.axes[axis]);
-        axis.map_or(vec![String::new()], |axis| {
-            axis.points.iter().map(|point| point.text.clone()).collect()
-        })
+        let Some(axis) = axis else { return vec![String::new()] };
+        let axis = &self.results.plan.experiment.axes[axis];
+        axis.points.iter().map(|point| point.text.clone()).collect()
     }
 
     fn table(&self) -> Option<Table> {
@@ -189,8 +186,7 @@ impl View<'_> {
 
     fn marks(&self) -> &'static str {
         let kind = self.picture.kind;
-        let is_map = matches!(kind, PictureKind::Heat { .. });
-        let samples = if is_map { Vec::new() } else { self.samples() };
+        let samples = if kind.y().is_some() { Vec::new() } else { self.samples() };
         let several = samples.iter().any(|runs| runs.len() > 1);
         let span = samples.iter().any(|runs| spread(runs).is_some_and(|it| it[0] < it[2]));
         match kind {
@@ -224,10 +220,7 @@ impl View<'_> {
 
     /// How many points of the horizontal axis were run, if not all were.
     fn points_left_out(&self) -> Option<String> {
-        let axis = match self.picture.kind {
-            PictureKind::Heat { .. } => return None,
-            kind => kind.x()?,
-        };
+        let axis = self.picture.kind.x().filter(|_| self.picture.kind.y().is_none())?;
         let axis = &self.results.plan.experiment.axes[axis];
         let (run, all) = (self.points_run().len(), axis.points.len());
         let were = if run == 1 { "was" } else { "were" };
@@ -469,16 +462,12 @@ impl View<'_> {
     /// The medians of each row, relative to another where one is named: a picture each, the colours
     /// of all for the same range.
     fn heats(&self, name: &str, against: Option<usize>) -> Vec<Drawn> {
-        let (columns, lines) =
-            (self.words(self.picture.kind.x()), self.words(self.picture.kind.y()));
+        let kind = self.picture.kind;
+        let (columns, lines) = (self.words(kind.x()), self.words(kind.y()));
         let value = |row: usize, x: usize, y: usize| {
             let of = |row| {
                 let point = |axis: Option<usize>, at| axis.map(|_| at);
-                let runs = self.runs(
-                    row,
-                    point(self.picture.kind.x(), x),
-                    point(self.picture.kind.y(), y),
-                )?;
+                let runs = self.runs(row, point(kind.x(), x), point(kind.y(), y))?;
                 Some(spread(&runs)?[1])
             };
             let own = of(row)?;

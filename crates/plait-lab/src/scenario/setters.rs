@@ -1,0 +1,248 @@
+//! How a setting with a form of its own is read into a scenario and written back.
+
+use super::path_parse::Reader;
+use super::placed_text::PlacedText;
+use super::specs::twice;
+use super::{Competition, HostJitter, MAX_HOST_JITTER, Scenario, Subflows};
+use crate::error::{Fault, ScenarioError};
+use crate::expect::{Expectation, Names};
+use crate::report::COMPETING;
+use plait_app::measure::Value;
+use plait_app::quantity::{self, Bytes, Percent, Size};
+use plait_app::workload::WorkloadError;
+use plait_app::{MEASURES, WORKLOADS, Workload};
+use plait_base::{Chance, Span, SubflowId};
+use std::num::NonZeroUsize;
+
+/// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
+pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
+
+/// Most runs at a time that may be asked for.
+pub const MOST_JOBS: u64 = 1_024;
+
+/// Most transfers that may have been done before.
+const MAX_EARLIER_TRANSFERS: u64 = 1_000;
+
+/// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
+const LARGEST_WINDOW: u64 = 65_535 << 14;
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+
+pub(super) fn set_competition(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    if given.text.trim() == "none" {
+        // A sweep may have points with nobody beside.
+        return Ok(());
+    }
+    if it.ideal {
+        let problem = "an ideal path has no rate to compete for";
+        return Err(given.error(Fault::Conflict, problem).allow("--compete without --ideal"));
+    }
+    let flows = Competition::parse(given, &it.paths, &it.shared)?;
+    if it.compete.iter().any(|known| known.sender == flows.sender && known.over == flows.over) {
+        let error = twice(given, given.text.trim());
+        return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
+    }
+    it.compete.push(flows);
+    Ok(())
+}
+
+pub(super) fn set_workload(it: &mut Scenario, given: &PlacedText, read: Reader<'_>) -> Result<()> {
+    let read = Workload::parse_with(given.text.trim(), read);
+    it.workload = read.map_err(|error| match error {
+        WorkloadError::UnknownName { .. } => {
+            let name = given.text.split(':').next().unwrap_or_default();
+            let names = WORKLOADS.iter().map(|entry| entry.name);
+            ScenarioError::unknown(&given.place, "workload", name, names)
+        }
+        _ => given.error(Fault::Invalid, &error.to_string()),
+    })?;
+    if it.workload.duration().is_some_and(|lasts| lasts > DEFAULT_DEADLINE) {
+        let error = given.error(Fault::Invalid, "longer than a run can be");
+        return Err(error.allow("at most 60min of virtual time"));
+    }
+    Ok(())
+}
+
+/// `all`, or the list of schedulers.
+pub(super) fn scheduler_texts(it: &Scenario) -> Vec<String> {
+    let names: Vec<String> = it.schedulers.iter().map(ToString::to_string).collect();
+    let all = plait_sched::SCHEDULERS.iter().map(|entry| entry.name);
+    vec![if all.eq(names.iter().map(String::as_str)) { "all".to_owned() } else { names.join(",") }]
+}
+
+pub(super) fn set_subflows(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    let paths = it.paths.len();
+    it.transport.subflows = if given.text.trim() == "mesh4" {
+        if paths != 2 {
+            return Err(given
+                .error(Fault::Conflict, &format!("mesh4 takes two paths, {paths} given"))
+                .allow("two paths, or a number of subflows a path"));
+        }
+        Subflows::Mesh4
+    } else {
+        let most = SubflowId::MAX as u64;
+        let each = given.count(1, most).map_err(|error| error.allow("1 to 8, or mesh4"))?;
+        Subflows::EachPath(each as u8)
+    };
+    let count = it.transport.subflows.count(paths);
+    if count > SubflowId::MAX {
+        let problem = format!("{count} subflows in all");
+        return Err(given.error(Fault::Invalid, &problem).allow("at most 8 in all"));
+    }
+    Ok(())
+}
+
+pub(super) fn set_ssthresh(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    it.transport.ssthresh = match given.text.trim() {
+        "inf" => None,
+        _ => Some(positive_size(given, u64::MAX)?),
+    };
+    Ok(())
+}
+
+/// How many transfers were done before. Other workloads have no end that a peer sees, or not the same
+/// one each time.
+pub(super) fn set_earlier(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    let earlier = given.count(0, MAX_EARLIER_TRANSFERS)? as u32;
+    let repeats = matches!(it.workload, Workload::Download { .. } | Workload::Upload { .. });
+    if earlier > 0 && !repeats {
+        let problem = "this workload is not one that is done several times in a row";
+        return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));
+    }
+    it.transport.earlier_transfers = earlier;
+    Ok(())
+}
+
+/// `6MiB`, `auto` or `auto:6MiB`: the size, and whether the window follows what is read.
+pub(super) fn set_rcvbuf(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    let (most, auto) = match given.text.trim().strip_prefix("auto") {
+        None => (given.text.as_str(), false),
+        Some("") => ("6MiB", true),
+        Some(rest) => match rest.strip_prefix(':') {
+            Some(most) => (most, true),
+            None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
+        },
+    };
+    it.transport.rcvbuf = window_size(&PlacedText::new(&given.place, most))?;
+    it.transport.rcvbuf_auto = auto;
+    Ok(())
+}
+
+/// As [`set_rcvbuf`] reads it.
+pub(super) fn rcvbuf_text(it: &Scenario) -> Vec<String> {
+    let auto = if it.transport.rcvbuf_auto { "auto:" } else { "" };
+    vec![format!("{auto}{}", size_text(it.transport.rcvbuf))]
+}
+
+pub(super) fn set_host_jitter(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    if given.text.trim() == "auto" {
+        it.host_jitter = HostJitter::Auto;
+        return Ok(());
+    }
+    let jitter = given.quantity(quantity::time)?;
+    if jitter > MAX_HOST_JITTER {
+        let error = given.error(Fault::Invalid, "too long for a host");
+        return Err(error.allow("auto, or a time of at most 10ms"));
+    }
+    if it.exact {
+        let error = given.error(Fault::Conflict, "an exact run has no jitter");
+        return Err(error.allow("--exact or --host-jitter"));
+    }
+    it.host_jitter = HostJitter::Fixed(jitter);
+    Ok(())
+}
+
+pub(super) fn set_jobs(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    let jobs = given.count(1, MOST_JOBS)?;
+    it.jobs = usize::try_from(jobs).ok().and_then(NonZeroUsize::new);
+    Ok(())
+}
+
+pub(super) fn set_expectation(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    it.expect.push(Expectation::parse(&given.text, &given.place, &names(it))?);
+    Ok(())
+}
+
+/// The size of a buffer: one that a window can advertise.
+pub(super) fn window_size(given: &PlacedText) -> Result<Size> {
+    positive_size(given, LARGEST_WINDOW)
+}
+
+/// A size in the unit of its default, so that `6MiB` stays `6MiB`.
+pub(super) fn size_text(size: Size) -> String {
+    match size {
+        Size::Bytes(bytes) if bytes != 0 && bytes.is_multiple_of(1 << 20) => {
+            format!("{}MiB", bytes >> 20)
+        }
+        Size::Bytes(bytes) => Bytes(bytes).to_string(),
+        Size::Segments(_) => size.to_string(),
+    }
+}
+
+/// A size above zero of at most `most` bytes, where a segment counts at its largest.
+fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
+    let size = given.quantity(quantity::size)?;
+    if size.is_zero() {
+        return Err(given.error(Fault::Invalid, "zero").allow("a size above zero"));
+    }
+    if size.bytes(65_535) > most {
+        let allowed = format!("at most {most}B, what a TCP window can advertise");
+        return Err(given.error(Fault::Invalid, "too large").allow(&allowed));
+    }
+    Ok(size)
+}
+
+/// `90s`, `ci=2%`, or both.
+pub(super) fn set_until(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
+    let again = match given.text.trim().strip_prefix("ci=") {
+        None => it.until.replace(until(given)?).is_some(),
+        Some(text) => it.precision.replace(precision(given, text)?).is_some(),
+    };
+    if again { Err(given.error(Fault::Conflict, "given twice")) } else { Ok(()) }
+}
+
+/// As [`set_until`] reads it.
+pub(super) fn until_texts(it: &Scenario) -> Vec<String> {
+    // A share as a percentage without rounding: `2%`, `0.5%`.
+    let percent = |share: f64| Percent(Chance::from_ppb((share * 1e9).round() as u32));
+    let precision = it.precision.map(|share| format!("ci={}", percent(share)));
+    it.until.map(|span| span.to_string()).into_iter().chain(precision).collect()
+}
+
+fn precision(given: &PlacedText, text: &str) -> Result<f64> {
+    let share = PlacedText::new(&given.place, text).quantity(quantity::percent)?;
+    let share = f64::from(share.as_ppb()) / 1e9;
+    if !(0.001..=0.5).contains(&share) {
+        let error = given.error(Fault::Invalid, "not a width that runs can reach");
+        return Err(error.allow("ci=0.1% to ci=50%"));
+    }
+    Ok(share)
+}
+
+fn until(given: &PlacedText) -> Result<Span> {
+    let span = given.quantity(quantity::time)?;
+    if span == Span::ZERO || span > DEFAULT_DEADLINE {
+        let problem = "not a time that a run can end at";
+        return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 60min"));
+    }
+    Ok(span)
+}
+
+/// The names that an expectation about this scenario may use.
+fn names(scenario: &Scenario) -> Names {
+    let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
+    let single = paths.iter().map(|path| format!("tcp:{path}"));
+    Names {
+        rows: scenario.schedulers.iter().map(ToString::to_string).chain(single).collect(),
+        ccs: scenario.ccs.iter().map(plait_cc::Spec::name).collect(),
+        measures: MEASURES
+            .iter()
+            .filter(|entry| matches!(entry.value, Value::Run(_)))
+            .filter(|entry| entry.applies_to(&scenario.workload))
+            .map(|entry| entry.name.to_owned())
+            .chain((!scenario.compete.is_empty()).then(|| COMPETING.to_owned()))
+            .collect(),
+        paths,
+        canonical: Some(|row| Some(plait_sched::Spec::parse(row).ok()?.to_string())),
+    }
+}
