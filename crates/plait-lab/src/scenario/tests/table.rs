@@ -131,7 +131,8 @@ fn every_path_key_is_varied_and_printed_and_read_again() {
         assert!(fields.contains(&(key.name, key.example.to_owned())), "{}: {fields:?}", key.name);
         assert_eq!(from_line(&scenario.command_line()), scenario, "{}", key.name);
         let file = RawScenario::from_toml("x", &scenario.to_toml()).unwrap();
-        assert_eq!(file.build_with(&read).unwrap(), scenario, "{}", key.name);
+        // A point of a sweep may leave a link unused.
+        assert_eq!(file.build_point(&read).unwrap(), scenario, "{}", key.name);
     }
 }
 
