@@ -164,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Asks the scheduler what is to be sent; `None` if nothing is for now.
+    /// Asks the scheduler for the next decision; returns `None` if there is nothing to send now.
     fn next_decision(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
         let Connection { data, paths, scheduling, timers, rounds, .. } = self;
         let _config = &paths.spec.config;
@@ -191,7 +191,7 @@ impl Connection {
         None
     }
 
-    /// Sends what was assigned ahead to a subflow that has room now.
+    /// Sends data that was assigned ahead to a subflow that has room now.
     #[inline(never)]
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
@@ -230,7 +230,7 @@ impl Connection {
         self.emit_data(ctx, index, seq, data, carry)
     }
 
-    /// Sends `first` and as much of what follows as the subflow has been granted.
+    /// Sends `first` and as much of the following data as the subflow was granted.
     #[inline(never)]
     fn send_superpacket(
         &mut self,

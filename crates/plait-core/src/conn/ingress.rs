@@ -140,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Takes in the payload of a segment, and the end of the data that it may tell.
+    /// Takes in the payload of a segment, and its DATA_FIN if it has one.
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: Ssn) {
         if let Some(dss) = &segment.options.dss
             && dss.data_fin
@@ -217,7 +217,7 @@ impl Connection {
         }
         self.paths.settle_ack(&mut self.data, index);
         let subflow = self.paths.subflow(index);
-        // Somebody may wait for the connection to fall quiet.
+        // The user may wait for the connection to fall quiet.
         self.notices.news |= subflow.is_quiet() && self.data.queue.is_drained();
         if effects.fin_acked {
             let Connection { data, paths, scheduling, timers, notices, .. } = self;

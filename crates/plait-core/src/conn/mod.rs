@@ -130,7 +130,7 @@ impl Connection {
         self.data.agreed.verdict.take()
     }
 
-    /// Carries out what a finding on the subflow at `index` leads to.
+    /// Carries out a decision about a fallback on the subflow at `index`.
     fn fall(&mut self, ctx: &mut Context<'_>, index: usize, fall: Fall) {
         match fall {
             Fall::Stay => {}
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// A subflow is gone. What it carried is for the others.
+    /// A subflow is gone. Other subflows get the data that it carried.
     fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
         let Connection { data, paths, timers, notices, .. } = self;
         let Some(closed) = paths.close(index, tell_peer) else { return };
@@ -197,7 +197,7 @@ impl Connection {
         }
     }
 
-    /// Resets a subflow and tells why.
+    /// Resets a subflow, with the reason in the RST.
     fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
         if self.paths.subflow(index).state != State::Closed {
             self.kill_subflow(ctx, index, true);
@@ -217,7 +217,7 @@ impl Connection {
     /// The subflow at `index` may carry data from now on.
     fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
         if self.timers.awaits_subflow() {
-            // What is outstanding goes there.
+            // Outstanding data goes there.
             self.timers.clear(Awaited::NoSubflow);
             let closing = &mut self.data.closing;
             closing.fin_due |= closing.fin_sent && !closing.fin_acked;
@@ -225,7 +225,7 @@ impl Connection {
         let Connection { data, paths, timers, .. } = self;
         timers.arm_keep_alive(&paths.spec.config, paths.heard(), ctx.now);
         paths.on_up(ctx, data, index);
-        // What the failed ones hold can go here now.
+        // Data that silent subflows hold can go here now.
         for other in 0..self.paths.count() {
             if other != index && self.paths.subflow(other).status.pf {
                 self.reinject_outstanding(other);
@@ -373,7 +373,7 @@ impl Connection {
 
     /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.
     pub(crate) fn is_over(&self) -> bool {
-        // A last DATA_ACK that may have to be told again is like TIME-WAIT.
+        // A last DATA_ACK that may have to be repeated is like TIME-WAIT.
         let waits = self.timers.awaits_subflow() && !self.data.closing.done();
         self.paths.all_gone(|state| matches!(state, State::Closed | State::TimeWait)) && !waits
     }
@@ -397,7 +397,7 @@ impl Connection {
     /// A connection without data, its addresses and its place in the books included.
     const BASE: u64 = 4_096;
 
-    /// Bytes of memory that it takes, about: data of both directions, and what it lies in.
+    /// Bytes of memory that it takes, about: data of both directions, and its buffers.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let held = self.data.queue.memory_usage() + self.paths.received(&self.data);
         Connection::BASE + held.with_room()
@@ -459,12 +459,8 @@ impl Connection {
 
     /// State and counters.
     pub(crate) fn stats(&self) -> ConnectionStats {
-        ConnectionStats {
-            state: self.state(),
-            waits: self.timers.awaits_subflow(),
-            over: self.is_over(),
-            ..self.paths.stats(&self.data)
-        }
+        let (waits, over) = (self.timers.awaits_subflow(), self.is_over());
+        self.paths.stats(&self.data, self.state(), waits, over)
     }
 
     /// The state as the connection's user sees it.
@@ -473,7 +469,7 @@ impl Connection {
         self.data.state(|| self.paths.all().iter().any(has_first))
     }
 
-    /// Tells the client of an address of this end ([`Paths::announce`]).
+    /// Announces an address of this end to the client ([`Paths::announce`]).
     pub(crate) fn announce(
         &mut self,
         ctx: &mut Context<'_>,

@@ -1,6 +1,6 @@
-//! What a connection has to tell those who use it and those who keep it.
+//! News of a connection for its user, and changes for the endpoint.
 
-/// What others are to be told of.
+/// News for the user, and changes for the endpoint.
 pub(crate) struct Notices {
     /// Something happened that the user of the connection may want to know.
     pub(crate) news: bool,

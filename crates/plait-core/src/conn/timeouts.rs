@@ -137,7 +137,7 @@ impl Connection {
         }
     }
 
-    /// Looks whether the peer is still there, and asks where nothing tells. Returns true if it was asked
+    /// Checks whether the peer is still there, and asks if nothing was heard. Returns true if it was asked
     /// often enough.
     fn is_peer_dead(&mut self, ctx: &mut Context<'_>) -> bool {
         let Connection { data, paths, timers, .. } = self;
@@ -152,7 +152,7 @@ impl Connection {
         life == Life::Over
     }
 
-    /// The connection ends at once, and its user is told.
+    /// The connection ends at once, and its user learns why.
     fn give_up_on_peer(&mut self, ctx: &mut Context<'_>, why: TimedOut) {
         self.data.closing.timed_out = Some(why);
         (self.notices.changed, self.notices.news) = (true, true);

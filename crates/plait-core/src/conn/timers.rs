@@ -108,7 +108,7 @@ impl ConnectionTimers {
         self.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }
 
-    /// The idle time begins anew; `sum` is what was heard of the peer ([`LastHeard`]).
+    /// The idle time begins anew; `sum` grows with the peer's segments ([`LastHeard`]).
     pub(crate) fn listen_anew(&mut self, config: &Config, sum: u64, now: Time) {
         let Some(idle) = config.keep_alive else { return };
         *self.liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
@@ -186,7 +186,7 @@ impl ConnectionTimers {
         false
     }
 
-    /// Looks whether the peer is still there, and has it asked where nothing tells.
+    /// Checks whether the peer is still there.
     pub(crate) fn keep_alive_expired(&mut self, config: &Config, signs: Signs, now: Time) -> Life {
         let (Some(idle), Some(heard)) = (config.keep_alive, *self.liveness.heard()) else {
             return Life::Assumed;

@@ -172,7 +172,7 @@ impl Agreement {
 }
 
 impl crate::data::reassembly::Readable {
-    /// As observers are told of it.
+    /// The event for observers.
     pub(crate) fn event(&self) -> Event {
         Event::DataReadable { data: self.data, waited: self.waited, subflow: self.subflow }
     }

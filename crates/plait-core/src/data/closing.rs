@@ -139,7 +139,7 @@ impl DataLevel {
         self.closing.failed
     }
 
-    /// Everything written has been sent at least once, and the end is to be told.
+    /// Everything written has been sent at least once, and the user has finished.
     pub(crate) fn at_end(&self) -> bool {
         self.closing.asked && self.queue.is_all_sent()
     }

@@ -36,7 +36,7 @@ impl DataLevel {
         self.agreed.checksums.then(|| Sum::of_mapping(dsn, 0, 1).checksum())
     }
 
-    /// The DSN, as this end counts, that a mapping tells.
+    /// The DSN of a mapping, as this end counts.
     pub(crate) fn mapped_dsn(&self, map: &Mapping) -> Dsn {
         if map.long {
             self.keys.theirs.read(map.dsn)
@@ -52,7 +52,7 @@ impl DataLevel {
         !self.agreed.checksums || map.len != 1 || map.checksum.is_some_and(right)
     }
 
-    /// The mapping that a segment tells, with its checksum.
+    /// The mapping of a segment, with its checksum.
     pub(crate) fn checked(&self, segment: &Segment, seq: Ssn) -> Option<Checked> {
         let (ssn, dsn, len, checksum, fin) = match segment.options.mptcp.as_deref() {
             Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) => {
@@ -78,7 +78,7 @@ impl DataLevel {
         Some(Checked { seq, dsn, wire_dsn, len, checksum })
     }
 
-    /// A mapping in our own numbers. `seq` is where the segment that tells it starts; a DATA_FIN with
+    /// A mapping in our own numbers. `seq` is where the segment that carries it starts; a DATA_FIN with
     /// it (`fin`) counts in its length and takes a DSN, but no byte of the subflow (RFC 8684 section
     /// 3.3.3).
     pub(crate) fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<MappedRange> {

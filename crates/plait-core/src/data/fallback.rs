@@ -43,7 +43,7 @@ impl DataLevel {
         }
     }
 
-    /// Notes the first cause of a fallback, and tells of it.
+    /// Notes the first cause of a fallback, and emits an event.
     pub(crate) fn note_fallback(
         &mut self,
         ctx: &mut Context<'_>,

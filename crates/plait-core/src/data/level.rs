@@ -179,7 +179,7 @@ impl DataLevel {
         self.agreed.mode = if offers { Mode::Offered } else { Mode::Plain };
         self.agreed.peer_dss_seen = false;
         self.queue.restart();
-        // What was told of the end is to be told anew as well.
+        // A DATA_FIN that was sent has to be sent anew as well.
         (self.closing.fin_sent, self.closing.fin_due) = (false, false);
         self.window = SendWindow::new();
     }

@@ -1,4 +1,4 @@
-//! What is kept of one subflow that only waits.
+//! The remnant of one subflow that only waits.
 
 use crate::segments::Transmit;
 use crate::tcp::address::Address;

@@ -24,7 +24,7 @@ impl Paths {
     ) -> bool {
         let place = self.place(data, index, seq, u64::from(segment.seq_len()));
         let subflow = &mut self.subflows[index];
-        // RFC 5961 section 5.2: what was never sent, or further behind than a window ever was.
+        // RFC 5961 section 5.2: data that was never sent, or further behind than any window.
         let credible = ack <= subflow.sender.tx.nxt()
             && ack.saturating_add(data.window.largest().max(0xffff)) >= subflow.sender.tx.una();
         if place == Place::Outside || !credible {

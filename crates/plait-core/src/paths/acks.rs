@@ -10,7 +10,7 @@ use plait_base::{Ssn, SubflowRange, Time};
 use plait_wire::Segment;
 
 impl Paths {
-    /// The peer tells a window of this subflow alone. Returns whether the subflow was held back by it.
+    /// The peer's window counts for this subflow alone. Returns whether it held the subflow back.
     pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
@@ -66,7 +66,7 @@ impl Paths {
         effects
     }
 
-    /// Tells what an acknowledgement has changed on the subflow at `index`.
+    /// Emits the events of an acknowledgement on the subflow at `index`.
     pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
         let subflow = &self.subflows[index];
         let (id, cwnd) = (subflow.id, subflow.cwnd());
@@ -108,7 +108,7 @@ impl Paths {
         }
     }
 
-    /// A timeout expired too soon: what the subflow has in flight need not go by another.
+    /// A timeout expired too soon: other subflows need not carry the data in flight.
     pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].reset_black_hole();
         let subflow = &self.subflows[index];

@@ -290,7 +290,7 @@ impl Paths {
         new
     }
 
-    /// Tells the client of an address of this end, now or when the handshake is complete.
+    /// Announces an address of this end to the client, now or when the handshake is complete.
     ///
     /// # Errors
     /// For a client and for plain TCP, and if there is no number left.
@@ -322,7 +322,7 @@ impl Paths {
         Ok(())
     }
 
-    /// The handshake is complete: the client is told of this end's further addresses.
+    /// The handshake is complete: this end announces its further addresses.
     pub(crate) fn announce_all(
         &mut self,
         ctx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! What a subflow has to say beside data: handshakes, resets, probes, signals and its end.
+//! The segments of a subflow beside data: handshakes, resets, probes, signals and its end.
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
@@ -116,7 +116,7 @@ impl Paths {
             subflow.state.synchronised() && subflow.status.joined
         };
         let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
-        // The subflow is gone, and what was to be said of it with it.
+        // The subflow is gone, so the signal about it is dropped.
         while addresses.signals.first().is_some_and(|it| it.is_bound() && place(it).is_none()) {
             addresses.signals.remove(0);
         }
@@ -131,7 +131,7 @@ impl Paths {
         let mut transmit = self.pure_ack(ctx, data, index);
         let options = &mut transmit.segment.options;
         options.mptcp = Some(Box::new(signal.option));
-        // A DATA_ACK that finds no room is told on its own.
+        // A DATA_ACK that finds no room goes out on its own.
         options.give_way();
         self.subflows[index].pending.ack |= options.dss.is_none();
         Some(transmit)

@@ -48,7 +48,7 @@ impl Paths {
 
     /// A SYN comes for a subflow in TIME-WAIT. Where it cannot belong to the old conversation, for
     /// its timestamp or else its sequence number is newer, the address is free (RFC 6191 section
-    /// 2): tells the sequence number after the last one that was used.
+    /// 2): returns the sequence number after the last one that was used.
     pub(crate) fn reuse_time_wait(
         &mut self,
         notices: &mut Notices,
@@ -174,7 +174,7 @@ impl Paths {
         };
         let option = segment.options.mptcp.as_deref();
         if !acceptable {
-            // A challenge for what lies in the window; the rest is dropped in silence.
+            // A reset inside the window gets a challenge; any other is dropped in silence.
             let ahead = u64::from(segment.seq.wrapping_sub(next));
             let inside = subflow.state.synchronised() && ahead < data.recv.window();
             return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };

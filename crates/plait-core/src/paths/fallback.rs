@@ -42,7 +42,7 @@ pub(crate) struct Fallen {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Back {
     pub(crate) cause: FallbackCause,
-    /// The mapping with this DSN had a wrong checksum: MP_FAIL is told.
+    /// The mapping with this DSN had a wrong checksum: MP_FAIL goes out.
     pub(crate) fail: Option<Dsn>,
     /// Data of the peer needs no mappings any more.
     pub(crate) receive: bool,
@@ -104,7 +104,7 @@ impl Paths {
         }
         let next = subflow.rx.nxt();
         let unmapped = seq <= next && end > next && !subflow.covers(SubflowRange::new(seq, end));
-        // An end that no DATA_FIN told.
+        // An end without a DATA_FIN.
         let ends = fin && seq <= next && end <= next && !data.recv.finished();
         let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
         if unmapped || ends {
@@ -204,7 +204,7 @@ impl Paths {
         }
         let pending = &mut self.subflows[index].pending;
         pending.add(ControlSegment::Infinite);
-        // One that has told its own needs no second.
+        // If this end has sent its own MP_FAIL, it sends no second one.
         if data.agreed.receiving == Receiving::Mapped {
             pending.add(ControlSegment::Fail);
         }
@@ -240,7 +240,7 @@ impl Paths {
         limit > 0 && asked >= limit
     }
 
-    /// Forgets what further subflows would be opened from.
+    /// Forgets the addresses and joins of further subflows.
     pub(crate) fn forget_others(&mut self) {
         self.joins.waiting.clear();
         self.addresses.begin(self.addresses.first);
@@ -317,7 +317,7 @@ impl Paths {
             return false;
         }
         (data.agreed.mode, notices.changed) = (Mode::Plain, true);
-        // While segments tell the infinite mapping they have no room for more data.
+        // While segments carry the infinite mapping they have no room for more data.
         let told = data.agreed.has_told();
         if told {
             self.size_segments(data, index);

@@ -64,7 +64,7 @@ pub(crate) struct Paths {
     replaced: Option<Box<Totals>>,
     joins: Joins,
     addresses: Addresses,
-    /// Payload bytes of a full segment: what our MTU, the peers' MSS and the paths leave.
+    /// Payload bytes of a full segment: the room that our MTU, the peers' MSS and the paths leave.
     mss: u32,
     /// Payload bytes of the peer's full segments: an end that has not fallen back yet fills no more.
     ack_unit: u32,
@@ -166,7 +166,7 @@ impl Paths {
     pub(crate) fn give_back(&mut self, before: Time) {
         self.subflows.shrink_to_fit();
         for subflow in &mut self.subflows {
-            // What a retransmission was good for is known a timeout after it, if ever.
+            // The effect of a retransmission is known a timeout after it, if ever.
             if subflow.sender.last_send + subflow.sender.rtt.rto() < before {
                 subflow.forget_recovery();
             }

@@ -326,7 +326,7 @@ impl Paths {
             }
             Opening::Passive { address, syn, after } => {
                 if let Some(after) = after {
-                    // Beyond what the last conversation used (RFC 9293 section 3.6.1).
+                    // Beyond the numbers of the last conversation (RFC 9293 section 3.6.1).
                     shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
                 }
                 (*address, *syn)

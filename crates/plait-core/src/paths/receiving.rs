@@ -78,7 +78,7 @@ impl Paths {
         if beside && !data.receives_plain() && rx.contradicts(range, dsn) {
             return Taken::Contradiction;
         }
-        // What does not fit the window is discarded at both levels, so that it comes again.
+        // Data that does not fit the window is discarded at both levels, so that it comes again.
         let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
         let short =
             ctx.memory_limit.is_some_and(|it| self.exceeds(data, it.unread, index, seq, mapped));
@@ -131,7 +131,7 @@ impl Paths {
         let told = data.checked(segment, seq);
         let subflow = &mut self.subflows[index];
         if subflow.rx.has(range) {
-            // A repetition: what it is worth was decided before.
+            // A repetition: its mapping was judged before.
             return Ok(told.and_then(|told| told.dsn.checked_add(seq.checked_sub(told.seq.start)?)));
         }
         let next = subflow.rx.nxt();
@@ -166,7 +166,7 @@ impl Paths {
         self.subflows[index].verifier.as_ref()?.failed()
     }
 
-    /// Adapts the receive window to what the reader has taken.
+    /// Adapts the receive window to the reader's pace.
     #[inline(always)]
     pub(crate) fn retune(&self, data: &mut DataLevel, now: Time) {
         if data.recv.is_tuned(now) {
@@ -176,7 +176,7 @@ impl Paths {
         }
     }
 
-    /// The range of data that the payload carries, if it is told.
+    /// The range of data that the payload carries, if it has a mapping.
     pub(crate) fn mapped(
         &self,
         data: &DataLevel,
@@ -199,7 +199,7 @@ impl Paths {
                     Some(Dss { mapping: Some(map), data_fin, .. }) => {
                         data.read_mapping(map, *data_fin, seq)?
                     }
-                    // A middlebox has cut it from the segment that told the mapping.
+                    // A middlebox has cut it from the segment that carried the mapping.
                     _ => self.subflows[index].mapping_of(range)?,
                 };
                 if !mapped.seq.covers(range) {

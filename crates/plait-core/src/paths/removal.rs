@@ -75,7 +75,7 @@ impl Paths {
         on_path.map(|s| s.id).filter(|id| !(dialling && id.index() == 0)).collect()
     }
 
-    /// Tells the peer that the address on `path` is gone.
+    /// Queues REMOVE_ADDR for the address on `path`.
     pub(crate) fn tell_lost(&mut self, data: &DataLevel, path: PathId) {
         if data.agreed.mode == Mode::Multipath {
             let id = self.own_id(self.addresses.first.on_path(path));
@@ -113,7 +113,7 @@ impl Paths {
             0 => Some(self.addresses.first.server()),
             id => self.addresses.forget_peer(id),
         };
-        // A server opens nothing; where the client's addresses are is told by their subflows.
+        // A server opens nothing: it knows the client's addresses by their subflows.
         if let Some(number) = number.filter(|_| self.client) {
             self.addresses.removals.first_lost |= number == self.addresses.first.server();
             self.joins.waiting.retain(|target| target.server != number);

@@ -78,7 +78,7 @@ impl Paths {
         self.build_ack(ctx, data, index, seq, Flags::default())
     }
 
-    /// An ACK that tells the peer by its own key that the connection is over.
+    /// An ACK with MP_FASTCLOSE, which names the peer's own key.
     pub(crate) fn build_fast_close(
         &mut self,
         ctx: &mut Context<'_>,
@@ -183,7 +183,7 @@ impl Paths {
         self.build_segment(ctx, data, index, content)
     }
 
-    /// A segment with `content`, and everything an acknowledgement tells.
+    /// A segment with `content` and a full acknowledgement.
     pub(crate) fn build_segment(
         &mut self,
         ctx: &mut Context<'_>,

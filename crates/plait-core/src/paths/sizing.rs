@@ -154,7 +154,7 @@ impl Paths {
         if size >= mss {
             return Some(None);
         }
-        // What followed it met the same hop. It goes again at once: nothing was congested.
+        // Later segments met the same hop. They go again at once: nothing was congested.
         subflow.sender.tx.mark_long_lost(seq, size as u32);
         Some(Some(size))
     }

@@ -188,7 +188,7 @@ impl Paths {
     pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
         let mut silent = SubflowSet::EMPTY;
         for subflow in &mut self.subflows {
-            // What is under way is a question by itself.
+            // Data under way asks the same question.
             if !is_reachable(subflow) || !subflow.is_quiet() {
                 continue;
             }
@@ -202,7 +202,7 @@ impl Paths {
         silent
     }
 
-    /// Tells of the congestion window of the subflow at `index`.
+    /// Emits an event with the congestion window of the subflow at `index`.
     pub(crate) fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
         let subflow = &self.subflows[index];
         let (cwnd, ssthresh) = (subflow.cwnd(), subflow.sender.cc.ssthresh());

@@ -1,4 +1,4 @@
-//! What others read of the subflows: counters, sums and limits, for users, schedulers and buffers.
+//! Read-only views of the subflows: counters, sums and limits, for users, schedulers and buffers.
 
 use crate::conn::spec::ConnectionState;
 use crate::conn::timers::CONNECTION_RTO;
@@ -50,10 +50,16 @@ impl Paths {
         totals
     }
 
-    /// State and counters, as far as subflows and data tell.
-    pub(crate) fn stats(&self, data: &DataLevel) -> ConnectionStats {
+    /// State and counters of the connection.
+    pub(crate) fn stats(
+        &self,
+        data: &DataLevel,
+        state: ConnectionState,
+        waits: bool,
+        over: bool,
+    ) -> ConnectionStats {
         ConnectionStats {
-            state: ConnectionState::Connecting,
+            state,
             multipath: data.speaks_multipath(),
             fallback: data.fallback_cause(),
             readable: data.readable(),
@@ -61,9 +67,9 @@ impl Paths {
             segment_payload: self.mss(),
             subflows_ready: self.subflows_ready(data),
             initial_window_at: self.initial_window_at(data),
-            waits: false,
+            waits,
             timed_out: data.timed_out(),
-            over: false,
+            over,
             subflows: self.subflow_stats(),
         }
     }
@@ -100,7 +106,7 @@ impl Paths {
         data.queue.is_drained().then_some(latest)
     }
 
-    /// Memory of what has arrived and was not read.
+    /// Memory of data that has arrived and was not read.
     pub(crate) fn received(&self, data: &DataLevel) -> MemoryUsage {
         self.subflows.iter().fold(data.recv.memory_usage(), |sum, it| sum + it.rx.memory_usage())
     }

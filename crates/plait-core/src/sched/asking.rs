@@ -23,7 +23,7 @@ impl Scheduling {
             seen.data.queue.next_reinjection().map(|next| seen.paths.beside_silence(next));
         let DataLevel { queue, window, .. } = seen.data;
         let Scheduling { scheduler, views, app_blocked, started, .. } = self;
-        // Built in place: a copy of what was just written costs more than all the rest.
+        // Built in place: a copy of fresh fields costs more than the rest of the function.
         let view = View {
             now,
             tsq,
@@ -62,7 +62,7 @@ impl Scheduling {
         })
     }
 
-    /// A hash of what the scheduler remembers.
+    /// A hash of the scheduler's state.
     #[cfg(debug_assertions)]
     pub(crate) fn scheduler_state(&self) -> u64 {
         let mut hash = 0_u64;
@@ -83,7 +83,7 @@ impl Scheduling {
         seen: Seen<'_>,
         wanted: impl Fn(Decision) -> bool,
     ) {
-        // Some schedulers put the names of what they remember together, which allocates.
+        // Some schedulers build the names of their state, which allocates.
         let before = ctx.checked.then(|| self.scheduler_state());
         let decision = self.ask(ctx, seen, false);
         assert!(wanted(decision), "{decision:?} is not what was said in its place");
@@ -125,7 +125,7 @@ impl Scheduling {
             && !self.takes_more(seen)
     }
 
-    /// Notes what holds the connection back, and tells of it if that is new.
+    /// Notes the cause that holds the connection back, and emits an event if it is new.
     pub(crate) fn note_block(&mut self, ctx: &mut Context<'_>, block: Option<Block>) {
         let before = core::mem::replace(&mut self.block, block);
         // Full windows come and go with every acknowledgement, and no measure reads them.
@@ -136,7 +136,7 @@ impl Scheduling {
         }
     }
 
-    /// Carries out what the scheduler does to subflows beside its decision.
+    /// Applies the effects of a decision to subflows.
     pub(crate) fn apply_effects(&mut self, ctx: &mut Context<'_>, paths: &mut Paths) {
         for at in 0..ctx.outcome.effects.len() {
             let effect = ctx.outcome.effects[at];

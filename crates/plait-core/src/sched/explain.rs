@@ -1,4 +1,4 @@
-//! What is told of a decision if somebody wants to know everything.
+//! The events of a decision, if the log has every detail.
 
 use crate::conn::context::Context;
 use crate::event::Event;

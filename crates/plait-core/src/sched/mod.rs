@@ -37,7 +37,7 @@ pub(crate) struct Scheduling {
     /// The window has been too small for a full segment for so long that a smaller one may go.
     pub(crate) small_segments: bool,
     pub(crate) block: Option<Block>,
-    /// The last decision, if it was to wait: for what, why, and which subflows had room.
+    /// The last decision, if it was to wait: the subflow, the reason, and the subflows with room.
     pub(crate) last_wait: Option<(Option<SubflowId>, Reason, SubflowSet)>,
 }
 
@@ -79,7 +79,7 @@ impl Scheduling {
         }
     }
 
-    /// Gives the memory of views back, which are made anew when somebody looks.
+    /// Gives back the memory of views. They are made anew before the next decision.
     pub(crate) fn give_back(&mut self) {
         self.views.list = Vec::new();
         self.views.stale = Stale::ALL;
@@ -133,7 +133,7 @@ impl Scheduling {
         self.due
     }
 
-    /// Tells the scheduler of an event.
+    /// Notifies the scheduler of an event.
     #[inline(never)]
     pub(crate) fn notify(
         &mut self,

@@ -53,7 +53,7 @@ impl Scheduling {
         Some(decision)
     }
 
-    /// Takes a full segment of what was granted to `subflow`. Returns false if it was granted no more.
+    /// Takes a full segment of the grant of `subflow`. Returns false if the grant is used up.
     #[inline(never)]
     pub(crate) fn take_granted_to(
         &mut self,
