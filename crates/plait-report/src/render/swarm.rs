@@ -87,13 +87,10 @@ pub fn text(report: &Report, width: usize, colour: bool) -> String {
                lost its address.";
     text += &format!("{}\n", wrap(why, width).join("\n"));
     for failure in &report.failures {
-        text += &format!("\nseed {}: {}\n", failure.seed, sentence(&failure.violation));
-        text += &format!("  again    {}\n", failure.replay);
-        let Some(smaller) = &failure.shrunk else { continue };
-        text += &format!("  smaller  {}\n", smaller.replay);
-        text += &format!("           {}\n", sentence(&smaller.violation));
-        text += "  before\n";
-        smaller.last.iter().for_each(|line| text += &format!("{line}\n"));
+        let smaller = failure.shrunk.as_ref();
+        let smaller = smaller.map(|it| (it.replay.as_str(), &it.violation, it.last.as_slice()));
+        text += &format!("\nseed {}: ", failure.seed);
+        text += &failure_text(&failure.violation, &failure.replay, smaller);
     }
     if let Some(server) = &report.server {
         text += &server_text(server, &list);
@@ -113,7 +110,21 @@ pub fn text(report: &Report, width: usize, colour: bool) -> String {
     text
 }
 
-/// What became of the cases of servers.
+/// A failure, the line that runs it again, and a smaller case: its line, its failure, and the last events.
+fn failure_text(
+    violation: &Violation,
+    replay: &str,
+    smaller: Option<(&str, &Violation, &[String])>,
+) -> String {
+    let mut text = format!("{}\n  again    {replay}\n", sentence(violation));
+    if let Some((replay, violation, last)) = smaller {
+        text += &format!("  smaller  {replay}\n           {}\n  before\n", sentence(violation));
+        last.iter().for_each(|line| text += &format!("{line}\n"));
+    }
+    text
+}
+
+/// Counts and failures of the cases of servers.
 fn server_text(server: &ServerReport, list: &dyn Fn(&str, &[Count]) -> String) -> String {
     let mut text = list("servers with", &server.drawn);
     text += &format!(
@@ -121,13 +132,10 @@ fn server_text(server: &ServerReport, list: &dyn Fn(&str, &[Count]) -> String) -
         server.seeds, server.broken, server.virtual_s, server.packets
     );
     for failure in &server.failures {
-        text += &format!("\nserver of seed {}: {}\n", failure.seed, sentence(&failure.violation));
-        text += &format!("  again    {}\n", failure.replay);
-        let Some(smaller) = &failure.shrunk else { continue };
-        text += &format!("  smaller  {}\n", smaller.replay);
-        text += &format!("           {}\n", sentence(&smaller.violation));
-        text += "  before\n";
-        smaller.last.iter().for_each(|line| text += &format!("{line}\n"));
+        let smaller = failure.shrunk.as_ref();
+        let smaller = smaller.map(|it| (it.replay.as_str(), &it.violation, it.last.as_slice()));
+        text += &format!("\nserver of seed {}: ", failure.seed);
+        text += &failure_text(&failure.violation, &failure.replay, smaller);
     }
     text
 }
