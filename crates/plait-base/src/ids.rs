@@ -15,6 +15,11 @@ pub struct SubflowId(pub u8);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ServerAddress(pub u8);
 
+impl ServerAddress {
+    /// No address: the one number that is never given.
+    pub const NONE: ServerAddress = ServerAddress(u8::MAX);
+}
+
 /// A connection of one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ConnId(pub u32);

@@ -66,8 +66,8 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.set_backup(ctx, path, backup))?
     }
 
-    /// Whether a conversation on `path`, or one that is only beginning, is kept. The number of any
-    /// other path may be given to another address.
+    /// Whether a conversation on `path`, or one that is only beginning, is kept, or a connection names the path
+    /// as that of a subflow which has ended. The number of any other path may be given to another address.
     #[must_use]
     pub fn uses_path(&self, path: PathId) -> bool {
         let first = Address::default().on_path(path).key();

@@ -53,7 +53,7 @@ impl Directory {
             return Some(number);
         }
         let index = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
-        let number = u8::try_from(index + 1).ok()?;
+        let number = u8::try_from(index + 1).ok().filter(|it| *it != ServerAddress::NONE.0)?;
         match self.0.get_mut(index) {
             Some(free) => *free = Some(entry),
             None => self.0.push(Some(entry)),
@@ -101,12 +101,12 @@ mod tests {
     #[test]
     fn an_address_keeps_its_number_and_numbers_end() {
         let mut directory = Directory::default();
-        for n in 1..=255 {
+        for n in 1..=254 {
             assert_eq!(directory.number(at(n)), Some(ServerAddress(n as u8)));
         }
         assert_eq!(directory.number(at(7)), Some(ServerAddress(7)));
-        assert_eq!(directory.number(at(256)), None);
-        assert_eq!(directory.address(ServerAddress(255)), Some(at(255)));
+        assert_eq!(directory.number(at(255)), None);
+        assert_eq!(directory.address(ServerAddress(254)), Some(at(254)));
         assert_eq!(directory.address(ServerAddress(0)), None);
     }
 
@@ -114,7 +114,7 @@ mod tests {
     fn numbers_of_announced_addresses_come_back() {
         let mut directory = Directory::default();
         directory.number(at(1));
-        for n in 2..=255 {
+        for n in 2..=254 {
             assert_eq!(directory.learn(at(n)), Some(ServerAddress(n as u8)));
         }
         // This one is the host's own after all.
@@ -124,7 +124,7 @@ mod tests {
         in_use.note(ServerAddress(200));
         directory.reclaim(&in_use);
         let left: Vec<_> =
-            (1..=255).filter(|n| directory.address(ServerAddress(*n)).is_some()).collect();
+            (1..=254).filter(|n| directory.address(ServerAddress(*n)).is_some()).collect();
         assert_eq!(left, [1, 9, 200]);
         assert_eq!(directory.known(at(200)), Some(ServerAddress(200)));
         assert_eq!(directory.learn(at(300)), Some(ServerAddress(2)));

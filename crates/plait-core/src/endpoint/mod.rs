@@ -302,12 +302,24 @@ impl Endpoint {
         self.shared.tokens.insert(*token, id);
         if conn.only_waits() && !planted(Planted::WaitsInFull) {
             self.reduce(now, id);
-        } else if conn.is_gone() {
-            let token = *token;
-            if self.connections.let_go(id) {
-                self.shared.tokens.remove(&token);
-                self.checks.audits.remove(&id);
-            }
+            return;
+        }
+        let (token, gone) = (*token, conn.is_gone());
+        if gone && self.connections.let_go(id) {
+            self.shared.tokens.remove(&token);
+            self.checks.audits.remove(&id);
+            return;
+        }
+        self.keep_numbers(id);
+    }
+
+    /// Keeps the numbers of the paths whose subflows have ended, as long as the connection is there.
+    fn keep_numbers(&mut self, id: ConnId) {
+        let Some(Record { conn, addresses, .. }) = self.connections.record(id) else { return };
+        for path in conn.paths().closed_paths() {
+            let key = Address::kept_key(path, id);
+            addresses.push(key);
+            self.addresses.insert(key, Known { conn: id, subflow: 0 });
         }
     }
 

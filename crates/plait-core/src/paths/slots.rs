@@ -8,7 +8,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Handshake, Subflow};
 use crate::tcp::timer::Timer;
 use alloc::vec::Vec;
-use plait_base::{SubflowId, SubflowSet};
+use plait_base::{PathId, SubflowId, SubflowSet};
 use plait_wire::Segment;
 
 impl Paths {
@@ -75,6 +75,11 @@ impl Paths {
     /// The subflows that are not closed, and their addresses.
     pub(crate) fn open_subflows(&self) -> impl Iterator<Item = (SubflowId, Address)> + '_ {
         self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| (s.id, s.address))
+    }
+
+    /// The paths of closed subflows that statistics still name, and on which the peer may come back.
+    pub(crate) fn closed_paths(&self) -> impl Iterator<Item = PathId> + '_ {
+        self.subflows.iter().filter(|s| s.state == State::Closed).map(|s| s.address.path())
     }
 
     /// The addresses of the subflows that are not closed.

@@ -1,6 +1,6 @@
 //! The addresses and ports of a subflow.
 
-use plait_base::{PathId, ServerAddress};
+use plait_base::{ConnId, PathId, ServerAddress};
 use plait_wire::Segment;
 
 /// Which conversation the segments of a subflow belong to.
@@ -55,5 +55,12 @@ impl Address {
     /// address, and both ports.
     pub(crate) const fn key(self) -> u64 {
         (self.place as u64) << 32 | (self.local_port as u64) << 16 | self.remote_port as u64
+    }
+
+    /// A key that stands for a path whose number `conn` still needs, although it has no open subflow there. No
+    /// segment has this key: [`ServerAddress::NONE`] is no address.
+    pub(crate) const fn kept_key(path: PathId, conn: ConnId) -> u64 {
+        let place = path.0 << 8 | ServerAddress::NONE.0 as u32;
+        (place as u64) << 32 | conn.0 as u64
     }
 }

@@ -450,6 +450,22 @@ fn a_reset_subflow() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
+/// A path keeps its number while a connection is there that had a subflow on it: the log names the peer's
+/// address by that number, and the peer may come back from there.
+#[test]
+fn a_path_without_a_subflow_keeps_its_number() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).flags(Flags::RST).seq(1));
+    s.expect_nothing();
+    assert!(s.endpoint.stats(s.id).unwrap().waits, "the connection waits for a join");
+    assert!(s.endpoint.uses_path(PathId(0)) && !s.endpoint.uses_path(PathId(1)));
+    let (now, id) = (s.now, s.id);
+    s.endpoint.abort(now, id).unwrap();
+    s.endpoint.release(now, id).unwrap();
+    s.after(60_000);
+    assert!(!s.endpoint.uses_path(PathId(0)));
+}
+
 /// R30, R40, R60: what the subflow had acknowledged, but the connection had not, counts as lost
 /// too.
 #[test]
