@@ -24,8 +24,9 @@ mod stats;
 mod tcp;
 
 pub use config::{
-    Config, Dial, JoinTiming, KernelBuffers, KernelRules, LossDetection, Pacing, PathConfig, Prr,
-    ReduceFrom, RtoMode, StartOffsets,
+    BufferSizes, Config, Dial, FallbackRules, JoinRules, JoinTiming, KernelBuffers, KernelRules,
+    LossDetection, Pacing, PacketSizes, PathConfig, Prr, RecoveryRules, ReduceFrom, RtoMode,
+    StartOffsets, Timeouts, WindowRules,
 };
 pub use conn::context::Entropy;
 pub use conn::spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};

@@ -48,8 +48,8 @@ pub(crate) fn syn_segment(
         echo: shake.ts_recent,
     };
     let options = Options {
-        mss: Some((config.mtu - 40).min(0xffff) as u16),
-        window_scale: offer.scale.then(|| scale_for(config.rcvbuf)),
+        mss: Some((config.packets.mtu - 40).min(0xffff) as u16),
+        window_scale: offer.scale.then(|| scale_for(config.buffers.rcvbuf)),
         sack_permitted: offer.sack,
         timestamps: offer.timestamps.then_some(stamps),
         mptcp: mptcp.map(Box::new),

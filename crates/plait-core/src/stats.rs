@@ -187,9 +187,9 @@ impl Overflows {
 /// Why a connection was aborted by its own end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimedOut {
-    /// The peer took nothing for [`Config::user_timeout`](crate::Config::user_timeout).
+    /// The peer took nothing for [`Timeouts::user`](crate::Timeouts::user).
     User,
-    /// It answered no probe of [`Config::keep_alive`](crate::Config::keep_alive).
+    /// It answered no probe of [`Timeouts::keep_alive`](crate::Timeouts::keep_alive).
     KeepAlive,
 }
 

@@ -183,7 +183,7 @@ struct Bench {
 
 impl Bench {
     fn new(client: bool, config: Config) -> Bench {
-        let mtu = config.mtu;
+        let mtu = config.packets.mtu;
         let scheduler = plait_sched::Spec::parse("minrtt+rp").unwrap();
         let controller = plait_cc::Spec::parse("olia").unwrap();
         let spec = ConnectionSpec {
@@ -413,7 +413,7 @@ proptest! {
         greeting in 0usize..6,
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        let config = Config { multipath, checksum, rcvbuf, ..Config::default() };
+        let config = Config::default().with(|it| { it.multipath = multipath; it.checksum = checksum; it.buffers.rcvbuf = rcvbuf; });
         let mut bench = Bench::new(client, config);
         bench.drain();
         for which in 0..greeting {

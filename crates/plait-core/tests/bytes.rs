@@ -155,13 +155,12 @@ impl Network {
 fn spec(case: &Case, end: usize) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(&case.scheduler).unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
-    let config = Config {
-        multipath: case.multipath,
-        checksum: case.checksum[end],
-        rcvbuf: case.rcvbuf,
-        sndbuf: case.sndbuf,
-        ..Config::default()
-    };
+    let config = Config::default().with(|it| {
+        it.multipath = case.multipath;
+        it.checksum = case.checksum[end];
+        it.buffers.rcvbuf = case.rcvbuf;
+        it.buffers.sndbuf = case.sndbuf;
+    });
     ConnectionSpec {
         config,
         paths: (0..case.paths)

@@ -170,7 +170,7 @@ fn idle() -> Result<(), Failed> {
         // Those that are kept are the endpoint's, however many connections it has.
         pair.recycles = false;
         let mut spec = spec(scheduler, controller, 0..2);
-        spec.config.keep_alive = keep_alive;
+        spec.config.timeouts.keep_alive = keep_alive;
         let spec = Arc::new(spec);
         pair.connect(&spec);
         let before = (pair.client.bytes, pair.server.bytes);

@@ -26,7 +26,10 @@ fn spec(superpacket: u32, checksum: bool) -> ConnectionSpec {
     let controller = plait_cc::Spec::parse("cubic").unwrap();
     let path = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None };
     ConnectionSpec {
-        config: Config { superpacket, checksum, ..Config::default() },
+        config: Config::default().with(|it| {
+            it.packets.superpacket = superpacket;
+            it.checksum = checksum;
+        }),
         paths: vec![path(0), path(1)],
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),

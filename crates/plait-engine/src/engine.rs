@@ -248,7 +248,7 @@ impl<W: World> Engine<W> {
         }
         if stack.names.has_exits() {
             // A raw socket does not cut superpackets.
-            spec.config.superpacket = 0;
+            spec.config.packets.superpacket = 0;
         }
         let path = |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None };
         spec.paths = paths.iter().map(path).collect();

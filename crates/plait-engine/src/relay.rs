@@ -475,7 +475,7 @@ mod tests {
         let scheduler = || plait_sched::Spec::parse("minrtt").unwrap().build();
         let controller = |_| plait_cc::Spec::parse("cubic").unwrap().build();
         let spec = ConnectionSpec {
-            config: Config { sndbuf: 10_000, ..Config::default() },
+            config: Config::default().with(|it| it.buffers.sndbuf = 10_000),
             paths: Vec::new(),
             addresses: Vec::new(),
             scheduler: Arc::new(scheduler),

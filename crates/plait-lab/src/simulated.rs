@@ -324,8 +324,10 @@ fn competing_pair(
     start: Span,
 ) -> PairSetup {
     let usual = Config::default();
-    let config =
-        Config { rcvbuf: usual.rcvbuf, sndbuf: usual.sndbuf, ..scenario.connection(false) };
+    let config = scenario.connection(false).with(|it| {
+        it.buffers.rcvbuf = usual.buffers.rcvbuf;
+        it.buffers.sndbuf = usual.buffers.sndbuf;
+    });
     let scheduler = plait_sched::Spec::of(&plait_sched::SCHEDULERS[0]);
     let cc = cc.clone();
     let spec = ConnectionSpec {
@@ -407,6 +409,6 @@ fn controller(
         rtt += shared.delay.round_trip();
         rate = rate.min(mean(&shared.links(scenario.ideal, seed).link));
     }
-    let packets = rate.bytes_in(rtt) / u64::from(config.mtu.max(1));
+    let packets = rate.bytes_in(rtt) / u64::from(config.packets.mtu.max(1));
     cell.cc.with_bdp(packets.max(1) * config.segment_payload())
 }

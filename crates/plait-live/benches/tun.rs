@@ -89,10 +89,8 @@ fn spec(offload: bool) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
     ConnectionSpec {
-        config: Config {
-            superpacket: if offload { Config::SUPERPACKET } else { 0 },
-            ..Config::default()
-        },
+        config: Config::default()
+            .with(|it| it.packets.superpacket = if offload { Config::SUPERPACKET } else { 0 }),
         paths: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

@@ -91,8 +91,12 @@ impl Client {
     /// If the process may not make devices or raw sockets, or if one of the addresses already has a route.
     pub fn open(settings: DialSettings) -> io::Result<Client> {
         let DialSettings { from, device, mut spec } = settings;
-        let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
-        spec.config.subflow_windows = true;
+        let device = Device::build(
+            &device,
+            spec.config.packets.mtu as u16,
+            spec.config.packets.superpacket > 0,
+        )?;
+        spec.config.buffers.subflow_windows = true;
         let mut kernel = Kernel::new(device)?;
         let mut own = Vec::new();
         let routed = from.iter().map(|origin| origin.address).collect();

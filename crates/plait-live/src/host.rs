@@ -28,7 +28,11 @@ impl Host {
     /// # Errors
     /// If the process may not make devices, or if the address already has a route.
     pub fn listen(listen: SocketAddr, device: &str, mut spec: ConnectionSpec) -> io::Result<Host> {
-        let device = Device::build(device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
+        let device = Device::build(
+            device,
+            spec.config.packets.mtu as u16,
+            spec.config.packets.superpacket > 0,
+        )?;
         add_route(&device, listen.ip())?;
         let mut stack = Kernel::new(device)?.stack(Names::server(listen.ip()))?;
         fit_to_kernels(&mut spec, listen.ip());

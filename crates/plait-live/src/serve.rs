@@ -76,7 +76,11 @@ impl Server {
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
         let ServeSettings { listen, further, to, device, proxy_header, spec, ports, choices } =
             settings;
-        let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
+        let device = Device::build(
+            &device,
+            spec.config.packets.mtu as u16,
+            spec.config.packets.superpacket > 0,
+        )?;
         let own = || std::iter::once(listen.ip()).chain(further.iter().map(|it| it.local));
         for address in own() {
             add_route(&device, address)?;
@@ -174,8 +178,8 @@ impl Server {
 pub(crate) fn fit_to_kernels(spec: &mut ConnectionSpec, address: IpAddr) {
     // The core counts with the IP header of IPv4, which is 20 bytes shorter than that of IPv6.
     if address.is_ipv6() {
-        spec.config.mtu -= 20;
-        spec.config.unsaid_mss = Config::UNSAID_MSS_V6;
+        spec.config.packets.mtu -= 20;
+        spec.config.packets.unsaid_mss = Config::UNSAID_MSS_V6;
     }
-    spec.config.subflow_windows = true;
+    spec.config.buffers.subflow_windows = true;
 }

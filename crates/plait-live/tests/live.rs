@@ -420,7 +420,7 @@ fn checksums(family: Family) -> Result<(), Failed> {
 /// R14: with flag C the kernel does not join.
 fn denied(family: Family) -> Result<(), Failed> {
     let mut spec = spec("minrtt");
-    spec.config.deny_joins = true;
+    spec.config.joins.deny = true;
     let front = Front::build(family, &two_lines(), spec, 1)?;
     let len = 300_000;
     let [before, _] = front.bed.counters();

@@ -276,7 +276,7 @@ fn vanished() -> Result<(), Failed> {
     let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
     // So long an end waits for a subflow once it has none; otherwise it is a minute, as with kernels.
     let mut spec = spec("minrtt");
-    spec.config.close_timeout = Span::from_secs(2);
+    spec.config.timeouts.close = Span::from_secs(2);
     let serving = Serving::start(&bed, served.address, spec)?;
     let (to, len) = (SocketAddr::new(V4.service(), 80), 20_000_000);
     let [before, _] = bed.counters();

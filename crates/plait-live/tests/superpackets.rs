@@ -37,7 +37,7 @@ fn main() {
 
 fn offloaded() -> ConnectionSpec {
     let mut spec = spec("minrtt");
-    spec.config.superpacket = Config::SUPERPACKET;
+    spec.config.packets.superpacket = Config::SUPERPACKET;
     spec
 }
 

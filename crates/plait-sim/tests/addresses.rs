@@ -174,7 +174,7 @@ fn a_mesh_uses_announced_addresses_only() {
     for end in [&mut connection.client, &mut connection.server] {
         end.addresses = vec![IpAddr::from([10, 0, 0, 2])];
     }
-    connection.server.config.deny_joins = true;
+    connection.server.config.joins.deny = true;
     let mut seen = Seen::default();
     let outcome = run_watched(&setup, &mut seen);
     assert!(outcome.complete() && outcome.violation.is_none());

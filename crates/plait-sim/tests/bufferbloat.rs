@@ -44,7 +44,11 @@ impl plait_sim::Watch for Watcher {
 fn settles(scheduler: &str, ssthresh: Option<u64>) -> (f64, f64, f64) {
     let mut path = limited("a", MBIT, ms(RTT_MS));
     path.down.queue = QueueLimit::Bytes(5_000_000);
-    let config = Config { ssthresh, rcvbuf: 64 << 20, sndbuf: 64 << 20, ..Config::default() };
+    let config = Config::default().with(|it| {
+        it.window.ssthresh = ssthresh;
+        it.buffers.rcvbuf = 64 << 20;
+        it.buffers.sndbuf = 64 << 20;
+    });
     let mut watcher = Watcher::default();
     let mut setup = setup(vec![path], &spec(scheduler, "cubic", 1, config), "bulk:60s");
     // Invariants after every event take long where thousands of segments are under way.

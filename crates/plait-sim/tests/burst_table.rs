@@ -3,7 +3,6 @@
 mod common;
 
 use common::{checked, ideal, ms, setup, spec, tcp, textbook};
-use plait_core::Config;
 
 /// R, segments, then (delay in ms, share of the fast path) of tcp, minrtt, blest:mode=paper with
 /// 64 KiB and with 6 MiB, sttf, ecf and ecf without the floor, both without rec_cwnd.
@@ -56,7 +55,7 @@ fn every_cell_of_the_burst_table() {
         }
         for ((scheduler, rcvbuf), (delay, share)) in COLUMNS.into_iter().zip(&cells[1..]) {
             let paths = vec![ideal("fast", ms(10)), ideal("slow", ms(slow))];
-            let config = Config { rcvbuf, ..textbook() };
+            let config = textbook().with(|it| it.buffers.rcvbuf = rcvbuf);
             let spec = spec(scheduler, "cubic", 2, config);
             let outcome = checked(&setup(paths, &spec, &workload));
             let measures = &outcome.pairs[0][0].measures;

@@ -166,7 +166,7 @@ fn ten_of_fifteen_where_the_host_takes_its_time() {
 #[test]
 fn ton_u5_the_slow_path_blocks_a_buffer_of_six_segments() {
     let paths = vec![ideal("slow", ms(100)), ideal("fast", ms(10))];
-    let config = Config { rcvbuf: 6 * SEGMENT, ..textbook() };
+    let config = textbook().with(|it| it.buffers.rcvbuf = 6 * SEGMENT);
     let spec = spec("strict", "fixed:cwnd=2seg", 2, config);
     let trace: Trace = watched(&setup(paths, &spec, "burst:8seg"));
     let (slow, fast) = (P1, P2);

@@ -12,7 +12,7 @@ fn a_deep_queue_is_not_overrun() {
     let run = |hystart: HyStart| {
         let mut path = limited("lte", 20, ms(60));
         path.down.queue = QueueLimit::Bytes(400_000);
-        let config = Config { hystart, ..Config::default() };
+        let config = Config::default().with(|it| it.window.hystart = hystart);
         let outcome = tcp(path, "cubic", &config, "download:4MB");
         let measures = outcome.pairs[0][0].measures.clone();
         (outcome.links[0].0.dropped_queue, measures.completion_ms.unwrap_or(f64::INFINITY))

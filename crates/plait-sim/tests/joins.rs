@@ -6,7 +6,7 @@ mod common;
 use common::{ideal, ms, setup, spec, textbook};
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{PathId, Span, Time};
-use plait_core::{Config, JoinTiming};
+use plait_core::JoinTiming;
 use plait_sim::{Direction, Hop, Watch, run_watched};
 use plait_wire::Segment;
 use serde_json::Value;
@@ -28,7 +28,7 @@ impl Watch for FirstData {
 fn first_data(r1: u64, r2: u64, join: JoinTiming) -> [Option<Span>; 2] {
     // A window that never moves keeps the first path full, so that the second is used at once.
     let paths = vec![ideal("one", ms(r1)), ideal("two", ms(r2))];
-    let config = Config { join, ..textbook() };
+    let config = textbook().with(|it| it.joins.timing = join);
     let mut setup = setup(paths, &spec("minrtt", "fixed:cwnd=10seg", 2, config), "bulk:3s");
     setup.until = Time::ZERO + ms(4 * (r1 + r2));
     let mut first = FirstData::default();

@@ -91,7 +91,8 @@ fn early_joins_get_through_where_the_first_handshake_does_not() {
                 let down = Time::ZERO + ms(down);
                 let wifi = silent(limited("wifi", 25, ms(25)), down, Time::NEVER);
                 let paths = vec![wifi, limited("lte", 4, ms(75))];
-                let spec = spec("minrtt", "cubic", 2, Config { join, ..Config::default() });
+                let spec =
+                    spec("minrtt", "cubic", 2, Config::default().with(|it| it.joins.timing = join));
                 let setup = setup(paths, &spec, &format!("{workload}:{SIZE}B"));
                 let outcome = common::checked(&setup);
                 let done = outcome.pairs[0][0].measures.completion_ms.unwrap_or(f64::INFINITY);
@@ -194,7 +195,7 @@ fn all_paths_silent_for_thirty_seconds_flow_again_within_five() {
 fn without_probes_a_healed_path_waits_for_its_timeout() {
     let heals = at(23_000);
     let wifi = silent(limited("wifi", 25, ms(25)), at(1_000), heals);
-    let config = Config { probe: None, ..Config::default() };
+    let config = Config::default().with(|it| it.joins.probe = None);
     let spec = spec("minrtt", "cubic", 2, config);
     let setup = setup(vec![wifi, limited("lte", 4, ms(75))], &spec, "bulk:60s");
     let wait = Again::on(&setup, 0, heals);

@@ -11,18 +11,24 @@ use plait_link::QueueLimit;
 fn carried(config: &Config, queue: u64, workload: &str) -> (u64, f64) {
     let mut path = limited("a", 20, ms(40));
     path.down.queue = QueueLimit::Bytes(queue);
-    let config = Config { multipath: false, idle_restart: IdleRestart::Off, ..config.clone() };
+    let config = config.clone().with(|it| {
+        it.multipath = false;
+        it.window.idle_restart = IdleRestart::Off;
+    });
     let outcome = checked(&setup(vec![path], &spec("minrtt", "cubic", 1, config), workload));
     let goodput = outcome.pairs[0][0].measures.goodput_mbps.unwrap_or(0.0);
     (outcome.links[0].0.dropped_queue, goodput)
 }
 
 fn paced(ssthresh: Option<u64>) -> Config {
-    Config { ssthresh, pacing: Some(Pacing::default()), ..Config::default() }
+    Config::default().with(|it| {
+        it.window.ssthresh = ssthresh;
+        it.window.pacing = Some(Pacing::default());
+    })
 }
 
 fn unpaced(ssthresh: Option<u64>) -> Config {
-    Config { pacing: None, ..paced(ssthresh) }
+    paced(ssthresh).with(|it| it.window.pacing = None)
 }
 
 /// With a threshold that lets no slow start overshoot, bulk over a queue of ten packets loses less

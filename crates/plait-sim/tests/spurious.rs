@@ -46,7 +46,10 @@ struct Run {
 fn reordered(by: u64, undo: bool) -> Run {
     let mut path = limited("a", 20, ms(40));
     path.down.reorder = Reorder { chance: Chance::from_ppb(50_000_000), by: ms(by) };
-    let config = Config { multipath: false, undo, ..Config::default() };
+    let config = Config::default().with(|it| {
+        it.multipath = false;
+        it.recovery.undo = undo;
+    });
     let setup = setup(vec![path], &spec("minrtt", "cubic", 1, config), "download:20MB");
     let mut told = Told::default();
     let outcome = run_watched(&setup, &mut told);

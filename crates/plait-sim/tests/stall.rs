@@ -44,7 +44,7 @@ fn transfer(scheduler: &str) -> (Stalls, f64) {
     // Its window stays below the receive window, so that the slow path is used.
     fast.down.queue = QueueLimit::Packets(20);
     let paths = vec![fast, limited("slow", 1, ms(300))];
-    let config = Config { rcvbuf: 128_000, ..Config::default() };
+    let config = Config::default().with(|it| it.buffers.rcvbuf = 128_000);
     let mut stalls = Stalls::default();
     let setup = setup(paths, &spec(scheduler, "cubic", 2, config), "download:4MB");
     let outcome = run_watched(&setup, &mut stalls);

@@ -51,7 +51,10 @@ fn gaps(scheduler: &str, queue: u32, seconds: u64) -> Vec<(Time, f64)> {
     let spec = |traced: bool| {
         let (trace, scheduler) = (server_trace.clone(), scheduler.clone());
         ConnectionSpec {
-            config: Config { rcvbuf: 64 << 20, sndbuf: 64 << 20, ..Config::default() },
+            config: Config::default().with(|it| {
+                it.buffers.rcvbuf = 64 << 20;
+                it.buffers.sndbuf = 64 << 20;
+            }),
             paths: (0..2)
                 .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
                 .collect(),

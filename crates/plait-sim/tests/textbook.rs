@@ -12,7 +12,7 @@ fn slow_start_with_a_threshold_of_45_segments() {
     for (rtt, expected) in [(30, [60.0, 120.0, 330.0]), (60, [120.0, 240.0, 660.0])] {
         for (size, time) in ["8KiB", "64KiB", "512KiB"].into_iter().zip(expected) {
             for cc in ["cubic", "reno"] {
-                let config = Config { ssthresh: Some(64 << 10), ..textbook() };
+                let config = textbook().with(|it| it.window.ssthresh = Some(64 << 10));
                 let outcome = tcp(ideal("wifi", ms(rtt)), cc, &config, &format!("download:{size}"));
                 assert!(outcome.complete());
                 let measures = &outcome.pairs[0][0].measures;

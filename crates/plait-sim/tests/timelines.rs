@@ -5,7 +5,7 @@ mod common;
 
 use common::{ideal, ms, setup, spec, textbook};
 use plait_base::{PathId, ServerAddress, Span, Time};
-use plait_core::{Config, JoinTiming};
+use plait_core::JoinTiming;
 use plait_sim::{Direction, Hop, Watch, run_watched};
 use plait_wire::Segment;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ fn first_data((r1, r2): (u64, u64), case: Case) -> BTreeMap<Pair, Span> {
         Case::Two(join) => (join, vec![]),
         Case::Mesh4 => (JoinTiming::AfterData, vec![IpAddr::from([10, 0, 0, 2])]),
     };
-    let config = Config { join, ..textbook() };
+    let config = textbook().with(|it| it.joins.timing = join);
     let mut spec = spec("minrtt", "fixed:cwnd=10seg", 2, config);
     spec.addresses = addresses;
     let mut setup = setup(paths, &spec, "bulk:3s");

@@ -59,7 +59,7 @@ fn a_transfer_does_not_notice_the_ends_of_its_numbers() {
 #[test]
 fn a_transfer_goes_on_beyond_four_gigabytes() {
     for workload in ["download:4400MB", "upload:4400MB"] {
-        let config = Config { mtu: 65_535, ..Config::default() };
+        let config = Config::default().with(|it| it.packets.mtu = 65_535);
         let paths = vec![ideal("a", ms(2)), ideal("b", ms(3))];
         let mut setup = setup(paths, &spec("minrtt", "cubic", 2, config), workload);
         setup.check = false;

@@ -69,7 +69,7 @@ impl EndpointFlags {
             .map_err(|error| Failure::Usage(format!("--cc: {}", cc_problem(&error))))?;
         let superpacket = if self.offload == Offload::On { Config::SUPERPACKET } else { 0 };
         Ok(ConnectionSpec {
-            config: Config { superpacket, ..Config::default() },
+            config: Config::default().with(|it| it.packets.superpacket = superpacket),
             paths: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),
             controller: Arc::new(move |_| controller.build()),
@@ -153,7 +153,7 @@ impl EndpointFlags {
     /// What would be set for these addresses, as one would set it by hand.
     pub(crate) fn plan(&self, addresses: impl Iterator<Item = IpAddr>) -> String {
         let device = self.device.replace("%d", "0");
-        let mtu = Config::default().mtu;
+        let mtu = Config::default().packets.mtu;
         let mut lines = format!(
             "TUN device {device}, not persistent, MTU {mtu}, up\n\
              as by: ip tuntap add {device} mode tun; ip link set {device} mtu {mtu} up\n"

@@ -102,8 +102,8 @@ impl LimitFlags {
 impl LimitFlags {
     /// Sets the timeouts of connections that are made from `spec`.
     pub(crate) fn apply(&self, spec: &mut ConnectionSpec) {
-        spec.config.user_timeout = self.user_timeout.0;
-        spec.config.keep_alive = self.keep_alive.0;
+        spec.config.timeouts.user = self.user_timeout.0;
+        spec.config.timeouts.keep_alive = self.keep_alive.0;
     }
 }
 

@@ -204,7 +204,7 @@ impl Connection {
         let Order { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
         let index = subflow.index();
         if whole
-            && paths.spec.config.superpacket > 0
+            && paths.spec.config.packets.superpacket > 0
             && paths.may_grow(data, index, range, scheduling.segment_size())
             && !self.tells_infinite(index)
         {

@@ -184,7 +184,9 @@ impl Connection {
         edge: Option<Dsn>,
     ) {
         let old = self.data.queue.una();
-        if self.paths.spec.config.subflow_windows && self.paths.update_window(index, segment, ack) {
+        if self.paths.spec.config.buffers.subflow_windows
+            && self.paths.update_window(index, segment, ack)
+        {
             self.scheduling.on_released(SubflowId(index as u8));
         }
         if let Some(effects) = self.paths.take_ack(ctx.now, index, segment, ack) {

@@ -204,14 +204,15 @@ impl Books<'_> {
         let config = self.config;
         // Linux sizes a buffer for each subflow, in memory.
         let kernels = |it: KernelBuffers| it.most_sndbuf.saturating_mul(SubflowId::MAX as u64);
-        if self.data.queue.occupied() > config.kernel_buffers.map_or(config.sndbuf, kernels) {
+        if self.data.queue.occupied() > config.buffers.kernel.map_or(config.buffers.sndbuf, kernels)
+        {
             return Some(format!("{} bytes in the send buffer", self.data.queue.occupied()));
         }
         let held = self.data.recv.readable() + self.data.recv.out_of_order();
         // Linux takes a segment while the buffer is not full, so the last one may exceed it
         // (`tcp_try_rmem_schedule`, net/ipv4/tcp_input.c).
-        let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.mtu);
-        let most = config.kernel_buffers.map_or(config.rcvbuf, kernels);
+        let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.packets.mtu);
+        let most = config.buffers.kernel.map_or(config.buffers.rcvbuf, kernels);
         (held > most).then(|| format!("{held} bytes in the receive buffer"))
     }
 }

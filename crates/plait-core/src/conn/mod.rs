@@ -181,7 +181,7 @@ impl Connection {
             return;
         }
         if paths.may_await_subflow(data) {
-            timers.set(Awaited::NoSubflow, now + paths.spec.config.close_timeout);
+            timers.set(Awaited::NoSubflow, now + paths.spec.config.timeouts.close);
         } else if data.closing.done() {
             data.closing.settle();
         } else if paths.all().iter().all(|s| s.state == State::Closed) {

@@ -99,7 +99,7 @@ impl ConnectionTimers {
     /// Starts the time within which the peer has to end its direction.
     pub(crate) fn arm_release(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
         if data.is_released() && !data.closing.failed && !data.closing.done() {
-            self.set(Awaited::Release, ctx.now + config.close_timeout);
+            self.set(Awaited::Release, ctx.now + config.timeouts.close);
         }
     }
 
@@ -110,7 +110,7 @@ impl ConnectionTimers {
 
     /// The idle time begins anew; `sum` grows with the peer's segments ([`LastHeard`]).
     pub(crate) fn listen_anew(&mut self, config: &Config, sum: u64, now: Time) {
-        let Some(idle) = config.keep_alive else { return };
+        let Some(idle) = config.timeouts.keep_alive else { return };
         *self.liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
         self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
     }
@@ -154,7 +154,7 @@ impl ConnectionTimers {
 
     /// Data waits from now on, if none did.
     pub(crate) fn arm_user_timeout(&mut self, config: &Config, data: &DataLevel, now: Time) {
-        let Some(timeout) = config.user_timeout else { return };
+        let Some(timeout) = config.timeouts.user else { return };
         if !self.is_set(Awaited::UserTimeout) {
             *self.liveness.taken() = Some(data.taken(now));
             self.look_again(now, timeout);
@@ -169,7 +169,7 @@ impl ConnectionTimers {
         now: Time,
     ) -> bool {
         let before = self.liveness.taken().take();
-        let (Some(timeout), Some(before)) = (config.user_timeout, before) else {
+        let (Some(timeout), Some(before)) = (config.timeouts.user, before) else {
             return false;
         };
         if !data.has_to_take() {
@@ -188,7 +188,7 @@ impl ConnectionTimers {
 
     /// Checks whether the peer is still there.
     pub(crate) fn keep_alive_expired(&mut self, config: &Config, signs: Signs, now: Time) -> Life {
-        let (Some(idle), Some(heard)) = (config.keep_alive, *self.liveness.heard()) else {
+        let (Some(idle), Some(heard)) = (config.timeouts.keep_alive, *self.liveness.heard()) else {
             return Life::Assumed;
         };
         if signs.over {
@@ -211,7 +211,7 @@ impl ConnectionTimers {
 
     /// The peer was asked for a sign of life. None of that was its doing.
     pub(crate) fn on_asked_for_life(&mut self, config: &Config, sum: u64, now: Time) {
-        let idle = config.keep_alive.unwrap_or_default();
+        let idle = config.timeouts.keep_alive.unwrap_or_default();
         if let Some(heard) = self.liveness.heard() {
             (heard.sum, heard.probes) = (sum, heard.probes + 1);
         }

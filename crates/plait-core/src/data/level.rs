@@ -34,11 +34,11 @@ impl DataLevel {
         DataLevel {
             agreed: Agreement::new(config),
             keys: Keys::new(key, config.offsets.idsn),
-            queue: SendQueue::new(config.kernel_buffers),
+            queue: SendQueue::new(config.buffers.kernel),
             window: SendWindow::new(),
-            recv: Reassembly::new(config.rcvbuf, config.most_held())
-                .tune(config.rcvbuf_first, config.segment_payload())
-                .count_memory(config.kernel_buffers, config.segment_payload()),
+            recv: Reassembly::new(config.buffers.rcvbuf, config.most_held())
+                .tune(config.buffers.rcvbuf_first, config.segment_payload())
+                .count_memory(config.buffers.kernel, config.segment_payload()),
             closing: Closing::default(),
         }
     }
@@ -117,7 +117,7 @@ impl DataLevel {
     /// Multipath TCP ahead of it: there the shared window bounds the data, and numbers run ahead
     /// of that only with data that is sent more than once.
     pub(crate) fn reach(&self, config: &Config) -> u64 {
-        2 * config.rcvbuf.max(0xffff)
+        2 * config.buffers.rcvbuf.max(0xffff)
     }
 
     /// Bytes of options on a data segment in steady state.
@@ -133,7 +133,7 @@ impl DataLevel {
     /// The interval of probes, where this connection sends any: plain TCP has no other path that
     /// would tell it what it misses.
     pub(crate) fn probe_interval(&self, config: &Config) -> Option<Span> {
-        config.probe.filter(|_| !self.falls_back())
+        config.joins.probe.filter(|_| !self.falls_back())
     }
 
     /// What the peer has taken until now.
@@ -158,7 +158,7 @@ impl DataLevel {
         let unsettled = self.closing.failed
             | self.agreed.checksums
             | self.falls_back()
-            | config.subflow_windows
+            | config.buffers.subflow_windows
             | self.closing.fast.is_some();
         let settled =
             self.agreed.mode == Mode::Multipath && self.agreed.peer_dss_seen && !unsettled;

@@ -143,7 +143,7 @@ impl Endpoint {
     /// The user is done with a connection, and will not name it again. It is let go as soon as it is
     /// over on all its subflows, TIME-WAIT included; until then it goes on by itself, without news:
     /// this end finishes, what the peer sends is thrown away, and where nothing of ours is
-    /// acknowledged for [`Config::close_timeout`](crate::Config::close_timeout) while the peer does
+    /// acknowledged for [`Timeouts::close`](crate::Timeouts::close) while the peer does
     /// not finish, it is aborted. What nobody releases is kept, so that its state can be asked for.
     ///
     /// Once it is let go, its identifier is unknown. Identifiers are counted on: one comes back after 2^32

@@ -108,14 +108,14 @@ impl Endpoint {
         let spec = self.listeners.get(&address.local_port);
         address.server() == ServerAddress::default()
             && spec.is_some_and(|spec| {
-                spec.config.join == JoinTiming::Simultaneous && spec.config.deny_joins
+                spec.config.joins.timing == JoinTiming::Simultaneous && spec.config.joins.deny
             })
     }
 
     /// A join may overtake the handshake of its connection where it does not wait for data: it is
     /// kept until the connection is there.
     fn may_hold_early_join(&self, known: Option<ConnId>, address: Address) -> bool {
-        let early = |spec: &Arc<ConnectionSpec>| spec.config.join != JoinTiming::AfterData;
+        let early = |spec: &Arc<ConnectionSpec>| spec.config.joins.timing != JoinTiming::AfterData;
         let listens = self.listeners.get(&address.local_port).is_some_and(early);
         let half_open = known.is_none_or(|id| {
             self.connection(id).is_some_and(|conn| conn.state() == ConnectionState::Connecting)
@@ -149,7 +149,7 @@ impl Endpoint {
 
     fn joins_simultaneously(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
-        spec.is_some_and(|spec| spec.config.join == JoinTiming::Simultaneous)
+        spec.is_some_and(|spec| spec.config.joins.timing == JoinTiming::Simultaneous)
             && self.early.answered.len() < MAX_EARLY_JOINS
     }
 

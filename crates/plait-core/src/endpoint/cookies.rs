@@ -196,7 +196,7 @@ impl Endpoint {
     ) {
         let mut ctx = self.shared.context(now, self.connections.next_id());
         let subject = Subject { client, address, irs: syn.seq };
-        let mss = syn.options.mss.unwrap_or(spec.config.unsaid_mss);
+        let mss = syn.options.mss.unwrap_or(spec.config.packets.unsaid_mss);
         let Cookie { iss, key, mss } = self.cookies.make(&mut ctx, &subject, mss);
         // A token that a connection has already cannot name a second one (RFC 8684 section 3.1).
         let unique = !ctx.tokens.contains_key(&key.token());

@@ -271,7 +271,11 @@ impl Endpoint {
         conn.on_touched();
         let changed = conn.take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
-            self.mp_capable_blackhole.learn(now, swallowed, conn.paths().spec.config.plain_for);
+            self.mp_capable_blackhole.learn(
+                now,
+                swallowed,
+                conn.paths().spec.config.fallback.plain_for,
+            );
         }
         if self.checks.on && self.checks.violation.is_none() {
             self.checks.violation = conn.violation();

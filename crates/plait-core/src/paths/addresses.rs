@@ -194,7 +194,7 @@ impl Paths {
         if in_use && !same {
             return None;
         }
-        let limit = usize::from(self.spec.config.peer_addresses);
+        let limit = usize::from(self.spec.config.joins.peer_addresses);
         if known.is_none() && self.addresses.peers.len() >= limit {
             return None;
         }
@@ -212,7 +212,7 @@ impl Paths {
         if self.client {
             self.addresses.first_denied && self.addresses.peers().next().is_none()
         } else {
-            self.spec.config.deny_joins && !self.addresses.has_announced()
+            self.spec.config.joins.deny && !self.addresses.has_announced()
         }
     }
 

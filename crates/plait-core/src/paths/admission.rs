@@ -62,7 +62,7 @@ impl Paths {
             true => (it.path().0, it.local_port),
             false => (u32::from(it.server().0), it.local_port),
         };
-        if self.spec.config.deny_joins && own(address) == own(first) {
+        if self.spec.config.joins.deny && own(address) == own(first) {
             return Some(DENIED);
         }
         let room = self.has_room() || self.half_open_joins().next().is_some();

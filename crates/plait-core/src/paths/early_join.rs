@@ -40,10 +40,10 @@ impl EarlyJoin {
             peer_id: join.address_id,
             join: true,
             sent_at: ctx.now,
-            own_scale: scale_for(spec.config.rcvbuf),
+            own_scale: scale_for(spec.config.buffers.rcvbuf),
             ..Handshake::default()
         };
-        take_syn(&mut shake, syn, spec.config.unsaid_mss);
+        take_syn(&mut shake, syn, spec.config.packets.unsaid_mss);
         let (token, backup) = (join.token, join.backup);
         Some(EarlyJoin { address, token, shake, backup, answer: None })
     }
@@ -51,7 +51,7 @@ impl EarlyJoin {
     /// The SYN/ACK: its HMAC is zero, for there is no key yet.
     pub(crate) fn syn_ack(&self, spec: &ConnectionSpec, now: Time) -> Transmit {
         let answer = JoinSynAck { backup: false, address_id: 0, hmac: 0, nonce: self.shake.nonce };
-        let window = spec.config.rcvbuf.min(0xffff);
+        let window = spec.config.buffers.rcvbuf.min(0xffff);
         let option = Some(Mptcp::JoinSynAck(answer));
         syn_segment(&spec.config, &self.shake, self.address, true, window, now, option)
     }

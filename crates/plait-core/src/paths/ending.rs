@@ -78,7 +78,7 @@ impl Paths {
         if !data.closing.done() {
             return;
         }
-        let until = now + self.spec.config.fin_timeout;
+        let until = now + self.spec.config.timeouts.fin;
         for subflow in &mut self.subflows {
             if subflow.state == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
                 subflow.timers.set(Timer::TimeWait, until);

@@ -236,7 +236,7 @@ impl Paths {
             1 => usize::from(self.subflows[0].shake.retries),
             _ => (usize::from(self.dials) + 1) / paths,
         };
-        let limit = usize::from(self.spec.config.plain_after);
+        let limit = usize::from(self.spec.config.fallback.plain_after);
         limit > 0 && asked >= limit
     }
 

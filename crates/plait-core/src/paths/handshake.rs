@@ -67,7 +67,7 @@ impl Paths {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: data.agreed.checksums,
-                joins_denied: self.spec.config.deny_joins,
+                joins_denied: self.spec.config.joins.deny,
                 sender_key: (!initiator).then_some(data.keys.local),
                 receiver_key: None,
                 data_len: None,
@@ -116,7 +116,7 @@ impl Paths {
         }
         Some(Mptcp::Capable(MpCapable {
             checksum_required: data.agreed.checksums,
-            joins_denied: self.spec.config.deny_joins,
+            joins_denied: self.spec.config.joins.deny,
             sender_key: Some(data.keys.local),
             receiver_key: Some(peer),
             data_len,
@@ -137,7 +137,7 @@ impl Paths {
             return;
         }
         data.agreed.mode = Mode::Plain;
-        take_syn(&mut subflow.shake, syn, self.spec.config.unsaid_mss);
+        take_syn(&mut subflow.shake, syn, self.spec.config.packets.unsaid_mss);
         subflow.step(Step::SynCrossed);
         subflow.pending.add(ControlSegment::Syn);
         data.window.update(Dsn::ZERO, u64::from(syn.window));

@@ -72,7 +72,7 @@ impl Paths {
     /// The subflows to an address of the peer: from every path, as many as asked for.
     pub(crate) fn joins_to(&self, server: ServerAddress, port: Option<u16>) -> Vec<Target> {
         let port = port.unwrap_or(self.addresses.first.remote_port);
-        let each = usize::from(self.spec.config.subflows.max(1));
+        let each = usize::from(self.spec.config.joins.per_pair.max(1));
         let targets = self.spec.paths.iter().flat_map(|config| {
             let target = Target { path: config.path, server, port, backup: config.backup };
             core::iter::repeat_n(target, each)
@@ -107,9 +107,9 @@ impl Paths {
 
     /// Every subflow that the connection will have carries data.
     pub(crate) fn subflows_ready(&self, data: &DataLevel) -> bool {
-        let each = usize::from(self.spec.config.subflows.max(1));
+        let each = usize::from(self.spec.config.joins.per_pair.max(1));
         let to_address = self.spec.paths.len().max(1) * each;
-        let denied = self.addresses.first_denied || self.spec.config.deny_joins;
+        let denied = self.addresses.first_denied || self.spec.config.joins.deny;
         let to_first = if denied { 1 } else { to_address };
         let all = to_first + to_address * self.spec.addresses.len();
         let expected = if data.falls_back() { 1 } else { all.min(SubflowId::MAX) };
@@ -120,7 +120,7 @@ impl Paths {
     pub(crate) fn start_from(&mut self, address: Address) {
         self.addresses.begin(address);
         self.joins = if self.client {
-            let each = self.spec.config.subflows;
+            let each = self.spec.config.joins.per_pair;
             let mut joins = Joins::after_first(&self.spec.paths, address, each);
             joins.waiting.retain(|target| !self.addresses.removals.is_gone(target.path));
             joins
@@ -135,7 +135,7 @@ impl Paths {
         let agreed =
             data.agreed.mode == Mode::Multipath && data.keys.peer.is_some() && !data.falls_back();
         let known = !self.client || data.agreed.peer_dss_seen;
-        let kept = self.spec.config.close_timeout > Span::ZERO;
+        let kept = self.spec.config.timeouts.close > Span::ZERO;
         // A client whose paths are all barred has nowhere to open one.
         let barred = |config: &PathConfig| self.joins.is_barred(config.path);
         let hopeless =
@@ -175,7 +175,7 @@ impl Paths {
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
-        let timing = self.spec.config.join;
+        let timing = self.spec.config.joins.timing;
         // RFC 8684 section 3.2 has the client wait for the peer's first DSS. Where the first path
         // has fallen silent before it came, another path is the only way on: the peer refuses the
         // join if it does not know the connection.

@@ -150,7 +150,7 @@ impl Paths {
 
     /// Sets every window to its initial value; thresholds stay.
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
-        let initial = u64::from(self.spec.config.initial_window) * self.mss();
+        let initial = u64::from(self.spec.config.window.initial) * self.mss();
         for subflow in &mut self.subflows {
             subflow.sender.cc.set_cwnd(initial);
             ctx.log.emit(Event::Window {

@@ -69,7 +69,7 @@ impl Paths {
         syn: &Segment,
         mut shake: Handshake,
     ) {
-        take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
+        take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
         self.start_from(address);
         self.add_subflow(notices, SubflowId(0), address, State::SynReceived, shake);
         self.subflows[0].pending.add(ControlSegment::Syn);
@@ -95,7 +95,7 @@ impl Paths {
             sent_at: ctx.now,
             ..Handshake::default()
         };
-        take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
+        take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
         self.add_subflow(notices, id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.peer_backup = join.backup;
@@ -172,7 +172,7 @@ impl Paths {
                 subflow.shake.peer_nonce = answer.nonce;
                 subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;
-                let simultaneous = self.spec.config.join == JoinTiming::Simultaneous;
+                let simultaneous = self.spec.config.joins.timing == JoinTiming::Simultaneous;
                 let authentic = simultaneous && answer.hmac == 0
                     || data.keys.peer.is_some_and(|peer| {
                         join_hmac(peer, data.keys.local, answer.nonce, own_nonce)
@@ -187,7 +187,7 @@ impl Paths {
     /// A SYN/ACK was taken: the subflow is established, and our third ACK goes out.
     pub(crate) fn establish(&mut self, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
-        take_syn(&mut subflow.shake, segment, self.spec.config.unsaid_mss);
+        take_syn(&mut subflow.shake, segment, self.spec.config.packets.unsaid_mss);
         subflow.step(Step::Established);
         subflow.pending.ack = true;
     }

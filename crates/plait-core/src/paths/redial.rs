@@ -13,7 +13,7 @@ use plait_base::{Dsn, PathId, SubflowId, Time};
 impl Paths {
     /// How many paths an unanswered first SYN goes to in turn, at least one.
     pub(crate) fn ways_to_dial(&self) -> usize {
-        match self.spec.config.dial {
+        match self.spec.config.joins.dial {
             Dial::Any => self.spec.paths.len().max(1),
             Dial::Primary => 1,
         }

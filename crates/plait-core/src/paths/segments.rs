@@ -41,7 +41,7 @@ impl Paths {
 
     /// SYN or SYN/ACK, according to the state.
     pub(crate) fn build_syn(&mut self, data: &mut DataLevel, now: Time, index: usize) -> Transmit {
-        let scale = scale_for(self.spec.config.rcvbuf);
+        let scale = scale_for(self.spec.config.buffers.rcvbuf);
         let mptcp = self.syn_option(data, index);
         let window = data.recv.window().min(0xffff);
         data.recv.on_advertised(window);
@@ -206,7 +206,7 @@ impl Paths {
         let options = &mut segment.options;
         if has_dss {
             // Linux sends all 64 bits of both numbers.
-            let long = self.spec.config.kernel_buffers.is_some();
+            let long = self.spec.config.buffers.kernel.is_some();
             options.dss = Some(data.dss(long, mapping.map(|range| (seq, range)), checksum));
         }
         if signals && (!has_dss || mapping.is_none()) {
@@ -244,7 +244,7 @@ impl Paths {
     #[inline(always)]
     fn advertise(&self, ctx: &Context<'_>, data: &mut DataLevel, index: usize) -> u64 {
         let mut window = data.window_to_tell(ctx.memory_limit);
-        if self.spec.config.kernel_buffers.is_some() {
+        if self.spec.config.buffers.kernel.is_some() {
             window = data.recv.window_of(SubflowId(index as u8), window);
         }
         let scale = self.subflows[index].shake.own_scale;

@@ -44,7 +44,7 @@ impl Paths {
     /// The longest IP packet, in bytes, that the size of segments allows.
     pub(crate) fn most_packet(&self, data: &DataLevel) -> u32 {
         let most = self.mss() + 40 + data.data_options(&self.spec.config);
-        u32::try_from(most).unwrap_or(u32::MAX).min(self.spec.config.mtu)
+        u32::try_from(most).unwrap_or(u32::MAX).min(self.spec.config.packets.mtu)
     }
 
     /// The size that is left where the present one does not pass; `None` where it is the least.
@@ -64,7 +64,7 @@ impl Paths {
         let least = data.payload_within(&self.spec.config, Config::LEAST_PACKET);
         let long = |len: u32| u64::from(len) > least;
         let is_long = subflow.sender.tx.first().is_some_and(|head| !head.fin && long(head.len));
-        let allowed = self.spec.config.black_holes && self.size_below(data).is_some();
+        let allowed = self.spec.config.recovery.black_holes && self.size_below(data).is_some();
         if !due || !is_long || !allowed {
             return;
         }
@@ -80,8 +80,9 @@ impl Paths {
     #[cold]
     pub(crate) fn size_after_lost_start(&mut self, data: &DataLevel) -> Option<u64> {
         self.unheard = self.unheard.saturating_add(1);
-        let allowed =
-            self.spec.config.black_holes && data.queue.nxt() > Dsn::ZERO && self.unheard > 1;
+        let allowed = self.spec.config.recovery.black_holes
+            && data.queue.nxt() > Dsn::ZERO
+            && self.unheard > 1;
         self.size_below(data).filter(|_| allowed)
     }
 

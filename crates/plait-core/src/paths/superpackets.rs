@@ -21,7 +21,7 @@ impl Paths {
         first: DataRange,
         full: u64,
     ) -> bool {
-        let counted = self.spec.config.tsq || self.spec.config.pacing.is_some();
+        let counted = self.spec.config.tsq || self.spec.config.window.pacing.is_some();
         let whole = first.len() == full && first.start > Dsn::ZERO;
         whole && !counted && !self.has_ack_option(data, index)
     }

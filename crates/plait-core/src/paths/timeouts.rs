@@ -79,7 +79,7 @@ impl Paths {
         };
         let subflow = &mut self.subflows[index];
         let dials = subflow.shake.initiator;
-        let patient = subflow.shake.join && dials && self.spec.config.probe.is_some();
+        let patient = subflow.shake.join && dials && self.spec.config.joins.probe.is_some();
         let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
         if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return false;

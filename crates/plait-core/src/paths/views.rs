@@ -88,7 +88,7 @@ impl Paths {
     /// From when on the next send finds every congestion window back at its initial value; `None`
     /// while data is under way, [`Time::NEVER`] where idling alone will not bring them there.
     pub(crate) fn initial_window_at(&self, data: &DataLevel) -> Option<Time> {
-        let mode = self.spec.config.idle_restart;
+        let mode = self.spec.config.window.idle_restart;
         let mut latest = Time::ZERO;
         for subflow in self.subflows.iter().filter(|s| s.status.joined) {
             if !subflow.is_quiet() {
@@ -167,8 +167,8 @@ impl Paths {
     pub(crate) fn holds_back(&self) -> bool {
         let _config = &self.spec.config;
         self.spec.config.tsq
-            || self.spec.config.pacing.is_some()
-            || self.spec.config.subflow_windows
+            || self.spec.config.window.pacing.is_some()
+            || self.spec.config.buffers.subflow_windows
     }
 
     /// Whether `subflow` waits for the host's queue, for its release time or for its window.
@@ -176,7 +176,7 @@ impl Paths {
     pub(crate) fn held_back(&self, subflow: &Subflow) -> bool {
         subflow.is_paced()
             || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
-            || self.spec.config.subflow_windows && subflow.exceeds_window(self.mss())
+            || self.spec.config.buffers.subflow_windows && subflow.exceeds_window(self.mss())
     }
 
     /// Payload bytes of a full segment.

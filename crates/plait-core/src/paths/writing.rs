@@ -24,7 +24,7 @@ impl Paths {
             return (room, len > room);
         }
         let most = limit.map_or(u64::MAX, |limit| self.sendable(data, limit));
-        let room = most.min(self.spec.config.sndbuf).saturating_sub(occupied);
+        let room = most.min(self.spec.config.buffers.sndbuf).saturating_sub(occupied);
         (len.min(room), len > room)
     }
 
@@ -33,7 +33,7 @@ impl Paths {
     pub(crate) fn after_read(&mut self, data: &mut DataLevel, limit: Option<MemoryLimit>) {
         self.acknowledge_drained(data);
         let (told, now) = (data.recv.advertised(), data.window_to_tell(limit));
-        let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
+        let step = (2 * self.mss()).min(self.spec.config.buffers.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
                 subflow.pending.ack = true;

@@ -167,8 +167,8 @@ impl Scheduling {
         first: DataRange,
     ) -> DataRange {
         let (id, cut) = (SubflowId(index as u8), first.len());
-        let most =
-            u64::from(paths.spec.config.superpacket).min(data.queue.in_one_piece(first.start));
+        let most = u64::from(paths.spec.config.packets.superpacket)
+            .min(data.queue.in_one_piece(first.start));
         let mut range = first;
         while range.len() + cut <= most
             && data.queue.first_unsent(cut) == Some(DataRange::with_len(range.end, cut))

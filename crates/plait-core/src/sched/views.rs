@@ -195,7 +195,7 @@ impl Scheduling {
         data: &mut DataLevel,
         paths: &mut Paths,
     ) {
-        let mode = paths.spec.config.idle_restart;
+        let mode = paths.spec.config.window.idle_restart;
         for subflow in paths.all_mut() {
             if !subflow.status.joined
                 || !subflow.is_quiet()

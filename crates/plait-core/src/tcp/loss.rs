@@ -53,9 +53,9 @@ impl Detected {
 impl Rack {
     pub(crate) const fn new(config: &Config) -> Rack {
         Rack {
-            rule: config.loss_detection,
-            reduce_from: config.reduce_from,
-            prr: config.prr,
+            rule: config.recovery.loss_detection,
+            reduce_from: config.window.reduce_from,
+            prr: config.recovery.prr,
             newest: Departure::NONE,
             rtt: Span::ZERO,
             reordering_seen: false,
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     fn rack(rule: LossDetection) -> Rack {
-        Rack::new(&Config { loss_detection: rule, ..Config::default() })
+        Rack::new(&Config::default().with(|it| it.recovery.loss_detection = rule))
     }
     use plait_base::{Dsn, SubflowRange};
 

@@ -192,10 +192,10 @@ impl Subflow {
     ) -> Subflow {
         let settings = Settings {
             mss: config.segment_payload() as u32,
-            initial_window: config.initial_window,
-            ssthresh: remembered.or(config.ssthresh),
+            initial_window: config.window.initial,
+            ssthresh: remembered.or(config.window.ssthresh),
             slow_start_limit: config.slow_start_limit(),
-            hystart: config.hystart,
+            hystart: config.window.hystart,
         };
         Subflow {
             id,
@@ -205,15 +205,15 @@ impl Subflow {
             status: SubflowStatus::default(),
             sender: Sender {
                 tx: TxRing::new(),
-                rtt: Rtt::new(config.rto),
+                rtt: Rtt::new(config.recovery.rto),
                 rack: Rack::new(config),
                 phase: Phase::Open,
                 recovery: None,
                 cc: Congestion::new(settings, algorithm),
                 cwnd_validation: CwndValidation::default(),
                 delivery: DeliveryRate::default(),
-                spurious_recovery: SpuriousRecovery::new(config.undo),
-                pacer: config.pacing.map(|settings| Box::new(Pacer::new(settings))),
+                spurious_recovery: SpuriousRecovery::new(config.recovery.undo),
+                pacer: config.window.pacing.map(|settings| Box::new(Pacer::new(settings))),
                 last_send: Time::ZERO,
                 round_end: Ssn::ZERO,
                 host_queue: None,

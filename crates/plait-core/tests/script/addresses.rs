@@ -4,7 +4,7 @@
 use crate::harness::{KEY, MSS, SERVER, Script, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::{PathId, ServerAddress, Span, Time};
-use plait_core::{Config, ConnectionSpec, ConnectionState, Error};
+use plait_core::{ConnectionSpec, ConnectionState, Error};
 use plait_wire::{AddAddr, Flags, Key, Mptcp, ResetReason, add_addr_hmac};
 use std::net::IpAddr;
 
@@ -137,7 +137,7 @@ fn a_wrong_hmac_is_ignored() {
 /// joins none.
 #[test]
 fn not_every_address_is_joined() {
-    let config = Config { peer_addresses: 1, ..multipath() };
+    let config = multipath().with(|it| it.joins.peer_addresses = 1);
     let mut s = Script::joining_client(spec(config, 1, None));
     let texts = ["127.0.0.1", "224.0.0.1", "255.255.255.255", "0.0.0.0", "::1", "ff02::1"];
     for (id, text) in texts.iter().enumerate() {
@@ -376,7 +376,7 @@ fn a_server_that_waited_in_vain() {
 /// R58: with no time for it, in plain TCP, and before both ends have the keys, it fails at once.
 #[test]
 fn where_there_is_nothing_to_wait_for() {
-    let hasty = Config { close_timeout: Span::ZERO, ..multipath() };
+    let hasty = multipath().with(|it| it.timeouts.close = Span::ZERO);
     for config in [hasty, plain()] {
         let mut s = Script::open_server(config, 1);
         s.send(s.tx(0).flags(Flags::RST).stripped());

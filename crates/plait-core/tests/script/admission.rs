@@ -15,7 +15,7 @@ fn second() -> IpAddr {
 }
 
 fn denying() -> Config {
-    Config { deny_joins: true, ..multipath() }
+    multipath().with(|it| it.joins.deny = true)
 }
 
 /// The same segment with flag C in its MP_CAPABLE.

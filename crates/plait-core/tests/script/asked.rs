@@ -71,7 +71,8 @@ fn after_a_fallback_in_the_handshake_segments_are_those_of_plain_tcp() {
 #[test]
 fn a_peer_that_tells_no_mss() {
     for (unsaid_mss, len) in [(Config::UNSAID_MSS_V4, 524), (Config::UNSAID_MSS_V6, 1_208)] {
-        let mut s = Script::server(spec(Config { unsaid_mss, ..plain() }, 1, None));
+        let mut s =
+            Script::server(spec(plain().with(|it| it.packets.unsaid_mss = unsaid_mss), 1, None));
         let syn = s.syn(0);
         s.send(Seg { mss: None, ..syn });
         s.after(20);

@@ -14,7 +14,7 @@ impl Script {
         if segment.options.header_len() > 40 || !segment.options.fits() {
             wrong.push(format!("{} bytes of options", segment.options.raw_len()));
         }
-        if segment.ip_len() > self.config.mtu {
+        if segment.ip_len() > self.config.packets.mtu {
             wrong.push(format!("a packet of {} bytes", segment.ip_len()));
         }
         if self.wrong_checksum(seg, segment) {

@@ -149,7 +149,7 @@ fn a_subflow_that_the_peer_never_ends_is_left() {
 /// data have ended, even if the application keeps the connection. The peer gets no reset.
 #[test]
 fn fin_wait_2_ends_without_a_release() {
-    let config = Config { fin_timeout: Span::from_secs(7), ..multipath() };
+    let config = multipath().with(|it| it.timeouts.fin = Span::from_secs(7));
     let mut s = Script::open_server(config, 2);
     s.finish();
     s.data_rcv = 1;

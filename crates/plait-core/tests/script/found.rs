@@ -2,7 +2,7 @@
 
 use crate::harness::{Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
-use plait_core::{Config, ConnectionState, JoinTiming};
+use plait_core::{ConnectionState, JoinTiming};
 
 /// R61: a client without data may end with the last ACK of the handshake; its server is accepted
 /// all the same.
@@ -25,7 +25,7 @@ fn the_end_comes_with_the_third_ack() {
 /// TCP; it would go on answering them.
 #[test]
 fn simultaneous_joins_end_with_a_fallback() {
-    let config = Config { join: JoinTiming::Simultaneous, ..multipath() };
+    let config = multipath().with(|it| it.joins.timing = JoinTiming::Simultaneous);
     let mut s = Script::client(spec(config, 2, None));
     s.expect(want(0, SYN));
     s.expect(want(1, SYN).mptcp("join"));

@@ -3,7 +3,7 @@
 use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, PSH, RST, SYN, want};
 use plait_base::SubflowId;
-use plait_core::{Config, JoinTiming};
+use plait_core::JoinTiming;
 use plait_wire::{Flags, JoinAck, JoinSynAck, Mptcp};
 
 fn up(s: &Script, subflow: usize) -> bool {
@@ -28,7 +28,7 @@ fn the_join_waits_for_a_dss() {
 /// Section 5 of the scheduler notes: or with the SYN/ACK, where that is asked for.
 #[test]
 fn the_join_may_follow_the_syn_ack() {
-    let config = Config { join: JoinTiming::AfterSynAck, ..multipath() };
+    let config = multipath().with(|it| it.joins.timing = JoinTiming::AfterSynAck);
     let mut s = Script::client(spec(config, 2, None));
     s.after(20);
     s.expect(want(0, SYN));

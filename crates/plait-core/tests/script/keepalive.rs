@@ -12,7 +12,7 @@ const LATEST: Span = Span::from_secs(135);
 const DAY: Span = Span::from_secs(86_400);
 
 fn asking(config: Config) -> Config {
-    Config { keep_alive: Some(IDLE), ..config }
+    config.with(|it| it.timeouts.keep_alive = Some(IDLE))
 }
 
 fn both() -> [Config; 2] {
@@ -75,7 +75,7 @@ fn a_peer_that_has_vanished_is_given_up() {
         let rst = told.flags.has(Flags::RST);
         assert_eq!((told.mptcp.is_some(), rst), (config.multipath, !config.multipath));
 
-        let mut s = open(&Config { keep_alive: None, ..config.clone() });
+        let mut s = open(&config.clone().with(|it| it.timeouts.keep_alive = None));
         assert!(next_sent(&mut s).is_none());
         assert_eq!(ended_as(&s), (ConnectionState::Open, None));
         assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);

@@ -53,7 +53,14 @@ fn linux(kernel_rules: KernelRules) -> Script {
     let kernel_buffers = Some(KernelBuffers::LINUX_6_18);
     let mut s = Script::server(ConnectionSpec {
         scheduler: Arc::new(move || linux.build()),
-        ..spec(Config { kernel_buffers, kernel_rules, ..multipath() }, 1, None)
+        ..spec(
+            multipath().with(|it| {
+                it.buffers.kernel = kernel_buffers;
+                it.kernel_rules = kernel_rules;
+            }),
+            1,
+            None,
+        )
     });
     s.establish(1, 20);
     s

@@ -47,7 +47,11 @@ fn the_fourth_syn_is_plain() {
 #[test]
 fn how_many_is_a_setting() {
     for (plain_after, capable) in [(1, 1), (2, 2), (0, 7)] {
-        let mut s = Script::client(spec(Config { plain_after, ..multipath() }, 1, None));
+        let mut s = Script::client(spec(
+            multipath().with(|it| it.fallback.plain_after = plain_after),
+            1,
+            None,
+        ));
         s.after(200_000);
         let offers = s.out.iter().filter(|(_, seg, _)| seg.mptcp.is_some()).count();
         assert_eq!((offers, s.out.len()), (capable, 7), "{plain_after}");
@@ -114,11 +118,11 @@ fn the_first_syn_soon_gives_way_to_another_path() {
     let soon = [(0, 0.0), (1, 250.0), (0, 1_250.0), (1, 3_250.0)];
     assert_eq!(times(multipath()), soon);
     assert_eq!(
-        times(Config { probe: None, ..multipath() }),
+        times(multipath().with(|it| it.joins.probe = None)),
         [(0, 0.0), (1, 1_000.0), (0, 2_000.0)]
     );
     assert_eq!(
-        times(Config { dial: Dial::Primary, ..multipath() }),
+        times(multipath().with(|it| it.joins.dial = Dial::Primary)),
         [(0, 0.0), (0, 1_000.0), (0, 3_000.0)]
     );
 }
@@ -126,7 +130,7 @@ fn the_first_syn_soon_gives_way_to_another_path() {
 /// R19 there: it is the fourth SYN that has no MP_CAPABLE, however many paths there are.
 #[test]
 fn the_fourth_syn_is_plain_on_the_only_path_that_is_dialled() {
-    let mut s = Script::client(spec(Config { dial: Dial::Primary, ..multipath() }, 2, None));
+    let mut s = Script::client(spec(multipath().with(|it| it.joins.dial = Dial::Primary), 2, None));
     s.after(7_500);
     for at in [0.0, 1_000.0, 3_000.0] {
         s.expect(want(0, SYN).mptcp("capable0").at(at));

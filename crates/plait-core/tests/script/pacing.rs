@@ -13,7 +13,7 @@ fn paced() -> Option<Pacing> {
 
 /// A plain server whose initial window of ten segments was acknowledged after 20 ms, 20 ms ago.
 fn pacing(config: Config) -> Script {
-    let mut s = Script::open_server(Config { pacing: paced(), ..config }, 1);
+    let mut s = Script::open_server(config.with(|it| it.window.pacing = paced()), 1);
     s.write(100 * u64::from(FULL));
     assert_eq!(s.lose_all(), 10);
     s.after(20);
@@ -38,7 +38,7 @@ fn a_window_is_spread_over_half_the_round_trip() {
 /// Half the threshold and above: 120 %.
 #[test]
 fn beyond_half_the_threshold_a_window_takes_five_sixths_of_the_round_trip() {
-    let mut s = pacing(Config { ssthresh: Some(20 * u64::from(FULL)), ..plain() });
+    let mut s = pacing(plain().with(|it| it.window.ssthresh = Some(20 * u64::from(FULL))));
     for index in 0..12_u64 {
         let nanos = 40_000_000 + index * 1_388_888;
         s.expect(want(0, PSH).at(nanos as f64 / 1e6));
@@ -48,7 +48,7 @@ fn beyond_half_the_threshold_a_window_takes_five_sixths_of_the_round_trip() {
 /// A paced subflow is full for the scheduler until its release, which asks it again.
 #[test]
 fn a_held_subflow_leaves_new_data_to_another() {
-    let mut s = Script::open_server(Config { pacing: paced(), ..multipath() }, 2);
+    let mut s = Script::open_server(multipath().with(|it| it.window.pacing = paced()), 2);
     s.write(100 * u64::from(MSS));
     assert_eq!(s.lose_all(), 20);
     s.after(20);
@@ -69,7 +69,7 @@ fn a_held_subflow_leaves_new_data_to_another() {
 /// What was lost waits for the release too; a timeout's retransmission finds it long past.
 #[test]
 fn retransmissions_are_paced() {
-    let mut s = Script::open_server(Config { pacing: paced(), ..plain() }, 1);
+    let mut s = Script::open_server(plain().with(|it| it.window.pacing = paced()), 1);
     s.write(10 * u64::from(FULL));
     assert_eq!(s.lose_all(), 10);
     s.after(20);

@@ -123,7 +123,8 @@ fn a_long_segment_that_arrives_clears_the_path() {
 #[test]
 fn plain_tcp_asks_and_whoever_does_not_want_to_does_not() {
     let full = MSS + 20;
-    for (config, first) in [(plain(), SMALL + 20), (Config { black_holes: false, ..plain() }, full)]
+    for (config, first) in
+        [(plain(), SMALL + 20), (plain().with(|it| it.recovery.black_holes = false), full)]
     {
         let mut s = Script::open_server(config, 1);
         s.write(10 * u64::from(full));

@@ -198,7 +198,7 @@ fn a_mapping_that_spans_segments() {
 /// R38: what the window does not take is discarded and comes again.
 #[test]
 fn data_outside_the_window() {
-    let config = Config { rcvbuf: 3_000, ..multipath() };
+    let config = multipath().with(|it| it.buffers.rcvbuf = 3_000);
     let mut s = Script::open_server(config, 2);
     s.send(s.tx(0).data(0, MSS));
     s.send(s.tx(0).data(u64::from(MSS), MSS));
@@ -219,7 +219,7 @@ fn data_outside_the_window() {
 /// the script's audit holds every segment to it.
 #[test]
 fn the_right_edge() {
-    let config = Config { rcvbuf: 5_000, ..plain() };
+    let config = plain().with(|it| it.buffers.rcvbuf = 5_000);
     let mut s = Script::open_server(config, 1);
     let send = |s: &mut Script, len: u32| {
         let mut seg = s.tx(0);

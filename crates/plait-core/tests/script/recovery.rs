@@ -20,7 +20,7 @@ fn sending(segments: u64) -> Script {
 
 /// Where a segment is sent again as it was, however often.
 fn whole() -> Config {
-    Config { black_holes: false, ..multipath() }
+    multipath().with(|it| it.recovery.black_holes = false)
 }
 
 fn seq(segment: u32) -> u32 {
@@ -250,7 +250,7 @@ fn a_probe_waits_until_the_last_one_is_explained() {
 #[test]
 fn timeouts_back_off() {
     // What goes out in pieces is another matter (`pmtu_black_hole.rs`).
-    let mut s = Script::open_server(Config { black_holes: false, ..plain() }, 1);
+    let mut s = Script::open_server(plain().with(|it| it.recovery.black_holes = false), 1);
     s.write(u64::from(FULL));
     s.expect(want(0, PSH).seq(1).len(FULL));
     assert_eq!(rto(&s), Span::from_millis(220));
@@ -329,7 +329,7 @@ fn a_window_grows_without_an_rtt() {
 /// and arrived out of order gives as well.
 #[test]
 fn a_selective_acknowledgement_ends_the_backoff() {
-    let mut s = Script::open_server(Config { black_holes: false, ..plain() }, 1);
+    let mut s = Script::open_server(plain().with(|it| it.recovery.black_holes = false), 1);
     s.write(3 * u64::from(FULL));
     s.lose_all();
     for _ in 0..5 {
@@ -445,7 +445,7 @@ fn a_retransmission_has_its_own_bytes() {
 fn timeout_modes() {
     use plait_core::RtoMode;
     for (mode, millis) in [(RtoMode::Linux, 220), (RtoMode::Rfc, 1_000), (RtoMode::Rfc200, 200)] {
-        let s = Script::open_server(Config { rto: mode, ..plain() }, 1);
+        let s = Script::open_server(plain().with(|it| it.recovery.rto = mode), 1);
         assert_eq!(rto(&s), Span::from_millis(millis), "{mode:?}");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, SYN, Seg, want};
-use plait_core::{Config, ConnectionState};
+use plait_core::ConnectionState;
 use plait_wire::Flags;
 
 fn data(s: &Script, seq: u32, len: u32) -> Seg {
@@ -17,7 +17,7 @@ fn data(s: &Script, seq: u32, len: u32) -> Seg {
 /// up to its edge it is taken.
 #[test]
 fn the_window_of_plain_tcp_is_exact() {
-    let config = Config { rcvbuf: 10_000, ..plain() };
+    let config = plain().with(|it| it.buffers.rcvbuf = 10_000);
     let mut s = Script::open_server(config, 1);
     for seq in [10_001, 10_002, 1 << 20, 1 << 29, 1 << 31] {
         s.send(data(&s, seq, 100));
@@ -43,7 +43,7 @@ fn the_window_of_plain_tcp_is_exact() {
 /// two buffers are of no conversation, nor are those as far behind.
 #[test]
 fn numbers_far_from_a_subflows_window_are_refused() {
-    let config = Config { rcvbuf: 100_000, ..multipath() };
+    let config = multipath().with(|it| it.buffers.rcvbuf = 100_000);
     let mut s = Script::open_server(config, 1);
     for seq in [200_002, 1 << 29, 1 << 31, u32::MAX - 300_000] {
         // The numbers of the data are such that they would fit.
@@ -274,7 +274,7 @@ fn a_receiver_that_forgets() {
 /// and in the data; what was refused comes again, and every byte arrives once.
 #[test]
 fn crumbs_are_kept_up_to_a_limit() {
-    let mut s = Script::open_server(Config { rcvbuf: 65_535, ..multipath() }, 2);
+    let mut s = Script::open_server(multipath().with(|it| it.buffers.rcvbuf = 65_535), 2);
     for seq in (3..20_003).step_by(2) {
         s.send(s.tx(0).seq(seq).data(u64::from(seq) - 1, 1));
         s.out.clear();

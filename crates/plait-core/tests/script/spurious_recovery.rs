@@ -97,7 +97,7 @@ fn a_fast_retransmission_that_the_echo_shows_unneeded() {
 /// R69: `--undo off`.
 #[test]
 fn nothing_is_taken_back_when_off() {
-    let mut s = fast_retransmission(Config { undo: false, ..plain() });
+    let mut s = fast_retransmission(plain().with(|it| it.recovery.undo = false));
     s.after(1);
     echoing(&mut s, 4, 20);
     s.after(20);
@@ -222,7 +222,7 @@ fn reinjections_are_withdrawn() {
 #[test]
 fn a_timeout_that_was_too_short_grows() {
     for undo in [true, false] {
-        let mut s = Script::open_server(Config { undo, ..multipath() }, 1);
+        let mut s = Script::open_server(multipath().with(|it| it.recovery.undo = undo), 1);
         s.write(u64::from(FULL));
         s.lose_all();
         let rto = stats(&s).rto;

@@ -14,7 +14,7 @@ const USER: Option<TimedOut> = Some(TimedOut::User);
 const HOUR: Span = Span::from_secs(3_600);
 
 fn patient(config: Config) -> Config {
-    Config { user_timeout: Some(TIMEOUT), ..config }
+    config.with(|it| it.timeouts.user = Some(TIMEOUT))
 }
 
 /// So much time passes; the peer answers each probe, and keeps its window closed.

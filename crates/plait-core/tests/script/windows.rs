@@ -177,7 +177,7 @@ fn the_window_is_one_pool() {
 #[test]
 fn a_subflow_has_a_window_of_its_own() {
     for enforced in [false, true] {
-        let config = Config { subflow_windows: enforced, ..multipath() };
+        let config = multipath().with(|it| it.buffers.subflow_windows = enforced);
         let mut s = Script::server(spec(config, 1, None));
         let syn = s.syn(0).win(10 * MSS as u16).mptcp(capable_syn());
         s.send(syn);

@@ -312,8 +312,8 @@ impl<'a> Bench<'a> {
             if runs > 0.0 { sum / runs } else { 0.0 }
         };
         let buffers: [(&str, u64, OfRun); 2] = [
-            ("--sndbuf", config.sndbuf, |run| run.sndbuf_blocked_ms),
-            ("--rcvbuf", config.rcvbuf, |run| run.rwnd_blocked_ms),
+            ("--sndbuf", config.buffers.sndbuf, |run| run.sndbuf_blocked_ms),
+            ("--rcvbuf", config.buffers.rcvbuf, |run| run.rwnd_blocked_ms),
         ];
         let limit = |(flag, size_bytes, of): (&str, u64, OfRun)| {
             let shares: Vec<f64> = (0..rows.len()).map(|row| share(row, of)).collect();

@@ -243,17 +243,17 @@ impl Scenario {
         let transport = &self.transport;
         let mut config = Config { multipath, ..transport.config.clone() };
         let payload = config.segment_payload();
-        config.rcvbuf = transport.rcvbuf.bytes(payload);
-        config.rcvbuf_first = transport.rcvbuf_auto.then_some(FIRST_WINDOW);
-        config.sndbuf = transport.sndbuf.bytes(payload);
-        config.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
-        config.subflows = match transport.subflows {
+        config.buffers.rcvbuf = transport.rcvbuf.bytes(payload);
+        config.buffers.rcvbuf_first = transport.rcvbuf_auto.then_some(FIRST_WINDOW);
+        config.buffers.sndbuf = transport.sndbuf.bytes(payload);
+        config.window.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
+        config.joins.per_pair = match transport.subflows {
             Subflows::EachPath(each) => each,
             Subflows::Mesh4 => 1,
         };
         if self.ideal {
-            (config.delayed_ack, config.tsq, config.pacing) = (false, false, None);
-            config.hystart = HyStart::Off;
+            (config.delayed_ack, config.tsq, config.window.pacing) = (false, false, None);
+            config.window.hystart = HyStart::Off;
         }
         if transport.kernel == Kernel::Linux6_18 {
             self.do_as_linux_6_18(&mut config);
@@ -266,16 +266,17 @@ impl Scenario {
         let mut buffers = KernelBuffers::LINUX_6_18;
         if self.transport.rcvbuf != DEFAULT_RCVBUF {
             // The kernel doubles what SO_RCVBUF asks for, and no longer tunes it.
-            (buffers.first_rcvbuf, buffers.most_rcvbuf) = (2 * config.rcvbuf, 2 * config.rcvbuf);
+            (buffers.first_rcvbuf, buffers.most_rcvbuf) =
+                (2 * config.buffers.rcvbuf, 2 * config.buffers.rcvbuf);
         } else {
             // It gives the scale of the window field.
-            config.rcvbuf = buffers.most_rcvbuf;
+            config.buffers.rcvbuf = buffers.most_rcvbuf;
         }
-        config.kernel_buffers = Some(buffers);
+        config.buffers.kernel = Some(buffers);
         config.kernel_rules = KernelRules::LINUX_6_18;
-        config.hystart = HyStart::Linux6;
-        config.slow_start_limit = u32::MAX;
-        config.probe = None;
-        config.dial = Dial::Primary;
+        config.window.hystart = HyStart::Linux6;
+        config.window.slow_start_limit = u32::MAX;
+        config.joins.probe = None;
+        config.joins.dial = Dial::Primary;
     }
 }

@@ -36,7 +36,7 @@ fn a_figure_has_the_kernel_of_its_paper() {
     let plan = Plan::of(&figure, false, &no_files).unwrap();
     let scenario = &plan.cells[0].cell.scenario;
     assert!(scenario.transport.config.tsq);
-    assert_eq!(scenario.transport.config.loss_detection, plait_core::LossDetection::Sack);
+    assert_eq!(scenario.transport.config.recovery.loss_detection, plait_core::LossDetection::Sack);
     let without = text.replace("because = \"section 9\"\n", "");
     let error = Experiment::from_toml("imc-x.toml", &without).unwrap_err().to_string();
     assert!(error.contains("`because`: the difference has no `because`"), "{error}");
@@ -53,7 +53,7 @@ fn controllers_are_those_of_the_kernel() {
         let figure = paper("imc-x", &format!("kernel = \"3.5\"\ncc = \"{cc}\"\n")).unwrap();
         let cell = &Plan::of(&figure, false, &no_files).unwrap().cells[0].cell;
         assert_eq!(cell.cc.name(), plait_cc::Spec::parse(named).unwrap().name());
-        assert_eq!(cell.scenario.transport.config.hystart, hystart, "{cc}");
+        assert_eq!(cell.scenario.transport.config.window.hystart, hystart, "{cc}");
     }
 }
 

@@ -128,7 +128,7 @@ impl Collector {
             paths: vec![OfPath::default(); paths],
             jumped: 0,
             covered: 0,
-            delivery: Delivery::new(config.sndbuf),
+            delivery: Delivery::new(config.buffers.sndbuf),
             out_of_order: Histogram::default(),
             objects: Objects::default(),
             messages: Messages::default(),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn collector(sndbuf: u64) -> Collector {
-        let config = Config { sndbuf, ..Config::default() };
+        let config = Config::default().with(|it| it.buffers.sndbuf = sndbuf);
         let mut collector = Collector::new(Role::Server, &config, 1);
         collector.segment = 1_000;
         collector.route[0] = Some(0);

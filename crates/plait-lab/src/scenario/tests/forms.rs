@@ -96,7 +96,7 @@ fn a_sweep_replaces_one_setting() {
         ("vary", "rcvbuf=64KiB,1MiB"),
     ]);
     let buffers = buffers.unwrap().points(&read).unwrap();
-    assert_eq!(buffers[1].scenario.connection(true).rcvbuf, 1 << 20);
+    assert_eq!(buffers[1].scenario.connection(true).buffers.rcvbuf, 1 << 20);
     let owd = build(&[
         ("path", "a:rtt=40ms,rate=1mbit"),
         ("workload", "download:1MB"),

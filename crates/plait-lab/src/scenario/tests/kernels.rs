@@ -14,10 +14,10 @@ fn a_scenario_has_the_settings_of_its_kernel() {
     let it = with(&[("kernel", "3.14"), ("prr", "rfc9937")]).unwrap();
     let transport = &it.transport;
     assert_eq!(transport.kernel, Kernel::None);
-    assert!(transport.config.tsq && transport.config.probe.is_none());
-    assert_eq!(transport.config.loss_detection, LossDetection::SackProbe);
-    assert_eq!(transport.config.hystart, HyStart::Linux3);
-    assert_eq!(transport.config.prr, plait_core::Prr::Rfc9937);
+    assert!(transport.config.tsq && transport.config.joins.probe.is_none());
+    assert_eq!(transport.config.recovery.loss_detection, LossDetection::SackProbe);
+    assert_eq!(transport.config.window.hystart, HyStart::Linux3);
+    assert_eq!(transport.config.recovery.prr, plait_core::Prr::Rfc9937);
     // The line that runs it again says the settings themselves.
     assert_eq!(from_line(&it.command_line()), it);
     assert!(!it.command_line().contains("--kernel"));
@@ -30,7 +30,7 @@ fn controllers_count_as_in_the_kernel() {
     let names: Vec<String> = it.ccs.iter().map(plait_cc::Spec::name).collect();
     let counted = ["olia:least=2seg,count=acks", "reno:count=acks"];
     assert_eq!(names, counted.map(|it| plait_cc::Spec::parse(it).unwrap().name()));
-    assert_eq!(it.transport.config.hystart, HyStart::Off);
+    assert_eq!(it.transport.config.window.hystart, HyStart::Off);
     let own = with(&[("kernel", "3.5"), ("cc", "olia:least=1seg,count=acks")]).unwrap();
     assert_eq!(own.ccs.len(), 1);
     let mixed = [("kernel", "3.5"), ("cc", "cubic,olia")];

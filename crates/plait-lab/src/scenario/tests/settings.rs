@@ -23,13 +23,16 @@ fn settings_become_a_connection() {
     ])
     .unwrap();
     let multipath = it.connection(true);
-    assert_eq!((multipath.rcvbuf, multipath.sndbuf), (6 * 1428, 65_536));
-    assert_eq!(it.connection(false).ssthresh, Some(65_160));
-    assert_eq!((multipath.join, multipath.rto), (JoinTiming::Simultaneous, RtoMode::Rfc));
-    assert_eq!(multipath.prr, plait_core::Prr::Rfc6937);
-    assert_eq!(multipath.loss_detection, plait_core::LossDetection::Sack);
-    assert_eq!(multipath.slow_start_limit, 1);
-    assert!(!multipath.delayed_ack && multipath.initial_window == 4);
+    assert_eq!((multipath.buffers.rcvbuf, multipath.buffers.sndbuf), (6 * 1428, 65_536));
+    assert_eq!(it.connection(false).window.ssthresh, Some(65_160));
+    assert_eq!(
+        (multipath.joins.timing, multipath.recovery.rto),
+        (JoinTiming::Simultaneous, RtoMode::Rfc)
+    );
+    assert_eq!(multipath.recovery.prr, plait_core::Prr::Rfc6937);
+    assert_eq!(multipath.recovery.loss_detection, plait_core::LossDetection::Sack);
+    assert_eq!(multipath.window.slow_start_limit, 1);
+    assert!(!multipath.delayed_ack && multipath.window.initial == 4);
     assert_eq!((it.effective_runs(), it.deadline()), (7, Span::from_secs(3_600)));
 }
 
@@ -41,9 +44,9 @@ fn subflows_are_counted() {
         list.extend([("workload", "download:1MB"), ("subflows", subflows)]);
         build(&list)
     };
-    assert_eq!(with(2, "4").unwrap().connection(true).subflows, 4);
+    assert_eq!(with(2, "4").unwrap().connection(true).joins.per_pair, 4);
     let mesh = with(2, "mesh4").unwrap();
-    assert_eq!((mesh.connection(true).subflows, mesh.transport.subflows.count(2)), (1, 4));
+    assert_eq!((mesh.connection(true).joins.per_pair, mesh.transport.subflows.count(2)), (1, 4));
     assert!(mesh.command_line().contains("--subflows mesh4"), "{}", mesh.command_line());
     for (paths, text, part) in [
         (3, "mesh4", "mesh4 takes two paths, 3 given"),

@@ -78,32 +78,30 @@ impl Case {
         let kernel =
             KernelBuffers { first_rcvbuf: set, most_rcvbuf: set, ..KernelBuffers::LINUX_6_18 };
         let rules = if settings.kernel { KernelRules::LINUX_6_18 } else { KernelRules::default() };
-        Config {
-            kernel_buffers: settings.kernel.then_some(kernel),
-            kernel_rules: rules,
-            multipath: end.multipath,
-            mtu: end.mtu_bytes,
-            rcvbuf: end.rcvbuf_bytes,
-            sndbuf: end.sndbuf_bytes,
-            initial_window: settings.initial_window,
-            ssthresh: (settings.ssthresh_bytes > 0).then_some(settings.ssthresh_bytes),
-            hystart: settings.hystart,
-            join: settings.join,
-            rto: settings.rto,
-            idle_restart: settings.idle_restart,
-            delayed_ack: end.delayed_ack,
-            checksum: end.checksum,
-            tsq: settings.tsq,
-            reduce_from: settings.reduce_from,
-            // A wait that begins after the faults have healed has to end within the grace.
-            fin_timeout: super::GRACE.over(2),
-            probe: settings.probes.then_some(Config::PROBE),
-            subflows: settings.subflows,
-            pacing: settings.pacing.then(Pacing::default),
-            undo: settings.undo,
-            prr: settings.prr,
-            ..Config::default()
-        }
+        Config::default().with(|it| {
+            it.buffers.kernel = settings.kernel.then_some(kernel);
+            it.kernel_rules = rules;
+            it.multipath = end.multipath;
+            it.packets.mtu = end.mtu_bytes;
+            it.buffers.rcvbuf = end.rcvbuf_bytes;
+            it.buffers.sndbuf = end.sndbuf_bytes;
+            it.window.initial = settings.initial_window;
+            it.window.ssthresh = (settings.ssthresh_bytes > 0).then_some(settings.ssthresh_bytes);
+            it.window.hystart = settings.hystart;
+            it.joins.timing = settings.join;
+            it.recovery.rto = settings.rto;
+            it.window.idle_restart = settings.idle_restart;
+            it.delayed_ack = end.delayed_ack;
+            it.checksum = end.checksum;
+            it.tsq = settings.tsq;
+            it.window.reduce_from = settings.reduce_from; // A wait that begins after the faults have healed has to end within the grace.
+            it.timeouts.fin = super::GRACE.over(2);
+            it.joins.probe = settings.probes.then_some(Config::PROBE);
+            it.joins.per_pair = settings.subflows;
+            it.window.pacing = settings.pacing.then(Pacing::default);
+            it.recovery.undo = settings.undo;
+            it.recovery.prr = settings.prr;
+        })
     }
 
     /// What the app at `end` does.

@@ -10,7 +10,7 @@ use super::case::{Group, Visit};
 use super::service::{REQUEST, answer_salt, fill, is_pattern, request};
 use super::world::Seeded;
 use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
-use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, PathConfig};
+use plait_core::{ConnectionSpec, ConnectionState, Endpoint, PathConfig};
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Payload, Segment};
 use std::net::IpAddr;
@@ -93,12 +93,11 @@ impl Client {
         let path =
             |at: usize| PathConfig { path: PathId(at as u32), backup: false, ssthresh: None };
         spec.paths = (0..addresses.len()).map(path).collect();
-        spec.config = Config {
-            multipath: group.multipath,
-            keep_alive: Some(KEEP_ALIVE),
-            user_timeout: Some(USER_TIMEOUT),
-            ..spec.config
-        };
+        spec.config = spec.config.with(|it| {
+            it.multipath = group.multipath;
+            it.timeouts.keep_alive = Some(KEEP_ALIVE);
+            it.timeouts.user = Some(USER_TIMEOUT);
+        });
         Client {
             endpoint,
             addresses,

@@ -69,12 +69,11 @@ impl Server {
         let connections = usize::try_from(case.connections).unwrap_or(usize::MAX);
         engine.limit(Limits { connections, memory: case.memory_bytes });
         engine.ask_after(ORPHANED);
-        let config = Config {
-            keep_alive: Some(KEEP_ALIVE),
-            user_timeout: Some(USER_TIMEOUT),
-            subflow_windows: true,
-            ..Config::default()
-        };
+        let config = Config::default().with(|it| {
+            it.timeouts.keep_alive = Some(KEEP_ALIVE);
+            it.timeouts.user = Some(USER_TIMEOUT);
+            it.buffers.subflow_windows = true;
+        });
         engine.listen(&[(PORT, Arc::new(spec(case, config)?))], Vec::new());
         self.engine = Some(engine);
         Ok(())

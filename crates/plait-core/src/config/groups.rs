@@ -1,5 +1,6 @@
-//! Settings of a connection.
+//! The groups of the settings of a connection, and the choices in them.
 
+use super::Config;
 use plait_base::{PathId, Span};
 use plait_cc::{HyStart, IdleRestart};
 
@@ -142,7 +143,7 @@ pub struct PathConfig {
     /// Ask the peer to use it only when no other works.
     pub backup: bool,
     /// Slow start threshold in bytes that this end remembers of it, in place of
-    /// [`Config::ssthresh`].
+    /// [`WindowRules::ssthresh`].
     pub ssthresh: Option<u64>,
 }
 
@@ -159,19 +160,9 @@ pub struct StartOffsets {
     pub timestamp: u32,
 }
 
-/// Settings of a connection. Both ends have their own.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// Speak Multipath TCP; otherwise plain TCP on the first path.
-    pub multipath: bool,
-    /// Ask for DSS checksums; they are used in both directions where either end asks (RFC 8684
-    /// section 3.1).
-    pub checksum: bool,
-    /// SYNs with MP_CAPABLE that stay unanswered on a path before one goes out without (RFC 8684
-    /// section 3.7; Linux: 3); 0 for never.
-    pub plain_after: u8,
-    /// How long an endpoint then offers no MP_CAPABLE, doubled each time (Linux: an hour).
-    pub plain_for: Span,
+/// Sizes of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketSizes {
     /// Largest IP packet in bytes.
     pub mtu: u32,
     /// MSS of a peer that tells none: 536, or 1,220 over IPv6 (RFC 9293 section 3.7.1).
@@ -179,6 +170,11 @@ pub struct Config {
     /// Most payload bytes of a segment that the driver's device cuts into full ones (TSO); 0 where it
     /// cuts none.
     pub superpacket: u32,
+}
+
+/// Buffers, and what is advertised of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferSizes {
     /// Receive buffer: all of it is advertised, unless it is tuned.
     pub rcvbuf: u64,
     /// What is advertised of the receive buffer at first, in bytes: it then follows what the application
@@ -189,37 +185,82 @@ pub struct Config {
     /// Buffers as Linux sizes them, in place of `rcvbuf`, `rcvbuf_first` and `sndbuf`. Writers then wait
     /// for a third of the send buffer, and a reader that has read everything acknowledges a short segment
     /// at once.
-    pub kernel_buffers: Option<KernelBuffers>,
-    /// What else is done as a stock kernel does it. All but
-    /// [`KernelRules::keep_data`] need `kernel_buffers`.
-    pub kernel_rules: KernelRules,
+    pub kernel: Option<KernelBuffers>,
+    /// Send nothing beyond the window that the peer told on a subflow: stock kernels refuse it, beside
+    /// what is beyond the shared one (RFC 8684 section 3.3.4). Between plait's own ends the shared
+    /// window says it all.
+    pub subflow_windows: bool,
+}
+
+/// How the congestion window begins, grows and is reduced, and how it goes out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowRules {
     /// Initial congestion window in segments (RFC 6928).
-    pub initial_window: u32,
+    pub initial: u32,
     /// Initial slow start threshold in bytes; `None` is infinite.
     pub ssthresh: Option<u64>,
     /// L of RFC 3465.
     pub slow_start_limit: u32,
     /// What ends slow start before a loss.
     pub hystart: HyStart,
+    /// Window after an idle time.
+    pub idle_restart: IdleRestart,
+    /// What a window is reduced from after a loss.
+    pub reduce_from: ReduceFrom,
+    /// Spread the segments of a window over the round trip; `None` for not.
+    pub pacing: Option<Pacing>,
+}
+
+/// How losses are recognised and mended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecoveryRules {
+    /// Retransmission timeout.
+    pub rto: RtoMode,
+    /// What fast recovery lets out below the threshold.
+    pub prr: Prr,
+    /// How a lost segment is recognised before its timeout.
+    pub loss_detection: LossDetection,
+    /// Take a reduction of the window back when what counted as lost proves to have been late
+    /// (D-SACK, Eifel detection, F-RTO).
+    pub undo: bool,
+    /// Find out by timeouts that a path lets short packets through and long ones not, and send shorter
+    /// ones (RFC 4821 section 7.7, RFC 8899 section 4.3).
+    pub black_holes: bool,
+}
+
+/// Which paths are dialled, joined and probed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JoinRules {
     /// When further subflows start.
-    pub join: JoinTiming,
+    pub timing: JoinTiming,
     /// Subflows that a client opens between each pair of addresses.
-    pub subflows: u8,
+    pub per_pair: u8,
     /// Take no further subflows to the address and port of the first one, and tell the peer so
     /// (flag C of RFC 8684 section 3.1): those that are announced may be joined.
-    pub deny_joins: bool,
+    pub deny: bool,
+    /// How many further addresses of the peer are accepted (ADD_ADDR).
+    pub peer_addresses: u8,
+    /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
+    pub probe: Option<Span>,
+    /// Where the first SYN goes when nobody answers it.
+    pub dial: Dial,
+}
+
+/// How long a connection waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeouts {
     /// How long a connection whose last subflow is gone waits for another one before it fails; zero
     /// for not at all. Plain TCP fails at once.
-    pub close_timeout: Span,
+    pub close: Span,
     /// How long a subflow waits in FIN-WAIT-2 for the peer's FIN once both directions of the data have
     /// ended. The subflow is then closed without a reset.
-    pub fin_timeout: Span,
+    pub fin: Span,
     /// How long data may wait while the peer takes nothing, before the connection is aborted: it neither
     /// acknowledges data nor opens its window (the user timeout of RFC 9293 sections 3.8.3 and 3.10.1;
     /// RFC 5482 is its option, which is not sent). An eighth of it later at most. `None` for ever: a
     /// peer that answers the probes of its closed window may keep it closed (RFC 9293 section 3.8.6.1)
     /// unless the user says otherwise (RFC 6429 section 3).
-    pub user_timeout: Option<Span>,
+    pub user: Option<Span>,
     /// How long nothing may come of the peer, on any subflow and with nothing of ours under way, before
     /// it is asked for a sign of life (the keep-alive of RFC 9293 section 3.8.4); an eighth of it later
     /// at most. [`Config::KEEP_ALIVES`] probes go out on each subflow, [`Config::KEEP_ALIVE_INTERVAL`]
@@ -227,194 +268,88 @@ pub struct Config {
     /// subflow that leaves as many in a row unanswered while another one answers is reset. `None` for
     /// never.
     pub keep_alive: Option<Span>,
-    /// How many further addresses of the peer are accepted (ADD_ADDR).
-    pub peer_addresses: u8,
-    /// Retransmission timeout.
-    pub rto: RtoMode,
-    /// Window after an idle time.
-    pub idle_restart: IdleRestart,
-    /// Delay acknowledgements: every second full segment or after [`Config::ACK_DELAY`].
-    pub delayed_ack: bool,
-    /// Hold data back while the host's own queue has enough of it (TCP small queues); the world
-    /// tells when segments leave the host.
-    pub tsq: bool,
-    /// Spread the segments of a window over the round trip; `None` for not.
-    pub pacing: Option<Pacing>,
-    /// What a window is reduced from after a loss.
-    pub reduce_from: ReduceFrom,
-    /// What fast recovery lets out below the threshold.
-    pub prr: Prr,
-    /// How a lost segment is recognised before its timeout.
-    pub loss_detection: LossDetection,
-    /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
-    pub probe: Option<Span>,
-    /// Where the first SYN goes when nobody answers it.
-    pub dial: Dial,
-    /// Take a reduction of the window back when what counted as lost proves to have been late
-    /// (D-SACK, Eifel detection, F-RTO).
-    pub undo: bool,
-    /// Find out by timeouts that a path lets short packets through and long ones not, and send shorter
-    /// ones (RFC 4821 section 7.7, RFC 8899 section 4.3).
-    pub black_holes: bool,
-    /// Send nothing beyond the window that the peer told on a subflow: stock kernels refuse it, beside
-    /// what is beyond the shared one (RFC 8684 section 3.3.4). Between plait's own ends the shared
-    /// window says it all.
-    pub subflow_windows: bool,
-    /// Where numbers that wrap begin.
-    pub offsets: StartOffsets,
 }
 
-impl Config {
-    /// Longest delay of an acknowledgement (Linux's lower bound; RFC 9293 allows 500 ms).
-    pub const ACK_DELAY: Span = Span::from_millis(40);
-    /// Segments at the start of a subflow that are acknowledged one by one ("quick ACKs").
-    pub const QUICK_ACKS: u32 = 16;
+/// When a client speaks plain TCP because paths swallow MP_CAPABLE (RFC 8684 section 3.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FallbackRules {
+    /// SYNs with MP_CAPABLE that stay unanswered on a path before one goes out without (RFC 8684
+    /// section 3.7; Linux: 3); 0 for never.
+    pub plain_after: u8,
+    /// How long an endpoint then offers no MP_CAPABLE, doubled each time (Linux: an hour).
+    pub plain_for: Span,
+}
 
-    /// Further addresses of a peer: with more than this many no connection has room for subflows.
-    pub const PEER_ADDRESSES: u8 = 4;
-    /// Linux 6.18: `net.mptcp.close_timeout`.
-    pub const CLOSE_TIMEOUT: Span = Span::from_secs(60);
-    /// Linux 6.18: `net.ipv4.tcp_fin_timeout`.
-    pub const FIN_TIMEOUT: Span = Span::from_secs(60);
-    /// [`Config::unsaid_mss`] of peers by IPv4.
-    pub const UNSAID_MSS_V4: u16 = 536;
-    /// The same of peers by IPv6.
-    pub const UNSAID_MSS_V6: u16 = 1_220;
-    /// How often an address is told again until the peer has echoed it (Linux 6.18:
-    /// `net.mptcp.add_addr_timeout`).
-    pub const ADD_ADDR_PERIOD: Span = Span::from_secs(120);
-
-    /// What an IP packet carries beside the longest headers.
-    pub const SUPERPACKET: u32 = 0xffff - 40 - 60;
-
-    /// IP packet in bytes that passes nearly everywhere (BASE_PLPMTU of RFC 8899 section 5.1.2), counted
-    /// with the headers of IPv4.
-    pub const BASE_PACKET: u32 = 1_200;
-    /// IP packet in bytes that every host takes (RFC 791); smaller ones are not tried.
-    pub const LEAST_PACKET: u32 = 576;
-
-    /// Least MTU that a router is believed to have (Linux: min_pmtu); one below that of
-    /// [`Config::LEAST_PACKET`] counts as that.
-    pub(crate) const LEAST_MTU: u32 = 552;
-
-    /// Bytes of options on a data segment of plain TCP: timestamps and their padding.
-    pub(crate) const PLAIN_OPTIONS: u64 = 12;
-
-    /// Keep-alives that a peer may leave unanswered (Linux 6.18: `net.ipv4.tcp_keepalive_probes`).
-    pub const KEEP_ALIVES: u8 = 9;
-    /// Time between them, at most (Linux 6.18: `net.ipv4.tcp_keepalive_intvl`).
-    pub const KEEP_ALIVE_INTERVAL: Span = Span::from_secs(75);
-
-    /// Interval of probes: a path that has healed is found within it and a round trip.
-    pub const PROBE: Span = Span::from_secs(1);
-
-    /// How long the first SYN of a connection waits for an answer before another path is tried, where
-    /// there is one and paths are probed (RFC 8305 section 8: the delay between attempts).
-    pub const CONNECTION_ATTEMPT_DELAY: Span = Span::from_millis(250);
-
-    /// L of RFC 3465. HyStart++ has its own: 8, and none where segments are paced (RFC 9406
-    /// section 4.2).
-    pub(crate) fn slow_start_limit(&self) -> u32 {
-        match (self.hystart, self.pacing) {
-            (HyStart::PlusPlus, Some(_)) => u32::MAX,
-            (HyStart::PlusPlus, None) => self.slow_start_limit.max(8),
-            _ => self.slow_start_limit,
-        }
-    }
-
-    /// Segments out of order that are kept at most, on a subflow and in the data: enough for a
-    /// buffer full of segments of 256 bytes.
-    pub(crate) fn most_held(&self) -> u32 {
-        u32::try_from(self.rcvbuf / 256).unwrap_or(u32::MAX).saturating_add(4_096)
-    }
-
-    /// Payload bytes of a full segment in steady state: what is left of the MTU after 40 bytes of
-    /// headers, 12 of timestamps and, with Multipath TCP, a DSS padded to 20 (4-byte DSN and
-    /// DATA_ACK: 18 bytes, 20 with a checksum).
-    #[must_use]
-    pub const fn segment_payload(&self) -> u64 {
-        self.room_for_data(self.option_bytes())
-    }
-
-    /// What the MTU leaves beside headers and `options` bytes of options.
-    pub(crate) const fn room_for_data(&self, options: u64) -> u64 {
-        (self.mtu as u64).saturating_sub(40 + options)
-    }
-
-    /// Bytes of options on a data segment in steady state.
-    #[must_use]
-    pub const fn option_bytes(&self) -> u64 {
-        match (self.multipath, self.kernel_buffers.is_some()) {
-            (false, _) => Config::PLAIN_OPTIONS,
-            (true, false) => Config::PLAIN_OPTIONS + 20,
-            // A DSS with 64 bits of both numbers.
-            (true, true) => Config::PLAIN_OPTIONS + 28,
-        }
+impl Default for PacketSizes {
+    fn default() -> PacketSizes {
+        PacketSizes { mtu: 1500, unsaid_mss: Config::UNSAID_MSS_V4, superpacket: 0 }
     }
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            multipath: true,
-            checksum: false,
-            plain_after: 3,
-            plain_for: Span::from_secs(3_600),
-            mtu: 1500,
-            unsaid_mss: Config::UNSAID_MSS_V4,
-            superpacket: 0,
+impl Default for BufferSizes {
+    fn default() -> BufferSizes {
+        BufferSizes {
             rcvbuf: 6 << 20,
             rcvbuf_first: None,
             sndbuf: 4 << 20,
-            kernel_buffers: None,
-            kernel_rules: KernelRules::default(),
-            initial_window: 10,
-            ssthresh: None,
-            slow_start_limit: 2,
-            hystart: HyStart::Off,
-            join: JoinTiming::default(),
-            subflows: 1,
-            deny_joins: false,
-            close_timeout: Config::CLOSE_TIMEOUT,
-            fin_timeout: Config::FIN_TIMEOUT,
-            user_timeout: None,
-            keep_alive: None,
-            peer_addresses: Config::PEER_ADDRESSES,
-            rto: RtoMode::default(),
-            idle_restart: IdleRestart::default(),
-            delayed_ack: true,
-            tsq: false,
-            pacing: None,
-            reduce_from: ReduceFrom::default(),
-            prr: Prr::default(),
-            loss_detection: LossDetection::default(),
-            probe: Some(Config::PROBE),
-            dial: Dial::default(),
-            undo: true,
-            black_holes: true,
+            kernel: None,
             subflow_windows: false,
-            offsets: StartOffsets::default(),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// RFC 9406 section 4.2: L is 8, and infinite where segments are paced.
-    #[test]
-    fn hystart_has_its_own_limit() {
-        let of = |hystart, pacing| Config { hystart, pacing, ..Config::default() };
-        let paced = Some(Pacing::default());
-        for (hystart, limit, limit_paced) in [
-            (HyStart::Off, 2, 2),
-            (HyStart::PlusPlus, 8, u32::MAX),
-            (HyStart::Linux, 2, 2),
-            (HyStart::Linux3, 2, 2),
-        ] {
-            assert_eq!(of(hystart, None).slow_start_limit(), limit, "{hystart:?}");
-            assert_eq!(of(hystart, paced).slow_start_limit(), limit_paced, "{hystart:?}");
+impl Default for WindowRules {
+    fn default() -> WindowRules {
+        WindowRules {
+            initial: 10,
+            ssthresh: None,
+            slow_start_limit: 2,
+            hystart: HyStart::Off,
+            idle_restart: IdleRestart::default(),
+            reduce_from: ReduceFrom::default(),
+            pacing: None,
         }
+    }
+}
+
+impl Default for RecoveryRules {
+    fn default() -> RecoveryRules {
+        RecoveryRules {
+            rto: RtoMode::default(),
+            prr: Prr::default(),
+            loss_detection: LossDetection::default(),
+            undo: true,
+            black_holes: true,
+        }
+    }
+}
+
+impl Default for JoinRules {
+    fn default() -> JoinRules {
+        JoinRules {
+            timing: JoinTiming::default(),
+            per_pair: 1,
+            deny: false,
+            peer_addresses: Config::PEER_ADDRESSES,
+            probe: Some(Config::PROBE),
+            dial: Dial::default(),
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            close: Config::CLOSE_TIMEOUT,
+            fin: Config::FIN_TIMEOUT,
+            user: None,
+            keep_alive: None,
+        }
+    }
+}
+
+impl Default for FallbackRules {
+    fn default() -> FallbackRules {
+        FallbackRules { plain_after: 3, plain_for: Span::from_secs(3_600) }
     }
 }
