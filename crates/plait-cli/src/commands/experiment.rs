@@ -138,7 +138,7 @@ fn check(files: &[String]) -> Result<(), Failure> {
 
 fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
     let experiment = find(&args.file)?;
-    let misses = Misses::embedded()?;
+    let misses = Misses::embedded()?.of_run(args.quick);
     let made =
         args.making.make(std::slice::from_ref(&experiment), args.quick, &misses, None, console)?;
     let mut command = format!("plait experiment run {}", args.file);

@@ -61,7 +61,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let all = experiments(args.experiments.as_deref())?;
     let tests = Proven::embedded()?;
-    let misses = Misses::beside(args.experiments.as_deref(), &all, &tests)?;
+    let misses = Misses::beside(args.experiments.as_deref(), &all, &tests)?.of_run(args.quick);
     let chosen = args.choose(all)?;
     let wanted = |id: &str| {
         let (paper, figure) = args.parts();

@@ -22,6 +22,8 @@ pub struct Misses(pub BTreeMap<String, Miss>);
 pub struct Miss {
     /// Why not.
     pub why: String,
+    /// Whether the claim fails in quick runs only. Full runs must find that it holds.
+    pub quick: bool,
     /// Where that stands.
     pub place: Place,
 }
@@ -65,10 +67,17 @@ impl Misses {
         for (key, value) in in_order(document.get_ref()) {
             let id = key.get_ref().to_string();
             let place = source.place(&key.span(), "");
-            let why = why(&source, &id, &place, value)?;
-            list.insert(id, Miss { why, place });
+            let (why, quick) = entry(&source, &id, &place, value)?;
+            list.insert(id, Miss { why, quick, place });
         }
         Ok(Misses(list))
+    }
+
+    /// Returns the misses of a quick run or of a full one.
+    #[must_use]
+    pub fn of_run(mut self, quick: bool) -> Misses {
+        self.0.retain(|_, miss| quick || !miss.quick);
+        self
     }
 
     /// # Errors
@@ -95,22 +104,30 @@ impl Misses {
     }
 }
 
-/// The reason of an entry, in one line.
-fn why(
+/// Returns the reason of an entry in one line, and whether the entry is for quick runs only.
+fn entry(
     source: &Source<'_>,
     id: &str,
     place: &Place,
     entry: &Spanned<DeValue<'_>>,
-) -> Result<String, ScenarioError> {
+) -> Result<(String, bool), ScenarioError> {
     let DeValue::Table(table) = entry.get_ref() else {
         return Err(source.mistyped(entry, id, FORM));
     };
-    let mut why = None;
+    let (mut why, mut quick) = (None, false);
     for (key, value) in in_order(table) {
         let field = format!("{id}.{}", key.get_ref());
+        if key.get_ref() == "quick" {
+            let DeValue::Boolean(is) = value.get_ref() else {
+                return Err(source.mistyped(value, &field, "quick = true"));
+            };
+            quick = *is;
+            continue;
+        }
         if key.get_ref() != "why" {
             let place = source.place(&key.span(), &field);
-            let error = ScenarioError::unknown(&place, "key of a miss", key.get_ref(), ["why"]);
+            let keys = ["why", "quick"];
+            let error = ScenarioError::unknown(&place, "key of a miss", key.get_ref(), keys);
             return Err(error.allow(FORM));
         }
         let DeValue::String(text) = value.get_ref() else {
@@ -124,9 +141,10 @@ fn why(
         }
         why = Some(text);
     }
-    why.ok_or_else(|| {
+    let why = why.ok_or_else(|| {
         ScenarioError::new(place, Fault::Missing, id, "the miss has no `why`").allow(FORM)
-    })
+    })?;
+    Ok((why, quick))
 }
 
 #[cfg(test)]
@@ -147,6 +165,17 @@ mod tests {
             assert!(error.starts_with(start), "{text}: {error}");
             assert!(error.contains("allowed: [ton-h8], and below it why ="), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_miss_of_quick_runs_is_none_of_full_runs() {
+        let text = "[a]\nwhy = \"x\"\n[b]\nwhy = \"y\"\nquick = true\n";
+        let misses = Misses::from_toml("m.toml", text).unwrap();
+        assert_eq!(misses.clone().of_run(true), misses);
+        let full = misses.of_run(false);
+        assert_eq!(full.0.keys().collect::<Vec<_>>(), ["a"]);
+        let error = Misses::from_toml("m.toml", "[a]\nquick = 1\n").unwrap_err().to_string();
+        assert!(error.starts_with("m.toml:2:9: a.quick: this integer does not fit"), "{error}");
     }
 
     #[test]
