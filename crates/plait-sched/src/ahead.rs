@@ -1,18 +1,18 @@
-//! What the schedulers share that give data to a subflow before it can send it.
+//! Rules shared by the schedulers that assign data to a subflow before it can be sent.
 
 use crate::rules::{self, Place};
 use crate::{Decision, Outcome, Reason, SubflowView, View};
 use plait_base::{DataRange, SubflowId, SubflowSet};
 
-/// What there is to decide.
+/// The task of one decision.
 pub(crate) enum Task {
-    /// Nothing: the shared rules have settled it.
+    /// Nothing: the shared rules have decided.
     Settled(Decision),
-    /// A subflow for this segment, the first one of the unsent data.
+    /// Choose a subflow for this segment, the first one of the unsent data.
     Place(DataRange),
 }
 
-/// As [`rules::task`], but data that is assigned and not sent is waited for.
+/// Applies [`rules::task`], but waits if data is assigned and not sent.
 #[inline]
 pub(crate) fn task(view: &View<'_>) -> Task {
     match rules::task(view) {
@@ -25,8 +25,8 @@ pub(crate) fn task(view: &View<'_>) -> Task {
     }
 }
 
-/// Gives `segment` to `subflow`: it leaves at once where it fits and nothing assigned waits before
-/// it, and is assigned otherwise.
+/// Gives `segment` to `subflow`. It is sent at once if it fits and no assigned data is before it;
+/// otherwise it is assigned.
 pub(crate) fn place(
     view: &View<'_>,
     subflow: &SubflowView,
@@ -41,7 +41,7 @@ pub(crate) fn place(
     Decision::Assign { reason }
 }
 
-/// The answer where `segment` ends beyond the send window: nothing of it is assigned.
+/// Returns the answer if `segment` ends beyond the send window. No part of it is assigned.
 #[inline]
 pub(crate) fn beyond_window(view: &View<'_>, segment: DataRange) -> Option<Decision> {
     (segment.end > view.connection.wnd_end).then(|| waits_for_window(view, segment))
@@ -56,8 +56,8 @@ fn waits_for_window(view: &View<'_>, segment: DataRange) -> Decision {
     }
 }
 
-/// Waits for the subflow that has the next assigned data or, where it cannot be waited for, for
-/// any.
+/// Waits for the subflow that holds the next assigned data, or for any subflow if that one is not
+/// alive.
 pub(crate) fn waits(view: &View<'_>) -> Decision {
     match owner(view).and_then(|id| view.subflow(id)).filter(|it| it.alive()) {
         Some(subflow) => Decision::Wait { on: Some(subflow.id), reason: Reason::AssignedBusy },
@@ -65,7 +65,7 @@ pub(crate) fn waits(view: &View<'_>) -> Decision {
     }
 }
 
-/// The subflow that has the first of what is assigned and not sent.
+/// Returns the subflow that holds the first data assigned and not sent.
 fn owner(view: &View<'_>) -> Option<SubflowId> {
     if view.subflows.iter().all(|subflow| subflow.queued == 0) {
         return None;
@@ -74,7 +74,7 @@ fn owner(view: &View<'_>) -> Option<SubflowId> {
     known.or_else(|| view.subflows.iter().find(|it| it.queued > 0).map(|it| it.id))
 }
 
-/// The candidate with the lowest RTT that has room, for the cases that fall back on that rule.
+/// Sends `segment` on the candidate with the lowest RTT that has room.
 pub(crate) fn lowest_rtt_candidate(
     view: &View<'_>,
     candidates: SubflowSet,
@@ -87,22 +87,22 @@ pub(crate) fn lowest_rtt_candidate(
     }
 }
 
-/// Whole segments in a subflow's window, at least one.
+/// Returns the whole segments in a subflow's window, at least one.
 pub(crate) fn window_segments(subflow: &SubflowView) -> u64 {
     (subflow.cwnd / mss(subflow)).max(1)
 }
 
-/// Whole segments that the window takes beside what is in flight.
+/// Returns the whole segments that the window allows beside the bytes in flight.
 pub(crate) fn free_segments(subflow: &SubflowView) -> u64 {
     subflow.cwnd.saturating_sub(subflow.inflight) / mss(subflow)
 }
 
-/// Segments assigned and not sent.
+/// Returns the segments assigned and not sent.
 pub(crate) fn queued_segments(subflow: &SubflowView) -> u64 {
     subflow.queued.div_ceil(mss(subflow))
 }
 
-/// Bytes of a subflow's segment, never zero.
+/// Returns the bytes of a subflow's segment, at least one.
 pub(crate) fn mss(subflow: &SubflowView) -> u64 {
     u64::from(subflow.mss.max(1))
 }

@@ -1,11 +1,11 @@
-//! When a segment would arrive behind what is assigned already, and what follows where that is too
-//! late: data that waits for a window of a few segments goes where it arrives sooner.
+//! Predicts when a segment would arrive behind the data already assigned. If data waits for a
+//! window of a few segments, it moves to a subflow on which it arrives sooner.
 
 use crate::{CaState, Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
 use core::cmp::Ordering;
 use plait_base::{DataRange, SubflowId};
 
-/// What every scheduler that takes back has for it.
+/// The parameter of every scheduler that takes assigned data back.
 pub(crate) const BACK: Param = Param {
     name: "back",
     kind: Kind::Switch { default: true },
@@ -14,8 +14,8 @@ pub(crate) const BACK: Param = Param {
     clause: "ours",
 };
 
-/// A predicted arrival: `halves / of` half RTTs times the RTT in ns; without an RTT sample, which is
-/// zero here, never.
+/// A predicted arrival: `halves / of` half RTTs, with the RTT in ns. An RTT of zero means that
+/// there is no sample; the data then never arrives.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival {
     srtt: u64,
@@ -24,10 +24,10 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Of the next segment over `subflow`, which waits for whole RTTs.
+    /// Predicts the arrival of the next segment on `subflow`, which waits for whole RTTs.
     pub(crate) fn next_on(subflow: &SubflowView) -> Arrival {
-        // With nothing assigned the counts need not be known: either a segment fits, or it is the
-        // first of those that wait.
+        // If nothing is assigned, the counts are not needed: the segment fits, or is the first to
+        // wait.
         if subflow.queued == 0 {
             let fits = subflow.cwnd.saturating_sub(subflow.inflight) >= ahead::mss(subflow);
             let srtt = subflow.srtt.map_or(0, exact::whole_nanos);
@@ -36,22 +36,23 @@ impl Arrival {
         Arrival::behind(subflow, |behind, cwnd| (2 * (behind + 1).div_ceil(cwnd) + 1, 1))
     }
 
-    /// Of what goes over `subflow` before all that is assigned to it, once its full window moves on.
+    /// Predicts the arrival of data that `subflow` sends before its assigned data, once its full
+    /// window opens.
     fn first_on(subflow: &SubflowView) -> Arrival {
         let srtt = subflow.srtt.map_or(0, exact::whole_nanos);
         Arrival { srtt, halves: 3, of: 1 }
     }
 
-    /// [`Arrival::next_on`], but it waits for fractions of RTTs too.
+    /// As [`Arrival::next_on`], but counts fractions of RTTs too.
     pub(crate) fn in_parts(subflow: &SubflowView) -> Arrival {
         Arrival::behind(subflow, |behind, cwnd| (2 * behind + cwnd, cwnd))
     }
 
-    /// `waits` tells the half RTTs, and of what they are parts, behind so many segments with such a
-    /// window.
+    /// Calls `waits` with the number of segments ahead and the window, and uses the half RTTs and
+    /// the divisor that it returns.
     fn behind(subflow: &SubflowView, waits: impl Fn(u64, u64) -> (u64, u64)) -> Arrival {
         let counts = [ahead::free_segments, ahead::queued_segments, ahead::window_segments];
-        // Far below the end of the numbers, so that twice one of them and another is too.
+        // Counts stay far below the limit of `u64`, so that twice one of them plus another fits.
         let [can, queued, cwnd] = counts.map(|count| count(subflow).min(1 << 60));
         let (halves, of) = match queued.checked_sub(can) {
             None => (1, 1),
@@ -60,7 +61,7 @@ impl Arrival {
         Arrival { srtt: subflow.srtt.map_or(0, exact::whole_nanos), halves, of }
     }
 
-    /// Half RTTs in ns times `of`.
+    /// Returns half RTTs in ns, times `of`.
     fn scaled(&self) -> u128 {
         u128::from(self.srtt) * u128::from(self.halves)
     }
@@ -69,7 +70,7 @@ impl Arrival {
         if self.srtt == 0 || other.srtt == 0 {
             return (self.srtt == 0).cmp(&(other.srtt == 0));
         }
-        // Whole RTTs: no fractions to compare.
+        // Both count in the same parts: no cross-multiplication is needed.
         if self.of == other.of {
             return self.scaled().cmp(&other.scaled());
         }
@@ -82,10 +83,11 @@ impl Arrival {
     }
 }
 
-/// The first of what is assigned to a subflow whose window is full, for
-/// one that would have it across sooner: with room, or, while a timeout is being repaired there,
-/// with nothing assigned but what lies beyond it, which then goes after it. `from` tells of whom it
-/// may be taken.
+/// Takes back the first range assigned to a subflow whose window is full, if another subflow would
+/// deliver it sooner. That subflow must have room and nothing assigned.
+///
+/// While the owner recovers from a timeout and its window is small, a subflow whose assigned data
+/// lies beyond the range qualifies too; it then sends the range first. `from` selects the owners.
 pub(crate) fn take_back(
     view: &View<'_>,
     from: impl Fn(&SubflowView) -> bool,
@@ -119,7 +121,7 @@ pub(crate) fn take_back(
     None
 }
 
-/// The lowest range that is assigned to `holder` and not sent.
+/// Returns the lowest range that is assigned to `holder` and not sent.
 fn first_assigned(view: &View<'_>, holder: SubflowId) -> Option<DataRange> {
     let mut at = view.connection.snd_una;
     loop {
@@ -131,23 +133,24 @@ fn first_assigned(view: &View<'_>, holder: SubflowId) -> Option<DataRange> {
     }
 }
 
-/// The most segments of a small window: what the kernel's opportunistic retransmission takes for one.
+/// Largest window, in segments, that is small. Opportunistic retransmission in the kernel has the
+/// same limit.
 const SMALL: u64 = 4;
 
-/// Whether what is assigned waits for a full window. A subflow that has room sends what it has: if that were
-/// taken too, two subflows could pass it to and fro for ever.
+/// Returns true if assigned data waits for a full window. A subflow with room sends its own data:
+/// if that were taken back too, two subflows could pass it to and fro for ever.
 fn is_stuck(subflow: &SubflowView) -> bool {
     let window = subflow.cwnd.min(subflow.cap);
     subflow.queued > 0 && window < subflow.inflight.saturating_add(ahead::mss(subflow))
 }
 
-/// Whether the window has a few segments at most.
+/// Returns true if the window is at most [`SMALL`] segments.
 pub(crate) fn is_small(subflow: &SubflowView) -> bool {
     subflow.cwnd.min(subflow.cap) <= SMALL * ahead::mss(subflow)
 }
 
-/// Whether `owner` takes more than twice as long for what is assigned to it as each other subflow takes for
-/// its own and the slowest round trip. As long as windows stay as they are, no plan is so uneven.
+/// Returns true if `owner` needs more than twice as long to send its assigned data as any other
+/// subflow plus the slowest RTT. No plan is so uneven as long as windows do not change.
 pub(crate) fn is_overdue(view: &View<'_>, owner: &SubflowView) -> bool {
     let slowest = view.subflows.iter().filter_map(|it| it.srtt).max().unwrap_or_default();
     let others = view.subflows.iter().filter(|it| it.id != owner.id).map(drain);
@@ -155,7 +158,7 @@ pub(crate) fn is_overdue(view: &View<'_>, owner: &SubflowView) -> bool {
     drain(owner) > even.saturating_mul(2)
 }
 
-/// How long, in ns, a subflow takes to send what is assigned to it, a window in each round trip.
+/// Returns the time in ns that a subflow needs to send its assigned data, at one window per RTT.
 fn drain(subflow: &SubflowView) -> u64 {
     if subflow.queued == 0 {
         return 0;

@@ -1,50 +1,50 @@
 use alloc::vec::Vec;
 use plait_base::{DataRange, SubflowId};
 
-/// What to send.
+/// The data to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
-    /// Unsent data, from `offset` bytes into the unsent queue.
+    /// Unsent data that starts `offset` bytes into the unsent queue.
     New {
-        /// Bytes of the unsent queue to leave alone in front.
+        /// Bytes to skip at the front of the unsent queue.
         offset: u64,
     },
     /// The first range of the reinjection queue.
     Reinject,
-    /// A copy of data that another subflow carries.
+    /// A copy of data that another subflow has carried.
     Redundant(DataRange),
-    /// The range that blocks the send window, again (opportunistic retransmission); what of it a
-    /// subflow was assigned and has not sent is taken from its queue.
+    /// The range that blocks the send window, sent once more (opportunistic retransmission). The
+    /// part that is assigned to another subflow and not sent is taken from its queue.
     OppRetx(DataRange),
 }
 
-/// A scheduler's answer.
+/// The result of a call of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// Send on `subflow`.
     Send {
         /// The subflow.
         subflow: SubflowId,
-        /// What to send.
+        /// The data to send.
         what: What,
-        /// Bytes of new data that the subflow may take in a row, in full segments, as long as it has
-        /// room and nothing happens but that: asked after each segment, the scheduler would say the
-        /// same. One segment, where it is to be asked each time.
+        /// Bytes of new data, in full segments, that the subflow may take in a row. It holds while
+        /// the subflow has room and nothing else changes: the scheduler would repeat this decision
+        /// after each segment. A scheduler that must be called for each segment grants one segment.
         grant: u64,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
-    /// The ranges in [`Outcome::plan`], unsent or assigned before, now belong to their subflows;
-    /// nothing is sent by this.
+    /// Assigns the ranges in [`Outcome::plan`] to their subflows. The ranges were unsent or
+    /// assigned before. Nothing is sent yet.
     Assign {
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
-    /// Something could be sent, and the scheduler declines.
+    /// Sends nothing, although there is data to send.
     Wait {
-        /// The subflow waited for, if it is one.
+        /// The subflow to wait for; `None` if it is no particular one.
         on: Option<SubflowId>,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// There is nothing to send.
@@ -52,8 +52,8 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The same for at most `segment` bytes: for those that want to be asked about each segment,
-    /// whatever the scheduler beneath them grants.
+    /// Limits the grant to `segment` bytes. A decorator uses it if it must be called for each
+    /// segment, even if its base scheduler grants more.
     #[must_use]
     pub fn one_segment(self, segment: u64) -> Decision {
         match self {
@@ -65,52 +65,52 @@ impl Decision {
     }
 }
 
-/// What the core shall do beside the decision; applied and logged.
+/// A change that the core applies, and logs, beside the decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Set the subflow's window and threshold to these (penalisation).
+    /// Sets the subflow's congestion window and threshold (penalisation).
     Penalise {
         /// The subflow.
         subflow: SubflowId,
-        /// Its new congestion window in bytes.
+        /// The new congestion window in bytes.
         cwnd: u64,
-        /// Its new slow start threshold.
+        /// The new slow start threshold in bytes; `None` is infinite.
         ssthresh: Option<u64>,
     },
-    /// Let the subflow have at most this many bytes in flight; its congestion window stays.
+    /// Limits the bytes in flight of the subflow. Its congestion window stays.
     Cap {
         /// The subflow.
         subflow: SubflowId,
-        /// The limit; `None` lifts it.
+        /// The limit in bytes; `None` lifts it.
         bytes: Option<u64>,
     },
 }
 
-/// A number that weighed in a decision, for explanation.
+/// A number that entered a decision, for explanation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Number {
     /// Its name in the scheduler's formula.
     pub name: &'static str,
-    /// The subflow it speaks of, if one.
+    /// The subflow that the number belongs to, if any.
     pub subflow: Option<SubflowId>,
-    /// The value, in the unit that the scheduler's page gives.
+    /// The value, in the unit given on the scheduler's page.
     pub value: f64,
 }
 
-/// Where a scheduler writes what goes with its decision. The core lends it, empty, and keeps its
+/// The lists that a scheduler fills beside its decision. The core passes it empty and reuses its
 /// memory.
 #[derive(Clone, Default, Debug)]
 pub struct Outcome {
-    /// Ranges assigned ahead of sending, in the order in which they go out.
+    /// Ranges assigned before they are sent, in sending order.
     pub plan: Vec<(DataRange, SubflowId)>,
     /// Effects on subflows.
     pub effects: Vec<Effect>,
-    /// The numbers behind the decision, where they are asked for.
+    /// The numbers behind the decision, if `explain` is set.
     pub numbers: Vec<Number>,
-    /// Whether anybody reads [`Outcome::numbers`].
+    /// True if [`Outcome::numbers`] is read.
     pub explain: bool,
-    /// Which decision of the connection this is, from 1. The core counts; [`Outcome::clear`] leaves
-    /// it alone.
+    /// The number of this decision in the connection, from 1. The core counts it;
+    /// [`Outcome::clear`] does not change it.
     pub number: u64,
 }
 
@@ -122,7 +122,7 @@ impl Outcome {
         self.numbers.clear();
     }
 
-    /// Notes a number, where anybody reads it.
+    /// Adds a number if `explain` is set.
     pub fn note(&mut self, name: &'static str, subflow: Option<SubflowId>, value: f64) {
         if self.explain {
             self.numbers.push(Number { name, subflow, value });
@@ -130,12 +130,12 @@ impl Outcome {
     }
 }
 
-/// Why a decision was made: a closed set of words.
+/// The reason for a decision, from a closed set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
-    /// There is one subflow.
+    /// The connection has one subflow.
     OnlySubflow,
-    /// Lowest smoothed RTT among the usable ones.
+    /// The usable subflow with the lowest smoothed RTT.
     LowestRtt,
     /// It is this subflow's turn.
     Turn,
@@ -145,56 +145,56 @@ pub enum Reason {
     SlowFinishesSooner,
     /// The slow subflow would not block the send window.
     SlowFitsWindow,
-    /// A copy for latency.
+    /// A copy that reduces latency.
     Copy,
     /// The range was on a subflow that failed.
     Reinjection,
-    /// Every subflow had carried the range; started over.
+    /// Every subflow has carried the range; the search starts again with all of them.
     ReinjectionAgain,
-    /// The window is stalled and this path is free.
+    /// The send window is stalled, and this subflow has room.
     Opportunistic,
     /// Assigned ahead of sending.
     Planned,
     /// The first subflow in the order of ranks that has room.
     Priority,
-    /// Its RTT is below the threshold.
+    /// The RTT of the subflow is below the threshold.
     BelowThreshold,
     /// No RTT is below the threshold; this one is the lowest.
     NoneBelowThreshold,
-    /// Data that the fast subflow will have overtaken when it arrives.
+    /// The fast subflow will have delivered all data before this when it arrives.
     AheadByGap,
-    /// It would arrive first on this subflow.
+    /// The data would arrive first on this subflow.
     EarliestArrival,
-    /// What was assigned is assigned anew, for conditions have changed.
+    /// Conditions have changed, and assigned data is assigned again.
     Rescheduled,
-    /// What this subflow holds leaves soonest.
+    /// The data that this subflow holds drains first.
     LeastLinger,
-    /// No live subflow.
+    /// No subflow is live.
     NoSubflow,
-    /// Every candidate's window is full, or it is held back otherwise.
+    /// Every candidate is full or otherwise blocked.
     AllBusy,
     /// The subflow whose turn it is has no room.
     TurnBusy,
-    /// The range has been on every subflow that has room.
+    /// Every subflow that has room has carried the range.
     UntriedBusy,
     /// The segment would end beyond the peer's window.
     SendWindow,
-    /// The fast subflow will finish everything sooner.
+    /// The fast subflow will finish all data sooner.
     FastFinishesSooner,
     /// The slow subflow would block the send window for the fast one.
     SlowBlocksWindow,
-    /// Those that have room are above the threshold.
+    /// Every subflow that has room is above the threshold.
     AboveThreshold,
-    /// What is unsent, or within the window, is reserved for the fast subflow.
+    /// The unsent data, or the rest of the window, is reserved for the fast subflow.
     GapReserved,
-    /// The subflow whose data leaves soonest holds all that its send buffer takes.
+    /// The subflow whose data drains first has a full send buffer.
     SendMemory,
-    /// All there is to send is assigned, and the subflow that has the first of it has no room.
+    /// All data is assigned, and the subflow that holds the first of it has no room.
     AssignedBusy,
 }
 
 impl Reason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: &'static [Reason] = &[
         Reason::OnlySubflow,
         Reason::LowestRtt,
@@ -227,7 +227,7 @@ impl Reason {
         Reason::AssignedBusy,
     ];
 
-    /// The word, as in reports.
+    /// Returns the word for the reason, as in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,26 +1,26 @@
-//! Comparisons without rounding: a ratio is compared by cross-multiplication, in 256 bits.
+//! Comparisons without rounding: ratios are compared by cross-multiplication in 256 bits.
 
 use core::cmp::Ordering;
 use plait_base::Span;
 
-/// No span and no byte count that a formula sees is above this (36 years, an exabyte): products of
-/// two of them, with a small factor, then fit into 128 bits.
+/// Limit of spans in ns (36 years) and byte counts (an exabyte) in formulas; larger values are cut
+/// to it. Products of two of them, with a small factor, then fit in 128 bits.
 const LIMIT: u64 = 1 << 60;
 
 /// One, in parts per million.
 pub(crate) const MILLION: u64 = 1_000_000;
 
-/// A span as a factor or divisor: nanoseconds, at least one.
+/// Returns a span as a factor or divisor: nanoseconds, at least one.
 pub(crate) fn nanos(span: Span) -> u128 {
     u128::from(whole_nanos(span))
 }
 
-/// The same in 64 bits.
+/// As [`nanos`], in 64 bits.
 pub(crate) fn whole_nanos(span: Span) -> u64 {
     span.as_nanos().clamp(1, LIMIT)
 }
 
-/// A byte count as a factor.
+/// Returns a byte count as a factor.
 pub(crate) fn bytes(count: u64) -> u128 {
     u128::from(count.min(LIMIT))
 }
@@ -28,7 +28,7 @@ pub(crate) fn bytes(count: u64) -> u128 {
 /// Compares `a * b` with `c * d`.
 #[inline]
 pub(crate) fn compare(a: u128, b: u128, c: u128, d: u128) -> Ordering {
-    // Where no product can pass 128 bits: a few multiplications, and no carries.
+    // If no product can exceed 128 bits, a few multiplications without carries suffice.
     let bits = |it: u128| 128 - it.leading_zeros();
     if bits(a | c) + bits(b | d) <= 128 {
         return (a * b).cmp(&(c * d));
@@ -36,7 +36,8 @@ pub(crate) fn compare(a: u128, b: u128, c: u128, d: u128) -> Ordering {
     product(a, b).cmp(&product(c, d))
 }
 
-/// `a / b`, rounded down: one division of 64 bits, where both fit, costs a tenth of one of 128.
+/// Returns `a / b`, rounded down. If both fit in 64 bits, one division costs a tenth of one in 128
+/// bits.
 #[inline]
 pub(crate) fn quotient(a: u128, b: u128) -> u128 {
     match (u64::try_from(a), u64::try_from(b)) {
@@ -45,7 +46,7 @@ pub(crate) fn quotient(a: u128, b: u128) -> u128 {
     }
 }
 
-/// `a * b` as its high and low half.
+/// Returns `a * b` as its high and low half.
 fn product(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a_high, a_low, b_high, b_low) = (a >> 64, a & LOW, b >> 64, b & LOW);
@@ -55,13 +56,13 @@ fn product(a: u128, b: u128) -> (u128, u128) {
     (high, (middle << 64) | (low & LOW))
 }
 
-/// The nearest whole number to a value that is not negative; negative ones give zero.
+/// Returns the nearest whole number; zero if the value is negative.
 pub(crate) fn nearest(value: f64) -> u64 {
-    // A cast of a float saturates, and takes NaN to zero.
+    // A cast of a float saturates and turns NaN into zero.
     (value + 0.5) as u64
 }
 
-/// A time of so many milliseconds, to the nanosecond.
+/// Converts milliseconds to nanoseconds, rounded.
 pub(crate) fn nanos_of_millis(millis: f64) -> u64 {
     nearest(millis * 1e6)
 }

@@ -1,12 +1,13 @@
-//! What the variants of STMS share: the slow subflow takes data that lies a gap ahead, so that it
-//! arrives when the fast one has brought what comes before (STMS, ATC 2018, section 3).
+//! Rules shared by the variants of STMS: the slow subflow takes data that lies a gap ahead. When
+//! that data arrives, the fast subflow has delivered all data before it (STMS, ATC 2018, section
+//! 3).
 
 use crate::exact;
 use crate::rules;
 use crate::{Decision, Outcome, Reason, SubflowView, View, What};
 use plait_base::{DataRange, SubflowSet};
 
-/// The fast subflow and the candidates, at a decision.
+/// The fast subflow and the candidates of a decision.
 #[derive(Clone, Copy)]
 pub(crate) struct Lanes<'a> {
     pub(crate) fast: &'a SubflowView,
@@ -15,20 +16,20 @@ pub(crate) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// The candidates by their RTTs; `None` where nobody is alive.
+    /// Returns the candidates and the fastest of them; `None` if no subflow is alive.
     pub(crate) fn of(view: &View<'a>) -> Option<Lanes<'a>> {
         let (candidates, fast) = rules::candidates_and_fastest(view)?;
         Some(Lanes { fast, candidates, all: view.subflows })
     }
 
-    /// The candidates other than the fast one.
+    /// Returns the candidates other than the fast one.
     pub(crate) fn slow(self) -> impl Iterator<Item = &'a SubflowView> {
         let (fast, candidates) = (self.fast.id, self.candidates);
         self.all.iter().filter(move |it| it.id != fast && candidates.contains(it.id))
     }
 
-    /// The slow ones of which `is_asked` is true, in the order of their RTTs. Most often there is
-    /// one at most, so that nothing is sorted.
+    /// Returns the slow candidates for which `is_asked` is true, in the order of their RTTs. It
+    /// does not sort: in most cases there is at most one.
     fn slow_in_order(
         self,
         is_asked: impl Fn(&SubflowView) -> bool,
@@ -41,14 +42,14 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Whether `other` is faster than `slow`.
+    /// Returns true if `other` is faster than `slow`.
     pub(crate) fn is_faster(other: &SubflowView, slow: &SubflowView) -> bool {
         (other.srtt_or_max(), other.id) < (slow.srtt_or_max(), slow.id)
     }
 
-    /// The gap of `slow` by calculation, in bytes: what each faster candidate delivers within the
-    /// difference of the one-way delays, which are taken for half the RTTs. `None` before all RTTs
-    /// are known. With two candidates this is the paper's equation 2.
+    /// Calculates the gap of `slow` in bytes: the data that all faster candidates deliver within
+    /// the difference of the one-way delays. A one-way delay is taken as half the RTT. Returns
+    /// `None` until all RTTs are known. With two candidates this is equation 2 of the paper.
     pub(crate) fn calculated_bytes(self, slow: &SubflowView) -> Option<u128> {
         let srtt = exact::nanos(slow.srtt?);
         let living = self.all.iter().filter(|it| self.candidates.contains(it.id));
@@ -61,7 +62,7 @@ impl<'a> Lanes<'a> {
         Some(sum)
     }
 
-    /// The same in segments and not rounded, for explanation.
+    /// Calculates the gap in segments without rounding, for explanation.
     pub(crate) fn calculated_real(self, view: &View<'_>, slow: &SubflowView) -> f64 {
         let srtt = exact::nanos(slow.srtt_or_max());
         let living = self.all.iter().filter(|it| self.candidates.contains(it.id));
@@ -73,7 +74,7 @@ impl<'a> Lanes<'a> {
         sum / rules::segment_len(view) as f64
     }
 
-    /// The same in whole segments.
+    /// Calculates the gap in whole segments.
     pub(crate) fn calculated(self, view: &View<'_>, slow: &SubflowView) -> Option<u64> {
         let len = u128::from(rules::segment_len(view));
         let segments = exact::quotient(self.calculated_bytes(slow)?, len);
@@ -81,8 +82,8 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Where the last segment of the unsent data begins: at most `len` before its end, and behind the last
-/// hole. What reached across one would be cut there, to a byte, and the next one again.
+/// Returns the offset of the last segment of the unsent data: at most `len` before its end, and
+/// after the last hole. A segment across a hole would be cut there, and the next segment again.
 fn last_segment(view: &View<'_>, len: u64) -> u64 {
     let unsent = view.connection.unsent;
     let mut offset = unsent.saturating_sub(len);
@@ -96,9 +97,9 @@ fn last_segment(view: &View<'_>, len: u64) -> u64 {
     offset
 }
 
-/// Algorithm 1: the fast subflow takes the first of the unsent data; while it has no room, the
-/// others take what lies `gap` segments behind that, in the order of their RTTs.
-/// With `tail` they take the last segment where less than that is unsent.
+/// Applies Algorithm 1. The fast subflow takes the first of the unsent data. While it has no room,
+/// the other subflows, in the order of their RTTs, take the data that lies `gap` segments ahead.
+/// With `tail` they take the last segment if less than the gap is unsent.
 pub(crate) fn pick(
     view: &View<'_>,
     lanes: Lanes<'_>,

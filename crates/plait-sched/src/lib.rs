@@ -1,5 +1,5 @@
-//! Floor 1: packet schedulers. A scheduler sees a read-only [`View`] and returns a [`Decision`];
-//! it never holds the connection, and nothing here knows that the transport is TCP.
+//! Floor 1: packet schedulers. A scheduler reads a [`View`] and returns a [`Decision`]. It never
+//! holds the connection, and nothing in this crate depends on TCP.
 #![no_std]
 
 extern crate alloc;
@@ -30,27 +30,27 @@ pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View}
 
 use plait_base::{Dsn, SubflowId, SubflowSet};
 
-/// Something happened that a scheduler may want to know.
+/// An event that the core reports to a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// DATA_ACK moved from the first to the second DSN. Not told to those that
-    /// do [without](Needs::data_acks) it.
+    /// The DATA_ACK has advanced. A scheduler that does not [need](Needs::data_acks) this notice
+    /// does not get it.
     DataAck {
-        /// Old left edge.
+        /// Left edge before the DATA_ACK.
         old: Dsn,
-        /// New left edge.
+        /// Left edge after the DATA_ACK.
         new: Dsn,
-        /// The segment that began at the old one.
+        /// The segment that began at the old left edge.
         edge: Option<LeftEdge>,
     },
-    /// There was data and a usable subflow, but no send window or no send buffer.
+    /// There was data and a usable subflow, but the send window or the send buffer was full.
     WindowLimited,
     /// The set of subflows, their liveness or their priority changed.
     SubflowsChanged {
-        /// The live ones.
+        /// The live subflows.
         live: SubflowSet,
-        /// One that may carry data from now on. Its id may have been another's before, of which
-        /// nothing holds for this one.
+        /// A subflow that may carry data from now on. If its id is reused, state kept for that id
+        /// must be dropped.
         began: Option<SubflowId>,
     },
 }
@@ -58,72 +58,71 @@ pub enum Notice {
 /// The segment at the left edge of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeftEdge {
-    /// The subflow that carried it first.
+    /// The subflow that carried the segment first.
     pub first: SubflowId,
-    /// It has been sent again, on that subflow or another (copies of a redundant scheduler do not
-    /// count).
+    /// True if the segment was retransmitted, on any subflow. Copies of a redundant scheduler do
+    /// not count.
     pub again: bool,
 }
 
-/// When a scheduler is asked where there is nothing but new data to send, and no subflow that could take
-/// a segment of it. Whoever is not asked answers with [`Decision::Wait`] for none in particular, and
-/// would remember nothing of having been asked.
+/// When the core calls a scheduler although all subflows are full: there is only new data to send,
+/// and no subflow can take a segment of it. A scheduler may skip a call only if it would return
+/// [`Decision::Wait`] with no subflow, and the call would not change its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WhenFull {
-    /// It need not be asked.
+    /// Never.
     Never,
-    /// Once after more has changed of the subflows than what their sending changes: round trips, loss
-    /// recovery, whether they live.
+    /// Once after a subflow has changed by more than sending: RTT, loss recovery or liveness.
     Anew,
-    /// Each time.
+    /// Always.
     Always,
 }
 
-/// What a scheduler needs.
+/// The calls and values that a scheduler needs. The core skips the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
-    /// [`Notice::DataAck`]: there is one for every few segments, and each costs a fresh view.
+    /// [`Notice::DataAck`]. It comes once every few segments and costs a new view each time.
     pub data_acks: bool,
-    /// When to be asked although all subflows are full.
+    /// When the core calls the scheduler although all subflows are full.
     pub when_full: WhenFull,
-    /// [`SubflowView::pacing_rate`]: it costs a division.
+    /// [`SubflowView::pacing_rate`]. It costs a division.
     pub pacing_rate: bool,
 }
 
 impl Needs {
-    /// Everything.
+    /// All calls and values.
     pub const ALL: Needs =
         Needs { data_acks: true, when_full: WhenFull::Always, pacing_rate: true };
-    /// Nothing beyond the view of the windows and round trips.
+    /// Only the windows and RTTs of the view.
     pub const LEAST: Needs =
         Needs { data_acks: false, when_full: WhenFull::Never, pacing_rate: false };
 }
 
 /// A packet scheduler.
 ///
-/// The core calls [`Scheduler::schedule`] in a loop until it says [`Decision::Wait`] or
-/// [`Decision::Idle`], after every event that can change the answer. The same views give the same
+/// After every event that can change the answer, the core calls [`Scheduler::schedule`] in a loop
+/// until it returns [`Decision::Wait`] or [`Decision::Idle`]. The same views give the same
 /// decisions: a scheduler has no clock and no source of randomness.
 pub trait Scheduler: core::fmt::Debug + Send {
-    /// Decides what happens next.
+    /// Decides the next action.
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision;
 
-    /// Learns of an event.
+    /// Takes in an event.
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
         let _ = (view, notice);
     }
 
-    /// What it needs to be told and asked. What it can do without costs nothing.
+    /// Returns the calls and values that the scheduler needs. The others cost nothing.
     fn needs(&self) -> Needs {
         Needs::ALL
     }
 
-    /// Writes the state that later decisions depend on, one call per named value.
+    /// Writes the state that later decisions depend on, with one call for each named value.
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         let _ = write;
     }
 
-    /// Takes over one named value of a saved state; false where the name is unknown.
+    /// Restores one named value of a saved state. Returns false if the name is unknown.
     fn load_state(&mut self, name: &str, value: f64) -> bool {
         let _ = (name, value);
         false

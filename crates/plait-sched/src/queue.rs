@@ -2,20 +2,20 @@ use crate::{QueueView, SentRange};
 use alloc::vec::Vec;
 use plait_base::{DataRange, DataRangeSet, Dsn, SubflowId, SubflowSet};
 
-/// The queues of a connection as plain lists: for decisions outside a running connection
-/// (`plait decide`, tests).
+/// The queues of a connection as plain lists, for decisions outside a running connection (`plait
+/// decide`, tests).
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct StaticQueue {
     /// Ranges sent and not DATA_ACKed, in ascending order, without overlap.
     pub sent: Vec<SentRange>,
-    /// Data that no subflow has been given.
+    /// Data not sent and not assigned.
     pub unsent: DataRangeSet,
-    /// Ranges given to a subflow and not sent, in ascending order, without overlap.
+    /// Ranges assigned and not sent, in ascending order, without overlap.
     pub assigned: Vec<(DataRange, SubflowId)>,
 }
 
 impl StaticQueue {
-    /// A queue with nothing sent and the bytes `unsent` to send.
+    /// Creates a queue with the bytes `unsent` to send and nothing sent.
     #[must_use]
     pub fn fresh(unsent: DataRange) -> StaticQueue {
         let mut queue = StaticQueue::default();
@@ -23,7 +23,7 @@ impl StaticQueue {
         queue
     }
 
-    /// Gives `range`, unsent or assigned, to a subflow that will send it.
+    /// Assigns `range`, unsent or already assigned, to a subflow.
     pub fn assign(&mut self, range: DataRange, subflow: SubflowId) {
         if range.is_empty() {
             return;
@@ -34,7 +34,7 @@ impl StaticQueue {
         self.assigned.insert(at, (range, subflow));
     }
 
-    /// Takes `range` out of what is assigned; tells whether there was any of it.
+    /// Removes `range` from the assigned data. Returns true if any of it was assigned.
     fn take_assigned(&mut self, range: DataRange) -> bool {
         let first = self.assigned.partition_point(|(held, _)| held.end <= range.start);
         let last = self.assigned.partition_point(|(held, _)| held.start < range.end);
@@ -49,8 +49,8 @@ impl StaticQueue {
         true
     }
 
-    /// Takes the segment `range` from what is unsent or assigned, or marks the segments that lie
-    /// within it as carried by one subflow more.
+    /// Records that a subflow has sent `range`. Unsent or assigned data becomes sent; segments sent
+    /// before are marked as carried by this subflow too.
     pub fn record(&mut self, range: DataRange, subflow: SubflowId) {
         if range.is_empty() {
             return;
@@ -66,7 +66,7 @@ impl StaticQueue {
         }
     }
 
-    /// Forgets the data below `dsn`, which has been DATA_ACKed.
+    /// Drops the data below `dsn`, which has been DATA_ACKed.
     pub fn ack(&mut self, dsn: Dsn) {
         self.sent.retain(|sent| sent.range.end > dsn);
         if let Some(first) = self.sent.first_mut() {

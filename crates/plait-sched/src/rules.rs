@@ -1,20 +1,21 @@
-//! The rules that every scheduler shares: where a reinjection goes, what happens with one subflow,
-//! and the send window. What a scheduler of its own needs of them is public.
+//! Rules that every scheduler shares: reinjections, connections with one subflow, and the send
+//! window. The rules that a custom scheduler needs are public.
 
 use crate::{Decision, Reason, SubflowView, View, What};
 use plait_base::{DataRange, SubflowId, SubflowSet};
 
-/// What there is to decide.
+/// The task of one decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Task {
-    /// Nothing: the shared rules have settled it.
+    /// Nothing: the shared rules have decided.
     Settled(Decision),
-    /// A place for this segment, the first one of the unsent data.
+    /// Choose a subflow for this segment, the first one of the unsent data.
     Place(DataRange),
 }
 
-/// Settles what is the same in every scheduler: reinjections go first, and new data below them before
-/// them; nothing to send is idle, and one subflow leaves no choice.
+/// Decides the cases that are the same for every scheduler. Reinjections go first, but new data
+/// with a lower DSN goes before them. Without data to send the answer is idle. One subflow leaves
+/// no choice.
 #[inline(always)]
 #[must_use]
 pub fn task(view: &View<'_>) -> Task {
@@ -32,9 +33,9 @@ pub fn task(view: &View<'_>) -> Task {
     }
 }
 
-/// Places new data that lies below the first range of the reinjection queue by the rule of the lowest
-/// RTT; `None` if there is none. It was left for a subflow that then fell silent, and the reader waits
-/// for it before all that was sent beyond it.
+/// Places new data that lies below the first range of the reinjection queue, by the lowest RTT.
+/// Returns `None` if there is none. Such data was left for a subflow that has failed since, and the
+/// reader needs it before all data sent beyond it.
 #[inline(never)]
 fn overtaken(view: &View<'_>) -> Option<Decision> {
     let segment = next_segment(view).filter(|it| is_overtaken(view, *it))?;
@@ -46,12 +47,12 @@ fn overtaken(view: &View<'_>) -> Option<Decision> {
     })
 }
 
-/// Whether the new `segment` lies below the first range of the reinjection queue.
+/// Returns true if the new `segment` lies below the first range of the reinjection queue.
 pub(crate) fn is_overtaken(view: &View<'_>, segment: DataRange) -> bool {
     view.connection.reinject.is_some_and(|waiting| segment.start < waiting.range.start)
 }
 
-/// The first segment of the unsent data.
+/// Returns the first segment of the unsent data.
 #[must_use]
 pub fn next_segment(view: &View<'_>) -> Option<DataRange> {
     if view.connection.unsent == 0 {
@@ -60,13 +61,13 @@ pub fn next_segment(view: &View<'_>) -> Option<DataRange> {
     view.queue.unsent_at(0, view.connection.unsent.min(segment_len(view)))
 }
 
-/// Bytes of a full segment, never zero.
+/// Returns the bytes of a full segment, at least one.
 #[must_use]
 pub fn segment_len(view: &View<'_>) -> u64 {
     u64::from(view.connection.mss.max(1))
 }
 
-/// Sends the new `segment` on `subflow`, if the send window takes all of it.
+/// Sends the new `segment` on `subflow`, or waits if it ends beyond the send window.
 #[must_use]
 pub fn new_on(view: &View<'_>, subflow: SubflowId, segment: DataRange, reason: Reason) -> Decision {
     if segment.end > view.connection.wnd_end {
@@ -76,8 +77,8 @@ pub fn new_on(view: &View<'_>, subflow: SubflowId, segment: DataRange, reason: R
     Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason }
 }
 
-/// [`new_on`] for schedulers that stay with a subflow for as long as it has room: those that choose
-/// the first or the best among all that have.
+/// As [`new_on`], with a grant for all the room of the subflow. It is for schedulers that keep to a
+/// subflow while it has room: they choose the first or the best of all subflows with room.
 pub(crate) fn run_on(
     view: &View<'_>,
     subflow: &SubflowView,
@@ -92,7 +93,7 @@ pub(crate) fn run_on(
     }
 }
 
-/// The rule for a connection with one subflow.
+/// Applies the rule for a connection with one subflow.
 pub(crate) fn new_on_only(view: &View<'_>, only: &SubflowView, segment: DataRange) -> Decision {
     if only.usable(segment.len(), view.tsq) {
         run_on(view, only, segment, Reason::OnlySubflow)
@@ -101,7 +102,7 @@ pub(crate) fn new_on_only(view: &View<'_>, only: &SubflowView, segment: DataRang
     }
 }
 
-/// No subflow can take a segment: because none is live, or because all that are have no room.
+/// Waits because no subflow can take a segment: none is live, or all live ones are full.
 #[must_use]
 pub fn none_usable(view: &View<'_>) -> Decision {
     let dead = view.subflows.iter().all(SubflowView::hard_down);
@@ -109,20 +110,20 @@ pub fn none_usable(view: &View<'_>) -> Decision {
     Decision::Wait { on: None, reason }
 }
 
-/// The subflow with the lowest smoothed RTT; of equal ones the one with the lower id.
+/// Returns the subflow with the lowest smoothed RTT; among equal ones, the one with the lowest id.
 #[must_use]
 pub fn fastest<'a>(subflows: impl Iterator<Item = &'a SubflowView>) -> Option<&'a SubflowView> {
     subflows.min_by_key(|subflow| (subflow.srtt_or_max(), subflow.id))
 }
 
-/// The candidates, and the fastest of them.
+/// Returns the candidates and the fastest of them.
 #[inline]
 pub(crate) fn candidates_and_fastest<'a>(view: &View<'a>) -> Option<(SubflowSet, &'a SubflowView)> {
     for backup in [false, true] {
         let (mut candidates, mut fast): (_, Option<&SubflowView>) = (SubflowSet::EMPTY, None);
         for subflow in view.subflows.iter().filter(|it| it.backup == backup && it.alive()) {
             candidates.insert(subflow.id);
-            // Ids ascend, so that the first of equals stands.
+            // Ids ascend, so the first of equal subflows stays.
             if fast.is_none_or(|best| subflow.srtt_or_max() < best.srtt_or_max()) {
                 fast = Some(subflow);
             }
@@ -134,8 +135,8 @@ pub(crate) fn candidates_and_fastest<'a>(view: &View<'a>) -> Option<(SubflowSet,
     None
 }
 
-/// The fastest candidate and the fastest candidate with room for `len` bytes. The first is taken
-/// among the living only: a scheduler must not wait for a dead subflow.
+/// Returns the fastest candidate, and the fastest candidate with room for `len` bytes. Both are
+/// alive: a scheduler must not wait for a dead subflow.
 #[inline]
 pub(crate) fn fast_and_usable<'a>(
     view: &View<'a>,
@@ -144,7 +145,7 @@ pub(crate) fn fast_and_usable<'a>(
     for backup in [false, true] {
         let (mut fast, mut usable): (Option<&SubflowView>, Option<&SubflowView>) = (None, None);
         for subflow in view.subflows.iter().filter(|it| it.backup == backup && it.alive()) {
-            // Ids ascend, so that the first of equals stands.
+            // Ids ascend, so the first of equal subflows stays.
             let faster = |best: &SubflowView| subflow.srtt_or_max() < best.srtt_or_max();
             if fast.is_none_or(faster) {
                 fast = Some(subflow);
@@ -160,22 +161,22 @@ pub(crate) fn fast_and_usable<'a>(
     None
 }
 
-/// Where the rule of the lowest RTT puts a range.
+/// The result of the lowest-RTT rule for a range.
 pub(crate) enum Place<'a> {
-    /// On a subflow that has not carried it.
+    /// A subflow that has not carried the range.
     On(&'a SubflowView),
-    /// On one that has: every live subflow had, and the range starts over.
+    /// A subflow that has carried the range: every live subflow has, and the search starts again.
     Again(&'a SubflowView),
-    /// Nowhere, until this subflow, which has not carried it, has room.
+    /// Wait for this subflow. It has not carried the range and has no room.
     Untried(SubflowId),
-    /// Nowhere.
+    /// No subflow.
     None,
 }
 
-/// The rule of the lowest RTT for `len` bytes that the subflows `carried` have carried: the fastest
-/// usable subflow that has not, the backup ones only where every other is down or has carried it.
-/// A subflow that is full, or recovers from a timeout, is waited for: it is blocked only for a
-/// while.
+/// Applies the lowest-RTT rule to `len` bytes that the subflows `carried` have carried. It returns
+/// the fastest usable subflow that has not carried them. Backup subflows are used only if every
+/// other one is down or has carried the range. The rule waits for a subflow that is full or
+/// recovers from a timeout, because that state does not last.
 #[inline]
 pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> Place<'a> {
     if let [only] = view.subflows {
@@ -194,7 +195,7 @@ pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> 
                     continue;
                 }
                 let place = if subflow.busy(len, view.tsq) { &mut busy } else { &mut usable };
-                // Ids ascend, so that the first of equals stands.
+                // Ids ascend, so the first of equal subflows stays.
                 if place.is_none_or(|best| subflow.srtt_or_max() < best.srtt_or_max()) {
                     *place = Some(subflow);
                 }
@@ -214,8 +215,8 @@ pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> 
     Place::None
 }
 
-/// Places the first range of the reinjection queue by the rule of the lowest RTT; `None` if the
-/// queue is empty. The range has been sent, so it lies within the window.
+/// Places the first range of the reinjection queue by the lowest RTT. Returns `None` if the queue
+/// is empty. The range was sent before, so it lies within the send window.
 #[must_use]
 pub fn reinjection(view: &View<'_>) -> Option<Decision> {
     let waiting = view.connection.reinject?;

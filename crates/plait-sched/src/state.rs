@@ -1,4 +1,5 @@
-//! Named values of saved states: one per subflow is named `PREFIX` id `SUFFIX`, as `quota.1`.
+//! Named values of saved states. The name of a value per subflow is a prefix, the id and a suffix,
+//! as in `quota.1`.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -6,7 +7,7 @@ use plait_base::{SubflowId, Time};
 
 use crate::{Notice, exact};
 
-/// Writes the values of `slots`, one per subflow, that `number` gives.
+/// Writes one value per subflow, as `number` returns it for each of `slots`.
 pub(crate) fn save_each<T>(
     prefix: &str,
     suffix: &str,
@@ -21,7 +22,7 @@ pub(crate) fn save_each<T>(
     }
 }
 
-/// Forgets what is remembered under the id of a subflow that begins: it was another's.
+/// Drops the state kept for a reused id when a subflow begins.
 pub(crate) fn forget<T: Default>(notice: Notice, slots: &mut [T]) {
     if let Notice::SubflowsChanged { began: Some(id), .. } = notice
         && let Some(slot) = slots.get_mut(id.index())
@@ -30,7 +31,7 @@ pub(crate) fn forget<T: Default>(notice: Notice, slots: &mut [T]) {
     }
 }
 
-/// The slot that `name` speaks of, if it has this prefix and suffix and a valid id between them.
+/// Returns the slot named by `name`, if it has this prefix and suffix and a valid id between them.
 pub(crate) fn slot<'a, T>(
     prefix: &str,
     suffix: &str,
@@ -40,13 +41,13 @@ pub(crate) fn slot<'a, T>(
     slots.get_mut(index(prefix, suffix, name)?)
 }
 
-/// The valid id that `name` has between this prefix and suffix.
+/// Returns the valid id between this prefix and suffix of `name`.
 fn index(prefix: &str, suffix: &str, name: &str) -> Option<usize> {
     let id = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
     id.parse().ok().filter(|id| *id < SubflowId::MAX)
 }
 
-/// What is remembered of each subflow, by id: no more of it than there are subflows.
+/// State kept for each subflow, by id. It grows no larger than the highest id in use requires.
 #[derive(Clone, Debug)]
 pub(crate) struct BySubflow<T>(Vec<T>);
 
@@ -55,12 +56,12 @@ impl<T: Clone + Default> BySubflow<T> {
         BySubflow(Vec::new())
     }
 
-    /// What is remembered of a subflow, if it ever was.
+    /// Returns the state of a subflow, if there is any.
     pub(crate) fn find(&self, id: SubflowId) -> Option<&T> {
         self.0.get(id.index())
     }
 
-    /// What is remembered of a subflow. The first that is of a new one makes room for it.
+    /// Returns the state of a subflow, and allocates it on the first use.
     #[inline]
     pub(crate) fn of(&mut self, id: SubflowId) -> &mut T {
         let at = id.index();
@@ -76,34 +77,35 @@ impl<T: Clone + Default> BySubflow<T> {
         self.0.resize(subflows, T::default());
     }
 
-    /// All that is remembered, by id; a subflow of which nothing ever was may be missing.
+    /// Returns all state, by id. Subflows without state may be missing at the end.
     pub(crate) fn all_mut(&mut self) -> &mut [T] {
         &mut self.0
     }
 
-    /// All that is remembered, by id.
+    /// Returns all state, by id.
     pub(crate) fn all(&self) -> &[T] {
         &self.0
     }
 
-    /// What `name` speaks of, if it has this prefix and suffix and a valid id between them.
+    /// Returns the state named by `name`, if it has this prefix and suffix and a valid id between
+    /// them.
     pub(crate) fn named(&mut self, prefix: &str, suffix: &str, name: &str) -> Option<&mut T> {
         index(prefix, suffix, name).map(|at| self.of(SubflowId(at as u8)))
     }
 }
 
-/// A subflow id, or none for a value that is none.
+/// Converts a saved value to a subflow id; `None` if it is out of range.
 pub(crate) fn subflow(value: f64) -> Option<SubflowId> {
     let valid = value >= 0.0 && value < SubflowId::MAX as f64;
     valid.then(|| SubflowId(exact::nearest(value) as u8)).filter(|id| id.index() < SubflowId::MAX)
 }
 
-/// A time in milliseconds; none for a negative or undefined value.
+/// Converts milliseconds to a time; `None` if the value is negative or NaN.
 pub(crate) fn time(millis: f64) -> Option<Time> {
     (millis >= 0.0).then(|| Time::from_nanos(exact::nanos_of_millis(millis)))
 }
 
-/// Milliseconds of a time.
+/// Converts a time to milliseconds.
 pub(crate) fn millis(time: Time) -> f64 {
     time.as_nanos() as f64 / 1e6
 }

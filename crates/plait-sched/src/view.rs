@@ -3,105 +3,105 @@ use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 /// State of a subflow's loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum CaState {
-    /// Nothing unusual.
+    /// No loss and no reordering.
     #[default]
     Open,
-    /// Selective acknowledgements have arrived, no loss yet.
+    /// Selective acknowledgements have arrived, but no loss is detected.
     Disorder,
     /// Fast recovery.
     Recovery,
-    /// Recovery from a retransmission timeout.
+    /// Recovery after a retransmission timeout.
     Loss,
 }
 
-/// What a scheduler sees of one subflow. Byte counts are payload bytes.
+/// A scheduler's view of one subflow. Byte counts are payload bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubflowView {
     /// The subflow.
     pub id: SubflowId,
-    /// The TCP state lets data be sent (ESTABLISHED or CLOSE_WAIT).
+    /// The TCP state allows sending data (ESTABLISHED or CLOSE-WAIT).
     pub open: bool,
-    /// Data may be sent: for the end that joined, its HMAC has been acknowledged.
+    /// Data may be sent. If this end joined, its HMAC has been acknowledged.
     pub joined: bool,
-    /// Either end asked for low priority.
+    /// This end or the peer requested low priority.
     pub backup: bool,
-    /// Potentially failed: a timeout since the last valid packet from the peer.
+    /// Potentially failed: no valid packet from the peer since a retransmission timeout.
     pub pf: bool,
     /// Loss recovery.
     pub ca: CaState,
-    /// Payload bytes of a full segment, options deducted.
+    /// Payload bytes of a full segment, without options.
     pub mss: u32,
-    /// Congestion window.
+    /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Most bytes in flight that an effect allows, whatever the window; `u64::MAX` where there is no
-    /// such cap.
+    /// Limit that an effect sets on the bytes in flight; `u64::MAX` if there is none. Beyond it
+    /// nothing is sent, even if the congestion window allows it.
     pub cap: u64,
-    /// Slow start threshold; `None` is infinite.
+    /// Slow start threshold in bytes; `None` is infinite.
     pub ssthresh: Option<u64>,
-    /// Sent and not acknowledged, selectively acknowledged or marked lost.
+    /// Bytes sent and not acknowledged, selectively acknowledged or marked lost.
     pub inflight: u64,
-    /// Sent and not cumulatively acknowledged, what was lost included: this and `queued` is what the
-    /// subflow's send buffer holds.
+    /// Bytes sent and not cumulatively acknowledged, lost ones included. The subflow's send buffer
+    /// holds these and `queued`.
     pub outstanding: u64,
-    /// Assigned to the subflow, not yet sent.
+    /// Bytes assigned to the subflow and not sent.
     pub queued: u64,
     /// Smoothed RTT at full precision; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// RTT variation of RFC 6298, unscaled.
+    /// RTT variation (RTTVAR of RFC 6298), not scaled.
     pub rttvar: Span,
     /// Latest RTT sample.
     pub last_rtt: Option<Span>,
-    /// Least RTT sample.
+    /// Lowest RTT sample.
     pub min_rtt: Option<Span>,
-    /// When the latest RTT sample was taken.
+    /// Time of the latest RTT sample.
     pub rtt_at: Time,
     /// Retransmission timeout.
     pub rto: Span,
-    /// The host's own queue holds enough of this subflow's data (TSQ).
+    /// True if the host's own queue holds enough data of this subflow (TCP Small Queues, TSQ).
     pub tsq_blocked: bool,
-    /// Window recorded just before the last idle reset, zero once exceeded (ECF, section 5.2 of
-    /// its paper).
+    /// Window just before the last idle reset; zero once the window has exceeded it (ECF paper,
+    /// section 5.2).
     pub rec_cwnd: u64,
-    /// Pacing rate in bytes per second; zero for schedulers that do not [need](crate::Needs) it.
+    /// Pacing rate in bytes per second; zero if the scheduler does not [need](crate::Needs) it.
     pub pacing_rate: u64,
-    /// Rate of delivery in bytes per second: bytes in flight when a segment was sent over its RTT;
-    /// zero where none is known.
+    /// Delivery rate in bytes per second: the bytes in flight when a segment was sent, divided by
+    /// its RTT; zero if unknown.
     pub delivery_rate: u64,
-    /// Timeouts in a row since anything was received on it.
+    /// Consecutive timeouts since the last packet was received on the subflow.
     pub timeouts: u32,
-    /// When data was last sent.
+    /// Time of the last data segment sent.
     pub last_send: Time,
 }
 
-/// What a scheduler sees of the connection. DSNs count from 0 at the first byte of data.
+/// A scheduler's view of the connection. DSNs count from 0 at the first byte of data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ConnectionView {
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// When the connection started.
+    /// Start time of the connection.
     pub start: Time,
-    /// First DSN not DATA_ACKed.
+    /// Lowest DSN that is not DATA_ACKed.
     pub snd_una: Dsn,
-    /// Highest DSN sent plus one.
+    /// Highest DSN sent, plus one.
     pub snd_nxt: Dsn,
-    /// DATA_ACK plus the advertised window: data must end at or below it.
+    /// DATA_ACK plus the advertised window. A segment must not end beyond it.
     pub wnd_end: Dsn,
-    /// Bytes that no subflow has been given.
+    /// Bytes not sent and not assigned to a subflow.
     pub unsent: u64,
-    /// The first range waiting for reinjection.
+    /// The first range of the reinjection queue.
     pub reinject: Option<SentRange>,
-    /// The application has more to write than the send buffer takes.
+    /// The application has more data to write than fits in the send buffer.
     pub app_blocked: bool,
     /// Free bytes of the send buffer.
     pub sndbuf_free: u64,
-    /// Bytes that the send buffer holds in all.
+    /// Size of the send buffer in bytes.
     pub sndbuf: u64,
 }
 
 /// A range of data that has been sent at least once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentRange {
-    /// DSNs.
+    /// The range in DSNs.
     pub range: DataRange,
     /// The subflows that have carried it.
     pub carried: SubflowSet,
@@ -109,73 +109,77 @@ pub struct SentRange {
     pub first: SubflowId,
 }
 
-/// The connection's queues, for the schedulers that look into them.
+/// The connection's queues, for schedulers that read them.
 pub trait QueueView {
-    /// The first range that ends above `dsn` among those sent and not DATA_ACKed.
+    /// Returns the first range that is sent, not DATA_ACKed and ends above `dsn`.
     fn sent_from(&self, dsn: Dsn) -> Option<SentRange>;
-    /// The contiguous range, at most `len` bytes, that starts `offset` bytes into the unsent data.
+    /// Returns the contiguous range that starts `offset` bytes into the unsent data. It has at most
+    /// `len` bytes.
     fn unsent_at(&self, offset: u64, len: u64) -> Option<DataRange>;
-    /// The first range that ends above `dsn` among those assigned to a subflow and not sent, with
-    /// that subflow. Two neighbours may have the same one.
+    /// Returns the first range that is assigned, not sent and ends above `dsn`, with its subflow.
+    /// Two adjacent ranges may have the same subflow.
     fn assigned_from(&self, dsn: Dsn) -> Option<(DataRange, SubflowId)>;
-    /// The send buffer of a subflow in bytes of memory; `None` if the connection counts payload.
+    /// Returns the memory of a subflow's send buffer in bytes; `None` if the connection counts
+    /// payload.
     fn send_memory(&self, _subflow: SubflowId) -> Option<u64> {
         None
     }
 }
 
-/// Everything a scheduler may know.
+/// All inputs of a decision.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// Now.
+    /// The current time.
     pub now: Time,
-    /// Whether a subflow that TSQ holds back counts as busy.
+    /// True if a subflow that TSQ blocks counts as busy.
     pub tsq: bool,
     /// The connection.
     pub connection: ConnectionView,
-    /// Its live subflows in ascending order of id.
+    /// The joined subflows in a synchronized TCP state, in ascending order of id. Potentially
+    /// failed subflows are included.
     pub subflows: &'a [SubflowView],
-    /// Its queues.
+    /// The queues of the connection.
     pub queue: &'a dyn QueueView,
 }
 
 impl SubflowView {
-    /// No data may be sent at all: not open, not joined, or potentially failed.
+    /// Returns true if the subflow cannot send data: it is not open, not joined, or potentially
+    /// failed.
     #[must_use]
     pub const fn hard_down(&self) -> bool {
         !self.open || !self.joined || self.pf
     }
 
-    /// Live, and not in recovery from a timeout.
+    /// Returns true if the subflow can send data and does not recover from a timeout.
     #[must_use]
     pub fn alive(&self) -> bool {
         !self.hard_down() && self.ca != CaState::Loss
     }
 
-    /// Bytes that the congestion window, and the cap, still take.
+    /// Returns the bytes that the congestion window and the cap still allow.
     #[must_use]
     pub const fn room(&self) -> u64 {
         let window = if self.cwnd < self.cap { self.cwnd } else { self.cap };
         window.saturating_sub(self.inflight).saturating_sub(self.queued)
     }
 
-    /// `len` more bytes do not fit now.
+    /// Returns true if `len` more bytes do not fit now.
     #[must_use]
     pub fn busy(&self, len: u64, tsq: bool) -> bool {
         self.ca == CaState::Loss || self.room() < len || (tsq && self.tsq_blocked)
     }
 
-    /// `len` more bytes can be sent now.
+    /// Returns true if `len` more bytes can be sent now.
     #[must_use]
     pub fn usable(&self, len: u64, tsq: bool) -> bool {
         !self.hard_down() && !self.busy(len, tsq)
     }
 
-    /// The plain estimate of how long `len` more bytes take to the peer: half a smoothed RTT and,
-    /// where the window does not take them, the part of a round trip in which acknowledgements
-    /// free what is missing, `srtt * missing / window`. `None` before the first RTT sample.
+    /// Returns the plain estimate of the time until `len` more bytes reach the peer; `None` before
+    /// the first RTT sample. The estimate is half a smoothed RTT. If the bytes exceed the window,
+    /// it adds the time until acknowledgements free the missing part: `srtt * missing / window`.
     ///
-    /// It is what decisions are compared by where a scheduler gives no estimate of its own.
+    /// Decisions are compared by this estimate if a scheduler gives none of its own.
     #[must_use]
     pub fn plain_arrival(&self, len: u64) -> Option<Span> {
         let srtt = self.srtt?;
@@ -187,7 +191,7 @@ impl SubflowView {
         Some(Span::from_nanos((srtt.as_nanos() / 2).saturating_add(wait)))
     }
 
-    /// Smoothed RTT for comparisons: no sample counts as slowest.
+    /// Returns the smoothed RTT for comparisons. A subflow without a sample counts as the slowest.
     #[must_use]
     pub fn srtt_or_max(&self) -> Span {
         self.srtt.unwrap_or(Span::MAX)
@@ -195,8 +199,8 @@ impl SubflowView {
 }
 
 impl<'a> View<'a> {
-    /// The subflows that choices range over: the non-backup ones that are alive or, where there is
-    /// none, the backup ones that are alive.
+    /// Returns the subflows that a scheduler may choose from: the live regular ones, or the live
+    /// backup ones if no regular subflow is live.
     #[must_use]
     pub fn candidates(&self) -> SubflowSet {
         let (mut regular, mut backup) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
@@ -207,13 +211,13 @@ impl<'a> View<'a> {
         if regular.is_empty() { backup } else { regular }
     }
 
-    /// The subflow `id`.
+    /// Returns the subflow `id`.
     #[must_use]
     pub fn subflow(&self, id: SubflowId) -> Option<&'a SubflowView> {
         self.subflows.iter().find(|s| s.id == id)
     }
 
-    /// Length of the next new segment: a full one, or what is left.
+    /// Returns the length in bytes of the next new segment: a full one, or the rest of the data.
     #[must_use]
     pub fn next_len(&self) -> u64 {
         self.connection.unsent.min(u64::from(self.connection.mss))

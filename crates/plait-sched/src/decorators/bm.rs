@@ -1,4 +1,4 @@
-//! Bufferbloat mitigation: a cap on what a subflow has in flight.
+//! Bufferbloat mitigation: a cap on the bytes in flight of a subflow.
 
 use crate::exact::{self, MILLION};
 use crate::rules;
@@ -39,7 +39,7 @@ const FLOOR: Param = Param {
     clause: "left open in CSWS 2014, section 3.4",
 };
 
-/// What the registry says of it.
+/// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
     name: "bm",
     idea: "cap what a subflow has in flight where its RTT has grown by a standing queue",
@@ -80,8 +80,8 @@ Bad at   beside flows that fill the queue it gets what the cap leaves; a least R
     wrap: |base, params| Box::new(Bm::new(base, params)),
 };
 
-/// Spans and byte counts beyond these (13 days, a petabyte) are taken as these: the product of two
-/// and a parameter in millionths then fits 128 bits.
+/// Larger spans in ns (13 days) and byte counts (a petabyte) are cut to this value. The product of
+/// two of them and a parameter in millionths then fits in 128 bits.
 const LIMIT: u128 = 1 << 50;
 
 /// The decorator.
@@ -91,13 +91,13 @@ struct Bm {
     /// In millionths.
     lambda: u64,
     by_rate: bool,
-    /// Half of the time for which a least RTT counts; zero is for ever.
+    /// Half of the time for which a lowest RTT counts; zero means for ever.
     half: Span,
     floor: u64,
     least: [Least; SubflowId::MAX],
 }
 
-/// The least smoothed RTT of a subflow.
+/// The lowest smoothed RTT of a subflow.
 #[derive(Clone, Copy, Default, Debug)]
 struct Least {
     now: Option<Span>,
@@ -106,7 +106,7 @@ struct Least {
 }
 
 impl Least {
-    /// Takes in `srtt`; `half` is half of the time for which a value counts, zero for ever.
+    /// Takes in `srtt`. `half` is half of the time for which a value counts; zero means for ever.
     fn update(&mut self, now: Time, srtt: Span, half: Span) {
         if half > Span::ZERO {
             let age = now.since(*self.since.get_or_insert(now));
@@ -140,7 +140,7 @@ impl Bm {
         }
     }
 
-    /// What `subflow` may have in flight; `u64::MAX` where its window is no more than that.
+    /// Returns the cap of `subflow` in bytes; `u64::MAX` if the window does not exceed it.
     fn cap(&mut self, now: Time, subflow: &SubflowView, out: &mut Outcome) -> u64 {
         let Some(srtt) = subflow.srtt else { return u64::MAX };
         let Some(least) = self.least.get_mut(subflow.id.index()) else { return u64::MAX };
@@ -172,10 +172,10 @@ impl Bm {
 
 impl Scheduler for Bm {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
-        // The cap is calculated anew for each.
+        // The cap is calculated again for each segment.
         let segment = rules::segment_len(view);
         let mut changed = false;
-        // At most eight subflows live; one beyond keeps the cap that it has.
+        // A view has at most eight subflows. Any further one keeps its cap.
         let mut caps = [u64::MAX; SubflowId::MAX];
         for (subflow, slot) in view.subflows.iter().zip(&mut caps) {
             *slot = self.cap(view.now, subflow, out);
@@ -190,7 +190,8 @@ impl Scheduler for Bm {
         else {
             return self.base.schedule(view, out).one_segment(segment);
         };
-        // The core applies the caps after this decision; it is to hold to them all the same.
+        // The core applies the caps after this decision, but the decision must already respect
+        // them.
         let mut subflows = [*first; SubflowId::MAX];
         for ((copy, subflow), cap) in subflows.iter_mut().zip(view.subflows).zip(caps) {
             *copy = SubflowView { cap, ..*subflow };

@@ -1,4 +1,4 @@
-//! Copies while nothing new waits.
+//! Copies of unacknowledged data while there is no new data to send.
 
 use crate::exact::{self, MILLION};
 use crate::{Decision, Decorator, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler};
@@ -14,7 +14,7 @@ const QUEUE: Param = Param {
     clause: "none: no paper has copies",
 };
 
-/// What the registry says of it.
+/// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
     name: "copy",
     idea: "while nothing new waits, subflows with room send copies of what is not acknowledged",
@@ -53,12 +53,13 @@ struct Copy {
     base: Box<dyn Scheduler>,
     /// In millionths.
     queue: u64,
-    /// End (DSN) of what each subflow has copied or need not copy, by its id.
+    /// End (DSN) of the data that each subflow has copied or skipped, by id.
     passed: [Dsn; SubflowId::MAX],
 }
 
 impl Copy {
-    /// The next range that `subflow` has not carried, at most a segment, and who carried it first.
+    /// Returns the next range, at most a segment, that `subflow` has not carried, and its first
+    /// carrier.
     fn next(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<(DataRange, SubflowId)> {
         let passed = self.passed.get_mut(subflow.id.index())?;
         loop {
@@ -73,7 +74,8 @@ impl Copy {
         }
     }
 
-    /// Whether a copy on `subflow` would stand in a queue, for longer than the original on `carrier`.
+    /// Returns true if a copy on `subflow` would wait in a queue, and longer than the original on
+    /// `carrier`.
     fn lags(&self, view: &View<'_>, subflow: &SubflowView, carrier: SubflowId) -> bool {
         let (Some(last), Some(least)) = (subflow.last_rtt, subflow.min_rtt) else { return false };
         let (last_nanos, least) = (exact::nanos(last), exact::nanos(least));
@@ -83,7 +85,7 @@ impl Copy {
         stands && original.is_some_and(|original| original < last)
     }
 
-    /// A copy, if any subflow has room for one.
+    /// Sends a copy if any subflow has room for one.
     fn copy(&mut self, view: &View<'_>) -> Option<Decision> {
         let candidates = view.candidates();
         let mut best: Option<(&SubflowView, DataRange)> = None;

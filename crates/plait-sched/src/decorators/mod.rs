@@ -1,4 +1,4 @@
-//! The decorators, one file each, listed here: each wraps any scheduler (`minrtt+rp`).
+//! The decorators, one file each. A decorator wraps any scheduler (`minrtt+rp`).
 
 mod bm;
 mod copy;
@@ -6,5 +6,5 @@ mod rp;
 
 use crate::Decorator;
 
-/// Every decorator.
+/// All decorators.
 pub static DECORATORS: &[Decorator] = &[rp::ENTRY, bm::ENTRY, copy::ENTRY];

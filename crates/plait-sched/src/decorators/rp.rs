@@ -31,7 +31,7 @@ const HOLDERS: Param = Param {
     clause: "CSWS 2014, section 3.3 speaks of one; BLEST's kernel v0.95 takes every one",
 };
 
-/// What the registry says of it.
+/// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
     name: "rp",
     idea: "when the window stalls, resend what blocks it on a free subflow and slow its holder",
@@ -70,11 +70,11 @@ struct Rp {
     penalise: bool,
     strict: bool,
     every: bool,
-    /// The last penalty that each free subflow brought about, by its id.
+    /// Time of the last penalty that was made for each free subflow, by id.
     last_pen: [Option<Time>; SubflowId::MAX],
 }
 
-/// The segment that blocks the window and who has it.
+/// The segment that blocks the window, and the subflows that hold it.
 struct Head {
     range: DataRange,
     carried: SubflowSet,
@@ -93,7 +93,8 @@ impl Rp {
         }
     }
 
-    /// Penalises who holds the head and retransmits it on `s`, as far as the rules let it.
+    /// Penalises the holders of the head and retransmits the head on `s`, as far as the rules
+    /// allow.
     fn relieve(
         &mut self,
         view: &View<'_>,
@@ -127,8 +128,8 @@ impl Rp {
         Some(Decision::Send { subflow, what, grant, reason: Reason::Opportunistic })
     }
 
-    /// Whether the holders of the head are slow enough, or their windows small enough, for a
-    /// retransmission on `s`; the windows of `penalised` are what the penalty leaves of them.
+    /// Returns true if the holders of the head are slow enough, or their windows small enough, for
+    /// a retransmission on `s`. For a subflow in `penalised` the window after the penalty counts.
     fn worth(
         &self,
         view: &View<'_>,
@@ -155,7 +156,7 @@ impl Rp {
         any
     }
 
-    /// Whether the last penalty that `s` brought about is at least its RTT ago.
+    /// Returns true if the last penalty for `s` is at least one RTT of `s` ago.
     fn may_penalise(&self, view: &View<'_>, s: &SubflowView) -> bool {
         match self.last_pen.get(s.id.index()).copied().flatten() {
             Some(last) => view.now.since(last) >= s.srtt_or_max(),
@@ -164,8 +165,8 @@ impl Rp {
     }
 }
 
-/// The first segment that a subflow has and that is not DATA_ACKed. What waits in the queue of a
-/// subflow is among them: for the kernel's rule it is sent.
+/// Returns the first segment that is sent or assigned, and not DATA_ACKed. Data in the queue of a
+/// subflow is included, because the kernel's rule counts it as sent.
 fn head(view: &View<'_>) -> Option<Head> {
     let una = view.connection.snd_una;
     let sent = view.queue.sent_from(una).map(|SentRange { range, carried, .. }| (range, carried));
@@ -185,7 +186,7 @@ fn head(view: &View<'_>) -> Option<Head> {
     Some(Head { range: DataRange::new(range.start, end), carried })
 }
 
-/// Whether `decision` says that some subflow has been given all there is, sent or not.
+/// Returns true if `decision` shows that all data is sent or assigned.
 fn is_all_given(view: &View<'_>, decision: Decision) -> bool {
     match decision {
         Decision::Idle => true,
@@ -194,7 +195,7 @@ fn is_all_given(view: &View<'_>, decision: Decision) -> bool {
     }
 }
 
-/// The subflows other than `s` that have carried the head, in ascending order of id.
+/// Returns the subflows other than `s` that have carried the head, in ascending order of id.
 fn holders<'a>(
     view: &View<'a>,
     s: &SubflowView,
@@ -204,8 +205,8 @@ fn holders<'a>(
     view.subflows.iter().filter(move |t| t.id != free && carried.contains(t.id))
 }
 
-/// Half of a window in whole segments, at least one. The kernel counts windows in segments, so 9
-/// become 4.
+/// Returns half of a window in whole segments, at least one. The kernel counts windows in segments,
+/// so 9 become 4.
 fn halved(subflow: &SubflowView) -> u64 {
     halved_segments(subflow.cwnd, subflow, 1)
 }
@@ -215,7 +216,7 @@ fn halved_segments(bytes: u64, subflow: &SubflowView, least: u64) -> u64 {
     (bytes / mss / 2).max(least) * mss
 }
 
-/// The penalty: the threshold is left alone where slow start has not reached it.
+/// Returns the penalty. The threshold does not change if slow start has not reached it.
 fn penalty(holder: &SubflowView) -> Effect {
     let ssthresh = holder.ssthresh.map(|ssthresh| {
         if holder.cwnd >= ssthresh { halved_segments(ssthresh, holder, 2) } else { ssthresh }
@@ -240,7 +241,7 @@ impl Scheduler for Rp {
             }
             _ => None,
         };
-        // The base may wait for what is no candidate: `linux` has a test of its own.
+        // The base may wait for a subflow that is not a candidate: `linux` has its own test.
         let free = free.filter(|s| view.candidates().contains(s.id));
         let penal = !all_given;
         free.and_then(|s| self.relieve(view, s, penal, out)).unwrap_or(decision)

@@ -34,7 +34,7 @@ const STEP: Param = Param {
     clause: "ToN, section IV.A (the value is left open there)",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "blest",
     aliases: &[],
@@ -77,7 +77,7 @@ Bad at   large windows in paper mode, where it decides like minrtt; it does not 
     build: |params| Box::new(Blest::new(params)),
 };
 
-/// Which of the two estimates.
+/// The estimate in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     Code,
@@ -91,9 +91,9 @@ struct Lambda {
     up: u64,
     down: u64,
     range: (u64, u64),
-    /// The window has blocked since the last step.
+    /// The send window has blocked since the last step.
     blocked: bool,
-    /// The time of the last step; `None` is the start of the connection.
+    /// Time of the last step; `None` is the start of the connection.
     last: Option<Time>,
 }
 
@@ -110,7 +110,7 @@ impl Lambda {
         Lambda { value: given.unwrap_or(start), up, down, range, blocked: false, last: None }
     }
 
-    /// One step, if the last is at least `period` ago.
+    /// Makes one step if the last one is at least `period` ago.
     fn update(&mut self, view: &View<'_>, period: Span) {
         let last = self.last.unwrap_or(view.connection.start);
         if view.now.since(last) < period {
@@ -127,7 +127,7 @@ impl Lambda {
     }
 }
 
-/// Least and greatest smoothed RTT of a subflow.
+/// Lowest and highest smoothed RTT of a subflow.
 #[derive(Clone, Copy, Default, Debug)]
 struct Extremes {
     min: Slim<Span>,
@@ -148,7 +148,7 @@ impl Blest {
         Blest { mode, lambda: Lambda::new(mode, params), extremes: BySubflow::new() }
     }
 
-    /// Takes the smoothed RTTs of the living subflows into their extremes.
+    /// Updates the extremes with the smoothed RTTs of the live subflows.
     fn observe(&mut self, view: &View<'_>) {
         for subflow in view.subflows.iter().filter(|subflow| subflow.alive()) {
             let Some(srtt) = subflow.srtt else { continue };
@@ -158,15 +158,15 @@ impl Blest {
         }
     }
 
-    /// Least and greatest smoothed RTT of a subflow.
+    /// Returns the lowest and highest smoothed RTT of a subflow.
     fn extremes(&self, subflow: &SubflowView) -> (Span, Span) {
         let known = self.extremes.find(subflow.id).copied().unwrap_or_default();
         let or_now = |it: Slim<Span>| it.value().unwrap_or(subflow.srtt_or_max());
         (or_now(known.min), or_now(known.max))
     }
 
-    /// Algorithm 1 of the paper. With f and s the two RTTs, C the window of F in bytes and m its
-    /// segment, X = (2Cf + m(s - f)) s / 2f^2, so that the comparison needs no division.
+    /// Applies Algorithm 1 of the paper. Let f and s be the RTTs, C the window of F in bytes and m
+    /// its segment size. Then X = (2Cf + m(s - f)) s / 2f^2, and the comparison needs no division.
     fn fits_paper(
         &self,
         view: &View<'_>,
@@ -192,7 +192,7 @@ impl Blest {
         })
     }
 
-    /// The rule of the kernel code.
+    /// Applies the rule of the kernel code.
     fn fits_code(
         &self,
         view: &View<'_>,
@@ -215,12 +215,12 @@ impl Blest {
             out.note("packets", Some(f.id), packets as f64);
             self.note(bytes as f64, room as f64, out);
         }
-        // Where the left side saturates it is above the right side, which cannot.
+        // If the left side saturates, it is above the right side, which cannot saturate.
         bytes.saturating_mul(u128::from(self.lambda.value)) <= room * u128::from(MILLION)
     }
 
-    /// How long a segment that is sent now stays on `s`, in ns: its smoothed RTT, or more where
-    /// its window fills.
+    /// Returns how long a segment sent now stays on `s`, in ns: its smoothed RTT, or more if its
+    /// window is nearly full.
     fn linger(&self, s: &SubflowView) -> u128 {
         let (min, max) = self.extremes(s);
         let (min, max) = (exact::nanos(min), exact::nanos(max));
@@ -243,14 +243,14 @@ impl Blest {
     }
 }
 
-/// The send window, counted from the left edge: what the fast subflow has in flight is part of the
-/// estimate, and not taken off.
+/// Returns the send window from the left edge. The fast subflow's bytes in flight are part of the
+/// estimate, so they are not subtracted.
 fn send_window(view: &View<'_>) -> u64 {
     view.connection.wnd_end.saturating_sub(view.connection.snd_una)
 }
 
-/// Segments that a subflow sends in so many RTTs when it is limited by its window only: in slow
-/// start where its threshold is infinite, else with one segment more in each.
+/// Returns the segments that a subflow sends in the given number of RTTs if only its window limits
+/// it. With an infinite threshold the window doubles each RTT; otherwise it grows by one segment.
 fn packets_during(f: &SubflowView, rounds: u128) -> u128 {
     let mss = u64::from(f.mss.max(1));
     let cwnd = u128::from(f.cwnd / mss);
@@ -265,7 +265,7 @@ fn packets_during(f: &SubflowView, rounds: u128) -> u128 {
 
 impl Scheduler for Blest {
     fn needs(&self) -> Needs {
-        // It takes the RTTs in with each question.
+        // Each call updates the lowest and highest RTTs.
         Needs { when_full: WhenFull::Anew, ..Needs::LEAST }
     }
 

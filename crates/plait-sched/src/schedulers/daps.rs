@@ -57,7 +57,7 @@ const RETRANSMIT: Param = Param {
     clause: "kernel code",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "daps",
     aliases: &[],
@@ -124,7 +124,7 @@ struct Daps {
     walked: Walked,
 }
 
-/// A congestion window, smoothed: an eighth of it new with each sample.
+/// A smoothed congestion window: each sample has a weight of one eighth.
 #[derive(Clone, Copy, Default, Debug)]
 struct Smoothed {
     /// In eighths of a byte; zero before the first sample.
@@ -133,7 +133,7 @@ struct Smoothed {
 }
 
 impl Smoothed {
-    /// One sample in an RTT, for that is what a window of data takes.
+    /// Takes one sample per RTT, because a window of data takes one RTT.
     fn observe(&mut self, now: Time, subflow: &SubflowView) {
         if self.eighths == 0 {
             self.eighths = subflow.cwnd.saturating_mul(8);
@@ -146,8 +146,8 @@ impl Smoothed {
     }
 }
 
-/// How far the search for old data to resend has come: each of these subflows has carried all that
-/// was sent below the DSN, and nothing there is still to be sent.
+/// Progress of the search for old data to resend. Each subflow in `by` has carried all data sent
+/// below the DSN, and no data below it is unsent or assigned.
 #[derive(Clone, Copy, Default, Debug)]
 struct Walked {
     by: SubflowSet,
@@ -170,7 +170,7 @@ impl Daps {
         }
     }
 
-    /// Forward delay in ms: half the RTT in whole ms, rounded.
+    /// Returns the forward delay in ms: half the RTT in whole ms, rounded to a multiple of `round`.
     fn delay(&self, subflow: &SubflowView) -> u64 {
         let exact = exact::nanos(subflow.srtt_or_max()) / 2_000_000;
         let exact = u64::try_from(exact).unwrap_or(u64::MAX);
@@ -181,14 +181,15 @@ impl Daps {
         rounded.max(1)
     }
 
-    /// Segments of a run that begins now.
+    /// Returns the segments of a run that begins now.
     fn window(&self, subflow: &SubflowView) -> u64 {
         let smoothed = self.smoothed.get(subflow.id.index()).filter(|_| self.smooth);
         let bytes = smoothed.map_or(subflow.cwnd, |it| it.eighths / 8);
         (bytes / ahead::mss(subflow)).max(1)
     }
 
-    /// All is assigned that may be: takes from a window that is not the one it was planned for.
+    /// Takes data back from a subflow whose window has become smaller than planned. It is called if
+    /// no more data can be assigned.
     fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
         let overdue =
             |owner: &SubflowView| arrival::is_small(owner) && arrival::is_overdue(view, owner);
@@ -205,7 +206,7 @@ impl Daps {
             if subflow.srtt.is_none() || after_loss && !self.slow_start {
                 continue;
             }
-            // In the order of the smoothed RTTs; ids ascend, and equals stay in their order.
+            // Sort by smoothed RTT. Ids ascend, and equal RTTs keep that order.
             let at = srtts[..count].partition_point(|srtt| *srtt <= subflow.srtt);
             srtts[at..=count].rotate_right(1);
             flows[at..=count].rotate_right(1);
@@ -224,8 +225,8 @@ impl Daps {
         }
     }
 
-    /// The subflow of the run at hand and what is left of it; a new plan where this one is used up
-    /// or was made for others.
+    /// Returns the subflow of the current run and the segments left of it. Makes a new plan if this
+    /// one is used up or was made for other candidates.
     fn next<'a>(
         &mut self,
         view: &View<'a>,
@@ -240,7 +241,8 @@ impl Daps {
         Some((subflow, self.plan.left(now)))
     }
 
-    /// The oldest data under way that some subflow with room has not carried, on the fastest such.
+    /// Resends the oldest data in flight that some subflow with room has not carried, on the
+    /// fastest such subflow.
     fn resend(&mut self, view: &View<'_>, candidates: SubflowSet) -> Option<Decision> {
         let len = rules::segment_len(view);
         let mut usable: SubflowSet = SubflowSet::EMPTY;
@@ -298,7 +300,8 @@ impl Scheduler for Daps {
                     }
                     _ => {}
                 }
-                // Each question is a sample of the windows.
+                // The scheduler samples the windows at each call, so it must be called for each
+                // segment.
                 return decision.one_segment(rules::segment_len(view));
             }
             Task::Place(segment) => segment,

@@ -44,7 +44,7 @@ const COUNT_QUEUED: Param = Param {
     clause: "the port of ECF in xquic",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "ecf",
     aliases: &[],
@@ -74,24 +74,25 @@ Bad at   paths with loss, which the estimate does not see; it waits out the last
     build: |params| Box::new(Ecf::new(params)),
 };
 
-/// A change of a congestion window, for [`rec_cwnd_after`].
+/// A change of a congestion window, the input of [`rec_cwnd_after`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowChange {
-    /// An idle time has reset the window; it was `before` bytes.
+    /// An idle period has reset the window; it was `before` bytes.
     IdleReset {
         /// The window before the reset.
         before: u64,
     },
-    /// The window has become `cwnd` bytes in any other way.
+    /// The window has become `cwnd` bytes for any other reason.
     Moved {
         /// The window now.
         cwnd: u64,
     },
 }
 
-/// The record of the window from before an idle reset, after a change of the window: the reset
-/// keeps the largest, growth above it forgets it (ECF, section 5.2). The core keeps it; congestion
-/// control does not see it, and never more than the congestion window is sent.
+/// Returns the recorded window after a change of the congestion window (ECF, section 5.2). An idle
+/// reset records the window before it if that is larger than the record. Growth above the record
+/// clears it. The core keeps the record. Congestion control does not use it, and no more than the
+/// congestion window is sent.
 #[must_use]
 pub const fn rec_cwnd_after(rec_cwnd: u64, change: WindowChange) -> u64 {
     match change {
@@ -113,7 +114,8 @@ struct Ecf {
     waiting: bool,
 }
 
-/// What is left and a window, in bytes: their ratio is the rounds that a subflow needs.
+/// The bytes left and the window in bytes. Their ratio is the number of rounds that a subflow
+/// needs.
 struct Rounds {
     left: u128,
     window: u128,
@@ -139,7 +141,7 @@ impl Ecf {
         Rounds { left: if self.floor { left.max(window) } else { left }, window }
     }
 
-    /// Whether to wait for `f` although `s` has room (Algorithm 1).
+    /// Returns true if the scheduler waits for `f` although `s` has room (Algorithm 1).
     fn waits(
         &mut self,
         view: &View<'_>,
@@ -171,7 +173,7 @@ impl Ecf {
             out.note("lhs2_ms", Some(s.id), lhs / 1e6);
             out.note("rhs2_ms", Some(f.id), (2 * fast + delta) as f64 / 1e6);
         }
-        // The second test leaves `waiting` as it is where it fails.
+        // If the second test fails, `waiting` does not change.
         let worth = on_s.left * slow >= (2 * fast + delta) * on_s.window;
         self.waiting |= worth;
         worth

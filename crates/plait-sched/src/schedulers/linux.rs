@@ -1,4 +1,4 @@
-//! The default of the upstream Linux kernel: by bursts, to where they linger least.
+//! The default scheduler of the upstream Linux kernel: bursts for the subflow that drains first.
 
 use crate::ahead;
 use crate::arrival::{self, Arrival, BACK};
@@ -40,7 +40,7 @@ const STALE: Param = Param {
     clause: "ours; Linux, net.mptcp.stale_loss_cnt, has 4",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "linux",
     aliases: &["upstream"],
@@ -97,20 +97,20 @@ Bad at   short transfers and messages over unlike paths: a burst on the slow pat
     build: |params| Box::new(Linux::new(params)),
 };
 
-/// Least send buffer of a subflow where none is given.
+/// Smallest default send buffer of a subflow, in bytes.
 const LEAST_SNDBUF: u64 = 64 << 10;
 
-/// Data that is counted in memory is handed out in pieces of at most this: a page fragment of 32 KiB
-/// less a header.
+/// Largest piece, in bytes, when the send buffer counts memory: a page fragment of 32 KiB less a
+/// header.
 const PIECE_BYTES: u64 = 32_768 - 48;
-/// Memory of a buffer beside its payload: headers, and the descriptors of the buffer.
+/// Memory of a buffer beside its payload, in bytes: headers and descriptors.
 const DESCRIPTOR_BYTES: u64 = 832;
-/// Timeouts after which a stock kernel leaves a subflow out (`net.mptcp.stale_loss_cnt`).
+/// Timeouts after which a stock kernel skips a subflow (`net.mptcp.stale_loss_cnt`).
 const STOCK_STALE: u32 = 4;
-/// Least segments of a buffer that was sent (`net.ipv4.tcp_min_tso_segs`).
+/// Fewest segments in a buffer that was sent (`net.ipv4.tcp_min_tso_segs`).
 const LEAST_SEGMENTS: u64 = 2;
 
-/// Where a burst of what is sent again goes, and what is left of it.
+/// The subflow of the current burst of retransmissions, and the bytes left of the burst.
 #[derive(Clone, Copy, Default, Debug)]
 struct Burst {
     on: SubflowId,
@@ -127,7 +127,7 @@ struct Linux {
     stale: u32,
     takes_back: bool,
     again: Burst,
-    /// Average pace of each subflow in bytes per second, by its id; zero before the first look.
+    /// Average pace of each subflow in bytes per second, by id; zero before the first decision.
     avg: [u64; SubflowId::MAX],
 }
 
@@ -144,26 +144,26 @@ impl Linux {
         }
     }
 
-    /// The kernel's own test: the window and the state of loss recovery play no part.
+    /// Applies the kernel's own test, which ignores the window and the state of loss recovery.
     fn is_active(&self, view: &View<'_>, subflow: &SubflowView) -> bool {
         let stale = if counts_memory(view) { self.stale.max(STOCK_STALE) } else { self.stale };
         subflow.open && subflow.joined && subflow.timeouts < stale
     }
 
-    /// Memory that the subflow's data takes in its send buffer, in bytes.
+    /// Returns the memory of the subflow's data in its send buffer, in bytes.
     fn wmem(&self, view: &View<'_>, subflow: &SubflowView) -> u64 {
         if view.queue.send_memory(subflow.id).is_some() {
             return holds(subflow) + descriptors(subflow);
         }
         let memory = exact::bytes(holds(subflow)) * u128::from(self.truesize);
         match u64::try_from(memory) {
-            // A division by a constant is none.
+            // The compiler turns this division by a constant into a multiplication.
             Ok(memory) => memory / MILLION,
             Err(_) => u64::try_from(memory / u128::from(MILLION)).unwrap_or(u64::MAX),
         }
     }
 
-    /// Bytes of memory that the subflow's send buffer has left.
+    /// Returns the free bytes of memory in the subflow's send buffer.
     fn memory(&self, view: &View<'_>, subflow: &SubflowView) -> u64 {
         let own = || {
             let own = subflow.cwnd.saturating_mul(2).max(LEAST_SNDBUF);
@@ -173,7 +173,7 @@ impl Linux {
         self.sndbuf.unwrap_or_else(tuned).saturating_sub(self.wmem(view, subflow))
     }
 
-    /// The average pace; the first look sets it.
+    /// Returns the average pace. The first call sets it to the pacing rate.
     fn avg(&mut self, subflow: &SubflowView) -> u64 {
         let Some(avg) = self.avg.get_mut(subflow.id.index()) else { return 0 };
         if *avg == 0 {
@@ -182,7 +182,7 @@ impl Linux {
         *avg
     }
 
-    /// The subflow whose data leaves first, of those that `takes` allows.
+    /// Returns the subflow whose data drains first, among the ones that `takes` allows.
     fn least_linger<'a>(
         &mut self,
         view: &View<'a>,
@@ -203,7 +203,7 @@ impl Linux {
             out.note("wmem_bytes", Some(subflow.id), wmem as f64);
             out.note("linger_us", Some(subflow.id), wmem as f64 * 1e6 / avg as f64);
             let least = &mut best[usize::from(subflow.backup)];
-            // Ids ascend, so that the first of equals stands.
+            // Ids ascend, so the first of equal subflows stays.
             let shorter = least.is_none_or(|(_, held, pace)| {
                 u128::from(wmem) * u128::from(pace) < u128::from(held) * u128::from(avg)
             });
@@ -214,7 +214,7 @@ impl Linux {
         best[usize::from(!regular)].map(|(subflow, ..)| subflow)
     }
 
-    /// Gives a burst to the subflow whose data leaves first, or tells why it does not.
+    /// Assigns a burst to the subflow whose data drains first, or waits.
     fn begin(&mut self, view: &View<'_>, segment: DataRange, out: &mut Outcome) -> Decision {
         let Some(chosen) = self.least_linger(view, |_| true, out) else {
             return rules::none_usable(view);
@@ -239,7 +239,7 @@ impl Linux {
         self.assign(view, chosen, burst, out)
     }
 
-    /// Gives the subflow a burst of what is written, as far as its send buffer takes it.
+    /// Assigns a burst of unsent data to the subflow, as far as its send buffer has memory.
     fn assign(
         &self,
         view: &View<'_>,
@@ -250,7 +250,7 @@ impl Linux {
         let memory = u128::from(self.memory(view, subflow)) * u128::from(MILLION);
         let payload = exact::quotient(memory, self.truesize.max(1).into());
         let payload = u64::try_from(payload).unwrap_or(u64::MAX);
-        // The buffer is full once it holds its size: the last segment, or piece, goes beyond.
+        // A buffer is full when it holds its size, so the last segment or piece may exceed it.
         let tuned = view.queue.send_memory(subflow.id).is_some();
         let len = if tuned { PIECE_BYTES } else { rules::segment_len(view) };
         let whole = |bytes: u64| bytes.div_ceil(len).max(1).saturating_mul(len);
@@ -267,11 +267,12 @@ impl Linux {
         Decision::Assign { reason: Reason::LeastLinger }
     }
 
-    /// What is sent again goes to a subflow that holds nothing, a burst at a time.
+    /// Sends retransmissions on a subflow with an empty send buffer, one burst at a time.
     fn resend(&mut self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
         let waiting = view.connection.reinject?;
         let len = waiting.range.len().min(rules::segment_len(view));
-        // Siblings of a silent subflow count as carriers of what it has, and have it not.
+        // Siblings of a failed subflow count as carriers of its data, although they have not
+        // carried it.
         let start = waiting.range.start;
         let sent = view.queue.sent_from(start).filter(|it| it.range.start <= start);
         if self.is_given_up(view, sent.map_or(waiting.carried, |it| it.carried)) {
@@ -297,40 +298,42 @@ impl Linux {
         Some(rules::reinject_on(view, chosen.id, reason))
     }
 
-    /// Whether all that have `carried` a range are closed or stale: the kernel then makes it pending
-    /// data anew.
+    /// Returns true if all subflows that `carried` the range are closed or stale. The kernel then
+    /// makes it pending data again.
     fn is_given_up(&self, view: &View<'_>, carried: SubflowSet) -> bool {
         let mut carriers = view.subflows.iter().filter(|it| carried.contains(it.id));
         !carriers.any(|it| self.is_active(view, it))
     }
 
-    /// The first non-backup subflow that holds nothing; a backup that holds nothing where it is due.
+    /// Returns the first regular subflow that holds no data, or an empty backup subflow that may be
+    /// used.
     fn idle<'a>(&self, view: &View<'a>) -> Option<&'a SubflowView> {
         let idle = || view.subflows.iter().filter(|it| self.is_active(view, it) && holds(it) == 0);
         let backup = || idle().find(|it| self.backup_is_due(view, it));
         idle().find(|it| !it.backup).or_else(backup)
     }
 
-    /// Whether no other subflow than the backup `own` may send again: none that is not a backup holds
-    /// nothing, and all that hold something have had more than one timeout.
+    /// Returns true if only the backup `own` can retransmit. No other regular subflow is empty, and
+    /// every other subflow that holds data has had more than one timeout.
     fn backup_is_due(&self, view: &View<'_>, own: &SubflowView) -> bool {
         let others = view.subflows.iter().filter(|it| it.id != own.id && self.is_active(view, it));
         others.into_iter().all(|it| if holds(it) > 0 { it.timeouts > 1 } else { it.backup })
     }
 }
 
-/// Bytes of payload that the subflow has and has not seen acknowledged.
+/// Returns the payload bytes that the subflow holds: queued, or sent and not acknowledged.
 fn holds(subflow: &SubflowView) -> u64 {
     subflow.outstanding.saturating_add(subflow.queued)
 }
 
-/// Whether the connection sizes its buffers as Linux does: then a stock kernel is meant.
+/// Returns true if the connection sizes its buffers as Linux does. The model is then a stock
+/// kernel.
 fn counts_memory(view: &View<'_>) -> bool {
     view.queue.send_memory(SubflowId(0)).is_some()
 }
 
-/// Memory of the buffers that hold the subflow's data, beside the data. What was sent lies in buffers of
-/// a millisecond at the pacing rate, what waits in buffers of 64 KiB.
+/// Returns the memory of the buffers beside their payload. Sent data lies in buffers of one
+/// millisecond at the pacing rate, queued data in buffers of 64 KiB.
 fn descriptors(subflow: &SubflowView) -> u64 {
     let mss = u64::from(subflow.mss).max(1);
     let sent = (subflow.pacing_rate / 1_024 / mss).max(LEAST_SEGMENTS) * mss;
@@ -357,7 +360,7 @@ impl Scheduler for Linux {
             return decision;
         }
         let next = rules::next_segment(view);
-        // What a subflow had assigned that fell silent is older than all that it had sent beyond.
+        // Data that was assigned to a failed subflow is older than all data sent beyond it.
         if !next.is_some_and(|segment| rules::is_overtaken(view, segment))
             && let Some(decision) = self.resend(view, out)
         {

@@ -1,4 +1,4 @@
-//! The rule of the lowest RTT.
+//! minRTT: the lowest RTT first.
 
 use crate::ahead;
 use crate::rules::{self, Place, Task};
@@ -16,7 +16,7 @@ const TSQ: Param = Param {
     clause: "ToN, section V: on up to about kernel v0.91, off later",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "minrtt",
     aliases: &["lrf", "lowrtt"],
@@ -43,7 +43,7 @@ Bad at   short transfers over unlike paths: the tail of a burst leaves on the sl
     build: |params| Box::new(MinRtt::new(params)),
 };
 
-/// The scheduler; it remembers nothing.
+/// The scheduler. It has no state.
 #[derive(Debug)]
 struct MinRtt {
     tsq: bool,
@@ -79,7 +79,8 @@ impl Scheduler for MinRtt {
     }
 }
 
-/// Without a look at the host's queue: what cannot leave at once is the subflow's, and waits there.
+/// Decides without regard to the host's queue. Data that cannot be sent at once is assigned to the
+/// subflow and waits there.
 fn place_anyway(view: &View<'_>, out: &mut Outcome) -> Decision {
     let segment = match ahead::task(view) {
         ahead::Task::Settled(decision) => return decision,

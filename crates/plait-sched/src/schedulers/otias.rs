@@ -15,7 +15,7 @@ const WAIT: Param = Param {
     clause: "Yang et al. 2014; the port in the kernel of the ToN paper",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "otias",
     aliases: &[],
@@ -56,7 +56,7 @@ Bad at   change: little takes a segment back from a queue that has become slow. 
         }),
 };
 
-/// The scheduler; it remembers nothing: the queues are the connection's.
+/// The scheduler. It has no state: the queues belong to the connection.
 #[derive(Debug)]
 struct Otias {
     whole_rtts: bool,
@@ -64,7 +64,7 @@ struct Otias {
 }
 
 impl Otias {
-    /// When the next segment would arrive over `subflow`.
+    /// Predicts when the next segment would arrive on `subflow`.
     fn arrival(&self, subflow: &SubflowView) -> Arrival {
         match self.whole_rtts {
             true => Arrival::next_on(subflow),
@@ -106,7 +106,7 @@ impl Scheduler for Otias {
             if view.tsq && subflow.tsq_blocked {
                 continue;
             }
-            // Ids ascend, so that the first of equals stands.
+            // Ids ascend, so the first of equal subflows stays.
             if best.is_none_or(|(least, _)| arrival.order(&least) == Ordering::Less) {
                 best = Some((arrival, subflow));
             }

@@ -1,11 +1,11 @@
-//! Every segment on every subflow.
+//! Redundant: each segment on each subflow.
 
 use crate::rules;
 use crate::{Decision, Entry, Needs, Notice, Outcome, Reason, Scheduler, SubflowView, View, What};
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, SubflowId};
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "redundant",
     aliases: &[],
@@ -39,20 +39,20 @@ Bad at   throughput, which is that of the best path, at the cost of every path; 
 /// The scheduler.
 #[derive(Default, Debug)]
 struct Redundant {
-    /// End (DSN) of the range handed last to each subflow, by id; zero before the first. Where it
-    /// has been DATA_ACKed the subflow goes on from the left edge.
+    /// End (DSN) of the last range given to each subflow, by id; zero before the first. If that
+    /// range has been DATA_ACKed, the subflow continues at the left edge.
     ptr: [Dsn; SubflowId::MAX],
     next: SubflowId,
 }
 
-/// What a subflow would send next.
+/// The next segment of a subflow.
 struct Turn {
     range: DataRange,
     copy: bool,
 }
 
 impl Redundant {
-    /// The first segment after the one that `subflow` was handed last.
+    /// Returns the first segment after the last one given to `subflow`.
     fn turn(&self, view: &View<'_>, subflow: &SubflowView) -> Option<Turn> {
         let handed = self.ptr.get(subflow.id.index()).copied()?;
         let from = handed.max(view.connection.snd_una);
@@ -80,8 +80,8 @@ impl Redundant {
         let (after, from) = view.subflows.split_at(split);
         let mut refusal = Decision::Idle;
         for subflow in from.iter().chain(after) {
-            // Once it is known that there is something to send, those that can take nothing need not
-            // be asked what.
+            // Once there is known to be data, subflows without room are skipped: their next segment
+            // is not needed.
             if refusal != Decision::Idle && !subflow.usable(1, view.tsq) {
                 continue;
             }
@@ -120,7 +120,7 @@ impl Scheduler for Redundant {
         }
         let [only] = view.subflows else { return self.choose(view) };
         let Some(segment) = rules::next_segment(view) else { return Decision::Idle };
-        // Asked about each segment, so that `ptr` keeps up: it counts once a second subflow joins.
+        // The grant is one segment, so that `ptr` is up to date when a second subflow joins.
         let decision =
             rules::new_on_only(view, only, segment).one_segment(rules::segment_len(view));
         if let Decision::Send { .. } = decision {

@@ -1,4 +1,4 @@
-//! Equal turns.
+//! Round robin: equal turns.
 
 use crate::rules::{self, Task};
 use crate::{
@@ -23,7 +23,7 @@ const CWND_LIMITED: Param = Param {
     clause: "CSWS 2014, section 3.1",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "roundrobin",
     aliases: &["rr"],
@@ -75,10 +75,11 @@ impl RoundRobin {
         self.quota.get(id.index()).copied().unwrap_or(0)
     }
 
-    /// The subflow whose turn it is, among `eligible`; begins a new round where all had theirs.
+    /// Returns the subflow whose turn it is, among `eligible`. Begins a new round if all have had
+    /// their turn.
     fn turn<'a>(&mut self, view: &View<'a>, eligible: SubflowSet) -> Option<&'a SubflowView> {
-        // The first with no segment in this round, the first such after the last that sent, and the
-        // same two of all, for where a new round begins.
+        // The first subflow without a segment in this round, and the first such one after `last`.
+        // The other two are the same for all subflows; a new round needs them.
         let (mut fresh, mut fresh_after, mut any, mut any_after) = (None, None, None, None);
         for subflow in view.subflows.iter().filter(|s| eligible.contains(s.id)) {
             let (quota, after) = (self.quota(subflow.id), Some(subflow.id) > self.last);
@@ -116,7 +117,7 @@ impl RoundRobin {
         if !pick.usable(len, view.tsq) {
             return Decision::Wait { on: Some(pick.id), reason: Reason::TurnBusy };
         }
-        // The grant stays at one segment: the turn is counted a segment at a time.
+        // The grant is one segment, because turns are counted in segments.
         let decision = rules::new_on(view, pick.id, segment, Reason::Turn);
         if let (Decision::Send { .. }, Some(quota)) =
             (decision, self.quota.get_mut(pick.id.index()))
@@ -127,7 +128,7 @@ impl RoundRobin {
         decision
     }
 
-    /// Segments on an only subflow are turns too: they count once a second one joins.
+    /// Counts segments on an only subflow as turns: they matter once a second subflow joins.
     fn alone(&mut self, view: &View<'_>, decision: Decision) -> Decision {
         let Decision::Send { subflow, reason: Reason::OnlySubflow, .. } = decision else {
             return decision;
@@ -138,12 +139,13 @@ impl RoundRobin {
             *quota = before + view.next_len().div_ceil(len);
         }
         self.last = Some(subflow);
-        // Each segment begins a round and ends it, so that many in a row leave what one leaves.
+        // With one segment per turn, each segment begins and ends a round, so a longer grant leaves
+        // the same state.
         if self.num_segments == 1 { decision } else { decision.one_segment(len) }
     }
 
-    /// A reinjection goes to the usable candidate with the lowest id that has not carried the
-    /// range, else to the usable one with the lowest id.
+    /// Places a reinjection on the usable candidate with the lowest id that has not carried the
+    /// range. If all have carried it, it goes to the usable one with the lowest id.
     fn reinjection(view: &View<'_>) -> Option<Decision> {
         let waiting = view.connection.reinject?;
         let len = waiting.range.len().min(rules::segment_len(view));

@@ -1,4 +1,4 @@
-//! RTT threshold: subflows below a limit of delay, in order.
+//! RTT threshold: the first subflow whose RTT is below a limit.
 
 use crate::rules::{self, Task};
 use crate::{
@@ -15,7 +15,7 @@ const THRESHOLD: Param = Param {
     clause: "draft-bonaventure-iccrg-schedulers-02 (the value is left open there)",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "rtt-threshold",
     aliases: &[],
@@ -44,7 +44,7 @@ Bad at   throughput: a path just above the threshold carries nothing, and one wh
     build: |params| Box::new(RttThreshold::new(params)),
 };
 
-/// The scheduler; it remembers nothing.
+/// The scheduler. It has no state.
 #[derive(Debug)]
 struct RttThreshold {
     threshold: Span,

@@ -50,7 +50,7 @@ const REST: Param = Param {
     clause: "ours",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "stms-a",
     aliases: &["stms"],
@@ -98,24 +98,24 @@ Bad at   short transfers, as stms-c; after a change it takes some seconds to fin
     build: |params| Box::new(StmsA::new(params)),
 };
 
-/// One segment, in the unit of the average: fine enough that no rounding is seen.
+/// One segment in the unit of the average, fine enough to make rounding invisible.
 const SEGMENT: i128 = 1_000_000_000;
-/// No DATA_ACK counts for more segments than this.
+/// Largest sample in segments; a DATA_ACK that covers more counts as this.
 const MOST: u64 = 1 << 32;
 
-/// What a sample says whose segment at the left edge had been sent again.
+/// The treatment of a sample whose segment at the left edge was retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lost {
-    /// Nothing: the loss held the DATA_ACK back, and not the order of the subflows.
+    /// The sample is ignored: the loss delayed the DATA_ACK, not the order of the subflows.
     Ignore,
-    /// To a slow subflow that has nothing outstanding it says that the gap may be lower, down to the
-    /// calculated one: a gap that reaches beyond the window gets no other sample that lowers it.
+    /// The sample may lower the gap of a slow subflow with no outstanding data, down to the
+    /// calculated gap. A gap beyond the window gets no other sample that lowers it.
     CountResting,
-    /// As any.
+    /// The sample counts as any other.
     Count,
 }
 
-/// What is learnt of one slow subflow.
+/// State for one slow subflow.
 #[derive(Clone, Copy, Default, Debug)]
 struct Learnt {
     /// In segments.
@@ -158,7 +158,8 @@ impl StmsA {
         }
     }
 
-    /// Gaps that are not known yet: as given, or calculated once all RTTs are known.
+    /// Sets each gap that is not known yet: to `gap0`, or to the calculated gap once all RTTs are
+    /// known.
     fn start(&mut self, view: &View<'_>, lanes: Lanes<'_>) {
         for slow in lanes.slow() {
             if let Some(Learnt { gap: gap @ None, .. }) = self.learnt.get_mut(slow.id.index()) {
@@ -167,8 +168,8 @@ impl StmsA {
         }
     }
 
-    /// What `slow` has to learn from `segments` that were covered at once (Algorithm 2), in
-    /// segments; zero for nothing.
+    /// Returns the sample for `slow`, in segments, from `segments` that a DATA_ACK covered at once
+    /// (Algorithm 2). Returns zero if there is none.
     fn sample(
         &self,
         view: &View<'_>,
@@ -200,8 +201,9 @@ impl StmsA {
         -segments
     }
 
-    /// Whether `slow` has rested so long that its gap is out of date. While `slow` sends nothing, no DATA_ACK shows
-    /// that the gap is too large. If the gap is beyond half of the send buffer, `slow` can hardly ever send.
+    /// Returns true if `slow` has sent nothing for so long that its gap is out of date. While
+    /// `slow` sends nothing, no DATA_ACK shows that the gap is too large. With a gap beyond half of
+    /// the send buffer, `slow` can hardly ever send.
     fn has_rested(&self, view: &View<'_>, slow: &SubflowView, interval: u128) -> bool {
         let rests = slow.outstanding == 0
             && twice_micro(view.now, slow.last_send) >= interval.saturating_mul(self.rest.into());
@@ -210,7 +212,7 @@ impl StmsA {
         self.rest > 0 && rests && reserved > view.connection.sndbuf / 2
     }
 
-    /// By how many segments the gap of `slow` is above the calculated one.
+    /// Returns the segments by which the gap of `slow` exceeds the calculated gap.
     fn above_calculated(&self, view: &View<'_>, lanes: Lanes<'_>, slow: &SubflowView) -> i64 {
         let gap = self.learnt.get(slow.id.index()).and_then(|it| it.gap).unwrap_or_default();
         let calculated = lanes.calculated(view, slow).unwrap_or(u64::MAX);
@@ -219,7 +221,7 @@ impl StmsA {
 }
 
 impl Learnt {
-    /// Takes in a sample; `interval` in nanoseconds times 2 000 000.
+    /// Adds a sample to the average. The unit of `interval` is nanoseconds times 2 000 000.
     fn average(&mut self, now: Time, delta: i64, interval: u128) {
         let target = i128::from(delta) * SEGMENT;
         let age = self.last_sample.map(|last| twice_micro(now, last));
@@ -235,7 +237,7 @@ impl Learnt {
         self.last_sample = Some(now);
     }
 
-    /// Moves the gap by the average, once an interval.
+    /// Adds the average to the gap, once an interval.
     fn apply(&mut self, view: &View<'_>, interval: u128) {
         let last = self.last_apply.unwrap_or(view.connection.start);
         if self.ewma == 0 || twice_micro(view.now, last) < interval {
@@ -251,12 +253,12 @@ impl Learnt {
     }
 }
 
-/// The time since `last`, in the unit of an interval.
+/// Returns the time since `last`, in the unit of an interval.
 fn twice_micro(now: Time, last: Time) -> u128 {
     u128::from(now.since(last).as_nanos().min(1 << 60)) * 2 * u128::from(MILLION)
 }
 
-/// The nearest whole number, halves away from zero; `by` is positive.
+/// Divides and rounds to the nearest whole number, halves away from zero. `by` is positive.
 fn divided(value: i128, by: i128) -> i128 {
     let half = if value < 0 { -(by / 2) } else { by / 2 };
     // With an odd divisor there are no halves.

@@ -16,7 +16,7 @@ pub(super) const TAIL: Param = Param {
     clause: "STMS, ATC 2018, section 4 has it skip its turn",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "stms-c",
     aliases: &[],
@@ -51,7 +51,7 @@ Bad at   short transfers: where less is unsent than the gap, S rests. One-way de
 #[derive(Debug)]
 struct StmsC {
     tail: bool,
-    /// The gap of each slow subflow, in segments, by its id.
+    /// The gap of each slow subflow in segments, by id.
     gap: [Option<u64>; SubflowId::MAX],
 }
 
@@ -60,7 +60,7 @@ impl StmsC {
         StmsC { tail: params.switch(&TAIL), gap: [None; SubflowId::MAX] }
     }
 
-    /// Gaps that are not known yet, once all RTTs are.
+    /// Sets each gap that is not known yet, once all RTTs are known.
     fn start(&mut self, view: &View<'_>, lanes: Lanes<'_>) {
         for slow in lanes.slow() {
             if let Some(gap @ None) = self.gap.get_mut(slow.id.index()) {

@@ -1,10 +1,10 @@
-//! Strict priority: one list of subflows, first come first used.
+//! Strict priority: the first subflow of a list that has room.
 
 use crate::rules::{self, Task};
 use crate::{Decision, Entry, Needs, Outcome, Reason, Scheduler, View};
 use alloc::boxed::Box;
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "strict",
     aliases: &["strict-priority"],
@@ -31,7 +31,7 @@ Bad at   short transfers where the preferred path is the slow one; its tail goes
     build: |_| Box::new(Strict),
 };
 
-/// The scheduler; it remembers nothing.
+/// The scheduler. It has no state.
 #[derive(Debug)]
 struct Strict;
 

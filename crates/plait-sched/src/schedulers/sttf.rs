@@ -45,7 +45,7 @@ const TOLERANCE: Param = Param {
     clause: "ToN, section IV.B, Algorithm 2",
 };
 
-/// What the registry says of it.
+/// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "sttf",
     aliases: &[],
@@ -87,9 +87,9 @@ Bad at   paths with loss or a bottleneck before the window, which the prediction
     build: |params| Box::new(Sttf::new(params)),
 };
 
-/// More segments than this are not placed anew; those behind them stay where they are.
+/// Largest number of assigned segments that are placed again. If there are more, all stay.
 const MOST_PLACED: u128 = 1 << 24;
-/// Marks stay exact in the numbers of a saved state.
+/// Mask of a mark, which stays exact as a number of a saved state.
 const MARK: u64 = (1 << 48) - 1;
 
 /// The scheduler.
@@ -104,11 +104,11 @@ struct Sttf {
     settled: Option<u64>,
 }
 
-/// A subflow as the prediction sees it, in segments.
+/// A subflow as the prediction uses it, in segments.
 #[derive(Clone, Copy, Default, Debug)]
 struct Path {
     id: SubflowId,
-    /// In ns; `None` without a sample: it never arrives.
+    /// RTT in ns; `None` without a sample: a segment never arrives.
     rtt: Option<u128>,
     cwnd: u128,
     ssthresh: Option<u128>,
@@ -119,7 +119,7 @@ struct Path {
     load: u64,
 }
 
-/// The window one RTT later.
+/// Returns the window one RTT later.
 fn grow(cwnd: u128, ssthresh: Option<u128>) -> u128 {
     match ssthresh {
         Some(ssthresh) if 2 * cwnd > ssthresh => {
@@ -133,15 +133,16 @@ fn grow(cwnd: u128, ssthresh: Option<u128>) -> u128 {
     }
 }
 
-/// The least whole number whose square is not below `square`.
+/// Returns the square root, rounded up.
 fn isqrt_up(square: u128) -> u128 {
     let root = u64::try_from(square).map_or_else(|_| square.isqrt(), |it| it.isqrt().into());
     root + u128::from(root * root < square)
 }
 
 impl Path {
-    /// Whole RTTs that the segment at place `q` of the line (counted from 1) waits: the rounds of
-    /// slow start one by one, those of congestion avoidance by the sum c + (c + 1) + ... >= q.
+    /// Returns the whole RTTs that the segment at position `q` of the line waits, counted from 1.
+    /// Rounds of slow start are counted one by one. For congestion avoidance the sum c + (c + 1) +
+    /// ... >= q is solved.
     fn rounds(&self, q: u128) -> u128 {
         let Some(mut q) = q.checked_sub(self.free).filter(|q| *q > 0) else { return 0 };
         let (mut rounds, mut cwnd) = (1, grow(self.cwnd, self.ssthresh));
@@ -157,18 +158,18 @@ impl Path {
         rounds + (isqrt_up(odd * odd + 8 * q) - odd).div_ceil(2) - 1
     }
 
-    /// The transfer time in halves of a nanosecond; without an RTT, the latest of all.
+    /// Returns the transfer time in halves of a nanosecond; the maximum if the RTT is unknown.
     fn transfer(&self, rounds: u128) -> u128 {
         self.rtt.map_or(u128::MAX, |rtt| rtt * (2 * rounds + 1))
     }
 }
 
-/// The line of a subflow that is filled from its beginning, a window at a time.
+/// The line of a subflow, filled from its beginning, one window at a time.
 #[derive(Clone, Copy, Default, Debug)]
 struct Line {
     path: Path,
     rounds: u128,
-    /// The window of this round, and what of it is not taken.
+    /// The window of this round, and the free part of it.
     cwnd: u128,
     left: u128,
     taken: u128,
@@ -181,7 +182,7 @@ impl Line {
         line
     }
 
-    /// Goes on to the next round where this one is full.
+    /// Begins the next round if this one is full.
     fn open(&mut self) {
         if self.left == 0 {
             self.cwnd = grow(self.cwnd, self.path.ssthresh);
@@ -197,7 +198,7 @@ impl Line {
     }
 }
 
-/// The candidates, lowest id first, in memory that needs no allocation.
+/// The candidates in ascending order of id, in an array that needs no allocation.
 #[derive(Debug)]
 struct Paths {
     all: [Path; SubflowId::MAX],
@@ -209,7 +210,8 @@ impl Paths {
         self.all.iter().take(self.count)
     }
 
-    /// A mark of all that the prediction stands on. What moves from assigned to sent leaves it.
+    /// Returns a hash of all inputs of the prediction. It does not change when assigned data is
+    /// sent.
     fn mark(&self) -> u64 {
         let mut mark = 0xcbf2_9ce4_8422_2325_u64;
         for path in self.iter() {
@@ -223,7 +225,8 @@ impl Paths {
     }
 }
 
-/// Every candidate's line, filled together: each segment goes where it arrives first.
+/// The lines of all candidates, filled together: each segment goes to the line on which it arrives
+/// first.
 #[derive(Debug)]
 struct Lines {
     all: [Line; SubflowId::MAX],
@@ -239,11 +242,11 @@ impl Lines {
         Lines { all, count: paths.count }
     }
 
-    /// Places the next segment and those after it that go the same way, at most `most`; returns
-    /// where and how many.
+    /// Places the next segment, and the segments after it in the same round of the same line, at
+    /// most `most`. Returns the subflow and the number of segments.
     fn next(&mut self, most: u128) -> Option<(SubflowId, u128)> {
         let lines = self.all.iter_mut().take(self.count);
-        // Ids ascend, and the first of equals is the least.
+        // Ids ascend, and `min_by_key` returns the first of equal ones.
         let line = lines.min_by_key(|line| line.path.transfer(line.rounds))?;
         let segments = line.left.min(most);
         line.take(segments);
@@ -269,7 +272,7 @@ impl Sttf {
         }
     }
 
-    /// Takes down the first RTT sample of each subflow.
+    /// Records the first RTT sample of each subflow.
     fn observe(&mut self, view: &View<'_>) {
         for subflow in view.subflows {
             if let Some(first) = self.first.get_mut(subflow.id.index())
@@ -280,7 +283,7 @@ impl Sttf {
         }
     }
 
-    /// Whether the first RTT samples of all `candidates` are known and nearly alike.
+    /// Returns true if the first RTT samples of all `candidates` are known and nearly equal.
     fn near_symmetric(&self, candidates: SubflowSet) -> bool {
         let (mut least, mut greatest) = (Span::MAX, Span::ZERO);
         for id in candidates.iter() {
@@ -291,7 +294,7 @@ impl Sttf {
         greatest <= least + 1_000_000 || greatest * 100 < least * 110
     }
 
-    /// The RTT that the prediction takes: none that is stale.
+    /// Returns the RTT for the prediction: the present one, or the lowest one if that is stale.
     fn rtt(&self, view: &View<'_>, subflow: &SubflowView) -> Option<Span> {
         let latest = if self.smoothed { subflow.srtt } else { subflow.last_rtt.or(subflow.srtt) };
         let age = self.age.unwrap_or(subflow.rto);
@@ -318,8 +321,8 @@ impl Sttf {
         paths
     }
 
-    /// Places all that is assigned once more; where that differs from what is by more than the
-    /// tolerance, the plan is the new map.
+    /// Places all assigned data again. If the result differs from the present assignment by more
+    /// than the tolerance, it becomes the plan.
     fn resched(&mut self, view: &View<'_>, paths: &Paths, out: &mut Outcome) -> Option<Decision> {
         let queued = |subflow: &SubflowView| exact::bytes(ahead::queued_segments(subflow));
         let total: u128 = view.subflows.iter().map(queued).sum();
@@ -345,7 +348,7 @@ impl Sttf {
         (!out.plan.is_empty()).then_some(Decision::Assign { reason: Reason::Rescheduled })
     }
 
-    /// Assigns `segment` where it arrives first.
+    /// Assigns `segment` to the subflow on which it arrives first.
     fn assign(
         &mut self,
         view: &View<'_>,
@@ -373,9 +376,9 @@ impl Sttf {
     }
 }
 
-/// Cuts all assigned data into segments and gives them to the lines in order. The subflows have
-/// `total` of them. A view whose queue holds more is not consistent; its further segments stay where they
-/// are, because their number has no bound.
+/// Cuts all assigned data into segments and gives them to the lines in order. The subflows hold
+/// `total` segments. If the queue of a view holds more, the view is not consistent. The further
+/// segments stay with their subflows, because their number has no bound.
 fn assign_anew(view: &View<'_>, mut lines: Lines, total: u128, out: &mut Outcome) {
     let len = u128::from(view.connection.mss.max(1));
     let mut at = view.connection.snd_una;
@@ -466,7 +469,7 @@ impl Scheduler for Sttf {
     }
 }
 
-/// The mark after the plan has been carried out.
+/// Returns the mark after the plan has been carried out.
 fn settled_after(mut paths: Paths, out: &Outcome) -> u64 {
     let count = paths.count;
     for path in paths.all.iter_mut().take(count) {

@@ -1,47 +1,47 @@
-//! The plan: whose turn it is, and for how many segments. Kept as the next run of each subflow in a
-//! heap, so that the length of the plan costs nothing.
+//! The plan: the order of the runs and their lengths. A heap holds the next run of each subflow, so
+//! the cost does not depend on the length of the plan.
 
 use crate::exact;
 use plait_base::{SubflowId, SubflowSet};
 
-/// A subflow's part in a plan.
+/// A subflow's part of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Flow {
     pub(super) id: SubflowId,
-    /// Forward delay in ms: it has a run at each multiple.
+    /// Forward delay in ms. The subflow has a run at each multiple of it.
     pub(super) delay: u64,
     /// Segments of a run.
     pub(super) window: u64,
-    /// Time within the plan of its next run, or of the one at hand.
+    /// Time within the plan, in ms, of the subflow's next or current run.
     pub(super) due: u64,
 }
 
-/// A plan in the middle of being carried out.
+/// A plan that is being carried out.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Plan {
-    /// The subflows among which the choice was when it was made.
+    /// The candidates for which the plan was made.
     candidates: SubflowSet,
-    /// The planned ones, in the order of their smoothed RTTs.
+    /// The planned subflows, in the order of their smoothed RTTs.
     flows: [Flow; SubflowId::MAX],
     count: usize,
-    /// Places in `flows`, as a heap: the run at hand is first, and no place comes before one whose
-    /// run is earlier or, at the same time, whose rank is lower.
+    /// A heap of indices into `flows`, with the current run first. It is ordered by the time of the
+    /// run and, for equal times, by the index in `flows`.
     heap: [u8; SubflowId::MAX],
     length: u64,
-    /// What is left of the run at hand; `None` before it begins.
+    /// Segments left of the current run; `None` before it begins.
     left: Option<u64>,
-    /// Values were loaded that the heap does not know of.
+    /// Loaded values that are not in the heap yet.
     loaded: Option<Loaded>,
 }
 
-/// A plan out of a saved state, by id.
+/// A plan from a saved state, by subflow id.
 #[derive(Clone, Copy, Default, Debug)]
 struct Loaded {
     flows: [Flow; SubflowId::MAX],
     ranks: [u64; SubflowId::MAX],
 }
 
-/// The least common multiple, if it is not above `cap`.
+/// Returns the least common multiple of the delays, or `None` if it exceeds `cap`.
 fn least_common_multiple(flows: &[Flow], cap: u64) -> Option<u64> {
     let mut lcm = 1_u64;
     for flow in flows {
@@ -55,8 +55,8 @@ fn least_common_multiple(flows: &[Flow], cap: u64) -> Option<u64> {
 }
 
 impl Plan {
-    /// A plan for these subflows, in the order of their RTTs; the delays are halved together until
-    /// their least common multiple is not above `cap`.
+    /// Creates a plan for these subflows, which are in the order of their RTTs. All delays are
+    /// halved until their least common multiple does not exceed `cap`.
     pub(super) fn new(candidates: SubflowSet, flows: &[Flow], cap: u64) -> Plan {
         let mut plan = Plan { candidates, ..Plan::default() };
         for (place, flow) in plan.flows.iter_mut().zip(flows) {
@@ -86,12 +86,12 @@ impl Plan {
         self.count == 0
     }
 
-    /// Its length in ms.
+    /// Returns the length of the plan in ms.
     pub(super) const fn length(&self) -> u64 {
         self.length
     }
 
-    /// Whether it was made for `candidates`.
+    /// Returns true if the plan was made for `candidates`.
     pub(super) fn serves(&mut self, candidates: SubflowSet) -> bool {
         if let Some(loaded) = self.loaded.take() {
             self.take_over(&loaded);
@@ -100,12 +100,12 @@ impl Plan {
         self.candidates == candidates && !self.is_empty() && self.flows().iter().all(known)
     }
 
-    /// The subflow of the run at hand.
+    /// Returns the subflow of the current run.
     pub(super) fn current(&self) -> Option<Flow> {
         if self.is_empty() { None } else { Some(self.flows[usize::from(self.heap[0])]) }
     }
 
-    /// Whether no run is left. Goes on to the next run where the one at hand is over.
+    /// Returns true if no run is left. It moves to the next run if the current one is finished.
     pub(super) fn is_used_up(&mut self) -> bool {
         if self.left == Some(0) && !self.is_empty() {
             let flow = &mut self.flows[usize::from(self.heap[0])];
@@ -116,14 +116,14 @@ impl Plan {
         self.current().is_none_or(|flow| flow.due > self.length)
     }
 
-    /// Segments left of the run at hand. It begins with this question, if it has not: with `window`
-    /// segments, where they are given, else with those planned.
+    /// Returns the segments left of the current run. The first call begins the run: with `window`
+    /// segments if given, otherwise with the planned number.
     pub(super) fn left(&mut self, window: Option<u64>) -> u64 {
         let planned = self.current().map_or(1, |flow| flow.window);
         *self.left.get_or_insert(window.unwrap_or(planned).max(1))
     }
 
-    /// One segment of the run at hand is given away.
+    /// Removes one segment from the current run.
     pub(super) fn take_one(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
     }
@@ -137,7 +137,7 @@ impl Plan {
         }
     }
 
-    /// When the run of the subflow at this place of the heap comes.
+    /// Returns the time and rank of the run at this position of the heap.
     fn turn(&self, at: usize) -> (u64, u8) {
         (self.flows[usize::from(self.heap[at])].due, self.heap[at])
     }
@@ -155,7 +155,7 @@ impl Plan {
         }
     }
 
-    /// Becomes the plan that was loaded.
+    /// Replaces the plan with the loaded one.
     fn take_over(&mut self, loaded: &Loaded) {
         let Plan { candidates, length, left, .. } = *self;
         *self = Plan { candidates, length, left, ..Plan::default() };
@@ -170,7 +170,7 @@ impl Plan {
         self.heapify();
     }
 
-    /// What a saved state would hold.
+    /// Returns the plan as a saved state holds it.
     fn as_loaded(&self) -> Loaded {
         let mut loaded = Loaded::default();
         for (rank, flow) in self.flows().iter().enumerate() {
