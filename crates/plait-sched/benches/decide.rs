@@ -1,8 +1,10 @@
-//! Nanoseconds of one decision for each scheduler, with two subflows and with eight. Every window is
-//! full but that of the slowest subflow and, every other time, one segment of the fastest, so that
-//! schedulers weigh them; those that assign ahead have two windows assigned to the fastest. Then the same with
-//! what an acknowledgement brings: the view of one subflow made anew, the decision, and the event for those that
-//! want to hear of it.
+//! Time in ns of one decision of each scheduler, with two and with eight subflows.
+//!
+//! Every window is full except two: the slowest subflow has room, and the fastest has room for one
+//! segment in every other decision. So schedulers compare these two. For schedulers that assign
+//! ahead, two windows are assigned to the fastest subflow. A second series adds the cost of an
+//! acknowledgement: a new view of one subflow, the decision, and the notice for schedulers that
+//! need it.
 
 #![allow(clippy::panic, reason = "the model is that of the tests")]
 
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 const WINDOW: u64 = 40 * MSS;
 
-/// A connection in the middle of a transfer; the fastest subflow has this room.
+/// Creates a connection in the middle of a transfer. The fastest subflow has `room` bytes of room.
 fn connection(count: u8, ahead: bool, room: u64) -> Model {
     let subflows = (0..count).map(|id| {
         let mut it = subflow(id, Span::from_millis(25 + 50 * u64::from(id)), WINDOW);

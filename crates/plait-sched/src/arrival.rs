@@ -149,8 +149,9 @@ pub(crate) fn is_small(subflow: &SubflowView) -> bool {
     subflow.cwnd.min(subflow.cap) <= SMALL * ahead::mss(subflow)
 }
 
-/// Returns true if `owner` needs more than twice as long to send its assigned data as any other
-/// subflow plus the slowest RTT. No plan is so uneven as long as windows do not change.
+/// Returns true if the data assigned to `owner` drains much later than that of the others. Its
+/// drain time then exceeds twice the sum of the longest other drain time and the slowest RTT. No
+/// plan is so uneven as long as windows do not change.
 pub(crate) fn is_overdue(view: &View<'_>, owner: &SubflowView) -> bool {
     let slowest = view.subflows.iter().filter_map(|it| it.srtt).max().unwrap_or_default();
     let others = view.subflows.iter().filter(|it| it.id != owner.id).map(drain);

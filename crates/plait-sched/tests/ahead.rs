@@ -1,4 +1,4 @@
-//! What the schedulers that assign ahead have in common.
+//! Common behaviour of the schedulers that assign ahead.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -23,7 +23,7 @@ fn what_is_beyond_the_window_is_not_assigned() {
             && given(&mut model, decision, &out).is_some()
         {}
         assert_eq!(model.connection.unsent, 30 * MSS, "{spec}");
-        // The slow subflow has room, and would be the one to relieve the window.
+        // The slow subflow has room and could resend the data that blocks the window.
         let last = model.ask(&mut *scheduler, &mut out);
         assert!(matches!(last, Decision::Wait { reason: Reason::SendWindow, .. }), "{spec}");
     }
@@ -42,7 +42,7 @@ fn all_assigned_is_a_wait_for_the_subflow_that_has_the_first_of_it() {
         let mut fresh = build(spec);
         let mut decision = model.ask(&mut *fresh, &mut out);
         if spec == "sttf" {
-            // It has one candidate left, and does not plan for one.
+            // One candidate is left, and STTF does not plan for one.
             decision = model.ask(&mut *fresh, &mut out);
         }
         assert_eq!(decision, waits, "{spec}");

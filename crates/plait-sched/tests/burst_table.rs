@@ -1,6 +1,6 @@
-//! One-way delay of a burst on idle paths of 10 and R ms, without a rate limit: a model of
-//! segments in slow start, against the worked table of the "Low-Latency Scheduling in MPTCP"
-//! burst experiment (`ton-u16`) and the thresholds of BLEST and ECF.
+//! Compares a model of slow start with the burst table of "Low-Latency Scheduling in MPTCP"
+//! (`ton-u16`), and with the thresholds of BLEST and ECF. Values are one-way delays of a burst on
+//! idle paths of 10 and R ms without a rate limit.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -11,7 +11,7 @@ use plait_base::{Dsn, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Spec};
 use std::fmt::Write;
 
-/// The one-way delay of a burst in ms, and the share on the first path.
+/// Returns the one-way delay of a burst in ms, and the share of the first path.
 fn burst(spec: &str, rtts_ms: &[u64], window: u64, segments: u64) -> (u64, f64) {
     let burst = model::burst::burst(spec, rtts_ms, window, segments);
     (burst.delay_ms(), burst.share(SubflowId(0)))
@@ -26,8 +26,8 @@ const COLUMNS: [(&str, u64); 6] = [
     ("ecf:rec_cwnd=off,floor=off", LARGE),
 ];
 
-/// RTT of the second path, segments; then TCP, LRF, BLEST with 64 KiB, with 6 MiB, STTF, ECF as in
-/// the kernel, ECF as printed.
+/// RTT of the second path in ms, segments; then TCP, LRF, BLEST with 64 KiB and with 6 MiB, STTF,
+/// ECF as in the kernel, ECF as printed.
 const TABLE: &str = "\
 10 10 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00)
 10 11 15 (1.00) 5 (0.91) 5 (0.91) 5 (0.91) 5 (0.91) 5 (0.91) 5 (0.91)
@@ -77,8 +77,8 @@ fn fifteen_segments_stay_on_the_fast_path_of_schedulers_that_wait() {
         assert_eq!(burst(spec, &[10, 100], LARGE, 15), (15, 1.0), "{spec}");
     }
     assert_eq!(burst("blest", &[10, 100], LARGE, 15), (15, 1.0));
-    // The paper's own estimate does so below 146 segments of window only: X is 145, and one is at
-    // hand. Each segment more of window lets one more go.
+    // The paper's own estimate does so only below a window of 146 segments: X is 145, and the next
+    // segment adds one. Each further segment of window lets one more segment go.
     for (window, on_fast) in
         [(146 * MSS - 1, 15), (146 * MSS, 14), (149 * MSS, 11), (150 * MSS, 10)]
     {
@@ -90,7 +90,7 @@ fn fifteen_segments_stay_on_the_fast_path_of_schedulers_that_wait() {
     }
 }
 
-/// Whether the slow subflow is used, with the fast one full and `k` segments left.
+/// Returns true if the slow subflow is used when the fast one is full and `k` segments are left.
 fn uses_slow(spec: &str, rtts_ms: [u64; 2], cwnd: [u64; 2], k: u64, window: u64) -> bool {
     let [mut fast, slow] =
         [0, 1].map(|at: usize| subflow(at as u8, Span::from_millis(rtts_ms[at]), cwnd[at] * MSS));
@@ -110,7 +110,7 @@ fn uses_slow(spec: &str, rtts_ms: [u64; 2], cwnd: [u64; 2], k: u64, window: u64)
 
 #[test]
 fn blest_uses_the_slow_path_from_its_threshold_on() {
-    // cwnd_F 10, nothing in flight on S: X + 1 segments (paper), lambda 1.2 times P + 1 (code).
+    // cwnd_F is 10 and S has nothing in flight: X + 1 segments (paper), 1.2 * P + 1 (code).
     for (ratio, halves) in [(2, 42), (4, 92), (10, 290)] {
         let threshold = halves * MSS / 2 + MSS;
         let paper = |window| uses_slow("blest:mode=paper", [10, 10 * ratio], [10, 10], 10, window);
@@ -125,7 +125,7 @@ fn blest_uses_the_slow_path_from_its_threshold_on() {
 
 #[test]
 fn ecf_waits_for_the_numbers_of_segments_that_the_two_tests_bound() {
-    // ecf-u3: from 1 (kernel form) or 2 (as printed) up to 90.
+    // ecf-u3: from 1 (kernel form) or 2 (as printed) up to 89.
     for (spec, first) in [("ecf", 1), ("ecf:floor=off", 2)] {
         let waits: Vec<u64> =
             (1..200).filter(|k| !uses_slow(spec, [10, 100], [10, 10], *k, LARGE)).collect();
@@ -149,7 +149,8 @@ fn ecf_once_waiting_waits_up_to_the_hysteresis() {
 
 #[test]
 fn the_rtt_variation_enters_both_tests_of_ecf() {
-    // ecf-u8: 50/95 ms, windows 10/2, ten segments left; delta 0 sends, delta 10 ms waits.
+    // ecf-u8: 50 and 95 ms, windows of 10 and 2, ten segments left. It sends at delta 0 and waits
+    // at 10 ms.
     for (delta_ms, sends) in [(0, true), (10, false)] {
         let mut fast = subflow(0, Span::from_millis(50), 10 * MSS);
         fast.inflight = fast.cwnd;

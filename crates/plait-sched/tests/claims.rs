@@ -1,5 +1,4 @@
-//! What the papers claim in numbers of buffers, windows and decisions: each test names its claim in
-//! `claims.json` of the specification.
+//! Claims of the papers about buffers, windows and decisions. Each test names its claim.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -38,14 +37,14 @@ fn noted(out: &Outcome, name: &str) -> f64 {
     out.numbers.iter().find(|number| number.name == name).unwrap().value
 }
 
-/// csws-u2; the extremes of its experimental design are two paths of 100 Mbit/s with RTTs up to
-/// 50 ms (low) and 400 ms (high).
+/// csws-u2. The extremes of its experiments are two paths of 100 Mbit/s with RTTs up to 50 ms (low)
+/// and 400 ms (high).
 #[test]
 fn the_recommended_buffer_is_twice_the_longest_rtt_of_all_rates() {
     assert_eq!(recommended_buffer(&[mbit(25), mbit(5)], ms(130)), 975_000);
     assert_eq!(recommended_buffer(&[mbit(100); 2], ms(50)), 2_500_000);
     assert_eq!(recommended_buffer(&[mbit(100); 2], ms(400)), 20_000_000);
-    // Section 3.10 of the notes: 30 + 30 Mbit/s and 200 ms.
+    // Two paths of 30 Mbit/s and 200 ms.
     assert_eq!(recommended_buffer(&[mbit(30); 2], ms(200)), 3_000_000);
 }
 
@@ -66,7 +65,8 @@ fn stms_needs_less_buffer_than_the_order_of_rtts() {
     let fallback = fallback_buffer(rate, ms(20), fast, slow);
     assert_eq!(fallback, 412_500);
     assert_eq!(fallback * (rate + rate), buffer * rate);
-    // What F has under way, what S has under way until its DATA_ACK comes back by F, and the gap.
+    // The bytes in flight on F, the bytes in flight on S until the DATA_ACK returns over F, and the
+    // gap.
     assert_eq!(75_000 + 412_500 + gap, buffer);
     for (a, b, f, s) in [(30, 30, 20, 200), (25, 5, 30, 130), (8, 40, 10, 90)] {
         let (rate_f, rate_s) = (mbit(a), mbit(b));
@@ -81,7 +81,7 @@ fn stms_needs_less_buffer_than_the_order_of_rtts() {
 #[test]
 fn the_true_gap_follows_the_difference_of_the_delays() {
     let rate = mbit(30);
-    // An RTT three times as long: one window of F (figure 9).
+    // S has three times the RTT of F: the gap is one window of F (figure 9).
     assert_eq!(true_gap(rate, ms(10), ms(30)), rate * 20 / 1_000);
     // Equal RTTs.
     assert_eq!(true_gap(rate, ms(10), ms(10)), 0);
@@ -89,14 +89,14 @@ fn the_true_gap_follows_the_difference_of_the_delays() {
     assert_eq!(stms_buffer(rate, rate, ms(10), ms(10)), 150_000);
     let products = [8, 50, 500].map(|rtt| default_buffer(rate, 0, ms(rtt)));
     assert_eq!(products, [30_000, 187_500, 1_875_000]);
-    // Figure 12, in packets of 1500 bytes: before, with 5 ms on F, with 100 ms on S.
+    // Figure 12, in packets of 1500 bytes: at first, then with 5 ms on F, then with 100 ms on S.
     assert_eq!(true_gap(rate, ms(10), ms(100)), 225 * 1_500);
     assert_eq!(true_gap(rate, Span::from_micros(2_500), ms(100)) * 4, 975 * 1_500);
     assert_eq!(true_gap(rate, ms(10), ms(50)), 100 * 1_500);
 }
 
-/// stms-u6 of the scheduler: with three times the RTT the calculated gap is F's window, whatever
-/// that is.
+/// stms-u6 for the scheduler. With three times the RTT the calculated gap is the window of F, for
+/// any window.
 #[test]
 fn three_times_the_rtt_reserve_one_window_of_the_fast_subflow() {
     for window in [1, 10, 47, 300] {
@@ -125,7 +125,8 @@ fn bm_binds_where_the_rtt_is_above_three_times_its_least() {
     }
 }
 
-/// A window that is full of what subflow 1 carries; one segment more is unsent.
+/// Creates a connection whose send window is full of data that subflow 1 carries. One segment is
+/// unsent.
 fn stalled(free: SubflowView, holder: SubflowView) -> Model {
     let mut model = Model::new(vec![free, holder], 11 * MSS);
     for at in 0..10 {
@@ -149,7 +150,7 @@ fn rp_resends_the_head_as_its_mode_says_and_penalises_once_an_rtt() {
             let wanted = !strict || 4 * free_rtt < holder_rtt || cwnd <= 4;
             assert_eq!(resent, wanted, "{free_rtt} {holder_rtt} {cwnd} {strict}");
             assert_eq!(out.effects.len(), 1);
-            // Not again before an RTT of the free subflow has passed, and then again.
+            // The next penalty comes one RTT of the free subflow later, and not before.
             for (pass, effects) in [(0, 0), (free_rtt - 1, 0), (1, 1)] {
                 model.now += ms(pass);
                 model.ask(&mut *scheduler, &mut out);
@@ -159,7 +160,7 @@ fn rp_resends_the_head_as_its_mode_says_and_penalises_once_an_rtt() {
     }
 }
 
-/// imc-u5: without penalties no decision touches a window.
+/// imc-u5: without penalties, no decision changes a window.
 #[test]
 fn without_penalties_a_stall_leaves_windows_alone() {
     for spec in ["minrtt", "minrtt+rp:mode=retransmit", "minrtt+rp:mode=off", "ecf", "stms-a"] {
@@ -170,7 +171,7 @@ fn without_penalties_a_stall_leaves_windows_alone() {
     }
 }
 
-/// ecf-u2: the paper's own example, by its printed rule and by the kernel's.
+/// ecf-u2: the example of the paper, by its printed rule and by the kernel's rule.
 #[test]
 fn the_last_segment_waits_by_the_kernel_form_and_not_as_printed() {
     let model = Model::new(vec![full(path(0, 10, 10)), path(1, 100, 10)], MSS);
@@ -193,18 +194,19 @@ fn the_last_segment_waits_by_the_kernel_form_and_not_as_printed() {
 fn the_window_from_before_an_idle_reset_counts_until_it_is_exceeded() {
     let record = rec_cwnd_after(0, WindowChange::IdleReset { before: 42 });
     assert_eq!(record, 42);
-    // A second, smaller one does not replace it; growth up to it does not clear it.
+    // A second, smaller window does not replace the record. Growth up to the record does not clear
+    // it.
     assert_eq!(rec_cwnd_after(record, WindowChange::IdleReset { before: 20 }), 42);
     assert_eq!(rec_cwnd_after(record, WindowChange::Moved { cwnd: 42 }), 42);
     assert_eq!(rec_cwnd_after(record, WindowChange::Moved { cwnd: 43 }), 0);
-    // Never more than the congestion window is sent.
+    // No more than the congestion window is sent.
     let fast = SubflowView { rec_cwnd: 100 * MSS, ..full(path(0, 10, 10)) };
     let model = Model::new(vec![fast, full(path(1, 100, 10))], 50 * MSS);
     let decision = model.ask(&mut *build("ecf"), &mut Outcome::default());
     assert!(matches!(decision, Decision::Wait { reason: Reason::AllBusy, .. }));
 }
 
-/// ecf-u6: k is what no subflow has been given, this segment included.
+/// ecf-u6: k is the data that no subflow has, this segment included.
 #[test]
 fn k_is_the_data_that_no_subflow_has() {
     for queued in [0, 7, 30] {

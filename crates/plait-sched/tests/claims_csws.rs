@@ -1,5 +1,5 @@
-//! What "Experimental Evaluation of Multipath TCP Schedulers" (CSWS 2014) claims of loads that the
-//! application limits, and of penalties, beyond `claims.rs` and `rules.rs`. The loop of its
+//! Claims of "Experimental Evaluation of Multipath TCP Schedulers" (CSWS 2014) about loads limited
+//! by the application and about penalties. `claims.rs` and `rules.rs` test others. The loop of its
 //! framework is in `plait-sim/tests/claims_csws.rs`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -10,7 +10,8 @@ use plait_base::{DataRange, Dsn, SubflowId};
 use plait_sched::{Decision, Effect, Outcome, Spec, What};
 use proptest::prelude::*;
 
-/// The segments of blocks written one by one to idle subflows with open windows: subflow and length.
+/// Returns the subflow and length of each segment. Blocks are written one by one to idle subflows
+/// with open windows.
 fn blocks(spec: &str, mss: u32, block: u64, windows: [u64; 2], count: u64) -> Vec<(u8, u64)> {
     let mut paths =
         [(0, 10, windows[0]), (1, 30, windows[1])].map(|(id, rtt, cwnd)| path(id, rtt, cwnd));
@@ -36,7 +37,8 @@ fn blocks(spec: &str, mss: u32, block: u64, windows: [u64; 2], count: u64) -> Ve
     sent
 }
 
-/// csws-u7: six segments each, the last one short and on the second subflow, half of them on each.
+/// csws-u7: six segments per block. The last one is short and on the second subflow, and each
+/// subflow sends half of the segments.
 #[test]
 fn csws_u7_round_robin_splits_segments_in_halves() {
     for (mss, shares) in [(1448, [0.530, 0.470]), (1428, [0.523, 0.477])] {
@@ -55,8 +57,8 @@ fn csws_u7_round_robin_splits_segments_in_halves() {
 }
 
 proptest! {
-    /// csws-u7: to within one segment, whatever the blocks; and minrtt leaves the first subflow only
-    /// for what its window does not take.
+    /// csws-u7: the shares differ by at most one segment for any block. minrtt leaves the first
+    /// subflow only for data beyond its window.
     #[test]
     fn csws_u7_segments_of_any_block(block in 1..60_000_u64, count in 1..20_u64, cwnd in 1..60_u64) {
         let sent = blocks("roundrobin", 1448, block, [60, 60], count);
@@ -68,8 +70,8 @@ proptest! {
     }
 }
 
-/// csws-u6: the holder's window is halved, and once in a round trip of the free subflow however
-/// often it stalls.
+/// csws-u6: the holder's window is halved once per RTT of the free subflow, even if the window
+/// stalls several times.
 #[test]
 fn csws_u6_a_penalty_halves_the_window_once_per_round_trip() {
     let (free, holder) = (path(0, 10, 20), path(1, 100, 64));
@@ -97,7 +99,7 @@ fn csws_u6_a_penalty_halves_the_window_once_per_round_trip() {
     }
 }
 
-/// csws-u6: the kernel counts windows in segments, so 9 become 4, and 4 are few enough for a
+/// csws-u6: the kernel counts windows in segments, so 9 become 4. A window of 4 allows a
 /// retransmission although the free subflow is not four times as fast.
 #[test]
 fn csws_u6_half_of_nine_segments_is_four() {

@@ -1,5 +1,5 @@
-//! What "ECF" (CoNEXT 2017) claims of its example and of its two tests, beyond `claims.rs`,
-//! `rules.rs` and `burst_table.rs`.
+//! Claims of "ECF" (CoNEXT 2017) about its example and its two tests. `claims.rs`, `rules.rs` and
+//! `burst_table.rs` test others.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -34,8 +34,8 @@ fn waiting(scheduler: &dyn Scheduler) -> bool {
     state["waiting"] > 0.5
 }
 
-/// ecf-u1: eleven segments, windows of ten. The split gives one to the slow path and leaves the fast
-/// one idle for 90 of 100 ms; to wait is done at 20 ms.
+/// ecf-u1: eleven segments and windows of ten. The split sends one on the slow path and leaves the
+/// fast path idle for 90 of 100 ms. Waiting completes in 20 ms.
 #[test]
 fn ecf_u1_waiting_is_done_in_a_fifth_of_the_time_of_the_split() {
     let split = burst("minrtt", &[10, 100], LARGE, 11);
@@ -44,7 +44,8 @@ fn ecf_u1_waiting_is_done_in_a_fifth_of_the_time_of_the_split() {
     assert_eq!((wait.completion_ms(), wait.idle_ms(FAST)), (20, 0));
 }
 
-/// ecf-u3 and the setting of the flag of ecf-u4: where each form waits, before and after it did.
+/// ecf-u3 and the flag of ecf-u4: the numbers of segments at which each form waits, with the flag
+/// clear and set.
 #[test]
 fn ecf_u3_the_numbers_of_segments_for_which_it_waits() {
     for (spec, first) in [("ecf", 1), ("ecf:floor=off", 2)] {
@@ -57,7 +58,8 @@ fn ecf_u3_the_numbers_of_segments_for_which_it_waits() {
                 let waits = decision
                     == Decision::Wait { on: Some(FAST), reason: Reason::FastFinishesSooner };
                 assert_eq!(waits, (first..end).contains(&k), "{spec} {was_waiting} {k}");
-                // Set by waiting, cleared by the first test, left alone by the second.
+                // A wait sets the flag, the first test clears it, and the second test does not
+                // change it.
                 let flag = waits || was_waiting && k < end;
                 assert_eq!(waiting(&*scheduler), flag, "{spec} {was_waiting} {k}");
             }
@@ -65,7 +67,7 @@ fn ecf_u3_the_numbers_of_segments_for_which_it_waits() {
     }
 }
 
-/// ecf-u8: the greater of the two variations enters both tests.
+/// ecf-u8: the larger of the two RTT variations enters both tests.
 #[test]
 fn ecf_u8_the_variation_enters_both_tests() {
     for (fast_var, slow_var, waits, numbers) in [
@@ -88,7 +90,7 @@ fn ecf_u8_the_variation_enters_both_tests() {
     }
 }
 
-/// What subflows have sent and not had acknowledged, and what they have had acknowledged.
+/// The data that subflows have sent, and the data acknowledged on them.
 #[derive(Default)]
 struct Kernel {
     out: [VecDeque<DataRange>; 2],
@@ -96,7 +98,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// One of the things that happen, on the subflow where it has one.
+    /// Applies one event to the subflow, if it applies there.
     fn step(&mut self, model: &mut Model, what: u8, at: u8) {
         let (id, line) = (SubflowId(at), &mut self.out[usize::from(at)]);
         match what {
@@ -106,7 +108,7 @@ impl Kernel {
                     model.assign(&[(DataRange::with_len(first.start, MSS), id)]);
                 }
             }
-            // Sent, by whichever has some and room.
+            // Sent by the first subflow that has assigned data and room.
             1 => {
                 if let Some((id, range)) = model.send_assigned() {
                     self.out[id.index()].push_back(range);
@@ -119,7 +121,7 @@ impl Kernel {
                     self.acked.insert(range);
                 }
             }
-            // Acknowledged as data, later than on the subflow.
+            // Acknowledged at the data level, later than on the subflow.
             _ => {
                 let edge = self.acked.first().filter(|first| first.start == Dsn::ZERO);
                 model.data_ack(edge.map_or(Dsn::ZERO, |first| first.end));
@@ -127,8 +129,8 @@ impl Kernel {
         }
     }
 
-    /// The kernel's sum: meta queued bytes, less those queued on subflows, less those that only the
-    /// connection still counts as out.
+    /// Computes the kernel's sum: the queued bytes of the connection, less the bytes queued on
+    /// subflows, less the bytes that only the connection still counts as sent.
     fn k(&self, model: &Model, written: u64) -> u64 {
         let una = model.connection.snd_una.get();
         let out: u64 = self.out.iter().map(|line| line.len() as u64).sum();
@@ -140,7 +142,8 @@ impl Kernel {
 }
 
 proptest! {
-    /// ecf-u6: whatever was assigned, sent and acknowledged, in full segments.
+    /// ecf-u6: for any sequence of assignments, transmissions and acknowledgements of full
+    /// segments.
     #[test]
     fn ecf_u6_k_is_what_the_queues_of_the_kernel_leave(
         segments in 1..60_u64,
@@ -151,7 +154,7 @@ proptest! {
         for (what, at) in steps {
             kernel.step(&mut model, what, at);
         }
-        // The fast one is full and the slow one has room, so that k is looked at.
+        // The fast subflow is full and the slow one has room, so the scheduler reads k.
         let fast = model.subflow_mut(FAST);
         fast.cwnd = (fast.inflight + fast.queued).max(MSS);
         fast.inflight = fast.cwnd - fast.queued;
@@ -162,7 +165,7 @@ proptest! {
         model.ask(&mut *build("ecf:floor=off"), &mut out);
         if left > 0 {
             prop_assert_eq!(noted(&out, "k_bytes"), left as f64);
-            // It is what the first test takes.
+            // The first test uses it.
             let lhs = 10.0 * (1.0 + left as f64 / window as f64);
             prop_assert!((noted(&out, "lhs_ms") - lhs).abs() < 1e-9 * lhs);
         }

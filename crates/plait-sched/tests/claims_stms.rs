@@ -1,5 +1,5 @@
-//! What "STMS: Improving MPTCP Throughput Under Heterogeneous Networks" (ATC 2018) claims of its gap,
-//! in its example of 20 and 200 ms, beyond `claims.rs` and `references.rs`.
+//! Claims of "STMS: Improving MPTCP Throughput Under Heterogeneous Networks" (ATC 2018) about its
+//! gap, in its example of 20 and 200 ms. `claims.rs` and `references.rs` test others.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -27,7 +27,8 @@ fn state(scheduler: &dyn Scheduler, wanted: &str) -> Option<f64> {
     found
 }
 
-/// The gap after DATA_ACKs: when each came, for how many segments, and who had carried the first.
+/// Returns the gap after DATA_ACKs. Each has a time in ms, a number of segments, and the subflow
+/// that carried the first of them.
 fn gap_after(acks: &[(u64, u64, SubflowId)]) -> f64 {
     let mut model = Model::new(vec![path(0, 20, 50), path(1, 200, 50)], MSS);
     let mut scheduler = build("stms-a:gap0=100");
@@ -42,7 +43,8 @@ fn gap_after(acks: &[(u64, u64, SubflowId)]) -> f64 {
     state(&*scheduler, "gap.1").unwrap()
 }
 
-/// stms-u8: DATA_ACKs of one or two segments say nothing, longer ones move the gap by their length.
+/// stms-u8: DATA_ACKs of one or two segments are no samples. Longer ones move the gap by their
+/// length.
 #[test]
 fn stms_u8_the_gap_moves_by_what_a_data_ack_covers() {
     for covered in [1, 2, 3, 7, 60] {
@@ -52,24 +54,25 @@ fn stms_u8_the_gap_moves_by_what_a_data_ack_covers() {
     }
 }
 
-/// stms-u8: the interval is the mean of 20 and 200 ms. It bounds how often the gap moves, and it is
-/// the time in which an old sample is forgotten.
+/// stms-u8: the interval is the mean of 20 and 200 ms. It is the minimum time between changes of
+/// the gap, and the time after which an old sample has no weight.
 #[test]
 fn stms_u8_samples_are_averaged_over_110_ms() {
     assert_eq!(gap_after(&[(109, 30, SLOW)]), 100.0);
     assert_eq!(gap_after(&[(110, 30, SLOW)]), 130.0);
-    // Moved at 110 ms; not again before 220.
+    // The gap changes at 110 ms and not again before 220 ms.
     assert_eq!(gap_after(&[(110, 30, SLOW), (219, 30, SLOW)]), 130.0);
     assert_eq!(gap_after(&[(110, 30, SLOW), (220, 30, SLOW)]), 160.0);
-    // A sample after 11 of 110 ms counts for a tenth: 0.9 * 40 - 0.1 * 10.
+    // A sample after 11 of 110 ms has a weight of one tenth: 0.9 * 40 - 0.1 * 10.
     assert_eq!(gap_after(&[(99, 40, SLOW), (110, 10, FAST)]), 135.0);
-    // After 110 ms or more, for all.
+    // A sample after 110 ms or more has the whole weight.
     assert_eq!(gap_after(&[(0, 40, SLOW), (110, 10, FAST)]), 90.0);
     assert_eq!(gap_after(&[(0, 40, SLOW), (1_000, 10, FAST)]), 90.0);
 }
 
-/// A gap beyond the send window keeps the slow subflow idle. Then no DATA_ACK covers much at once but
-/// after a loss, which leads back with `resting`: to the calculated gap, which is 50 * 180 / 40 = 225.
+/// A gap beyond the send window keeps the slow subflow idle. Then a DATA_ACK covers many segments
+/// only after a loss. With `resting` such a loss lowers the gap to the calculated one: 50 * 180 /
+/// 40 = 225.
 #[test]
 fn losses_lower_the_gap_of_a_slow_subflow_that_rests() {
     for (lost, gap0, outstanding, first, wanted) in [
@@ -97,8 +100,8 @@ fn losses_lower_the_gap_of_a_slow_subflow_that_rests() {
     }
 }
 
-/// A slow subflow that has sent nothing for 16 intervals of 110 ms, because its gap is beyond half of the send
-/// buffer, gets the calculated gap, which is 225.
+/// A slow subflow gets the calculated gap, which is 225, if it has sent nothing for 16 intervals of
+/// 110 ms because its gap is beyond half of the send buffer.
 #[test]
 fn a_gap_beyond_half_of_the_buffer_falls_if_the_slow_subflow_rests() {
     let beyond = 300 * MSS * 2 - 1;
@@ -124,7 +127,7 @@ fn a_gap_beyond_half_of_the_buffer_falls_if_the_slow_subflow_rests() {
     }
 }
 
-/// The segment that goes out next, and where.
+/// Returns the subflow and the number of the next segment, or the reason for a wait.
 fn next(model: &mut Model, scheduler: &mut dyn Scheduler) -> Result<(SubflowId, u64), Reason> {
     let mut out = Outcome::default();
     match model.ask(scheduler, &mut out) {
@@ -148,14 +151,14 @@ fn stms_u9_the_slow_subflow_takes_what_lies_a_gap_ahead() {
         assert_eq!(next(&mut model, &mut *scheduler), Ok((SLOW, segment)));
     }
     assert_eq!(next(&mut model, &mut *scheduler), Err(Reason::AllBusy));
-    // The fast one passes over what the slow one has taken.
+    // The fast subflow skips the segments that the slow one has taken.
     model.subflow_mut(FAST).cwnd = 1_000 * MSS;
     model.subflow_mut(FAST).inflight = 0;
     let rest: Vec<_> = (0..37).map(|_| next(&mut model, &mut *scheduler).unwrap()).collect();
     let left = (0..20).chain(23..40).map(|segment| (FAST, segment));
     assert_eq!(rest, left.collect::<Vec<_>>());
     assert_eq!(model.connection.unsent, 0);
-    // Twenty segments are all that the gap leaves to the fast one; of 21 one is beyond.
+    // The gap leaves twenty segments to the fast subflow. Of 21, the last one is beyond the gap.
     assert_eq!(next(&mut start(20), &mut *build("stms-a:gap0=20")), Err(Reason::GapReserved));
     assert_eq!(next(&mut start(21), &mut *build("stms-a:gap0=20")), Ok((SLOW, 20)));
     for (window, wanted) in [(21 * MSS - 1, Err(Reason::GapReserved)), (21 * MSS, Ok((SLOW, 20)))] {
@@ -163,7 +166,7 @@ fn stms_u9_the_slow_subflow_takes_what_lies_a_gap_ahead() {
         model.connection.wnd_end = Dsn::new(window);
         assert_eq!(next(&mut model, &mut *build("stms-a:gap0=20")), wanted, "{window}");
     }
-    // It is an offset into what is unsent.
+    // The gap is an offset into the unsent data.
     let model = start(40);
     let decision = model.ask(&mut *build("stms-a:gap0=20"), &mut Outcome::default());
     assert!(
@@ -171,13 +174,13 @@ fn stms_u9_the_slow_subflow_takes_what_lies_a_gap_ahead() {
     );
 }
 
-/// stms-u12: table 1 of the paper, in tenths of Mbit/s and hundredths of a per cent. It prints a
-/// single TCP of 28.4 Mbit/s; its last column is what 28.3 gives, and no other tenth gives it in
-/// any row. (A check of the paper by itself: none of our code has a part in it.)
+/// stms-u12: table 1 of the paper, in tenths of Mbit/s and hundredths of a per cent. The paper
+/// prints 28.4 Mbit/s for a single TCP connection. Its last column follows from 28.3 in every row,
+/// and from no other tenth in any row. This test checks the paper alone, and none of our code.
 #[test]
 fn stms_u12_the_utilisation_of_table_1_has_another_denominator() {
     for (fast, printed) in [(121, 4_276), (208, 7_350), (250, 8_834), (265, 9_364)] {
-        // fast / single, rounded to the hundredth of a per cent.
+        // fast / single, rounded to a hundredth of a per cent.
         let column = |single: u64| (2 * fast * 10_000 + single) / (2 * single);
         let single: Vec<u64> = (100..400).filter(|single| column(*single) == printed).collect();
         assert_eq!(single, [283], "{fast}");

@@ -1,6 +1,6 @@
-//! What "Low-Latency Scheduling in MPTCP" claims of a burst of 15 segments over 10 and 100 ms, by
-//! the model of idle paths. The claims of an old RTT (`ton-u4`), of its receive buffer (`ton-u5`) and
-//! of its host queue (`ton-u6`) need two hosts: they are in `plait-sim/tests/claims_ton.rs`.
+//! Claims of "Low-Latency Scheduling in MPTCP" about a burst of 15 segments over 10 and 100 ms, in
+//! the model of idle paths. Its claims about an old RTT (`ton-u4`), the receive buffer (`ton-u5`)
+//! and the host queue (`ton-u6`) need two hosts. They are in `plait-sim/tests/claims_ton.rs`.
 #![allow(clippy::panic)]
 
 mod model;
@@ -16,13 +16,13 @@ fn fifteen(spec: &str, window: u64) -> Burst {
     burst(spec, &[10, 100], window, 15)
 }
 
-/// How many segments go out on a path at which millisecond.
+/// Returns the times in ms at which segments leave on a path, with their numbers.
 fn departures(burst: &Burst, subflow: SubflowId) -> Vec<(u64, usize)> {
     let all: Vec<u64> = burst.on(subflow).map(|it| it.at_ms).collect();
     all.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect()
 }
 
-/// ton-u2: the last of fifteen arrives when the slow path has carried it, ten on the fast path.
+/// ton-u2: ten segments take the fast path, and the last of fifteen arrives over the slow path.
 #[test]
 fn ton_u2_minrtt_takes_half_the_rtt_of_the_slow_path() {
     let burst = fifteen("minrtt", LARGE);
@@ -30,8 +30,8 @@ fn ton_u2_minrtt_takes_half_the_rtt_of_the_slow_path() {
     assert_eq!((burst.on(P1).count(), burst.on(P2).count()), (10, 5));
 }
 
-/// ton-u7: ten segments at once and five after a round trip, none on the slow path: by the estimate
-/// of the kernel, and by that of the paper below a window of 146 segments (211 408 bytes at 1448).
+/// ton-u7: ten segments at once, five after one RTT, none on the slow path. This holds for the
+/// kernel's estimate, and for the paper's below a window of 146 segments (211 408 bytes at 1448).
 #[test]
 fn ton_u7_blest_sends_ten_and_then_five_on_the_fast_path() {
     for (spec, window) in [
@@ -44,6 +44,6 @@ fn ton_u7_blest_sends_ten_and_then_five_on_the_fast_path() {
         assert_eq!(departures(&burst, P1), [(0, 10), (10, 5)], "{spec} {window}");
         assert_eq!(burst.on(P2).count(), 0, "{spec} {window}");
     }
-    // From there on it leaks.
+    // From 146 segments on, the slow path is used.
     assert_ne!(fifteen("blest:mode=paper", 146 * MSS).on(P2).count(), 0);
 }

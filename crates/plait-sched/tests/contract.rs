@@ -1,6 +1,6 @@
-//! What every scheduler of the list keeps to, bare and under every decorator, with every parameter
-//! at its limits: random connections with acknowledgements, losses, dead and backup subflows and
-//! stalled windows.
+//! The contract of every scheduler: alone, under every decorator, and with every parameter at its
+//! limits. Random connections have acknowledgements, losses, dead and backup subflows, and stalled
+//! windows.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -16,12 +16,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The one scheduler that is to be looked at, where not all are.
+/// Returns the one scheduler to test, if `PLAIT_SCHEDULER` names one.
 fn only() -> Option<String> {
     std::env::var("PLAIT_SCHEDULER").ok()
 }
 
-/// Every scheduler with each parameter in turn at its limits, and every scheduler under every
+/// Returns every scheduler, also with each parameter in turn at its limits and under every
 /// decorator.
 fn specs() -> Vec<String> {
     let mut specs = Vec::new();
@@ -60,8 +60,7 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
     Spec::parse(spec).unwrap().build()
 }
 
-/// Something that happens to the connection. Subflows are named by their place, modulo their
-/// number.
+/// An event of the connection. Subflows are given by index, modulo their number.
 #[derive(Clone, Debug)]
 enum Step {
     Write(u64),
@@ -76,7 +75,7 @@ enum Step {
     Window(u64),
     AppBlocked(bool),
     Pass(u64),
-    /// The scheduler is replaced by a new one that loads its state (in the second run only).
+    /// The scheduler is replaced by a new one that loads its state, in the second run only.
     Restore,
 }
 
@@ -129,7 +128,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
-/// Idle subflows of 10 segments each with these RTTs; zero is one without a sample.
+/// Creates idle subflows of 10 segments each with these RTTs; zero means no sample.
 fn idle_paths(rtts_ms: &[u64]) -> Vec<SubflowView> {
     let rtts = rtts_ms.iter().zip(0..);
     rtts.map(|(rtt, id)| {
@@ -141,20 +140,20 @@ fn idle_paths(rtts_ms: &[u64]) -> Vec<SubflowView> {
     .collect()
 }
 
-/// A connection whose subflows carry what they are given.
+/// A connection whose subflows deliver the data given to them.
 struct Run {
     spec: String,
     model: Model,
     scheduler: Box<dyn Scheduler>,
     out: Outcome,
-    /// What each subflow has in flight.
+    /// Segments in flight on each subflow.
     flight: Vec<VecDeque<DataRange>>,
     lost: VecDeque<DataRange>,
     received: DataRangeSet,
     written: u64,
     log: Vec<Decision>,
     plans: Vec<(DataRange, SubflowId)>,
-    /// What the scheduler says that it does not need is kept from it.
+    /// The scheduler gets only the calls and values that it declares as needed.
     frugal: bool,
 }
 
@@ -178,7 +177,7 @@ impl Run {
         }
     }
 
-    /// A run whose scheduler gets what it needs and no more.
+    /// Creates a run whose scheduler gets only what it needs.
     fn frugal(spec: &str, rtts_ms: &[u64]) -> Run {
         let mut run = Run::new(spec, rtts_ms);
         run.frugal = true;
@@ -188,8 +187,8 @@ impl Run {
         run
     }
 
-    /// One event, then decisions until there is nothing more to send; `restored` for the run that
-    /// goes through saved states.
+    /// Applies one event, then decisions until there is nothing more to send. `restored` is set in
+    /// the run that saves and loads states.
     fn step(&mut self, step: &Step, spec: &str, restored: bool) {
         let count = self.model.subflows.len();
         match *step {
@@ -226,7 +225,7 @@ impl Run {
             }
             Step::Tsq(at, on) => self.model.subflows[at % count].tsq_blocked = on,
             Step::Window(len) => {
-                // A window never moves back over what has been sent or assigned.
+                // A window never moves back below data that is sent or assigned.
                 let assigned =
                     self.model.queue.assigned.last().map_or(0, |(range, _)| range.end.get());
                 let connection = &mut self.model.connection;
@@ -250,14 +249,14 @@ impl Run {
         self.decide();
     }
 
-    /// As the core does it: what was assigned ahead was planned for other subflows.
+    /// Takes back assigned data, as the core does: it was planned for other subflows.
     fn subflows_changed(&mut self) {
         self.model.unassign();
         let live = self.model.subflows.iter().filter(|it| it.alive()).map(|it| it.id).collect();
         self.scheduler.on_notice(&self.model.view(), Notice::SubflowsChanged { live, began: None });
     }
 
-    /// The oldest segment in flight on a subflow arrives and is acknowledged.
+    /// Delivers and acknowledges the oldest segment in flight on a subflow.
     fn acknowledge(&mut self, at: usize) {
         let Some(range) = self.flight[at].pop_front() else { return };
         let subflow = &mut self.model.subflows[at];
@@ -279,7 +278,7 @@ impl Run {
         }
     }
 
-    /// Puts the next lost range up for reinjection.
+    /// Queues the next lost range for reinjection.
     fn offer_reinjection(&mut self) {
         while self.model.connection.reinject.is_none() {
             let Some(range) = self.lost.pop_front() else { return };
@@ -326,7 +325,8 @@ impl Run {
         panic!("no end of decisions: {:?}", self.log.last());
     }
 
-    /// Whether the core would send another full segment by this decision without a question.
+    /// Returns true if the core would send another full segment by this decision without a further
+    /// call.
     fn grants_still(&self, decision: Decision) -> bool {
         let Model { connection, queue, subflows, .. } = &self.model;
         let Decision::Send { subflow, grant, .. } = decision else { return false };
@@ -339,7 +339,8 @@ impl Run {
             && subflows.iter().any(takes)
     }
 
-    /// Everything heals; then all data must go out and arrive, driven by acknowledgements alone.
+    /// Repairs all subflows. Then all data must be sent and delivered, driven by acknowledgements
+    /// alone.
     fn finish(&mut self) {
         for subflow in &mut self.model.subflows {
             set_health(subflow, Health::Well);
@@ -357,7 +358,7 @@ impl Run {
     }
 }
 
-/// What is left of the grant of new data once its first segment is sent.
+/// Returns the decision with the rest of its grant after the first segment is sent.
 fn one_segment_less(decision: Decision) -> Option<Decision> {
     let Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason } = decision else {
         return None;
@@ -370,7 +371,7 @@ fn set_health(subflow: &mut SubflowView, health: Health) {
     subflow.open = health != Health::Closed;
     subflow.joined = health != Health::NotJoined;
     subflow.pf = health == Health::PotentiallyFailed;
-    // For long, so that it is stale by any count.
+    // So many timeouts that the subflow is stale for any limit.
     subflow.timeouts = if subflow.pf { 100 } else { 0 };
     subflow.ca = match health {
         Health::Disorder => CaState::Disorder,
@@ -379,7 +380,7 @@ fn set_health(subflow: &mut SubflowView, health: Health) {
     };
 }
 
-/// What must hold of any decision.
+/// Checks the conditions on any decision.
 fn check(model: &Model, decision: Decision) {
     let view = model.view();
     match decision {
@@ -413,7 +414,7 @@ fn check(model: &Model, decision: Decision) {
         }
         Decision::Wait { on: None, reason } => {
             let nobody = matches!(reason, Reason::NoSubflow | Reason::AllBusy);
-            // Of a subflow that recovers from a timeout.
+            // The awaited subflow recovers from a timeout.
             let kernel = matches!(reason, Reason::SendMemory | Reason::SendWindow);
             assert!(nobody || kernel, "{reason:?}");
         }
@@ -425,8 +426,8 @@ fn check(model: &Model, decision: Decision) {
     }
 }
 
-/// What must hold of any plan: data that is to be sent, within the window, on candidates; the kernel
-/// gives data also to a subflow that recovers from a timeout, or has the lower priority.
+/// Checks the conditions on any plan: data to send, within the window, on candidates. The kernel
+/// also assigns data to a subflow that recovers from a timeout, and to backup subflows.
 fn check_plan(model: &Model, spec: &str, plan: &[(DataRange, SubflowId)]) {
     assert!(!plan.is_empty());
     let candidates = model.view().candidates();
@@ -449,14 +450,14 @@ fn check_plan(model: &Model, spec: &str, plan: &[(DataRange, SubflowId)]) {
     }
 }
 
-/// Whether the kernel's own test of a subflow is used, which allows more than the candidates.
+/// Returns true if the scheduler uses the kernel's own test, which allows more than the candidates.
 fn is_kernel(spec: &str) -> bool {
     Spec::parse(spec).unwrap().entry().name == "linux"
 }
 
-/// Whether a scheduler declares that it assigns data ahead of sending.
+/// Returns true if the scheduler declares that it assigns data before sending.
 fn queues_ahead(spec: &str) -> bool {
-    // With `tsq=off` data waits for the host's queue.
+    // With `tsq=off`, data waits for the host's queue.
     Spec::parse(spec).unwrap().entry().queues_ahead || spec.starts_with("minrtt:tsq=off")
 }
 
@@ -473,7 +474,8 @@ proptest! {
         steps in any_steps(),
     ) {
         for spec in specs() {
-            // The second goes through saved states, and keeps from it what it need not know.
+            // The second run saves and loads states, and hides calls and values that are not
+            // needed.
             let made: [fn(&str, &[u64]) -> Run; 2] = [Run::new, Run::frugal];
             let mut runs = made.map(|made| {
                 let mut run = made(&spec, &rtts);
@@ -500,10 +502,10 @@ proptest! {
             for step in &steps {
                 run.step(step, spec, false);
             }
-            // Some want to be asked about each segment.
+            // Some schedulers grant one segment at a time.
             run.log.into_iter().map(|it| it.one_segment(MSS)).collect::<Vec<_>>()
         };
-        // A decorator may hold the only subflow back too, but the same below any scheduler.
+        // A decorator may hold back the only subflow too, but it does the same for any scheduler.
         let mut expected: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
         for spec in specs() {
             let decorators = spec.split_once('+').map_or("", |(_, decorators)| decorators);
@@ -535,7 +537,7 @@ proptest! {
             let decision = model.ask(&mut *build(&spec), &mut out);
             check(&model, decision);
             if is_kernel(&spec) && matches!(decision, Decision::Assign { .. }) {
-                // One that recovers from a timeout has been heard of, and may get data.
+                // A subflow that recovers from a timeout is not stale and may get data.
                 let (range, subflow) = out.plan[0];
                 prop_assert!(range.start == Dsn::ZERO && (subflow.0 > 0 || health == Health::Loss), "{}", spec);
                 continue;
@@ -608,7 +610,7 @@ proptest! {
     }
 }
 
-/// Nothing but new data to send, and no subflow that takes a segment of it.
+/// Returns true if there is only new data to send and no subflow can take a segment of it.
 fn is_full(view: &View<'_>) -> bool {
     let first = view.queue.unsent_at(0, u64::from(view.connection.mss.max(1)));
     let len = first.map_or(0, |range| range.len());
@@ -624,7 +626,7 @@ fn state(scheduler: &dyn Scheduler) -> Vec<(String, u64)> {
     saved
 }
 
-/// The steps above are worth something only if they lead everywhere.
+/// The random steps above must reach every reason, or they test too little.
 #[test]
 fn random_connections_meet_every_reason() {
     if only().is_some() {
@@ -652,7 +654,7 @@ fn random_connections_meet_every_reason() {
     assert_eq!(missed, []);
 }
 
-/// Every name that a state may hold, and some that none does.
+/// Returns every name that a state may hold, and some that no state holds.
 fn state_names() -> Vec<String> {
     let lists = SCHEDULERS.iter().map(|it| it.state).chain(DECORATORS.iter().map(|it| it.state));
     let names = lists
@@ -679,7 +681,7 @@ fn saved_states_use_the_documented_names() {
     }
 }
 
-/// A connection that begins again, and a join after one has gone, use an id a second time.
+/// A reconnect, and a join after a subflow has closed, reuse an id.
 #[test]
 fn nothing_is_remembered_of_the_one_that_had_the_id_before() {
     let model = Model::new(idle_paths(&[10, 20, 30]), 0);
@@ -702,7 +704,7 @@ fn nothing_is_remembered_of_the_one_that_had_the_id_before() {
                 is_of("1", name) && names().any(|it| it.replace("ID", "1") == *name)
             });
             assert_eq!(left, [""; 0], "{spec}");
-            // A plan is made for all of them; the rest is of one each.
+            // A plan covers all subflows; other state belongs to one subflow.
             let mut kept = 0;
             scheduler.save_state(&mut |name, _| kept += usize::from(is_of("2", &name.to_owned())));
             let learns = names().any(|it| it.contains(".ID"));
@@ -767,7 +769,7 @@ prop_compose! {
     }
 }
 
-/// Once 9,120 segments of a byte each went out here.
+/// Regression: these steps once sent 9,120 segments of one byte each.
 #[test]
 fn the_last_segment_is_not_cut_at_a_hole() {
     for spec in ["stms-c:tail_use_slow=on", "stms-a:tail_use_slow=on"] {

@@ -1,4 +1,4 @@
-//! What `+copy` copies, and when, cases worked by hand.
+//! Cases of `+copy` worked by hand: the data that is copied, and when.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -15,7 +15,8 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
     Spec::parse(spec).unwrap().build()
 }
 
-/// What is sent until it is Idle or waits: the subflow, the segment, and whether it is a copy.
+/// Sends until the scheduler is idle or waits. Returns the subflow and number of each segment, and
+/// true if it is a copy.
 fn sent(model: &mut Model, scheduler: &mut dyn Scheduler) -> (Vec<(u8, u64, bool)>, Decision) {
     let mut list = Vec::new();
     loop {
@@ -40,7 +41,8 @@ fn once_all_is_sent_the_other_subflow_copies_it_in_order() {
 
 #[test]
 fn what_both_carry_a_part_of_is_copied_each_way_the_lower_rtt_first() {
-    // Ten go the fast way, five the slow one; then an acknowledgement makes room on the fast one.
+    // Ten segments take the fast path and five the slow one. Then an acknowledgement makes room on
+    // the fast path.
     let mut model = pair([10, 100], 15);
     let mut scheduler = build("minrtt+copy");
     let (list, _) = sent(&mut model, &mut *scheduler);
@@ -59,7 +61,7 @@ fn nothing_is_copied_while_new_data_waits() {
     assert_eq!(list.len(), 20);
     assert!(list.iter().all(|(.., copy)| !copy));
     assert!(matches!(end, Decision::Wait { .. }));
-    // Nor while ECF holds it back for the fast subflow, although the slow one has room.
+    // Nor does it copy while ECF waits for the fast subflow, although the slow one has room.
     let mut model = pair([10, 100], 11);
     let (list, end) = sent(&mut model, &mut *build("ecf+copy"));
     assert_eq!(
@@ -79,7 +81,7 @@ fn what_is_acknowledged_is_not_copied_and_no_backup_copies() {
     model.data_ack(Dsn::new(3 * MSS));
     let (list, _) = sent(&mut model, &mut *scheduler);
     assert_eq!(list, [(1, 3, true)]);
-    // Each copies a range once: what it has passed over is in its state.
+    // Each subflow copies a range once: the end of the copied data is in the state.
     let mut state = Vec::new();
     scheduler.save_state(&mut |name, value| state.push((name.to_owned(), value)));
     assert!(state.contains(&("copied.1".to_owned(), (4 * MSS) as f64)), "{state:?}");
@@ -101,7 +103,8 @@ fn what_lies_in_the_reinjection_queue_goes_first() {
     );
 }
 
-/// Four segments on A; B, of 100 ms, has one segment in flight and this latest RTT, A has that one.
+/// Creates four segments in flight on A, and one on B. The latest RTTs are the given ones; the
+/// lowest are 10 and 100 ms.
 fn behind_a_queue(on_a_ms: u64, on_b_ms: u64) -> Model {
     let mut model = pair([10, 100], 4);
     for (id, least, last) in [(A, 10, on_a_ms), (B, 100, on_b_ms)] {
@@ -120,12 +123,12 @@ fn no_copy_waits_in_a_queue_that_the_original_does_not_meet() {
         assert_eq!(end, Decision::Idle);
         list.iter().filter(|(.., copy)| *copy).count()
     };
-    // Up to twice the least RTT there is no queue.
+    // Up to twice the lowest RTT there is no queue.
     assert_eq!(copies(behind_a_queue(10, 200), "minrtt+copy"), 4);
     assert_eq!(copies(behind_a_queue(10, 201), "minrtt+copy"), 0);
     assert_eq!(copies(behind_a_queue(10, 201), "minrtt+copy:queue=3"), 4);
     assert_eq!(copies(behind_a_queue(10, 2_000), "minrtt+copy:queue=1000"), 4);
-    // The carrier's queue is the longer one, nothing stands in that of the copy, or the carrier is down.
+    // The carrier has the longer queue, or the copy meets none, or the carrier is down.
     assert_eq!(copies(behind_a_queue(400, 300), "minrtt+copy"), 4);
     let mut empty = behind_a_queue(10, 300);
     empty.subflow_mut(B).inflight = 0;
@@ -140,7 +143,8 @@ fn no_copy_waits_in_a_queue_that_the_original_does_not_meet() {
 proptest! {
     #![proptest_config(model::cases(300))]
 
-    /// Every copy is on a subflow without a queue, or with a shorter one than that of its carrier.
+    /// Every copy is on a subflow without a queue, or with a shorter queue than that of its
+    /// carrier.
     #[test]
     fn copies_meet_no_queue(
         rtts in prop::array::uniform3((1..100_u64, 1..400_u64)),

@@ -1,4 +1,4 @@
-//! DAPS against the two loops of its rule, and the claims of its papers.
+//! DAPS against a reference of its two loops, and the claims of its papers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -15,7 +15,7 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
     Spec::parse(spec).unwrap().build()
 }
 
-/// The two loops of the specification, a millisecond at a time.
+/// The reference: two loops, one millisecond at a time.
 struct Daps {
     delays: Vec<u64>,
     windows: Vec<u64>,
@@ -93,7 +93,7 @@ proptest! {
         let mut first = 0;
         for nth in 0..segments {
             if nth == dies {
-                // A new plan for those that are left.
+                // A new plan for the remaining subflows.
                 model.subflows[0].pf = true;
                 model.unassign();
                 first = 1;
@@ -134,7 +134,7 @@ fn a_plan_for_ten_and_a_hundred_ms_gives_the_slow_path_what_comes_after_the_fast
 
 #[test]
 fn a_plan_is_halved_until_it_is_short_enough() {
-    // 13 and 30 ms: 390. Halved: 6 and 15: 30.
+    // 13 and 30 ms have 390. Halved, 6 and 15 have 30.
     for (cap, length) in [(390, 390), (389, 30), (29, 21), (20, 3), (2, 1)] {
         let mut out = Outcome::default();
         let model = pair([27, 61], 1);
@@ -174,15 +174,15 @@ fn a_run_has_the_window_of_the_plan_or_of_its_beginning() {
         runs(&places(&mut model, &mut *scheduler, 33))
     };
     assert_eq!(second_run("daps:round=0"), [(0, 20), (1, 10), (0, 3)]);
-    // Two runs of three and one on the slow path; the next plan is made of threes.
+    // Two runs of three on the fast path and one on the slow path; the next plan has runs of three.
     let reactive = [(0, 6), (1, 3), (0, 9), (1, 3), (0, 9), (1, 3)];
     assert_eq!(second_run("daps:round=0,planned_cwnd=off,smooth=off"), reactive);
-    // The smoothed window has not moved yet.
+    // The smoothed window has not changed yet.
     assert_eq!(second_run("daps:round=0,planned_cwnd=off"), [(0, 20), (1, 10), (0, 3)]);
 }
 
-/// What was planned for a window that is one segment now goes where it arrives sooner, once it lasts
-/// more than twice as long as the others' and a round trip.
+/// Data planned for a window that has shrunk to one segment moves to a subflow on which it arrives
+/// sooner. It moves if its own time exceeds twice the sum of the longest other time and one RTT.
 #[test]
 fn a_window_that_came_down_gives_back_what_was_planned_for_it() {
     let ms = Span::from_millis;
@@ -192,7 +192,7 @@ fn a_window_that_came_down_gives_back_what_was_planned_for_it() {
         let windows = [1, 10, 10].map(|it| it * MSS);
         let paths = (0..).zip(windows).map(|(id, cwnd)| subflow(id, ms(100), cwnd)).collect();
         let mut model = Model::new(paths, 0);
-        // 20 round trips on the first, none on the second.
+        // Needs 20 RTTs on the first subflow, and none on the second.
         for (id, from, segments) in [(0, 0, 20), (2, 20, busy)].into_iter().filter(|it| it.2 > 0) {
             model
                 .queue
@@ -242,13 +242,13 @@ fn where_the_window_is_full_daps_resends_what_a_free_subflow_has_not_had() {
         resent.push((subflow.0, range.start.get() / MSS));
         model.apply(decision, &[]);
     }
-    // The oldest first: those of A on B, while B has room; then those of B on A.
+    // The oldest data first: the data of A on B while B has room, then the data of B on A.
     assert_eq!(resent, [(1, 0), (1, 1), (1, 2), (0, 3), (0, 4)]);
     let off = model.ask(&mut *build("daps:retransmit=off"), &mut out);
     assert!(matches!(off, Decision::Wait { .. }));
 }
 
-/// The search for data to resend begins where the last one ended, unless data below that may have
+/// The search for data to resend continues at its last position, unless data below that may have
 /// been sent since.
 #[test]
 fn resending_finds_what_a_search_from_the_beginning_finds() {
@@ -258,8 +258,8 @@ fn resending_finds_what_a_search_from_the_beginning_finds() {
         let steps = proptest::strategy::ValueTree::current(
             &Strategy::new_tree(&steps, &mut runner).unwrap(),
         );
-        // Plans of four segments on the first and two on the second, which go out before the first
-        // has sent its share.
+        // Plans give four segments to the first subflow and two to the second. The second sends its
+        // share before the first has sent all of its own.
         let mut model = pair([10, 20], 60);
         model.subflows.iter_mut().for_each(|it| it.cwnd = 2 * MSS);
         model.connection.wnd_end = Dsn::new(6 * MSS);
@@ -295,7 +295,7 @@ fn resending_finds_what_a_search_from_the_beginning_finds() {
     }
 }
 
-/// A view is all that a plan may depend on.
+/// A plan depends on the view alone.
 #[test]
 fn a_plan_is_made_anew_for_a_subflow_that_comes() {
     let mut model = Model::new(vec![path(0, 10, 10)], 500 * MSS);

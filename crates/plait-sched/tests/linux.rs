@@ -1,4 +1,4 @@
-//! Where `linux` sends again, and where its bursts end, cases worked by hand.
+//! Cases of `linux` worked by hand: the subflow of a retransmission, and the end of a burst.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -19,12 +19,12 @@ fn ask(spec: &str, model: &Model) -> Decision {
     model.ask(&mut *build(spec), &mut Outcome::default())
 }
 
-/// `A` has had so many timeouts since anything was received on it.
+/// `A` after consecutive timeouts with no packet received.
 fn silent(timeouts: u32) -> SubflowView {
     SubflowView { pf: true, timeouts, outstanding: 4 * MSS, ..path(0, 10, 10) }
 }
 
-/// What `carried` have carried waits to be sent again, before new data.
+/// Creates a segment that waits for reinjection before new data; `carried` have carried it.
 fn again(subflows: Vec<SubflowView>, carried: &[SubflowId]) -> Model {
     let mut model = Model::new(subflows, 20 * MSS);
     model.reinject(DataRange::with_len(Dsn::ZERO, MSS), carried.iter().copied().collect());
@@ -44,12 +44,13 @@ fn what_a_stale_subflow_has_waits_for_no_idle_one() {
         let spec = format!("linux:stale={stale}");
         let decision = ask(&spec, &again(vec![silent(timeouts), busy], &[A]));
         assert_eq!(decision == reinjects(B), timeouts >= stale, "{spec}, {timeouts}");
-        // On one that holds nothing it goes out at once, as ever.
+        // A subflow that holds no data retransmits at once, as always.
         assert_eq!(ask(&spec, &again(vec![silent(timeouts), idle], &[A])), reinjects(B));
     }
 }
 
-/// Also what a closed one had; but what a live one has too is left to that.
+/// The same holds for the data of a closed subflow. Data that a live subflow has too is left to
+/// that one.
 #[test]
 fn what_nobody_has_any_more_is_pending_anew() {
     let busy = |id, segments| {
@@ -61,13 +62,13 @@ fn what_nobody_has_any_more_is_pending_anew() {
     assert_eq!(decision, reinjects(C), "the least linger");
     let both = again(vec![silent(4), busy(1, 5)], &[A, B]);
     assert!(matches!(ask("linux", &both), Decision::Assign { .. }));
-    // It comes before new data: where there is no room, that waits too.
+    // It goes before new data: if no subflow has room, new data waits too.
     let full = ask("linux", &again(vec![silent(4), busy(1, 10)], &[A]));
     assert_eq!(full, Decision::Wait { on: Some(B), reason: Reason::UntriedBusy });
 }
 
-/// What was assigned to a silent subflow and not sent lies below what it had sent: the reader waits for
-/// it first.
+/// Data assigned to a failed subflow and not sent lies below the data that it had sent. The reader
+/// needs it first.
 #[test]
 fn new_data_below_what_is_sent_again_goes_before_it() {
     for (new, again_at, sent_again) in [(10, 0, true), (0, 10, false)] {
@@ -86,7 +87,7 @@ fn new_data_below_what_is_sent_again_goes_before_it() {
     }
 }
 
-/// A backup takes part where no other is alive.
+/// A backup subflow takes part if no other is alive.
 #[test]
 fn what_a_stale_subflow_has_goes_to_a_backup_as_the_last_choice() {
     let backup = SubflowView { backup: true, outstanding: MSS, inflight: MSS, ..path(1, 5, 10) };
@@ -95,8 +96,8 @@ fn what_a_stale_subflow_has_goes_to_a_backup_as_the_last_choice() {
     assert_eq!(ask("linux", &again(vec![silent(4), backup, slow], &[A])), reinjects(C));
 }
 
-/// A burst ends with what is written: each later write asks anew who drains first (Linux 6.6 and
-/// later; 6.5 kept what was left of 65,428 bytes for the subflow that had begun it).
+/// A burst ends with the last byte written. Each later write selects the subflow that drains first
+/// (Linux 6.6 and later; 6.5 kept the rest of 65,428 bytes for the subflow that began the burst).
 #[test]
 fn a_later_write_begins_a_burst_of_its_own() {
     let message = 20 * MSS;
@@ -110,22 +111,22 @@ fn a_later_write_begins_a_burst_of_its_own() {
         assert_eq!(out.plan.len(), 1);
         assert_eq!(out.plan[0].0, DataRange::between(end - message, end));
         let subflow = given(model, decision, &out);
-        // It is on its way and acknowledged, where nothing else is said.
+        // By default the message is sent and acknowledged.
         model.queue.assigned.clear();
         model.subflows.iter_mut().for_each(|it| it.queued = 0);
         subflow
     };
     assert_eq!(write(&mut model, message), Some(A), "the first of two");
     assert_eq!(write(&mut model, 2 * message), Some(A));
-    // 29,200 of the burst's 65,428 bytes would be left.
+    // The burst would have 29,200 of its 65,428 bytes left.
     model.subflow_mut(A).outstanding = 2 * MSS;
     assert_eq!(write(&mut model, 3 * message), Some(B), "A holds something");
     (model.subflow_mut(A).outstanding, model.subflow_mut(B).outstanding) = (0, 2 * MSS);
     assert_eq!(write(&mut model, 4 * message), Some(A));
 }
 
-/// What `linux` waits for is the least linger, never a backup beside a regular one; what `+rp` sends
-/// for it goes there.
+/// `linux` waits for the subflow with the least linger, and never for a backup beside a regular
+/// one. `+rp` retransmits on that subflow.
 #[test]
 fn rp_resends_where_linux_waits_for_the_window() {
     let resent = |backup: bool| {

@@ -13,7 +13,7 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
     Spec::parse(spec).unwrap().build()
 }
 
-/// T of the specification, twice over, so that half an RTT is whole: rounds counted one by one.
+/// Returns twice T, so that half an RTT is a whole number. Rounds are counted one by one.
 fn otias_twice(path: &SubflowView) -> u64 {
     let can = (path.cwnd.max(path.inflight) - path.inflight) / MSS;
     let mut behind = (path.queued / MSS + 1).saturating_sub(can);
@@ -48,7 +48,7 @@ proptest! {
             let chosen = model.view().subflow(best).copied().unwrap();
             let at_once = chosen.queued == 0 && chosen.inflight < chosen.cwnd;
             prop_assert_eq!(matches!(decision, Decision::Send { .. }), at_once);
-            // The queues of the model are those that were given, and not only what is assigned.
+            // The model's `queued` is given directly, and is not the sum of its assigned ranges.
             match decision {
                 Decision::Send { subflow, .. } => prop_assert_eq!(subflow, best),
                 Decision::Assign { .. } => prop_assert_eq!(out.plan[0].1, best),
@@ -61,7 +61,7 @@ proptest! {
         }
     }
 
-    /// The wait of the paper is compared as a ratio, exactly.
+    /// The wait of the paper is compared as an exact ratio.
     #[test]
     fn otias_with_the_wait_of_the_paper_does_not_round(paths in any_paths()) {
         let model = Model::new(paths, MSS);
@@ -82,8 +82,8 @@ proptest! {
     }
 }
 
-/// What waits behind a full window of one segment is passed on, once: a window that has room sends
-/// what it has, and two of them do not pass it to and fro.
+/// A queue behind a full window of one segment moves, and only once. A subflow with room sends its
+/// own data, so two subflows do not pass it to and fro.
 #[test]
 fn a_window_of_one_segment_hands_its_queue_to_one_that_has_room() {
     let ms = Span::from_millis;
@@ -103,7 +103,7 @@ fn a_window_of_one_segment_hands_its_queue_to_one_that_has_room() {
             model.subflow_mut(SubflowId(0)).queued = 2 * MSS;
             model.subflow_mut(SubflowId(1)).queued = MSS;
         }
-        // Nor back, once there is room here too.
+        // It does not move back once this subflow has room too.
         for inflight in [MSS, 0] {
             model.subflow_mut(SubflowId(0)).inflight = inflight;
             let then = model.ask(&mut *scheduler, &mut out);
@@ -112,9 +112,9 @@ fn a_window_of_one_segment_hands_its_queue_to_one_that_has_room() {
     }
 }
 
-/// A queue that takes longer than twice what the others take, and two of the slowest round trips, is handed on
-/// from any full window: `otias` does so with small queues, where the other subflow was held back when it was
-/// assigned, and `linux` always.
+/// A queue moves from any full window if its own time exceeds twice the sum of the longest other
+/// time and the slowest RTT. `otias` does so only with small queues (TSQ), which may have blocked
+/// the other subflow at the time of the assignment. `linux` always does so.
 #[test]
 fn a_queue_of_many_windows_is_handed_on() {
     let ms = Span::from_millis;

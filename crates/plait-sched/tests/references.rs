@@ -1,4 +1,4 @@
-//! Rules against a second, plain writing of them, on random states: the tests share no code with
+//! The rules against a second, plain implementation on random states. The tests share no code with
 //! the schedulers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -17,7 +17,7 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
 }
 
 prop_compose! {
-    /// A subflow as a connection may have it: windows in segments, at times not whole ones.
+    /// A subflow of a real connection: windows in segments, sometimes not whole ones.
     fn any_subflow()(
         rtt_us in prop_oneof![Just(0_u64), 1_000..400_000_u64, prop::sample::select(vec![10_000, 20_000, 100_000])],
         (cwnd, inflight, queued) in (0..60 * MSS, 0..60_u64, prop_oneof![3 => Just(0_u64), 1 => 0..20_u64]),
@@ -60,7 +60,7 @@ fn any_model() -> impl Strategy<Value = Model> {
     })
 }
 
-/// Section 1.4 of the scheduler notes, once more.
+/// A second implementation of the shared rules.
 mod rule {
     use super::*;
 
@@ -78,14 +78,14 @@ mod rule {
         alive(s) && s.inflight + s.queued + MSS <= s.cwnd && !(model.tsq && s.tsq_blocked)
     }
 
-    /// Smoothed RTT in ns; no sample is slowest.
+    /// Returns the smoothed RTT in ns. A subflow without a sample is the slowest.
     pub(super) fn srtt(s: &SubflowView) -> u64 {
         s.srtt.map_or(u64::MAX, Span::as_nanos)
     }
 }
 
-/// What a rule that sends new data from the front must say: the subflow, or none for a wait; and
-/// where there is one but the window is closed, a wait for that.
+/// Checks a rule that sends new data from the front. `chosen` is the expected subflow; `None`
+/// expects a wait. If the window is closed, the decision must wait for `chosen`.
 fn expect_front(model: &Model, decision: Decision, chosen: Option<SubflowId>) {
     let closed = model.connection.wnd_end < Dsn::new(MSS);
     match (decision, chosen) {
@@ -103,7 +103,7 @@ fn expect_front(model: &Model, decision: Decision, chosen: Option<SubflowId>) {
 proptest! {
     #![proptest_config(model::cases(3_000))]
 
-    /// csws-u3 and thousands of other states: 3 * min/srtt * cwnd, whole segments, two at least.
+    /// csws-u3 and random states: 3 * min/srtt * cwnd, in whole segments, two at least.
     #[test]
     fn bm_caps_as_the_formula_says(
         model in any_model(),
@@ -136,7 +136,7 @@ proptest! {
             _ => None,
         });
         prop_assert_eq!(cap, wanted.filter(|cap| *cap < first.cwnd));
-        // What is sent stays below it.
+        // A sent segment keeps the bytes in flight below the cap.
         if let Decision::Send { subflow: SubflowId(0), .. } = decision {
             prop_assert!(first.inflight + first.queued + MSS <= cap.unwrap_or(u64::MAX));
         }
@@ -165,7 +165,7 @@ proptest! {
         expect_front(&model, decision, chosen.map(|s| s.id));
     }
 
-    /// stms-u6, stms-u9 and other states: equation 2, and the pick from a list of segments.
+    /// stms-u6, stms-u9 and random states: equation 2, and the choice from a list of segments.
     #[test]
     fn stms_leaves_the_gap_to_the_fast_one(
         model in any_model(),
@@ -256,7 +256,7 @@ proptest! {
             if covered > 2 && !left_out {
                 let mut delta = if on_slow { covered as f64 } else { -(covered as f64) };
                 if again && lost == "resting" {
-                    // Not below what stms-c calculates of a window of ten segments.
+                    // Not below the gap that stms-c calculates for a window of ten segments.
                     let calculated = (10 * more_ms / (2 * fast_ms)) as i64;
                     delta = delta.max(-(gap - calculated).max(0) as f64);
                 }
@@ -267,7 +267,7 @@ proptest! {
                 }
             }
             if (now - applied) as f64 >= interval && ewma.abs() > 1e-9 {
-                // A half that floats do not hit exactly proves nothing.
+                // A half that floats do not represent exactly shows nothing.
                 prop_assume!((ewma.abs().fract() - 0.5).abs() > 1e-6 || ewma.fract().abs() == 0.5);
                 gap = (gap + ewma.round() as i64).clamp(0, window as i64);
                 (ewma, applied) = (0.0, now);
@@ -281,7 +281,7 @@ proptest! {
         }
     }
 
-    /// Section 3.13: least linger, bursts, averages.
+    /// The rule of `linux`: least linger, bursts, averages.
     #[test]
     fn linux_weighs_lingers(
         model in any_model(),
@@ -306,7 +306,7 @@ proptest! {
         let regular = looked.iter().any(|(it, ..)| !it.backup);
         let mut group: Vec<_> =
             looked.into_iter().filter(|(it, _, avg)| it.backup != regular && *avg > 0).collect();
-        // The first of those whose linger nobody undercuts.
+        // The first subflow with the least linger.
         group.sort_by(|a, b| (u128::from(a.1) * u128::from(b.2)).cmp(&(u128::from(b.1) * u128::from(a.2))));
         let window = model.connection.wnd_end.get();
         let mut out = Outcome::default();
@@ -325,7 +325,7 @@ proptest! {
                 let (range, subflow) = out.plan[0];
                 prop_assert_eq!((subflow, range.start), (best.id, Dsn::ZERO));
                 let burst = window.min(65_428);
-                // Not beyond the burst, what is written, or the buffer and a segment.
+                // At most the burst, the unsent data, or the free buffer rounded up to a segment.
                 let memory = (sndbuf - held) * 100 / percent;
                 let most = burst.min(model.connection.unsent);
                 prop_assert!(range.len() == most.min(memory.div_ceil(MSS).max(1) * MSS));

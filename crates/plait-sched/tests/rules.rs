@@ -1,4 +1,4 @@
-//! Cases worked by hand, one rule each: what the vectors leave open.
+//! Cases worked by hand, one rule each, that the vectors do not cover.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -103,7 +103,7 @@ fn the_only_subflow_says_why_it_waits() {
 
 // roundrobin
 
-/// csws-u7: blocks of 8 KiB are six segments, the last of them short, and always on the second
+/// csws-u7: blocks of 8 KiB are six segments. The last one is short, and always on the second
 /// subflow.
 #[test]
 fn turns_are_counted_in_segments() {
@@ -202,7 +202,7 @@ fn of_three_the_slow_one_is_the_fastest_with_room() {
     assert_eq!(sent_on(ask("blest:mode=paper", &model).0), Some(C));
 }
 
-/// A full fast subflow of 10 ms, an idle slow one of 100 ms.
+/// Creates a full fast subflow of 10 ms and an idle slow one of 100 ms.
 fn unlike_pair(unsent: u64) -> Model {
     Model::new(vec![full(path(0, 10, 10)), path(1, 100, 10)], unsent)
 }
@@ -245,7 +245,7 @@ fn lambda_in_paper_mode_moves_once_per_rtt_of_the_fast_subflow() {
         steps.map(|(at, blocked)| look(at, blocked)),
         [1000.0, 1000.0, 1010.0, 1010.0, 1000.0, 1010.0]
     );
-    // Bounded below at 0.1 and above at 10.
+    // The lower limit is 0.1 and the upper limit is 10.
     let low = (5..105).map(|at| look(10 * at, false)).last();
     assert_eq!(low, Some(100.0));
     let high = (105..1200).map(|at| look(10 * at, true)).last();
@@ -282,7 +282,8 @@ fn blest_counts_what_the_slow_subflow_has_queued_in_code_mode() {
 
 // rp
 
-/// Everything sent fits the window exactly, and `holders` carry its head; the rest is unsent.
+/// Creates a connection whose sent data fills the window. `holders` carry its head; the rest is
+/// unsent.
 fn stalled(subflows: Vec<SubflowView>, holders: &[SubflowId], unsent: u64) -> Model {
     let mut model = Model::new(subflows, 10 * MSS + unsent);
     for holder in holders {
@@ -316,8 +317,8 @@ fn rp_does_what_its_mode_says() {
     }
 }
 
-/// What blocks the window waits in the queue of its holder: it is taken from there, whoever decides
-/// beneath, and its holder is penalised as if it had sent it.
+/// The head waits in the queue of its holder. Under any base scheduler it is taken from there, and
+/// the holder is penalised as if it had sent it.
 #[test]
 fn rp_takes_what_its_holder_has_not_sent() {
     let waiting = |to| {
@@ -326,7 +327,7 @@ fn rp_takes_what_its_holder_has_not_sent() {
         model.assign(&[(DataRange::between(0, 3 * MSS), to)]);
         model
     };
-    // STTF has placed it anew by then.
+    // STTF is left out: it would place the head again first.
     for spec in ["otias+rp", "daps+rp", "linux+rp"] {
         let mut model = waiting(B);
         let (decision, effects) = ask(spec, &model);
@@ -336,7 +337,7 @@ fn rp_takes_what_its_holder_has_not_sent() {
         assert_eq!(effects.len(), 1, "{spec}");
         model.apply(decision, &effects);
         assert_eq!(model.view().subflow(B).map(|it| it.queued), Some(2 * MSS));
-        // What is its own it sends anyhow.
+        // A subflow sends its own assigned data without a retransmission.
         assert!(!retransmits(ask(spec, &waiting(A)).0), "{spec}");
     }
 }
@@ -413,15 +414,15 @@ fn rp_needs_room_for_the_head_and_not_only_for_the_short_segment_that_waits() {
     assert_eq!(ask("minrtt+rp", &model).0, waits);
 }
 
-/// The plain estimate: half a round trip, and the part of one that the missing room takes.
+/// The plain estimate: half an RTT, and the part of an RTT until the missing room is free.
 #[test]
 fn the_plain_estimate_counts_what_does_not_fit() {
     let arrival = |view: SubflowView| view.plain_arrival(MSS);
     let open = path(0, 40, 10);
     assert_eq!(arrival(open), Some(Span::from_millis(20)));
-    // One segment of ten is missing: a tenth of a round trip more.
+    // One segment of ten is missing: a tenth of an RTT more.
     assert_eq!(arrival(full(open)), Some(Span::from_millis(24)));
-    // Five segments are assigned beyond the window, the sixth is the one at hand.
+    // Five segments are assigned beyond the window, and this segment is the sixth.
     let queued = SubflowView { queued: 5 * MSS, ..full(open) };
     assert_eq!(arrival(queued), Some(Span::from_millis(44)));
     assert_eq!(arrival(SubflowView { srtt: None, ..open }), None);
@@ -429,7 +430,7 @@ fn the_plain_estimate_counts_what_does_not_fit() {
     assert!(arrival(capped).is_some_and(|it| it > Span::from_secs(10)));
 }
 
-/// A second subflow has its turn first: the only one has sent last.
+/// A second subflow has the first turn, because the only subflow has sent last.
 #[test]
 fn round_robin_counts_turns_while_there_is_one_subflow() {
     for (name, turns) in [("rr", [1, 0, 1, 0]), ("rr:num_segments=2", [0, 1, 1, 0])] {
@@ -447,11 +448,11 @@ fn round_robin_counts_turns_while_there_is_one_subflow() {
     }
 }
 
-/// What was left for a path that then fell silent comes back into the unsent data, below what was sent
-/// beyond it: the reader waits for it first.
+/// Data left for a failed path returns to the unsent data, below data sent beyond it. The reader
+/// needs it first.
 #[test]
 fn new_data_below_what_is_reinjected_goes_before_it() {
-    // `linux` resends as the kernel does.
+    // `linux` retransmits as the kernel does.
     let ahead = plait_sched::SCHEDULERS.iter().filter(|it| it.queues_ahead && it.name != "linux");
     for entry in ahead {
         let dead = SubflowView { pf: true, ..full(path(0, 10, 10)) };
@@ -462,7 +463,7 @@ fn new_data_below_what_is_reinjected_goes_before_it() {
         model.connection.unsent = hole.len();
         model.connection.snd_nxt = Dsn::new(9 * MSS);
         let waits = |range| SentRange { range, carried: SubflowSet::one(A), first: A };
-        // What waits below the hole goes before it.
+        // Data below the hole goes before it.
         model.connection.reinject = Some(waits(DataRange::between(2 * MSS, 3 * MSS)));
         let below = ask(entry.name, &model).0;
         let is_again = matches!(below, Decision::Send { what: What::Reinject, .. });

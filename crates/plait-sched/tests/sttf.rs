@@ -16,7 +16,7 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
     Spec::parse(spec).unwrap().build()
 }
 
-/// The simulation of the specification, round by round: whole RTTs that segment `q` waits.
+/// Returns the whole RTTs that segment `q` waits, counted round by round.
 fn rounds(mut q: u64, free: u64, mut cwnd: u64, ssthresh: Option<u64>) -> u64 {
     if q <= free {
         return 0;
@@ -38,7 +38,7 @@ fn rounds(mut q: u64, free: u64, mut cwnd: u64, ssthresh: Option<u64>) -> u64 {
     rounds
 }
 
-/// Twice the transfer time, in ns, of the segment behind `assigned` others.
+/// Returns twice the transfer time in ns of the segment behind `assigned` others.
 fn sttf_twice(path: &SubflowView, assigned: u64) -> u64 {
     let free = path.cwnd.saturating_sub(path.inflight) / MSS;
     let ssthresh = path.ssthresh.map(|bytes| bytes / MSS);
@@ -52,7 +52,8 @@ fn near_symmetric(paths: &[SubflowView]) -> bool {
     greatest - least <= 1_000_000 || greatest * 100 < least * 110
 }
 
-/// Where the next of many segments goes, one at a time, behind `lines` of so many.
+/// Returns the subflow of the next segment, with `lines` segments ahead of it, and extends that
+/// line.
 fn sttf_next(paths: &[SubflowView], lines: &mut [u64]) -> usize {
     let times = paths.iter().zip(&*lines).map(|(path, line)| sttf_twice(path, *line));
     let best = times.enumerate().min_by_key(|(at, time)| (*time, *at)).unwrap().0;
@@ -86,8 +87,8 @@ proptest! {
         prop_assert!((actual - expected).abs() <= 1e-9 * expected, "{} {}", actual, expected);
     }
 
-    /// All that is assigned is placed once more; the new map is taken over as a whole, if it gives
-    /// some subflow more than `tolerance` segments more or fewer.
+    /// STTF places all assigned data again. It takes over the whole new map if some subflow would
+    /// have more than `tolerance` segments more or fewer.
     #[test]
     fn sttf_takes_over_a_map_that_differs_by_more_than_the_tolerance(
         paths in any_paths(),
@@ -110,7 +111,7 @@ proptest! {
             map.iter().flat_map(of).collect()
         };
         if nearly {
-            // One or two segments are elsewhere.
+            // One or two segments are on another subflow.
             for (len, at) in map.iter().take(2) {
                 let place = (*len * 7) as usize % now.len();
                 now[place] = usize::from(*at) % count;
@@ -134,7 +135,7 @@ proptest! {
                 vec![owner.index(); (run.len() / MSS) as usize]
             }).collect();
             prop_assert_eq!(then, wanted);
-            // Once taken over it stands.
+            // After it is taken over, the map stays.
             model.assign(&out.plan);
             let next = model.ask(&mut *scheduler, &mut out);
             let waits = matches!(next, Decision::Wait { reason: Reason::AssignedBusy, .. });
@@ -193,7 +194,7 @@ proptest! {
                 models[at].apply(decision, &[]);
                 decision
             });
-            // minrtt stays with a subflow for as long as it has room; here it is asked each time.
+            // minrtt grants all room of a subflow; STTF grants one segment.
             prop_assert_eq!(a.one_segment(MSS), b.one_segment(MSS));
             if !matches!(a, Decision::Send { .. }) {
                 break;
@@ -279,7 +280,7 @@ fn a_burst_is_assigned_to_the_fast_subflow_whether_small_queues_hold_it_back_or_
 /// ton-u15: an acknowledgement frees the fast subflow.
 #[test]
 fn an_acknowledgement_moves_the_map_where_it_changes_it_by_more_than_a_segment() {
-    // 40 segments: 21 and 9 on the fast subflow, 10 between them on the slow one.
+    // 40 segments: 21 and 9 on the fast subflow, and 10 between them on the slow one.
     let assigned = || {
         let mut model = pair([10, 40], 40);
         for it in &mut model.subflows {
@@ -290,15 +291,16 @@ fn an_acknowledgement_moves_the_map_where_it_changes_it_by_more_than_a_segment()
         assert_eq!(runs(&at), [(0, 21), (1, 10), (0, 9)]);
         (model, scheduler)
     };
-    // With its whole window free it takes 10 + 11 + 12 of the 20 segments that it has and would
-    // take one of the slow one's, were any left: all are sent.
+    // With its whole window free, the fast subflow can take 10 + 11 + 12 segments, which is more
+    // than its own
+    // 20. It would take one from the slow subflow, but none is left: all are sent.
     let (mut model, mut scheduler) = assigned();
     assert_eq!([model.subflows[0].queued / MSS, model.subflows[1].queued / MSS], [20, 0]);
     model.subflow_mut(A).inflight = 0;
     let mut out = Outcome::default();
     let next = model.ask(&mut *scheduler, &mut out);
     assert!(matches!(next, Decision::Wait { reason: Reason::AssignedBusy, .. }), "{next:?}");
-    // Where the slow subflow's ten still wait, they go to the fast one.
+    // If the ten segments of the slow subflow still wait, they move to the fast one.
     for (held, moves) in [(0, false), (1, false), (2, true), (10, true)] {
         let (mut model, mut scheduler) = assigned();
         let range = DataRange::with_len(Dsn::new(40 * MSS), held * MSS);
@@ -311,8 +313,8 @@ fn an_acknowledgement_moves_the_map_where_it_changes_it_by_more_than_a_segment()
     }
 }
 
-/// A state that a person wrote may count ten segments for a subflow and assign it all numbers. Placing them
-/// one by one would not end.
+/// A state written by hand may count ten segments for a subflow and assign all DSNs to it. Placing
+/// them one by one would not end.
 #[test]
 fn a_queue_without_end_is_not_placed_to_its_end() {
     let mut model = pair([10, 40], 10);

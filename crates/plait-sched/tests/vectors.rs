@@ -1,4 +1,4 @@
-//! The decision vectors of the specification, one test each.
+//! The decision vectors in `tests/vectors/schedulers.json`, one test each.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod model;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const VECTORS: &str = include_str!("../../../tests/vectors/schedulers.json");
 
-/// Written for an infinite threshold.
+/// The value for an infinite threshold.
 const INFINITE: u64 = 1_000_000_000;
 
 fn main() {
@@ -57,7 +57,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
 }
 
-/// Equal as JSON, where 10 and 10.0 are one number.
+/// Compares as JSON. Here 10 and 10.0 are one number.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -89,7 +89,7 @@ fn threshold(value: &Value, key: &str) -> Option<u64> {
     Some(number(value, key, INFINITE)).filter(|it| *it != INFINITE).map(|it| it * MSS)
 }
 
-/// A subflow from its object: segments and milliseconds.
+/// Reads a subflow from its object, in segments and milliseconds.
 fn read_subflow(value: &Value) -> SubflowView {
     let id = number(value, "id", 0) as u8;
     let up = switch(value, "up", true);
@@ -120,7 +120,7 @@ fn segments(from: u64, to: u64) -> DataRange {
     DataRange::between(from * MSS, to * MSS)
 }
 
-/// The subflow, or `WAIT`.
+/// Returns the subflow, or `WAIT`.
 fn place(decision: Decision) -> Value {
     match decision {
         Decision::Send { subflow, .. } => json!(subflow.0),
@@ -148,7 +148,7 @@ fn lrf(inputs: &Value, _: &Value) -> Value {
 }
 
 fn rr(inputs: &Value, expect: &Value) -> Value {
-    // The vectors state the switch by what they expect: a wait on the fifth segment.
+    // The expected result implies the switch: with `cwnd_limited=off` the fifth segment waits.
     let limited = expect.as_array().unwrap().len() != 5;
     let spec = format!(
         "rr:num_segments={},cwnd_limited={}",
@@ -160,7 +160,7 @@ fn rr(inputs: &Value, expect: &Value) -> Value {
     run(&mut model, &mut *scheduler, |subflow, _| json!(subflow.0))
 }
 
-/// Asks and applies until there is nothing to send, or until the scheduler waits.
+/// Applies decisions until there is nothing to send, or until the scheduler waits.
 fn run(
     model: &mut Model,
     scheduler: &mut dyn Scheduler,
@@ -192,7 +192,7 @@ fn red(inputs: &Value, _: &Value) -> Value {
     let mut sent = start;
     if let Some(ptr) = inputs.get("ptr") {
         for (id, last) in ptr.as_object().unwrap() {
-            // The state holds the end of the range that was handed last.
+            // The state holds the end of the last range given to the subflow.
             let end = last.as_u64().unwrap() + 1;
             assert!(scheduler.load_state(&format!("ptr.{id}"), (end * MSS) as f64));
             sent = sent.max(end);
@@ -247,7 +247,7 @@ fn rp(inputs: &Value, _: &Value) -> Value {
         }),
         ref other => panic!("{other:?}"),
     };
-    // A penalty that is noted is not repeated.
+    // A recorded penalty is not repeated.
     assert!(
         out.effects.is_empty() || {
             model.ask(&mut *scheduler, &mut out);
@@ -267,7 +267,7 @@ fn bm(inputs: &Value, _: &Value) -> Value {
     let decision = model.ask(&mut *scheduler, &mut out);
     let noted = |name| out.numbers.iter().find(|number| number.name == name).unwrap().value;
     let (limit, cap) = (noted("limit_segments"), noted("cap_segments"));
-    // So many segments go out and no more, and congestion control is told of the cap.
+    // Exactly this many segments are sent, and congestion control gets the cap.
     model.apply(decision, &out.effects);
     let told = if model.subflows[0].cap == u64::MAX { cwnd } else { model.subflows[0].cap / MSS };
     let log = run(&mut model, &mut *scheduler, |_, _| json!(1));
@@ -316,7 +316,7 @@ fn linux(inputs: &Value, _: &Value) -> Value {
     })
 }
 
-/// A named value of a scheduler's state.
+/// Returns a named value of a scheduler's state.
 fn saved(scheduler: &dyn Scheduler, wanted: &str) -> Option<f64> {
     let mut found = None;
     scheduler.save_state(&mut |name, value| {
@@ -330,7 +330,7 @@ fn saved(scheduler: &dyn Scheduler, wanted: &str) -> Option<f64> {
 fn stms_gap(inputs: &Value, _: &Value) -> Value {
     let fast = subflow(0, millis(inputs, "srtt_f"), number(inputs, "cwnd_f", 0) * MSS);
     let model = pair(fast, subflow(1, millis(inputs, "srtt_s"), 10 * MSS), 1000);
-    // At the start both variants take the calculated gap.
+    // At the start both variants use the calculated gap.
     for spec in ["stms-a", "stms-c"] {
         let mut scheduler = build(spec);
         let mut out = Outcome::default();
@@ -416,7 +416,7 @@ fn stms_buffers(inputs: &Value, _: &Value) -> Value {
     })
 }
 
-/// The numbers that the decision was made on, under the vector's names, with the decision.
+/// Returns the decision and its numbers, under the names of the vector.
 fn weighed(decision: Decision, out: &Outcome, names: &[(&str, &str)]) -> Value {
     let mut result = json!({ "decision": match decision {
         Decision::Send { subflow: SubflowId(1), .. } => "SLOW",
@@ -431,7 +431,7 @@ fn weighed(decision: Decision, out: &Outcome, names: &[(&str, &str)]) -> Value {
     result
 }
 
-/// A fast subflow with a full window and a slow one.
+/// Creates a fast subflow with a full window and a slow one.
 fn pair(fast: SubflowView, slow: SubflowView, k: u64) -> Model {
     let fast = SubflowView { inflight: fast.cwnd, ..fast };
     Model::new(vec![fast, slow], k * MSS)
@@ -496,7 +496,7 @@ fn blest_lambda(inputs: &Value, _: &Value) -> Value {
         if blocked == &json!(1) {
             scheduler.on_notice(&model.view(), Notice::WindowLimited);
         }
-        // One look too early changes nothing, the one after a least RTT of S steps once.
+        // A decision too early changes nothing. The one after the lowest RTT of S makes one step.
         let early = model.now + slow_rtt - Span::from_nanos(1);
         let last = lambda(&*scheduler);
         model.now += slow_rtt;
@@ -545,8 +545,8 @@ fn ecf(inputs: &Value, _: &Value) -> Value {
     result
 }
 
-/// Asks until everything unsent has a subflow, and tells how many segments in a row went to each;
-/// nothing is acknowledged in between.
+/// Applies decisions until all data has a subflow, without acknowledgements. Returns the runs of
+/// segments per subflow.
 fn assign_all(model: &mut Model, scheduler: &mut dyn Scheduler) -> Vec<(u8, u64)> {
     let (mut out, mut runs) = (Outcome::default(), Vec::<(u8, u64)>::new());
     while model.connection.unsent > 0 {
@@ -571,7 +571,7 @@ fn assign_all(model: &mut Model, scheduler: &mut dyn Scheduler) -> Vec<(u8, u64)
     runs
 }
 
-/// The path of the vector beside one that is a minute away, with a segment to place.
+/// Creates the path of the vector beside one with a delay of a minute, and one segment to place.
 fn beside_a_far_path(path: SubflowView) -> Model {
     Model::new(vec![path, subflow(1, Span::from_secs(120), 10 * MSS)], MSS)
 }
@@ -620,7 +620,7 @@ fn sttf_run(inputs: &Value, _: &Value) -> Value {
     json!(assign_all(&mut model, &mut *build("sttf")))
 }
 
-/// A whole plan, in the terms in which the vector speaks of it.
+/// Returns a whole plan in the terms of the vector.
 fn daps(inputs: &Value, expect: &Value) -> Value {
     let paths = match inputs.get("flows") {
         Some(flows) => read_subflows(flows),
@@ -677,7 +677,7 @@ fn daps(inputs: &Value, expect: &Value) -> Value {
     plan
 }
 
-/// The congestion window, the record, and the one that the decision uses.
+/// Returns the congestion window, the record, and the window that the decision uses.
 fn ecf_record(_: &Value, _: &Value) -> Value {
     let (mut cwnd, mut record, mut log) = (42_u64, 0, Vec::new());
     let mut note = |cwnd: u64, record: u64| log.push(json!([cwnd, record, cwnd.max(record)]));

@@ -1,15 +1,16 @@
-//! A burst on idle paths without a rate limit: segments in slow start, one acknowledgement each.
+//! A burst on idle paths without a rate limit: segments in slow start, each acknowledged on its
+//! own.
 
 use super::{MSS, Model, subflow};
 use plait_base::{DataRange, DataRangeSet, Dsn, Span, SubflowId, Time};
 use plait_sched::{Decision, Outcome, Spec};
 use std::collections::BTreeMap;
 
-/// Windows that are no limit, or are one.
+/// Send windows in bytes: one that never limits the burst, and one that may.
 pub(crate) const LARGE: u64 = 6 * 1024 * 1024;
 pub(crate) const SMALL: u64 = 64 * 1024;
 
-/// A segment on its way: when its acknowledgement is back, and its number in order of sending.
+/// Segments in flight, by the return time of the acknowledgement and the sending order.
 type Flight = BTreeMap<(u64, u64), (SubflowId, DataRange)>;
 
 /// A segment that was sent.
@@ -22,19 +23,19 @@ pub(crate) struct Sent {
     pub(crate) acked_ms: u64,
 }
 
-/// All that was sent, in order.
+/// All sent segments, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Burst {
     pub(crate) sent: Vec<Sent>,
 }
 
 impl Burst {
-    /// When the last byte has arrived.
+    /// Returns when the last byte arrives.
     pub(crate) fn delay_ms(&self) -> u64 {
         self.sent.iter().map(|it| it.arrives_ms).max().unwrap_or(0)
     }
 
-    /// When the last acknowledgement is back.
+    /// Returns when the last acknowledgement returns.
     pub(crate) fn completion_ms(&self) -> u64 {
         self.sent.iter().map(|it| it.acked_ms).max().unwrap_or(0)
     }
@@ -47,14 +48,14 @@ impl Burst {
         self.sent.iter().filter(move |it| it.subflow == subflow)
     }
 
-    /// Milliseconds until the completion in which the subflow has nothing in flight.
+    /// Returns the milliseconds, until the completion, in which the subflow has nothing in flight.
     pub(crate) fn idle_ms(&self, subflow: SubflowId) -> u64 {
         let busy = |at: &u64| self.on(subflow).any(|it| (it.at_ms..it.acked_ms).contains(at));
         (0..self.completion_ms()).filter(|at| !busy(at)).count() as u64
     }
 }
 
-/// Writes `segments` at once and runs until all are acknowledged.
+/// Writes `segments` at once, and runs until all are acknowledged.
 pub(crate) fn burst(spec: &str, rtts_ms: &[u64], window: u64, segments: u64) -> Burst {
     let paths = rtts_ms.iter().zip(0..);
     let subflows = paths.map(|(rtt, id)| subflow(id, Span::from_millis(*rtt), 10 * MSS)).collect();
@@ -88,8 +89,8 @@ pub(crate) fn burst(spec: &str, rtts_ms: &[u64], window: u64, segments: u64) -> 
             });
             continue;
         }
-        // What has arrived by the time when the acknowledgement leaves is what it acknowledges:
-        // acknowledgements are taken one at a time, the scheduler asked after each.
+        // An acknowledgement covers the data that has arrived when it leaves. Acknowledgements are
+        // processed one at a time, each followed by calls of the scheduler.
         let Some(((back, _), (id, range))) = flight.pop_first() else { break };
         model.now = Time::from_nanos(back);
         received.insert(range);

@@ -1,4 +1,4 @@
-//! A connection in a few lines: enough to feed a scheduler and to apply what it decides.
+//! A small model of a connection that gives a scheduler its view and applies its decisions.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -15,8 +15,8 @@ use proptest::prelude::ProptestConfig;
 /// Payload bytes of a full segment.
 pub(crate) const MSS: u64 = 1460;
 
-/// So many cases of a property, or as many as `PROPTEST_CASES` asks for, up to ten times as many: a
-/// case of these takes every scheduler through a whole connection.
+/// Returns the number of cases of a property. `PROPTEST_CASES` replaces it, up to ten times as
+/// many. The limit exists because each case takes every scheduler through a whole connection.
 pub(crate) fn cases(usual: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
     match std::env::var_os("PROPTEST_CASES") {
@@ -25,7 +25,7 @@ pub(crate) fn cases(usual: u32) -> ProptestConfig {
     }
 }
 
-/// A connection: subflows, queues, and the numbers that a view shows.
+/// A connection: subflows, queues, and the numbers of a view.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) now: Time,
@@ -35,7 +35,7 @@ pub(crate) struct Model {
     pub(crate) queue: StaticQueue,
 }
 
-/// An idle subflow, open and joined.
+/// Creates an idle subflow that is open and joined.
 pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
     SubflowView {
         id: SubflowId(id),
@@ -67,7 +67,7 @@ pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
 }
 
 impl Model {
-    /// A connection with `unsent` bytes to send from DSN 0 and an unlimited window.
+    /// Creates a connection with `unsent` bytes from DSN 0 and an unlimited window.
     pub(crate) fn new(subflows: Vec<SubflowView>, unsent: u64) -> Model {
         let connection = ConnectionView {
             mss: MSS as u32,
@@ -91,14 +91,14 @@ impl Model {
         }
     }
 
-    /// Asks the scheduler, with explanation.
+    /// Calls the scheduler, with explanation.
     pub(crate) fn ask(&self, scheduler: &mut dyn Scheduler, out: &mut Outcome) -> Decision {
         out.clear();
         out.explain = true;
         scheduler.schedule(&self.view(), out)
     }
 
-    /// What a decision to send would send.
+    /// Returns the range that a decision to send would send.
     pub(crate) fn range(&self, what: What) -> Option<DataRange> {
         match what {
             What::New { offset } => self.queue.unsent.nth(offset, self.connection.mss.into()),
@@ -110,7 +110,7 @@ impl Model {
         }
     }
 
-    /// Applies a decision as the core would; returns what was sent where.
+    /// Applies a decision as the core would. Returns the subflow and the range sent.
     pub(crate) fn apply(
         &mut self,
         decision: Decision,
@@ -135,7 +135,7 @@ impl Model {
         (subflow, range)
     }
 
-    /// Gives ranges to subflows ahead of sending, as an assignment asks for.
+    /// Assigns ranges to subflows, as [`Decision::Assign`] requires.
     pub(crate) fn assign(&mut self, plan: &[(DataRange, SubflowId)]) {
         for (range, subflow) in plan {
             self.queue.assign(*range, *subflow);
@@ -143,7 +143,7 @@ impl Model {
         self.count();
     }
 
-    /// Takes back all that is assigned, as the core does where the set of subflows changes.
+    /// Takes back all assigned data, as the core does when the set of subflows changes.
     pub(crate) fn unassign(&mut self) {
         for (range, _) in core::mem::take(&mut self.queue.assigned) {
             self.queue.unsent.insert(range);
@@ -151,7 +151,8 @@ impl Model {
         self.count();
     }
 
-    /// Sends the next of what is assigned, on the first subflow that has some and room for it.
+    /// Sends the next assigned segment, on the first subflow that has assigned data and room for
+    /// it.
     pub(crate) fn send_assigned(&mut self) -> Option<(SubflowId, DataRange)> {
         let mss = u64::from(self.connection.mss);
         let ready = self.subflows.iter().find_map(|subflow| {
@@ -166,7 +167,7 @@ impl Model {
         Some(self.send(segment, subflow))
     }
 
-    /// Brings the counts of a view in line with the queues.
+    /// Updates the counts of the view from the queues.
     fn count(&mut self) {
         self.connection.unsent = self.queue.unsent.len();
         for subflow in &mut self.subflows {
@@ -175,7 +176,7 @@ impl Model {
         }
     }
 
-    /// Applies what goes with a decision, which comes before the decision itself.
+    /// Applies the effects of a decision, which come before the decision itself.
     pub(crate) fn apply_effects(&mut self, effects: &[Effect]) {
         for effect in effects {
             match *effect {
@@ -190,7 +191,7 @@ impl Model {
         }
     }
 
-    /// Moves the left edge and, with it, the window.
+    /// Moves the left edge, and the window with it.
     pub(crate) fn data_ack(&mut self, dsn: Dsn) {
         let old = self.connection.snd_una;
         self.connection.snd_una = dsn.max(old);
@@ -204,31 +205,31 @@ impl Model {
         self.subflows.iter_mut().find(|subflow| subflow.id == id).expect("a known subflow")
     }
 
-    /// Queues the range for reinjection as carried by `carried`.
+    /// Queues the range for reinjection, as carried by `carried`.
     pub(crate) fn reinject(&mut self, range: DataRange, carried: SubflowSet) {
         let first = carried.iter().next().unwrap_or_default();
         self.connection.reinject = Some(SentRange { range, carried, first });
     }
 }
 
-/// An idle subflow.
+/// Creates an idle subflow.
 pub(crate) fn path(id: u8, rtt_ms: u64, segments: u64) -> SubflowView {
     subflow(id, Span::from_millis(rtt_ms), segments * MSS)
 }
 
-/// Two idle subflows with windows of ten segments, and so many segments to send.
+/// Creates two idle subflows with windows of ten segments, and `segments` segments to send.
 pub(crate) fn pair(rtts_ms: [u64; 2], segments: u64) -> Model {
     let [first, second] = rtts_ms;
     Model::new(vec![path(0, first, 10), path(1, second, 10)], segments * MSS)
 }
 
-/// The number of that name that speaks of the subflow.
+/// Returns the number with this name for the subflow.
 pub(crate) fn noted(out: &Outcome, name: &str, id: u8) -> Option<f64> {
     let of = |number: &&Number| number.name == name && number.subflow == Some(SubflowId(id));
     out.numbers.iter().find(of).map(|number| number.value)
 }
 
-/// Applies a decision, and tells which subflow got a segment by it.
+/// Applies a decision. Returns the subflow that got a segment by it.
 pub(crate) fn given(model: &mut Model, decision: Decision, out: &Outcome) -> Option<SubflowId> {
     match decision {
         Decision::Send { subflow, what: What::New { .. }, .. } => {
@@ -244,7 +245,7 @@ pub(crate) fn given(model: &mut Model, decision: Decision, out: &Outcome) -> Opt
     }
 }
 
-/// Where the next `segments` go, one after the other, with nothing acknowledged.
+/// Returns the subflows of the next `segments`, placed in order without acknowledgements.
 pub(crate) fn places(model: &mut Model, scheduler: &mut dyn Scheduler, segments: usize) -> Vec<u8> {
     let mut out = Outcome::default();
     let mut next = || {
@@ -254,7 +255,7 @@ pub(crate) fn places(model: &mut Model, scheduler: &mut dyn Scheduler, segments:
     (0..segments).map(|_| next()).collect()
 }
 
-/// Which subflow, and how often in a row.
+/// Returns each subflow with the length of its run.
 pub(crate) fn runs(places: &[u8]) -> Vec<(u8, usize)> {
     places.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect()
 }

@@ -5,7 +5,7 @@ use plait_base::{Span, SubflowId};
 use plait_sched::SubflowView;
 use proptest::prelude::*;
 
-/// Windows, loads and RTTs as they come; whole segments.
+/// Random windows, loads and RTTs, in whole segments.
 pub(crate) fn any_path() -> impl Strategy<Value = SubflowView> {
     let window = (1..80_u64, 0..100_u64, 0..60_u64, prop::option::of(1..120_u64));
     (window, 1..400_000_u64, 1..400_000_u64).prop_map(
@@ -19,7 +19,7 @@ pub(crate) fn any_path() -> impl Strategy<Value = SubflowView> {
     )
 }
 
-/// Two to five of them.
+/// Two to five random subflows.
 pub(crate) fn any_paths() -> impl Strategy<Value = Vec<SubflowView>> {
     prop::collection::vec(any_path(), 2..6).prop_map(|mut paths| {
         for (path, id) in paths.iter_mut().zip(0..) {
