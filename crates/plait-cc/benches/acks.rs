@@ -1,6 +1,6 @@
-//! Nanoseconds of one acknowledgement in congestion avoidance for each controller, with two flows and
-//! with eight. All flows are described anew for each, as the connection does it; where the controller
-//! does not couple, its own alone.
+//! Time in ns of one acknowledgement in congestion avoidance for each controller, with two and with
+//! eight flows. As in the connection, all flows are described again for each acknowledgement. If
+//! the controller does not couple, only its own flow is described.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use plait_base::{Span, Time};
@@ -50,7 +50,7 @@ fn acks(c: &mut Criterion) {
                     let round = since_round == 40;
                     if round {
                         since_round = 0;
-                        // The window stays in its range for as long as this is measured.
+                        // Keeps the window in its range during the measurement.
                         windows[0].set_cwnd(40 * 1448);
                     }
                     let ack = Ack {

@@ -1,12 +1,12 @@
-//! The contract between the owner of the window and the arithmetic.
+//! The contract between the owner of the window and the algorithm.
 
 use crate::{Flow, View};
 use plait_base::{Span, Time};
 
-/// An acknowledgement of new data, as congestion control sees it.
+/// An acknowledgement of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ack {
-    /// Now.
+    /// The current time.
     pub now: Time,
     /// Bytes newly acknowledged, cumulatively or selectively.
     pub bytes: u64,
@@ -14,93 +14,94 @@ pub struct Ack {
     pub rtt: Option<Span>,
     /// Smoothed RTT.
     pub srtt: Span,
-    /// Least RTT.
+    /// Lowest RTT.
     pub min_rtt: Span,
-    /// The sender was limited by the congestion window during the last RTT.
+    /// True if the congestion window limited the sender during the last RTT.
     pub cwnd_limited: bool,
-    /// The first acknowledgement of a round trip: of data sent after the last one began.
+    /// True for the first acknowledgement of a round trip, which covers data sent after the last
+    /// round trip began.
     pub round: bool,
 }
 
-/// Arithmetic of congestion avoidance. The owner, [`Congestion`](crate::Congestion), keeps window
-/// and threshold, applies the answers and their bounds, and tells what happened.
+/// The computation of congestion avoidance. Its owner, [`Congestion`](crate::Congestion), keeps
+/// window and threshold, applies the results within their bounds, and reports events.
 pub trait Algorithm: core::fmt::Debug + Send {
-    /// How many bytes (with fraction; it may be negative) the window grows in congestion avoidance
-    /// for `bytes` acknowledged ones. `bytes` is less than `ack.bytes` where slow start took the
-    /// rest of the same ACK.
+    /// Returns the growth of the window in congestion avoidance, in bytes with fraction, for
+    /// `bytes` acknowledged ones. It may be negative. If slow start used a part of the same ACK,
+    /// `bytes` is less than `ack.bytes`.
     fn increase(&mut self, ack: &Ack, bytes: u64, view: &View<'_>) -> f64;
 
-    /// The threshold in bytes after a loss was detected, or a timer expired, with `inflight` bytes
-    /// in flight.
+    /// Returns the threshold in bytes after a detected loss or an expired timer, with `inflight`
+    /// bytes in flight.
     fn threshold(&mut self, now: Time, inflight: u64, view: &View<'_>) -> u64;
 
-    /// Whether the answers depend on the siblings. Where they do not, the connection need not
-    /// describe them: the view then holds the speaker alone.
+    /// Returns true if the results depend on the siblings. If not, the connection need not describe
+    /// them, and the view holds the own flow alone.
     fn couples(&self) -> bool {
         true
     }
 
-    /// Whether [`watch`](Algorithm::watch) is to be called at all.
+    /// Returns true if the owner must call [`watch`](Algorithm::watch).
     fn watches(&self) -> bool {
         false
     }
 
-    /// An acknowledgement, in every phase and before anything else is made of it. The answer is
-    /// what the window changes by at once, in bytes, and ends slow start; growth counts only where
-    /// the window limits the sender. Nothing changes in recovery.
+    /// Takes in an acknowledgement, in every phase, before it has any other effect. A returned
+    /// change of the window in bytes applies at once and ends slow start. Growth applies only if
+    /// the window limits the sender. In recovery the window does not change.
     fn watch(&mut self, ack: &Ack, view: &View<'_>) -> Option<f64> {
         let _ = (ack, view);
         None
     }
 
-    /// Congestion avoidance begins because slow start reached the threshold: without a loss, or
+    /// Begins congestion avoidance because slow start has reached the threshold, without a loss or
     /// after a timeout.
     fn on_avoidance(&mut self, now: Time, own: &Flow) {
         let _ = (now, own);
     }
 
-    /// Fast recovery is over; congestion avoidance begins from the threshold.
+    /// Ends fast recovery. Congestion avoidance begins at the threshold.
     fn on_recovered(&mut self, now: Time, own: &Flow) {
         let _ = (now, own);
     }
 
-    /// The subflow has been idle for another `idle` until `now`. Calls of one idle period add up.
+    /// Adds `idle` to the idle period that lasts until `now`.
     fn on_idle(&mut self, now: Time, idle: Span) {
         let _ = (now, idle);
     }
 
-    /// The window was set from outside the formula: timeout, idle restart, penalty, warm-up.
+    /// Takes in that the window was set from outside the formula: timeout, idle restart, penalty or
+    /// warm-up.
     fn on_window_set(&mut self, own: &Flow) {
         let _ = own;
     }
 
-    /// No reduction before this will be taken back.
+    /// Drops the state kept for an undo: no earlier reduction can be undone.
     fn on_lasting(&mut self) {}
 
-    /// The last [`threshold`](Algorithm::threshold) was asked for by mistake: no loss had happened.
-    /// The owner has put back window and threshold; what the algorithm noted of the reduction is
-    /// to be forgotten.
+    /// Undoes the last call of [`threshold`](Algorithm::threshold): there was no loss. The owner
+    /// has restored window and threshold; the algorithm restores its own state.
     fn on_undo(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// Writes the state that later answers depend on, one call for each named value.
+    /// Writes the state that later results depend on, with one call for each named value.
     fn save_state(&self, write: &mut dyn FnMut(&'static str, f64)) {
         let _ = write;
     }
 
-    /// Takes over one value of a saved state; false where the name is unknown.
+    /// Restores one value of a saved state. Returns false if the name is unknown.
     fn load_state(&mut self, name: &str, value: f64) -> bool {
         let _ = (name, value);
         false
     }
 
-    /// The numbers of the formula at `now`, one call for each, under the names of its page.
+    /// Writes the numbers of the formula at `now`, one call for each, under the names of its page.
     fn numbers(&self, now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {
         let _ = (now, view, write);
     }
 
-    /// A window that never moves, in bytes, where the algorithm has one.
+    /// Returns the window in bytes if the algorithm has one that never changes.
     fn fixed_window(&self, mss: u32) -> Option<u64> {
         let _ = mss;
         None

@@ -1,5 +1,4 @@
-//! What is kept of one subflow's window: the settings it began with, where it stands, and the part
-//! that can be written down.
+//! State of one subflow's window: its settings, its phase, and the part that can be saved.
 
 use crate::HyStart;
 
@@ -10,13 +9,13 @@ pub struct Settings {
     pub mss: u32,
     /// Initial window in segments (RFC 6928); zero counts as one.
     pub initial_window: u32,
-    /// Initial slow start threshold in bytes; `None` is infinite. Rounded down to whole segments,
-    /// but not below one.
+    /// Initial slow start threshold in bytes; `None` is infinite. It is rounded down to whole
+    /// segments, and is at least one.
     pub ssthresh: Option<u64>,
     /// L of RFC 3465: slow start grows by at most this many segments per ACK, and by one after a
-    /// timeout. [`u32::MAX`] is no limit, then neither.
+    /// timeout. With [`u32::MAX`] there is no limit in either case.
     pub slow_start_limit: u32,
-    /// What ends slow start before a loss.
+    /// The rule that ends slow start before a loss.
     pub hystart: HyStart,
 }
 
@@ -33,13 +32,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Bytes of a full segment, at least one.
+    /// Returns the bytes of a full segment, at least one.
     pub(crate) fn segment(&self) -> u64 {
         Sizes::from(self).segment()
     }
 }
 
-/// What of the settings counts beyond the start.
+/// The settings that matter after the start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) mss: u32,
@@ -55,28 +54,29 @@ impl From<&Settings> for Sizes {
 }
 
 impl Sizes {
-    /// Bytes of a full segment, at least one.
+    /// Returns the bytes of a full segment, at least one.
     pub(crate) fn segment(&self) -> u64 {
         u64::from(self.mss.max(1))
     }
 
-    /// Initial window in bytes.
+    /// Returns the initial window in bytes.
     pub(crate) fn initial_bytes(&self) -> u64 {
         u64::from(self.initial_window.max(1)) * self.segment()
     }
 }
 
-/// Where the window stands in its life.
+/// The phase of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Below the threshold. After a timeout it grows by one segment per ACK only.
+    /// The window is below the threshold. After a timeout it grows by one segment per ACK, if
+    /// [`Settings::slow_start_limit`] is not [`u32::MAX`].
     SlowStart {
-        /// It began with a timeout.
+        /// True if a timeout began this slow start.
         after_timeout: bool,
     },
-    /// The algorithm moves the window.
+    /// Congestion avoidance: the algorithm changes the window.
     Avoidance,
-    /// A loss is being repaired; the window stands still.
+    /// A loss is being repaired. The window does not change.
     Recovery,
 }
 
@@ -98,15 +98,15 @@ impl LossIntervals {
         }
     }
 
-    /// The longer of the two, in bytes.
+    /// Returns the longer of the two intervals, in bytes.
     #[must_use]
     pub fn longer(&self) -> u64 {
         self.since_last.max(self.between_last_two)
     }
 }
 
-/// What is written down of a subflow's window, so that a run can be taken up again. An idle time that
-/// is under way, HyStart and what a reduction can take back are not among it.
+/// The saved state of a subflow's window, from which a run can continue. An idle period in
+/// progress, HyStart, and the state for an undo are not saved.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Books {
     /// Congestion window in bytes.
@@ -115,7 +115,7 @@ pub struct Books {
     pub fraction: f64,
     /// Slow start threshold in bytes; `None` is infinite.
     pub ssthresh: Option<u64>,
-    /// Where the window stands.
+    /// The phase of the window.
     pub phase: Phase,
     /// Bytes acknowledged between losses.
     pub intervals: LossIntervals,

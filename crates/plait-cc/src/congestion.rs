@@ -1,4 +1,4 @@
-//! The books of one subflow: everything about its window that is not a formula.
+//! The window of one subflow, except for the formulas of the algorithms.
 
 mod outside;
 mod undo;
@@ -16,24 +16,25 @@ use undo::Before;
 
 /// The congestion window of one subflow.
 ///
-/// The owner is told what happens, in the order in which it happens, and keeps the window: slow
-/// start, the floor of one segment, fractions of bytes, loss intervals, idle restart. What the
-/// window does in congestion avoidance and where the threshold goes after a loss it asks its
-/// [`Algorithm`]. Time never goes back.
+/// The transport reports events in order, and time never goes back. The type handles slow start,
+/// the minimum of one segment, fractions of bytes, loss intervals and idle restart. Its
+/// [`Algorithm`] returns the growth in congestion avoidance and the threshold after a loss.
 ///
-/// Of the [`Flows`] it is handed it reads the siblings, and of its own entry only the RTT: the
-/// rest it knows better. The transport sends whole segments, `cwnd / mss` of them; the fraction
-/// stays in the window. In recovery [`cwnd`](Congestion::cwnd) is already the reduced window;
-/// proportional rate reduction (RFC 6937) is the transport's, on top of it.
+/// Of the given [`Flows`] it reads the siblings, and the RTT of its own entry. It keeps the other
+/// values of its own flow itself.
+///
+/// The transport sends `cwnd / mss` whole segments; the fraction stays in the window. In recovery
+/// [`cwnd`](Congestion::cwnd) is already the reduced window. The transport applies proportional
+/// rate reduction (RFC 6937) to it.
 #[derive(Debug)]
 pub struct Congestion {
     sizes: Sizes,
     algorithm: Box<dyn Algorithm>,
-    /// [`Algorithm::watches`].
+    /// Result of [`Algorithm::watches`].
     watches: bool,
-    /// [`Algorithm::couples`].
+    /// Result of [`Algorithm::couples`].
     couples: bool,
-    /// Whether there is an [`Algorithm::fixed_window`].
+    /// True if there is an [`Algorithm::fixed_window`].
     is_fixed: bool,
     cwnd: u64,
     /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
@@ -43,12 +44,12 @@ pub struct Congestion {
     intervals: LossIntervals,
     idle: IdlePeriod,
     hystart: Option<Box<Detector>>,
-    /// For [`Congestion::undo`]; from the first reduction on.
+    /// State for [`Congestion::undo`]; set at the first reduction.
     before: Option<Box<Option<Before>>>,
 }
 
 impl Congestion {
-    /// A subflow that has sent nothing yet: the initial window, in slow start.
+    /// Creates the state of a subflow that has sent nothing: the initial window, in slow start.
     #[must_use]
     pub fn new(settings: Settings, algorithm: Box<dyn Algorithm>) -> Congestion {
         let sizes = Sizes::from(&settings);
@@ -73,8 +74,8 @@ impl Congestion {
         congestion
     }
 
-    /// A subflow in the middle of its life, with the window, threshold, recovery and loss interval
-    /// of `flow`; what else an algorithm remembers starts anew.
+    /// Creates the state of a subflow in use, with the window, threshold, recovery and loss
+    /// interval of `flow`. All other state of the algorithm is initial.
     #[must_use]
     pub fn resumed(settings: Settings, algorithm: Box<dyn Algorithm>, flow: &Flow) -> Congestion {
         let phase = match flow.in_recovery {
@@ -87,8 +88,8 @@ impl Congestion {
         Congestion::continued(settings, algorithm, &books)
     }
 
-    /// A subflow whose books were written down; `algorithm` has taken over its own state. A window
-    /// below one segment counts as one.
+    /// Restores a subflow from its saved state; `algorithm` has restored its own. A window below
+    /// one segment becomes one segment.
     #[must_use]
     pub fn continued(
         settings: Settings,
@@ -107,70 +108,71 @@ impl Congestion {
         congestion
     }
 
-    /// The books as they stand.
+    /// Returns the state to save.
     #[must_use]
     pub fn books(&self) -> Books {
         let Congestion { cwnd, fraction, phase, intervals, .. } = *self;
         Books { cwnd, fraction, ssthresh: self.ssthresh(), phase, intervals }
     }
 
-    /// The algorithm, for its state and its numbers.
+    /// Returns the algorithm, for its state and its numbers.
     #[must_use]
     pub fn algorithm(&self) -> &dyn Algorithm {
         self.algorithm.as_ref()
     }
 
-    /// Congestion window in bytes, at least one segment.
+    /// Returns the congestion window in bytes, at least one segment.
     #[must_use]
     pub fn cwnd(&self) -> u64 {
         self.cwnd
     }
 
-    /// Slow start threshold in bytes; `None` is infinite.
+    /// Returns the slow start threshold in bytes; `None` is infinite.
     #[must_use]
     pub fn ssthresh(&self) -> Option<u64> {
         self.ssthresh.value()
     }
 
-    /// Whether the algorithm reads the siblings: [`Algorithm::couples`].
+    /// Returns true if the algorithm reads the siblings: [`Algorithm::couples`].
     #[must_use]
     pub fn couples(&self) -> bool {
         self.couples
     }
 
-    /// Whether the window is below its threshold, outside recovery.
+    /// Returns true if the window is below its threshold, outside recovery.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.phase != Phase::Recovery && self.below_threshold()
     }
 
-    /// Whether a loss is being repaired: after [`on_loss`](Congestion::on_loss), until
-    /// [`on_recovered`](Congestion::on_recovered) or a timeout.
+    /// Returns true while a loss is being repaired. That is after [`on_loss`](Congestion::on_loss),
+    /// until [`on_recovered`](Congestion::on_recovered) or a timeout.
     #[must_use]
     pub fn in_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }
 
-    /// The window that the subflow began with, in bytes.
+    /// Returns the initial window of the subflow in bytes.
     #[must_use]
     pub fn initial_window(&self) -> u64 {
         self.fixed().unwrap_or_else(|| self.sizes.initial_bytes())
     }
 
-    /// Whether the window never moves.
+    /// Returns true if the window never changes.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }
 
-    /// The greater of the bytes acknowledged since the last loss and between the last two.
+    /// Returns the larger of two byte counts: acknowledged since the last loss, and between the
+    /// last two.
     #[must_use]
     pub fn loss_interval(&self) -> u64 {
         self.intervals.longer()
     }
 
-    /// The subflow as its siblings see it. `live`: the connection counts on it; `srtt`: smoothed
-    /// RTT, if there is a sample.
+    /// Returns the subflow as its siblings read it. `live` is true if the connection counts on it;
+    /// `srtt` is the smoothed RTT, if there is a sample.
     #[must_use]
     pub fn flow(&self, srtt: Option<Span>, live: bool) -> Flow {
         Flow {
@@ -184,8 +186,8 @@ impl Congestion {
         }
     }
 
-    /// New data was acknowledged. Call it in recovery too: the window stands still then, but the
-    /// loss interval grows.
+    /// Takes in an acknowledgement of new data. Call it in recovery too: the window does not change
+    /// then, but the loss interval grows.
     pub fn on_ack(&mut self, ack: &Ack, flows: Flows<'_>) {
         self.intervals.since_last = self.intervals.since_last.saturating_add(ack.bytes);
         if self.watches {
@@ -216,11 +218,11 @@ impl Congestion {
         }
     }
 
-    /// A loss was detected with `inflight` bytes in flight: the window falls to the new threshold
-    /// and recovery begins. Further losses until it ends change nothing.
+    /// Takes in a detected loss with `inflight` bytes in flight. The window falls to the new
+    /// threshold, and recovery begins. Further losses change nothing until recovery ends.
     ///
-    /// The window never rises here, except to the least threshold of two segments: `inflight` may
-    /// be more than the window where that was cut from outside.
+    /// The window never rises here, except to the minimum threshold of two segments. `inflight` may
+    /// exceed the window if the window was reduced from outside.
     pub fn on_loss(&mut self, now: Time, inflight: u64, flows: Flows<'_>) {
         if self.phase == Phase::Recovery {
             return;
@@ -240,7 +242,7 @@ impl Congestion {
         self.phase = Phase::Recovery;
     }
 
-    /// What was in flight when the loss was detected has been repaired.
+    /// Ends recovery: all data in flight when the loss was detected is repaired.
     pub fn on_recovered(&mut self, now: Time) {
         if self.phase != Phase::Recovery {
             return;
@@ -253,8 +255,8 @@ impl Congestion {
         self.algorithm.on_recovered(now, &self.flow(None, true));
     }
 
-    /// The retransmission timer expired with `inflight` bytes in flight. The window falls to one
-    /// segment; the threshold moves only on the `first_expiry` for a segment (RFC 5681
+    /// Takes in an expired retransmission timer with `inflight` bytes in flight. The window falls
+    /// to one segment. The threshold changes only on the `first_expiry` for a segment (RFC 5681
     /// section 3.1).
     pub fn on_timeout(&mut self, now: Time, inflight: u64, first_expiry: bool, flows: Flows<'_>) {
         if first_expiry {
@@ -274,14 +276,14 @@ impl Congestion {
         self.put(self.sizes.segment());
     }
 
-    /// Data was sent: an idle time, if there was one, is over.
+    /// Takes in that data was sent, which ends an idle period.
     pub fn on_send(&mut self) {
         self.idle = IdlePeriod::default();
     }
 
-    /// The subflow has nothing in flight and has been idle for `idle` since it last sent. Call it
-    /// whenever somebody is about to look at the window; any number of calls comes to the same as
-    /// one with the full time. Tells if the window was reduced by this call.
+    /// Applies an idle period of `idle` since the last data was sent, with nothing in flight. Call
+    /// it before each use of the window. Several calls have the same effect as one with the full
+    /// time. Returns the reduction, if this call made one.
     pub fn idle(
         &mut self,
         now: Time,
@@ -308,9 +310,10 @@ impl Congestion {
         Some(IdleReset { before, after: after.cwnd })
     }
 
-    /// The window was not used up for a timeout, and at most `used` bytes of it were: it falls half the
-    /// way to them, or to the initial window if that is more. The threshold remembers three quarters
-    /// (RFC 2861 section 3.2, as Linux does it). Tells if the window was reduced.
+    /// Reduces a window that was not used up for one RTO, with at most `used` bytes in use. It
+    /// falls halfway to `used`, or halfway to the initial window if that is larger. A finite
+    /// threshold keeps three quarters of the window (RFC 2861 section 3.2, as in Linux). Returns
+    /// the reduction, if any.
     pub fn reduce_unused(&mut self, used: u64) -> Option<IdleReset> {
         let (before, segment) = (self.cwnd, self.sizes.segment());
         let used = used.max(self.sizes.initial_bytes());
@@ -320,13 +323,13 @@ impl Congestion {
         let three_quarters = before / 2 + before / 4;
         self.ssthresh = self.ssthresh().map(|bytes| bytes.max(three_quarters)).into();
         self.forget();
-        // The algorithm is not told: its curve goes on, as in Linux.
+        // The algorithm gets no notice: its curve continues, as in Linux.
         self.cwnd = (used.midpoint(before) / segment * segment).max(segment);
         Some(IdleReset { before, after: self.cwnd })
     }
 
-    /// How long the subflow must be idle, counted from when it last sent, until a look brings the
-    /// window to the initial one. `None` if it is there already, or no idle time brings it there.
+    /// Returns the idle time, since data was last sent, after which the window falls to the initial
+    /// one. Returns `None` if it is there already, or if no idle time reduces it to that.
     #[must_use]
     pub fn idle_until_initial(&self, rto: Span, mode: IdleRestart) -> Option<Span> {
         if self.is_fixed() {
@@ -335,7 +338,7 @@ impl Congestion {
         self.idle.until_initial(mode, &self.sizes, self.cwnd, rto)
     }
 
-    /// Takes a window that never moves, where the algorithm has one for this size of segments.
+    /// Sets the window that never changes, if the algorithm has one for this segment size.
     fn fix(&mut self) -> bool {
         let window = self.fixed();
         self.is_fixed = window.is_some();
@@ -354,17 +357,17 @@ impl Congestion {
         self.ssthresh().is_none_or(|ssthresh| self.cwnd < ssthresh)
     }
 
-    /// The own flow with what only the connection knows.
+    /// Returns the own flow, with the RTT that only the connection knows.
     fn own(&self, flows: Flows<'_>) -> Flow {
         self.flow(flows.all.get(flows.own).and_then(|flow| flow.srtt), true)
     }
 
-    /// Grows towards the threshold and returns the bytes of growth that are beyond it.
+    /// Grows to the threshold and returns the bytes of growth beyond it.
     fn slow_start(&mut self, acked: u64, start: Growth) -> u64 {
         let after_timeout = self.phase == Phase::SlowStart { after_timeout: true };
         self.phase = Phase::SlowStart { after_timeout };
         let limit = match self.sizes.slow_start_limit {
-            // RFC 3465 section 2.3: conservative after a timeout. Linux is not.
+            // RFC 3465 section 2.3 is conservative after a timeout. Linux is not.
             limit if after_timeout && limit != u32::MAX => 1,
             limit => limit.max(1),
         };
@@ -379,7 +382,7 @@ impl Congestion {
         growth - taken
     }
 
-    /// Shows an acknowledgement to the algorithm and applies what it answers.
+    /// Passes an acknowledgement to the algorithm and applies the result.
     fn watch(&mut self, ack: &Ack, flows: Flows<'_>) {
         let view = View::new(self.own(flows), flows);
         let Some(change) = self.algorithm.watch(ack, &view) else { return };
@@ -393,7 +396,7 @@ impl Congestion {
         }
     }
 
-    /// What HyStart makes of an acknowledgement in slow start; where it says that it is over, the
+    /// Passes an acknowledgement in slow start to HyStart. If HyStart ends slow start, the
     /// threshold is set.
     fn judge_start(&mut self, ack: &Ack) -> Growth {
         if self.hystart.is_none() || !self.in_slow_start() {
@@ -408,8 +411,8 @@ impl Congestion {
         growth
     }
 
-    /// Applies what the algorithm asked for. A window that shrinks without a loss takes its
-    /// threshold along: else slow start would at once undo it.
+    /// Applies a change from the algorithm. If the window shrinks without a loss, the threshold
+    /// shrinks too: otherwise slow start would undo the change at once.
     fn grow(&mut self, bytes: f64) {
         let total = self.fraction + bytes;
         if !total.is_finite() {
@@ -418,7 +421,7 @@ impl Congestion {
         let mut whole = libm::floor(total);
         let mut fraction = total - whole;
         if fraction >= 1.0 {
-            // A negative sum too small to tell from zero.
+            // A negative sum too close to zero rounds to a fraction of one.
             (whole, fraction) = (whole + 1.0, 0.0);
         }
         self.fraction = fraction;
@@ -446,7 +449,7 @@ impl Congestion {
 mod tests {
     use super::*;
 
-    /// RFC 2861 section 3.2: half the way to what was used, and three quarters for the threshold.
+    /// RFC 2861 section 3.2: halfway to the used bytes, and three quarters for the threshold.
     #[test]
     fn an_unused_window_falls_half_the_way() {
         let settings = Settings {

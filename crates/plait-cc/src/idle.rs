@@ -1,24 +1,24 @@
-//! How the window restarts after an idle time (RFC 5681 section 4.1, RFC 2861).
+//! Restart of the window after an idle period (RFC 5681 section 4.1, RFC 2861).
 
 use crate::Settings;
 use crate::books::Sizes;
 use plait_base::{Slim, Span};
 
-/// How the window restarts after an idle time, which counts from the last data sent.
+/// The rule for the window after an idle period, which counts from the last data sent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum IdleRestart {
-    /// Halved, in whole segments, once for each RTO of idling begun after the first; not below the
-    /// initial window. The threshold remembers three quarters of the window (RFC 2861 as Linux
-    /// does it).
+    /// For each RTO of idling begun after the first, the window is halved in whole segments. It
+    /// does not fall below the initial window. The threshold keeps three quarters of the window
+    /// (RFC 2861, as in Linux).
     #[default]
     Linux,
-    /// Back to the initial window after one RTO (RFC 5681 section 4.1).
+    /// The window returns to the initial window after one RTO (RFC 5681 section 4.1).
     Rfc5681,
-    /// Never.
+    /// The window does not change.
     Off,
 }
 
-/// An idle time has reduced the window.
+/// A reduction of the window after an idle period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdleReset {
     /// Window before this reduction, in bytes.
@@ -27,7 +27,7 @@ pub struct IdleReset {
     pub after: u64,
 }
 
-/// Window and threshold after an idle time.
+/// Window and threshold after an idle period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Restarted {
     /// Congestion window in bytes.
@@ -36,8 +36,8 @@ pub struct Restarted {
     pub ssthresh: Option<u64>,
 }
 
-/// What a window of `window.cwnd` bytes becomes after `idle` without anything in flight: the rule
-/// of [`IdleRestart`] in one step.
+/// Applies the rule of [`IdleRestart`] in one step. Returns the window and threshold after `idle`
+/// with nothing in flight.
 #[must_use]
 pub fn restart(
     mode: IdleRestart,
@@ -49,27 +49,27 @@ pub fn restart(
     IdlePeriod::default().advance(mode, &Sizes::from(settings), window, idle, rto)
 }
 
-/// The books of one idle period. Looking often must not differ from looking once, so they hold
-/// what earlier looks already took.
+/// State of one idle period. It records the reductions already made, so that many calls have the
+/// same result as one.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct IdlePeriod {
-    /// Idle time already seen.
+    /// Idle time already counted.
     seen: Span,
-    /// Restart window, fixed by the first look after more than one RTO.
+    /// Restart window, set by the first call after more than one RTO.
     floor: Slim<u64>,
-    /// Halvings done.
+    /// Number of halvings made.
     halvings: u64,
 }
 
 impl IdlePeriod {
-    /// The part of `idle` that no earlier look has seen.
+    /// Returns the part of `idle` that no earlier call has counted.
     pub(crate) fn unseen(&mut self, idle: Span) -> Span {
         let more = idle.minus(self.seen);
         self.seen += more;
         more
     }
 
-    /// The window after `idle` in all.
+    /// Returns the window and threshold after the total idle time `idle`.
     pub(crate) fn advance(
         &mut self,
         mode: IdleRestart,
@@ -106,8 +106,8 @@ impl IdlePeriod {
         Restarted { cwnd, ssthresh }
     }
 
-    /// Idle time, counted from the start of the period, after which a look finds `cwnd` at the
-    /// initial window; `None` where it is there already or never gets there.
+    /// Returns the idle time after which a call finds `cwnd` at the initial window. It counts from
+    /// the start of the period. Returns `None` if the window is there already or never gets there.
     pub(crate) fn until_initial(
         &self,
         mode: IdleRestart,
@@ -136,7 +136,7 @@ impl IdlePeriod {
     }
 }
 
-/// Half of a window, rounded down to whole segments.
+/// Returns half of a window, rounded down to whole segments.
 fn halved(cwnd: u64, sizes: &Sizes) -> u64 {
     let mss = sizes.segment();
     (cwnd / mss / 2) * mss

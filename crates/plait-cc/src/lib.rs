@@ -1,9 +1,9 @@
-//! Floor 1: congestion control. [`Congestion`] keeps the books of one subflow (window, threshold,
-//! slow start, idle restart, loss intervals); an [`Algorithm`] does the arithmetic of congestion
-//! avoidance. Coupled algorithms read their siblings, and write none.
+//! Floor 1: congestion control. [`Congestion`] holds the state of one subflow: window, threshold,
+//! slow start, idle restart and loss intervals. An [`Algorithm`] computes congestion avoidance.
+//! Coupled algorithms read the sibling flows and never change them.
 //!
-//! Windows and thresholds are bytes, times are nanoseconds. Nothing here knows sequence numbers,
-//! clocks or timers: the transport says what was acknowledged, lost or timed out, and when.
+//! Windows and thresholds are in bytes, times in nanoseconds. The crate has no sequence numbers,
+//! clocks or timers: the transport passes in each acknowledgement, loss and timeout with its time.
 //!
 //! ```
 //! use plait_base::{Span, Time};

@@ -1,4 +1,4 @@
-//! Windows of a lossless transfer, round by round: what hand calculations use.
+//! Windows of a lossless transfer, round by round, for hand calculations.
 
 use crate::{Ack, Congestion, Flows, Reno, Settings};
 use alloc::boxed::Box;
@@ -7,15 +7,15 @@ use plait_base::{Span, Time};
 /// One round trip of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Round {
-    /// Segments that the window sends in this round.
+    /// Segments sent in this round.
     pub window: u64,
-    /// Segments that all rounds so far could send.
+    /// Segments that all rounds up to this one can send.
     pub total: u64,
 }
 
-/// The windows of a transfer without loss and without delay effects, until they could carry all of
-/// it: every round sends a whole window, every segment is acknowledged on its own, and beyond the
-/// threshold the window grows as Reno's.
+/// Iterates over the windows of a transfer without loss and without effects of delay, until it is
+/// complete. Every round sends a whole window, and every segment is acknowledged on its own. Above
+/// the threshold the window grows as in Reno.
 #[derive(Debug)]
 pub struct Rounds {
     congestion: Congestion,
@@ -25,7 +25,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The rounds of a transfer of `segments` full segments.
+    /// Returns the rounds of a transfer of `segments` full segments.
     #[must_use]
     pub fn new(settings: Settings, segments: u64) -> Rounds {
         let mss = settings.segment();

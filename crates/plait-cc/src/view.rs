@@ -1,30 +1,31 @@
-//! What an algorithm may look at: its own flow and, read-only, the siblings.
+//! The input of an algorithm: its own flow, and the siblings read-only.
 
 use plait_base::Span;
 
-/// What an algorithm sees of one subflow of its connection, its own included.
+/// An algorithm's view of one subflow of the connection, its own included.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Flow {
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Slow start threshold in bytes; `None` is infinite.
     pub ssthresh: Option<u64>,
-    /// Smoothed RTT; a flow without a sample is not coupled.
+    /// Smoothed RTT. A flow without a sample is not coupled.
     pub srtt: Option<Span>,
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// In fast recovery: coupled formulas take `ssthresh` for its window (RFC 6356 section 3).
+    /// True in fast recovery. Coupled formulas then use `ssthresh` as the window (RFC 6356 section
+    /// 3).
     pub in_recovery: bool,
-    /// Live; a dead flow is not coupled.
+    /// True if the flow is live. A dead flow is not coupled.
     pub live: bool,
-    /// The greater of: bytes acknowledged since the last loss, and between the last two losses
-    /// (draft-khalili-mptcp-congestion-control-05 section 3.1).
+    /// The larger of two byte counts: acknowledged since the last loss, and between the last two
+    /// losses (draft-khalili-mptcp-congestion-control-05 section 3.1).
     pub loss_interval: u64,
 }
 
 impl Flow {
-    /// The window that coupled formulas read, in bytes: `ssthresh` during fast recovery, for the
-    /// window is heading there.
+    /// Returns the window for coupled formulas, in bytes. In fast recovery it is `ssthresh`,
+    /// because the window is about to become that.
     #[must_use]
     pub fn window(&self) -> u64 {
         match self.ssthresh {
@@ -33,48 +34,48 @@ impl Flow {
         }
     }
 
-    /// Whether coupled formulas count the flow: live, with an RTT sample.
+    /// Returns true if coupled formulas count the flow: it is live and has an RTT sample.
     #[must_use]
     pub fn is_coupled(&self) -> bool {
         self.live && self.srtt.is_some()
     }
 
-    /// Segment size in bytes, at least one.
+    /// Returns the segment size in bytes, at least one.
     #[must_use]
     pub fn mss(&self) -> u64 {
         u64::from(self.mss.max(1))
     }
 
-    /// [`Flow::window`] in segments, with fraction.
+    /// Returns [`Flow::window`] in segments, with fraction.
     #[must_use]
     pub fn segments(&self) -> f64 {
         self.window() as f64 / self.mss() as f64
     }
 
-    /// Smoothed RTT in whole nanoseconds, at least one; one where there is no sample, so that
-    /// nothing divides by zero.
+    /// Returns the smoothed RTT in whole nanoseconds, at least one. Without a sample it is one, so
+    /// that no formula divides by zero.
     #[must_use]
     pub(crate) fn rtt_nanos(&self) -> u64 {
         self.srtt.map_or(1, |srtt| srtt.as_nanos().max(1))
     }
 
-    /// [`Flow::rtt_nanos`] in seconds.
+    /// Returns [`Flow::rtt_nanos`] in seconds.
     #[must_use]
     pub(crate) fn rtt_secs(&self) -> f64 {
         Span::from_nanos(self.rtt_nanos()).as_secs_f64()
     }
 }
 
-/// The flows of a connection and which of them is speaking.
+/// The flows of a connection, and the index of the algorithm's own flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Flows<'a> {
     /// All flows.
     pub all: &'a [Flow],
-    /// Index of the speaker.
+    /// Index of the own flow.
     pub own: usize,
 }
 
-/// The flows as one algorithm sees them: its own as it is this moment, the siblings as the
+/// The flows as one algorithm reads them: its own flow in its present state, the siblings as the
 /// connection described them.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
@@ -83,26 +84,26 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A view of `flows` in which `own` stands in the place of the speaker's entry. A speaker is
-    /// live, whatever the entry says.
+    /// Creates a view of `flows` with `own` in place of its entry. The own flow counts as live,
+    /// even if the entry is not.
     #[must_use]
     pub fn new(own: Flow, flows: Flows<'a>) -> View<'a> {
         View { own: Flow { live: true, ..own }, flows }
     }
 
-    /// The view of the speaker's entry itself; `None` where the index is not in the list.
+    /// Creates a view that uses the own entry as it is; `None` if the index is not in the list.
     #[must_use]
     pub fn of(flows: Flows<'a>) -> Option<View<'a>> {
         flows.all.get(flows.own).map(|own| View::new(*own, flows))
     }
 
-    /// The speaker.
+    /// Returns the own flow.
     #[must_use]
     pub fn own(&self) -> &Flow {
         &self.own
     }
 
-    /// The flows that coupled formulas sum over: live and with an RTT sample.
+    /// Returns the flows that coupled formulas sum over: live and with an RTT sample.
     pub fn coupled(&self) -> impl Iterator<Item = Flow> + '_ {
         let at = |(index, flow): (usize, &Flow)| {
             if index == self.flows.own { self.own } else { *flow }
@@ -110,15 +111,15 @@ impl<'a> View<'a> {
         self.flows.all.iter().enumerate().map(at).filter(Flow::is_coupled)
     }
 
-    /// The coupled flows beside the speaker.
+    /// Returns the coupled flows except the own one.
     pub fn siblings(&self) -> impl Iterator<Item = Flow> + '_ {
         let others =
             self.flows.all.iter().enumerate().filter(|(index, _)| *index != self.flows.own);
         others.map(|(_, flow)| *flow).filter(Flow::is_coupled)
     }
 
-    /// Whether there is anything to couple with: a sample of one's own and a coupled sibling.
-    /// Without it every coupled algorithm is [`Reno`](crate::Reno).
+    /// Returns true if there is a flow to couple with: the own flow has an RTT sample, and a
+    /// sibling is coupled. Otherwise every coupled algorithm is [`Reno`](crate::Reno).
     #[must_use]
     pub fn has_siblings(&self) -> bool {
         self.own.srtt.is_some()

@@ -1,10 +1,10 @@
-//! What holds for any view and any sequence of events.
+//! Properties that hold for any view and any sequence of events.
 
 use plait_base::{Span, Time};
 use plait_cc::{Ack, CONTROLLERS, Congestion, Flow, Flows, HyStart, IdleRestart, Settings, Spec};
 use proptest::prelude::*;
 
-/// Every controller, and other values of parameters.
+/// Returns every controller, some also with other values of their parameters.
 fn specs() -> Vec<&'static str> {
     let all = CONTROLLERS.iter().map(|entry| entry.name);
     all.chain(["olia:quality=l2/r", "wvegas:drain=mean", "wvegas:drain=off", "fixed:cwnd=20seg"])
@@ -23,7 +23,7 @@ enum Event {
     Penalise { cwnd: u64, ssthresh: Option<u64> },
 }
 
-/// Ordinary sizes, and the edges.
+/// Ordinary sizes and extreme ones.
 fn bytes() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0..200_000_u64, 1 => Just(0), 1 => Just(u64::MAX), 1 => any::<u64>()]
 }
@@ -126,7 +126,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Nothing panics, the window holds at least a segment, the threshold too.
+    /// Nothing panics, and window and threshold hold at least a segment.
     #[test]
     fn the_window_is_never_below_one_segment(
         spec in prop::sample::select(specs()),
@@ -163,7 +163,7 @@ proptest! {
         }
     }
 
-    /// Without losses a window only grows. OLIA's may shrink, by design.
+    /// Without losses a window only grows. OLIA is left out because its window may shrink.
     #[test]
     fn growth_is_monotone_without_loss(
         spec in prop::sample::select(vec!["cubic", "reno", "lia"]),
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// LIA takes no more than Reno would, whatever the siblings.
+    /// LIA never grows faster than Reno, for any siblings.
     #[test]
     fn lia_is_never_faster_than_reno(
         all in prop::collection::vec(flow(), 1..=8),
@@ -203,7 +203,7 @@ proptest! {
         prop_assert!(grown("lia") <= grown("reno"));
     }
 
-    /// Any number of looks during one idle time come to the same as one.
+    /// Any number of calls during one idle period has the same result as one.
     #[test]
     fn looking_often_is_looking_once(
         spec in prop::sample::select(specs()),
@@ -240,7 +240,7 @@ proptest! {
         let idle = Span::from_millis(*looks.last().unwrap());
         once.idle(Time::ZERO + idle, idle, rto, mode);
         prop_assert_eq!((often.cwnd(), often.ssthresh()), (once.cwnd(), once.ssthresh()));
-        // And the forecast was right, to the look.
+        // The predicted time matches the call at which the window gets there.
         if let Some(needed) = needed {
             let mut looks = looks.iter().map(|look| Span::from_millis(*look));
             let expected = looks.find(|idle| *idle >= needed);
@@ -248,7 +248,8 @@ proptest! {
         }
     }
 
-    /// Any text is read or refused; what is read has a canonical form that reads back.
+    /// Any text is parsed or refused. A parsed spec has a canonical form that parses to the same
+    /// spec.
     #[test]
     fn any_text_is_read_or_refused(
         text in "(cubic|olia|fixed|x)?(:(cwnd|quality|é)?(=[0-9a-zA-Z./]{0,6})?,?){0,2}",

@@ -1,6 +1,6 @@
-//! The controllers beside plain references, written here in floats from the published formulas, on
-//! thousands of random states: flows of all sizes and RTTs, dead ones, some without a sample, some
-//! in recovery.
+//! The controllers against plain references in floats, written from the published formulas.
+//! Thousands of random states have flows of all sizes and RTTs. Some flows are dead, some have no
+//! sample, and some are in recovery.
 #![allow(clippy::unwrap_used)]
 #![allow(
     clippy::disallowed_methods,
@@ -14,10 +14,10 @@ use plait_cc::{
 };
 use proptest::prelude::*;
 
-/// Bytes of a segment where all flows have the same.
+/// Bytes of a segment if all flows have the same size.
 const MSS: u64 = 1_000;
 
-/// A flow of the reference: window in segments, RTT in seconds.
+/// A flow of the reference, with its window in segments and its RTT in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     w: f64,
@@ -27,10 +27,10 @@ struct Path {
     own: bool,
 }
 
-/// What makes a path good.
+/// The quality of a path.
 type Quality = fn(&Path) -> f64;
 
-/// The flows that count, as the reference takes them. In recovery the threshold is the window.
+/// Returns the flows that count in the reference. In recovery the threshold is the window.
 fn paths(all: &[Flow], own: usize) -> Vec<Path> {
     let mut out = Vec::new();
     for (index, flow) in all.iter().enumerate() {
@@ -55,7 +55,7 @@ fn speaker(paths: &[Path]) -> Path {
     *paths.iter().find(|path| path.own).unwrap()
 }
 
-/// RFC 6356 section 3: the increase in bytes for `acked` bytes.
+/// Returns the increase in bytes for `acked` bytes (RFC 6356 section 3).
 fn plain_lia(paths: &[Path], acked: f64) -> f64 {
     let own = speaker(paths);
     let bytes = |path: &Path| path.w * path.mss;
@@ -66,8 +66,8 @@ fn plain_lia(paths: &[Path], acked: f64) -> f64 {
     (alpha * acked * own.mss / total).min(acked * own.mss / bytes(&own))
 }
 
-/// draft-khalili section 3.2; `a` is chosen by the given quality. Sets are found with a tolerance,
-/// and the states of the test are drawn so that near ties are exact ones.
+/// Returns the increase of draft-khalili section 3.2, with `a` chosen by the given quality. Sets
+/// are built with a tolerance. In the random states, values within it are equal.
 fn plain_olia(paths: &[Path], acked: f64, quality: Quality) -> f64 {
     let own = speaker(paths);
     let equal = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
@@ -91,7 +91,7 @@ fn plain_olia(paths: &[Path], acked: f64, quality: Quality) -> f64 {
     ((own.w / own.r.powi(2)) / sum.powi(2) + a / own.w) * acked
 }
 
-/// draft-walid section 3: the increase, and what a loss leaves of the window, in segments.
+/// Returns the increase, and the window after a loss in segments (draft-walid section 3).
 fn plain_balia(paths: &[Path], acked: f64) -> (f64, f64) {
     let own = speaker(paths);
     let x = own.w / own.r;
@@ -106,8 +106,8 @@ fn near(ours: f64, plain: f64) -> bool {
 }
 
 prop_compose! {
-    /// Windows in quarters of a segment, RTTs in 50 us, loss intervals in 500 bytes: ties happen,
-    /// and what is no tie is far from one.
+    /// Windows in quarters of a segment, RTTs in steps of 50 us, loss intervals in steps of 500
+    /// bytes. So ties occur, and other values are far apart.
     fn flow()(
         quarters in 4..8_000_u64,
         rtt in 1..16_000_u64,
@@ -132,7 +132,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Flows with a speaker that is live, sampled and in congestion avoidance.
+    /// Flows with an own flow that is live, has a sample, and is in congestion avoidance.
     fn flows()(
         mut all in prop::collection::vec(flow(), 1..=8),
         twins in any::<bool>(),
@@ -140,7 +140,7 @@ prop_compose! {
     ) -> (Vec<Flow>, usize) {
         let own = pick.index(all.len());
         if twins {
-            // Two flows of one kind: the sets of OLIA hold both.
+            // Two equal flows: both are in the sets of OLIA.
             let last = all.len() - 1;
             all[last] = all[own];
         }
@@ -151,7 +151,7 @@ prop_compose! {
     }
 }
 
-/// The window after one acknowledgement in congestion avoidance, through the books.
+/// Returns the window after one acknowledgement in congestion avoidance.
 fn grown(spec: &str, all: &[Flow], own: usize, bytes: u64) -> u64 {
     let flow = Flow { ssthresh: Some(0), ..all[own] };
     let settings = Settings { mss: flow.mss, ..Settings::default() };
@@ -166,7 +166,7 @@ fn grown(spec: &str, all: &[Flow], own: usize, bytes: u64) -> u64 {
         cwnd_limited: true,
         round: false,
     };
-    // The loss interval of the books grows by the ACK itself, before the formula is asked.
+    // The ACK itself extends the loss interval before the formula is applied.
     congestion.on_ack(&ack, Flows { all, own });
     congestion.cwnd()
 }
@@ -211,7 +211,7 @@ proptest! {
         prop_assert!(near(ours, growth), "balia {ours}, {growth}: {paths:?}");
     }
 
-    /// What the formulas say is what the window does, in whole bytes; BALIA's loss too.
+    /// The window follows the formulas in whole bytes, and so does BALIA's loss.
     #[test]
     fn the_books_apply_the_formulas((all, own) in flows(), bytes in 1..20_000_u64) {
         let paths = paths(&all, own);
@@ -234,22 +234,22 @@ proptest! {
     }
 }
 
-/// wVegas of the reference: one subflow's measurements and window, in segments and milliseconds.
+/// wVegas of the reference: measurements and window of one subflow, in segments and milliseconds.
 #[derive(Clone, Debug)]
 struct PlainVegas {
-    /// The drain looks at the mean sample, and not at the least.
+    /// The drain uses the mean sample and ignores the lowest one.
     mean: bool,
     base: f64,
     samples: Vec<f64>,
     alpha: f64,
-    /// Of the means, and of the least samples.
+    /// Lowest queueing delays of the means and of the lowest samples.
     q: [Option<f64>; 2],
-    /// Something was so close to its limit that the last bits decide.
+    /// A value was so close to its limit that rounding decides.
     on_edge: bool,
 }
 
 impl PlainVegas {
-    /// The window after a round trip whose samples are in.
+    /// Returns the window after a round trip with the recorded samples.
     fn round(
         &mut self,
         w: f64,
@@ -292,7 +292,7 @@ impl PlainVegas {
                 self.q[nth] = None;
             }
         }
-        // The queue by the least sample: less than a segment is none.
+        // The queue by the lowest sample: less than a segment does not count.
         let queued = w * (least - self.base) / least;
         self.on_edge |= (queued - 1.0).abs() < 1e-7;
         if doubled[0] && (self.mean || doubled[1] && queued >= 1.0) {
@@ -325,7 +325,7 @@ impl PlainCubic {
 
     fn ack(&mut self, now: f64, acked: f64) {
         if self.epoch.is_none() {
-            // Slow start is over without a loss.
+            // Slow start has ended without a loss.
             self.w_max = self.w;
             if self.prior == 0.0 {
                 self.prior = self.w;
@@ -354,7 +354,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// R77: round after round, with siblings.
+    /// R77: several rounds, with siblings.
     #[test]
     fn wvegas_goes_round_by_round_as_the_reference(
         start in 2..400_u64,
@@ -393,7 +393,8 @@ proptest! {
                     rtt: Some(Span::from_millis(*sample)),
                     srtt: Span::from_millis(100),
                     min_rtt: Span::from_millis(1),
-                    // Slow start of its own stays out of the way.
+                    // The window is not the limit in slow start, so that it does not grow on its
+                    // own.
                     cwnd_limited: limited && last && !slow,
                     round: last,
                 };
@@ -411,7 +412,7 @@ proptest! {
         }
     }
 
-    /// The formulas of the vectors, on other numbers.
+    /// The formulas of the vectors, with other numbers.
     #[test]
     fn wvegas_formulas(w in 2..2_000_u64, base in 1..500_u64, more in 0..500_u64, part in 0..=100_u32) {
         let (rtt, weight) = (base + more, f64::from(part) / 100.0);
@@ -426,8 +427,8 @@ proptest! {
         prop_assert!((step - expected).abs() < 1e-12);
     }
 
-    /// RFC 9438 over runs of acknowledgements, losses and recoveries: step by step the reference
-    /// comes to the same window.
+    /// RFC 9438 in sequences of acknowledgements, losses and recoveries: after each step the
+    /// reference has the same window.
     #[test]
     fn cubic_runs_beside_the_reference(
         start in 10..400_u64,
@@ -472,7 +473,7 @@ proptest! {
             }
             let ours = congestion.cwnd() as f64 / MSS as f64;
             prop_assert!((ours - plain.w).abs() <= 0.0011 + 1e-6 * plain.w, "{ours} {}", plain.w);
-            // The books keep the fraction of a byte to themselves, and have none after a loss.
+            // The fraction of a byte is not visible, and is zero after a loss.
             plain.w = ours;
             if dice < 8 {
                 plain.begin(secs);
@@ -480,7 +481,7 @@ proptest! {
         }
     }
 
-    /// R68: idle restart in floats of milliseconds, as the page of the rules writes it.
+    /// R68: idle restart in floats of milliseconds, as the rule is written.
     #[test]
     fn idle_restart_is_the_written_rule(
         cwnd in 1..600_u64,
@@ -517,8 +518,8 @@ proptest! {
         prop_assert_eq!(after.ssthresh, s);
     }
 
-    /// R68: one acknowledgement around the threshold, slow start of any limit, beside a reference
-    /// that splits the bytes by hand.
+    /// R68: one acknowledgement near the threshold, with any limit of slow start. The reference
+    /// splits the bytes by hand.
     #[test]
     fn slow_start_stops_at_the_threshold_and_the_rest_is_avoidance(
         cwnd in 1_000..400_000_u64,

@@ -1,5 +1,5 @@
-//! The decision vectors that this crate can answer, one test for each, called `NAME#INDEX` with the
-//! index counted from zero in the file. Reals are compared within one unit of the last place given.
+//! The decision vectors that concern this crate, one test each. A test is named `NAME#INDEX`, with
+//! the index in the file from zero. Real numbers may differ by one unit of the last place given.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{Span, Time};
@@ -153,7 +153,7 @@ fn check_wvegas(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
     let all = [flow(cwnd as f64), flow(cwnd as f64 * (1.0 - weight) / weight)];
     let settings = Settings { mss: MSS, ..Settings::default() };
     let mut congestion = Congestion::resumed(settings, Spec::parse("wvegas")?.build(), &all[0]);
-    // The least sample comes in an earlier round of its own.
+    // The lowest sample belongs to an earlier round.
     let samples = [(base, true), (rtt, false), (rtt, false), (rtt, true)];
     for (sample, round) in samples {
         let ack = Ack {

@@ -1,4 +1,4 @@
-//! The books of the window, by hand-computed cases.
+//! Cases of the window, computed by hand.
 
 use plait_base::{Span, Time};
 use plait_cc::{
@@ -16,7 +16,7 @@ fn build(spec: &str) -> Congestion {
     Congestion::new(settings(), Spec::parse(spec).expect("a listed name").build())
 }
 
-/// A subflow with this window and threshold, in segments.
+/// Creates a subflow with this window and threshold, in segments.
 fn at(spec: &str, cwnd: u64, ssthresh: Option<u64>) -> Congestion {
     let flow = Flow { cwnd: cwnd * MSS, ssthresh: ssthresh.map(|s| s * MSS), ..flow(cwnd, 50) };
     Congestion::resumed(settings(), Spec::parse(spec).expect("a listed name").build(), &flow)
@@ -55,8 +55,8 @@ fn expire(congestion: &mut Congestion, inflight: u64, first: bool) {
     congestion.on_timeout(Time::ZERO, inflight, first, Flows { all: &all, own: 0 });
 }
 
-/// Every second segment is acknowledged: by bytes a window of 20 grows by one in 10 ACKs, by ACKs by
-/// half of one (RFC 5681 equation 3).
+/// Every second segment is acknowledged. A window of 20 grows by one segment in 10 ACKs if bytes
+/// count, and by half of one if ACKs count (RFC 5681 equation 3).
 #[test]
 fn avoidance_grows_by_bytes_or_by_a_segment_for_each_ack() {
     for (spec, grown) in [
@@ -73,7 +73,7 @@ fn avoidance_grows_by_bytes_or_by_a_segment_for_each_ack() {
         }
         let bytes = congestion.cwnd() - 20 * MSS;
         assert!((grown * 97 / 100..=grown).contains(&bytes), "{spec}: {bytes}");
-        // A segment alone counts as one in both.
+        // The ACK of a single segment counts as one segment in both cases.
         let before = congestion.cwnd();
         alone(&mut congestion, Time::ZERO, MSS);
         assert!(congestion.cwnd() - before >= 48, "{spec}");
@@ -96,7 +96,7 @@ fn slow_start_takes_at_most_l_segments_of_an_ack_and_one_after_a_timeout() {
     }
     assert_eq!(congestion.cwnd(), 6 * MSS);
     assert!(!congestion.in_slow_start());
-    // Congestion avoidance, then a new slow start: L is what the settings say again.
+    // After congestion avoidance, a new slow start has the limit of the settings again.
     alone(&mut congestion, Time::ZERO, MSS);
     congestion.set_cwnd(MSS);
     alone(&mut congestion, Time::ZERO, 5 * MSS);
@@ -116,7 +116,8 @@ fn unlimited_slow_start_takes_all() {
 
 #[test]
 fn growth_beyond_the_threshold_is_congestion_avoidance_of_the_same_ack() {
-    // Half a segment of room; the other 1500 bytes count at the window of 20 segments: 75.
+    // Half a segment fits below the threshold. The other 1500 bytes count at a window of 20
+    // segments: 75.
     let mut congestion = at("reno", 19, Some(20));
     congestion.set_cwnd(19_500);
     alone(&mut congestion, Time::ZERO, 2 * MSS);
@@ -152,8 +153,8 @@ fn fractions_of_a_byte_accumulate() {
 #[test]
 fn reno_grows_one_segment_a_round_trip_and_halves() {
     let mut congestion = at("reno", 20, Some(20));
-    // In one ACK: exactly one segment. Segment by segment a little less, for the window is larger
-    // at the end of the round than at its start, and the part of a segment is not sent.
+    // One ACK gives exactly one segment. An ACK per segment gives a little less: the window grows
+    // during the round, and the fraction of a segment is not sent.
     alone(&mut congestion, Time::ZERO, 20 * MSS);
     assert_eq!(congestion.cwnd(), 21 * MSS);
     for _ in 0..10 {
@@ -216,7 +217,7 @@ fn loss_intervals_shift_only_after_an_acknowledgement() {
     alone(&mut congestion, Time::ZERO, 5 * MSS);
     lose(&mut congestion, Time::ZERO, 20 * MSS);
     assert_eq!(congestion.loss_interval(), 5 * MSS);
-    // A timeout in the same recovery, nothing acknowledged: the interval stays.
+    // A timeout in the same recovery, with no new acknowledgement, does not change the interval.
     expire(&mut congestion, 10 * MSS, true);
     assert_eq!(congestion.loss_interval(), 5 * MSS);
     alone(&mut congestion, Time::ZERO, 2 * MSS);
@@ -273,7 +274,7 @@ fn idle_restart_halves_once_for_each_timeout_begun_after_the_first() {
     let second = look(&mut congestion, 601, IdleRestart::Linux);
     assert_eq!(second, Some(IdleReset { before: 20 * MSS, after: 10 * MSS }));
     assert_eq!(congestion.ssthresh(), Some(30 * MSS));
-    // A new period starts over: the floor is now 10 segments and the window stands on it.
+    // A new period starts again: the minimum is now 10 segments, and the window has that size.
     congestion.on_send();
     assert_eq!(look(&mut congestion, 5_000, IdleRestart::Linux), None);
     let mut congestion = at("reno", 40, None);
@@ -290,7 +291,7 @@ fn two_hundred_segments_need_more_than_five_timeouts_of_idling() {
     let mut congestion = at("cubic", 200, None);
     let needed = congestion.idle_until_initial(rto, IdleRestart::Linux).unwrap();
     assert_eq!(needed, rto.times(5) + Span::from_nanos(1));
-    // Looks in between change the windows, not the answer.
+    // Calls before that time change the window, but not the result.
     let now = Time::ZERO + rto.times(3);
     congestion.idle(now, rto.times(3), rto, IdleRestart::Linux);
     assert_eq!(congestion.cwnd(), 50 * MSS);
@@ -312,7 +313,7 @@ fn cubic_follows_its_curve_for_ten_seconds_after_a_loss() {
     now += RTT;
     congestion.on_recovered(now);
     let start = now;
-    // Wmax is the window at the loss, a little above 1000 segments: within the tolerance.
+    // Wmax is the window at the loss, a little above 1000 segments, which is within the tolerance.
     let curve = cubic::Curve::new(1000.0, 700.0);
     assert!((curve.k - 9.0856).abs() < 1e-4);
     while now.since(start) < Span::from_secs(10) {
@@ -329,8 +330,8 @@ fn cubic_follows_its_curve_for_ten_seconds_after_a_loss() {
 
 #[test]
 fn cubic_is_as_fast_as_reno_where_reno_is_faster() {
-    // Wmax 20, RTT 20 ms: K is 2.47 s, W(1 s) is 18.7; the estimate grows 0.53 a round trip, to 20
-    // after 0.23 s, and then 1.
+    // Wmax is 20 and the RTT 20 ms: K is 2.47 s and W(1 s) is 18.7. The estimate grows by 0.53 per
+    // RTT, reaches 20 after 0.23 s, and then grows by 1.
     let mut congestion = at("cubic", 20, Some(10));
     let rtt = Span::from_millis(20);
     let flows = [congestion.flow(Some(rtt), true)];
@@ -356,7 +357,7 @@ fn cubic_is_as_fast_as_reno_where_reno_is_faster() {
 
 #[test]
 fn idle_time_does_not_count_into_the_cubic() {
-    // Two flows, one with a second of idling in between: the same window in the end.
+    // Two flows, one of which idles for a second, end with the same window.
     let run = |pause: Option<Span>| {
         let mut congestion = at("cubic", 1000, Some(500));
         lose(&mut congestion, Time::ZERO, 1000 * MSS);
@@ -383,8 +384,8 @@ fn idle_time_does_not_count_into_the_cubic() {
 
 #[test]
 fn cubic_starts_convex_where_slow_start_ends_without_a_loss() {
-    // K = 0 and Wmax = 100. The RTT is as long as the time since: no other ACK, so that the
-    // Reno-friendly estimate stays behind.
+    // K is 0 and Wmax is 100. The RTT equals the time since the start, without another ACK, so the
+    // Reno-friendly estimate stays smaller.
     let mut congestion = at("cubic", 99, Some(100));
     let mut now = Time::ZERO;
     alone(&mut congestion, now, MSS);
@@ -393,8 +394,8 @@ fn cubic_starts_convex_where_slow_start_ends_without_a_loss() {
     now += long;
     let all = [congestion.flow(Some(long), true)];
     congestion.on_ack(&ack(now, MSS, long), Flows { all: &all, own: 0 });
-    // target = W(4 s) = 125.6: a hundredth of the way for one segment of a hundred.
-    // That is 256 bytes, or their last fraction less: 25.6 is no binary number.
+    // The target is W(4 s) = 125.6. One segment of a hundred moves a hundredth of the way: 256
+    // bytes, or one less, because 25.6 is not exact in binary.
     assert!((255..=256).contains(&(congestion.cwnd() - 100 * MSS)));
 }
 
@@ -405,7 +406,7 @@ fn lia_alone_is_reno_to_the_byte() {
         for step in 0..2_000_u64 {
             let bytes = 1 + step * 37 % 2_500;
             for congestion in [&mut one, &mut other] {
-                // A dead sibling and one without a sample do not couple.
+                // A dead sibling and a sibling without a sample do not couple.
                 let dead = Flow { live: false, ..flow(500, 5) };
                 let new = Flow { srtt: None, ..flow(500, 5) };
                 let all = [dead, congestion.flow(Some(RTT), true), new];
@@ -450,7 +451,7 @@ fn olia_shrinks_the_largest_for_the_best_and_stays_out_of_slow_start() {
         assert!(!congestion.in_slow_start());
         assert!(congestion.cwnd() <= before || before < 11 * MSS);
     }
-    // No longer the largest, it stops shrinking.
+    // When it is no longer the largest, it stops shrinking.
     assert!((9 * MSS..=11 * MSS).contains(&congestion.cwnd()), "{}", congestion.cwnd());
 }
 
@@ -488,7 +489,7 @@ fn timeouts_in_a_row_are_taken_back_together_and_slow_start_goes_on() {
     assert!(congestion.undo(Time::ZERO));
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (12 * MSS, None));
     assert!(congestion.in_slow_start());
-    // L is what the settings say again.
+    // The limit is that of the settings again.
     alone(&mut congestion, Time::ZERO, 5 * MSS);
     assert_eq!(congestion.cwnd(), 14 * MSS);
 }
@@ -510,7 +511,8 @@ fn what_was_set_from_outside_stays() {
     assert_eq!(fixed.cwnd(), 8 * MSS);
 }
 
-/// RFC 9438 section 4.9: Wmax, K and the epoch are those of before: the curve goes on where it was.
+/// RFC 9438 section 4.9: Wmax, K and the epoch are restored, and the curve continues at its old
+/// position.
 #[test]
 fn cubic_goes_on_along_its_curve_after_an_undo() {
     let second = |n: u64| Time::ZERO + Span::from_secs(n);
@@ -532,7 +534,7 @@ fn cubic_goes_on_along_its_curve_after_an_undo() {
     assert_eq!(grow(true), grow(false));
 }
 
-/// A round trip of wVegas: these samples in ms, the last of them ending the round.
+/// Applies a round trip of wVegas with these samples in ms. The last one ends the round.
 fn round_trip(congestion: &mut Congestion, samples: &[u64], limited: bool) {
     for (nth, ms) in samples.iter().enumerate() {
         let last = nth + 1 == samples.len();
@@ -543,8 +545,8 @@ fn round_trip(congestion: &mut Congestion, samples: &[u64], limited: bool) {
     }
 }
 
-/// R77: 20 segments at 40 ms over a base of 30: 5 of them are queued, more than the one that slow
-/// start allows. 20 * 30 / 40 + 1 stay.
+/// R77: 20 segments at 40 ms over a base of 30 ms have 5 in the queue. Slow start allows one. The
+/// window becomes 20 * 30 / 40 + 1.
 #[test]
 fn wvegas_leaves_slow_start_when_a_segment_is_queued() {
     let mut congestion = at("wvegas", 20, None);
@@ -553,45 +555,45 @@ fn wvegas_leaves_slow_start_when_a_segment_is_queued() {
     round_trip(&mut congestion, &[40, 40, 40], false);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (16 * MSS, Some(16 * MSS)));
     assert!(!congestion.in_slow_start());
-    // Two samples tell too little.
+    // Two samples are too few.
     let mut congestion = at("wvegas", 20, None);
     round_trip(&mut congestion, &[30, 50], false);
     assert!(congestion.in_slow_start());
 }
 
-/// R77: alone, alpha is all ten segments once two are queued.
+/// R77: for a single subflow, alpha is all ten segments once two are in the queue.
 #[test]
 fn wvegas_alone_keeps_ten_segments_queued() {
     let mut congestion = at("wvegas", 40, Some(1));
     round_trip(&mut congestion, &[30, 30, 30], true);
     assert_eq!(congestion.cwnd(), 41 * MSS, "an empty queue");
-    // 41 / 4 = 10.25 queued: one too many. 40 / 4 is right.
+    // 41 / 4 = 10.25 in the queue are too many. 40 / 4 = 10 are right.
     round_trip(&mut congestion, &[40, 40, 40], true);
     assert_eq!(congestion.cwnd(), 40 * MSS);
     round_trip(&mut congestion, &[40, 40, 40], true);
     assert_eq!(congestion.cwnd(), 40 * MSS);
-    // 40 * 6 / 36 = 6.7: growth, unless the window is not what limits the sender.
+    // 40 * 6 / 36 = 6.7: growth, unless the window does not limit the sender.
     round_trip(&mut congestion, &[36, 36, 36], false);
     assert_eq!(congestion.cwnd(), 40 * MSS);
     round_trip(&mut congestion, &[36, 36, 36], true);
     assert_eq!(congestion.cwnd(), 41 * MSS);
-    // A shrinking window asks nobody.
+    // The window shrinks even if it does not limit the sender.
     round_trip(&mut congestion, &[41, 41, 41], false);
     assert_eq!(congestion.cwnd(), 40 * MSS);
 }
 
-/// R77: where the queue has doubled since the last drain, the window falls to half of what fits the
-/// path without one.
+/// R77: if the queue has doubled since the last drain, the window becomes half of the path's
+/// capacity without a queue.
 #[test]
 fn wvegas_drains_a_queue_that_has_doubled() {
     let mut congestion = at("wvegas", 60, Some(1));
     round_trip(&mut congestion, &[30, 30, 30], true);
     round_trip(&mut congestion, &[35, 35, 35], true);
     assert_eq!(congestion.cwnd(), 62 * MSS);
-    // 62 * 10 / 40 = 15.5 queued: 61, and of them 30 / 80.
+    // 62 * 10 / 40 = 15.5 in the queue: 61 segments, and 30 / 80 of them.
     round_trip(&mut congestion, &[40, 40, 40], true);
     assert_eq!(congestion.cwnd(), 61 * MSS * 30 / 80);
-    // The memory has started over.
+    // The lowest delays have been reset.
     round_trip(&mut congestion, &[40, 40, 40], true);
     assert_eq!(congestion.cwnd(), 61 * MSS * 30 / 80 + MSS);
     let mut congestion = at("wvegas", 3, Some(1));
@@ -601,7 +603,7 @@ fn wvegas_drains_a_queue_that_has_doubled() {
     assert_eq!(congestion.cwnd(), 2 * MSS, "never below two segments");
 }
 
-/// An acknowledgement that was delayed in an empty queue is no queue, but to the kernel's mean.
+/// An ACK delayed without a queue raises only the mean, which the kernel uses.
 #[test]
 fn wvegas_does_not_drain_for_a_delayed_acknowledgement() {
     for (name, drains) in [("wvegas", false), ("wvegas:drain=mean", true)] {
@@ -614,7 +616,7 @@ fn wvegas_does_not_drain_for_a_delayed_acknowledgement() {
     }
 }
 
-/// R77: a round trip of two samples grows by a segment for a window of bytes, as Reno's; a constant
+/// R77: a round trip of two samples grows as in Reno, by a segment per window of bytes. A constant
 /// RTT never drains.
 #[test]
 fn wvegas_is_reno_where_it_cannot_measure() {
@@ -627,7 +629,7 @@ fn wvegas_is_reno_where_it_cannot_measure() {
     assert_eq!(congestion.cwnd(), 24 * MSS + MSS / 2);
 }
 
-/// R77: in recovery nothing is measured but the least RTT; afterwards alpha is 2 again.
+/// R77: in recovery only the lowest RTT is measured. After it alpha is 2 again.
 #[test]
 fn wvegas_measures_anew_after_a_recovery() {
     let mut congestion = at("wvegas", 40, Some(1));
@@ -638,7 +640,7 @@ fn wvegas_measures_anew_after_a_recovery() {
     round_trip(&mut congestion, &[28, 90, 90], true);
     assert_eq!(congestion.cwnd(), 20 * MSS);
     congestion.on_recovered(Time::ZERO);
-    // 20 * 7 / 35 = 4 queued over a base of 28: alpha is found again to be 10.
+    // 20 * 7 / 35 = 4 in the queue over a base of 28 ms: alpha becomes 10 again.
     round_trip(&mut congestion, &[35, 35, 35], true);
     assert_eq!(congestion.cwnd(), 21 * MSS);
 }
@@ -648,13 +650,13 @@ fn segments_of_another_size_are_what_windows_are_counted_in() {
     let mut fresh = build("reno");
     fresh.resize(500);
     assert_eq!((fresh.cwnd(), fresh.initial_window()), (5_000, 5_000));
-    // By a segment a round trip, of the new size.
+    // Growth is one segment of the new size per RTT.
     let mut grown = at("reno", 8, Some(4));
     grown.resize(500);
     assert_eq!(grown.cwnd(), 8_000);
     alone(&mut grown, Time::ZERO, 8_000);
     assert_eq!(grown.cwnd(), 8_500);
-    // Never below one.
+    // Never below one segment.
     let mut small = at("reno", 1, Some(1));
     small.resize(3_000);
     assert_eq!(small.cwnd(), 3_000);

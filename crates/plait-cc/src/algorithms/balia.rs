@@ -29,7 +29,7 @@ Bad at: slow subflows under loss: each of them takes up to three quarters of the
     make: |_| Box::new(Balia),
 };
 
-/// BALIA. It has no state: everything is a function of the flows.
+/// BALIA. It has no state: all results depend on the flows alone.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Balia;
 
@@ -50,18 +50,18 @@ impl Rates {
     }
 }
 
-/// `a`: the largest rate over that of the speaker, at least 1.
+/// Returns `a`: the largest rate divided by the own rate, at least 1.
 #[must_use]
 pub fn alpha(view: &View<'_>) -> f64 {
     let rates = Rates::over(view);
     if rates.own > 0.0 { rates.best / rates.own } else { 1.0 }
 }
 
-/// Growth of the speaker in bytes for `bytes` acknowledged ones.
+/// Returns the growth of the own flow in bytes for `bytes` acknowledged ones.
 #[must_use]
 pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
     let rates = Rates::over(view);
-    // Nothing to couple with, or no rate to measure by.
+    // There is no flow to couple with, or no own rate.
     if !view.has_siblings() || rates.own <= 0.0 {
         return reno::increase(bytes, view);
     }
@@ -70,7 +70,7 @@ pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
     linked * ((1.0 + a) / 2.0) * ((4.0 + a) / 5.0) * bytes as f64
 }
 
-/// The window in bytes that a loss leaves of one of `window` bytes.
+/// Returns the window in bytes after a loss at a window of `window` bytes.
 #[must_use]
 pub fn reduced(window: u64, view: &View<'_>) -> u64 {
     if !view.has_siblings() {

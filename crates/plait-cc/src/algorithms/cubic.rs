@@ -60,8 +60,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The curve that starts at `cwnd` segments and has its plateau at `w_max`, or at `cwnd` if
-    /// that is more.
+    /// Creates the curve that starts at `cwnd` segments and has its plateau at `w_max`, or at
+    /// `cwnd` if that is larger.
     #[must_use]
     pub fn new(w_max: f64, cwnd: f64) -> Curve {
         if w_max > cwnd {
@@ -71,30 +71,30 @@ impl Curve {
         }
     }
 
-    /// The window in segments, `secs` after the start.
+    /// Returns the window in segments, `secs` after the start.
     #[must_use]
     pub fn at(&self, secs: f64) -> f64 {
         let from_plateau = secs - self.k;
         C * from_plateau * from_plateau * from_plateau + self.w_max
     }
 
-    /// The window to reach within a round trip, which ends `secs` after the start: that of the
-    /// curve, not below `cwnd` and not above half as much again (RFC 9438 section 4.2).
+    /// Returns the window to reach within an RTT that ends `secs` after the start. It is the value
+    /// of the curve, but at least `cwnd` and at most 1.5 times `cwnd` (RFC 9438 section 4.2).
     #[must_use]
     pub fn target(&self, secs: f64, cwnd: f64) -> f64 {
         self.at(secs).min(1.5 * cwnd).max(cwnd)
     }
 }
 
-/// Wmax after a loss at `cwnd` segments, `previous` having been the Wmax before (RFC 9438
+/// Returns Wmax after a loss at `cwnd` segments, with `previous` as the Wmax before it (RFC 9438
 /// section 4.7, fast convergence).
 #[must_use]
 pub fn w_max_after(cwnd: f64, previous: f64) -> f64 {
     if cwnd < previous { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }
 }
 
-/// The threshold in bytes after a loss with `inflight` bytes in flight: `BETA * inflight`, at least
-/// two segments (RFC 9438 section 4.6).
+/// Returns the threshold in bytes after a loss with `inflight` bytes in flight: `BETA * inflight`,
+/// at least two segments (RFC 9438 section 4.6).
 #[must_use]
 pub fn threshold(inflight: u64, mss: u64) -> u64 {
     let reduced = u128::from(inflight) * 7 / 10;
@@ -105,7 +105,7 @@ pub fn threshold(inflight: u64, mss: u64) -> u64 {
 #[derive(Clone, Default, Debug)]
 pub struct Cubic {
     state: State,
-    /// As it was before the last reduction (RFC 9438 section 4.9); from the first one on.
+    /// The state before the last reduction (RFC 9438 section 4.9); set at the first reduction.
     before: Option<Box<Option<State>>>,
 }
 
@@ -115,10 +115,11 @@ struct State {
     w_max: f64,
     /// Window just before the last reduction (`cwnd_prior`).
     prior: f64,
-    /// Start of this congestion avoidance; `None` until the first ACK after an upset.
+    /// Start of this congestion avoidance; `None` until the first ACK after a reduction or a set
+    /// window.
     epoch: Slim<Time>,
     curve: Curve,
-    /// What Reno would have (`W_est`).
+    /// The window of Reno with the same beta (`W_est`).
     estimate: f64,
 }
 
@@ -136,7 +137,7 @@ impl Algorithm for Cubic {
     }
 
     fn increase(&mut self, ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
-        // Divisions are what this costs, so that there are two of them.
+        // Divisions dominate the cost, so there are only two.
         let mss = view.own().mss() as f64;
         let window = view.own().cwnd.max(1) as f64;
         let (cwnd, share) = (window / mss, bytes as f64 / window);
@@ -203,8 +204,8 @@ impl Algorithm for Cubic {
         write("alpha", if state.estimate >= state.prior { 1.0 } else { ALPHA });
     }
 
-    /// The window before the last reduction stays what it was; there is one at the end of the first
-    /// slow start only (RFC 9438 section 4.1.2).
+    /// Keeps the window before the last reduction. Only at the end of the first slow start is there
+    /// none yet, and the present window is used (RFC 9438 section 4.1.2).
     fn on_avoidance(&mut self, now: Time, own: &Flow) {
         let cwnd = own.cwnd as f64 / own.mss() as f64;
         self.state.w_max = cwnd;
@@ -224,7 +225,7 @@ impl Algorithm for Cubic {
         state.epoch = state.epoch.value().map(moved).into();
     }
 
-    /// The old curve and estimate belong to a window that is no more; the plateau stays.
+    /// Drops the curve and the estimate, which belong to the old window. Wmax stays.
     fn on_window_set(&mut self, _own: &Flow) {
         self.state.epoch = Slim::NONE;
     }
@@ -233,7 +234,7 @@ impl Algorithm for Cubic {
         self.before = None;
     }
 
-    /// The plateau and the place on the curve come back, as if no time had been lost on it.
+    /// Restores Wmax and the position on the curve, as if the reduction had not happened.
     fn on_undo(&mut self, _now: Time) {
         if let Some(before) = self.before.as_mut().and_then(|before| before.take()) {
             self.state = before;

@@ -1,4 +1,4 @@
-//! A window that never moves.
+//! A window that never changes.
 
 use crate::{Ack, Algorithm, Entry, FixedWindow, Kind, Param, Value, View};
 use alloc::boxed::Box;
@@ -33,18 +33,18 @@ Bad at: any network that others use.",
     },
 };
 
-/// What `BDP` stands for where nobody knows the path: the initial window of RFC 6928.
+/// Value of `BDP` if the path is unknown: the initial window of RFC 6928.
 const UNRESOLVED_SEGMENTS: u64 = 10;
 
-/// A fixed window. Of a bandwidth-delay product only the caller knows the value
-/// ([`Spec::with_bdp`](crate::Spec::with_bdp)); left unresolved it is ten segments.
+/// A fixed window. Only the caller knows the value of a bandwidth-delay product
+/// ([`Spec::with_bdp`](crate::Spec::with_bdp)). If it is not given, the window is ten segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
     window: FixedWindow,
 }
 
 impl Fixed {
-    /// This window, always.
+    /// Creates an algorithm with this window.
     #[must_use]
     pub fn new(window: FixedWindow) -> Fixed {
         Fixed { window }

@@ -28,7 +28,7 @@ OLIA would leave.",
     make: |spec| Box::new(Lia { count: Count::of(spec) }),
 };
 
-/// LIA. It has no state: alpha is a function of the flows.
+/// LIA. It has no state: alpha depends on the flows alone.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Lia {
     count: Count,
@@ -59,14 +59,15 @@ impl Sums {
     }
 }
 
-/// The aggressiveness `alpha` of RFC 6356, equation 2: 1 for a single flow, NaN where no flow has
-/// a window.
+/// Returns the aggressiveness `alpha` of RFC 6356, equation 2. It is 1 for a single flow, and NaN
+/// if no flow has a window.
 #[must_use]
 pub fn alpha(view: &View<'_>) -> f64 {
     Sums::over(view).alpha()
 }
 
-/// Growth of the speaker in bytes for `bytes` acknowledged ones (RFC 6356, equation 1).
+/// Returns the growth of the own flow in bytes for `bytes` acknowledged ones (RFC 6356, equation
+/// 1).
 #[must_use]
 pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
     let alone = reno::increase(bytes, view);
@@ -75,7 +76,7 @@ pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
     }
     let sums = Sums::over(view);
     let linked = sums.alpha() * bytes as f64 * view.own().mss() as f64 / sums.window;
-    // `min` takes the number where the other is NaN.
+    // `min` returns the number if the other value is NaN.
     linked.min(alone)
 }
 

@@ -1,10 +1,10 @@
-//! The controllers, one file each. A new one adds its file and its line in the list: help, validation,
-//! documentation, contract tests and benchmarks read the list.
+//! The controllers, one file each. A new controller adds a file and a line in the list below. Help,
+//! validation, documentation, contract tests and benchmarks read the list.
 
 use crate::Entry;
 use plait_base::Span;
 
-/// Declares a module for each name, and the list of what their `ENTRY` says.
+/// Declares a module for each name, and the list of their `ENTRY` constants.
 macro_rules! controllers {
     ($($name:ident,)*) => {
         $(
@@ -12,12 +12,12 @@ macro_rules! controllers {
             pub mod $name;
         )*
 
-        /// Every congestion controller, the default first.
+        /// All congestion controllers, the default first.
         pub const CONTROLLERS: &[Entry] = &[$($name::ENTRY),*];
     };
 }
 
-/// A time of a saved state; what is no time is none at all.
+/// Converts milliseconds of a saved state to a span. Negative values and NaN give zero.
 fn millis(value: f64) -> Span {
     Span::from_nanos(libm::round(value * 1e6) as u64)
 }

@@ -51,7 +51,7 @@ Bad at: paths that change: a window that was moved away comes back slowly.",
     },
 };
 
-/// What makes a path good.
+/// The quality of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Quality {
     /// l/r²: the paper and the kernel.
@@ -62,7 +62,7 @@ pub enum Quality {
 }
 
 impl Quality {
-    /// Compares two flows exactly: by cross-multiplication, no quotient is formed.
+    /// Compares two flows exactly, by cross-multiplication instead of division.
     fn compare(self, a: &Flow, b: &Flow) -> Ordering {
         let square = |value: u64| u128::from(value) * u128::from(value);
         let (left, right) = match self {
@@ -79,7 +79,7 @@ impl Quality {
     }
 }
 
-/// `wide * narrow` in 192 bits: the upper 128 and the lower 64.
+/// Returns `wide * narrow` in 192 bits: the upper 128 and the lower 64.
 fn product(wide: u128, narrow: u64) -> (u128, u64) {
     let low = (wide & u128::from(u64::MAX)) * u128::from(narrow);
     let high = (wide >> 64) * u128::from(narrow) + (low >> 64);
@@ -92,34 +92,34 @@ fn compare_windows(a: &Flow, b: &Flow) -> Ordering {
     cross(a.window(), b.mss()).cmp(&cross(b.window(), a.mss()))
 }
 
-/// OLIA. It has no state of its own: the owner keeps the loss intervals.
+/// OLIA. It has no state: the owner keeps the loss intervals.
 #[derive(Clone, Copy, Debug)]
 pub struct Olia {
     quality: Quality,
-    /// Segments that the slow start threshold has at least while there are siblings.
+    /// Minimum slow start threshold in segments while there are siblings.
     least: u64,
     count: Count,
 }
 
 impl Olia {
-    /// OLIA with this criterion of quality.
+    /// Creates OLIA with this measure of quality.
     #[must_use]
     pub fn new(quality: Quality) -> Olia {
         Olia { quality, least: 1, count: Count::Bytes }
     }
 }
 
-/// The two terms of the increase, per acknowledged segment and in segments.
+/// The two terms of the increase, in segments per acknowledged segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Terms {
-    /// `a`: positive for a good flow with a small window, negative for the largest when there is
-    /// such a flow, else zero.
+    /// `a`: positive for a good flow with a small window. If there is such a flow, it is negative
+    /// for the largest flows; otherwise it is zero.
     pub a: f64,
     /// `(w / r²) / (sum of w / r)²`.
     pub linked: f64,
 }
 
-/// The terms for the speaker, which must be among the coupled flows.
+/// Returns the terms for the own flow, which must be coupled.
 #[must_use]
 pub fn terms(view: &View<'_>, quality: Quality) -> Terms {
     let mut best: Option<Flow> = None;
@@ -155,14 +155,14 @@ pub fn terms(view: &View<'_>, quality: Quality) -> Terms {
     Terms { a, linked: own.segments() / (rtt * rtt) / (rate * rate) }
 }
 
-/// Growth of the speaker in bytes, which may be negative, for `bytes` acknowledged ones.
+/// Returns the growth of the own flow in bytes for `bytes` acknowledged ones. It may be negative.
 #[must_use]
 pub fn increase(bytes: u64, view: &View<'_>, quality: Quality) -> f64 {
     if !view.has_siblings() {
         return reno::increase(bytes, view);
     }
     let Terms { a, linked } = terms(view, quality);
-    // Segments per acknowledged segment are bytes per acknowledged byte.
+    // Segments per acknowledged segment equal bytes per acknowledged byte.
     (linked + a / view.own().segments()) * bytes as f64
 }
 

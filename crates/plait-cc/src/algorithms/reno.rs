@@ -31,14 +31,14 @@ costs many round trips.",
     make: |spec| Box::new(Reno { count: Count::of(spec) }),
 };
 
-/// What of an acknowledgement congestion avoidance grows by.
+/// The part of an acknowledgement that congestion avoidance counts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Count {
-    /// All that it acknowledges (RFC 3465 section 2.1).
+    /// All acknowledged bytes (RFC 3465 section 2.1).
     #[default]
     Bytes,
-    /// A segment at most, as RFC 5681 equation 3 and Linux before 4.0 have it: where every second
-    /// segment is acknowledged the window grows half as fast.
+    /// At most a segment, as in RFC 5681 equation 3 and in Linux before 4.0. If every second
+    /// segment is acknowledged, the window grows half as fast.
     Acks,
 }
 
@@ -61,15 +61,15 @@ pub struct Reno {
     count: Count,
 }
 
-/// Growth in bytes for `bytes` acknowledged ones: `mss * bytes / cwnd`. The window is the one in
-/// force, in recovery too.
+/// Returns the growth in bytes for `bytes` acknowledged ones: `mss * bytes / cwnd`. It uses the
+/// present window, in recovery too.
 #[must_use]
 pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
     let own = view.own();
     own.mss() as f64 * bytes as f64 / own.cwnd.max(1) as f64
 }
 
-/// Half of what is in flight, at least `least` segments, in bytes.
+/// Returns half of the bytes in flight, at least `least` segments.
 pub(crate) fn halved(inflight: u64, least: u64, view: &View<'_>) -> u64 {
     (inflight / 2).max(least.saturating_mul(view.own().mss()))
 }

@@ -68,32 +68,32 @@ drain=off they fill it, and two of one connection take the share of one (fairnes
     },
 };
 
-/// Segments that all subflows together keep queued.
+/// Segments that all subflows together keep in queues.
 pub const TOTAL_ALPHA: f64 = 10.0;
-/// Least alpha of a subflow, and the first.
+/// Minimum and initial alpha of a subflow, in segments.
 pub const LEAST_ALPHA: f64 = 2.0;
-/// Segments in the queue that end slow start. Fewer are no queue to drain.
+/// Segments in the queue that end slow start. A shorter queue is not drained.
 pub const GAMMA: f64 = 1.0;
-/// Least window in segments.
+/// Minimum window in segments.
 const LEAST_WINDOW: f64 = 2.0;
-/// Samples that a round trip needs more than.
+/// A round trip with at most this many samples is not measured.
 const FEW_SAMPLES: u32 = 2;
 
-/// Segments of a window of `window` that are in the queue and not on the way. Only the ratio of the
-/// times counts, so the sums over a round trip's samples will do as well as their means.
+/// Returns the segments of a window of `window` that are in the queue, not in transit. Only the
+/// ratio of the times matters, so the sums of a round trip's samples may replace their means.
 #[must_use]
 pub fn diff(window: f64, base: Span, rtt: Span) -> f64 {
     let queueing = rtt.minus(base).as_nanos() as f64;
     window * queueing / rtt.as_nanos().max(1) as f64
 }
 
-/// The segments that a subflow with this part of all rates keeps queued.
+/// Returns the segments that a subflow with this share of all rates keeps in the queue.
 #[must_use]
 pub fn alpha(weight: f64) -> f64 {
     (TOTAL_ALPHA * weight).max(LEAST_ALPHA)
 }
 
-/// The window in segments after a round trip that found `diff` segments queued.
+/// Returns the window in segments after a round trip with `diff` segments in the queue.
 #[must_use]
 pub fn next(window: f64, diff: f64, alpha: f64) -> f64 {
     if diff > alpha {
@@ -105,8 +105,8 @@ pub fn next(window: f64, diff: f64, alpha: f64) -> f64 {
     }
 }
 
-/// The part of all rates that the speaker has, with its window over `rtt`; siblings count with
-/// their smoothed RTT. 1 where nobody has a rate.
+/// Returns the own share of all rates. The own rate is the window over `rtt`; siblings use their
+/// smoothed RTT. The share is 1 if all rates are zero.
 #[must_use]
 pub fn weight(view: &View<'_>, rtt: Span) -> f64 {
     let rate = |window: f64, rtt: Span| window / rtt.as_nanos().max(1) as f64;
@@ -116,13 +116,14 @@ pub fn weight(view: &View<'_>, rtt: Span) -> f64 {
     if sum > 0.0 { own / sum } else { 1.0 }
 }
 
-/// Which delay of a round trip tells that the queue is to be drained.
+/// The delay of a round trip that decides if the queue is drained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Drain {
-    /// The mean, where the least sample says so too: an acknowledgement that its receiver has delayed
-    /// tells nothing of the queue (HyStart++ takes the least for the same reason, RFC 9406 section 4.2).
+    /// The mean and the lowest sample together. An acknowledgement that its receiver has delayed
+    /// raises the mean without a queue. HyStart++ uses the lowest sample for the same reason (RFC
+    /// 9406 section 4.2).
     Both,
-    /// The mean of all, as in Linux.
+    /// The mean of all samples, as in Linux.
     Mean,
     Off,
 }
@@ -132,15 +133,15 @@ enum Drain {
 pub struct Wvegas {
     /// Parameter `drain`.
     drain: Drain,
-    /// Least RTT sample so far.
+    /// Lowest RTT sample so far.
     base: Option<Span>,
     round: Round,
-    /// Segments to keep queued, and the part of all rates that it came from.
+    /// Segments to keep in the queue, and the share of all rates behind that number.
     alpha: f64,
     weight: f64,
-    /// Segments that the last round trip found queued.
+    /// Segments in the queue in the last round trip.
     diff: f64,
-    /// Least queueing delay since the last drain, of the means and of the least samples.
+    /// Lowest queueing delay since the last drain, of the means and of the lowest samples.
     least_queueing: Option<Span>,
     least_of_least: Option<Span>,
 }
@@ -160,24 +161,24 @@ impl Default for Wvegas {
     }
 }
 
-/// What has come in since the round trip began.
+/// Totals since the round trip began.
 #[derive(Clone, Copy, Default, Debug)]
 struct Round {
     samples: u32,
     sum: Span,
-    /// The least of the samples.
+    /// The lowest sample.
     least: Slim<Span>,
     bytes: u64,
 }
 
 impl Wvegas {
-    /// Measurement begins anew; the least RTT is what it was.
+    /// Restarts the measurement and keeps the lowest RTT.
     fn restart(&mut self) {
         *self = Wvegas { drain: self.drain, base: self.base, ..Wvegas::default() };
     }
 
-    /// What the window changes by, in segments, after a round trip. `None` in slow start that goes
-    /// on.
+    /// Returns the change of the window in segments after a round trip; `None` if slow start
+    /// continues.
     fn judge(
         &mut self,
         round: Round,
@@ -187,7 +188,7 @@ impl Wvegas {
     ) -> Option<f64> {
         let window = view.own().segments();
         let samples = u64::from(round.samples);
-        // Of the sums: no mean is rounded before it is compared.
+        // Sums replace means, so that no mean is rounded before the comparison.
         let empty = base.times(samples);
         self.diff = diff(window, empty, round.sum);
         let ratio = empty.as_nanos() as f64 / round.sum.as_nanos().max(1) as f64;
@@ -214,9 +215,10 @@ impl Wvegas {
         Some(wanted.max(LEAST_WINDOW) - window)
     }
 
-    /// Whether the queue has grown to twice what it was at least, by the mean of a round trip and by its
-    /// least sample, which tells of `queued` segments; the memory then starts over. A queue that is empty has
-    /// nothing to drain.
+    /// Returns true if the queueing delay has doubled since the last drain, as [`Drain`] requires.
+    /// The mean and the lowest sample of a round trip both count, and `queued` is the queue by the
+    /// lowest sample. [`Drain::Both`] needs a segment there. A drain resets the lowest delays. An
+    /// empty queue is not drained.
     fn must_drain(&mut self, mean: Span, least: Span, queued: f64) -> bool {
         let by_mean = has_doubled(&mut self.least_queueing, mean);
         let by_least = has_doubled(&mut self.least_of_least, least);
@@ -232,7 +234,8 @@ impl Wvegas {
     }
 }
 
-/// Whether a queueing delay is at least twice the least one so far, which is remembered.
+/// Returns true if a queueing delay is at least twice the lowest one so far, and updates the lowest
+/// one.
 fn has_doubled(least: &mut Option<Span>, queueing: Span) -> bool {
     if queueing == Span::ZERO {
         *least = None;
@@ -244,7 +247,7 @@ fn has_doubled(least: &mut Option<Span>, queueing: Span) -> bool {
 }
 
 impl Algorithm for Wvegas {
-    /// [`Algorithm::watch`] moves the window.
+    /// Returns zero: [`Algorithm::watch`] changes the window.
     fn increase(&mut self, _ack: &Ack, _bytes: u64, _view: &View<'_>) -> f64 {
         0.0
     }
@@ -315,7 +318,7 @@ impl Algorithm for Wvegas {
                 self.least_queueing = Some(millis(value));
                 self.least_of_least = self.least_queueing;
             }
-            // Behind `q_ms` in the order of names.
+            // `q_ms` is before it in the order of names.
             "q_of_least_ms" => {
                 self.least_of_least = Some(millis(value)).filter(|q| *q > Span::ZERO);
             }
@@ -345,14 +348,15 @@ impl Algorithm for Wvegas {
 mod tests {
     use super::*;
 
-    /// Cao, Xu and Fu 2012: ten segments in all are split by rate, and Linux keeps at least two on
-    /// each subflow.
+    /// Cao, Xu and Fu 2012: the rates share ten segments in all. Linux keeps at least two on each
+    /// subflow.
     #[test]
     fn a_subflow_keeps_its_part_of_ten_segments_and_at_least_two() {
         for (weight, segments) in [(1.0, 10.0), (0.5, 5.0), (0.2, 2.0), (0.1, 2.0), (0.0, 2.0)] {
             assert_eq!(alpha(weight), segments, "{weight}");
         }
-        // With so small a part the window grows below two queued segments and shrinks above.
+        // With so small a share, the window grows below two segments in the queue and shrinks
+        // above.
         assert_eq!(next(20.0, 1.9, alpha(0.01)), 21.0);
         assert_eq!(next(20.0, 2.1, alpha(0.01)), 19.0);
         assert_eq!(Wvegas::default().alpha, 2.0);

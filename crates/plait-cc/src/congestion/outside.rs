@@ -1,11 +1,11 @@
-//! What sets a window from outside its formula.
+//! Changes of the window from outside the formula.
 
 use super::Congestion;
 
 impl Congestion {
-    /// A full segment now holds `mss` bytes (zero counts as one), as the peer asked or plain TCP has
-    /// it. An initial window is as many segments as before; any other keeps its bytes, at least one
-    /// segment.
+    /// Sets the segment size to `mss` bytes (zero counts as one), after an MSS of the peer or a
+    /// fallback to plain TCP. An initial window keeps its number of segments. Any other window
+    /// keeps its bytes, but at least one segment.
     pub fn resize(&mut self, mss: u32) {
         if mss == self.sizes.mss {
             return;
@@ -22,7 +22,7 @@ impl Congestion {
     }
 
     /// Sets the window to `bytes`, at least one segment, and keeps the threshold. A fixed window
-    /// stays.
+    /// does not change.
     pub fn set_cwnd(&mut self, bytes: u64) {
         if !self.is_fixed() {
             self.forget();
@@ -30,8 +30,8 @@ impl Congestion {
         }
     }
 
-    /// Sets window and threshold, at least one segment each, as a scheduler's penalty asks. A fixed
-    /// window stays.
+    /// Sets window and threshold, at least one segment each, for a penalty of a scheduler. A fixed
+    /// window does not change.
     pub fn penalise(&mut self, cwnd: u64, ssthresh: Option<u64>) {
         if !self.is_fixed() {
             self.forget();

@@ -1,10 +1,10 @@
-//! Taking a reduction back that was none of the network's.
+//! Undoing a reduction that was not caused by congestion.
 
 use super::Congestion;
 use crate::{LossIntervals, Phase};
 use plait_base::{Slim, Time};
 
-/// What a reduction changed, kept until it can no longer be taken back.
+/// The state before a reduction, kept until the reduction can no longer be undone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     cwnd: u64,
@@ -14,10 +14,10 @@ pub(super) struct Before {
 }
 
 impl Congestion {
-    /// The last loss or timeout was none: window and threshold are what they were before it, or more
-    /// where the window has grown beyond that meanwhile (RFC 4015 section 3.2 restores less; Linux
-    /// the same). Of several timeouts in a row all are taken back. False where nothing can be: it
-    /// was done before, or the window has been set from outside since.
+    /// Undoes the last loss or timeout because it was spurious. Restores the threshold, and the
+    /// window unless it has grown larger since. RFC 4015 section 3.2 restores less; Linux restores
+    /// the same. Consecutive timeouts are undone together. Returns false if there is nothing to
+    /// undo: it was done before, or the window was set from outside since.
     pub fn undo(&mut self, now: Time) -> bool {
         let before = self.before.as_mut().and_then(|before| before.take());
         let Some(before) = before else { return false };
@@ -47,13 +47,13 @@ impl Congestion {
         **self.before.get_or_insert_default() = before;
     }
 
-    /// No reduction before this will be taken back; what is kept for that is let go.
+    /// Drops the state kept for an undo: no earlier reduction can be undone.
     pub fn give_back(&mut self) {
         self.before = None;
         self.algorithm.on_lasting();
     }
 
-    /// What was reduced cannot be taken back any more.
+    /// Drops the state of the last reduction, which can no longer be undone.
     pub(super) fn forget(&mut self) {
         if let Some(before) = &mut self.before {
             **before = None;

@@ -1,4 +1,4 @@
-//! What ends slow start before the queue overflows.
+//! Rules that end slow start before the queue overflows.
 
 mod plus;
 mod train;
@@ -8,30 +8,31 @@ use plait_base::{Span, Time};
 use plus::Plus;
 use train::{Rule, Train};
 
-/// Whether slow start ends before a loss, and by which rule.
+/// The rule that ends slow start before a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum HyStart {
-    /// A loss ends it.
+    /// Only a loss ends slow start.
     #[default]
     Off,
-    /// HyStart++ (RFC 9406): slower where the RTT grows, then at an end. The first slow start alone.
+    /// HyStart++ (RFC 9406), in the first slow start alone. If the RTT grows, slow start becomes
+    /// slower and ends some rounds later.
     PlusPlus,
-    /// HyStart as in the CUBIC of Linux from 4.0 on: at an end where the acknowledgements of a round
-    /// trip come for half of the least RTT in a row, or where the RTT grows by an eighth.
+    /// HyStart of CUBIC in Linux since 4.0. Slow start ends if a train of acknowledgements lasts
+    /// half of the lowest RTT, or if the RTT grows by an eighth.
     Linux,
-    /// The same in Linux 6.18: times are in microseconds, every sample of a round counts for its least
-    /// RTT, and a train may last a millisecond longer.
+    /// The same in Linux 6.18. Times are in microseconds, every sample of a round counts for its
+    /// lowest RTT, and the limit of a train is half of the lowest RTT plus 1 ms.
     Linux6,
-    /// The same from 2.6.38 to 3.19, where a sixteenth is enough.
+    /// The same in Linux 2.6.38 to 3.19, with a sixteenth.
     Linux3,
 }
 
-/// What slow start does with an acknowledgement.
+/// The growth of slow start for an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Growth {
-    /// All of it.
+    /// The whole growth.
     Full,
-    /// A part of it (conservative slow start).
+    /// The growth divided by this value (conservative slow start).
     Part(u64),
     /// Slow start is over.
     End,
@@ -55,32 +56,32 @@ impl Detector {
         }
     }
 
-    /// Takes in an acknowledgement in slow start, with a window of `segments`. `first`: the subflow
-    /// has no threshold yet.
+    /// Takes in an acknowledgement in slow start, with a window of `segments`. `first` is true if
+    /// the subflow has no threshold yet.
     pub(crate) fn on_ack(&mut self, ack: &Ack, segments: u64, first: bool) -> Growth {
         match self {
-            // Only for the first slow start (RFC 9406 section 4.3), without a threshold.
+            // RFC 9406 section 4.3 applies it to the first slow start only, which has no threshold.
             Detector::Plus(plus) if first => plus.on_ack(ack.rtt, ack.round),
             Detector::Plus(_) => Growth::Full,
             Detector::Train(train) => train.on_ack(ack, segments),
         }
     }
 
-    /// Congestion avoidance has begun.
+    /// Takes in the begin of congestion avoidance.
     pub(crate) fn on_avoidance(&mut self, now: Time) {
         if let Detector::Train(train) = self {
             train.on_avoidance(now);
         }
     }
 
-    /// A loss was detected.
+    /// Takes in a detected loss.
     pub(crate) fn on_loss(&mut self) {
         if let Detector::Train(train) = self {
             train.on_loss();
         }
     }
 
-    /// The retransmission timer expired.
+    /// Takes in an expired retransmission timer.
     pub(crate) fn on_timeout(&mut self, now: Time) {
         if let Detector::Train(train) = self {
             train.on_timeout(now);

@@ -3,14 +3,14 @@
 use super::Growth;
 use plait_base::Span;
 
-/// Bounds of the RTT increase that counts (RFC 9406 section 4.3).
+/// Bounds of the RTT increase that ends slow start (RFC 9406 section 4.3).
 const MIN_THRESHOLD: Span = Span::from_millis(4);
 const MAX_THRESHOLD: Span = Span::from_millis(16);
-/// The increase that counts is this part of the RTT.
+/// The RTT must increase by this fraction of the last round's RTT.
 const DIVISOR: u64 = 8;
-/// Samples of a round before it is judged.
+/// Samples of a round before its RTT is compared.
 const SAMPLES: u32 = 8;
-/// Conservative slow start grows by this part.
+/// Divisor of the growth in conservative slow start.
 const GROWTH_DIVISOR: u64 = 4;
 /// Rounds of conservative slow start before congestion avoidance.
 const ROUNDS: u32 = 5;
@@ -21,7 +21,7 @@ pub(crate) struct Plus {
     last_round: Span,
     this_round: Span,
     samples: u32,
-    /// Least RTT of the round that began conservative slow start, and the rounds since.
+    /// Lowest RTT of the round that began conservative slow start, and the rounds since.
     conservative: Option<(Span, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl Plus {
         Plus { last_round: Span::MAX, this_round: Span::MAX, samples: 0, conservative: None }
     }
 
-    /// Takes in an acknowledgement; `round` tells that it is the first of a round trip.
+    /// Takes in an acknowledgement. `round` is true for the first one of a round trip.
     pub(crate) fn on_ack(&mut self, rtt: Option<Span>, round: bool) -> Growth {
         if round && self.begin_round() {
             return Growth::End;
@@ -45,7 +45,7 @@ impl Plus {
         if self.conservative.is_some() { Growth::Part(GROWTH_DIVISOR) } else { Growth::Full }
     }
 
-    /// Whether conservative slow start has lasted long enough.
+    /// Begins a round. Returns true if conservative slow start has lasted long enough.
     fn begin_round(&mut self) -> bool {
         self.last_round = self.this_round;
         self.this_round = Span::MAX;
@@ -61,7 +61,7 @@ impl Plus {
 
     fn judge(&mut self) {
         match self.conservative {
-            // The RTT came down again: it was not the queue.
+            // The RTT has fallen again, so the queue was not the cause.
             Some((baseline, _)) if self.this_round < baseline => self.conservative = None,
             Some(_) => {}
             None if self.last_round == Span::MAX => {}
@@ -96,7 +96,7 @@ mod tests {
         let mut hystart = Plus::new();
         assert_eq!(round(&mut hystart, 40), Growth::Full);
         assert_eq!(round(&mut hystart, 44), Growth::Full);
-        // 44 / 8 = 5.5 ms more than the round before.
+        // 44 / 8 = 5.5 ms above the last round.
         assert_eq!(round(&mut hystart, 50), Growth::Part(4));
         for _ in 0..4 {
             assert_eq!(round(&mut hystart, 60), Growth::Part(4));
@@ -125,8 +125,8 @@ mod tests {
         }
     }
 
-    /// RFC 9406 section 4.2: a round is judged by its least RTT, from the eighth sample on, in slow
-    /// start and in its conservative form.
+    /// RFC 9406 section 4.2: the lowest RTT of a round decides, from the eighth sample on, in slow
+    /// start and in conservative slow start.
     #[test]
     fn eight_samples_judge_a_round() {
         let rtt = |millis| Some(Span::from_millis(millis));
@@ -140,12 +140,12 @@ mod tests {
             assert_eq!(hystart.on_ack(rtt(50), sample == 1), Growth::Part(4), "sample {sample}");
         }
         assert_eq!(hystart.on_ack(rtt(90), false), Growth::Full);
-        // One fast sample among slow ones is the least.
+        // One fast sample among slow ones is the lowest.
         for sample in 1..=8 {
             let millis = if sample == 3 { 50 } else { 90 };
             assert_eq!(hystart.on_ack(rtt(millis), sample == 1), Growth::Full);
         }
-        // An acknowledgement without a sample is none.
+        // An acknowledgement without an RTT sample does not count.
         for sample in 1..=20 {
             assert_eq!(hystart.on_ack(None, sample == 1), Growth::Full);
         }

@@ -1,28 +1,28 @@
-//! HyStart as Linux's CUBIC has it (S. Ha, I. Rhee: Taming the elephants: New TCP slow start, Computer
-//! Networks 55, 2011): by the length of a train of acknowledgements, or by the RTT.
+//! HyStart of CUBIC in Linux, by the length of a train of acknowledgements or by the RTT (S. Ha, I.
+//! Rhee: Taming the elephants: New TCP slow start, Computer Networks 55, 2011).
 
 use super::{Growth, Span, Time};
 use crate::Ack;
 
-/// Segments of the least window that is judged.
+/// Smallest window, in segments, to which the rule applies.
 const LOW_WINDOW: u64 = 16;
-/// Acknowledgements so far apart, at most, are of one train.
+/// Largest gap between acknowledgements of one train.
 const GAP: Span = Span::from_millis(2);
-/// Bounds of the RTT increase that counts.
+/// Bounds of the RTT increase that ends slow start.
 const MIN_THRESHOLD: Span = Span::from_millis(4);
 const MAX_THRESHOLD: Span = Span::from_millis(16);
-/// Samples whose least is the RTT of a round.
+/// Samples of a round before its RTT is compared.
 const SAMPLES: u32 = 8;
-/// Samples so soon after congestion avoidance began are none.
+/// Time without samples after congestion avoidance began.
 const SETTLING: Span = Span::from_secs(1);
 
-/// What differs between versions of Linux.
+/// The differences between versions of Linux.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// The increase that counts is this part of the least RTT.
+    /// The RTT must increase by this fraction of the lowest RTT.
     divisor: u64,
-    /// Since Linux 5.6 gaps are measured in microseconds, before in whole milliseconds; and the first
-    /// acknowledgement of a round belongs to it.
+    /// Since Linux 5.6 gaps are measured in microseconds, before that in whole milliseconds. Since
+    /// then the first acknowledgement of a round also belongs to that round.
     fine: bool,
 }
 
@@ -32,8 +32,8 @@ impl Rule {
     pub(super) const LINUX_6: Rule = Rule { divisor: 8, fine: true };
 }
 
-/// A train may last this much longer than the least RTT says, if times are fine: the most that
-/// `hystart_ack_delay` allows for acknowledgements that a receiver joins.
+/// Added to the lowest RTT in the limit of a train, if times are fine. It is the most that
+/// `hystart_ack_delay` allows for acknowledgements that a receiver combines.
 const ACK_DELAY: Span = Span::from_millis(1);
 
 /// State of one slow start.
@@ -42,14 +42,14 @@ pub(crate) struct Train {
     rule: Rule,
     /// The next acknowledgement begins a round.
     round_is_over: bool,
-    /// Slow start was ended; the rule speaks again after a timeout.
+    /// Slow start has ended. The rule applies again after a timeout.
     found: bool,
     least: Span,
     round_start: Time,
     last_ack: Time,
     round_least: Span,
     samples: u32,
-    /// Since when the window has been in congestion avoidance without a loss.
+    /// Start of congestion avoidance, if no loss has followed.
     avoidance: Option<Time>,
 }
 
@@ -68,8 +68,8 @@ impl Train {
         }
     }
 
-    /// Takes in an acknowledgement in slow start. A round's first one still belongs to the round
-    /// before.
+    /// Takes in an acknowledgement in slow start. If times are not fine, the first one of a round
+    /// still belongs to the round before.
     pub(super) fn on_ack(&mut self, ack: &Ack, segments: u64) -> Growth {
         if self.found {
             return Growth::Full;
@@ -83,7 +83,7 @@ impl Train {
             self.found = segments >= LOW_WINDOW && self.judge(ack.now, rtt);
         }
         if self.rule.fine {
-            // Its round is that of the data which the last acknowledgement of a round releases.
+            // The round ends here, and the next acknowledgement begins a new one.
             self.round_is_over = ack.round;
         } else if ack.round && ack.cwnd_limited {
             self.begin_round(ack.now);
@@ -130,7 +130,7 @@ impl Train {
 }
 
 impl Train {
-    /// Whether an acknowledgement at `now` belongs to the train of the last one.
+    /// Returns true if an acknowledgement at `now` belongs to the train of the last one.
     fn continues(&self, now: Time) -> bool {
         if self.rule.fine {
             return now.since(self.last_ack) <= GAP;
@@ -140,7 +140,7 @@ impl Train {
     }
 }
 
-/// A time on a clock of whole milliseconds.
+/// Returns a time in whole milliseconds.
 fn millis(time: Time) -> u64 {
     time.since(Time::ZERO).as_nanos() / 1_000_000
 }
@@ -149,7 +149,7 @@ fn millis(time: Time) -> u64 {
 mod tests {
     use super::*;
 
-    /// A subflow whose acknowledgements come one after another.
+    /// A subflow that receives acknowledgements in sequence.
     struct Flow {
         train: Train,
         now: Time,
@@ -161,7 +161,7 @@ mod tests {
             Flow { train: Train::new(rule), now: Time::ZERO + Span::from_secs(5) }
         }
 
-        /// An acknowledgement `after` milliseconds, with an RTT in milliseconds.
+        /// Applies an acknowledgement `after` milliseconds, with an RTT in milliseconds.
         fn ack(&mut self, after: u64, rtt: u64, round: bool, segments: u64) -> Growth {
             self.now += Span::from_millis(after);
             let rtt = Span::from_millis(rtt);
@@ -177,7 +177,8 @@ mod tests {
             self.train.on_ack(&ack, segments)
         }
 
-        /// A round of `count` acknowledgements that come `gap` apart: which of them ended slow start.
+        /// Applies a round of `count` acknowledgements with gaps of `gap` ms. Returns the index of
+        /// the one that ends slow start.
         fn round(&mut self, count: usize, gap: u64, rtt: u64) -> Option<usize> {
             (0..count).find(|it| {
                 let after = if *it == 0 { 50 } else { gap };
@@ -186,8 +187,8 @@ mod tests {
         }
     }
 
-    /// Two milliseconds apart they are a train, and it ends slow start when it has lasted for more
-    /// than half of the least RTT; three apart they are none.
+    /// Acknowledgements with gaps of 2 ms form a train. It ends slow start when it lasts longer
+    /// than half of the lowest RTT. Gaps of 3 ms form no train.
     #[test]
     fn a_train_of_half_an_rtt_ends_slow_start() {
         for divisor in [8, 16] {
@@ -195,18 +196,19 @@ mod tests {
             assert_eq!(Flow::new(divisor).round(30, 2, 40), Some(11));
             assert_eq!(Flow::new(divisor).round(30, 3, 20), None);
         }
-        // A gap ends the train, and what comes after it is none.
+        // A gap ends the train, and later acknowledgements do not continue it.
         let mut flow = Flow::new(8);
         assert_eq!(flow.round(4, 2, 20), None);
         assert_eq!(flow.ack(3, 20, false, 16), Growth::Full);
         assert_eq!(flow.ack(1, 20, false, 16), Growth::Full);
         assert_eq!(flow.ack(2, 20, false, 16), Growth::Full);
-        // The next round has its own.
+        // The next round has its own train.
         assert_eq!(flow.round(30, 2, 20), Some(6));
     }
 
-    /// More than an eighth (a sixteenth before 4.0) of the least RTT, from 4 to 16 ms, by the least
-    /// of eight samples of a round; the ninth tells.
+    /// The RTT must exceed the lowest RTT by more than an eighth (a sixteenth before 4.0), bounded
+    /// to 4 to 16 ms. The lowest of eight samples of a round counts, and the ninth sample compares
+    /// it.
     #[test]
     fn an_rtt_that_has_grown_ends_slow_start() {
         for (divisor, least, calm, grown) in [
@@ -223,10 +225,10 @@ mod tests {
                 flow.round(12, 5, rtt)
             };
             assert_eq!(after(calm), None, "{least} ms and {calm}");
-            // The first of a round belongs to the one before.
+            // The first acknowledgement of a round belongs to the round before.
             assert_eq!(after(grown), Some(9), "{least} ms and {grown}");
         }
-        // One fast sample among the eight is the least.
+        // One fast sample among the eight is the lowest.
         let mut flow = Flow::new(8);
         flow.round(9, 5, 20);
         flow.ack(50, 40, true, 16);
@@ -244,8 +246,8 @@ mod tests {
         assert_eq!(flow.round(30, 2, 20), Some(6));
     }
 
-    /// It ends one slow start only, until a timeout; and a second long nothing is judged after
-    /// congestion avoidance has begun.
+    /// The rule ends one slow start, and applies again only after a timeout. For one second after
+    /// congestion avoidance has begun, no sample counts.
     #[test]
     fn a_timeout_begins_anew() {
         let mut flow = Flow::new(8);
