@@ -86,8 +86,9 @@ impl Arrival {
 /// Takes back the first range assigned to a subflow whose window is full, if another subflow would
 /// deliver it sooner. That subflow must have room and nothing assigned.
 ///
-/// While the owner recovers from a timeout and its window is small, a subflow whose assigned data
-/// lies beyond the range qualifies too; it then sends the range first. `from` selects the owners.
+/// If the owner recovers from a timeout and its window is small, other subflows qualify too. Their
+/// assigned data must lie beyond the range, and they send the range first. `from` selects the
+/// owners.
 pub(crate) fn take_back(
     view: &View<'_>,
     from: impl Fn(&SubflowView) -> bool,

@@ -65,9 +65,9 @@ pub struct LeftEdge {
     pub again: bool,
 }
 
-/// When the core calls a scheduler although all subflows are full: there is only new data to send,
-/// and no subflow can take a segment of it. A scheduler may skip a call only if it would return
-/// [`Decision::Wait`] with no subflow, and the call would not change its state.
+/// When the core calls a scheduler although no subflow can take a segment and there is only new
+/// data to send. A scheduler may declare a call unneeded only if it would return [`Decision::Wait`]
+/// with no subflow, and the call would not change its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WhenFull {
     /// Never.

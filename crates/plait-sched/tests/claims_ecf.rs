@@ -129,8 +129,8 @@ impl Kernel {
         }
     }
 
-    /// Computes the kernel's sum: the queued bytes of the connection, less the bytes queued on
-    /// subflows, less the bytes that only the connection still counts as sent.
+    /// Computes the kernel's sum: the queued bytes of the connection, less two parts. These are the
+    /// bytes queued on subflows, and the bytes that only the connection still counts as sent.
     fn k(&self, model: &Model, written: u64) -> u64 {
         let una = model.connection.snd_una.get();
         let out: u64 = self.out.iter().map(|line| line.len() as u64).sum();

@@ -100,8 +100,8 @@ fn losses_lower_the_gap_of_a_slow_subflow_that_rests() {
     }
 }
 
-/// A slow subflow gets the calculated gap, which is 225, if it has sent nothing for 16 intervals of
-/// 110 ms because its gap is beyond half of the send buffer.
+/// A slow subflow with a gap beyond half of the send buffer gets the calculated gap, which is 225.
+/// It must have sent nothing for 16 intervals of 110 ms.
 #[test]
 fn a_gap_beyond_half_of_the_buffer_falls_if_the_slow_subflow_rests() {
     let beyond = 300 * MSS * 2 - 1;

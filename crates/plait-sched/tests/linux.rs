@@ -97,7 +97,8 @@ fn what_a_stale_subflow_has_goes_to_a_backup_as_the_last_choice() {
 }
 
 /// A burst ends with the last byte written. Each later write selects the subflow that drains first
-/// (Linux 6.6 and later; 6.5 kept the rest of 65,428 bytes for the subflow that began the burst).
+/// (Linux 6.6 and later). Linux 6.5 kept the rest of 65,428 bytes for the subflow that began the
+/// burst.
 #[test]
 fn a_later_write_begins_a_burst_of_its_own() {
     let message = 20 * MSS;

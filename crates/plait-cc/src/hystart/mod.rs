@@ -20,8 +20,8 @@ pub enum HyStart {
     /// HyStart of CUBIC in Linux since 4.0. Slow start ends if a train of acknowledgements lasts
     /// half of the lowest RTT, or if the RTT grows by an eighth.
     Linux,
-    /// The same in Linux 6.18. Times are in microseconds, every sample of a round counts for its
-    /// lowest RTT, and the limit of a train is half of the lowest RTT plus 1 ms.
+    /// The same in Linux 6.18. Times are in microseconds, and every sample of a round counts for
+    /// its lowest RTT. The limit of a train is half of the sum of the lowest RTT and 1 ms.
     Linux6,
     /// The same in Linux 2.6.38 to 3.19, with a sixteenth.
     Linux3,
