@@ -6,7 +6,7 @@
 //! rcvbuf=64KiB,256KiB,1MiB    a setting that belongs to no path
 //! ```
 
-use crate::error::{Fault, ScenarioError};
+use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::{
     Path, PathKey, PlacedText, RawScenario, SETTINGS, Scenario, Setting, canonical, goes_on,
     nearest_key,
@@ -57,10 +57,18 @@ impl Vary {
         Ok(Vary { given: given.clone(), name: name.to_owned(), target, points })
     }
 
+    /// The place of its values: `--vary a.rtt`.
+    fn place_of_values(&self) -> Place {
+        let mut place = self.given.place.clone();
+        let (Place::Argument(text) | Place::File { field: text, .. }) = &mut place;
+        *text = format!("{text} {}", self.name);
+        place
+    }
+
     /// The raw scenario of `scenario` with this value. What the scenario has stands for what is not said.
     pub(crate) fn apply(&self, raw: &RawScenario, scenario: &Scenario, value: &str) -> RawScenario {
         let mut raw = raw.clone();
-        let given = PlacedText { place: self.given.place.clone(), text: value.to_owned() };
+        let given = PlacedText { place: self.place_of_values(), text: value.to_owned() };
         match self.target {
             Target::Setting(name) => raw.replace(name, given),
             Target::Path(index, key) => {

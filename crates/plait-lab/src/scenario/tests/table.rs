@@ -25,16 +25,20 @@ fn built(list: &[(&'static str, String)]) -> Scenario {
     build(&list).unwrap_or_else(|error| panic!("{list:?}: {error}"))
 }
 
+/// The texts by which a scenario tells that a setting has this one.
+fn told(setting: &Setting, text: &str) -> Vec<String> {
+    let always = ["runs", "seed"].contains(&setting.name);
+    let is_told = always || text != setting.default;
+    is_told.then(|| text.to_owned()).into_iter().collect()
+}
+
 #[test]
 fn every_setting_is_read_and_printed_and_read_again() {
     for setting in SETTINGS {
         let default = [setting.default.to_owned()].into_iter().filter(|it| !it.is_empty());
         for text in setting.examples().into_iter().chain(default) {
             let scenario = built(&with(setting.name, &text));
-            let told = setting.texts(&scenario);
-            let always = ["runs", "seed"].contains(&setting.name);
-            let is_told = always || text != setting.default;
-            assert_eq!(told, if is_told { vec![text] } else { vec![] }, "{}", setting.name);
+            assert_eq!(setting.texts(&scenario), told(setting, &text), "{}", setting.name);
             let again = from_line(&scenario.command_line());
             assert_eq!((again.command_line(), &again), (scenario.command_line(), &scenario));
             let file = RawScenario::from_toml("x", &scenario.to_toml()).unwrap();
@@ -63,9 +67,27 @@ fn every_setting_of_a_run_can_be_varied() {
         let points = scenario.unwrap_or_else(|error| panic!("{error}")).points(&read).unwrap();
         assert_eq!(points.len(), setting.examples().len(), "{}", setting.name);
         for (point, text) in points.iter().zip(setting.examples()) {
-            let told = setting.texts(&point.scenario);
-            assert!(told == [text] || told.is_empty(), "{}: {told:?}", setting.name);
+            let texts = setting.texts(&point.scenario);
+            assert_eq!(texts, told(setting, &text), "{}", setting.name);
         }
+    }
+}
+
+#[test]
+fn a_setting_that_cannot_be_varied_is_one_of_the_comparison_as_a_whole() {
+    let fixed = SETTINGS.iter().filter(|setting| !setting.varies).map(|setting| setting.name);
+    let of_the_comparison = ["schedulers", "cc", "runs", "until", "jobs", "vary", "expect"];
+    assert!(fixed.eq(of_the_comparison));
+}
+
+#[test]
+fn the_error_of_a_varied_value_names_what_is_varied() {
+    let settings = SETTINGS.iter().filter(|it| it.varies).map(|it| it.name.to_owned());
+    let keys = PATH_KEYS.iter().map(|key| format!("a.{}", key.name));
+    for name in settings.chain(keys) {
+        let vary = format!("{name}=?");
+        let error = build(&[&BASE[..], &[("vary", &vary)]].concat()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("--vary {name}")), "{error}");
     }
 }
 
@@ -128,6 +150,7 @@ fn every_path_key_is_varied_and_printed_and_read_again() {
     for key in PATH_KEYS {
         let scenario = swept(key);
         let fields = scenario.paths[0].fields();
+        assert!(!BASE[1].1.contains(&format!("{}={}", key.name, key.example)), "{}", key.name);
         assert!(fields.contains(&(key.name, key.example.to_owned())), "{}: {fields:?}", key.name);
         assert_eq!(from_line(&scenario.command_line()), scenario, "{}", key.name);
         let file = RawScenario::from_toml("x", &scenario.to_toml()).unwrap();
