@@ -3,7 +3,8 @@
 
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
-use plait_lab::scenario::{LATER_SETTINGS, PATH_KEYS, SETTINGS, Setting};
+use plait_app::WORKLOADS;
+use plait_lab::scenario::{LATER_SETTINGS, PATH_KEYS, PROFILES, PathKey, SETTINGS, Setting};
 use plait_lab::{RawScenario, ScenarioError};
 
 /// A scenario as flags.
@@ -66,6 +67,23 @@ fn heading(name: &str) -> &'static str {
 fn flag(name: &'static str) -> Arg {
     let arg = Arg::new(name).long(name).help_heading(heading(name)).action(ArgAction::Append);
     arg.hide_short_help(!SHORT.contains(&name))
+}
+
+/// The flag of `command` that takes a word which stands without one: `--workload` for `bulk:10s`.
+pub(crate) fn flag_of<'a>(word: &str, command: &'a Command) -> Option<&'a str> {
+    let (name, rest) = word.split_once(':').unwrap_or((word, ""));
+    let is_scheduler = |text: &str| plait_sched::Spec::parse(text).is_ok();
+    let is_controller = |text: &str| plait_cc::Spec::parse(text).is_ok();
+    let has_key = rest.split_once('=').is_some_and(|(key, _)| PathKey::named(key).is_some());
+    let setting = match word {
+        _ if WORKLOADS.iter().any(|known| known.name == name) => "workload",
+        _ if has_key || PROFILES.iter().any(|known| known.name == name) => "path",
+        _ if word == "all" || word.split(',').all(is_scheduler) => "schedulers",
+        _ if word.split(',').all(is_controller) => "cc",
+        _ if word.ends_with(".toml") => "scenario",
+        _ => return None,
+    };
+    command.get_arguments().find(|arg| arg.get_id() == setting)?.get_long()
 }
 
 /// What each key of a path means, in lines that fit a terminal of 80 columns.

@@ -10,7 +10,7 @@ mod log;
 mod output;
 mod progress;
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::Console;
 use failure::Failure;
@@ -92,7 +92,10 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
 
 /// Ends the program as the parser does: help and version go to stdout and are no failures. Gives a failure
 /// for a value that is refused, which is told in the words of scenarios, and for a stdout that takes no more.
-fn parse_failure(error: &clap::Error) -> Failure {
+fn parse_failure(mut error: clap::Error) -> Failure {
+    if let Some(tip) = missing_flag(&error) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let said = |kind| error.get(kind).map(ToString::to_string);
     let flag = said(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::ValueValidation);
     let (Some(flag), Some(value), Some(problem)) =
@@ -113,13 +116,23 @@ fn parse_failure(error: &clap::Error) -> Failure {
     Failure::Usage(format!("{flag}: `{}`: {problem}", value.escape_debug()))
 }
 
+/// The flag to write before a word that stands without one.
+fn missing_flag(error: &clap::Error) -> Option<String> {
+    let word = error.get(ContextKind::InvalidArg)?.to_string();
+    let task = std::env::args().skip(1).find(|argument| !argument.starts_with('-'))?;
+    let cli = Cli::command();
+    let flag = flags::flag_of(&word, cli.find_subcommand(task)?)?;
+    let unknown = error.kind() == ErrorKind::UnknownArgument;
+    unknown.then(|| format!("a flag goes before it: '--{flag} {word}'"))
+}
+
 fn main() -> ExitCode {
     let work = || {
         // Help is as wide as the terminal, and 100 columns at most, which are easy to read.
         let width = Console::detect(false, 0).width.min(100);
         let parsed = Cli::command().term_width(width).try_get_matches();
         let cli = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
-        let cli = cli.map_err(|error| parse_failure(&error))?;
+        let cli = cli.map_err(parse_failure)?;
         perform(&cli.command, Console::detect(cli.quiet, cli.verbose))
     };
     let outcome = catch_unwind(AssertUnwindSafe(work))

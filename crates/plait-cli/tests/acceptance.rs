@@ -163,6 +163,12 @@ fn wrong_input_is_refused_with_place_and_choice() {
         (format!("{PAIR} --runs -1"), &["--runs", "`-1`", "from 1"]),
         (format!("{PAIR} --seed x"), &["--seed", "`x`", "whole number"]),
         (format!("{PAIR} --vary c.rtt=1ms,2ms"), &["--vary", "`c`", "allowed: a, b"]),
+        (format!("{PAIR} --vary a.backup=maybe"), &["--vary a.backup: `maybe`", "on, off"]),
+        (
+            format!("bulk:10MB {PAIR}"),
+            &["unexpected argument 'bulk:10MB'", "'--workload bulk:10MB'"],
+        ),
+        (format!("{PAIR} wifi-home"), &["'--path wifi-home'"]),
         (format!("{PAIR} --expect ecf.completion_ms<1"), &["--expect", "workload", "goodput_mbps"]),
         (format!("{PAIR} --expect ecf.rtt_ms.c<1"), &["--expect", "unknown path", "a, b"]),
         (format!("--scenario {scenario}"), &["bad.toml:4:", "rtt", "`25`", "unit"]),
