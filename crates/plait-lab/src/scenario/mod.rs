@@ -40,6 +40,7 @@ pub use placed_text::{Misfit, PlacedText, whole};
 pub use profile::{PROFILES, Profile, Wander};
 pub use raw_scenario::{LATER_SETTINGS, RawPath, RawScenario, quoted};
 pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
+pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
 pub use settings::{SETTINGS, Setting};
 pub(crate) use specs::goes_on;
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};

@@ -115,7 +115,8 @@ pub const SETTINGS: &[Setting] = &[
         Field { kind: Kind::List { values: "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", example: "minrtt.completion_ms.mean < 1e9" }, get: |it| it.expect.iter().map(ToString::to_string).collect(), set: setters::set_expectation }).of_the_comparison(),
 ];
 
-const JOINS: &[(&str, JoinTiming)] = &[
+// The swarm draws from these words, too.
+pub(crate) const JOINS: &[(&str, JoinTiming)] = &[
     ("after-data", JoinTiming::AfterData),
     ("after-synack", JoinTiming::AfterSynAck),
     ("simultaneous", JoinTiming::Simultaneous),
@@ -131,7 +132,7 @@ const HYSTARTS: &[(&str, HyStart)] = &[
 pub(super) const KERNELS: &[(&str, Kernel)] =
     &[("none", Kernel::None), ("6.18", Kernel::Linux6_18)];
 const SLOW_STARTS: &[(&str, u32)] = &[("rfc3465", 2), ("rfc5681", 1), ("linux", u32::MAX)];
-const IDLE_RESTARTS: &[(&str, IdleRestart)] =
+pub(crate) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
     &[("linux", IdleRestart::Linux), ("rfc5681", IdleRestart::Rfc5681), ("off", IdleRestart::Off)];
 const DIALS: &[(&str, Dial)] = &[("any", Dial::Any), ("primary", Dial::Primary)];
 const LOSS_DETECTIONS: &[(&str, LossDetection)] = &[
@@ -140,7 +141,7 @@ const LOSS_DETECTIONS: &[(&str, LossDetection)] = &[
     ("sack", LossDetection::Sack),
 ];
 const PRRS: &[(&str, Prr)] = &[("rfc9937", Prr::Rfc9937), ("rfc6937", Prr::Rfc6937)];
-const RTOS: &[(&str, RtoMode)] =
+pub(crate) const RTOS: &[(&str, RtoMode)] =
     &[("linux", RtoMode::Linux), ("rfc", RtoMode::Rfc), ("rfc200", RtoMode::Rfc200)];
 
 impl Setting {

@@ -2,9 +2,10 @@
 
 use super::case::{Case, End, EndCase, Finish, LATEST_MS, PathCase, Settings};
 use super::fault::{Fault, KINDS, log_within};
+use crate::scenario::{IDLE_RESTARTS, JOINS, RTOS};
 use plait_base::RandomStream;
-use plait_cc::{HyStart, IdleRestart};
-use plait_core::{JoinTiming, Prr, ReduceFrom, RtoMode};
+use plait_cc::HyStart;
+use plait_core::{Prr, ReduceFrom};
 
 /// The bytes that are sent take about so long on the slowest path alone, in milliseconds, without
 /// any fault.
@@ -159,12 +160,9 @@ fn draw_controller(stream: &mut RandomStream) -> (String, u64) {
 
 fn draw_settings(stream: &mut RandomStream) -> Settings {
     Settings {
-        join: pick(
-            stream,
-            &[JoinTiming::AfterData, JoinTiming::AfterSynAck, JoinTiming::Simultaneous],
-        ),
-        rto: pick(stream, &[RtoMode::Linux, RtoMode::Rfc, RtoMode::Rfc200]),
-        idle_restart: pick(stream, &[IdleRestart::Linux, IdleRestart::Rfc5681, IdleRestart::Off]),
+        join: pick(stream, JOINS).1,
+        rto: pick(stream, RTOS).1,
+        idle_restart: pick(stream, IDLE_RESTARTS).1,
         reduce_from: pick(stream, &[ReduceFrom::Window, ReduceFrom::Flight]),
         ssthresh_bytes: if one_in(stream, 3) { 64 << 10 } else { 0 },
         initial_window: pick(stream, &[10, 10, 10, 1, 2, 4, 32]),
@@ -282,6 +280,8 @@ mod tests {
             note(case.scheduler.clone());
             note(case.controller.split(':').next().unwrap_or_default().to_owned());
             note(format!("{:?}", case.settings.join));
+            note(format!("{:?}", case.settings.rto));
+            note(format!("{:?}", case.settings.idle_restart));
             note(format!("{:?}", case.client.finish));
             case.faults.iter().for_each(|fault| note(fault.kind().to_owned()));
         }
