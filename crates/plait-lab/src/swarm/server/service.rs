@@ -101,16 +101,37 @@ pub(super) struct Asked {
     pub(super) gets: u64,
 }
 
+/// What is drawn of a program.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) manner: Manner,
+    /// When the stream is connected.
+    pub(super) connects: Time,
+    pub(super) refused: bool,
+    /// A header of the PROXY protocol comes first.
+    pub(super) introduced: bool,
+}
+
+/// How a program has ended.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// The program has ended its side, or has left.
+    ended: bool,
+    gone: bool,
+    /// When it has left.
+    pub(super) gone_at: Time,
+    /// The stream has failed, and the server does not know yet.
+    failure: Option<io::ErrorKind>,
+    /// When the server's kernel finds out that the program is gone.
+    asks_at: Time,
+}
+
 /// A stream between the server and a program.
 #[derive(Debug)]
 pub(super) struct Pipe {
-    manner: Manner,
-    /// When it is connected, and whether it is.
-    connects: Time,
+    plan: Plan,
+    pub(super) ending: Ending,
     connected: bool,
-    refused: bool,
-    /// A header of the PROXY protocol comes first.
-    introduced: bool,
     /// What the server has written and the program has not read.
     inbox: VecDeque<u8>,
     server_ended: bool,
@@ -126,15 +147,6 @@ pub(super) struct Pipe {
     pub(super) taken: u64,
     /// What may lie between.
     capacity: u64,
-    /// The program has ended its side, or is gone.
-    pub(super) ended: bool,
-    gone: bool,
-    /// When it was gone.
-    pub(super) gone_at: Time,
-    /// The stream has failed, and whether the server knows.
-    failure: Option<io::ErrorKind>,
-    /// When the server's kernel finds out that the program is gone.
-    asks_at: Time,
     /// The program does nothing until then.
     pauses: Time,
     /// When the program goes on.
@@ -144,21 +156,13 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// A connection that is there at `connects`.
-    pub(super) fn new(
-        manner: Manner,
-        connects: Time,
-        refused: bool,
-        introduced: bool,
-        buffers: Option<Buffers>,
-    ) -> Pipe {
+    /// A connection to a program with this plan.
+    pub(super) fn new(plan: Plan, buffers: Option<Buffers>) -> Pipe {
         let small = |it: Buffers| 2 * it.receive_bytes as u64 + SMALL_SENDER_BYTES;
+        let (gone_at, asks_at) = (Time::NEVER, Time::NEVER);
         Pipe {
-            manner,
-            connects,
+            ending: Ending { ended: false, gone: false, gone_at, failure: None, asks_at },
             connected: false,
-            refused,
-            introduced,
             inbox: VecDeque::new(),
             server_ended: false,
             dropped: false,
@@ -168,25 +172,22 @@ impl Pipe {
             written: 0,
             taken: 0,
             capacity: buffers.map_or(USUAL_BYTES, small),
-            ended: false,
-            gone: false,
-            gone_at: Time::NEVER,
-            failure: None,
-            asks_at: Time::NEVER,
             pauses: Time::ZERO,
-            wakes: connects,
+            wakes: plan.connects,
             wrong: None,
+            plan,
         }
     }
 
     /// Whether the server's poller would tell of it.
     pub(super) fn is_ready(&self, read: bool, write: bool) -> bool {
         if !self.connected {
-            return self.failure.is_some();
+            return self.ending.failure.is_some();
         }
-        let over = self.failure.is_some() || (self.ended && self.server_ended);
-        let readable = self.taken < self.written || self.ended || self.failure.is_some();
-        let writable = self.inbox.len() < INBOX_BYTES || self.gone;
+        let over = self.ending.failure.is_some() || (self.ending.ended && self.server_ended);
+        let readable =
+            self.taken < self.written || self.ending.ended || self.ending.failure.is_some();
+        let writable = self.inbox.len() < INBOX_BYTES || self.ending.gone;
         over || (read && readable) || (write && writable)
     }
 
@@ -198,12 +199,12 @@ impl Pipe {
 
     /// Whether it was answered, and both sides have ended.
     pub(super) fn is_complete(&self) -> bool {
-        self.ended && self.server_ended && self.is_answered()
+        self.ending.ended && self.server_ended && self.is_answered()
     }
 
     /// Whether the program did not do what the request says: it refused, it read nothing, or it has left.
     pub(super) fn is_spoilt(&self) -> bool {
-        self.refused || self.gone || self.manner == Manner::Deaf
+        self.plan.refused || self.ending.gone || self.plan.manner == Manner::Deaf
     }
 
     /// Whether the server has let go of the stream, and the program has read all that it will.
@@ -214,26 +215,27 @@ impl Pipe {
     /// The program's turn.
     fn turn(&mut self, host: &Host) {
         let now = host.now.get();
-        if now < self.connects {
-            self.wakes = self.connects;
+        if now < self.plan.connects {
+            self.wakes = self.plan.connects;
             return;
         }
-        if self.refused {
+        if self.plan.refused {
             self.wakes = Time::NEVER;
-            let known = std::mem::replace(&mut self.gone, true);
-            self.failure = (!known).then_some(io::ErrorKind::ConnectionRefused).or(self.failure);
+            let known = std::mem::replace(&mut self.ending.gone, true);
+            self.ending.failure =
+                (!known).then_some(io::ErrorKind::ConnectionRefused).or(self.ending.failure);
             return;
         }
         self.connected = true;
-        if now >= self.asks_at {
+        if now >= self.ending.asks_at {
             // A program that is there answers, and is asked again.
-            self.asks_at = if self.gone { Time::NEVER } else { now + ASKED_EVERY };
-            if self.gone {
-                self.failure = Some(io::ErrorKind::TimedOut);
+            self.ending.asks_at = if self.ending.gone { Time::NEVER } else { now + ASKED_EVERY };
+            if self.ending.gone {
+                self.ending.failure = Some(io::ErrorKind::TimedOut);
             }
         }
-        if self.gone || self.is_over() {
-            self.wakes = self.asks_at;
+        if self.ending.gone || self.is_over() {
+            self.wakes = self.ending.asks_at;
             return;
         }
         if now < self.pauses {
@@ -241,17 +243,17 @@ impl Pipe {
             return;
         }
         // It may be gone from now on: then the server asks after it.
-        self.wakes = self.asks_at;
-        if self.manner != Manner::Deaf {
+        self.wakes = self.ending.asks_at;
+        if self.plan.manner != Manner::Deaf {
             self.consume();
         }
         let done = self.received + self.written;
-        match self.manner {
+        match self.plan.manner {
             Manner::Closes(after) if done >= after => return self.close(host),
             Manner::Resets(after) if done >= after => {
-                self.failure = Some(io::ErrorKind::ConnectionReset);
+                self.ending.failure = Some(io::ErrorKind::ConnectionReset);
                 self.discard(host);
-                (self.gone, self.gone_at) = (true, now);
+                (self.ending.gone, self.ending.gone_at) = (true, now);
                 return;
             }
             _ => {}
@@ -261,7 +263,7 @@ impl Pipe {
 
     /// Reads what is there.
     fn consume(&mut self) {
-        let most = if self.manner == Manner::Slow { SLOW_BYTES as usize } else { usize::MAX };
+        let most = if self.plan.manner == Manner::Slow { SLOW_BYTES as usize } else { usize::MAX };
         let mut bytes: Vec<u8> = Vec::new();
         let count = self.inbox.len().min(most);
         bytes.extend(self.inbox.drain(..count));
@@ -287,7 +289,7 @@ impl Pipe {
 
     /// Bytes of the header, as far as it is known, and of the request.
     fn head_len(&self) -> usize {
-        let header = match (self.introduced, self.head.len()) {
+        let header = match (self.plan.introduced, self.head.len()) {
             (false, _) => 0,
             (true, 0..16) => return 16,
             (true, _) => 16 + usize::from(u16::from_be_bytes([self.head[14], self.head[15]])),
@@ -297,7 +299,7 @@ impl Pipe {
 
     fn read_request(&mut self) -> Asked {
         let at = self.head.len() - REQUEST;
-        if self.introduced && !self.head.starts_with(b"\r\n\r\n\0\r\nQUIT\n") {
+        if self.plan.introduced && !self.head.starts_with(b"\r\n\r\n\0\r\nQUIT\n") {
             self.wrong = Some("the service got no header".to_owned());
         }
         let mut fields = self.head[at..]
@@ -309,7 +311,7 @@ impl Pipe {
 
     /// Writes as much as there is room for, and ends after the last byte.
     fn give(&mut self, host: &Host, now: Time) {
-        let slow = self.manner == Manner::Slow;
+        let slow = self.plan.manner == Manner::Slow;
         if let Some(Asked { gets, sends, .. }) = self.asked
             && !self.dropped
         {
@@ -323,10 +325,11 @@ impl Pipe {
             if self.written < gets && (pressed || slow) {
                 self.pauses = now + if pressed { PRESSED_EVERY } else { SLOW_EVERY };
             }
-            self.ended |= self.written >= gets && (self.received >= sends || self.server_ended);
+            self.ending.ended |=
+                self.written >= gets && (self.received >= sends || self.server_ended);
         }
         // A client that ends before it has asked gets nothing.
-        self.ended |= self.server_ended && self.inbox.is_empty() && self.asked.is_none();
+        self.ending.ended |= self.server_ended && self.inbox.is_empty() && self.asked.is_none();
         if slow && !self.inbox.is_empty() {
             self.pauses = now + SLOW_EVERY;
         }
@@ -337,10 +340,10 @@ impl Pipe {
 
     /// The program is gone: what it has written can still be read, unless it left something unread.
     fn close(&mut self, host: &Host) {
-        (self.ended, self.gone, self.gone_at) = (true, true, host.now.get());
+        (self.ending.ended, self.ending.gone, self.ending.gone_at) = (true, true, host.now.get());
         if !self.inbox.is_empty() {
             self.discard(host);
-            self.failure = Some(io::ErrorKind::ConnectionReset);
+            self.ending.failure = Some(io::ErrorKind::ConnectionReset);
         }
     }
 
@@ -401,12 +404,12 @@ impl Drop for Program {
 impl Read for Program {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut pipe = self.pipe.borrow_mut();
-        if let Some(failure) = pipe.failure.take() {
+        if let Some(failure) = pipe.ending.failure.take() {
             return Err(failure.into());
         }
         let count = (pipe.written - pipe.taken).min(buffer.len() as u64);
         if count == 0 {
-            return if pipe.ended { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
+            return if pipe.ending.ended { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
         }
         let salt = pipe.asked.map_or(0, |asked| answer_salt(asked.salt));
         fill(salt, pipe.taken, &mut buffer[..count as usize]);
@@ -422,12 +425,12 @@ impl Read for Program {
 impl Write for Program {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut pipe = self.pipe.borrow_mut();
-        if let Some(failure) = pipe.failure.take() {
+        if let Some(failure) = pipe.ending.failure.take() {
             return Err(failure.into());
         }
-        if pipe.gone {
+        if pipe.ending.gone {
             // The first write to a program that is gone is answered by a RST.
-            pipe.failure = Some(io::ErrorKind::ConnectionReset);
+            pipe.ending.failure = Some(io::ErrorKind::ConnectionReset);
             drop(pipe);
             self.touch();
             return Ok(bytes.len());
@@ -451,7 +454,7 @@ impl Write for Program {
 impl Stream for Program {
     fn end(&mut self) -> io::Result<()> {
         let mut pipe = self.pipe.borrow_mut();
-        if pipe.failure.is_some() {
+        if pipe.ending.failure.is_some() {
             return Err(io::ErrorKind::NotConnected.into());
         }
         pipe.server_ended = true;
@@ -461,13 +464,13 @@ impl Stream for Program {
     }
 
     fn failure(&mut self) -> io::Result<Option<io::Error>> {
-        Ok(self.pipe.borrow_mut().failure.take().map(io::Error::from))
+        Ok(self.pipe.borrow_mut().ending.failure.take().map(io::Error::from))
     }
 
     fn ask_after(&self, time: Duration) {
         let mut pipe = self.pipe.borrow_mut();
         let time = Span::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-        pipe.asks_at = self.host.now.get() + time;
+        pipe.ending.asks_at = self.host.now.get() + time;
         drop(pipe);
         self.host.due.borrow_mut().insert(self.place);
     }

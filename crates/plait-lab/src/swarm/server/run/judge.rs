@@ -30,7 +30,7 @@ impl Run<'_> {
         // A live server turns at least once a minute; this one does with each look.
         self.serve_idle();
         let now = self.now;
-        let deserted = |it: &Pipe| !it.dropped && now > it.gone_at + DESERTED;
+        let deserted = |it: &Pipe| !it.dropped && now > it.ending.gone_at + DESERTED;
         let left = self.server.pipes.borrow().iter().find(|it| deserted(&it.borrow())).cloned();
         if let Some(it) = left {
             let what = format!("a program is gone, and its relay goes on: {:?}", it.borrow());

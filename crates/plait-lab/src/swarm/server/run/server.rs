@@ -2,7 +2,7 @@
 
 use crate::swarm::server::case::ServerCase;
 use crate::swarm::server::client::{PORT, SERVER};
-use crate::swarm::server::service::{self, Pipe};
+use crate::swarm::server::service::{self, Pipe, Plan};
 use crate::swarm::server::world::{Host, Seeded, Virtual};
 use plait_base::{RandomStream, Span, Time};
 use plait_core::{Config, ConnectionSpec};
@@ -52,7 +52,8 @@ impl Server {
         let host = Rc::clone(&self.host);
         let reception = Box::new(move |buffers| {
             let (manner, refused, after) = service::manner(&mut manners, &shares);
-            Ok(Pipe::new(manner, host.now.get() + after, refused, introduced, buffers))
+            let connects = host.now.get() + after;
+            Ok(Pipe::new(Plan { manner, connects, refused, introduced }, buffers))
         });
         let world = Virtual::new(Rc::clone(&self.host), Rc::clone(&self.pipes), reception);
         let mut names = Names::server(SERVER);
