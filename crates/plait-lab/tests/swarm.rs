@@ -31,7 +31,7 @@ fn run_as(from: u64, seeds: u64, jobs: Option<usize>, wire: bool) -> Report {
 fn random_networks_break_nothing() {
     let seeds = number("PLAIT_SEEDS", 1_000);
     let report = run(number("PLAIT_SEED", 1), seeds, None);
-    for count in &report.faults {
+    for count in &report.coverage.faults {
         let met = count.met.unwrap_or(0);
         println!(
             "{:<16} drawn {:>6}  met {met:>6}  {:>5.1} %",
@@ -54,9 +54,9 @@ fn random_networks_break_nothing() {
         .collect();
     assert_eq!(report.broken, 0, "of {seeds} seeds:\n{}", failures.join("\n"));
     assert_eq!(report.seeds, seeds);
-    assert!(report.given_up * 50 <= seeds, "{} given up", report.given_up);
-    assert_eq!(report.faults.len(), KINDS.len());
-    for count in report.faults.iter().filter(|_| seeds >= 1_000) {
+    assert!(report.coverage.given_up * 50 <= seeds, "{} given up", report.coverage.given_up);
+    assert_eq!(report.coverage.faults.len(), KINDS.len());
+    for count in report.coverage.faults.iter().filter(|_| seeds >= 1_000) {
         assert!(count.share >= 0.1, "{} in {:.3} of the seeds", count.name, count.share);
     }
 }

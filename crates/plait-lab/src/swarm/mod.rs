@@ -15,7 +15,7 @@ pub use case::{Case, CaseError, End, EndCase, Finish, GRACE, PathCase, Settings,
 pub use draw::draw;
 pub use fault::{Fault, KINDS, Kind, Share, StripFrom};
 pub use report::{
-    Count, Failure, REPLAY_SCHEMA, Replay, Report, SCHEMA, ServerFailure, ServerReplay,
+    Count, Coverage, Failure, REPLAY_SCHEMA, Replay, Report, SCHEMA, ServerFailure, ServerReplay,
     ServerReport, Smaller, SmallerServer, case_line, seed_line, server_line,
 };
 pub use run::{Broken, Verdict, Violation, replay, run_case};
@@ -150,11 +150,7 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Result<Report, Scenari
         interrupted: control.cancelled.load(Ordering::Relaxed),
         broken: 0,
         failures: Vec::new(),
-        faults: Vec::new(),
-        faultless: 0,
-        given_up: 0,
-        schedulers: Vec::new(),
-        controllers: Vec::new(),
+        coverage: Coverage::default(),
         virtual_s: 0.0,
         segments: 0,
         digest: String::new(),
@@ -179,7 +175,7 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Result<Report, Scenari
         census.add(&options.case(seed), verdict.met);
         virtual_ns += u128::from(verdict.ended.as_nanos());
         report.segments += verdict.segments;
-        report.given_up += u64::from(verdict.given_up);
+        report.coverage.given_up += u64::from(verdict.given_up);
         hasher.update(seed.to_le_bytes());
         hasher.update(verdict.hash.to_le_bytes());
         hasher.update([u8::from(verdict.violation.is_some())]);

@@ -31,16 +31,9 @@ pub struct Report {
     pub broken: u64,
     /// The first of them, in the order of seeds.
     pub failures: Vec<Failure>,
-    /// Each kind of fault, and how often it came.
-    pub faults: Vec<Count>,
-    /// Seeds without any fault.
-    pub faultless: u64,
-    /// Seeds whose connection was reset where a middlebox left no other answer.
-    pub given_up: u64,
-    /// Each scheduler, and how often it was drawn.
-    pub schedulers: Vec<Count>,
-    /// Each congestion controller, and how often it was drawn.
-    pub controllers: Vec<Count>,
+    /// What the seeds covered.
+    #[serde(flatten)]
+    pub coverage: Coverage,
     /// Virtual time of all runs together, in seconds.
     pub virtual_s: f64,
     /// Segments sent, delivered and dropped in all runs.
@@ -51,6 +44,21 @@ pub struct Report {
     /// them too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerReport>,
+}
+
+/// What the seeds covered.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Each kind of fault, and how often it came.
+    pub faults: Vec<Count>,
+    /// Seeds without any fault.
+    pub faultless: u64,
+    /// Seeds whose connection was reset where a middlebox left no other answer.
+    pub given_up: u64,
+    /// Each scheduler, and how often it was drawn.
+    pub schedulers: Vec<Count>,
+    /// Each congestion controller, and how often it was drawn.
+    pub controllers: Vec<Count>,
 }
 
 /// What became of the cases of servers.
@@ -320,7 +328,7 @@ impl Census {
         let share =
             |count: u64| if self.seeds == 0 { 0.0 } else { count as f64 / self.seeds as f64 };
         let faults = KINDS.iter().zip(self.drawn.iter().zip(&self.met));
-        report.faults = faults
+        report.coverage.faults = faults
             .map(|(kind, (drawn, met))| Count {
                 name: kind.name.to_owned(),
                 drawn: *drawn,
@@ -337,9 +345,9 @@ impl Census {
             };
             list.iter().map(count).collect()
         };
-        report.schedulers = plain(&self.schedulers);
-        report.controllers = plain(&self.controllers);
-        report.faultless = self.faultless;
+        report.coverage.schedulers = plain(&self.schedulers);
+        report.coverage.controllers = plain(&self.controllers);
+        report.coverage.faultless = self.faultless;
         report.seeds = self.seeds;
     }
 }

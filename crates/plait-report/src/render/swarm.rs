@@ -25,7 +25,7 @@ fn faults(report: &Report) -> Table {
         Column::new("share", Align::Right),
         Column::new("what", Align::Left).prose(),
     ]);
-    for count in &report.faults {
+    for count in &report.coverage.faults {
         let summary = KINDS.iter().find(|kind| kind.name == count.name).map(|kind| kind.summary);
         let cells = vec![
             count.name.clone(),
@@ -63,7 +63,7 @@ pub fn csv(report: &Report) -> String {
         let met = met.unwrap_or(*drawn);
         vec![name.clone(), drawn.to_string(), met.to_string(), share.to_string()]
     };
-    let mut rows: Vec<Vec<String>> = report.faults.iter().map(row).collect();
+    let mut rows: Vec<Vec<String>> = report.coverage.faults.iter().map(row).collect();
     rows.push(broke(report).to_vec());
     super::csv(&["fault", "drawn", "met", "share"], &rows)
 }
@@ -79,10 +79,10 @@ pub fn text(report: &Report, width: usize, colour: bool) -> String {
         format!("{name:<12} {}\n", lines.join(&format!("\n{:13}", "")))
     };
     text += "\n";
-    text += &list("schedulers", &report.schedulers);
-    text += &list("controllers", &report.controllers);
-    text += &format!("{:<12} {}\n", "faultless", report.faultless);
-    text += &format!("{:<12} {}\n", "given up", report.given_up);
+    text += &list("schedulers", &report.coverage.schedulers);
+    text += &list("controllers", &report.coverage.controllers);
+    text += &format!("{:<12} {}\n", "faultless", report.coverage.faultless);
+    text += &format!("{:<12} {}\n", "given up", report.coverage.given_up);
     let why = "Given up: connections that cannot go on by RFC 8684 section 3.7, or because plain TCP \
                lost its address.";
     text += &format!("{}\n", wrap(why, width).join("\n"));
