@@ -23,7 +23,7 @@ impl RawScenario {
         }
         let mut scenario = raw.build_with(read)?;
         // A file of `plait compare` may ask for many; this is the first of them.
-        scenario.runs = 1;
+        scenario.budget.runs = 1;
         check_one(&scenario, command)?;
         let cell = cells(&scenario).into_iter().next();
         cell.ok_or_else(|| refuse("path", "a scenario without a row"))
@@ -73,7 +73,7 @@ fn check_one(scenario: &Scenario, command: &str) -> Result<(), ScenarioError> {
             return Err(refuse(setting, &format!("{problem} `plait compare`")));
         }
     }
-    if scenario.precision.is_some() {
+    if scenario.budget.precision.is_some() {
         let problem = format!("`{command}` is one run: ci= belongs to `plait compare`");
         return Err(refuse("until", &problem).allow("a time"));
     }

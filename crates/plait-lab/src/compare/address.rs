@@ -2,7 +2,7 @@
 
 use super::{Cell, Subject};
 use crate::error::ScenarioError;
-use crate::scenario::Reader;
+use crate::scenario::{Budget, Reader};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -41,7 +41,8 @@ impl Address {
             Subject::SinglePath(_) => vec![plait_sched::Spec::of(&plait_sched::SCHEDULERS[0])],
         };
         alone.ccs = vec![cell.cc.clone()];
-        (alone.runs, alone.seed, alone.jobs, alone.precision) = (1, 0, None, None);
+        alone.seed = 0;
+        alone.budget = Budget { runs: 1, precision: None, jobs: None, ..alone.budget };
         alone.vary.clear();
         alone.expect.clear();
         let mut hasher = Sha256::new();

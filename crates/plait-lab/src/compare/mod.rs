@@ -211,7 +211,7 @@ fn run_more<W: World>(
             (control.progress)(done, tally.total.load(Ordering::Relaxed));
         }
     };
-    on_threads(scenario.jobs, jobs, worker);
+    on_threads(scenario.budget.jobs, jobs, worker);
     let mut flat = slots.into_iter().map(|slot| slot.into_inner().unwrap_or(None));
     for _ in made..runs as usize {
         for list in outcomes.iter_mut() {

@@ -168,7 +168,7 @@ pub(super) fn each_run(scenario: &Scenario, outcomes: &Outcomes) -> Vec<RunRecor
 /// What `--until ci=` came to: the widest interval of a scheduler against the best row. Without
 /// schedulers, or if the row is alone, that of a row's mean.
 fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
-    let wanted = scenario.precision.filter(|_| scenario.is_random())?;
+    let wanted = scenario.budget.precision.filter(|_| scenario.is_random())?;
     let schedulers = report.rows.iter().any(|row| !row.scheduler.starts_with("tcp:"));
     let rows = report
         .rows
@@ -191,7 +191,7 @@ fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
         wanted,
         widest,
         reached: widest.is_some_and(|widest| widest <= wanted) && report.runs > 1,
-        max_runs: MAX_RUNS_FOR_PRECISION.max(scenario.runs),
+        max_runs: MAX_RUNS_FOR_PRECISION.max(scenario.budget.runs),
     })
 }
 

@@ -242,7 +242,7 @@ impl Inquiry<'_> {
         }
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let results = Mutex::new(BTreeMap::new());
-        on_threads(self.cell.scenario.jobs, tasks.len(), || {
+        on_threads(self.cell.scenario.budget.jobs, tasks.len(), || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some((_, change, stall)) = tasks.get(index) else { return };

@@ -43,7 +43,7 @@ pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
 pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
 pub use settings::{SETTINGS, Setting};
 pub(crate) use specs::goes_on;
-pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
+pub use timing::{DEFAULT_HOST_JITTER, HostJitter, HostTiming, MAX_HOST_JITTER};
 
 use crate::expect::Expectation;
 use crate::vary::Vary;
@@ -76,33 +76,38 @@ pub struct Scenario {
     pub schedulers: Vec<plait_sched::Spec>,
     /// The congestion controllers, each once.
     pub ccs: Vec<plait_cc::Spec>,
-    /// Runs of each row, where something is random.
-    pub runs: u32,
+    /// How many runs are made, and how long they may take.
+    pub budget: Budget,
     /// Seed of the first run.
     pub seed: u64,
     /// Settings of the connection.
     pub transport: Transport,
     /// The textbook model: no rate, no queue, one ACK a segment.
     pub ideal: bool,
-    /// No jitter of hosts, in a comparison either.
-    pub exact: bool,
-    /// Jitter of hosts.
-    pub host_jitter: HostJitter,
+    /// Random timing of hosts.
+    pub timing: HostTiming,
     /// Verify the invariants after every event.
     pub check: bool,
     /// Encode and parse every segment.
     pub wire: bool,
-    /// End of a run that has not finished; [`DEFAULT_DEADLINE`] where nothing is said.
-    pub until: Option<Span>,
-    /// Runs at a time; one a core where nothing is said.
-    pub jobs: Option<NonZeroUsize>,
-    /// The half of the width that intervals may have, as a share of the value; runs are added until
-    /// they are as narrow.
-    pub precision: Option<f64>,
     /// The settings whose values it is repeated over: none, one, or two for a grid.
     pub vary: Vec<Vary>,
     /// Statements that must hold.
     pub expect: Vec<Expectation>,
+}
+
+/// How many runs a comparison makes, and how long they may take.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Budget {
+    /// Runs of each row, if something is random.
+    pub runs: u32,
+    /// End of a run that has not finished; [`DEFAULT_DEADLINE`] if nothing is said.
+    pub until: Option<Span>,
+    /// The half of the width that intervals may have, as a share of the value; runs are added until
+    /// they are as narrow.
+    pub precision: Option<f64>,
+    /// Runs at a time; one a core if nothing is said.
+    pub jobs: Option<NonZeroUsize>,
 }
 
 /// Settings of both ends of a connection, as given.
@@ -178,7 +183,7 @@ impl Scenario {
             workload: Workload::Bulk { duration: Span::ZERO },
             schedulers: Vec::new(),
             ccs: Vec::new(),
-            runs: 1,
+            budget: Budget { runs: 1, until: None, precision: None, jobs: None },
             seed: 1,
             transport: Transport {
                 config: Config::default(),
@@ -192,13 +197,9 @@ impl Scenario {
                 sndbuf: DEFAULT_RCVBUF,
             },
             ideal: false,
-            exact: false,
-            host_jitter: HostJitter::Auto,
+            timing: HostTiming::default(),
             check: false,
             wire: false,
-            until: None,
-            jobs: None,
-            precision: None,
             vary: Vec::new(),
             expect: Vec::new(),
         }
@@ -216,13 +217,13 @@ impl Scenario {
     /// Runs that are made of each row.
     #[must_use]
     pub fn effective_runs(&self) -> u32 {
-        if self.is_random() { self.runs } else { 1 }
+        if self.is_random() { self.budget.runs } else { 1 }
     }
 
     /// The virtual time at which a run that has not finished is given up.
     #[must_use]
     pub fn deadline(&self) -> Span {
-        self.until.unwrap_or(DEFAULT_DEADLINE)
+        self.budget.until.unwrap_or(DEFAULT_DEADLINE)
     }
 
     /// The links of every path in the run of `seed`, in the order of the paths.

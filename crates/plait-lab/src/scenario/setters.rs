@@ -136,7 +136,7 @@ pub(super) fn rcvbuf_text(it: &Scenario) -> Vec<String> {
 
 pub(super) fn set_host_jitter(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     if given.text.trim() == "auto" {
-        it.host_jitter = HostJitter::Auto;
+        it.timing.jitter = HostJitter::Auto;
         return Ok(());
     }
     let jitter = given.quantity(quantity::time)?;
@@ -144,17 +144,17 @@ pub(super) fn set_host_jitter(it: &mut Scenario, given: &PlacedText, _: Reader<'
         let error = given.error(Fault::Invalid, "too long for a host");
         return Err(error.allow("auto, or a time of at most 10ms"));
     }
-    if it.exact {
+    if it.timing.exact {
         let error = given.error(Fault::Conflict, "an exact run has no jitter");
         return Err(error.allow("--exact or --host-jitter"));
     }
-    it.host_jitter = HostJitter::Fixed(jitter);
+    it.timing.jitter = HostJitter::Fixed(jitter);
     Ok(())
 }
 
 pub(super) fn set_jobs(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let jobs = given.count(1, MOST_JOBS)?;
-    it.jobs = usize::try_from(jobs).ok().and_then(NonZeroUsize::new);
+    it.budget.jobs = usize::try_from(jobs).ok().and_then(NonZeroUsize::new);
     Ok(())
 }
 
@@ -195,8 +195,8 @@ fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
 /// `90s`, `ci=2%`, or both.
 pub(super) fn set_until(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let again = match given.text.trim().strip_prefix("ci=") {
-        None => it.until.replace(until(given)?).is_some(),
-        Some(text) => it.precision.replace(precision(given, text)?).is_some(),
+        None => it.budget.until.replace(until(given)?).is_some(),
+        Some(text) => it.budget.precision.replace(precision(given, text)?).is_some(),
     };
     if again { Err(given.error(Fault::Conflict, "given twice")) } else { Ok(()) }
 }
@@ -205,8 +205,8 @@ pub(super) fn set_until(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) ->
 pub(super) fn until_texts(it: &Scenario) -> Vec<String> {
     // A share as a percentage without rounding: `2%`, `0.5%`.
     let percent = |share: f64| Percent(Chance::from_ppb((share * 1e9).round() as u32));
-    let precision = it.precision.map(|share| format!("ci={}", percent(share)));
-    it.until.map(|span| span.to_string()).into_iter().chain(precision).collect()
+    let precision = it.budget.precision.map(|share| format!("ci={}", percent(share)));
+    it.budget.until.map(|span| span.to_string()).into_iter().chain(precision).collect()
 }
 
 fn precision(given: &PlacedText, text: &str) -> Result<f64> {

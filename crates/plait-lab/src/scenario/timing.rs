@@ -32,6 +32,15 @@ pub enum HostJitter {
     Fixed(Span),
 }
 
+/// Random timing of hosts, as a scenario has it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct HostTiming {
+    /// No jitter of hosts, in a comparison either.
+    pub exact: bool,
+    /// Jitter of hosts.
+    pub jitter: HostJitter,
+}
+
 /// `auto`, or the time.
 impl fmt::Display for HostJitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,8 +57,8 @@ impl Scenario {
     #[must_use]
     pub fn compared(&self) -> Scenario {
         let mut scenario = self.clone();
-        if scenario.host_jitter == HostJitter::Auto && !scenario.is_random() {
-            scenario.host_jitter = HostJitter::Comparison;
+        if scenario.timing.jitter == HostJitter::Auto && !scenario.is_random() {
+            scenario.timing.jitter = HostJitter::Comparison;
         }
         scenario
     }
@@ -57,8 +66,8 @@ impl Scenario {
     /// Returns the jitter of its hosts; zero for none.
     #[must_use]
     pub fn host_jitter(&self) -> Span {
-        match self.host_jitter {
-            _ if self.exact || self.ideal => Span::ZERO,
+        match self.timing.jitter {
+            _ if self.timing.exact || self.ideal => Span::ZERO,
             HostJitter::Auto => Span::ZERO,
             HostJitter::Comparison => DEFAULT_HOST_JITTER,
             HostJitter::Fixed(span) => span,

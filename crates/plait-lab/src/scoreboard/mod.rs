@@ -158,7 +158,7 @@ pub fn scoreboard<W: World>(
         schema: SCHEMA.to_owned(),
         command: options.command.clone(),
         seed: first.map_or(0, |it| it.seed),
-        runs: first.map_or(0, |it| it.runs),
+        runs: first.map_or(0, |it| it.budget.runs),
         cc: first.and_then(|it| it.ccs.first()).map_or(String::new(), plait_cc::Spec::name),
         standings: Vec::new(),
         cells: Vec::new(),

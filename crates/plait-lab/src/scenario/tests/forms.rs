@@ -61,7 +61,7 @@ fn a_precision_stands_beside_the_end_of_a_run() {
     let base = [("path", "wifi:rtt=20ms,rate=20mbit"), ("workload", "download:1MB")];
     let with = |more: &[(&'static str, &'static str)]| build(&[&base[..], more].concat());
     let it = with(&[("until", "ci=2%"), ("until", "60s")]).unwrap();
-    assert_eq!((it.precision, it.deadline()), (Some(0.02), plait_base::Span::from_secs(60)));
+    assert_eq!((it.budget.precision, it.deadline()), (Some(0.02), plait_base::Span::from_secs(60)));
     assert_eq!(from_line(&it.command_line()), it);
     for (more, problem) in [
         (&[("until", "ci=2%"), ("until", "ci=3%")][..], "given twice"),
@@ -147,7 +147,7 @@ fn a_file_says_the_same_as_arguments() {
     changed.argument("runs", "5").unwrap();
     changed.argument("path", "wifi-home").unwrap();
     let changed = changed.build_point(&read).unwrap();
-    assert_eq!((changed.runs, changed.paths.len()), (5, 1));
+    assert_eq!((changed.budget.runs, changed.paths.len()), (5, 1));
 }
 
 #[test]
