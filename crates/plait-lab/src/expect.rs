@@ -242,16 +242,16 @@ impl Number {
     fn of(&self, row: &Row) -> Option<f64> {
         match self {
             Number::Measure { name, statistic } => row.measures.get(name)?.statistic(statistic),
-            Number::Share(path) => row.path_share.get(path).copied(),
-            Number::Rtt(path) => row.rtt_ms.get(path).copied(),
+            Number::Share(path) => row.traffic.path_share.get(path).copied(),
+            Number::Rtt(path) => row.traffic.rtt_ms.get(path).copied(),
             Number::Messages(name) => {
                 let (_, of) = POOLED.iter().find(|known| known.0 == *name)?;
                 row.messages.as_ref().map(of)
             }
-            Number::Plain("aggregation_benefit") => row.aggregation_benefit,
-            Number::Plain("reinjected_share") => row.reinjected_share,
-            Number::Plain("retransmitted_share") => row.retransmitted_share,
-            Number::Plain(_) => row.speedup_vs_best_path,
+            Number::Plain("aggregation_benefit") => row.standing.aggregation_benefit,
+            Number::Plain("reinjected_share") => row.traffic.reinjected_share,
+            Number::Plain("retransmitted_share") => row.traffic.retransmitted_share,
+            Number::Plain(_) => row.standing.speedup_vs_best_path,
         }
     }
 }
@@ -388,6 +388,7 @@ fn row_name(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::{Standing, Traffic};
     use crate::stats::Summary;
 
     fn names() -> Names {
@@ -410,10 +411,16 @@ mod tests {
             scheduler: scheduler.to_owned(),
             cc: "cubic".to_owned(),
             measures: [("completion_ms".to_owned(), Summary::of(values, 1, "x").unwrap())].into(),
-            path_share: [("wifi".to_owned(), 0.75)].into(),
-            reinjected_share: Some(0.5),
-            speedup_vs_best_path: Some(1.25),
-            aggregation_benefit: Some(0.5),
+            traffic: Traffic {
+                path_share: [("wifi".to_owned(), 0.75)].into(),
+                reinjected_share: Some(0.5),
+                ..Traffic::default()
+            },
+            standing: Standing {
+                speedup_vs_best_path: Some(1.25),
+                aggregation_benefit: Some(0.5),
+                ..Standing::default()
+            },
             ..Row::default()
         };
         Report {

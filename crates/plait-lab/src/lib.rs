@@ -35,8 +35,9 @@ pub use compare::{
 pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};
 pub use expect::{Compared, Expectation, Names, Verdict};
 pub use report::{
-    BufferLimit, Difference, Document, Failure, Messages, PathReport, Precision, Report, Row,
-    RunRecord, SCHEMA, TailDifference, Varied, schema,
+    BufferLimit, Difference, Document, Failure, Findings, Messages, PathDelays, PathLosses,
+    PathRates, PathReport, Precision, Report, Row, RunRecord, SCHEMA, Standing, TailDifference,
+    Traffic, Varied, schema,
 };
 pub use scenario::{RawScenario, Scenario};
 pub use simulated::{Attentive, Simulator, broke, competing, setup, simulate, simulate_unless};

@@ -1,5 +1,9 @@
 //! The report of a comparison: what `plait compare --json` prints.
 
+mod path;
+
+pub use path::{PathDelays, PathLosses, PathRates, PathReport};
+
 use crate::expect::Verdict;
 use crate::stats::Summary;
 use schemars::JsonSchema;
@@ -40,6 +44,23 @@ pub struct Report {
     pub compete: Vec<String>,
     /// The rows: for each congestion controller the schedulers, then plain TCP on each path.
     pub rows: Vec<Row>,
+    /// What its runs showed.
+    #[serde(flatten)]
+    pub findings: Findings,
+    /// Whether runs are missing because it was interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// SHA-256, in hexadecimal, over each run's measures and segment hash.
+    pub digest: String,
+    /// Every run that was made, row by row, if the world keeps them
+    /// ([`KeepRuns`](crate::KeepRuns)).
+    #[serde(skip)]
+    pub each_run: Vec<RunRecord>,
+}
+
+/// What the runs of a comparison showed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Findings {
     /// Plain TCP with the best median, over all paths and controllers: `tcp:PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best_path: Option<String>,
@@ -58,15 +79,6 @@ pub struct Report {
     /// What became of the expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Verdict>,
-    /// Whether runs are missing because it was interrupted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub interrupted: bool,
-    /// SHA-256, in hexadecimal, over each run's measures and segment hash.
-    pub digest: String,
-    /// Every run that was made, row by row, if the world keeps them
-    /// ([`KeepRuns`](crate::KeepRuns)).
-    #[serde(skip)]
-    pub each_run: Vec<RunRecord>,
 }
 
 /// What `--until ci=` came to.
@@ -130,66 +142,6 @@ pub struct RunRecord {
     pub values: Vec<(String, f64)>,
 }
 
-/// A path as it was simulated. A rate, queue or trace that is absent is without limit.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct PathReport {
-    /// Name.
-    pub name: String,
-    /// Profile it started from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<String>,
-    /// Rate from server to client in bits per second, over IP packets; the mean where it varies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate_down_bps: Option<u64>,
-    /// Rate from client to server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate_up_bps: Option<u64>,
-    /// Round-trip propagation in microseconds; at the start where it changes.
-    pub rtt_us: u64,
-    /// Propagation from server to client in microseconds, likewise.
-    pub owd_down_us: u64,
-    /// Propagation from client to server in microseconds, likewise.
-    pub owd_up_us: u64,
-    /// Greatest jitter, each way, in microseconds.
-    pub jitter_us: u64,
-    /// Loss from server to client, as a share; the mean where it comes in bursts.
-    pub loss: f64,
-    /// Loss from client to server, as a share; the mean where it comes in bursts.
-    pub loss_up: f64,
-    /// Queue from server to client: `50ms`, `64KiB`, `100pkt`, `inf`.
-    pub queue: String,
-    /// Management of the queues: `codel`; none where it is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aqm: Option<String>,
-    /// Share of the packets that are held back, each way, and for how long: `1%:5ms`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reorder: Option<String>,
-    /// Share of the packets that arrive twice, each way.
-    #[serde(default, skip_serializing_if = "no_share")]
-    pub duplicate: f64,
-    /// Share of the packets that arrive damaged, each way.
-    #[serde(default, skip_serializing_if = "no_share")]
-    pub corrupt: f64,
-    /// The shared link that packets go through after the path's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub via: Option<String>,
-    /// Trace file from server to client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// Trace file from client to server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace_up: Option<String>,
-    /// Used only when no other works.
-    pub backup: bool,
-    /// Everything that was said of it beyond its profile, as on the command line: steps, outages,
-    /// bursts of loss and the host's link are told here in full.
-    pub settings: Vec<String>,
-}
-
-fn no_share(share: &f64) -> bool {
-    *share == 0.0
-}
-
 /// One row of the table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
@@ -211,6 +163,26 @@ pub struct Row {
     /// Delays of the messages of all runs together, if the workload has messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// What was sent on which path.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// How it compares with the other rows.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// Why it was fast or slow here, against the best row; where it was asked for (`--explain`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Runs that did not finish in time or broke an invariant; they are in no statistic.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub incomplete: u32,
+    /// Those runs, each with the seed that makes it again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// What a row sent on which path.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
     /// First-transmission payload bytes of each path over all of them; mean of the runs.
     pub path_share: BTreeMap<String, f64>,
     /// Payload bytes sent on each path, copies and retransmissions included; mean of the runs.
@@ -229,6 +201,11 @@ pub struct Row {
     /// Retransmitted payload bytes over all that were sent; mean of the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmitted_share: Option<f64>,
+}
+
+/// How a row compares with the other rows.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Standing {
     /// Ratio of the medians of the primary measure (of messages: of their pooled median delays) to
     /// those of the best single path over all controllers; above 1 is better for every measure. Absent
     /// if either row is incomplete.
@@ -249,15 +226,6 @@ pub struct Row {
     /// paths, and where a row is incomplete or has no goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation_benefit: Option<f64>,
-    /// Why it was fast or slow here, against the best row; where it was asked for (`--explain`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// Runs that did not finish in time or broke an invariant; they are in no statistic.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub incomplete: u32,
-    /// Those runs, each with the seed that makes it again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failures: Vec<Failure>,
 }
 
 /// A run that is in no statistic.
@@ -366,7 +334,10 @@ impl Document {
     /// Whether every expectation holds at every point.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.reports().iter().flat_map(|report| &report.expectations).all(|verdict| verdict.holds)
+        self.reports()
+            .iter()
+            .flat_map(|report| &report.findings.expectations)
+            .all(|verdict| verdict.holds)
     }
 }
 
@@ -425,8 +396,11 @@ impl From<Document> for Wire {
             paths: first.paths,
             compete: first.compete,
             rows: points.iter().flat_map(|point| point.rows.iter().cloned()).collect(),
-            best_path: first.best_path,
-            expectations: points.iter().flat_map(|it| it.expectations.iter().cloned()).collect(),
+            best_path: first.findings.best_path,
+            expectations: points
+                .iter()
+                .flat_map(|it| it.findings.expectations.iter().cloned())
+                .collect(),
             interrupted: points.iter().any(|point| point.interrupted),
             points,
             digest,

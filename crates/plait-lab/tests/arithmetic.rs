@@ -66,7 +66,7 @@ fn imc_u6_one_way_and_out_of_order_delay_add_up() {
     let report = report(line);
     let row = row(&report, "roundrobin");
     let held = common::median(row, "ooo_delay_max_ms");
-    assert_eq!(row.path_share.get("sprint"), Some(&0.5));
+    assert_eq!(row.traffic.path_share.get("sprint"), Some(&0.5));
     assert_eq!(held, 100.0);
     assert_eq!(common::median(row, "message_delay_ms"), 200.0 / 2.0 + held);
 }

@@ -66,7 +66,7 @@ fn imc_u2_64_kib_over_two_subflows_and_over_four() {
     let report = report(line);
     let row = row(&report, "minrtt");
     assert_eq!(common::median(row, "completion_ms"), 120.0);
-    assert_eq!(row.path_share.get("cell"), Some(&0.0));
+    assert_eq!(row.traffic.path_share.get("cell"), Some(&0.0));
 }
 
 /// imc-u4: LIA and OLIA with 10 segments on 30 and on 60 ms, in segments for a segment acknowledged.

@@ -136,7 +136,7 @@ fn a_fixed_window_fills_a_link_without_a_queue() {
         let goodput = median(row(&report, "tcp:a"), "goodput_mbps");
         let most = f64::from(rate) * 0.9654;
         assert!(goodput > 0.95 * most && goodput < most, "{goodput} of {most} at {rtt} ms");
-        assert_eq!(row(&report, "tcp:a").retransmitted_share, Some(0.0));
+        assert_eq!(row(&report, "tcp:a").traffic.retransmitted_share, Some(0.0));
     }
 }
 
@@ -216,7 +216,7 @@ fn delays_and_losses_are_those_of_their_direction() {
     let again = |path: &str| {
         let report =
             report(&format!("--path a:rate=10mbit,rtt=40ms,{path} --workload bulk:20s --runs 2"));
-        row(&report, "tcp:a").retransmitted_share
+        row(&report, "tcp:a").traffic.retransmitted_share
     };
     assert!(again("loss=1%,queue=inf").is_some_and(|share| share > 0.008 && share < 0.02));
 }

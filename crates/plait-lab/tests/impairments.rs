@@ -135,6 +135,6 @@ fn the_bdp_is_that_of_the_whole_way() {
     );
     let goodput = median(row(&shared, "tcp:a"), "goodput_mbps");
     assert!((8.5..9.7).contains(&goodput), "{goodput}");
-    let rtt = row(&shared, "tcp:a").rtt_ms["a"];
+    let rtt = row(&shared, "tcp:a").traffic.rtt_ms["a"];
     assert!((30.0..33.0).contains(&rtt), "{rtt}");
 }

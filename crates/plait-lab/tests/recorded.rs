@@ -35,9 +35,12 @@ fn sound(report: &Report) {
         assert_eq!(row.incomplete, 0, "{:?} of {told}", row.failures);
         let primary = &row.measures[&report.primary_measure];
         assert!(primary.min < primary.max, "every run gives {}: {told}", primary.min);
-        let share: f64 = row.path_share.values().sum();
+        let share: f64 = row.traffic.path_share.values().sum();
         assert!((share - 1.0).abs() < 1e-9, "{share} of {told}");
-        assert!(row.reinjected_share.is_some_and(|share| (0.0..0.51).contains(&share)), "{told}");
+        assert!(
+            row.traffic.reinjected_share.is_some_and(|share| (0.0..0.51).contains(&share)),
+            "{told}"
+        );
     }
 }
 

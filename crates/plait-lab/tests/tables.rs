@@ -42,9 +42,9 @@ fn table(workload: &str, measures: &[&str]) -> String {
             let _ = write!(
                 line,
                 "  {numbers:>20} {:>4.0}% {:>6.1}r{:>6.1}i",
-                percent(row.path_share.get("a").copied()),
-                percent(row.retransmitted_share),
-                percent(row.reinjected_share),
+                percent(row.traffic.path_share.get("a").copied()),
+                percent(row.traffic.retransmitted_share),
+                percent(row.traffic.reinjected_share),
             );
         }
         text.push_str(line.trim_end());

@@ -76,13 +76,13 @@ impl<'a> Bench<'a> {
             let others: Vec<usize> = (0..report.rows.len()).filter(|row| *row != best).collect();
             let found = self.paired(&report.rows, best, &others, "best path");
             for (row, difference) in others.into_iter().zip(found) {
-                report.rows[row].paired_vs_best_path = difference;
+                report.rows[row].standing.paired_vs_best_path = difference;
             }
         }
         self.group(&mut report.rows);
-        report.identical = self.identical(&report.rows);
-        report.tails = self.tails(&report.rows, best_path);
-        report.limits = self.limits(cells, &report.rows);
+        report.findings.identical = self.identical(&report.rows);
+        report.findings.tails = self.tails(&report.rows, best_path);
+        report.findings.limits = self.limits(cells, &report.rows);
     }
 
     /// The index of plain TCP with the best median, over all controllers.
@@ -113,12 +113,12 @@ impl<'a> Bench<'a> {
             left.clone_from(&paths);
         } else if let Some(best) = left.first() {
             let found = self.paired(rows, *best, &paths, "paths");
-            paths.iter().zip(found).for_each(|(row, it)| rows[*row].paired_vs_best = it);
+            paths.iter().zip(found).for_each(|(row, it)| rows[*row].standing.paired_vs_best = it);
         }
         for group in 1.. {
             let Some(first) = left.first().copied() else { return };
             let others = left.split_off(1);
-            rows[first].group = Some(group);
+            rows[first].standing.group = Some(group);
             let found = self.paired(rows, first, &others, &format!("group {group}"));
             left.clear();
             for (row, difference) in others.into_iter().zip(found) {
@@ -127,10 +127,10 @@ impl<'a> Bench<'a> {
                 if difference.is_some_and(|it| it.told_apart && worse(&it)) {
                     left.push(row);
                 } else {
-                    rows[row].group = Some(group);
+                    rows[row].standing.group = Some(group);
                 }
                 if group == 1 {
-                    rows[row].paired_vs_best = difference;
+                    rows[row].standing.paired_vs_best = difference;
                 }
             }
         }
@@ -229,7 +229,7 @@ impl<'a> Bench<'a> {
                 tails.min_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
             };
             // Of equal tails that of the better row counts.
-            let tied = schedulers.iter().rev().filter(|row| rows[**row].group == Some(1));
+            let tied = schedulers.iter().rev().filter(|row| rows[**row].standing.group == Some(1));
             let tails = tied.filter_map(|row| Some((value(*row)?, *row)));
             let longest = tails.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1);
             let pairs = [

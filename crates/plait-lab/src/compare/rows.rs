@@ -2,7 +2,9 @@
 
 use super::judge::{Bench, central};
 use super::{Cell, Outcomes, RunOutcome, run_seed, why};
-use crate::report::{COMPETING, Failure, Messages, Precision, Report, Row, RunRecord};
+use crate::report::{
+    COMPETING, Failure, Findings, Messages, Precision, Report, Row, RunRecord, Traffic,
+};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
 use plait_app::measure::{Better, Distribution, MEASURES, Measures, PathMeasures, Value};
@@ -29,8 +31,11 @@ pub(super) fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -
         primary_measure: primary.to_owned(),
         paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
         compete: scenario.compete.iter().map(ToString::to_string).collect(),
-        best_path: best_path.map(|row| row.scheduler.clone()),
-        best_path_cc: best_path.map(|row| row.cc.clone()),
+        findings: Findings {
+            best_path: best_path.map(|row| row.scheduler.clone()),
+            best_path_cc: best_path.map(|row| row.cc.clone()),
+            ..Findings::default()
+        },
         rows,
         interrupted: outcomes.iter().flatten().any(Option::is_none),
         digest: digest(cells, outcomes),
@@ -38,7 +43,7 @@ pub(super) fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -
     };
     bench.judge(cells, &mut report);
     report.precision = precision(scenario, &report);
-    report.expectations =
+    report.findings.expectations =
         scenario.expect.iter().map(|expectation| expectation.evaluate(&report)).collect();
     report
 }
@@ -80,12 +85,16 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
     };
     Row {
         messages: messages(&completed),
-        path_share: by_path(|path| path.path_share),
-        path_bytes: by_path(|path| Some(path.sent_bytes as f64)),
-        extra_share: mean(&mut completed.iter().filter_map(|run| extra(run))),
-        rtt_ms: by_path(|path| path.rtt_ms),
-        reinjected_share: mean(&mut completed.iter().filter_map(|run| run.reinjected_share)),
-        retransmitted_share: mean(&mut completed.iter().filter_map(|run| run.retransmitted_share)),
+        traffic: Traffic {
+            path_share: by_path(|path| path.path_share),
+            path_bytes: by_path(|path| Some(path.sent_bytes as f64)),
+            extra_share: mean(&mut completed.iter().filter_map(|run| extra(run))),
+            rtt_ms: by_path(|path| path.rtt_ms),
+            reinjected_share: mean(&mut completed.iter().filter_map(|run| run.reinjected_share)),
+            retransmitted_share: mean(
+                &mut completed.iter().filter_map(|run| run.retransmitted_share),
+            ),
+        },
         scheduler: label,
         cc,
         measures,
@@ -174,7 +183,7 @@ fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
         .rows
         .iter()
         .filter(|row| row.incomplete == 0 && (!schedulers || !row.scheduler.starts_with("tcp:")));
-    let half = |row: &Row| match row.paired_vs_best {
+    let half = |row: &Row| match row.standing.paired_vs_best {
         // The interval of a few runs that differ has one end at the ratio: the other one counts.
         Some(found) if found.differing_runs.is_some() => {
             found.ci95.map(|[low, high]| (found.ratio - low).max(high - found.ratio) / found.ratio)
@@ -240,7 +249,7 @@ fn rate(rows: &mut [Row], best_path: Option<usize>, primary: &str) {
         MEASURES.iter().any(|entry| entry.name == primary && entry.better == Better::Higher);
     let reference = best_path.and_then(|best| central(&rows[best], primary));
     for row in rows.iter_mut() {
-        row.speedup_vs_best_path = central(row, primary)
+        row.standing.speedup_vs_best_path = central(row, primary)
             .zip(reference)
             .and_then(|(value, reference)| speedup(value, reference, higher));
     }
@@ -261,7 +270,7 @@ fn rate_aggregation(rows: &mut [Row]) {
         if single(&rows[index]) {
             continue;
         }
-        rows[index].aggregation_benefit = goodput(&rows[index])
+        rows[index].standing.aggregation_benefit = goodput(&rows[index])
             .zip(references)
             .and_then(|(goodput, references)| plait_app::aggregation_benefit(goodput, &references));
     }
@@ -326,7 +335,8 @@ mod tests {
             row("tcp:lte", Some(10.0)),
         ];
         rate_aggregation(&mut rows);
-        let benefits: Vec<Option<f64>> = rows.iter().map(|row| row.aggregation_benefit).collect();
+        let benefits: Vec<Option<f64>> =
+            rows.iter().map(|row| row.standing.aggregation_benefit).collect();
         assert_eq!(benefits, [Some(0.5), Some(-0.5), None, None, None]);
     }
 }

@@ -72,14 +72,17 @@ fn rows_are_in_order_and_speedups_above_one_are_better() {
     let report = only(run(&scenario(&[])));
     let names: Vec<&str> = report.rows.iter().map(|row| row.scheduler.as_str()).collect();
     assert_eq!(names, ["minrtt", "ecf", "tcp:wifi", "tcp:lte"]);
-    assert_eq!(report.best_path.as_deref(), Some("tcp:wifi"));
+    assert_eq!(report.findings.best_path.as_deref(), Some("tcp:wifi"));
     let ecf = &report.rows[1];
     let (row, best) = (ecf.measures["completion_ms"], report.rows[2].measures["completion_ms"]);
-    assert_eq!(ecf.speedup_vs_best_path, Some(best.median / row.median));
-    assert!(ecf.speedup_vs_best_path.unwrap() > 1.0);
-    assert_eq!(report.rows[2].speedup_vs_best_path, Some(1.0));
-    assert!(report.rows[3].speedup_vs_best_path.unwrap() < 0.5);
-    assert_eq!((row.n, ecf.reinjected_share, ecf.path_share["lte"]), (8, Some(0.25), 0.5));
+    assert_eq!(ecf.standing.speedup_vs_best_path, Some(best.median / row.median));
+    assert!(ecf.standing.speedup_vs_best_path.unwrap() > 1.0);
+    assert_eq!(report.rows[2].standing.speedup_vs_best_path, Some(1.0));
+    assert!(report.rows[3].standing.speedup_vs_best_path.unwrap() < 0.5);
+    assert_eq!(
+        (row.n, ecf.traffic.reinjected_share, ecf.traffic.path_share["lte"]),
+        (8, Some(0.25), 0.5)
+    );
     assert!(!ecf.measures.contains_key("goodput_mbps"));
 }
 
@@ -91,8 +94,8 @@ fn unfinished_runs_are_counted_and_in_no_statistic() {
     assert!((1..8).contains(&unfinished));
     let counts = (minrtt.incomplete, minrtt.measures["completion_ms"].n);
     assert_eq!(counts, (unfinished, 8 - unfinished));
-    assert_eq!(minrtt.speedup_vs_best_path, None);
-    assert!(!report.expectations[0].holds);
+    assert_eq!(minrtt.standing.speedup_vs_best_path, None);
+    assert!(!report.findings.expectations[0].holds);
     assert_eq!(minrtt.failures.len(), unfinished as usize);
     assert!(minrtt.failures[0].seed.is_multiple_of(3));
     assert_eq!(minrtt.failures[0].reason, "not finished after 3600s");
@@ -173,8 +176,11 @@ fn a_sweep_has_a_report_a_point_and_checks_each() {
     let sweep = &document;
     assert_eq!(sweep.points.len(), 10);
     assert_eq!(sweep.points[9].vary["lte.rtt"], "400ms");
-    assert_eq!(sweep.points[9].paths[1].rtt_us, 400_000);
-    assert!(sweep.points[0].expectations[0].holds && !sweep.points[9].expectations[0].holds);
+    assert_eq!(sweep.points[9].paths[1].delays.rtt_us, 400_000);
+    assert!(
+        sweep.points[0].findings.expectations[0].holds
+            && !sweep.points[9].findings.expectations[0].holds
+    );
     assert!(sweep.command.contains("--vary") && !sweep.points[0].command.contains("--vary"));
 }
 

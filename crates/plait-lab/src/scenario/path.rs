@@ -4,7 +4,7 @@ use super::delay::Delay;
 use super::impairment::{aqm_text, reorder_text};
 use super::profile::{Profile, Wander};
 use super::redraw::Redraw;
-use crate::report::PathReport;
+use crate::report::{PathDelays, PathLosses, PathRates, PathReport};
 use plait_app::quantity::Limit;
 use plait_base::{Chance, RandomStream, Rate, Span, Time};
 use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
@@ -86,16 +86,8 @@ pub struct Path {
     pub queue: Option<Limit>,
     /// What the queue of each direction does before it is full.
     pub aqm: Aqm,
-    /// Loss. `loss` is that of the way down; the way up has none unless `loss_up` says so.
-    pub loss: Both<LossModel>,
-    /// Greatest jitter, each way.
-    pub jitter: Span,
-    /// Packets that others overtake, each way.
-    pub reorder: Reorder,
-    /// Chance of a packet to arrive twice, each way.
-    pub duplicate: Chance,
-    /// Chance of a packet to arrive damaged, each way.
-    pub corrupt: Chance,
+    /// What happens to packets by chance.
+    pub impairments: Impairments,
     /// Longest packet in bytes that gets through, each way, from each time on; empty for no limit.
     pub mtu: Vec<(Time, u32)>,
     /// Outages `[from, to)` of both directions; [`Time::NEVER`] is for ever.
@@ -113,6 +105,38 @@ pub struct Path {
     pub middlebox: MiddleboxConfig,
 }
 
+/// What happens to packets of a path by chance.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Impairments {
+    /// Loss. `loss` is that of the way down; the way up has none unless `loss_up` says so.
+    pub loss: Both<LossModel>,
+    /// Greatest jitter, each way.
+    pub jitter: Span,
+    /// Packets that others overtake, each way.
+    pub reorder: Reorder,
+    /// Chance of a packet to arrive twice, each way.
+    pub duplicate: Chance,
+    /// Chance of a packet to arrive damaged, each way.
+    pub corrupt: Chance,
+}
+
+impl Impairments {
+    /// Whether two runs can differ by them. A certain loss needs no dice.
+    fn is_random(&self) -> bool {
+        self.loss.down.is_random()
+            || self.loss.up.is_random()
+            || (has_dice(self.reorder.chance) && self.reorder.by != Span::ZERO)
+            || has_dice(self.duplicate)
+            || has_dice(self.corrupt)
+            || self.jitter != Span::ZERO
+    }
+}
+
+/// Whether something happens to some packets and not to others.
+fn has_dice(chance: Chance) -> bool {
+    chance != Chance::NEVER && chance != Chance::ALWAYS
+}
+
 /// What a world builds a path from.
 #[derive(Clone, Debug)]
 pub struct PathLinks {
@@ -128,6 +152,7 @@ impl Path {
     /// The links of this path in the run of `seed`. An ideal path has no rate and no queue.
     #[must_use]
     pub fn links(&self, ideal: bool, seed: u64) -> PathLinks {
+        let Impairments { loss, jitter, reorder, duplicate, corrupt } = self.impairments;
         let link = |speed: &Option<Speed>, delay: &Delay, loss: LossModel| {
             let rate = match speed {
                 Some(speed) if !ideal => speed.source(self, seed),
@@ -139,11 +164,11 @@ impl Path {
                 rate,
                 delay: delay.start,
                 delay_steps: delay.steps.clone(),
-                jitter: self.jitter,
+                jitter,
                 loss,
-                reorder: self.reorder,
-                duplicate: self.duplicate,
-                corrupt: self.corrupt,
+                reorder,
+                duplicate,
+                corrupt,
                 cross: Vec::new(),
                 heals: Time::NEVER,
                 mtu: self.mtu.clone(),
@@ -152,8 +177,8 @@ impl Path {
         };
         PathLinks {
             link: Both {
-                down: link(&self.speed.down, &self.delay.down, self.loss.down),
-                up: link(&self.speed.up, &self.delay.up, self.loss.up),
+                down: link(&self.speed.down, &self.delay.down, loss.down),
+                up: link(&self.speed.up, &self.delay.up, loss.up),
             },
             nic: self.nic.unwrap_or(if ideal { Rate::INFINITE } else { NIC }),
             backup: self.backup,
@@ -168,16 +193,9 @@ impl Path {
             Some(Speed::Trace(_)) => self.offset == Offset::Random,
             _ => false,
         };
-        // A certain loss needs no dice.
-        let dice = |chance: Chance| chance != Chance::NEVER && chance != Chance::ALWAYS;
-        self.loss.down.is_random()
-            || self.loss.up.is_random()
-            || (dice(self.reorder.chance) && self.reorder.by != Span::ZERO)
-            || dice(self.duplicate)
-            || dice(self.corrupt)
-            || dice(self.middlebox.edit)
-            || self.middlebox.cut.is_some_and(|cut| dice(cut.chance))
-            || self.jitter != Span::ZERO
+        self.impairments.is_random()
+            || has_dice(self.middlebox.edit)
+            || self.middlebox.cut.is_some_and(|cut| has_dice(cut.chance))
             || (!ideal && (drawn(&self.speed.down) || drawn(&self.speed.up)))
     }
 
@@ -193,22 +211,26 @@ impl Path {
             _ => None,
         };
         let queue = if ideal { QueueLimit::Infinite } else { self.queue(self.speed.down.as_ref()) };
+        let Impairments { loss, jitter, reorder, duplicate, corrupt } = self.impairments;
         PathReport {
             name: self.name.clone(),
             profile: self.profile.map(|profile| profile.name.to_owned()),
-            rate_down_bps: rate(&self.speed.down),
-            rate_up_bps: rate(&self.speed.up),
-            rtt_us: self.delay.round_trip().as_micros(),
-            owd_down_us: self.delay.down.start.as_micros(),
-            owd_up_us: self.delay.up.start.as_micros(),
-            jitter_us: self.jitter.as_micros(),
-            loss: share(self.loss.down.mean()),
-            loss_up: share(self.loss.up.mean()),
+            rates: PathRates {
+                rate_down_bps: rate(&self.speed.down),
+                rate_up_bps: rate(&self.speed.up),
+            },
+            delays: PathDelays {
+                rtt_us: self.delay.round_trip().as_micros(),
+                owd_down_us: self.delay.down.start.as_micros(),
+                owd_up_us: self.delay.up.start.as_micros(),
+                jitter_us: jitter.as_micros(),
+            },
+            losses: PathLosses { loss: share(loss.down.mean()), loss_up: share(loss.up.mean()) },
             queue: limit_of(queue).to_string(),
             aqm: (!ideal && self.aqm != Aqm::DropTail).then(|| aqm_text(self.aqm)),
-            reorder: (self.reorder != Reorder::default()).then(|| reorder_text(self.reorder)),
-            duplicate: share(self.duplicate),
-            corrupt: share(self.corrupt),
+            reorder: (reorder != Reorder::default()).then(|| reorder_text(reorder)),
+            duplicate: share(duplicate),
+            corrupt: share(corrupt),
             via: self.via.clone(),
             trace: trace(&self.speed.down),
             trace_up: trace(&self.speed.up),
@@ -239,8 +261,11 @@ impl Path {
             delay: Delay::from(profile.rtt).split(),
             speed: Both { down: Some(speed.clone()), up: Some(speed) },
             queue: Some(Limit::Bytes(profile.queue_bytes)),
-            loss: Both { down: profile.loss.into(), up: LossModel::NEVER },
-            jitter: profile.jitter,
+            impairments: Impairments {
+                loss: Both { down: profile.loss.into(), up: LossModel::NEVER },
+                jitter: profile.jitter,
+                ..Impairments::default()
+            },
             ..Path::blank(name)
         }
     }
@@ -255,11 +280,7 @@ impl Path {
             offset: Offset::default(),
             queue: None,
             aqm: Aqm::DropTail,
-            loss: Both::default(),
-            jitter: Span::ZERO,
-            reorder: Reorder::default(),
-            duplicate: Chance::NEVER,
-            corrupt: Chance::NEVER,
+            impairments: Impairments::default(),
             mtu: Vec::new(),
             outages: Vec::new(),
             gone: Vec::new(),

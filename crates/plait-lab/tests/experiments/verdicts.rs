@@ -29,7 +29,7 @@ fn normal(seed: u64, purpose: &[&str]) -> f64 {
 impl World for Normal {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         let row = cell.to_string();
-        let network = cell.scenario.paths[0].report(false).rate_down_bps.unwrap_or(0);
+        let network = cell.scenario.paths[0].report(false).rates.rate_down_bps.unwrap_or(0);
         let mut mean = 100.0;
         if matches!(&cell.subject, Subject::Scheduler(spec) if spec.to_string() == "minrtt") {
             let apart = normal(network, &["network"]) * self.network_sd_ms;

@@ -77,10 +77,17 @@ fn the_same_rule_under_two_names_is_identical_and_tied() {
         let line = drawn(nth, false);
         let report = reported(&line, &Twins { independent: false, factor: 1.0 });
         let [ecf, twin] = twins(&report);
-        assert_eq!((ecf.group, twin.group), (Some(1), Some(1)), "{line}");
+        assert_eq!((ecf.standing.group, twin.standing.group), (Some(1), Some(1)), "{line}");
         let named = |set: &Vec<String>| ["ecf", TWIN].iter().all(|it| set.iter().any(|n| n == it));
-        assert!(report.identical.iter().any(named), "{line}: {:?}", report.identical);
-        assert!(report.tails.iter().all(|tail| tail.other != TWIN && tail.row != TWIN), "{line}");
+        assert!(
+            report.findings.identical.iter().any(named),
+            "{line}: {:?}",
+            report.findings.identical
+        );
+        assert!(
+            report.findings.tails.iter().all(|tail| tail.other != TWIN && tail.row != TWIN),
+            "{line}"
+        );
     }
 }
 
@@ -90,9 +97,14 @@ fn the_same_rule_with_other_randomness_never_wins() {
         let line = drawn(nth, false);
         let report = reported(&line, &Twins { independent: true, factor: 1.0 });
         let [ecf, twin] = twins(&report);
-        assert_eq!((ecf.group, twin.group), (Some(1), Some(1)), "{line}: {ecf:?} {twin:?}");
+        assert_eq!(
+            (ecf.standing.group, twin.standing.group),
+            (Some(1), Some(1)),
+            "{line}: {ecf:?} {twin:?}"
+        );
         let between = |name: &str| name == "ecf" || name == TWIN;
-        let said = report.tails.iter().find(|tail| between(&tail.row) && between(&tail.other));
+        let said =
+            report.findings.tails.iter().find(|tail| between(&tail.row) && between(&tail.other));
         assert_eq!(said, None, "{line}");
     }
 }
@@ -107,7 +119,7 @@ fn five_percent_over_the_same_networks_are_told() {
         let document =
             compare(&scenario(&drawn(nth, true)), &Planted, &control, &no_files).unwrap();
         let [ecf, twin] = twins(&document.points[0]);
-        told += u64::from(ecf.group == Some(1) && twin.group == Some(2));
+        told += u64::from(ecf.standing.group == Some(1) && twin.standing.group == Some(2));
     }
     assert!(told * 100 >= count * 95, "{told} of {count}");
 }

@@ -196,13 +196,13 @@ fn scenario_row(path: &PathReport) -> Vec<String> {
     }
     vec![
         path.name.clone(),
-        from(path.rate_down_bps, &path.trace),
-        from(path.rate_up_bps, &path.trace_up),
-        micros(path.rtt_us),
+        from(path.rates.rate_down_bps, &path.trace),
+        from(path.rates.rate_up_bps, &path.trace_up),
+        micros(path.delays.rtt_us),
         path.queue.clone(),
-        percent(path.loss),
-        percent(path.loss_up),
-        if path.jitter_us == 0 { "0".to_owned() } else { micros(path.jitter_us) },
+        percent(path.losses.loss),
+        percent(path.losses.loss_up),
+        if path.delays.jitter_us == 0 { "0".to_owned() } else { micros(path.delays.jitter_us) },
         more.join(", "),
     ]
 }

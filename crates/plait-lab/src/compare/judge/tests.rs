@@ -73,16 +73,21 @@ fn scattered(percent: f64) -> impl Fn(&str, &mut RandomStream) -> Measures + Syn
 #[test]
 fn schedulers_form_groups_and_paths_do_not() {
     let report = report(&[], scattered(4.0));
-    let groups = ["minrtt", "ecf", "blest", "tcp:wifi"].map(|name| row(&report, name).group);
+    let groups =
+        ["minrtt", "ecf", "blest", "tcp:wifi"].map(|name| row(&report, name).standing.group);
     assert_eq!(groups, [Some(1), Some(1), Some(2), None]);
-    let first = report.rows.iter().filter(|row| row.group == Some(1));
-    assert_eq!(first.filter(|row| row.paired_vs_best.is_none()).count(), 1);
-    let blest = row(&report, "blest").paired_vs_best.unwrap();
+    let first = report.rows.iter().filter(|row| row.standing.group == Some(1));
+    assert_eq!(first.filter(|row| row.standing.paired_vs_best.is_none()).count(), 1);
+    let blest = row(&report, "blest").standing.paired_vs_best.unwrap();
     let [low, high] = blest.ci95.unwrap();
     assert!(blest.told_apart && low < 1.2 && 1.19 < high && high - low < 0.04, "{blest:?}");
-    let path = row(&report, "minrtt").paired_vs_best_path.unwrap();
+    let path = row(&report, "minrtt").standing.paired_vs_best_path.unwrap();
     assert!(path.told_apart && path.ratio < 0.93, "{path:?}");
-    assert!(report.identical.is_empty() && report.tails.is_empty() && report.limits.is_empty());
+    assert!(
+        report.findings.identical.is_empty()
+            && report.findings.tails.is_empty()
+            && report.findings.limits.is_empty()
+    );
     assert_eq!(report.each_run.len(), 5 * 30);
     assert_eq!(report.each_run[31].values[0].0, "completion_ms");
 }
@@ -97,17 +102,17 @@ fn controllers_share_the_best_path_of_all() {
             _ => 50.0,
         })
     });
-    assert_eq!(report.best_path.as_deref(), Some("tcp:wifi"));
-    assert_eq!(report.best_path_cc.as_deref(), Some("lia"));
+    assert_eq!(report.findings.best_path.as_deref(), Some("tcp:wifi"));
+    assert_eq!(report.findings.best_path_cc.as_deref(), Some("lia"));
     let speedups: Vec<Option<f64>> =
-        report.rows.iter().map(|row| row.speedup_vs_best_path).collect();
+        report.rows.iter().map(|row| row.standing.speedup_vs_best_path).collect();
     let ours = [Some(2.0); 3];
     assert_eq!(speedups[..3], ours);
     assert_eq!(speedups[5..8], ours, "with lia too");
     assert_eq!((speedups[3], speedups[8]), (Some(0.5), Some(1.0)));
     // Every row of the schedulers is the same to the bit, though not the same as the paths.
-    assert_eq!(report.identical[0].len(), 6);
-    assert!(report.identical[0].contains(&"ecf (lia)".to_owned()));
+    assert_eq!(report.findings.identical[0].len(), 6);
+    assert!(report.findings.identical[0].contains(&"ecf (lia)".to_owned()));
 }
 
 #[test]
@@ -119,10 +124,10 @@ fn a_tail_that_the_median_hides_is_told() {
         let hit = stream.below(3) == 0;
         completion(if timeout && hit { base + 300.0 } else { base })
     });
-    let groups = ["minrtt", "ecf", "blest"].map(|name| row(&report, name).group);
+    let groups = ["minrtt", "ecf", "blest"].map(|name| row(&report, name).standing.group);
     assert_eq!(groups, [Some(1); 3], "the typical run is the same");
     for other in ["blest", "tcp:"] {
-        let told = report.tails.iter().find(|it| it.other.starts_with(other)).unwrap();
+        let told = report.findings.tails.iter().find(|it| it.other.starts_with(other)).unwrap();
         assert!(told.percentile == 95 && !told.of_messages, "{told:?}");
         assert!((3.9..4.1).contains(&told.times), "{told:?}");
     }
@@ -171,10 +176,10 @@ fn bytes_of_a_path_have_copies_and_copies_have_a_share() {
         }
     });
     let ecf = row(&report, "ecf");
-    assert_eq!((ecf.path_bytes["wifi"], ecf.path_bytes["lte"]), (600.0, 400.0));
+    assert_eq!((ecf.traffic.path_bytes["wifi"], ecf.traffic.path_bytes["lte"]), (600.0, 400.0));
     // 40 % copies of all bytes, and 50 % sent for the first time.
-    assert!((ecf.extra_share.unwrap() - 0.8).abs() < 1e-12);
-    let [limit] = report.limits.as_slice() else { panic!("{:?}", report.limits) };
+    assert!((ecf.traffic.extra_share.unwrap() - 0.8).abs() < 1e-12);
+    let [limit] = report.findings.limits.as_slice() else { panic!("{:?}", report.findings.limits) };
     assert_eq!((limit.flag.as_str(), limit.size_bytes, limit.rows.len()), ("--sndbuf", 4 << 20, 5));
     assert!((limit.longest_share - 0.95).abs() < 1e-12);
 }

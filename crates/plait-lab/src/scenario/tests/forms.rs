@@ -44,7 +44,7 @@ fn two_sweeps_make_a_grid() {
         .collect();
     assert_eq!(places, ["40ms 0%", "40ms 1%", "40ms 2%", "80ms 0%", "80ms 1%", "80ms 2%"]);
     let last = &points[5].scenario;
-    assert_eq!((last.paths[1].report(false).rtt_us, last.is_random()), (80_000, true));
+    assert_eq!((last.paths[1].report(false).delays.rtt_us, last.is_random()), (80_000, true));
     assert_eq!(from_line(&it.command_line()), it);
     for (more, problem) in [
         (&[("vary", "lte.rtt=1ms,2ms")][..], "varied twice"),
@@ -86,7 +86,7 @@ fn a_sweep_replaces_one_setting() {
     let points = it.points(&read).unwrap();
     assert_eq!(points.len(), 10);
     assert_eq!(points[9].values, [("lte.rtt".to_owned(), "400ms".to_owned())]);
-    assert_eq!(points[9].scenario.paths[1].report(false).rtt_us, 400_000);
+    assert_eq!(points[9].scenario.paths[1].report(false).delays.rtt_us, 400_000);
     assert_eq!(points[9].scenario.paths[0], it.paths[0]);
     assert!(points[1].scenario.vary.is_empty());
     assert_eq!(from_line(&points[1].scenario.command_line()), points[1].scenario);
@@ -103,7 +103,7 @@ fn a_sweep_replaces_one_setting() {
         ("vary", "a.owd_up=10ms,20ms,30ms"),
     ]);
     let owd = owd.unwrap().points(&read).unwrap();
-    assert_eq!(owd[2].scenario.paths[0].report(false).rtt_us, 50_000);
+    assert_eq!(owd[2].scenario.paths[0].report(false).delays.rtt_us, 50_000);
 }
 
 const TOML: &str = r#"

@@ -22,7 +22,7 @@ fn an_odd_round_trip_is_split_without_loss() {
     let odd = path("a:rtt=3ns,rate=1mbit");
     assert_eq!((odd.delay.down.start.as_nanos(), odd.delay.up.start.as_nanos()), (1, 2));
     let uneven = path("a:owd_down=10ms,owd_up=30ms,rate=1mbit");
-    assert_eq!(uneven.report(false).rtt_us, 40_000);
+    assert_eq!(uneven.report(false).delays.rtt_us, 40_000);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn every_key_is_understood() {
 fn a_rate_may_be_drawn_anew() {
     let it = path("a:rtt=40ms,rate=1mbit/4mbit/7mbit~40s");
     assert!(it.is_random(false) && !it.is_random(true));
-    assert_eq!(it.report(false).rate_down_bps, Some(4_000_000));
+    assert_eq!(it.report(false).rates.rate_down_bps, Some(4_000_000));
     let links = it.links(false, 3);
     let text = |rate: &RateSource| format!("{rate:?}");
     assert_eq!(text(&links.link.down.rate), text(&links.link.up.rate));
@@ -71,7 +71,7 @@ fn a_trace_replaces_the_rate_and_frees_the_way_up() {
     let it = path("a:rtt=40ms,trace=a.down");
     let links = it.links(false, 1);
     // 1500 bytes a millisecond are 12 Mbit/s; the queue is 100 ms of it.
-    assert_eq!(it.report(false).rate_down_bps, Some(12_000_000));
+    assert_eq!(it.report(false).rates.rate_down_bps, Some(12_000_000));
     assert_eq!(links.link.down.queue, QueueLimit::Bytes(150_000));
     assert!(matches!(links.link.up.rate, RateSource::Fixed(Rate::INFINITE)));
     assert_eq!(links.link.up.queue, QueueLimit::Infinite);
@@ -87,10 +87,10 @@ fn a_trace_replaces_the_rate_and_frees_the_way_up() {
 #[test]
 fn profiles_are_paths_that_can_be_changed() {
     let home = path("wifi-home");
-    assert_eq!(home.report(false).rate_down_bps, Some(20_000_000));
+    assert_eq!(home.report(false).rates.rate_down_bps, Some(20_000_000));
     assert_eq!(home.links(false, 1).link.down.queue, QueueLimit::Bytes(60_000));
     let mine = path("mine:profile=wifi-home,loss=2%");
-    assert_eq!((mine.loss.down.mean().as_ppb(), mine.delay), (20_000_000, home.delay));
+    assert_eq!((mine.impairments.loss.down.mean().as_ppb(), mine.delay), (20_000_000, home.delay));
     let cafe = path("wifi-cafe");
     assert!(cafe.is_random(false));
     assert!(!path("lte-verizon").is_random(false) && path("lte-att").is_random(true));
@@ -111,7 +111,7 @@ fn an_ideal_path_needs_no_rate_and_has_no_queue() {
     assert!(links.nic.is_infinite() && links.link.down.queue == QueueLimit::Infinite);
     assert!(!ideal.connection(true).delayed_ack);
     assert_eq!(ideal.effective_runs(), 1);
-    assert_eq!(ideal.paths[0].report(true).rate_down_bps, None);
+    assert_eq!(ideal.paths[0].report(true).rates.rate_down_bps, None);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn what_goes_wrong_on_a_path_is_understood() {
     assert_eq!(links.link.down.loss, burst(p, r, bad, good));
     assert_eq!(links.link.up.loss, burst(percent(2), percent(3), percent(4), percent(1)));
     let report = it.report(false);
-    assert!((report.loss - 0.5 / 31.0).abs() < 1e-6, "{}", report.loss);
+    assert!((report.losses.loss - 0.5 / 31.0).abs() < 1e-6, "{}", report.losses.loss);
     assert_eq!(report.aqm.as_deref(), Some("codel:target=5ms,interval=50ms"));
     assert_eq!((report.reorder.as_deref(), report.duplicate), (Some("1%:5ms"), 0.02));
     assert_eq!(it.links(true, 1).link.down.aqm, Aqm::DropTail);
@@ -244,7 +244,7 @@ fn a_delay_in_steps_is_split_like_any_other() {
     let steps = [(second(5), Span::from_millis(45)), (second(6), Span::from_millis(15))];
     assert_eq!(links.down.delay_steps, steps);
     assert_eq!(links.up.delay_steps, steps);
-    assert_eq!((it.report(false).rtt_us, it.is_random(false)), (20_000, false));
+    assert_eq!((it.report(false).delays.rtt_us, it.is_random(false)), (20_000, false));
     let it = path("a:owd_down=20ms@0s/90ms@5s,owd_up=20ms,rate=1mbit");
     assert_eq!(it.links(false, 1).link.up.delay_steps, []);
     assert!(it.report(false).settings.contains(&"owd_down=20ms@0s/90ms@5s".to_owned()));

@@ -100,9 +100,9 @@ fn plain(row: &Row) -> Vec<Vec<String>> {
     let by_path = |name: &str, of: &std::collections::BTreeMap<String, f64>| {
         of.iter().map(|(path, it)| (format!("{name}.{path}"), *it)).collect::<Vec<_>>()
     };
-    let mut numbers = by_path("path_share", &row.path_share);
-    numbers.extend(by_path("path_bytes", &row.path_bytes));
-    numbers.extend(by_path("rtt_ms", &row.rtt_ms));
+    let mut numbers = by_path("path_share", &row.traffic.path_share);
+    numbers.extend(by_path("path_bytes", &row.traffic.path_bytes));
+    numbers.extend(by_path("rtt_ms", &row.traffic.rtt_ms));
     let messages = row.messages.map(|it| {
         [
             ("pooled_message_delay_median_ms", it.median_ms),
@@ -113,12 +113,12 @@ fn plain(row: &Row) -> Vec<Vec<String>> {
     });
     numbers.extend(messages.into_iter().flatten().map(|(name, it)| (name.to_owned(), it)));
     let optional = [
-        ("extra_share", row.extra_share),
-        ("reinjected_share", row.reinjected_share),
-        ("retransmitted_share", row.retransmitted_share),
-        ("speedup_vs_best_path", row.speedup_vs_best_path),
-        ("aggregation_benefit", row.aggregation_benefit),
-        ("group", row.group.map(f64::from)),
+        ("extra_share", row.traffic.extra_share),
+        ("reinjected_share", row.traffic.reinjected_share),
+        ("retransmitted_share", row.traffic.retransmitted_share),
+        ("speedup_vs_best_path", row.standing.speedup_vs_best_path),
+        ("aggregation_benefit", row.standing.aggregation_benefit),
+        ("group", row.standing.group.map(f64::from)),
     ];
     // A measure with statistics is written once.
     let alone = optional.into_iter().filter(|(name, _)| !row.measures.contains_key(*name));
@@ -131,8 +131,10 @@ fn plain(row: &Row) -> Vec<Vec<String>> {
             line
         })
         .collect();
-    let ratios =
-        [("paired_vs_best", row.paired_vs_best), ("paired_vs_best_path", row.paired_vs_best_path)];
+    let ratios = [
+        ("paired_vs_best", row.standing.paired_vs_best),
+        ("paired_vs_best_path", row.standing.paired_vs_best_path),
+    ];
     lines.extend(ratios.into_iter().filter_map(|(name, it)| Some(ratio(name, &it?))));
     lines
 }

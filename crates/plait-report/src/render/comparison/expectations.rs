@@ -10,7 +10,7 @@ pub fn broken(document: &Document) -> String {
     for report in document.reports() {
         let point: String =
             report.vary.iter().map(|(key, value)| format!(" at {key}={value}")).collect();
-        for verdict in report.expectations.iter().filter(|verdict| !verdict.holds) {
+        for verdict in report.findings.expectations.iter().filter(|verdict| !verdict.holds) {
             broken.push(format!("expected{point}: {}\n  {}", verdict.expectation, values(verdict)));
         }
     }

@@ -56,11 +56,12 @@ fn indented(text: &str, width: usize) -> Vec<String> {
 
 fn path_line(path: &PathReport) -> String {
     let rate = |bps: Option<u64>| bps.map_or("no rate limit".to_owned(), crate::render::rate);
-    let speed = match (path.rate_down_bps, path.rate_up_bps) {
+    let speed = match (path.rates.rate_down_bps, path.rates.rate_up_bps) {
         (down, up) if down == up => rate(down),
         (down, up) => format!("{} down, {} up", rate(down), rate(up)),
     };
-    let mut words = vec![speed, format!("rtt {}", crate::render::millis(path.rtt_us as f64 / 1e3))];
+    let mut words =
+        vec![speed, format!("rtt {}", crate::render::millis(path.delays.rtt_us as f64 / 1e3))];
     let queue = plait_app::quantity::bytes(&path.queue).map(crate::render::bytes);
     words.push(format!("queue {}", queue.unwrap_or_else(|_| path.queue.clone())));
     let extra = |words: &mut Vec<String>, name: &str, share: f64| {
@@ -68,10 +69,10 @@ fn path_line(path: &PathReport) -> String {
             words.push(format!("{name} {}", percent(share)));
         }
     };
-    extra(&mut words, "loss", path.loss);
-    extra(&mut words, "loss up", path.loss_up);
-    if path.jitter_us > 0 {
-        words.push(format!("jitter {}", crate::render::millis(path.jitter_us as f64 / 1e3)));
+    extra(&mut words, "loss", path.losses.loss);
+    extra(&mut words, "loss up", path.losses.loss_up);
+    if path.delays.jitter_us > 0 {
+        words.push(format!("jitter {}", crate::render::millis(path.delays.jitter_us as f64 / 1e3)));
     }
     if let Some(trace) = &path.trace {
         words.push(format!("trace {trace}"));
@@ -86,7 +87,7 @@ fn path_line(path: &PathReport) -> String {
         let stepped = ["rate", "rtt", "owd"].iter().any(|key| said.starts_with(key));
         let steps = stepped && said.contains('@');
         let bursts = said.starts_with("loss") && said.contains("ge:");
-        let split = path.owd_down_us != path.owd_up_us && said.starts_with("owd_");
+        let split = path.delays.owd_down_us != path.delays.owd_up_us && said.starts_with("owd_");
         let plain = told.iter().any(|key| said.starts_with(key));
         let rates = said.starts_with("rate_") && !steps;
         steps || bursts || split || !(plain || rates || said.starts_with("profile="))

@@ -56,7 +56,7 @@ pub fn text(document: &Document, width: usize, colour: bool) -> String {
 
 /// The meaning of the columns of the table, and those that the width leaves out.
 fn legend(report: &Report, left_out: &[&str]) -> String {
-    if report.rows.iter().all(|row| row.paired_vs_best.is_none()) {
+    if report.rows.iter().all(|row| row.standing.paired_vs_best.is_none()) {
         return String::new();
     }
     let interval = match made(report) {
@@ -120,7 +120,10 @@ fn made(report: &Report) -> u32 {
 fn undecided(report: &Report) -> bool {
     let random = report.host_jitter_us.is_some()
         || report.runs > 1
-        || report.rows.iter().any(|row| row.paired_vs_best.is_some_and(|it| it.ci95.is_none()))
+        || report
+            .rows
+            .iter()
+            .any(|row| row.standing.paired_vs_best.is_some_and(|it| it.ci95.is_none()))
             && report.command.contains("--runs 1 ");
     made(report) == 1 && random
 }
@@ -128,7 +131,7 @@ fn undecided(report: &Report) -> bool {
 /// How far a row is behind the best in a typical run, in per cent with its interval.
 fn behind(report: &Report, row: &Row) -> Option<String> {
     let (_, _, more) = primary(report);
-    let difference = row.paired_vs_best?;
+    let difference = row.standing.paired_vs_best?;
     // Of a measure that is better if higher, a ratio of 0.9 is 10 % behind.
     let percent = |ratio: f64| if more { (1.0 - ratio) * 100.0 } else { (ratio - 1.0) * 100.0 };
     let number = |value: f64| match value.abs() {
@@ -205,8 +208,9 @@ fn primary(report: &Report) -> (String, &'static str, bool) {
 /// paired, the ratio of the medians.
 fn typical_speedup(report: &Report, row: &Row) -> Option<f64> {
     let (_, _, more) = primary(report);
-    let medians = row.speedup_vs_best_path?;
-    let typical = row.paired_vs_best_path.map(|it| if more { it.ratio } else { 1.0 / it.ratio });
+    let medians = row.standing.speedup_vs_best_path?;
+    let typical =
+        row.standing.paired_vs_best_path.map(|it| if more { it.ratio } else { 1.0 / it.ratio });
     Some(typical.unwrap_or(medians))
 }
 
@@ -226,7 +230,10 @@ fn ordered(report: &Report) -> Vec<&Row> {
     let (_, _, more) = primary(report);
     let key = |row: &Row| {
         let value = central(report, row).map_or(f64::INFINITY, |m| if more { -m } else { m });
-        (row.group.unwrap_or(u32::MAX), if row.incomplete > 0 { f64::INFINITY } else { value })
+        (
+            row.standing.group.unwrap_or(u32::MAX),
+            if row.incomplete > 0 { f64::INFINITY } else { value },
+        )
     };
     let mut rows: Vec<&Row> = report.rows.iter().filter(|row| !is_tcp(row)).collect();
     rows.sort_by(|a, b| {

@@ -16,14 +16,14 @@ pub(super) fn table(report: &Report) -> Table {
     let rows = ordered(report);
     let longest = rows.iter().filter_map(|row| central(report, row)).fold(0.0, f64::max);
     for row in rows {
-        let group = row.group.map_or(String::new(), |group| group.to_string());
+        let group = row.standing.group.map_or(String::new(), |group| group.to_string());
         let mut cells = vec![format!("{group:>2} {}", row.scheduler)];
         if several_ccs(report) {
             cells.push(row.cc.clone());
         }
         cells.extend(numbers(report, row, longest));
         let emphasis = match typical_speedup(report, row) {
-            _ if row.group == Some(1) => Emphasis::Best,
+            _ if row.standing.group == Some(1) => Emphasis::Best,
             _ if is_tcp(row) => Emphasis::Reference,
             Some(ratio) if ratio < 1.0 - EXACT && slower(report, row) => Emphasis::Bad,
             _ => Emphasis::None,
@@ -40,7 +40,7 @@ fn several_ccs(report: &Report) -> bool {
 /// Whether the typical run of a row is worse than that of the best path alone, beyond chance.
 pub(super) fn slower(report: &Report, row: &Row) -> bool {
     let (_, _, more) = primary(report);
-    row.paired_vs_best_path.is_some_and(|it| it.told_apart && (it.ratio > 1.0) != more)
+    row.standing.paired_vs_best_path.is_some_and(|it| it.told_apart && (it.ratio > 1.0) != more)
 }
 
 /// Whether the numbers of the table are percentiles of messages.
@@ -112,7 +112,7 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
     cells.push(central(report, row).map_or_else(String::new, |value| bar(value, longest, BAR)));
     cells.push(match behind(report, row) {
         Some(text) => text,
-        None if row.group == Some(1) => "best".to_owned(),
+        None if row.standing.group == Some(1) => "best".to_owned(),
         None => dash(),
     });
     cells.push(match (row.incomplete, typical_speedup(report, row)) {
@@ -126,27 +126,30 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
         report.compete.iter().map(|flows| row.competing.get(flows).map_or_else(dash, median)),
     );
     cells.push(shares(report, row));
-    cells.push(match row.extra_share {
+    cells.push(match row.traffic.extra_share {
         Some(share) if !is_tcp(row) => percent(share),
         _ => dash(),
     });
-    cells.push(row.retransmitted_share.map_or_else(dash, percent));
+    cells.push(row.traffic.retransmitted_share.map_or_else(dash, percent));
     cells
 }
 
 fn is_best_path(report: &Report, row: &Row) -> bool {
-    report.best_path.as_deref() == Some(row.scheduler.as_str())
-        && report.best_path_cc.as_deref().is_none_or(|cc| cc == row.cc)
+    report.findings.best_path.as_deref() == Some(row.scheduler.as_str())
+        && report.findings.best_path_cc.as_deref().is_none_or(|cc| cc == row.cc)
 }
 
 /// The share of each path in all payload bytes sent, copies included: `81/19 %`.
 fn shares(report: &Report, row: &Row) -> String {
-    let all: f64 = row.path_bytes.values().sum();
+    let all: f64 = row.traffic.path_bytes.values().sum();
     if all <= 0.0 {
         return "-".to_owned();
     }
     let share = |path: &plait_lab::PathReport| {
-        format!("{:.0}", row.path_bytes.get(&path.name).copied().unwrap_or(0.0) / all * 100.0)
+        format!(
+            "{:.0}",
+            row.traffic.path_bytes.get(&path.name).copied().unwrap_or(0.0) / all * 100.0
+        )
     };
     format!("{} %", report.paths.iter().map(share).collect::<Vec<_>>().join("/"))
 }
@@ -261,10 +264,11 @@ fn winner(report: &Report) -> String {
 /// those that the other is ahead of.
 fn leading(report: &Report) -> Vec<&Row> {
     let rows = ordered(report);
-    let group: Vec<&Row> = rows.iter().copied().filter(|row| row.group == Some(1)).collect();
+    let group: Vec<&Row> =
+        rows.iter().copied().filter(|row| row.standing.group == Some(1)).collect();
     let path = rows.iter().copied().find(|row| is_tcp(row) && is_best_path(report, row));
     // The best path is behind if the best scheduler is told apart from it and is not slower.
-    let told_apart = |row: &Row| row.paired_vs_best_path.is_none_or(|it| it.told_apart);
+    let told_apart = |row: &Row| row.standing.paired_vs_best_path.is_none_or(|it| it.told_apart);
     let path_is_behind =
         group.first().is_some_and(|row| !is_tcp(row) && told_apart(row) && !slower(report, row));
     let path = path.filter(|_| !path_is_behind);

@@ -1,6 +1,9 @@
 use super::*;
 use plait_lab::stats::Summary;
-use plait_lab::{BufferLimit, Difference, Messages, PathReport, RunRecord, TailDifference, Varied};
+use plait_lab::{
+    BufferLimit, Difference, Findings, Messages, PathDelays, PathLosses, PathRates, PathReport,
+    RunRecord, Standing, TailDifference, Traffic, Varied,
+};
 
 fn difference(ratio: f64, told_apart: bool) -> Difference {
     Difference {
@@ -25,16 +28,22 @@ fn row(scheduler: &str, median: f64, speedup: Option<f64>, group: u32, wifi_byte
         scheduler: scheduler.to_owned(),
         cc: "cubic".to_owned(),
         measures: [("completion_ms".to_owned(), summary)].into(),
-        path_share: [("wifi".to_owned(), 0.8), ("lte".to_owned(), 0.2)].into(),
-        path_bytes: [("wifi".to_owned(), wifi_bytes), ("lte".to_owned(), 512e3 - wifi_bytes)]
-            .into(),
-        extra_share: Some(0.004),
-        reinjected_share: Some(0.004),
-        retransmitted_share: Some(0.012),
-        speedup_vs_best_path: speedup,
-        paired_vs_best_path: speedup.map(|it| difference(1.0 / it, (it - 1.0).abs() > 0.01)),
-        paired_vs_best: speedup.map(|it| difference(1.3187 / it, group > 1)),
-        group: speedup.map(|_| group).filter(|_| !scheduler.starts_with("tcp:")),
+        traffic: Traffic {
+            path_share: [("wifi".to_owned(), 0.8), ("lte".to_owned(), 0.2)].into(),
+            path_bytes: [("wifi".to_owned(), wifi_bytes), ("lte".to_owned(), 512e3 - wifi_bytes)]
+                .into(),
+            extra_share: Some(0.004),
+            reinjected_share: Some(0.004),
+            retransmitted_share: Some(0.012),
+            ..Traffic::default()
+        },
+        standing: Standing {
+            speedup_vs_best_path: speedup,
+            paired_vs_best_path: speedup.map(|it| difference(1.0 / it, (it - 1.0).abs() > 0.01)),
+            paired_vs_best: speedup.map(|it| difference(1.3187 / it, group > 1)),
+            group: speedup.map(|_| group).filter(|_| !scheduler.starts_with("tcp:")),
+            aggregation_benefit: None,
+        },
         ..Row::default()
     }
 }
@@ -42,17 +51,19 @@ fn row(scheduler: &str, median: f64, speedup: Option<f64>, group: u32, wifi_byte
 fn report() -> Report {
     let path = |name: &str, mbit: u64, rtt_us: u64| PathReport {
         name: name.to_owned(),
-        rate_down_bps: Some(mbit * 1_000_000),
-        rate_up_bps: Some(mbit * 1_000_000),
-        rtt_us,
+        rates: PathRates {
+            rate_down_bps: Some(mbit * 1_000_000),
+            rate_up_bps: Some(mbit * 1_000_000),
+        },
+        delays: PathDelays { rtt_us, ..PathDelays::default() },
         queue: "60kB".to_owned(),
-        loss: 0.016,
+        losses: PathLosses { loss: 0.016, loss_up: 0.0 },
         ..PathReport::default()
     };
     let mut slow = row("daps", 900.0, None, 0, 256e3);
     slow.incomplete = 2;
     let mut best = row("ecf", 455.0, Some(1.3187), 1, 410e3);
-    best.paired_vs_best = None;
+    best.standing.paired_vs_best = None;
     Report {
         command: "plait compare --path wifi:rate=25mbit,rtt=25ms --path lte:rate=10mbit,rtt=80ms \
                   --workload download:512kB --runs 30 --seed 1"
@@ -72,9 +83,12 @@ fn report() -> Report {
             row("tcp:wifi", 600.0, Some(1.0), 3, 512e3),
             row("tcp:lte", 1300.0, Some(0.4615), 5, 0.0),
         ],
-        best_path: Some("tcp:wifi".to_owned()),
-        best_path_cc: Some("cubic".to_owned()),
-        identical: vec![vec!["minrtt".to_owned(), "strict".to_owned()]],
+        findings: Findings {
+            best_path: Some("tcp:wifi".to_owned()),
+            best_path_cc: Some("cubic".to_owned()),
+            identical: vec![vec!["minrtt".to_owned(), "strict".to_owned()]],
+            ..Findings::default()
+        },
         ..Report::default()
     }
 }
@@ -117,7 +131,7 @@ fn streams_show_percentiles_of_messages_and_what_the_tail_tells() {
         let (p95_ms, p99_ms, max_ms) = (50.0, 41.0 * 12.0, 2_009.0);
         row.messages = Some(Messages { median_ms, p95_ms, p99_ms, max_ms, n: 12_000 });
     }
-    stream.tails = vec![TailDifference {
+    stream.findings.tails = vec![TailDifference {
         row: "blest".to_owned(),
         other: "ecf".to_owned(),
         percentile: 99,
@@ -126,7 +140,7 @@ fn streams_show_percentiles_of_messages_and_what_the_tail_tells() {
         other_value: 492.0,
         times: 12.0,
     }];
-    stream.limits = vec![BufferLimit {
+    stream.findings.limits = vec![BufferLimit {
         flag: "--sndbuf".to_owned(),
         size_bytes: 4 << 20,
         longest_share: 0.95,
@@ -197,9 +211,11 @@ fn sweep(varied: &[(&str, &[&str])]) -> Document {
         let mut point = report();
         if place.iter().any(|(_, value)| value == "400ms") {
             for row in &mut point.rows {
-                row.speedup_vs_best_path = row.speedup_vs_best_path.map(|it| it / 2.0);
-                let typical = row.speedup_vs_best_path.map(|it| difference(1.0 / it, true));
-                row.paired_vs_best_path = typical;
+                row.standing.speedup_vs_best_path =
+                    row.standing.speedup_vs_best_path.map(|it| it / 2.0);
+                let typical =
+                    row.standing.speedup_vs_best_path.map(|it| difference(1.0 / it, true));
+                row.standing.paired_vs_best_path = typical;
             }
         }
         point.vary = place.into_iter().collect();
@@ -245,7 +261,7 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
     );
     let mut lost = report();
     lost.rows.retain(|row| !["ecf", "blest", "minrtt", "strict"].contains(&row.scheduler.as_str()));
-    lost.rows.iter_mut().find(|it| it.scheduler == "roundrobin").unwrap().group = Some(1);
+    lost.rows.iter_mut().find(|it| it.scheduler == "roundrobin").unwrap().standing.group = Some(1);
     let said = verdict(&lost);
     assert!(
         said.starts_with(
@@ -255,8 +271,8 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
         "{said}"
     );
     let roundrobin = lost.rows.iter_mut().find(|it| it.scheduler == "roundrobin").unwrap();
-    roundrobin.paired_vs_best_path = Some(difference(1.01, false));
-    roundrobin.speedup_vs_best_path = Some(0.99);
+    roundrobin.standing.paired_vs_best_path = Some(difference(1.01, false));
+    roundrobin.standing.speedup_vs_best_path = Some(0.99);
     let said = verdict(&lost);
     assert!(
         said.starts_with(
@@ -293,7 +309,7 @@ fn a_verdict_does_not_contradict_itself() {
             _ => None,
         };
         if let Some((ratio, told_apart)) = ratio {
-            row.paired_vs_best_path = Some(difference(ratio, told_apart));
+            row.standing.paired_vs_best_path = Some(difference(ratio, told_apart));
         }
     }
     let text = said(tied.clone());
@@ -308,7 +324,7 @@ fn a_verdict_does_not_contradict_itself() {
         "{text}"
     );
     // One of the first group is slower.
-    tied.rows[5].paired_vs_best_path = Some(difference(1.03, true));
+    tied.rows[5].standing.paired_vs_best_path = Some(difference(1.03, true));
     let text = said(tied);
     assert!(text.contains("ecf is not told apart from tcp:wifi"), "{text}");
     assert!(text.contains("blest (1.03x slower)"), "{text}");
@@ -323,7 +339,7 @@ fn slower_rows_have_the_smaller_number_first() {
             "blest" => 1.2,
             _ => continue,
         };
-        row.paired_vs_best_path = Some(difference(ratio + 0.01, true));
+        row.standing.paired_vs_best_path = Some(difference(ratio + 0.01, true));
     }
     let text = text(&document(slow), 400, false);
     assert!(text.contains("come closest"), "{text}");
@@ -334,7 +350,7 @@ fn slower_rows_have_the_smaller_number_first() {
 fn rows_that_differ_in_a_few_runs_are_named() {
     let mut few = report();
     let found = Difference { differing_runs: Some(3), ..difference(1.0, false) };
-    few.rows[5].paired_vs_best = Some(found);
+    few.rows[5].standing.paired_vs_best = Some(found);
     let text = text(&document(few), 400, false);
     assert!(text.contains("Typically equal to the best: blest (3 of 30 runs differ)."), "{text}");
 }
@@ -375,7 +391,7 @@ fn a_sweep_marks_plain_tcp_that_is_first() {
     let point = |ratio: f64, told_apart: bool| {
         let mut report = report();
         report.rows.retain(|row| ["ecf", "tcp:wifi"].contains(&row.scheduler.as_str()));
-        report.rows[0].paired_vs_best_path = Some(difference(ratio, told_apart));
+        report.rows[0].standing.paired_vs_best_path = Some(difference(ratio, told_apart));
         let median = 600.0 * ratio;
         report.rows[0].measures.get_mut("completion_ms").unwrap().median = median;
         report.vary = [("lte.rtt".to_owned(), format!("{ratio}"))].into();

@@ -13,12 +13,12 @@ const MAX_NAMES: usize = 8;
 pub(super) fn verdict(report: &Report) -> String {
     let mut sentences = first(report);
     sentences.extend(slower_than_path(report));
-    if !report.identical.is_empty() {
-        let sets: Vec<String> = report.identical.iter().map(|rows| list(rows)).collect();
+    if !report.findings.identical.is_empty() {
+        let sets: Vec<String> = report.findings.identical.iter().map(|rows| list(rows)).collect();
         sentences.push(format!("Identical in every run: {}.", sets.join("; ")));
     }
     sentences.extend(few_differ(report));
-    sentences.extend(report.tails.iter().map(|tail| tail_sentence(report, tail)));
+    sentences.extend(report.findings.tails.iter().map(|tail| tail_sentence(report, tail)));
     sentences.extend(failures(report));
     sentences.extend(runs(report));
     if report.interrupted {
@@ -48,14 +48,14 @@ pub(super) fn limits(report: &Report) -> Vec<String> {
             size(larger)
         )
     };
-    report.limits.iter().map(line).collect()
+    report.findings.limits.iter().map(line).collect()
 }
 
 /// What speedups are measured against.
 fn reference(report: &Report) -> String {
     let path = report.rows.iter().find(|row| {
-        Some(&row.scheduler) == report.best_path.as_ref()
-            && report.best_path_cc.as_ref().is_none_or(|cc| *cc == row.cc)
+        Some(&row.scheduler) == report.findings.best_path.as_ref()
+            && report.findings.best_path_cc.as_ref().is_none_or(|cc| *cc == row.cc)
     });
     match path {
         Some(row) => format!("{}, the best path alone", label(report, row)),
@@ -67,10 +67,13 @@ fn reference(report: &Report) -> String {
 fn first(report: &Report) -> Vec<String> {
     let rows = ordered(report);
     let schedulers: Vec<&Row> =
-        rows.iter().copied().filter(|row| !is_tcp(row) && row.group.is_some()).collect();
+        rows.iter().copied().filter(|row| !is_tcp(row) && row.standing.group.is_some()).collect();
     let Some(leader) = schedulers.first() else { return Vec::new() };
-    let leading: Vec<&Row> =
-        schedulers.iter().copied().filter(|row| row.group == leader.group).collect();
+    let leading: Vec<&Row> = schedulers
+        .iter()
+        .copied()
+        .filter(|row| row.standing.group == leader.standing.group)
+        .collect();
     let names: Vec<String> = leading.iter().map(|row| label(report, row)).collect();
     let several = names.len() > 1;
     let tied = match (several, made(report)) {
@@ -82,8 +85,8 @@ fn first(report: &Report) -> Vec<String> {
     let reference = reference(report);
     let gain = gain(report, &leading);
     let (leads, comes) = if several { ("are tied first", "come") } else { ("is first", "comes") };
-    let tie = |row: &Row| row.paired_vs_best_path.is_some_and(|it| !it.told_apart);
-    let sentence = match (!tie(leader), leader.speedup_vs_best_path) {
+    let tie = |row: &Row| row.standing.paired_vs_best_path.is_some_and(|it| !it.told_apart);
+    let sentence = match (!tie(leader), leader.standing.speedup_vs_best_path) {
         (true, Some(_)) if slower(report, leader) => {
             format!("No scheduler reaches {reference}; {names} {comes} closest{tied}: {gain}.")
         }
@@ -133,8 +136,10 @@ fn gain(report: &Report, rows: &[&Row]) -> String {
 /// Which schedulers are slower than the best path alone.
 fn slower_than_path(report: &Report) -> Option<String> {
     let rows = ordered(report);
-    let rated: Vec<&Row> =
-        rows.into_iter().filter(|row| !is_tcp(row) && row.speedup_vs_best_path.is_some()).collect();
+    let rated: Vec<&Row> = rows
+        .into_iter()
+        .filter(|row| !is_tcp(row) && row.standing.speedup_vs_best_path.is_some())
+        .collect();
     if rated.is_empty() {
         return None;
     }
@@ -157,7 +162,7 @@ fn slower_than_path(report: &Report) -> Option<String> {
 fn few_differ(report: &Report) -> Option<String> {
     let rows = ordered(report);
     let differing = |row: &&Row| {
-        let found = row.paired_vs_best?;
+        let found = row.standing.paired_vs_best?;
         Some((label(report, row), found.differing_runs.filter(|_| found.ratio == 1.0)?))
     };
     let mut told: Vec<String> = Vec::new();

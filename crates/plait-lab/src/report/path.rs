@@ -1,0 +1,88 @@
+//! A path in a report.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A path as it was simulated. A rate, queue or trace that is absent is without limit.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PathReport {
+    /// Name.
+    pub name: String,
+    /// Profile it started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How fast it is.
+    #[serde(flatten)]
+    pub rates: PathRates,
+    /// How long it is.
+    #[serde(flatten)]
+    pub delays: PathDelays,
+    /// What it loses.
+    #[serde(flatten)]
+    pub losses: PathLosses,
+    /// Queue from server to client: `50ms`, `64KiB`, `100pkt`, `inf`.
+    pub queue: String,
+    /// Management of the queues: `codel`; none where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<String>,
+    /// Share of the packets that are held back, each way, and for how long: `1%:5ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<String>,
+    /// Share of the packets that arrive twice, each way.
+    #[serde(default, skip_serializing_if = "no_share")]
+    pub duplicate: f64,
+    /// Share of the packets that arrive damaged, each way.
+    #[serde(default, skip_serializing_if = "no_share")]
+    pub corrupt: f64,
+    /// The shared link that packets go through after the path's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// Trace file from server to client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Trace file from client to server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_up: Option<String>,
+    /// Used only when no other works.
+    pub backup: bool,
+    /// Everything that was said of it beyond its profile, as on the command line: steps, outages,
+    /// bursts of loss and the host's link are told here in full.
+    pub settings: Vec<String>,
+}
+
+/// How fast a path is. A way without limit is absent.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PathRates {
+    /// Rate from server to client in bits per second, over IP packets; the mean where it varies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_down_bps: Option<u64>,
+    /// Rate from client to server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_up_bps: Option<u64>,
+}
+
+/// How long packets are on a path.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PathDelays {
+    /// Round-trip propagation in microseconds; at the start where it changes.
+    pub rtt_us: u64,
+    /// Propagation from server to client in microseconds, likewise.
+    pub owd_down_us: u64,
+    /// Propagation from client to server in microseconds, likewise.
+    pub owd_up_us: u64,
+    /// Greatest jitter, each way, in microseconds.
+    pub jitter_us: u64,
+}
+
+/// What a path loses.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PathLosses {
+    /// Loss from server to client, as a share; the mean where it comes in bursts.
+    pub loss: f64,
+    /// Loss from client to server, as a share; the mean where it comes in bursts.
+    pub loss_up: f64,
+}
+
+fn no_share(share: &f64) -> bool {
+    *share == 0.0
+}
