@@ -3,7 +3,6 @@
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
-use crate::conn::timers::Awaited;
 use crate::data::agreement::Mode;
 use crate::data::send_queue::SendQueue;
 use crate::error::Error;
@@ -11,11 +10,10 @@ use crate::event::Carry;
 use crate::paths::Paths;
 use crate::paths::control::Control;
 use crate::planted::{Planted, planted};
+use crate::sched::Todo;
 use crate::sched::orders::Order;
-use crate::sched::{SAFETY_WAIT, Todo};
 use crate::segments::Transmit;
 use crate::tcp::send::Sent;
-use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, Ssn, SubflowId};
 use plait_sched::Decision;
 
@@ -167,7 +165,6 @@ impl Connection {
     /// Asks the scheduler for the next decision; returns `None` if there is nothing to send now.
     fn next_decision(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
         let Connection { data, paths, scheduling, timers, rounds, .. } = self;
-        let _config = &paths.spec.config;
         let granted = scheduling.take_granted(ctx, data, paths);
         if granted.is_some() {
             return granted;
@@ -178,13 +175,7 @@ impl Connection {
         match scheduling.decide(ctx, data, paths) {
             Todo::Send(decision) => return Some(decision),
             Todo::Wait { on, window_closed } => {
-                if window_closed && paths.all().iter().all(|s| s.sender.tx.is_empty()) {
-                    timers.arm_window_probe(ctx.now, paths.longest_rto(data));
-                }
-                if let Some(subflow) = on.and_then(|id| paths.all().get(id.index())) {
-                    timers
-                        .set(Awaited::Safety, ctx.now + subflow.sender.rtt.rto().max(SAFETY_WAIT));
-                }
+                paths.arm_wait(data, timers, ctx.now, (on, window_closed));
             }
             Todo::Nothing => {}
         }
@@ -204,7 +195,6 @@ impl Connection {
         let Order { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
         let index = subflow.index();
         if whole
-            && paths.spec.config.packets.superpacket > 0
             && paths.may_grow(data, index, range, scheduling.segment_size())
             && !self.tells_infinite(index)
         {
@@ -252,33 +242,21 @@ impl Connection {
 
     /// Whether data segments of the subflow at `index` still tell the infinite mapping.
     fn tells_infinite(&mut self, index: usize) -> bool {
-        if self.data.agreed.stops_telling(self.paths.subflow(index).sender.tx.una()) {
-            let Connection { data, paths, scheduling, notices, .. } = self;
-            if paths.settle_fallback(data, notices, index) {
-                scheduling.on_subflows_changed();
-            }
+        let Connection { data, paths, scheduling, notices, .. } = self;
+        if paths.stop_telling(data, notices, index) {
+            scheduling.on_subflows_changed();
         }
-        self.data.agreed.is_telling()
+        data.agreed.is_telling()
     }
 
     /// The end: DATA_FIN, then a FIN on each subflow.
     #[inline(never)]
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, scheduling, timers, .. } = self;
-        let _config = &paths.spec.config;
-        if data.owes_data_fin() {
-            let repeats = if data.closing.fin_sent { timers.retries() } else { 0 };
-            if let Some(index) = paths.signal_path(repeats) {
-                // Our keys go first: beside a DATA_FIN there is no room for them.
-                let keys = paths.ack_option(data, index, None, None).is_some();
-                if keys && !data.closing.keys_told {
-                    data.closing.keys_told = true;
-                    return Some(paths.pure_ack(ctx, data, index));
-                }
-                data.closing.on_fin_signalled();
-                timers.arm_retransmission(ctx.now, paths.longest_rto(data));
-                return Some(paths.build_data_fin(ctx, data, timers.retries(), index));
-            }
+        if data.owes_data_fin()
+            && let Some(transmit) = paths.next_data_fin(ctx, data, timers)
+        {
+            return Some(transmit);
         }
         let (index, seq) = paths.take_fin(ctx.now, data)?;
         scheduling.on_subflows_changed();
@@ -295,10 +273,8 @@ impl Connection {
     }
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let ack_pending = |s: &Subflow| s.pending.ack && s.state.synchronised();
-        let index = self.paths.all().iter().position(ack_pending)?;
-        let transmit = self.paths.pure_ack(ctx, &mut self.data, index);
-        self.rounds.spent = !self.paths.all()[index..].iter().any(ack_pending);
+        let (transmit, last) = self.paths.next_ack(ctx, &mut self.data)?;
+        self.rounds.spent = last;
         Some(transmit)
     }
 

@@ -6,19 +6,18 @@ use crate::conn::timers::ConnectionTimers;
 use crate::data::agreement::Mode;
 use crate::data::memory_limit::MemoryLimit;
 use crate::data::reassembly::Reassembly;
-use crate::event::{Event, SizeCause};
+use crate::event::SizeCause;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::ending::ResetMeans;
 use crate::paths::opening::{LifeSign, Others, SynAck, ThirdAck};
 use crate::paths::receiving::Taken;
+use crate::paths::removal::Removed;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::address::Address;
 use crate::tcp::pending::Cause;
 use crate::tcp::state::{State, Step};
-use crate::tcp::timer::Timer;
 use plait_base::{Dsn, Ssn, SubflowId};
-use plait_sched::Notice;
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Connection {
@@ -69,8 +68,7 @@ impl Connection {
         }
         let LifeSign { revived, asked, proven } = self.paths.take_life_sign(index);
         if asked {
-            let Connection { paths, timers, .. } = self;
-            timers.listen_anew(&paths.spec.config, paths.heard(), ctx.now);
+            self.timers.listen_anew(&self.paths.spec.config, self.paths.heard(), ctx.now);
         }
         if proven {
             self.subflow_up(ctx, index);
@@ -83,47 +81,33 @@ impl Connection {
         if self.data.closing.failed {
             return;
         }
-        if let Some(dss) = &segment.options.dss {
+        if segment.options.dss.is_some() {
             self.on_dss_seen(ctx);
-            if let Some(map) = dss.mapping.as_ref().filter(|map| map.len == 0) {
-                let fall = self.paths.weigh_infinite_mapping(&self.data, index, map);
-                self.fall(ctx, index, fall);
-            }
-        } else if self.data.agreed.mode == Mode::Multipath {
-            let at = (seq, ack);
-            let fall = self.paths.weigh_bare_segment(&mut self.data, index, segment, at);
-            self.fall(ctx, index, fall);
         }
+        let fall = self.paths.weigh_mapping(&mut self.data, index, segment, (seq, ack));
+        self.fall(ctx, index, fall);
         if self.data.closing.failed {
             return;
         }
         let edge = self.data.acknowledged_data(segment, ack);
         self.on_acknowledgements(ctx, index, segment, ack, edge);
         self.on_payload(ctx, index, segment, seq);
-        let fin = match segment.flags.has(Flags::FIN) {
-            true => Some(seq + u64::from(segment.payload.len())),
-            false => self.paths.subflow_mut(index).rx.fin_due(),
-        };
-        if let Some(seq) = fin {
-            let Connection { data, paths, notices, .. } = self;
+        let Connection { data, paths, notices, .. } = self;
+        if let Some(seq) = paths.fin_of(index, segment, seq) {
             paths.on_fin(ctx, data, notices, index, seq);
         }
     }
 
     #[cold]
     fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, index: usize, option: &Mptcp) {
-        let subflow = self.paths.subflow_mut(index);
         match option {
-            // Our fourth ACK was lost: the peer may not send before it has one.
-            Mptcp::JoinAck(_) => subflow.pending.ack |= !subflow.shake.initiator,
-            Mptcp::Prio { backup } if subflow.status.peer_backup != *backup => {
-                subflow.status.peer_backup = *backup;
+            Mptcp::JoinAck(_) => self.paths.repeat_fourth_ack(index),
+            Mptcp::Prio { backup } if self.paths.take_priority(index, *backup) => {
                 self.notify_subflows(ctx, None);
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
             Mptcp::AddAddr(add) => {
-                let Connection { data, paths, timers, .. } = self;
-                if paths.on_add_addr(ctx, data, timers, (index, add)) {
+                if self.paths.on_add_addr(ctx, &self.data, &mut self.timers, (index, add)) {
                     self.start_joins(ctx);
                 }
             }
@@ -142,14 +126,9 @@ impl Connection {
 
     /// Takes in the payload of a segment, and its DATA_FIN if it has one.
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: Ssn) {
-        if let Some(dss) = &segment.options.dss
-            && dss.data_fin
-            && !self.data.receives_plain()
-        {
-            self.paths.subflow_mut(index).pending.ack |= dss.mapping.is_some();
-            if self.data.take_data_fin(dss) {
-                self.on_peer_finished(ctx.now);
-            }
+        let Connection { data, paths, notices, .. } = self;
+        if let Some(dss) = segment.options.dss.as_ref().filter(|dss| dss.data_fin) {
+            paths.take_data_fin(data, notices, ctx.now, (index, dss));
         }
         match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
             Taken::Nothing => {}
@@ -163,12 +142,7 @@ impl Connection {
                 let Connection { data, paths, notices, .. } = self;
                 paths.after_data(data, notices, ctx.now, (index, before));
             }
-            Taken::Contradiction => {
-                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
-            }
-            Taken::Distrusted => {
-                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
-            }
+            Taken::Refused(reason) => self.reset_subflow(ctx, index, Cause::Reason(reason)),
         }
     }
 
@@ -197,13 +171,8 @@ impl Connection {
         }
         let new = self.data.queue.una();
         if new > old {
-            ctx.emit(Event::DataAcked { old, new });
-            if self.scheduling.needs.data_acks {
-                let edge = self.data.queue.last_edge();
-                let Connection { data, paths, scheduling, .. } = self;
-                let notice = Notice::DataAck { old, new, edge };
-                scheduling.notify(ctx, data, paths, notice);
-            }
+            let Connection { data, paths, scheduling, .. } = self;
+            scheduling.on_data_acked(ctx, data, paths, (old, new));
         }
     }
 
@@ -213,8 +182,7 @@ impl Connection {
             self.paths.withdraw_reinjections(&mut self.data, index);
         }
         if effects.longest > 0 {
-            let Connection { data, paths, .. } = self;
-            let size = paths.size_after_delivery(data, index, effects.longest);
+            let size = self.paths.size_after_delivery(&self.data, index, effects.longest);
             self.lower_size(ctx, index, size, SizeCause::BlackHole);
         }
         self.paths.settle_ack(&mut self.data, index);
@@ -252,11 +220,7 @@ impl Connection {
         self.paths.on_handshake_answered(ctx.now, index);
         self.size_segments(index);
         if is_join {
-            // The peer may use it once it has our third ACK.
-            self.data.agreed.others_used = true;
-            // Repeated until the peer has acknowledged our HMAC.
-            let subflow = self.paths.subflow_mut(index);
-            subflow.timers.set(Timer::Rto, ctx.now + subflow.sender.rtt.rto());
+            self.paths.await_fourth_ack(&mut self.data, ctx.now, index);
         } else {
             self.data.window.update(Dsn::ZERO, u64::from(segment.window));
             self.subflow_up(ctx, index);
@@ -290,8 +254,7 @@ impl Connection {
             }
             ThirdAck::Taken => {}
             ThirdAck::TakenWithKey => {
-                let Connection { data, paths, timers, .. } = self;
-                paths.announce_all(ctx, data, timers);
+                self.paths.announce_all(ctx, &self.data, &mut self.timers);
             }
         }
         self.paths.subflow_mut(index).step(Step::Established);
@@ -332,16 +295,11 @@ impl Connection {
             return;
         }
         for id in ids {
-            self.paths.forget_address(*id);
-            for index in 0..self.paths.count() {
-                let subflow = self.paths.subflow(index);
-                if subflow.shake.peer_id != *id {
-                } else if !subflow.state.synchronised() {
-                    self.kill_subflow(ctx, index, false);
-                } else if self.paths.start_check(ctx.now, index) {
-                    self.reinject_outstanding(index);
-                    self.notify_subflows(ctx, None);
-                }
+            let Removed { ending, doubtful } = self.paths.remove_address(ctx.now, *id);
+            self.kill_subflows(ctx, ending, false);
+            for subflow in doubtful.iter() {
+                self.reinject_outstanding(subflow.index());
+                self.notify_subflows(ctx, None);
             }
         }
         self.paths.set_address_timer(&mut self.timers);
@@ -446,16 +404,14 @@ impl Connection {
             self.kill_subflow(ctx, index, false);
         }
         let Some(id) = self.paths.take_slot(&mut self.data) else { return false };
-        let Connection { paths, notices, .. } = self;
-        paths.answer_join(ctx, notices, (id, address), (syn, join));
+        self.paths.answer_join(ctx, &mut self.notices, (id, address), (syn, join));
         true
     }
 
     /// Takes over a join that came before this connection was there.
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
         let Some(id) = self.paths.take_slot(&mut self.data) else { return };
-        let Connection { paths, notices, .. } = self;
-        if let Some(answer) = paths.adopt(ctx.now, notices, id, early) {
+        if let Some(answer) = self.paths.adopt(ctx.now, &mut self.notices, id, early) {
             self.handle(ctx, id.index(), &answer);
         }
     }

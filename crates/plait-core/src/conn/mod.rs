@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use egress::Rounds;
 use plait_base::{PathId, Slim, SubflowId, SubflowSet, Time};
-use plait_sched::{Notice, Scheduler};
+use plait_sched::Scheduler;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 
 pub(crate) struct Connection {
@@ -53,17 +53,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(spec: Arc<ConnectionSpec>, client: bool, now: Time, key: Key) -> Connection {
-        Connection {
-            data: DataLevel::new(&spec.config, key),
-            scheduling: Scheduling::new((spec.scheduler)(), now),
-            paths: Paths::new(spec, client),
-            timers: ConnectionTimers::new(),
-            rounds: Rounds::default(),
-            notices: Notices { news: false, changed: true },
-        }
-    }
-
     /// Its data level.
     pub(crate) const fn data(&self) -> &DataLevel {
         &self.data
@@ -115,9 +104,9 @@ impl Connection {
         self.paths.remnants(ctx, &mut self.data)
     }
 
-    /// Whether the addresses or the key may have changed since this was last asked.
-    pub(crate) fn take_changed(&mut self) -> bool {
-        core::mem::take(&mut self.notices.changed)
+    /// Its news for the user, and its changes for the endpoint.
+    pub(crate) const fn notices(&mut self) -> &mut Notices {
+        &mut self.notices
     }
 
     /// The endpoint knows that MP_CAPABLE is swallowed.
@@ -148,10 +137,8 @@ impl Connection {
 
     /// Closes the subflows of a set, in their order.
     fn kill_subflows(&mut self, ctx: &mut Context<'_>, ending: SubflowSet, tell_peer: bool) {
-        for index in 0..self.paths.count() {
-            if ending.contains(SubflowId(index as u8)) {
-                self.kill_subflow(ctx, index, tell_peer);
-            }
+        for subflow in ending.iter() {
+            self.kill_subflow(ctx, subflow.index(), tell_peer);
         }
     }
 
@@ -162,31 +149,15 @@ impl Connection {
         notices.changed = true;
         paths.rejoin_later(data, timers, ctx.now, index, closed.was_joined);
         self.reinject_outstanding(index);
-        self.paths.subflow_mut(index).sender.tx.abandon();
-        self.data.queue.reinject_orphans(self.paths.carriers());
-        self.data.queue.unassign_all();
+        self.paths.abandon(&mut self.data, index);
         if closed.was_joined {
             if !closed.was_down {
                 ctx.emit(Event::SubflowDown { subflow: SubflowId(index as u8) });
             }
             self.notify_subflows(ctx, None);
         }
-        self.on_subflow_gone(ctx.now);
-    }
-
-    /// A subflow is gone, perhaps the last one: then the connection waits for another one, or is over.
-    fn on_subflow_gone(&mut self, now: Time) {
         let Connection { data, paths, timers, notices, .. } = self;
-        if paths.has_subflow() || timers.awaits_subflow() {
-            return;
-        }
-        if paths.may_await_subflow(data) {
-            timers.set(Awaited::NoSubflow, now + paths.spec.config.timeouts.close);
-        } else if data.closing.done() {
-            data.closing.settle();
-        } else if paths.all().iter().all(|s| s.state == State::Closed) {
-            (data.closing.failed, notices.news) = (true, true);
-        }
+        paths.on_gone(data, timers, notices, ctx.now);
     }
 
     /// Queues all that a subflow has sent and not seen acknowledged for reinjection.
@@ -207,10 +178,8 @@ impl Connection {
 
     /// Resets the subflows of a set, in their order.
     fn reset_subflows(&mut self, ctx: &mut Context<'_>, set: SubflowSet, reason: ResetReason) {
-        for index in 0..self.paths.count() {
-            if set.contains(SubflowId(index as u8)) {
-                self.reset_subflow(ctx, index, Cause::Reason(reason));
-            }
+        for subflow in set.iter() {
+            self.reset_subflow(ctx, subflow.index(), Cause::Reason(reason));
         }
     }
 
@@ -219,8 +188,7 @@ impl Connection {
         if self.timers.awaits_subflow() {
             // Outstanding data goes there.
             self.timers.clear(Awaited::NoSubflow);
-            let closing = &mut self.data.closing;
-            closing.fin_due |= closing.fin_sent && !closing.fin_acked;
+            self.data.closing.signal_fin_again();
         }
         let Connection { data, paths, timers, .. } = self;
         timers.arm_keep_alive(&paths.spec.config, paths.heard(), ctx.now);
@@ -239,28 +207,17 @@ impl Connection {
     /// another set.
     fn notify_subflows(&mut self, ctx: &mut Context<'_>, began: Option<SubflowId>) {
         let Connection { data, paths, scheduling, .. } = self;
-        // Linux leaves data with its subflow as long as that can send it.
-        let strands = |it: &Subflow| !it.state.sends_data() && data.queue.assigned(it.id) > 0;
-        if !paths.spec.config.kernel_rules.keep_data || paths.all().iter().any(strands) {
-            data.queue.unassign_all();
-        }
-        let live = paths.live();
-        scheduling.wake();
-        let notice = Notice::SubflowsChanged { live, began };
-        scheduling.notify(ctx, data, paths, notice);
+        paths.unassign_stranded(data);
+        scheduling.on_set_changed(ctx, data, paths, began);
     }
 
     /// Starts the joins whose time has come.
     fn start_joins(&mut self, ctx: &mut Context<'_>) {
-        let Connection { data, paths, timers, notices, .. } = self;
-        paths.start_joins(ctx, data, notices, timers.awaits_subflow());
+        let alone = self.timers.awaits_subflow();
+        self.paths.start_joins(ctx, &mut self.data, &mut self.notices, alone);
     }
 
-    /// Asks the peer to send on the established subflows of `path` only where no other works, or
-    /// again as on others; this end does the same.
-    ///
-    /// # Errors
-    /// If it cannot be asked.
+    /// Sets whether the subflows of `path` are backups ([`Paths::set_backup`]).
     pub(crate) fn set_backup(
         &mut self,
         ctx: &mut Context<'_>,
@@ -333,11 +290,7 @@ impl Connection {
         }
         self.data.closing.failed = true;
         self.timers = ConnectionTimers::new();
-        // A server that has not answered with a DSS may not know our key, and this one's last ACK
-        // may have to prove it: then a RST has to do.
-        let known = !self.data.falls_back()
-            && self.data.speaks_multipath()
-            && (!self.paths.client || self.data.agreed.peer_dss_seen);
+        let known = self.data.is_key_known(self.paths.client);
         let chosen = self.paths.best_for_signal().filter(|_| known);
         for index in (0..self.paths.count()).filter(|index| Some(*index) != chosen) {
             let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
@@ -384,31 +337,10 @@ impl Connection {
         !self.timers.awaits_subflow() && self.paths.all_gone(|state| state == State::Closed)
     }
 
-    /// Whether something happened that its user was not told yet.
-    pub(crate) const fn has_news(&self) -> bool {
-        self.notices.news
-    }
-
-    /// Whether something happened since this was last asked.
-    pub(crate) fn take_news(&mut self) -> bool {
-        core::mem::take(&mut self.notices.news)
-    }
-
-    /// A connection without data, its addresses and its place in the books included.
-    const BASE: u64 = 4_096;
-
-    /// Bytes of memory that it takes, about: data of both directions, and its buffers.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        let held = self.data.queue.memory_usage() + self.paths.received(&self.data);
-        Connection::BASE + held.with_room()
-    }
-
     /// Gives memory back where nothing is under way and nothing was sent since `before`: rings and lists that
     /// are empty, and views that are made anew when somebody looks. What it does next is the same.
     pub(crate) fn shrink_idle(&mut self, before: Time) {
-        let rests = self.data.queue.is_drained()
-            && self.paths.all().iter().all(|it| it.is_quiet() && it.sender.last_send < before);
-        if rests {
+        if self.data.queue.is_drained() && self.paths.rest_since(before) {
             self.data.queue.give_back();
             self.data.recv.give_back();
             self.scheduling.give_back();
@@ -424,8 +356,14 @@ impl Connection {
         opening: &Opening<'_>,
         ctx: &mut Context<'_>,
     ) -> Connection {
-        let client = matches!(opening, Opening::Active { .. });
-        let mut conn = Connection::new(spec, client, ctx.now, key);
+        let mut conn = Connection {
+            data: DataLevel::new(&spec.config, key),
+            scheduling: Scheduling::new((spec.scheduler)(), ctx.now),
+            paths: Paths::new(spec, matches!(opening, Opening::Active { .. })),
+            timers: ConnectionTimers::new(),
+            rounds: Rounds::default(),
+            notices: Notices { news: false, changed: true },
+        };
         let Connection { data, paths, notices, .. } = &mut conn;
         paths.open(ctx, data, notices, opening);
         conn.start_joins(ctx);
@@ -451,12 +389,6 @@ impl Connection {
         }
     }
 
-    /// The peer's data has ended and all of it is here.
-    fn on_peer_finished(&mut self, now: Time) {
-        let Connection { data, paths, notices, .. } = self;
-        paths.on_peer_finished(data, notices, now);
-    }
-
     /// State and counters.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let (waits, over) = (self.timers.awaits_subflow(), self.is_over());
@@ -476,14 +408,10 @@ impl Connection {
         address: IpAddr,
         port: Option<u16>,
     ) -> Result<(), Error> {
-        let Connection { data, paths, timers, .. } = self;
-        paths.announce(ctx, data, timers, (address, port))
+        self.paths.announce(ctx, &self.data, &mut self.timers, (address, port))
     }
 
-    /// One of this server's announced addresses is gone.
-    ///
-    /// # Errors
-    /// If it was not announced.
+    /// One of this server's announced addresses is gone ([`Paths::withdraw`]).
     pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> Result<(), Error> {
         let ending = self.paths.withdraw(ctx, address)?;
         self.kill_subflows(ctx, ending, false);

@@ -7,3 +7,15 @@ pub(crate) struct Notices {
     /// Its addresses or its key may have changed.
     pub(crate) changed: bool,
 }
+
+impl Notices {
+    /// Returns whether there is news since the last call.
+    pub(crate) fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.news)
+    }
+
+    /// Returns whether the addresses or the key may have changed since the last call.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        core::mem::take(&mut self.changed)
+    }
+}

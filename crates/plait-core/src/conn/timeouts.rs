@@ -5,15 +5,14 @@ use crate::conn::context::Context;
 use crate::conn::liveness::Life;
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::agreement::{FallbackCause, Mode};
-use crate::data::fastclose::MAX_FASTCLOSE_RETRIES;
 use crate::paths::fallback::Fall;
 use crate::paths::timeouts::TimeoutMeans;
 use crate::stats::TimedOut;
 use crate::tcp::address::Address;
 use crate::tcp::pending::Cause;
-use crate::tcp::state::{State, Step};
+use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
-use plait_base::{Slim, SubflowId, Time};
+use plait_base::{SubflowId, Time};
 use plait_wire::ResetReason;
 
 impl Connection {
@@ -58,8 +57,10 @@ impl Connection {
         if self.timers.at(Awaited::NoSubflow) <= ctx.now {
             return self.on_no_subflow_timeout(ctx);
         }
-        if self.timers.take_due(Awaited::Release, ctx.now) {
-            return self.on_release_timer(ctx);
+        if self.timers.take_due(Awaited::Release, ctx.now)
+            && self.timers.release_expired(ctx, &self.paths.spec.config, &mut self.data)
+        {
+            return self.abort(ctx);
         }
         if self.timers.take_due(Awaited::UserTimeout, ctx.now)
             && self.timers.user_timeout_expired(&self.paths.spec.config, &self.data, ctx.now)
@@ -78,33 +79,15 @@ impl Connection {
         if self.timers.take_due(Awaited::WindowProbe, ctx.now) {
             self.paths.probe_window(self.timers.probe_backoff);
             self.timers.probe_backoff += 1;
-            self.scheduling.small_segments = true;
-            self.scheduling.wake();
+            self.scheduling.on_window_probe();
         }
         if self.timers.take_due(Awaited::Retransmission, ctx.now) {
-            self.on_connection_rto(ctx);
-        }
-    }
-
-    /// No RST has come within a timeout.
-    fn on_fast_close_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let fast = self.data.closing.fast.as_mut();
-        let Some(fast) = fast.filter(|fast| fast.carrier.index() == index) else { return };
-        if fast.retries == MAX_FASTCLOSE_RETRIES {
-            return self.reset_subflow(ctx, index, Cause::Close);
-        }
-        fast.retries += 1;
-        self.paths.repeat_fast_close(ctx.now, index);
-    }
-
-    /// TIME-WAIT is over, or the peer's FIN has not come in time.
-    fn on_wait_over(&mut self, ctx: &mut Context<'_>, index: usize) {
-        self.notices.changed = true;
-        if self.paths.subflow(index).state == State::FinWait2 {
-            self.data.closing.settle();
-            self.kill_subflow(ctx, index, false);
-        } else {
-            self.paths.subflow_mut(index).step(Step::WaitOver);
+            // Nothing was DATA_ACKed for longer than every subflow's timeout.
+            self.on_data_ack_overdue(ctx);
+            let Connection { data, paths, scheduling, timers, .. } = self;
+            if !data.sends_plain() && paths.on_overdue_data(data, timers, ctx.now) {
+                scheduling.wake();
+            }
         }
     }
 
@@ -124,19 +107,6 @@ impl Connection {
         }
     }
 
-    /// Aborts the connection if the peer has acknowledged no data since the timer was set.
-    fn on_release_timer(&mut self, ctx: &mut Context<'_>) {
-        let una = self.data.queue.una();
-        if self.data.closing.done() {
-            // Each subflow has a timer of its own.
-        } else if self.data.closing.released.value().is_some_and(|before| before < una) {
-            self.data.closing.released = Slim::some(una);
-            self.timers.arm_release(ctx, &self.paths.spec.config, &self.data);
-        } else {
-            self.abort(ctx);
-        }
-    }
-
     /// Checks whether the peer is still there, and asks if nothing was heard. Returns true if it was asked
     /// often enough.
     fn is_peer_dead(&mut self, ctx: &mut Context<'_>) -> bool {
@@ -146,8 +116,7 @@ impl Connection {
         if life == Life::Asked {
             let silent = paths.ask_for_life();
             self.reset_subflows(ctx, silent, ResetReason::Performance);
-            let Connection { paths, timers, .. } = self;
-            timers.on_asked_for_life(&paths.spec.config, paths.heard(), ctx.now);
+            self.timers.on_asked_for_life(&self.paths.spec.config, self.paths.heard(), ctx.now);
         }
         life == Life::Over
     }
@@ -160,24 +129,17 @@ impl Connection {
     }
 
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
-        let Connection { data, paths, scheduling, .. } = self;
+        let Connection { data, paths, scheduling, notices, .. } = self;
         paths.on_timer(ctx, data, index, timer);
         match timer {
             Timer::Rto => self.on_rto(ctx, index),
-            Timer::TimeWait => self.on_wait_over(ctx, index),
+            Timer::TimeWait if paths.wait_over(data, notices, index) => {
+                self.kill_subflow(ctx, index, false);
+            }
             Timer::Reorder => scheduling.wake(),
             Timer::HostQueue if paths.on_host_queue_timer(ctx.now, index) => scheduling.wake(),
             Timer::Pace => scheduling.on_released(SubflowId(index as u8)),
-            Timer::HostQueue | Timer::Tail | Timer::Ack | Timer::Probe => {}
-        }
-    }
-
-    /// Nothing was DATA_ACKed for longer than every subflow's timeout.
-    fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
-        self.on_data_ack_overdue(ctx);
-        let Connection { data, paths, scheduling, timers, .. } = self;
-        if !data.sends_plain() && paths.on_overdue_data(data, timers, ctx.now) {
-            scheduling.wake();
+            Timer::TimeWait | Timer::HostQueue | Timer::Tail | Timer::Ack | Timer::Probe => {}
         }
     }
 
@@ -212,16 +174,15 @@ impl Connection {
     /// too, if its segments were only late: then it is a connection that is reset.
     pub(super) fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let Connection { data, paths, timers, notices, .. } = self;
-        let iss = ctx.first_sequence(&paths.spec.config);
-        data.restart(&paths.spec.config, ctx.unique_key());
-        *timers = ConnectionTimers::new();
-        paths.redial(ctx.now, notices, address, iss);
-        timers.arm_release(ctx, &paths.spec.config, data);
+        paths.redial(ctx, data, timers, (notices, address));
     }
 
     fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
         if self.data.closing.fast.is_some() {
-            return self.on_fast_close_timeout(ctx, index);
+            if self.paths.fast_close_expired(&mut self.data, ctx.now, index) {
+                self.reset_subflow(ctx, index, Cause::Close);
+            }
+            return;
         }
         let alone = self.timers.awaits_subflow();
         match self.paths.on_rto(ctx, &self.data, index, alone) {

@@ -7,7 +7,7 @@ use crate::data::level::DataLevel;
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
 use core::ops::{Deref, DerefMut};
-use plait_base::{Span, Time};
+use plait_base::{Slim, Span, Time};
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
 pub(crate) const SYN_RETRIES: u8 = 6;
@@ -58,6 +58,9 @@ impl From<Awaited> for usize {
     }
 }
 
+/// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
+const SAFETY_WAIT: Span = Span::from_millis(200);
+
 /// Timers of the connection as a whole.
 #[derive(Debug)]
 pub(crate) struct ConnectionTimers {
@@ -101,6 +104,33 @@ impl ConnectionTimers {
         if data.is_released() && !data.closing.failed && !data.closing.done() {
             self.set(Awaited::Release, ctx.now + config.timeouts.close);
         }
+    }
+
+    /// The time of [`ConnectionTimers::arm_release`] is over. Returns whether to abort: the peer has acknowledged no
+    /// data since it began. Otherwise it begins again.
+    pub(crate) fn release_expired(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+    ) -> bool {
+        if data.closing.done() {
+            // Each subflow has a timer of its own.
+            return false;
+        }
+        let una = data.queue.una();
+        let progress = data.closing.released.value().is_some_and(|before| before < una);
+        if progress {
+            data.closing.released = Slim::some(una);
+            self.arm_release(ctx, config, data);
+        }
+        !progress
+    }
+
+    /// The scheduler waits for a subflow whose retransmission timeout is `rto`. It decides again after that time
+    /// at the latest.
+    pub(crate) fn arm_safety(&mut self, now: Time, rto: Span) {
+        self.set(Awaited::Safety, now + rto.max(SAFETY_WAIT));
     }
 
     /// Sets when the user timeout is looked at next.

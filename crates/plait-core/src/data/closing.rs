@@ -72,6 +72,11 @@ impl Closing {
         }
     }
 
+    /// Sends an unacknowledged DATA_FIN again, on another subflow.
+    pub(crate) fn signal_fin_again(&mut self) {
+        self.fin_due |= self.fin_sent && !self.fin_acked;
+    }
+
     /// Nothing more is to be learnt of the peer: it has all, or does not come for it.
     pub(crate) fn settle(&mut self) {
         self.settled |= self.done();

@@ -40,7 +40,7 @@ impl Endpoint {
             ..MemoryReport::default()
         };
         for (_, conn) in self.connections.iter() {
-            let holds = conn.memory_bytes();
+            let holds = conn.paths().memory_bytes(conn.data());
             all.bytes += holds;
             all.above_threshold += usize::from(holds > MemoryReport::THRESHOLD_BYTES);
             if conn.data().is_released() {

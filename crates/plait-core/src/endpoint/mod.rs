@@ -269,7 +269,7 @@ impl Endpoint {
             conn.discard();
         }
         conn.on_touched();
-        let changed = conn.take_changed();
+        let changed = conn.notices().take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
             self.mp_capable_blackhole.learn(
                 now,
@@ -364,7 +364,7 @@ impl Endpoint {
         let conn = entry.conn();
         let mut ctx = self.shared.context(now, id);
         let transmit = conn.poll_transmit(&mut ctx);
-        let changed = conn.take_changed();
+        let changed = conn.notices().take_changed();
         let over = transmit.is_none() || conn.is_spent();
         debug_assert!(!conn.is_spent() || conn.poll_transmit(&mut ctx).is_none());
         entry.on_news();

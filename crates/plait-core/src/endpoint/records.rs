@@ -91,7 +91,7 @@ impl Entry<'_> {
     /// The connection may have something to tell.
     #[inline]
     pub(super) fn on_news(&mut self) {
-        if self.record.conn.has_news() && !self.record.newsworthy {
+        if self.record.conn.notices().news && !self.record.newsworthy {
             self.record.newsworthy = true;
             self.news.push(Reverse(self.record.id));
         }
@@ -250,7 +250,7 @@ impl Records {
             let Reverse(id) = self.news.pop()?;
             if let Some(record) = self.record(id) {
                 record.newsworthy = false;
-                if record.conn.take_news() {
+                if record.conn.notices().take_news() {
                     return Some(id);
                 }
             }

@@ -2,6 +2,7 @@
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
+use crate::conn::timers::ConnectionTimers;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::{Carry, Event};
@@ -11,6 +12,7 @@ use crate::segments::{Report, Transmit};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::send::Sent;
 use crate::tcp::state::Step;
+use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Ssn, SubflowId, Time};
@@ -182,6 +184,38 @@ impl Paths {
         let report = if self.spec.config.tsq { Some(report) } else { None };
         let path = self.subflows[index].address.path();
         (Transmit { path, segment, report, cut: 0 }, resized)
+    }
+
+    /// Returns the next signal of our DATA_FIN, if a subflow can carry it. Our keys go first, because a segment has
+    /// no room for both.
+    pub(crate) fn next_data_fin(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+    ) -> Option<Transmit> {
+        let repeats = if data.closing.fin_sent { timers.retries() } else { 0 };
+        let index = self.signal_path(repeats)?;
+        let keys = self.ack_option(data, index, None, None).is_some();
+        if keys && !data.closing.keys_told {
+            data.closing.keys_told = true;
+            return Some(self.pure_ack(ctx, data, index));
+        }
+        data.closing.on_fin_signalled();
+        timers.arm_retransmission(ctx.now, self.longest_rto(data));
+        Some(self.build_data_fin(ctx, data, timers.retries(), index))
+    }
+
+    /// Returns the next pending acknowledgement, and whether it is the last one.
+    pub(crate) fn next_ack(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+    ) -> Option<(Transmit, bool)> {
+        let ack_pending = |s: &Subflow| s.pending.ack && s.state.synchronised();
+        let index = self.subflows.iter().position(ack_pending)?;
+        let transmit = self.pure_ack(ctx, data, index);
+        Some((transmit, !self.subflows[index..].iter().any(ack_pending)))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
-use crate::conn::timers::ConnectionTimers;
+use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::agreement::dsn_in_step;
 use crate::data::closing::TIME_WAIT;
-use crate::data::fastclose::FastClose;
+use crate::data::fastclose::{FastClose, MAX_FASTCLOSE_RETRIES};
 use crate::data::level::DataLevel;
 use crate::endpoint::remnant::Remnant;
 use crate::event::Event;
@@ -209,7 +209,7 @@ impl Paths {
     }
 
     /// No RST has come within a timeout: MP_FASTCLOSE goes out again.
-    pub(crate) fn repeat_fast_close(&mut self, now: Time, index: usize) {
+    fn repeat_fast_close(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.sender.rtt.back_off();
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
@@ -237,6 +237,79 @@ impl Paths {
             remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));
         }
         remnants
+    }
+
+    /// A subflow has ended. If it was the last one, the connection waits for another one, or is over.
+    pub(crate) fn on_gone(
+        &self,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        notices: &mut Notices,
+        now: Time,
+    ) {
+        if self.has_subflow() || timers.awaits_subflow() {
+            return;
+        }
+        if self.may_await_subflow(data) {
+            timers.set(Awaited::NoSubflow, now + self.spec.config.timeouts.close);
+        } else if data.closing.done() {
+            data.closing.settle();
+        } else if self.subflows.iter().all(|s| s.state == State::Closed) {
+            (data.closing.failed, notices.news) = (true, true);
+        }
+    }
+
+    /// Gives the data of the subflow at `index`, which has ended, to the other subflows.
+    pub(crate) fn abandon(&mut self, data: &mut DataLevel, index: usize) {
+        self.subflows[index].sender.tx.abandon();
+        data.queue.reinject_orphans(self.carriers());
+        data.queue.unassign_all();
+    }
+
+    /// Takes back data that was assigned ahead to another set of subflows. Linux leaves data with its subflow as
+    /// long as that subflow can send.
+    pub(crate) fn unassign_stranded(&self, data: &mut DataLevel) {
+        let strands = |it: &Subflow| !it.state.sends_data() && data.queue.assigned(it.id) > 0;
+        if !self.spec.config.kernel_rules.keep_data || self.subflows.iter().any(strands) {
+            data.queue.unassign_all();
+        }
+    }
+
+    /// The timer of an MP_FASTCLOSE on the subflow at `index` has expired without a RST from the peer. Returns
+    /// whether a RST must end the wait.
+    pub(crate) fn fast_close_expired(
+        &mut self,
+        data: &mut DataLevel,
+        now: Time,
+        index: usize,
+    ) -> bool {
+        let fast = data.closing.fast.as_mut();
+        let Some(fast) = fast.filter(|fast| fast.carrier.index() == index) else { return false };
+        if fast.retries == MAX_FASTCLOSE_RETRIES {
+            return true;
+        }
+        fast.retries += 1;
+        self.repeat_fast_close(now, index);
+        false
+    }
+
+    /// TIME-WAIT on the subflow at `index` is over, or the peer's FIN has not come in time. Returns whether the
+    /// subflow must be closed without it.
+    pub(crate) fn wait_over(
+        &mut self,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+    ) -> bool {
+        notices.changed = true;
+        let subflow = &mut self.subflows[index];
+        let waits_for_fin = subflow.state == State::FinWait2;
+        if waits_for_fin {
+            data.closing.settle();
+        } else {
+            subflow.step(Step::WaitOver);
+        }
+        waits_for_fin
     }
 }
 

@@ -16,7 +16,7 @@ use crate::paths::Paths;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use plait_base::{Dsn, Ssn, SubflowRange, Time};
-use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
+use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
 
 /// What follows from a finding.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +76,27 @@ impl Paths {
             && !self.subflows[index].shake.join
     }
 
+    /// Decides about a segment of an established subflow with an infinite mapping, or without a DSS.
+    pub(crate) fn weigh_mapping(
+        &self,
+        data: &mut DataLevel,
+        index: usize,
+        segment: &Segment,
+        at: (Ssn, Ssn),
+    ) -> Fall {
+        match &segment.options.dss {
+            Some(Dss { mapping: Some(map), .. }) if map.len == 0 => {
+                self.weigh_infinite_mapping(data, index, map)
+            }
+            None if data.agreed.mode == Mode::Multipath => {
+                self.weigh_bare_segment(data, index, segment, at)
+            }
+            _ => Fall::Stay,
+        }
+    }
+
     /// A segment of an established subflow has no DSS although Multipath TCP is spoken.
-    pub(crate) fn weigh_bare_segment(
+    fn weigh_bare_segment(
         &self,
         data: &mut DataLevel,
         index: usize,
@@ -160,12 +179,7 @@ impl Paths {
 
     /// A mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain data from now
     /// on.
-    pub(crate) fn weigh_infinite_mapping(
-        &self,
-        data: &DataLevel,
-        index: usize,
-        map: &Mapping,
-    ) -> Fall {
+    fn weigh_infinite_mapping(&self, data: &DataLevel, index: usize, map: &Mapping) -> Fall {
         if data.receives_plain() {
             return Fall::Stay;
         }
@@ -369,5 +383,17 @@ impl Paths {
         subflow.pending.add(ControlSegment::Fail);
         timers.set(Awaited::Fail, now + subflow.sender.rtt.rto().times(timeouts));
         None
+    }
+
+    /// The subflow at `index` carries data: it stops telling the infinite mapping if the peer has acknowledged it.
+    /// Returns whether the size of segments may have changed.
+    pub(crate) fn stop_telling(
+        &mut self,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+    ) -> bool {
+        data.agreed.stops_telling(self.subflows[index].sender.tx.una())
+            && self.settle_fallback(data, notices, index)
     }
 }

@@ -17,7 +17,7 @@ mod priority;
 mod probing;
 pub(crate) mod receiving;
 mod redial;
-mod removal;
+pub(crate) mod removal;
 mod segments;
 mod sizing;
 mod slots;

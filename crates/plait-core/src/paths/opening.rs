@@ -359,6 +359,21 @@ impl Paths {
             proven,
         }
     }
+
+    /// The peer has answered our join: it may use the subflow once it has our third ACK. That is repeated until
+    /// the fourth ACK proves that the peer has it.
+    pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, index: usize) {
+        data.agreed.others_used = true;
+        let subflow = &mut self.subflows[index];
+        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
+    }
+
+    /// The peer repeats the third ACK of its join, because our fourth ACK was lost. It may not send before it has
+    /// one.
+    pub(crate) fn repeat_fourth_ack(&mut self, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.pending.ack |= !subflow.shake.initiator;
+    }
 }
 
 /// Whether a peer's MP_CAPABLE says that the address it comes from may not be joined.

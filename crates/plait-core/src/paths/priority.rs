@@ -55,4 +55,10 @@ impl Paths {
         }
         if found { Ok(changed) } else { Err(Error::NoSubflow(path)) }
     }
+
+    /// Takes an MP_PRIO of the peer for the subflow at `index`. Returns whether anything changes.
+    pub(crate) fn take_priority(&mut self, index: usize, backup: bool) -> bool {
+        let status = &mut self.subflows[index].status;
+        core::mem::replace(&mut status.peer_backup, backup) != backup
+    }
 }

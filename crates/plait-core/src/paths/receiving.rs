@@ -10,7 +10,7 @@ use crate::paths::Paths;
 use crate::tcp::state::State;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
-use plait_wire::{Dss, Flags, Mptcp, Payload, Segment};
+use plait_wire::{Dss, Flags, Mptcp, Payload, ResetReason, Segment};
 
 impl Paths {
     /// Takes in the payload of a segment whose first byte is `seq` of the subflow at `index`.
@@ -39,12 +39,12 @@ impl Paths {
             && let Some(mapped) = data.read_mapping(map, *data_fin, seq)
             && !subflow.remember_mapping(mapped)
         {
-            return Taken::Contradiction;
+            return Taken::Refused(ResetReason::Mptcp);
         }
         let dsn = if data.agreed.checksums && !data.receives_plain() {
             match self.checked_dsn(data, index, segment, seq) {
                 Ok(dsn) => dsn,
-                Err(Noted::Conflict) => return Taken::Contradiction,
+                Err(Noted::Conflict) => return Taken::Refused(ResetReason::Mptcp),
                 Err(_) => None,
             }
         } else {
@@ -52,7 +52,9 @@ impl Paths {
         };
         match dsn {
             Some(dsn) => self.take_in(ctx, data, index, segment, seq, dsn),
-            None if self.distrusts(data, index, segment, seq) => Taken::Distrusted,
+            None if self.distrusts(data, index, segment, seq) => {
+                Taken::Refused(ResetReason::Middlebox)
+            }
             None => Taken::Nothing,
         }
     }
@@ -76,7 +78,7 @@ impl Paths {
         let rx = &self.subflows[index].rx;
         let beside = seq < rx.nxt() || rx.has_hole();
         if beside && !data.receives_plain() && rx.contradicts(range, dsn) {
-            return Taken::Contradiction;
+            return Taken::Refused(ResetReason::Mptcp);
         }
         // Data that does not fit the window is discarded at both levels, so that it comes again.
         let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
@@ -248,6 +250,32 @@ impl Paths {
             }
         }
     }
+
+    /// Takes a DATA_FIN in.
+    pub(crate) fn take_data_fin(
+        &mut self,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        now: Time,
+        (index, dss): (usize, &Dss),
+    ) {
+        if data.receives_plain() {
+            return;
+        }
+        self.subflows[index].pending.ack |= dss.mapping.is_some();
+        if data.take_data_fin(dss) {
+            self.on_peer_finished(data, notices, now);
+        }
+    }
+
+    /// Returns the sequence number of a FIN: of this segment, whose first byte is `seq`, or of an earlier one that
+    /// can be taken in now.
+    pub(crate) fn fin_of(&mut self, index: usize, segment: &Segment, seq: Ssn) -> Option<Ssn> {
+        match segment.flags.has(Flags::FIN) {
+            true => Some(seq + u64::from(segment.payload.len())),
+            false => self.subflows[index].rx.fin_due(),
+        }
+    }
 }
 
 /// What became of a payload.
@@ -257,10 +285,9 @@ pub(crate) enum Taken {
     In {
         before: Dsn,
     },
-    /// Its mapping contradicts an earlier one.
-    Contradiction,
-    /// Too many payloads without a mapping have come on its subflow.
-    Distrusted,
+    /// Its mapping contradicts an earlier one, or too many payloads without a mapping have come: its subflow is
+    /// reset for this reason.
+    Refused(ResetReason),
 }
 
 /// Keeps what few connections do off the way of all the others.

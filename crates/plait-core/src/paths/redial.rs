@@ -1,14 +1,16 @@
 //! A connection whose first handshake leads nowhere begins again on another path.
 
 use crate::config::Dial;
+use crate::conn::context::Context;
 use crate::conn::notices::Notices;
+use crate::conn::timers::ConnectionTimers;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Handshake;
-use plait_base::{Dsn, PathId, SubflowId, Time};
+use plait_base::{Dsn, PathId, SubflowId};
 
 impl Paths {
     /// How many paths an unanswered first SYN goes to in turn, at least one.
@@ -51,9 +53,19 @@ impl Paths {
         others.find(|next| !self.addresses.removals.is_gone(*next))
     }
 
-    /// The connection begins again at `address`, with the initial sequence number `iss`.
-    pub(crate) fn redial(&mut self, now: Time, notices: &mut Notices, address: Address, iss: u32) {
-        let shake = Handshake { iss, initiator: true, sent_at: now, ..Handshake::default() };
+    /// The connection begins again at `address`, with a new key.
+    pub(crate) fn redial(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        (notices, address): (&mut Notices, Address),
+    ) {
+        let iss = ctx.first_sequence(&self.spec.config);
+        data.restart(&self.spec.config, ctx.unique_key());
+        *timers = ConnectionTimers::new();
+        timers.arm_release(ctx, &self.spec.config, data);
+        let shake = Handshake { iss, initiator: true, sent_at: ctx.now, ..Handshake::default() };
         self.subflows.clear();
         self.add_subflow(notices, SubflowId(0), address, State::SynSent, shake);
         // Each round over all paths waits twice as long as the one before.

@@ -46,6 +46,14 @@ impl Removals {
     }
 }
 
+/// The subflows to an address that is gone.
+pub(crate) struct Removed {
+    /// They were not established yet.
+    pub(crate) ending: SubflowSet,
+    /// They are asked for a sign of life.
+    pub(crate) doubtful: SubflowSet,
+}
+
 impl Paths {
     /// Whether a subflow may be opened from `path` to `server`.
     pub(crate) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
@@ -108,7 +116,7 @@ impl Paths {
     }
 
     /// The peer's address `id` is gone: nothing more is opened there.
-    pub(crate) fn forget_address(&mut self, id: u8) {
+    fn forget_address(&mut self, id: u8) {
         let number = match id {
             0 => Some(self.addresses.first.server()),
             id => self.addresses.forget_peer(id),
@@ -122,7 +130,7 @@ impl Paths {
 
     /// Asks the subflow at `index` for a sign of life; until it comes the subflow counts as failed, and others
     /// carry on. Returns false if it was asked already.
-    pub(crate) fn start_check(&mut self, now: Time, index: usize) -> bool {
+    fn start_check(&mut self, now: Time, index: usize) -> bool {
         if self.addresses.removals.checks.iter().any(|check| check.index == index) {
             return false;
         }
@@ -155,5 +163,23 @@ impl Paths {
             self.addresses.removals.checks.push(check);
         }
         silent
+    }
+
+    /// The peer's address `id` is gone. Returns the subflows there that end at once, and those that must answer
+    /// first: anybody could have sent the REMOVE_ADDR.
+    pub(crate) fn remove_address(&mut self, now: Time, id: u8) -> Removed {
+        self.forget_address(id);
+        let mut removed = Removed { ending: SubflowSet::EMPTY, doubtful: SubflowSet::EMPTY };
+        for index in 0..self.subflows.len() {
+            let subflow = &self.subflows[index];
+            let own = subflow.id;
+            if subflow.shake.peer_id != id {
+            } else if !subflow.state.synchronised() {
+                removed.ending.insert(own);
+            } else if self.start_check(now, index) {
+                removed.doubtful.insert(own);
+            }
+        }
+        removed
     }
 }

@@ -23,7 +23,8 @@ impl Paths {
     ) -> bool {
         let counted = self.spec.config.tsq || self.spec.config.window.pacing.is_some();
         let whole = first.len() == full && first.start > Dsn::ZERO;
-        whole && !counted && !self.has_ack_option(data, index)
+        let cuts = self.spec.config.packets.superpacket > 0;
+        cuts && whole && !counted && !self.has_ack_option(data, index)
     }
 
     /// The superpacket that carries `data` from `seq` on is `segment`: its mapping is remembered.

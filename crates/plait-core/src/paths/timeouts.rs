@@ -300,4 +300,20 @@ impl Paths {
         let moves = others && !self.spec.config.kernel_rules.keep_data;
         TimeoutMeans::Silent { reinject: moves && !planted(Planted::NoReinjection) }
     }
+
+    /// The scheduler waits: for a subflow, or for the peer's window to open. Sets the timers that end the wait.
+    pub(crate) fn arm_wait(
+        &self,
+        data: &DataLevel,
+        timers: &mut ConnectionTimers,
+        now: Time,
+        (on, window_closed): (Option<SubflowId>, bool),
+    ) {
+        if window_closed && self.subflows.iter().all(|s| s.sender.tx.is_empty()) {
+            timers.arm_window_probe(now, self.longest_rto(data));
+        }
+        if let Some(subflow) = on.and_then(|id| self.subflows.get(id.index())) {
+            timers.arm_safety(now, subflow.sender.rtt.rto());
+        }
+    }
 }

@@ -183,4 +183,18 @@ impl Paths {
     pub(crate) fn mss(&self) -> u64 {
         u64::from(self.mss)
     }
+
+    /// Memory of a connection without data, including its addresses and its entries in the endpoint's tables.
+    const BASE_BYTES: u64 = 4_096;
+
+    /// Returns the memory of the connection in bytes, approximately: data of both directions and its buffers.
+    pub(crate) fn memory_bytes(&self, data: &DataLevel) -> u64 {
+        let held = data.queue.memory_usage() + self.received(data);
+        Paths::BASE_BYTES + held.with_room()
+    }
+
+    /// Returns whether nothing is in flight and nothing was sent since `before`.
+    pub(crate) fn rest_since(&self, before: Time) -> bool {
+        self.subflows.iter().all(|it| it.is_quiet() && it.sender.last_send < before)
+    }
 }

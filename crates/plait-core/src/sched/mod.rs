@@ -7,16 +7,13 @@ pub(crate) mod views;
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::{Block, Detail};
+use crate::event::{Block, Detail, Event};
 use crate::paths::Paths;
 use crate::sched::views::{Stale, Views};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use plait_base::{Span, SubflowId, SubflowSet, Time};
+use plait_base::{Dsn, SubflowId, SubflowSet, Time};
 use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, What};
-
-/// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
-pub(crate) const SAFETY_WAIT: Span = Span::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) struct Scheduling {
@@ -236,6 +233,41 @@ impl Scheduling {
         self.note_block(ctx, stalled.then_some(Block::SendBuffer));
         if stalled {
             self.notify(ctx, data, paths, Notice::WindowLimited);
+        }
+    }
+
+    /// A closed window is probed, with as little data as there is.
+    pub(crate) fn on_window_probe(&mut self) {
+        self.small_segments = true;
+        self.wake();
+    }
+
+    /// The set of live subflows has changed, and perhaps `began` is new.
+    pub(crate) fn on_set_changed(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        paths: &mut Paths,
+        began: Option<SubflowId>,
+    ) {
+        self.wake();
+        let live = paths.live();
+        self.notify(ctx, data, paths, Notice::SubflowsChanged { live, began });
+    }
+
+    /// The DATA_ACK has moved from `old` to `new`.
+    #[inline]
+    pub(crate) fn on_data_acked(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        paths: &mut Paths,
+        (old, new): (Dsn, Dsn),
+    ) {
+        ctx.emit(Event::DataAcked { old, new });
+        if self.needs.data_acks {
+            let edge = data.queue.last_edge();
+            self.notify(ctx, data, paths, Notice::DataAck { old, new, edge });
         }
     }
 }
