@@ -63,6 +63,13 @@ const CONNECTION: Gate = Gate {
     remedy: "write a method of the part that owns the data; it takes what it needs and returns what follows",
 };
 
+const CONNECTION_LINES: Gate = Gate {
+    name: "connection_lines",
+    unit: "lines of impl Connection",
+    limit: 1_300,
+    remedy: "leave a decision to the owner of the data; the connection carries out what it returns",
+};
+
 const CONNECTION_CIRCLE: Gate = Gate {
     name: "connection_circle",
     unit: "files that call each other's methods",
@@ -227,7 +234,7 @@ fn connection_files(sizes: &BTreeMap<String, Sizes>) -> BTreeMap<String, usize> 
         .filter(|(path, _)| {
             path.starts_with("crates/plait-core/") && !CONNECTION_FILES.contains(&path.as_str())
         })
-        .map(|(path, sizes)| (path.clone(), usize::from(sizes.implements)))
+        .map(|(path, sizes)| (path.clone(), usize::from(sizes.connection_lines > 0)))
         .collect()
 }
 
@@ -236,14 +243,35 @@ fn the_connection_has_six_files() {
     CONNECTION.hold(&connection_files(&HOUSE.sizes));
 }
 
+/// The lines of all `impl Connection` blocks.
+fn connection_lines(sizes: &BTreeMap<String, Sizes>) -> BTreeMap<String, usize> {
+    let lines = sizes.values().map(|it| it.connection_lines).sum();
+    BTreeMap::from([("crates/plait-core/src/conn".to_owned(), lines)])
+}
+
+#[test]
+fn the_connection_is_small() {
+    let lines = connection_lines(&HOUSE.sizes);
+    assert!(lines.values().all(|it| *it > 500), "the connection was not found: {lines:?}");
+    CONNECTION_LINES.hold(&lines);
+}
+
+#[test]
+fn a_large_connection_is_seen() {
+    let file = |connection_lines| Sizes { connection_lines, ..Sizes::default() };
+    let sizes = [700, 601].map(|lines| (lines.to_string(), file(lines)));
+    let breaches = CONNECTION_LINES.judge(&connection_lines(&BTreeMap::from(sizes)), &[]);
+    assert_eq!(breaches.len(), 1);
+}
+
 #[test]
 fn a_seventh_file_of_the_connection_is_seen() {
-    let file = |implements| Sizes { implements, ..Sizes::default() };
+    let file = |connection_lines| Sizes { connection_lines, ..Sizes::default() };
     let sizes = BTreeMap::from([
-        (CONNECTION_FILES[0].to_owned(), file(true)),
-        ("crates/plait-core/src/conn/joins.rs".to_owned(), file(true)),
-        ("crates/plait-core/src/conn/views.rs".to_owned(), file(false)),
-        ("crates/plait-app/src/http.rs".to_owned(), file(true)),
+        (CONNECTION_FILES[0].to_owned(), file(9)),
+        ("crates/plait-core/src/conn/joins.rs".to_owned(), file(9)),
+        ("crates/plait-core/src/conn/views.rs".to_owned(), file(0)),
+        ("crates/plait-app/src/http.rs".to_owned(), file(9)),
     ]);
     let breaches = CONNECTION.judge(&connection_files(&sizes), &[]);
     let files: Vec<&str> = breaches.iter().map(|it| it.what.as_str()).collect();
@@ -257,7 +285,7 @@ fn connection_calls(sizes: &BTreeMap<String, Sizes>) -> Graph {
         .flat_map(|(path, sizes)| sizes.methods.iter().map(move |name| (name.as_str(), path)))
         .collect();
     own()
-        .filter(|(_, sizes)| sizes.implements)
+        .filter(|(_, sizes)| sizes.connection_lines > 0)
         .map(|(path, sizes)| {
             let to = sizes.calls.iter().filter_map(|name| homes.get(name.as_str()).copied());
             (path.clone(), to.filter(|to| *to != path).cloned().collect())
@@ -284,7 +312,7 @@ fn the_files_of_the_connection_call_each_other_little() {
 #[test]
 fn a_circle_of_calls_is_seen() {
     let file = |method: &str, call: &str| Sizes {
-        implements: true,
+        connection_lines: 9,
         methods: BTreeSet::from([method.to_owned()]),
         calls: BTreeSet::from([call.to_owned()]),
         ..Sizes::default()

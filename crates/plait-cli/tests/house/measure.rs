@@ -16,8 +16,8 @@ pub(crate) struct Sizes {
     pub(crate) functions: BTreeMap<String, usize>,
     /// Fields of each struct, and of each variant of an enum that names its fields.
     pub(crate) fields: BTreeMap<String, usize>,
-    /// Whether the file has an `impl Connection`.
-    pub(crate) implements: bool,
+    /// Lines of its `impl Connection` blocks, from the first word to the last brace.
+    pub(crate) connection_lines: usize,
     /// Methods that its `impl Connection` blocks define.
     pub(crate) methods: BTreeSet<String>,
     /// Methods that these blocks call on the connection itself.
@@ -99,7 +99,11 @@ impl<'a> Visit<'a> for Reader {
         let name = type_name(&item.self_ty);
         let outer = self.in_connection;
         self.in_connection = item.trait_.is_none() && name == CONNECTION;
-        self.sizes.implements |= self.in_connection;
+        if self.in_connection {
+            let (from, to) =
+                (item.impl_token.span.start().line, item.brace_token.span.close().end().line);
+            self.sizes.connection_lines += to - from + 1;
+        }
         self.within(name, |it| visit::visit_item_impl(it, item));
         self.in_connection = outer;
     }
@@ -202,7 +206,7 @@ fn short() {}
     let fields: Vec<(&str, usize)> =
         sizes.fields.iter().map(|(name, count)| (name.as_str(), *count)).collect();
     assert_eq!(fields, [("Event::Lost", 1), ("Event::Sent", 2), ("Wide", 3)]);
-    assert!(!sizes.implements);
+    assert_eq!(sizes.connection_lines, 0);
 }
 
 #[test]
@@ -216,7 +220,7 @@ impl Drop for Connection { fn drop(&mut self) { self.seven(); } }
 ";
     let file = SourceFile::parse("crates/x/src/a.rs", text);
     let sizes = Sizes::of(&file);
-    assert!(sizes.implements);
+    assert_eq!(sizes.connection_lines, 4);
     assert_eq!(sizes.methods.into_iter().collect::<Vec<_>>(), ["five", "one"]);
     assert_eq!(sizes.calls.into_iter().collect::<Vec<_>>(), ["four", "six", "two"]);
     assert_eq!(indexed_subflows(file.tokens), 2);
