@@ -31,7 +31,6 @@ mod books;
 mod congestion;
 mod hystart;
 mod idle;
-mod params;
 mod registry;
 mod rounds;
 mod spec;
@@ -49,8 +48,10 @@ pub use books::{Books, LossIntervals, Phase, Settings};
 pub use congestion::Congestion;
 pub use hystart::HyStart;
 pub use idle::{IdleReset, IdleRestart, Restarted, restart};
-pub use params::{FixedWindow, Kind, Param, Value};
+pub use plait_params::{
+    FixedWindow, Kind, Listed, Param, ParamError, ParamFault, Params, SpecError, Value,
+};
 pub use registry::{CONTROLLERS, Entry};
 pub use rounds::{Round, Rounds};
-pub use spec::{Spec, SpecError};
+pub use spec::Spec;
 pub use view::{Flow, Flows, View};

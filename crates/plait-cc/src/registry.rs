@@ -1,8 +1,9 @@
 //! The one list of congestion controllers: help, documentation, validation, contract tests and
 //! benchmarks read it.
 
-use crate::{Algorithm, Param, Spec};
+use crate::{Algorithm, Param, Params};
 use alloc::boxed::Box;
+use plait_params::{About, Listed};
 
 pub use crate::algorithms::CONTROLLERS;
 
@@ -23,27 +24,19 @@ pub struct Entry {
     pub params: &'static [Param],
     /// Names and meanings of what [`Algorithm::save_state`] writes.
     pub state: &'static [(&'static str, &'static str)],
-    /// Builds the algorithm that a spec of this entry describes.
-    pub make: fn(&Spec) -> Box<dyn Algorithm>,
+    /// Builds the algorithm, one for each subflow.
+    pub make: fn(&Params) -> Box<dyn Algorithm>,
 }
 
-impl Entry {
-    /// The entry of this name or alias.
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static Entry> {
-        CONTROLLERS.iter().find(|entry| entry.name == name || entry.aliases.contains(&name))
-    }
+impl Listed for Entry {
+    const WHAT: &'static str = "congestion controller";
 
-    /// Every name and alias, in the order of the list.
-    pub fn names() -> impl Iterator<Item = &'static str> {
+    fn list() -> &'static [Entry] {
         CONTROLLERS
-            .iter()
-            .flat_map(|entry| core::iter::once(entry.name).chain(entry.aliases.iter().copied()))
     }
 
-    /// The declaration of a parameter.
-    #[must_use]
-    pub fn param(&self, name: &str) -> Option<&'static Param> {
-        self.params.iter().find(|param| param.name == name)
+    fn about(&self) -> About {
+        let Entry { name, aliases, idea, page, params, state, .. } = *self;
+        About { name, aliases, idea, page, params, state }
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Floor of every crate. A new crate gets its line here first.
 const FLOORS: &[(&str, u8)] = &[
     ("plait-base", 0),
+    ("plait-params", 0),
     ("plait-wire", 1),
     ("plait-sched", 1),
     ("plait-cc", 1),

@@ -33,7 +33,7 @@ const LISTS: [List; 2] = [
         heading: "## Add a congestion controller: one file and one line\n",
         package: "cc",
         file: "crates/plait-cc/src/algorithms/mod.rs",
-        build: "(example::ENTRY.make)(&plait_cc::Spec::default())",
+        build: "(example::ENTRY.make)(&plait_cc::Params::default())",
     },
 ];
 /// What was measured of the schedulers.

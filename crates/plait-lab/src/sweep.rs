@@ -8,8 +8,7 @@
 
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::{
-    Path, PathKey, PlacedText, RawScenario, SETTINGS, Scenario, Setting, canonical, goes_on,
-    nearest_key,
+    Path, PathKey, PlacedText, RawScenario, SETTINGS, Scenario, Setting, canonical, nearest_key,
 };
 use crate::vary::{Point, Target, Vary};
 use plait_app::quantity::{self, Bytes, Percent};
@@ -166,7 +165,10 @@ fn target(name: &str, given: &PlacedText, paths: &[Path]) -> Result<Target, Scen
 fn listed(values: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for piece in values.split(',').map(str::trim) {
-        match list.last_mut().filter(|before| !before.is_empty() && goes_on(piece)) {
+        match list
+            .last_mut()
+            .filter(|before| !before.is_empty() && plait_params::is_parameter(piece))
+        {
             Some(before) => *before = format!("{before},{piece}"),
             None => list.push(piece.to_owned()),
         }

@@ -1,7 +1,8 @@
 //! Errors about unknown names, with the nearest name and all that are allowed.
 
 use plait_app::name::nearest;
-use plait_sched::SpecError;
+use plait_params::{Listed, ParamError, ParamFault, SpecError};
+use plait_sched::Decorator;
 
 /// "unknown THING `GIVEN`", the nearest name if one is near, and what is allowed.
 pub fn unknown<'a>(
@@ -18,11 +19,12 @@ pub fn unknown<'a>(
     text
 }
 
-/// Where the parameter would stand if a decorator's is meant.
-fn of_decorator(error: &plait_sched::ParamError) -> String {
-    let has = |it: &&plait_sched::Decorator| it.params.iter().any(|param| param.name == error.key);
+/// Where the parameter of a scheduler would stand if a decorator's is meant.
+fn of_decorator(error: &ParamError) -> String {
+    let has = |it: &&Decorator| it.params.iter().any(|param| param.name == error.key);
+    let of_controller = plait_cc::Entry::find(error.owner).is_some();
     match plait_sched::DECORATORS.iter().find(has) {
-        Some(owner) if owner.name != error.owner => {
+        Some(owner) if owner.name != error.owner && !of_controller => {
             format!(
                 "\n  `+{0}` has one, which is written behind it: `+{0}:{1}=...`",
                 owner.name, error.key
@@ -32,27 +34,21 @@ fn of_decorator(error: &plait_sched::ParamError) -> String {
     }
 }
 
-/// A scheduler's name or parameter that cannot be taken, with the nearest name.
+/// A name or parameter of a scheduler or controller that cannot be taken, with the nearest name.
 #[must_use]
 pub fn spec_problem(error: &SpecError) -> String {
-    let names = || {
-        plait_sched::SCHEDULERS
-            .iter()
-            .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
-    };
     match error {
-        SpecError::UnknownName(name) => unknown("scheduler", name, names()),
-        SpecError::UnknownDecorator(name) => {
-            unknown("decorator", name, plait_sched::DECORATORS.iter().map(|entry| entry.name))
+        SpecError::UnknownName { what, given, allowed } => {
+            unknown(what, given, allowed.iter().copied())
         }
         SpecError::Param(error)
-            if error.fault == plait_sched::ParamFault::UnknownKey && !error.known.is_empty() =>
+            if error.fault == ParamFault::UnknownKey && !error.known.is_empty() =>
         {
             let known = error.known.iter().map(|param| param.name);
             let problem = unknown(&format!("parameter of {}", error.owner), &error.key, known);
             format!("{problem}{}", of_decorator(error))
         }
-        SpecError::Param(error) if error.fault == plait_sched::ParamFault::Repeated => {
+        SpecError::Param(error) if error.fault == ParamFault::Repeated => {
             format!("{error}\n  remedy: give it once")
         }
         SpecError::Param(error) => match error.allowed() {
@@ -83,5 +79,13 @@ mod tests {
         assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
         assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
         assert!(problem("ecf:beta=x").contains("a number from"));
+    }
+
+    #[test]
+    fn a_parameter_of_a_decorator_is_pointed_out_to_schedulers_only() {
+        let scheduler = plait_sched::Spec::parse("ecf:strict=on").unwrap_err();
+        assert!(spec_problem(&scheduler).contains("`+rp:strict=...`"));
+        let controller = plait_cc::Spec::parse("olia:strict=on").unwrap_err();
+        assert!(!spec_problem(&controller).contains("+rp"));
     }
 }

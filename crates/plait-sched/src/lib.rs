@@ -11,7 +11,6 @@ mod decorators;
 mod exact;
 pub mod formulas;
 mod gap;
-mod params;
 mod queue;
 mod registry;
 pub mod rules;
@@ -21,11 +20,13 @@ mod state;
 mod view;
 
 pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
-pub use params::{Kind, Param, ParamError, ParamFault, Params, Value};
+pub use plait_params::{
+    Kind, Listed, Param, ParamError, ParamFault, Params, SpecError, Value, split_list,
+};
 pub use queue::StaticQueue;
 pub use registry::{DECORATORS, Decorator, Entry, LIVE_DEFAULT, SCHEDULERS};
 pub use schedulers::{WindowChange, rec_cwnd_after};
-pub use spec::{Spec, SpecError, split_list};
+pub use spec::Spec;
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};
 
 use plait_base::{Dsn, SubflowId, SubflowSet};

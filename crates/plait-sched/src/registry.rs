@@ -3,6 +3,7 @@
 
 use crate::{Param, Params, Scheduler};
 use alloc::boxed::Box;
+use plait_params::{About, Listed};
 
 pub use crate::decorators::DECORATORS;
 pub use crate::schedulers::SCHEDULERS;
@@ -49,18 +50,28 @@ pub struct Decorator {
     pub wrap: fn(Box<dyn Scheduler>, &Params) -> Box<dyn Scheduler>,
 }
 
-impl Entry {
-    /// The scheduler of that name or alias.
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static Entry> {
-        SCHEDULERS.iter().find(|entry| entry.name == name || entry.aliases.contains(&name))
+impl Listed for Entry {
+    const WHAT: &'static str = "scheduler";
+
+    fn list() -> &'static [Entry] {
+        SCHEDULERS
+    }
+
+    fn about(&self) -> About {
+        let Entry { name, aliases, idea, page, params, state, .. } = *self;
+        About { name, aliases, idea, page, params, state }
     }
 }
 
-impl Decorator {
-    /// The decorator of that name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static Decorator> {
-        DECORATORS.iter().find(|decorator| decorator.name == name)
+impl Listed for Decorator {
+    const WHAT: &'static str = "decorator";
+
+    fn list() -> &'static [Decorator] {
+        DECORATORS
+    }
+
+    fn about(&self) -> About {
+        let Decorator { name, idea, page, params, state, .. } = *self;
+        About { name, aliases: &[], idea, page, params, state }
     }
 }

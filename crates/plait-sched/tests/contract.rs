@@ -50,7 +50,9 @@ fn variants(params: &'static [Param]) -> impl Iterator<Item = String> {
                 vec![min.to_string(), 3.clamp(min, max).to_string(), max.to_string()]
             }
             Kind::Switch { .. } => vec!["on".into(), "off".into()],
-            Kind::Word { words, .. } => words.iter().map(ToString::to_string).collect(),
+            Kind::Word { .. } | Kind::Window { .. } => {
+                param.kind.words().iter().map(ToString::to_string).collect()
+            }
         };
         values.into_iter().map(|value| format!("{}={value}", param.name))
     })

@@ -1,6 +1,6 @@
 //! A window that never changes.
 
-use crate::{Ack, Algorithm, Entry, FixedWindow, Kind, Param, Value, View};
+use crate::{Ack, Algorithm, Entry, FixedWindow, Kind, Param, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
@@ -24,13 +24,7 @@ Bad at: any network that others use.",
     clause: "none",
     params: &[CWND],
     state: &[],
-    make: |spec| {
-        let window = match spec.value(CWND.name) {
-            Some(Value::Window(window)) => window,
-            _ => FixedWindow::Bdp,
-        };
-        Box::new(Fixed::new(window))
-    },
+    make: |params| Box::new(Fixed::new(params.window(&CWND).unwrap_or(FixedWindow::Bdp))),
 };
 
 /// Value of `BDP` if the path is unknown: the initial window of RFC 6928.

@@ -25,7 +25,7 @@ OLIA would leave.",
     clause: "RFC 6356 section 3",
     params: &[COUNT],
     state: &[],
-    make: |spec| Box::new(Lia { count: Count::of(spec) }),
+    make: |params| Box::new(Lia { count: Count::of(params) }),
 };
 
 /// LIA. It has no state: alpha depends on the flows alone.

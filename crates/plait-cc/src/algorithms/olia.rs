@@ -1,7 +1,7 @@
 //! OLIA, the Opportunistic Linked Increases Algorithm (draft-khalili-mptcp-congestion-control-05).
 
 use super::reno::{self, COUNT, Count};
-use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, Value, View};
+use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, View};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 use plait_base::Time;
@@ -43,11 +43,11 @@ Bad at: paths that change: a window that was moved away comes back slowly.",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3",
     params: &[QUALITY, LEAST, COUNT],
     state: &[],
-    make: |spec| {
-        let draft = spec.value(QUALITY.name) == Some(Value::Word("l2/r"));
-        let least = if spec.value(LEAST.name) == Some(Value::Word("2seg")) { 2 } else { 1 };
+    make: |params| {
+        let draft = params.word(&QUALITY) == "l2/r";
+        let least = if params.word(&LEAST) == "2seg" { 2 } else { 1 };
         let quality = if draft { Quality::Draft } else { Quality::Paper };
-        Box::new(Olia { quality, least, count: Count::of(spec) })
+        Box::new(Olia { quality, least, count: Count::of(params) })
     },
 };
 

@@ -1,6 +1,6 @@
 //! NewReno, uncoupled (RFC 5681).
 
-use crate::{Ack, Algorithm, Entry, Kind, Param, Spec, Value, View};
+use crate::{Ack, Algorithm, Entry, Kind, Param, Params, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
@@ -28,7 +28,7 @@ costs many round trips.",
     clause: "RFC 5681 section 3.1, equations 3 and 4",
     params: &[COUNT],
     state: &[],
-    make: |spec| Box::new(Reno { count: Count::of(spec) }),
+    make: |params| Box::new(Reno { count: Count::of(params) }),
 };
 
 /// The part of an acknowledgement that congestion avoidance counts.
@@ -43,8 +43,8 @@ pub enum Count {
 }
 
 impl Count {
-    pub(crate) fn of(spec: &Spec) -> Count {
-        if spec.value(COUNT.name) == Some(Value::Word("acks")) { Count::Acks } else { Count::Bytes }
+    pub(crate) fn of(params: &Params) -> Count {
+        if params.word(&COUNT) == "acks" { Count::Acks } else { Count::Bytes }
     }
 
     pub(crate) fn counted(self, bytes: u64, view: &View<'_>) -> u64 {

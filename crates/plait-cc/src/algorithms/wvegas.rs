@@ -1,7 +1,7 @@
 //! wVegas, weighted Vegas (Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control).
 
 use super::{millis, reno};
-use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, Value, View};
+use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, View};
 use alloc::boxed::Box;
 use plait_base::{Slim, Span, Time};
 
@@ -58,10 +58,10 @@ drain=off they fill it, and two of one connection take the share of one (fairnes
             "the same of the least samples of round trips, 0 where there was none; q_ms where it is not given",
         ),
     ],
-    make: |spec| {
-        let drain = match spec.value(DRAIN.name) {
-            Some(Value::Word("off")) => Drain::Off,
-            Some(Value::Word("mean")) => Drain::Mean,
+    make: |params| {
+        let drain = match params.word(&DRAIN) {
+            "off" => Drain::Off,
+            "mean" => Drain::Mean,
             _ => Drain::Both,
         };
         Box::new(Wvegas { drain, ..Wvegas::default() })

@@ -7,7 +7,7 @@ use plait_core::{Config, ConnectionSpec};
 use plait_live::argument::{device_name, host_problem, not_of_a_host};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use plait_report::live::{LiveFiles, Tell};
-use plait_report::names::{spec_problem, unknown};
+use plait_report::names::spec_problem;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -66,7 +66,7 @@ impl EndpointFlags {
         let scheduler = plait_sched::Spec::parse(scheduler)
             .map_err(|error| Failure::Usage(format!("{flag}: {}", spec_problem(&error))))?;
         let controller = plait_cc::Spec::parse(&self.cc)
-            .map_err(|error| Failure::Usage(format!("--cc: {}", cc_problem(&error))))?;
+            .map_err(|error| Failure::Usage(format!("--cc: {}", spec_problem(&error))))?;
         let superpacket = if self.offload == Offload::On { Config::SUPERPACKET } else { 0 };
         Ok(ConnectionSpec {
             config: Config::default().with(|it| it.packets.superpacket = superpacket),
@@ -376,19 +376,6 @@ pub(crate) fn stop_on_signal(mut stopper: UnixStream) -> io::Result<Arc<AtomicBo
         }
     });
     Ok(interrupted)
-}
-
-fn cc_problem(error: &plait_cc::SpecError) -> String {
-    use plait_cc::SpecError;
-    let allowed = error.allowed();
-    let names = allowed.iter().map(String::as_str);
-    match error {
-        SpecError::UnknownName { given } => unknown("congestion controller", given, names),
-        SpecError::UnknownParam { controller, given } if !allowed.is_empty() => {
-            unknown(&format!("parameter of {controller}"), given, names)
-        }
-        _ => error.to_string(),
-    }
 }
 
 /// The first address of `HOST:PORT`, of the same family as `flag` has (true: IPv4) if one is wanted;

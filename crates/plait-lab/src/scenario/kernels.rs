@@ -4,7 +4,6 @@
 use super::placed_text::PlacedText;
 use super::raw_scenario::RawScenario;
 use super::settings::KERNELS as MODELLED;
-use super::specs::goes_on;
 use crate::error::{Fault, ScenarioError};
 use crate::lists::read;
 use serde::Deserialize;
@@ -99,7 +98,8 @@ impl KernelProfile {
         let is_cubic = |name: &&&str| name.split(':').next() == Some("cubic");
         // What begins no name goes on with the parameters of the name before it.
         let cubics = names.iter().filter(is_cubic).count();
-        let others = names.iter().filter(|it| !is_cubic(it) && !goes_on(it)).count();
+        let others =
+            names.iter().filter(|it| !is_cubic(it) && !plait_params::is_parameter(it)).count();
         raw.replace("cc", PlacedText { text: names.join(","), ..cc.clone() });
         let Some(hystart) = self.settings.get(HYSTART).filter(|_| cubics > 0) else {
             return Ok(());

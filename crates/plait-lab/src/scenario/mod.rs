@@ -42,7 +42,6 @@ pub use raw_scenario::{LATER_SETTINGS, RawPath, RawScenario, quoted};
 pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
 pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
 pub use settings::{SETTINGS, Setting};
-pub(crate) use specs::goes_on;
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, HostTiming, MAX_HOST_JITTER};
 
 use crate::expect::Expectation;

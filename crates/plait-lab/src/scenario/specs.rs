@@ -3,8 +3,7 @@
 use super::placed_text::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::name::nearest;
-use plait_cc::SpecError as CcError;
-use plait_sched::SpecError;
+use plait_params::{Listed, SpecError, is_parameter};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
@@ -16,7 +15,7 @@ const ALL: &str = "all";
 pub(super) fn schedulers(given: &PlacedText) -> Result<Vec<plait_sched::Spec>> {
     let every: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
     let parse = |piece: &str| {
-        plait_sched::Spec::parse(piece).map_err(|error| scheduler_error(given, piece, &error))
+        plait_sched::Spec::parse(piece).map_err(|error| refused(given, piece, &error))
     };
     let pieces = pieces_of(given, given.text.trim(), "scheduler", &every)?;
     let mut named: Vec<plait_sched::Spec> = Vec::new();
@@ -47,20 +46,13 @@ pub(super) fn controllers(given: &PlacedText) -> Result<Vec<plait_cc::Spec>> {
     let every: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
     let mut specs: Vec<plait_cc::Spec> = Vec::new();
     for piece in pieces_of(given, given.text.trim(), "congestion controller", &every)? {
-        let spec = plait_cc::Spec::parse(&piece)
-            .map_err(|error| controller_error(given, &piece, &error))?;
+        let spec = plait_cc::Spec::parse(&piece).map_err(|error| refused(given, &piece, &error))?;
         if specs.contains(&spec) {
             return Err(twice(given, &spec.name()));
         }
         specs.push(spec);
     }
     Ok(specs)
-}
-
-/// Whether a piece of a list is a parameter of the piece before it: `key=value` without a name before it.
-pub(crate) fn goes_on(piece: &str) -> bool {
-    let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
-    piece.as_bytes().get(key.len()) == Some(&b'=')
 }
 
 /// The pieces of a list. `key=value` without a name before it goes on with the piece before.
@@ -73,7 +65,7 @@ fn pieces_of(given: &PlacedText, text: &str, what: &str, names: &[&str]) -> Resu
                 .allow(&format!("at most {MOST_NAMES}")));
         }
         match pieces.last_mut() {
-            Some(last) if goes_on(piece) => {
+            Some(last) if is_parameter(piece) => {
                 last.push(',');
                 last.push_str(piece);
             }
@@ -91,41 +83,25 @@ pub(super) fn twice(given: &PlacedText, name: &str) -> ScenarioError {
     ScenarioError::new(&given.place, Fault::Conflict, name, "given twice")
 }
 
-fn scheduler_error(given: &PlacedText, piece: &str, error: &SpecError) -> ScenarioError {
-    let what = match error {
-        SpecError::UnknownName(_) => "scheduler",
-        SpecError::UnknownDecorator(_) => "decorator",
-        _ => "",
-    };
-    let allowed = error.allowed();
+/// Why `piece` of a list is refused.
+fn refused(given: &PlacedText, piece: &str, error: &SpecError) -> ScenarioError {
     let place = &given.place;
-    if what == "scheduler" && error.given() == ALL {
-        let problem = "`all` takes no parameters and no decorators";
-        return ScenarioError::new(place, Fault::Invalid, piece, problem)
-            .allow("all, beside others such as ecf:beta=0.5 or blest+rp");
-    }
-    if what.is_empty() {
-        let (problem, would_do) = match error {
-            SpecError::Param(error) => (error.problem(), error.allowed()),
-            _ => (error.to_string(), None),
-        };
-        let mut refused = ScenarioError::new(place, Fault::Invalid, piece, &problem)
-            .allow(&would_do.unwrap_or_default());
-        refused.nearest = nearest(error.given(), allowed).map(str::to_owned);
-        return refused;
-    }
-    let all = (what == "scheduler").then_some(ALL);
-    ScenarioError::unknown(place, what, error.given(), all.into_iter().chain(allowed))
-}
-
-fn controller_error(given: &PlacedText, piece: &str, error: &CcError) -> ScenarioError {
-    let allowed = error.allowed();
-    let names = || allowed.iter().map(String::as_str);
-    if let CcError::UnknownName { given: name } = error {
-        let what = "congestion controller";
-        return ScenarioError::unknown(&given.place, what, name, names());
-    }
-    let mut refused = ScenarioError::new(&given.place, Fault::Invalid, piece, &error.to_string());
-    refused.nearest = nearest(error.given(), names()).map(str::to_owned);
+    let (problem, allowed) = match error {
+        SpecError::UnknownName { what, given, allowed } => {
+            let all = (*what == plait_sched::Entry::WHAT).then_some(ALL);
+            if all == Some(given) {
+                let problem = "`all` takes no parameters and no decorators";
+                return ScenarioError::new(place, Fault::Invalid, piece, problem)
+                    .allow("all, beside others such as ecf:beta=0.5 or blest+rp");
+            }
+            let names = all.into_iter().chain(allowed.iter().copied());
+            return ScenarioError::unknown(place, what, given, names);
+        }
+        SpecError::Param(error) => (error.problem(), error.allowed()),
+        SpecError::Repeated { .. } => (error.to_string(), None),
+    };
+    let mut refused = ScenarioError::new(place, Fault::Invalid, piece, &problem)
+        .allow(&allowed.unwrap_or_default());
+    refused.nearest = nearest(error.given(), error.allowed()).map(str::to_owned);
     refused
 }

@@ -132,7 +132,7 @@ fn build(question: &Question) -> Result<Box<dyn Scheduler>, Refusal> {
     let mut given = Vec::new();
     let words: Vec<(&str, &str)> = {
         let of_base = spec.entry().state.iter();
-        of_base.chain(spec.decorators().iter().flat_map(|(it, _)| it.state)).copied().collect()
+        of_base.chain(spec.decorators().iter().flat_map(|it| it.entry().state)).copied().collect()
     };
     for (name, value) in question.state() {
         let value = value.map_err(|problem| Refusal::new(&format!("state.{name}"), problem))?;

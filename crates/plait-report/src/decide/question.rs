@@ -1,7 +1,7 @@
 //! What is asked: the JSON form of a question. `situation` makes of it what a scheduler sees.
 
 use super::Refusal;
-use plait_sched::{Decorator, Entry, Param};
+use plait_sched::{Decorator, Entry, Listed, Param};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -9,6 +9,7 @@ use crate::names::unknown;
 use crate::render::{Align, Column, Emphasis, Table, csv, fold};
 use measured::Measurement;
 use plait_app::measure::Better;
+use plait_params::{About, Listed, Param};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -250,31 +251,35 @@ fn entries(kind: Kind) -> Vec<Item> {
     }
 }
 
-fn schedulers() -> Vec<Item> {
-    let state = |list: &'static [(&'static str, &'static str)]| {
-        list.iter().map(|(name, meaning)| StateValue { name, meaning }).collect()
+/// What every registry of schedulers, decorators or controllers says of an entry.
+fn item(about: About) -> Item {
+    let setting = |param: &Param| Setting {
+        name: param.name,
+        allowed: param.kind.to_string(),
+        default: param.kind.default_value().to_string(),
+        unit: param.unit,
+        help: param.help,
+        clause: param.clause,
     };
-    let bases = plait_sched::SCHEDULERS.iter().map(|entry| Item {
-        name: entry.name.to_owned(),
-        aliases: entry.aliases.iter().map(ToString::to_string).collect(),
-        summary: entry.idea.to_owned(),
-        live_default: live_default(entry.name),
-        page: entry.page.to_owned(),
-        measured: measured::of(entry.name, measured::STORED),
-        params: entry.params.iter().map(scheduler_setting).collect(),
-        state: state(entry.state),
+    Item {
+        name: about.name.to_owned(),
+        aliases: about.aliases.iter().map(ToString::to_string).collect(),
+        summary: about.idea.to_owned(),
+        page: about.page.to_owned(),
+        params: about.params.iter().map(setting).collect(),
+        state: about.state.iter().map(|(name, meaning)| StateValue { name, meaning }).collect(),
         ..Item::default()
-    });
-    let decorators = plait_sched::DECORATORS.iter().map(|entry| Item {
-        name: format!("+{}", entry.name),
-        summary: entry.idea.to_owned(),
-        live_default: live_default(entry.name),
-        page: entry.page.to_owned(),
-        measured: measured::of(&format!("+{}", entry.name), measured::STORED),
-        params: entry.params.iter().map(scheduler_setting).collect(),
-        state: state(entry.state),
-        ..Item::default()
-    });
+    }
+}
+
+fn schedulers() -> Vec<Item> {
+    let item = |mark: &str, about: About| {
+        let name = format!("{mark}{}", about.name);
+        let measured = measured::of(&name, measured::STORED);
+        Item { name, live_default: live_default(about.name), measured, ..item(about) }
+    };
+    let bases = plait_sched::SCHEDULERS.iter().map(|entry| item("", entry.about()));
+    let decorators = plait_sched::DECORATORS.iter().map(|entry| item("+", entry.about()));
     bases.chain(decorators).collect()
 }
 
@@ -285,37 +290,13 @@ fn live_default(name: &str) -> Option<&'static str> {
     parts.any(|part| part == name).then_some(default)
 }
 
-fn scheduler_setting(param: &plait_sched::Param) -> Setting {
-    Setting {
-        name: param.name,
-        allowed: param.kind.to_string(),
-        default: param.kind.default_value().to_string(),
-        unit: param.unit,
-        help: param.help,
-        clause: param.clause,
-    }
-}
-
 fn controllers() -> Vec<Item> {
-    let setting = |param: &plait_cc::Param| Setting {
-        name: param.name,
-        allowed: param.kind.allowed().join("|"),
-        default: param.kind.default_value().to_string(),
-        unit: param.unit,
-        help: param.help,
-        clause: param.clause,
-    };
     let item = |entry: &plait_cc::Entry| Item {
-        name: entry.name.to_owned(),
-        aliases: entry.aliases.iter().map(ToString::to_string).collect(),
-        summary: entry.idea.to_owned(),
         page: match entry.clause {
             "none" => entry.page.to_owned(),
             clause => format!("{}\nFollows  {clause}", entry.page.trim_end()),
         },
-        params: entry.params.iter().map(setting).collect(),
-        state: entry.state.iter().map(|(name, meaning)| StateValue { name, meaning }).collect(),
-        ..Item::default()
+        ..item(entry.about())
     };
     plait_cc::CONTROLLERS.iter().map(item).collect()
 }

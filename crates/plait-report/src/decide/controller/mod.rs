@@ -104,10 +104,7 @@ fn spec(question: &Question) -> Result<Spec, Refusal> {
 }
 
 fn refused(error: &plait_cc::SpecError) -> Refusal {
-    let allowed = error.allowed();
-    let near = plait_app::name::nearest(error.given(), allowed.iter().map(String::as_str));
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Refusal::new("cc", &format!("{error}{near}"))
+    Refusal::new("cc", &crate::names::spec_problem(error))
 }
 
 /// The window of a flow as it was given.

@@ -1,69 +1,11 @@
-//! Parameters: declared once, read by help, JSON, validation and documentation.
+//! Parameters: their declarations, their values as given, and the error if one is refused.
 
-use crate::exact::{self, MILLION};
+use crate::{FixedWindow, Kind, Value};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-
-/// The word for a value that is left to the scheduler.
-const AUTO: &str = "auto";
-
-/// The value of a parameter.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Value {
-    /// A real number, not negative, a whole number of millionths.
-    Real(f64),
-    /// A whole number.
-    Whole(u64),
-    /// `on` or `off`.
-    Switch(bool),
-    /// One of a closed set of words.
-    Word(&'static str),
-}
-
-/// What a parameter may be.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Kind {
-    /// A real number from `min` to `max`; `min` is not negative.
-    Real {
-        /// Least value.
-        min: f64,
-        /// Greatest value.
-        max: f64,
-        /// Value where nothing is said.
-        default: f64,
-    },
-    /// A whole number from `min` to `max`.
-    Whole {
-        /// Least value.
-        min: u64,
-        /// Greatest value.
-        max: u64,
-        /// Value where nothing is said.
-        default: u64,
-    },
-    /// A whole number from `min` to `max`, or `auto`, which is the default.
-    Auto {
-        /// Least value.
-        min: u64,
-        /// Greatest value.
-        max: u64,
-    },
-    /// `on` or `off`.
-    Switch {
-        /// Value where nothing is said.
-        default: bool,
-    },
-    /// One of these words.
-    Word {
-        /// The words.
-        words: &'static [&'static str],
-        /// Value where nothing is said.
-        default: &'static str,
-    },
-}
 
 /// Declaration of a parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -80,9 +22,9 @@ pub struct Param {
     pub clause: &'static str,
 }
 
-/// Parameters as given; what is not given has its default. A value equal to the default counts as
-/// not given, so that equal meaning is equal.
-#[derive(Clone, PartialEq, Default, Debug)]
+/// The parameters that differ from their defaults. A value that equals the default is left out, so
+/// that two sets of equal meaning are equal.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Params(BTreeMap<&'static str, Value>);
 
 /// Why a parameter was refused.
@@ -99,11 +41,11 @@ pub enum ParamFault {
 /// A parameter that cannot be taken.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParamError {
-    /// The scheduler or decorator whose parameter it would be.
+    /// The name of the entry that was given the parameter.
     pub owner: &'static str,
     /// The key as given.
     pub key: String,
-    /// The value as given; empty where there was no `=`.
+    /// The value as given; empty if there is no `=`.
     pub value: String,
     /// What is wrong.
     pub fault: ParamFault,
@@ -111,45 +53,6 @@ pub struct ParamError {
     pub param: Option<&'static Param>,
     /// Every parameter of the owner.
     pub known: &'static [Param],
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Real(value) => write!(f, "{value}"),
-            Value::Whole(value) => write!(f, "{value}"),
-            Value::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
-            Value::Word(word) => f.write_str(word),
-        }
-    }
-}
-
-/// What is allowed, as a phrase: `a number from 0 to 100`, `on or off`, `code|paper`.
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Kind::Real { min, max, .. } => write!(f, "a number from {min} to {max}"),
-            Kind::Whole { min, max, .. } => write!(f, "a whole number from {min} to {max}"),
-            Kind::Auto { min, max } => write!(f, "a whole number from {min} to {max}, or auto"),
-            Kind::Switch { .. } => f.write_str("on or off"),
-            Kind::Word { words, .. } => separated(f, words.iter().copied(), "|"),
-        }
-    }
-}
-
-/// Writes `words` with `between` between them.
-pub(crate) fn separated<'a>(
-    f: &mut fmt::Formatter<'_>,
-    words: impl Iterator<Item = &'a str>,
-    between: &str,
-) -> fmt::Result {
-    for (at, word) in words.enumerate() {
-        if at > 0 {
-            f.write_str(between)?;
-        }
-        f.write_str(word)?;
-    }
-    Ok(())
 }
 
 impl fmt::Display for ParamError {
@@ -163,7 +66,7 @@ impl fmt::Display for ParamError {
 }
 
 impl ParamError {
-    /// What is wrong, without what would do.
+    /// What is wrong, without what is allowed.
     #[must_use]
     pub fn problem(&self) -> String {
         let (owner, key, value) = (self.owner, &self.key, &self.value);
@@ -177,14 +80,17 @@ impl ParamError {
         }
     }
 
-    /// What would do, of the value or of the key; `None` where nothing would, or it was given before.
+    /// What is allowed in place of the value or of the key; `None` if nothing is, or if the key is repeated.
     #[must_use]
     pub fn allowed(&self) -> Option<String> {
         match (self.fault, self.param) {
             (ParamFault::Repeated, _) => None,
-            (_, Some(param)) => Some(match param.suffix() {
-                "" => param.kind.to_string(),
-                suffix => format!("{}, with or without `{suffix}` behind it", param.kind),
+            (_, Some(param)) => Some(match (param.kind, param.suffix()) {
+                (Kind::Window { .. }, _) => {
+                    format!("{}; at least one segment, or one byte", param.kind)
+                }
+                (_, "") => param.kind.to_string(),
+                (_, suffix) => format!("{}, with or without `{suffix}` behind it", param.kind),
             }),
             (_, None) => {
                 let names: Vec<&str> = self.known.iter().map(|param| param.name).collect();
@@ -197,7 +103,7 @@ impl ParamError {
 impl core::error::Error for ParamError {}
 
 impl Param {
-    /// Its unit as it may stand behind a value; empty where there is none.
+    /// The unit that a value may end with; empty if it may have none.
     fn suffix(&self) -> &'static str {
         match self.unit {
             "ms" => "ms",
@@ -205,47 +111,6 @@ impl Param {
             "segments" => "seg",
             "bytes" => "B",
             _ => "",
-        }
-    }
-}
-
-impl Kind {
-    /// The value where nothing is said.
-    #[must_use]
-    pub const fn default_value(&self) -> Value {
-        match *self {
-            Kind::Real { default, .. } => Value::Real(default),
-            Kind::Whole { default, .. } => Value::Whole(default),
-            Kind::Auto { .. } => Value::Word(AUTO),
-            Kind::Switch { default } => Value::Switch(default),
-            Kind::Word { default, .. } => Value::Word(default),
-        }
-    }
-
-    /// Reads a value; `None` if it is not allowed. Reals are taken to the nearest millionth, so
-    /// that a decision can compare them exactly. A switch is also `true` or `false`.
-    #[must_use]
-    pub fn parse(&self, text: &str) -> Option<Value> {
-        match *self {
-            Kind::Real { min, max, .. } => {
-                let value: f64 = text.parse().ok().filter(|value| (min..=max).contains(value))?;
-                Some(Value::Real(exact::nearest(value * MILLION as f64) as f64 / MILLION as f64))
-            }
-            Kind::Whole { min, max, .. } => {
-                text.parse().ok().filter(|value| (min..=max).contains(value)).map(Value::Whole)
-            }
-            Kind::Auto { .. } if text == AUTO => Some(Value::Word(AUTO)),
-            Kind::Auto { min, max } => {
-                text.parse().ok().filter(|value| (min..=max).contains(value)).map(Value::Whole)
-            }
-            Kind::Switch { .. } => match text {
-                "on" | "true" => Some(Value::Switch(true)),
-                "off" | "false" => Some(Value::Switch(false)),
-                _ => None,
-            },
-            Kind::Word { words, .. } => {
-                words.iter().find(|word| **word == text).map(|word| Value::Word(word))
-            }
         }
     }
 }
@@ -262,25 +127,16 @@ impl Params {
         text: &str,
     ) -> Result<Params, ParamError> {
         let mut params = Params::default();
-        let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
-        if text.is_empty() {
-            return Ok(params);
-        }
-        for piece in text.split(',') {
+        let mut seen: Vec<&str> = Vec::new();
+        for piece in text.split(',').filter(|_| !text.is_empty()) {
             let (key, value) = piece.split_once('=').unwrap_or((piece, ""));
             let (key, value) = (key.trim(), value.trim());
             params.set(owner, known, key, value)?;
-            if seen.insert(key, ()).is_some() {
-                let fault = ParamFault::Repeated;
-                return Err(ParamError {
-                    owner,
-                    key: key.into(),
-                    value: value.into(),
-                    fault,
-                    param: None,
-                    known,
-                });
+            if seen.contains(&key) {
+                let (key, value, fault) = (key.into(), value.into(), ParamFault::Repeated);
+                return Err(ParamError { owner, key, value, fault, param: None, known });
             }
+            seen.push(key);
         }
         Ok(params)
     }
@@ -302,25 +158,30 @@ impl Params {
         let param = param.ok_or_else(|| refuse(ParamFault::UnknownKey))?;
         let bare = value.strip_suffix(param.suffix()).unwrap_or(value);
         let value = param.kind.parse(bare).ok_or_else(|| refuse(ParamFault::NotAllowed))?;
+        self.put(param, value);
+        Ok(())
+    }
+
+    /// Sets one parameter to a value of its kind.
+    pub fn put(&mut self, param: &Param, value: Value) {
         if value == param.kind.default_value() {
             self.0.remove(param.name);
         } else {
             self.0.insert(param.name, value);
         }
-        Ok(())
     }
 
     /// The value of `param`: as given, or its default.
     #[must_use]
     pub fn value(&self, param: &Param) -> Value {
-        self.0.get(param.name).cloned().unwrap_or_else(|| param.kind.default_value())
+        self.0.get(param.name).copied().unwrap_or_else(|| param.kind.default_value())
     }
 
     /// A real parameter in millionths; zero if `param` is of another kind.
     #[must_use]
     pub fn millionths(&self, param: &Param) -> u64 {
         match self.value(param) {
-            Value::Real(value) => exact::nearest(value * MILLION as f64),
+            Value::Real(millionths) => millionths,
             _ => 0,
         }
     }
@@ -359,12 +220,21 @@ impl Params {
         }
     }
 
-    /// What differs from the defaults, in the order of declaration.
+    /// A fixed window; `None` if `param` is of another kind.
+    #[must_use]
+    pub fn window(&self, param: &Param) -> Option<FixedWindow> {
+        match self.value(param) {
+            Value::Window(window) => Some(window),
+            _ => None,
+        }
+    }
+
+    /// The parameters that differ from their defaults, in the order of declaration.
     pub fn given<'a>(
         &'a self,
         known: &'static [Param],
-    ) -> impl Iterator<Item = (&'static Param, &'a Value)> {
-        known.iter().filter_map(|param| self.0.get(param.name).map(|value| (param, value)))
+    ) -> impl Iterator<Item = (&'static Param, Value)> + use<'a> {
+        known.iter().filter_map(|param| self.0.get(param.name).map(|value| (param, *value)))
     }
 }
 

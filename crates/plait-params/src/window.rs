@@ -1,7 +1,5 @@
-//! Parameters of controllers: declared once, read by help, validation and documentation.
+//! A window that never moves, as the value of a parameter.
 
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::fmt;
 
 /// A window that never moves.
@@ -61,87 +59,6 @@ impl fmt::Display for FixedWindow {
             FixedWindow::Bdp => f.write_str("BDP"),
         }
     }
-}
-
-/// The value of a parameter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Value {
-    /// One of a closed set of words.
-    Word(&'static str),
-    /// A fixed window.
-    Window(FixedWindow),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Word(word) => f.write_str(word),
-            Value::Window(window) => window.fmt(f),
-        }
-    }
-}
-
-/// What a parameter may be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// One of these words.
-    Word {
-        /// The words.
-        words: &'static [&'static str],
-        /// Value where nothing is said.
-        default: &'static str,
-    },
-    /// A fixed window.
-    Window {
-        /// Value where nothing is said.
-        default: FixedWindow,
-    },
-}
-
-impl Kind {
-    /// Value where nothing is said.
-    #[must_use]
-    pub fn default_value(&self) -> Value {
-        match *self {
-            Kind::Word { default, .. } => Value::Word(default),
-            Kind::Window { default } => Value::Window(default),
-        }
-    }
-
-    /// Reads a value; `None` if it is not allowed.
-    #[must_use]
-    pub fn parse(&self, text: &str) -> Option<Value> {
-        match self {
-            Kind::Word { words, .. } => {
-                words.iter().find(|word| **word == text).map(|word| Value::Word(word))
-            }
-            Kind::Window { .. } => FixedWindow::parse(text).map(Value::Window),
-        }
-    }
-
-    /// What is allowed: the words themselves, or examples where there are too many.
-    #[must_use]
-    pub fn allowed(&self) -> Vec<String> {
-        match self {
-            Kind::Word { words, .. } => words.iter().map(ToString::to_string).collect(),
-            Kind::Window { .. } => ["BDP", "20", "20seg", "64KiB"].map(String::from).into(),
-        }
-    }
-}
-
-/// Declaration of a parameter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Param {
-    /// Name in `name:key=value`.
-    pub name: &'static str,
-    /// What it may be.
-    pub kind: Kind,
-    /// Unit, empty where there is none.
-    pub unit: &'static str,
-    /// What it does, in one line.
-    pub help: &'static str,
-    /// The clause of the paper, RFC or draft it comes from; empty where it is ours.
-    pub clause: &'static str,
 }
 
 #[cfg(test)]

@@ -1,0 +1,174 @@
+//! An entry of a registry as text: `blest:mode=paper`.
+
+use crate::{Kind, Listed, ParamError, ParamFault, Params};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// An entry of a registry with its parameters.
+///
+/// [`fmt::Display`] writes the canonical form: the canonical name, and the parameters that differ
+/// from their defaults. Two are equal if their canonical forms are.
+#[derive(Clone, Debug)]
+pub struct Chosen<E: 'static> {
+    entry: &'static E,
+    params: Params,
+}
+
+/// A name or a parameter that cannot be taken.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SpecError {
+    /// The list has no entry of this name.
+    UnknownName {
+        /// What an entry is called: `scheduler`.
+        what: &'static str,
+        /// The name as given.
+        given: String,
+        /// The names and aliases of the list.
+        allowed: Vec<&'static str>,
+    },
+    /// The same entry is given twice, and may be given once.
+    Repeated {
+        /// What an entry is called: `decorator`.
+        what: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
+    /// A parameter was refused.
+    Param(ParamError),
+}
+
+impl<E: Listed> Chosen<E> {
+    /// Reads `name` or `name:key=value[,key=value...]`; aliases are accepted.
+    ///
+    /// # Errors
+    /// The first name or parameter that cannot be taken.
+    pub fn parse(text: &str) -> Result<Chosen<E>, SpecError> {
+        let (name, params) = text.split_once(':').unwrap_or((text, ""));
+        let name = name.trim();
+        let entry = E::find(name).ok_or_else(|| SpecError::UnknownName {
+            what: E::WHAT,
+            given: name.to_string(),
+            allowed: E::names().collect(),
+        })?;
+        let about = entry.about();
+        let params = Params::parse(about.name, about.params, params.trim());
+        Ok(Chosen { entry, params: params.map_err(SpecError::Param)? })
+    }
+
+    /// The entry with its defaults.
+    #[must_use]
+    pub fn of(entry: &'static E) -> Chosen<E> {
+        Chosen { entry, params: Params::default() }
+    }
+
+    /// Sets one parameter from text.
+    ///
+    /// # Errors
+    /// The key is unknown, or the value is not allowed.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SpecError> {
+        let about = self.entry.about();
+        self.params.set(about.name, about.params, key, value).map_err(SpecError::Param)
+    }
+
+    /// The entry of the list.
+    #[must_use]
+    pub fn entry(&self) -> &'static E {
+        self.entry
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The parameters, to be changed.
+    pub fn params_mut(&mut self) -> &mut Params {
+        &mut self.params
+    }
+}
+
+impl<E: Listed> PartialEq for Chosen<E> {
+    fn eq(&self, other: &Chosen<E>) -> bool {
+        self.entry.about().name == other.entry.about().name && self.params == other.params
+    }
+}
+
+impl<E: Listed> Eq for Chosen<E> {}
+
+impl<E: Listed> fmt::Display for Chosen<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let about = self.entry.about();
+        f.write_str(about.name)?;
+        for (at, (param, value)) in self.params.given(about.params).enumerate() {
+            write!(f, "{}{}={value}", if at == 0 { ":" } else { "," }, param.name)?;
+        }
+        Ok(())
+    }
+}
+
+impl SpecError {
+    /// The word that was refused: a name, a key, or a value.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        match self {
+            SpecError::UnknownName { given, .. } => given,
+            SpecError::Repeated { name, .. } => name,
+            SpecError::Param(error) if error.fault == ParamFault::NotAllowed => &error.value,
+            SpecError::Param(error) => &error.key,
+        }
+    }
+
+    /// The words that are allowed in its place, if there is a list of them.
+    #[must_use]
+    pub fn allowed(&self) -> Vec<&'static str> {
+        match self {
+            SpecError::UnknownName { allowed, .. } => allowed.clone(),
+            SpecError::Repeated { .. } => Vec::new(),
+            SpecError::Param(error) => match (error.fault, error.param.map(|param| param.kind)) {
+                (ParamFault::UnknownKey, _) => error.known.iter().map(|param| param.name).collect(),
+                (ParamFault::NotAllowed, Some(kind)) => Kind::words(&kind),
+                _ => Vec::new(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecError::UnknownName { what, given, allowed } => {
+                write!(f, "no {what} `{given}`; known: {}", allowed.join(", "))
+            }
+            SpecError::Repeated { what, name } => write!(f, "{what} `{name}` is given twice"),
+            SpecError::Param(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for SpecError {}
+
+/// Splits a list such as `minrtt,ecf:beta=0.25,floor=off,blest` at the commas that separate
+/// schedulers: a piece that starts with `key=` continues the one before it.
+#[must_use]
+pub fn split_list(text: &str) -> Vec<&str> {
+    let mut specs = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    for piece in text.split(',') {
+        if at > 0 && !is_parameter(piece) {
+            specs.push(text[start..at - 1].trim());
+            start = at;
+        }
+        at += piece.len() + 1;
+    }
+    specs.push(text[start..].trim());
+    specs
+}
+
+/// Whether a piece between commas is a parameter of the name before it: `=` comes before any `:` or
+/// `+`.
+#[must_use]
+pub fn is_parameter(piece: &str) -> bool {
+    piece.find(['=', ':', '+']).is_some_and(|first| piece[first..].starts_with('='))
+}

@@ -1,0 +1,159 @@
+//! What a parameter may be, and its value.
+
+use crate::FixedWindow;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The word for a value that is left to the scheduler.
+const AUTO: &str = "auto";
+
+/// One, in parts per million.
+const MILLION: f64 = 1e6;
+
+/// Forms of a fixed window, as examples.
+const WINDOWS: &[&str] = &["BDP", "20", "20seg", "64KiB"];
+
+/// The value of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A real number, not negative, in millionths.
+    Real(u64),
+    /// A whole number.
+    Whole(u64),
+    /// `on` or `off`.
+    Switch(bool),
+    /// One of a closed set of words.
+    Word(&'static str),
+    /// A fixed window.
+    Window(FixedWindow),
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Kind {
+    /// A real number from `min` to `max`; `min` is not negative.
+    Real {
+        /// Least value.
+        min: f64,
+        /// Greatest value.
+        max: f64,
+        /// Value if none is given.
+        default: f64,
+    },
+    /// A whole number from `min` to `max`.
+    Whole {
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
+        /// Value if none is given.
+        default: u64,
+    },
+    /// A whole number from `min` to `max`, or `auto`, which is the default.
+    Auto {
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
+    },
+    /// `on` or `off`.
+    Switch {
+        /// Value if none is given.
+        default: bool,
+    },
+    /// One of these words.
+    Word {
+        /// The words.
+        words: &'static [&'static str],
+        /// Value if none is given.
+        default: &'static str,
+    },
+    /// A fixed window.
+    Window {
+        /// Value if none is given.
+        default: FixedWindow,
+    },
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Real(millionths) => write!(f, "{}", *millionths as f64 / MILLION),
+            Value::Whole(value) => write!(f, "{value}"),
+            Value::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
+            Value::Word(word) => f.write_str(word),
+            Value::Window(window) => window.fmt(f),
+        }
+    }
+}
+
+/// What is allowed, as a phrase: `a number from 0 to 100`, `on or off`, `code|paper`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Real { min, max, .. } => write!(f, "a number from {min} to {max}"),
+            Kind::Whole { min, max, .. } => write!(f, "a whole number from {min} to {max}"),
+            Kind::Auto { min, max } => write!(f, "a whole number from {min} to {max}, or auto"),
+            Kind::Switch { .. } => f.write_str("on or off"),
+            Kind::Word { .. } | Kind::Window { .. } => f.write_str(&self.words().join("|")),
+        }
+    }
+}
+
+impl Kind {
+    /// The value if none is given.
+    #[must_use]
+    pub const fn default_value(&self) -> Value {
+        match *self {
+            Kind::Real { default, .. } => Value::Real(millionths(default)),
+            Kind::Whole { default, .. } => Value::Whole(default),
+            Kind::Auto { .. } => Value::Word(AUTO),
+            Kind::Switch { default } => Value::Switch(default),
+            Kind::Word { default, .. } => Value::Word(default),
+            Kind::Window { default } => Value::Window(default),
+        }
+    }
+
+    /// Reads a value; `None` if it is not allowed. Reals are taken to the nearest millionth, so
+    /// that a decision can compare them exactly. A switch is also `true` or `false`.
+    #[must_use]
+    pub fn parse(&self, text: &str) -> Option<Value> {
+        match *self {
+            Kind::Real { min, max, .. } => {
+                let value: f64 = text.parse().ok().filter(|value| (min..=max).contains(value))?;
+                Some(Value::Real(millionths(value)))
+            }
+            Kind::Auto { .. } if text == AUTO => Some(Value::Word(AUTO)),
+            Kind::Whole { min, max, .. } | Kind::Auto { min, max } => {
+                text.parse().ok().filter(|value| (min..=max).contains(value)).map(Value::Whole)
+            }
+            Kind::Switch { .. } => match text {
+                "on" | "true" => Some(Value::Switch(true)),
+                "off" | "false" => Some(Value::Switch(false)),
+                _ => None,
+            },
+            Kind::Word { words, .. } => {
+                words.iter().find(|word| **word == text).map(|word| Value::Word(word))
+            }
+            Kind::Window { .. } => FixedWindow::parse(text).map(Value::Window),
+        }
+    }
+
+    /// The words that are allowed; of a window there are too many, and these are examples.
+    #[must_use]
+    pub fn words(&self) -> Vec<&'static str> {
+        match self {
+            Kind::Real { .. } | Kind::Whole { .. } => Vec::new(),
+            Kind::Auto { .. } => [AUTO].to_vec(),
+            Kind::Switch { .. } => ["on", "off"].to_vec(),
+            Kind::Word { words, .. } => words.to_vec(),
+            Kind::Window { .. } => WINDOWS.to_vec(),
+        }
+    }
+}
+
+/// The nearest whole number of millionths to a number that is not negative.
+const fn millionths(value: f64) -> u64 {
+    // A cast of a float saturates, and takes NaN to zero.
+    (value * MILLION + 0.5) as u64
+}
