@@ -1,13 +1,13 @@
-//! Floor 5: from what a person asks (a scenario) to what is read in the end (a report): cells x
-//! seeds in parallel, statistics, expectations.
+//! The laboratory (floor 5): runs a scenario as cells x seeds in parallel, and returns a report with
+//! statistics and expectations.
 //!
-//! A [`RawScenario`] takes flags or a file, [`RawScenario::build`] makes a [`Scenario`] of it, [`compare`] runs
-//! it in a [`World`] and returns a [`Document`].
+//! A [`RawScenario`] takes flags or a file. [`RawScenario::build`] turns it into a [`Scenario`], and
+//! [`compare`] runs that in a [`World`] and returns a [`Document`].
 //!
-//! A comparison touches no file and no clock. Traces, pages and scenario files come from a
-//! [reader](scenario::Reader) that the caller passes in. A [`Control`] gets every run as it ends, and stops a
-//! comparison inside a run. [`Cell::address`] is the key under which runs of a cell may be kept.
-//! `examples/compare.rs` compares two schedulers in this way.
+//! A comparison touches no file and no clock. The caller passes in a [reader](scenario::Reader) for traces,
+//! pages and scenario files. A [`Control`] receives every run when it ends, and can stop a comparison inside
+//! a run. [`Cell::address`] is the key under which runs of a cell may be kept. `examples/compare.rs` compares
+//! two schedulers in this way.
 
 mod compare;
 mod error;

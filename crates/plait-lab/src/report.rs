@@ -1,4 +1,4 @@
-//! The report of a comparison: what `plait compare --json` prints.
+//! The report of a comparison, as `plait compare --json` prints it.
 
 mod path;
 
@@ -13,27 +13,27 @@ use std::collections::BTreeMap;
 /// Name and version of the document.
 pub const SCHEMA: &str = "plait.compare/1";
 
-/// The measure of what competing flows got.
+/// The name of the measure for the goodput of competing flows.
 pub(crate) const COMPETING: &str = "competing_mbps";
 
 /// One point of a comparison: every row over the same paths, workload and seeds.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// The line that runs it again.
+    /// The command line that runs this point again.
     pub command: String,
-    /// Seed of the first run; those of the others are drawn from it.
+    /// Seed of the first run; the seeds of the other runs are derived from it.
     pub seed: u64,
     /// Runs of each row; 1 if nothing is random.
     pub runs: u32,
-    /// Jitter of hosts in microseconds; absent without it.
+    /// Jitter of hosts in microseconds; absent if hosts have no jitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_jitter_us: Option<u64>,
-    /// What `--until ci=` came to.
+    /// Precision reached by `--until ci=`; absent without that flag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
     /// The workload as given.
     pub workload: String,
-    /// The measure that speedups compare.
+    /// Name of the measure that speedups compare.
     pub primary_measure: String,
     /// The varied settings and their values at this point; empty without `--vary`.
     pub vary: BTreeMap<String, String>,
@@ -64,88 +64,89 @@ pub struct Findings {
     /// Plain TCP with the best median, over all paths and controllers: `tcp:PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best_path: Option<String>,
-    /// Its congestion controller.
+    /// Congestion controller of `best_path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_path_cc: Option<String>,
-    /// Names of rows whose runs are identical: every segment at the same time, every measure.
+    /// Groups of rows with identical runs: every segment at the same time, every measure equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identical: Vec<Vec<String>>,
     /// Differences of high percentiles that the medians do not show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tails: Vec<TailDifference>,
-    /// Buffers that held rows back for a tenth of the time or more.
+    /// Buffers that held rows back for at least a tenth of the time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<BufferLimit>,
-    /// What became of the expectations.
+    /// The verdicts on the expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Verdict>,
 }
 
-/// What `--until ci=` came to.
+/// The precision that `--until ci=` reached.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Precision {
-    /// Half of the width that every interval against the best row may have, as a share of the value.
+    /// Largest allowed half-width of every interval against the best row, as a share of the value.
     pub wanted: f64,
-    /// The widest half of an interval that there is; absent after one run.
+    /// Largest half-width of an interval; absent after one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub widest: Option<f64>,
-    /// Whether it is narrow enough; if not, the limit of runs was met, or it was interrupted.
+    /// True if `widest` is at most `wanted`. If false, the limit of runs was reached or the comparison was
+    /// interrupted.
     pub reached: bool,
-    /// The most runs of a row that would have been made.
+    /// Limit of the runs of a row.
     pub max_runs: u32,
 }
 
-/// A high percentile of a row that is shorter than that of another, beyond chance.
+/// A high percentile that is lower in one row than in another, beyond chance.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TailDifference {
     /// The row.
     pub row: String,
-    /// The row that it is compared with.
+    /// The row that `row` is compared with.
     pub other: String,
     /// The percentile: 99 or 100 (the longest) over messages, 95 over runs.
     pub percentile: u32,
-    /// Whether it is one of messages, pooled over runs, and not one of runs.
+    /// True for a percentile of messages, pooled over runs; false for a percentile of runs.
     pub of_messages: bool,
-    /// Its value in `row`.
+    /// Value of the percentile in `row`.
     pub value: f64,
-    /// Its value in `other`.
+    /// Value of the percentile in `other`.
     pub other_value: f64,
-    /// How many times better `row` is.
+    /// Factor by which `row` is better.
     pub times: f64,
 }
 
 /// A buffer that held rows back.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BufferLimit {
-    /// The flag that makes it larger: `--sndbuf` or `--rcvbuf`.
+    /// The flag that enlarges the buffer: `--sndbuf` or `--rcvbuf`.
     pub flag: String,
-    /// Its size in bytes.
+    /// Size of the buffer in bytes.
     pub size_bytes: u64,
-    /// The share of the time for which it held back the row that it held back longest.
+    /// Largest share of the time for which the buffer held back one of the rows.
     pub longest_share: f64,
-    /// The rows that it held back for at least a tenth of the time.
+    /// The rows that the buffer held back for at least a tenth of the time.
     pub rows: Vec<String>,
 }
 
 /// One run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunRecord {
-    /// Index of its row in [`Report::rows`].
+    /// Index of the row in [`Report::rows`].
     pub row: usize,
     /// Number of the run, from 0.
     pub run: u32,
-    /// The seed that makes it again.
+    /// The seed that reproduces the run.
     pub seed: u64,
-    /// Why it is in no statistic.
+    /// Why the run counts in no statistic; `None` if it counts.
     pub failure: Option<String>,
-    /// What was measured, by name; numbers of a path as `path_share.wifi`.
+    /// Measures by name; the measures of a path as `path_share.wifi`.
     pub values: Vec<(String, f64)>,
 }
 
 /// One row of the table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// Index of its point in the list of points.
+    /// Index of the row's point in the list of points.
     pub point: usize,
     /// The varied settings and their values; empty without `--vary`.
     pub vary: BTreeMap<String, String>,
@@ -153,92 +154,94 @@ pub struct Row {
     pub scheduler: String,
     /// Congestion controller in canonical form.
     pub cc: String,
-    /// Measures of the completed runs. What a workload does not have is absent, never zero. Beside
-    /// competing flows `competing_mbps` is there: the goodput of one of them, from its start to the
-    /// end of the run, in the mean of all of them.
+    /// Measures of the completed runs. A measure that the workload lacks is absent, never zero. If there are
+    /// competing flows, `competing_mbps` is their mean goodput, from the start of each flow to the end of the
+    /// run.
     pub measures: BTreeMap<String, Summary>,
-    /// Goodput of a competing flow in Mbit/s, for each kind of them; mean of the flows of a kind.
+    /// Goodput of a competing flow in Mbit/s, by kind of flow; mean over the flows of the kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub competing: BTreeMap<String, Summary>,
-    /// Delays of the messages of all runs together, if the workload has messages.
+    /// Delays of the messages of all runs, pooled; absent if the workload has no messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
-    /// What was sent on which path.
+    /// Bytes, RTTs and shares by path.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// How it compares with the other rows.
+    /// Comparison with the other rows.
     #[serde(flatten)]
     pub standing: Standing,
-    /// Why it was fast or slow here, against the best row; where it was asked for (`--explain`).
+    /// Reason why it was fast or slow here, against the best row; with `--explain` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Runs that did not finish in time or broke an invariant; they are in no statistic.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub incomplete: u32,
-    /// Those runs, each with the seed that makes it again.
+    /// Those runs, each with the seed that reproduces it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
 }
 
-/// What a row sent on which path.
+/// Traffic of a row, by path.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
-    /// First-transmission payload bytes of each path over all of them; mean of the runs.
+    /// Share of each path in the payload bytes of first transmissions; mean over the runs.
     pub path_share: BTreeMap<String, f64>,
-    /// Payload bytes sent on each path, copies and retransmissions included; mean of the runs.
+    /// Payload bytes sent on each path, with copies and retransmissions; mean over the runs.
     #[serde(default)]
     pub path_bytes: BTreeMap<String, f64>,
-    /// Copies and reinjections over first transmissions, in payload bytes; mean of the runs.
+    /// Ratio of copies and reinjections to first transmissions, in payload bytes; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_share: Option<f64>,
-    /// RTT that the sender measured on each path, in milliseconds; mean of the runs' means. A path
-    /// without a sample is absent.
+    /// RTT that the sender measured on each path, in milliseconds; mean over the means of the runs. A path
+    /// without an RTT sample is absent.
     #[serde(default)]
     pub rtt_ms: BTreeMap<String, f64>,
-    /// Reinjected payload bytes over all that were sent; mean of the runs.
+    /// Share of reinjections in all payload bytes sent; mean over the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reinjected_share: Option<f64>,
-    /// Retransmitted payload bytes over all that were sent; mean of the runs.
+    /// Share of retransmissions in all payload bytes sent; mean over the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmitted_share: Option<f64>,
 }
 
-/// How a row compares with the other rows.
+/// Comparison of a row with the other rows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
-    /// Ratio of the medians of the primary measure (of messages: of their pooled median delays) to
-    /// those of the best single path over all controllers; above 1 is better for every measure. Absent
-    /// if either row is incomplete.
+    /// Ratio of the median of the primary measure to that of the best single path over all controllers. For
+    /// messages it compares the pooled median delays. Above 1 is better for every measure. Absent if either
+    /// row is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup_vs_best_path: Option<f64>,
-    /// The same run by run: this row against the best single path.
+    /// This row against the best single path, paired by run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired_vs_best_path: Option<Difference>,
-    /// Run by run against the best scheduler. Absent for that row itself, and if either is incomplete.
+    /// This row against the best scheduler, paired by run. Absent for the best scheduler, and if either row
+    /// is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired_vs_best: Option<Difference>,
-    /// Schedulers of one group cannot be told apart from the best of the group; group 1 has the best of
-    /// all. Absent for plain TCP beside schedulers, and if the row is incomplete.
+    /// Group of the scheduler, from 1: a scheduler is in a group if it does not differ from the group's best
+    /// beyond chance. Group 1 has the best scheduler. Absent for plain TCP beside schedulers, and if the row
+    /// is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// Aggregation benefit of the median goodput against the goodputs of the single paths with the
-    /// same controller: 1 is their sum, 0 the best of them, -1 nothing delivered. Absent for single
-    /// paths, and where a row is incomplete or has no goodput.
+    /// Aggregation benefit of the median goodput, against the goodputs of the single paths with the same
+    /// controller: 1 is their sum, 0 the best of them, -1 nothing delivered. Absent for single paths, and if
+    /// a row is incomplete or has no goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation_benefit: Option<f64>,
 }
 
-/// A run that is in no statistic.
+/// A run that counts in no statistic.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// The seed that makes this run again, as the only one.
+    /// The seed that reproduces this run as the only one.
     pub seed: u64,
-    /// What became of it.
+    /// Why the run does not count.
     pub reason: String,
 }
 
-/// Delays of the messages of all runs of a row, in milliseconds. Percentiles are interpolated; of runs
-/// with more than 4,096 messages each, so many at even ranks count.
+/// Delays of the messages of all runs of a row, in milliseconds. Percentiles are interpolated. A run with
+/// more than 4,096 messages contributes 4,096 of them, at evenly spaced ranks.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Messages {
     /// 50th percentile.
@@ -257,16 +260,16 @@ pub struct Messages {
 /// ([`stats::against`](crate::stats::against)).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Typical ratio of this row's value to the other's in one run, above 1 if this row's is larger. Of
-    /// messages the value is the median delay of a run.
+    /// Typical ratio of this row's value to the other's in one run; above 1 if this row's value is larger.
+    /// For messages the value is the median delay of a run.
     pub ratio: f64,
-    /// 95 % confidence interval of the ratio; absent for one run.
+    /// 95 % confidence interval of the ratio; absent after one run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
-    /// Whether the rows differ beyond chance, with all rows taken into account, and by more than 1 %.
+    /// True if the rows differ by more than 1 % and beyond chance, corrected for the number of rows.
     pub told_apart: bool,
-    /// Runs whose ratio differs from `ratio` if all others have the same one. Absent if the ratio varies
-    /// from run to run, or never.
+    /// Number of runs whose ratio differs from `ratio`, if all other runs have the same ratio. Absent if the
+    /// ratio varies from run to run, or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing_runs: Option<u32>,
 }
@@ -280,42 +283,43 @@ pub struct Varied {
     pub values: Vec<String>,
 }
 
-/// What `plait compare --json` prints. It has the same shape with and without `--vary`: without it
-/// there is one point.
+/// The document that `plait compare --json` prints. It has the same shape with and without `--vary`; without
+/// it there is one point.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "Wire", from = "Wire")]
 pub struct Document {
-    /// The line that runs it again.
+    /// The command line that runs the comparison again.
     pub command: String,
     /// The settings that were varied, the slowest first.
     pub varied: Vec<Varied>,
-    /// One report for each point; the points of a grid in the order of the first setting's values,
-    /// then of the second's.
+    /// One report for each point. The points of a grid follow the values of the first setting, then of the
+    /// second.
     pub points: Vec<Report>,
-    /// SHA-256, in hexadecimal: the point's without `--vary`, otherwise over those of the points.
+    /// SHA-256, in hexadecimal: the digest of the point without `--vary`, otherwise over the digests of all
+    /// points.
     pub digest: String,
 }
 
 impl Document {
-    /// The reports in it, in order.
+    /// Returns the reports, in order.
     #[must_use]
     pub fn reports(&self) -> &[Report] {
         &self.points
     }
 
-    /// The report, if nothing was varied.
+    /// Returns the report if no setting was varied.
     #[must_use]
     pub fn single(&self) -> Option<&Report> {
         self.points.first().filter(|_| self.varied.is_empty())
     }
 
-    /// The lines that run it, or a point of it, again.
+    /// Returns the command lines of the document and of each point.
     pub fn commands(&mut self) -> impl Iterator<Item = &mut String> {
         let points = self.points.iter_mut().map(|report| &mut report.command);
         std::iter::once(&mut self.command).chain(points)
     }
 
-    /// The first run in which an invariant of the protocol was broken.
+    /// Returns the first run that broke an invariant of the protocol.
     #[must_use]
     pub fn violation(&self) -> Option<String> {
         self.reports().iter().flat_map(|report| &report.rows).find_map(|row| {
@@ -324,14 +328,14 @@ impl Document {
         })
     }
 
-    /// Whether it has rows and none of their runs has finished.
+    /// Returns true if there are rows but none of their runs finished.
     #[must_use]
     pub fn has_nothing(&self) -> bool {
         let mut rows = self.reports().iter().flat_map(|report| &report.rows).peekable();
         rows.peek().is_some() && rows.all(|row| row.measures.is_empty())
     }
 
-    /// Whether every expectation holds at every point.
+    /// Returns true if every expectation holds at every point.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.reports()
@@ -341,21 +345,21 @@ impl Document {
     }
 }
 
-/// The document as it is written: the rows of all points in one list.
+/// The document in its JSON form, with the rows of all points in one list.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Document")]
 struct Wire {
     /// Always `plait.compare/1`.
     schema: String,
-    /// The line that runs it again.
+    /// The command line that runs the comparison again.
     command: String,
     /// Seed of the first run of each row.
     seed: u64,
-    /// Most runs that a row has.
+    /// Largest number of runs of a row.
     runs: u32,
-    /// The workload as given; that of the first point if it is varied.
+    /// The workload as given; the workload of the first point if it is varied.
     workload: String,
-    /// The measure that speedups compare.
+    /// Name of the measure that speedups compare.
     primary_measure: String,
     /// The settings that were varied, the slowest first; empty without `--vary`.
     varied: Vec<Varied>,
@@ -364,20 +368,20 @@ struct Wire {
     /// Plain TCP flows beside the connection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     compete: Vec<String>,
-    /// The rows of all points, in the order of the points: a table in itself.
+    /// The rows of all points, in the order of the points, as one table.
     rows: Vec<Row>,
-    /// The points, each with its rows: one without `--vary`.
+    /// The points, each with its rows; one point without `--vary`.
     points: Vec<Report>,
     /// Plain TCP with the best median at the first point: `tcp:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     best_path: Option<String>,
-    /// What became of the expectations, at all points.
+    /// The verdicts on the expectations, at all points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     expectations: Vec<Verdict>,
-    /// Whether runs are missing because it was interrupted.
+    /// True if runs are missing because the comparison was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
-    /// SHA-256, in hexadecimal, over each run's measures and segment hash.
+    /// SHA-256, in hexadecimal, of the measures and segment hash of each run.
     digest: String,
 }
 
@@ -415,7 +419,7 @@ impl From<Wire> for Document {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of a command's document: `compare`.
+/// Returns the JSON Schema (draft 2020-12) of a command's document; the only command is `compare`.
 #[must_use]
 pub fn schema(command: &str) -> Option<serde_json::Value> {
     match command {

@@ -1,4 +1,4 @@
-//! The content address of a cell: what its runs depend on, as a hash.
+//! The content address of a cell: a hash of everything that its runs depend on.
 
 use super::{Cell, Subject};
 use crate::error::ScenarioError;
@@ -10,14 +10,14 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The content address of a cell: SHA-256 of everything that its runs depend on, except the seed and the
-/// program. Two cells with the same address give the same outcomes with the same seed, so an outcome may
-/// be kept under [`Address::of_run`].
+/// program. Two cells with the same address give the same outcomes for the same seed. An outcome may
+/// therefore be kept under [`Address::of_run`].
 ///
 /// These texts are hashed:
 ///
-/// 1. the [command line](crate::Scenario::command_line) of the scenario with the scheduler and the
-///    controller of the cell alone, `--runs 1`, `--seed 0`, and without `--jobs`, `--vary`, `--expect` and
-///    `--until ci=`, which change no run;
+/// 1. the [command line](crate::Scenario::command_line) of the scenario, with only the scheduler and the
+///   controller of the cell, `--runs 1`, `--seed 0`, and without `--jobs`, `--vary`, `--expect` and `--until
+///   ci=`, which change no run;
 /// 2. the text of each file that the scenario names, in the order of their names;
 /// 3. the cell and its controller in canonical form, whether [further numbers] are collected, and the
 ///    jitter of hosts, each after a line end.
@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub struct Address([u8; 32]);
 
 impl Address {
-    /// The address of a cell whose scenario names files with these texts.
+    /// Returns the address of a cell; `texts` are the files that its scenario names.
     pub(crate) fn of<'a>(
         cell: &Cell,
         texts: impl IntoIterator<Item = &'a str>,
@@ -53,8 +53,8 @@ impl Address {
         Address(hasher.finalize().into())
     }
 
-    /// The key of one run: SHA-256 of the address, the seed (eight bytes, the lowest first) and a text that
-    /// names the program. It is given as the first 32 hexadecimal digits.
+    /// Returns the key of one run: the first 32 hexadecimal digits of a SHA-256. It covers the address, the
+    /// seed (eight bytes, little-endian) and a text that identifies the program.
     #[must_use]
     pub fn of_run(&self, seed: u64, program: &str) -> String {
         let mut hasher = Sha256::new();
@@ -72,7 +72,7 @@ impl fmt::Display for Address {
 }
 
 impl Cell {
-    /// The content address of the cell. `read` gives the files that its scenario names.
+    /// Returns the content address of the cell. `read` returns the files that its scenario names.
     ///
     /// # Errors
     /// If a file can no longer be read.

@@ -1,5 +1,4 @@
-//! What a report says of its rows beyond their numbers: which are tied, which are identical, which
-//! differ in the tail, and which a buffer held back.
+//! Adds verdicts to a report: ties, identical rows, differences in the tail, and limiting buffers.
 
 use super::{Cell, Outcomes, RunOutcome};
 use crate::report::{BufferLimit, Difference, Messages, Report, Row, TailDifference};
@@ -8,28 +7,27 @@ use crate::stats::{NAMING_ERROR, Paired, against, interval, percentile};
 use plait_app::measure::{Better, Distribution, MEASURES, Measures};
 use plait_base::Span;
 
-/// Exact values that are closer than this are the same.
+/// Exact values that are closer than this count as equal.
 const EXACT_MARGIN: f64 = 0.005;
 
-/// The least factor between two tails, and between the factor of the tails and that of the medians,
-/// that is worth a sentence.
+/// Smallest notable factor between two tails, and between the factor of the tails and that of the medians.
 const TAIL_FACTOR: f64 = 1.2;
 
-/// The fewest runs that have a 95th percentile.
+/// Smallest number of runs for a 95th percentile.
 const FEWEST_TAIL_RUNS: usize = 20;
 
-/// A buffer that holds a row back for a smaller share of the time is not named.
+/// Smallest share of the time for which a buffer must hold back a row to be named.
 const LIMITING_SHARE: f64 = 0.1;
 
-/// A number of one run.
+/// Returns a number of one run.
 type OfRun = fn(&Measures) -> Option<f64>;
 
-/// A percentile that the verdict may speak of.
+/// A percentile that a verdict may mention.
 struct Tail {
     percentile: u32,
-    /// Of messages: its value in one run.
+    /// For messages: the value in one run.
     of_run: Option<fn(&Distribution) -> f64>,
-    /// Of messages: its value over all runs.
+    /// For messages: the value over all runs.
     pooled: fn(&Messages) -> f64,
 }
 
@@ -54,7 +52,7 @@ pub(super) struct Bench<'a> {
     outcomes: &'a Outcomes,
     higher: bool,
     primary: &'static str,
-    /// Runs that every row has.
+    /// Runs that every row completed.
     runs: Vec<usize>,
 }
 
@@ -69,7 +67,7 @@ impl<'a> Bench<'a> {
         Bench { scenario, outcomes, higher, primary, runs: (0..longest).filter(made).collect() }
     }
 
-    /// Fills in what can be said.
+    /// Fills in the verdicts.
     pub(super) fn judge(&self, cells: &[Cell], report: &mut Report) {
         let best_path = self.best_path(&report.rows);
         if let Some(best) = best_path {
@@ -85,12 +83,12 @@ impl<'a> Bench<'a> {
         report.findings.limits = self.limits(cells, &report.rows);
     }
 
-    /// The index of plain TCP with the best median, over all controllers.
+    /// Returns the index of plain TCP with the best median, over all controllers.
     pub(super) fn best_path(&self, rows: &[Row]) -> Option<usize> {
         self.ranked(rows).into_iter().find(|row| is_tcp(&rows[*row]))
     }
 
-    /// The rows without failures that have a value, best first.
+    /// Returns the rows that have a value and no failures, best first.
     fn ranked(&self, rows: &[Row]) -> Vec<usize> {
         let sign = if self.higher { -1.0 } else { 1.0 };
         let mut valued: Vec<(f64, usize)> = rows
@@ -102,9 +100,9 @@ impl<'a> Bench<'a> {
         valued.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// Compares all rows with the best scheduler, and puts the schedulers into groups: the best one with
-    /// those that cannot be told apart from it, then the best of the others with those that cannot be
-    /// told apart from that one, and so on. Without schedulers the paths stand for them.
+    /// Compares all rows with the best scheduler, and groups the schedulers. The first group has the best
+    /// scheduler and all that do not differ from it beyond chance. The next group starts with the best
+    /// remaining scheduler, and so on. Without schedulers it groups the paths.
     fn group(&self, rows: &mut [Row]) {
         let ranked = self.ranked(rows);
         let (paths, mut left): (Vec<usize>, Vec<usize>) =
@@ -122,7 +120,7 @@ impl<'a> Bench<'a> {
             let found = self.paired(rows, first, &others, &format!("group {group}"));
             left.clear();
             for (row, difference) in others.into_iter().zip(found) {
-                // A row with a better typical run than the row with the best median is no worse.
+                // A row with a better typical run than the row with the best median is not worse.
                 let worse = |it: &Difference| (it.ratio > 1.0) != self.higher;
                 if difference.is_some_and(|it| it.told_apart && worse(&it)) {
                     left.push(row);
@@ -136,7 +134,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// `others` against `reference`, run by run.
+    /// Compares `others` with `reference`, run by run.
     fn paired(
         &self,
         rows: &[Row],
@@ -167,7 +165,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The number of a run that rows are compared by: of messages their median delay.
+    /// Returns the number of a run that rows are compared by: for messages the median delay.
     fn value(&self, measures: &Measures) -> Option<f64> {
         match self.primary {
             "message_delay_ms" => measures.message_delay_ms.map(|delay| delay.median),
@@ -175,13 +173,14 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// A number of each run of a row; none if a run lacks it.
+    /// Returns a number of each run of a row; empty if a run lacks it.
     fn values(&self, row: usize, of: &dyn Fn(&Measures) -> Option<f64>) -> Vec<f64> {
         let run = |run: &usize| of(&self.outcomes[row][*run].as_ref()?.measures);
         self.runs.iter().map(run).collect::<Option<Vec<f64>>>().unwrap_or_default()
     }
 
-    /// Rows whose runs sent and delivered every segment at the same time, with equal measures.
+    /// Returns the groups of rows with equal measures whose segments were all sent and delivered at the same
+    /// times.
     fn identical(&self, rows: &[Row]) -> Vec<Vec<String>> {
         let same = |a: usize, b: usize| {
             let alike = |a: &RunOutcome, b: &RunOutcome| {
@@ -207,10 +206,10 @@ impl<'a> Bench<'a> {
         sets.into_iter().map(names).collect()
     }
 
-    /// What the medians do not show: the row with the shortest tail against the scheduler with the best
-    /// median and against the one of the first group with the longest tail, and the scheduler with the
-    /// shortest tail against the best path alone. Of messages the longest speaks if the 99th percentile
-    /// does not.
+    /// Returns differences in the tail that the medians hide. It compares the row with the shortest tail to
+    /// the scheduler with the best median, and to the one with the longest tail in the first group. It also
+    /// compares the scheduler with the shortest tail to the best single path. For messages, the maximum is
+    /// used if the 99th percentile shows nothing.
     fn tails(&self, rows: &[Row], best_path: Option<usize>) -> Vec<TailDifference> {
         let ranked = self.ranked(rows);
         let tails: &[Tail] = match self.of_messages(rows, &ranked) {
@@ -228,7 +227,7 @@ impl<'a> Bench<'a> {
                 let tails = list.iter().filter_map(|row| Some((value(*row)?, *row)));
                 tails.min_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
             };
-            // Of equal tails that of the better row counts.
+            // Of equal tails, the tail of the better row counts.
             let tied = schedulers.iter().rev().filter(|row| rows[**row].standing.group == Some(1));
             let tails = tied.filter_map(|row| Some((value(*row)?, *row)));
             let longest = tails.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1);
@@ -248,7 +247,7 @@ impl<'a> Bench<'a> {
         found
     }
 
-    /// The difference of a tail between two rows, if it is notable and beyond chance.
+    /// Returns the difference of a tail between two rows, if it is notable and beyond chance.
     fn tail(&self, rows: &[Row], tail: &Tail, row: usize, other: usize) -> Option<TailDifference> {
         let value = tail.value(&rows[row], self.primary)?;
         let other_value = tail.value(&rows[other], self.primary)?;
@@ -267,14 +266,14 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Whether the rows have many messages in a run, so that their tail is one of messages.
+    /// Returns true if the rows have many messages in a run; their tail is then one of messages.
     fn of_messages(&self, rows: &[Row], ranked: &[usize]) -> bool {
         let many =
             |row: &usize| rows[*row].messages.is_some_and(|it| it.n > 2 * self.runs.len() as u64);
         !ranked.is_empty() && ranked.iter().all(many)
     }
 
-    /// Whether the tail of `row` is shorter than that of `other` beyond chance.
+    /// Returns true if the tail of `row` is shorter than that of `other` beyond chance.
     fn tail_told_apart(&self, row: usize, other: usize, tail: &Tail) -> bool {
         let seed = self.scenario.seed;
         if let Some(of_run) = tail.of_run {
@@ -298,7 +297,7 @@ impl<'a> Bench<'a> {
             .is_some_and(|found| found.is_above(0.0))
     }
 
-    /// The buffers that hold rows back.
+    /// Returns the buffers that hold rows back.
     fn limits(&self, cells: &[Cell], rows: &[Row]) -> Vec<BufferLimit> {
         let (Some(cell), true) = (cells.first(), !self.runs.is_empty()) else { return Vec::new() };
         let config = cell.connection();
@@ -330,8 +329,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The number that ranks a row; `None` if the row has failures. The median of the runs that finished
-/// would flatter a row that has others.
+/// Returns the number that ranks a row; `None` if the row has failures. The median of the finished runs alone
+/// would flatter such a row.
 pub(super) fn central(row: &Row, primary: &str) -> Option<f64> {
     let summary = row.measures.get(primary).filter(|_| row.incomplete == 0)?;
     let messages = row.messages.as_ref().filter(|_| primary == "message_delay_ms");
@@ -342,7 +341,7 @@ fn is_tcp(row: &Row) -> bool {
     row.scheduler.starts_with("tcp:")
 }
 
-/// The name of a row: the scheduler, with the controller if there are several.
+/// Returns the name of a row: the scheduler, with the controller if there are several.
 fn label(rows: &[Row], row: usize) -> String {
     let Row { scheduler, cc, .. } = &rows[row];
     match rows.iter().any(|other| other.cc != *cc) {

@@ -1,5 +1,5 @@
-//! Cells x seeds: every row of a comparison over the same seeds, in parallel, with a report that
-//! does not depend on how many ran at a time.
+//! Runs cells x seeds in parallel: every row of a comparison gets the same seeds. The report does not depend
+//! on the number of parallel runs.
 
 mod address;
 mod judge;
@@ -21,34 +21,34 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A row of the table as it is to be run.
+/// A row of the table, ready to run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cell {
-    /// What it runs in: paths, workload, settings.
+    /// Paths, workload and settings.
     pub scenario: Arc<Scenario>,
-    /// Who chooses the path.
+    /// The scheduler, or the single path.
     pub subject: Subject,
     /// Congestion controller.
     pub cc: plait_cc::Spec,
 }
 
-/// Who chooses the path of a segment.
+/// What chooses the path of a segment.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject {
     /// A scheduler, over all paths.
     Scheduler(plait_sched::Spec),
-    /// Nobody: plain TCP on the path at this index.
+    /// Plain TCP on the path with this index.
     SinglePath(usize),
 }
 
 impl Cell {
-    /// Whether Multipath TCP is spoken.
+    /// Returns true if the connection negotiates Multipath TCP.
     #[must_use]
     pub const fn multipath(&self) -> bool {
         matches!(self.subject, Subject::Scheduler(_))
     }
 
-    /// The settings of its connection.
+    /// Returns the settings of the connection.
     #[must_use]
     pub fn connection(&self) -> plait_core::Config {
         self.scenario.connection(self.multipath())
@@ -68,8 +68,8 @@ impl fmt::Display for Cell {
     }
 }
 
-/// The rows of a scenario: for each congestion controller the schedulers, then plain TCP on each
-/// path. With one path a connection is plain TCP, and there are no scheduler rows.
+/// Returns the rows of a scenario: for each congestion controller the schedulers, then plain TCP on each
+/// path. With one path the connection is plain TCP, and there are no scheduler rows.
 #[must_use]
 pub fn cells(scenario: &Scenario) -> Vec<Cell> {
     let scenario = Arc::new(scenario.clone());
@@ -88,18 +88,18 @@ pub fn cells(scenario: &Scenario) -> Vec<Cell> {
     cells
 }
 
-/// The seed of run `run`: every row of a run meets the same network.
+/// Returns the seed of run `run`; with it, every row meets the same network.
 ///
-/// Run 0 has `seed` itself, so any run can be made alone by giving its seed. The others are drawn
-/// from it: were they `seed + run`, comparisons with neighbouring seeds would share most runs.
+/// Run 0 uses `seed` itself, so giving its seed reproduces any run alone. The seeds of the other runs are
+/// derived from `seed`. If they were `seed + run`, comparisons with neighbouring seeds would share most runs.
 #[must_use]
 pub fn run_seed(seed: u64, run: u32) -> u64 {
     if run == 0 { seed } else { RandomStream::new(seed, &["run", &run.to_string()]).bits() }
 }
 
-/// Runs a scenario, and with `--vary` every point of it. Hosts jitter if nothing else is random
-/// ([`Scenario::compared`]). The points of a sweep read their traces again, by `read`: a scenario that
-/// names no file is compared with [`no_files`](crate::scenario::no_files).
+/// Runs a scenario, and with `--vary` every point of it. If nothing else is random, hosts get jitter
+/// ([`Scenario::compared`]). Each point of a sweep reads its traces again with `read`. For a scenario that
+/// names no file, pass [`no_files`](crate::scenario::no_files).
 ///
 /// # Errors
 /// If a trace of a sweep can no longer be read.
@@ -142,7 +142,7 @@ pub fn compare<W: World>(
     Ok(Document { command: scenario.command_line(), varied, points: reports, digest })
 }
 
-/// How many runs are done, of how many.
+/// Counts the ended runs.
 struct Tally {
     done: AtomicUsize,
     total: AtomicUsize,
@@ -178,11 +178,11 @@ fn compare_one<W: World>(
     }
 }
 
-/// The outcomes by cell, then run; `None` where it was cancelled before.
+/// The outcomes by cell, then run; `None` for a run that was cancelled.
 type Outcomes = Vec<Vec<Option<RunOutcome>>>;
 
-/// Runs every cell until it has as many runs. Seed by seed, so that an interrupted comparison has as
-/// many runs of one row as of another.
+/// Runs every cell until it has the wanted number of runs. It goes seed by seed, so an interrupted comparison
+/// has the same number of runs for every row.
 fn run_more<W: World>(
     cells: &[Cell],
     scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! From the outcomes of runs to the rows of a report: statistics, speedups, ranks, the digest.
+//! Computes the rows of a report from the outcomes of runs: statistics, speedups, ranks, the digest.
 
 use super::judge::{Bench, central};
 use super::{Cell, Outcomes, RunOutcome, run_seed, why};
@@ -12,7 +12,7 @@ use plait_base::Span;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// The report of a scenario whose runs are made.
+/// Returns the report of a scenario from the outcomes of its runs.
 pub(super) fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -> Report {
     let primary = scenario.workload.primary();
     let mut rows: Vec<Row> =
@@ -105,14 +105,14 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
     }
 }
 
-/// Copies and reinjections of a run over its first transmissions.
+/// Returns the ratio of copies and reinjections to first transmissions in a run.
 fn extra(run: &Measures) -> Option<f64> {
     let copies = run.reinjected_share?;
     let first = 1.0 - copies - run.retransmitted_share.unwrap_or(0.0);
     (first > 0.0).then(|| copies / first)
 }
 
-/// The delays of the messages of all runs together.
+/// Returns the delays of the messages of all runs, pooled.
 fn messages(runs: &[&Measures]) -> Option<Messages> {
     let mut delays: Vec<Span> =
         runs.iter().flat_map(|run| run.message_delays.iter().copied()).collect();
@@ -126,7 +126,7 @@ fn messages(runs: &[&Measures]) -> Option<Messages> {
     })
 }
 
-/// Every run with all its measures.
+/// Returns every run with all its measures.
 pub(super) fn each_run(scenario: &Scenario, outcomes: &Outcomes) -> Vec<RunRecord> {
     let values = |run: &RunOutcome| {
         let mut values = Vec::new();
@@ -174,8 +174,8 @@ pub(super) fn each_run(scenario: &Scenario, outcomes: &Outcomes) -> Vec<RunRecor
     outcomes.iter().enumerate().flat_map(of_row).collect()
 }
 
-/// What `--until ci=` came to: the widest interval of a scheduler against the best row. Without
-/// schedulers, or if the row is alone, that of a row's mean.
+/// Returns the precision reached by `--until ci=`: the widest interval of a scheduler against the best row.
+/// Without schedulers, or with only one row, it is the widest interval of a row's mean.
 fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
     let wanted = scenario.budget.precision.filter(|_| scenario.is_random())?;
     let schedulers = report.rows.iter().any(|row| !row.scheduler.starts_with("tcp:"));
@@ -184,7 +184,7 @@ fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
         .iter()
         .filter(|row| row.incomplete == 0 && (!schedulers || !row.scheduler.starts_with("tcp:")));
     let half = |row: &Row| match row.standing.paired_vs_best {
-        // The interval of a few runs that differ has one end at the ratio: the other one counts.
+        // If only a few runs differ, one end of the interval is the ratio itself, so the other end counts.
         Some(found) if found.differing_runs.is_some() => {
             found.ci95.map(|[low, high]| (found.ratio - low).max(high - found.ratio) / found.ratio)
         }
@@ -204,12 +204,13 @@ fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
     })
 }
 
-/// The most runs that `--until ci=` makes, unless `--runs` asks for more.
+/// Limit of runs for `--until ci=`, unless `--runs` asks for more.
 const MAX_RUNS_FOR_PRECISION: u32 = 1_000;
 
 impl Precision {
-    /// How many runs are to be made after `runs` of them; `None` if these are enough, or as many as may
-    /// be. The width falls with the root of their number; a step at most doubles it.
+    /// Returns the number of runs to make after `runs`; `None` if the precision or the limit is reached. The
+    /// width falls with the square root of the number of runs. One step at most doubles that number, or adds 10
+    /// runs if that is more.
     pub(super) fn next(&self, runs: u32) -> Option<u32> {
         if self.reached || runs >= self.max_runs {
             return None;
@@ -221,7 +222,7 @@ impl Precision {
     }
 }
 
-/// What a competing flow got, in the mean of all of them and of those of each kind.
+/// Returns the goodput of competing flows: the mean over all of them, and over each kind.
 fn competition(
     cell: &Cell,
     runs: &[&RunOutcome],
@@ -276,10 +277,10 @@ fn rate_aggregation(rows: &mut [Row]) {
     }
 }
 
-/// SHA-256 over each row's scheduler and controller, and each run's measures and segment hash; rows
-/// in their order, runs in theirs. Every text is preceded by its length and every run marked, so
-/// that no two lists of runs look alike. The names are there because two schedulers that happen to
-/// decide alike are still two.
+/// Returns a SHA-256 over the scheduler and controller of each row, and the measures and segment hash of each
+/// run, in order. Every text is preceded by its length and every run is marked, so two different lists of
+/// runs cannot hash alike. The names are included because two schedulers that happen to decide alike are
+/// still different.
 fn digest(cells: &[Cell], outcomes: &Outcomes) -> String {
     let mut hasher = Sha256::new();
     for (cell, runs) in cells.iter().zip(outcomes) {
@@ -308,7 +309,7 @@ fn digest(cells: &[Cell], outcomes: &Outcomes) -> String {
     hex(&hasher.finalize())
 }
 
-/// Bytes in hexadecimal.
+/// Returns the bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);

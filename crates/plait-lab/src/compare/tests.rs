@@ -6,7 +6,7 @@ use plait_app::measure::PathMeasures;
 use plait_base::Span;
 use std::sync::atomic::AtomicBool;
 
-/// Completion depends on the row, the seed and, where asked, on chance.
+/// Completion time depends on the row and the seed, and on chance if the test asks for it.
 struct Fake;
 
 impl World for Fake {
@@ -29,7 +29,7 @@ impl World for Fake {
             paths: vec![share; cell.scenario.paths.len()],
             ..Measures::default()
         };
-        // minrtt does not finish with one seed of three.
+        // minrtt does not finish with every third seed.
         let failed = name == "minrtt" && seed.is_multiple_of(3);
         let violation = (cell.scenario.check && failed).then(|| "snd_una ahead".to_owned());
         let completed = !failed || violation.is_some();
@@ -143,7 +143,7 @@ fn without_chance_one_run_is_made() {
         raw.argument(name, text).unwrap();
     }
     let report = only(run(&raw.build().unwrap()));
-    // One path is plain TCP.
+    // With one path, the connection is plain TCP.
     let names: Vec<String> =
         report.rows.iter().map(|row| format!("{}/{}", row.scheduler, row.cc)).collect();
     assert_eq!(names, ["tcp:wifi/cubic", "tcp:wifi/lia"]);
@@ -197,7 +197,7 @@ fn the_json_has_the_documented_shape_and_reads_back() {
     }
     assert!(value["rows"][1]["measures"].get("goodput_mbps").is_none());
     let mut written = document.clone();
-    // Runs are for tables of runs alone.
+    // The document does not contain the single runs.
     written.points.iter_mut().for_each(|point| point.each_run.clear());
     assert_eq!(serde_json::from_value::<Document>(value.clone()).unwrap(), written);
     let sweep = serde_json::to_value(run(&scenario(&[("vary", "lte.rtt=40ms,50ms")]))).unwrap();
@@ -244,7 +244,7 @@ fn a_cancelled_run_stops_within_a_bounded_number_of_events() {
     let mut watch = Cancels(0, &cancelled);
     let outcome = crate::simulate_unless(&cells(&scenario)[0], 1, &mut watch, &cancelled);
     assert!(outcome.is_none());
-    // An event sends no more than a window.
+    // One event sends at most one window of segments.
     assert!((100..100 * plait_sim::EVENTS_BETWEEN_LOOKS).contains(&watch.0), "{}", watch.0);
     let control = Control::unwatched(&cancelled);
     let report = only(compare(&scenario, &crate::Simulator, &control, &no_files).unwrap());

@@ -1,5 +1,5 @@
-//! One sentence a row: why it was fast or slow here, from what was seen of its runs and of those of
-//! the best row.
+//! Explains each row in one sentence: why it was fast or slow, from its own runs and the runs of the best
+//! row.
 
 use super::{Outcomes, RunOutcome};
 use crate::report::Row;
@@ -7,27 +7,28 @@ use crate::scenario::Scenario;
 use plait_app::measure::{Better, Habits, MEASURES};
 use plait_base::Span;
 
-/// A share of the time that differs by less is no reason.
+/// Smallest difference of shares of the time that is mentioned.
 const NOTABLE: f64 = 0.03;
-/// Reasons that a sentence has at most.
+/// Largest number of reasons in a sentence.
 const MOST: usize = 3;
 
-/// Something that was seen of a row.
+/// An observation about a row.
 struct Fact {
-    /// What it is, with `SHARE` where its share stands. The same thing of two rows has the same name.
+    /// Description, with `SHARE` as the placeholder of the share. The same observation has the same name in
+    /// every row.
     name: String,
-    /// A share, of the time or of the bytes.
+    /// A share of the time or of the bytes.
     share: f64,
-    /// Of waits, how many a run had.
+    /// For waits, the mean number of waits in a run.
     count: Option<f64>,
-    /// The path that it speaks of.
+    /// Index of the path that the fact concerns.
     path: Option<usize>,
-    /// More of it is a handicap.
+    /// True if a larger share is a handicap.
     bad: bool,
 }
 
-/// Fills in the sentences, where the runs were watched. The best row says what is notable in it, the
-/// others what differs from it.
+/// Fills in the sentences if the runs were watched. The best row mentions its notable facts, the other rows
+/// their differences from it.
 pub(super) fn tell(rows: &mut [Row], scenario: &Scenario, outcomes: &Outcomes) {
     let facts: Vec<Option<Vec<Fact>>> =
         outcomes.iter().map(|runs| facts(scenario, runs.iter().flatten())).collect();
@@ -37,7 +38,7 @@ pub(super) fn tell(rows: &mut [Row], scenario: &Scenario, outcomes: &Outcomes) {
     let name = rows.get(best).map_or(String::new(), |row| row.scheduler.clone());
     for (at, row) in rows.iter_mut().enumerate() {
         let Some(own) = facts.get(at).and_then(Option::as_ref) else { continue };
-        // Plain TCP on a path says nothing of the others.
+        // Plain TCP on one path has no facts about the other paths.
         let only = row.scheduler.strip_prefix("tcp:");
         let only = only.and_then(|name| scenario.paths.iter().position(|path| path.name == name));
         let concerns = |fact: &&Fact| match (only, fact.path) {
@@ -49,7 +50,7 @@ pub(super) fn tell(rows: &mut [Row], scenario: &Scenario, outcomes: &Outcomes) {
     }
 }
 
-/// The row that is best by the primary measure.
+/// Returns the best row by the primary measure.
 fn best(rows: &[Row], primary: &str) -> Option<usize> {
     let higher =
         MEASURES.iter().any(|entry| entry.name == primary && entry.better == Better::Higher);
@@ -61,7 +62,7 @@ fn best(rows: &[Row], primary: &str) -> Option<usize> {
     valued.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
 }
 
-/// The means over the runs that count.
+/// Returns the means over the runs that count.
 fn facts<'a>(scenario: &Scenario, runs: impl Iterator<Item = &'a RunOutcome>) -> Option<Vec<Fact>> {
     let counted: Vec<(&RunOutcome, &Habits)> = runs
         .filter(|run| run.counts())
@@ -104,7 +105,7 @@ fn facts<'a>(scenario: &Scenario, runs: impl Iterator<Item = &'a RunOutcome>) ->
             let all: u64 = habits.sent.iter().sum();
             habits.sent.get(at).copied().unwrap_or(0) as f64 / all.max(1) as f64
         };
-        // What is left is on the others.
+        // The other paths carry the remaining share.
         if at > 0 {
             let share = mean(&|_, habits| sent(habits));
             fact(format!("SHARE of the data on {path}"), share, Some(at), false);
@@ -117,7 +118,7 @@ fn facts<'a>(scenario: &Scenario, runs: impl Iterator<Item = &'a RunOutcome>) ->
     Some(facts)
 }
 
-/// What is notable in the best row.
+/// Returns the notable facts of the best row.
 fn alone(own: &[&Fact]) -> String {
     let mut notable: Vec<&Fact> =
         own.iter().copied().filter(|fact| fact.bad && fact.share >= NOTABLE).collect();
@@ -130,8 +131,8 @@ fn alone(own: &[&Fact]) -> String {
     format!("the best row; {}", said.join("; "))
 }
 
-/// What sets a row apart from the best one: first what it suffers more of, then what it does
-/// otherwise, and what it suffers less of where there is nothing else.
+/// Returns the differences of a row from the best one: first larger handicaps, then other differences.
+/// Smaller handicaps appear only if there is nothing else.
 fn against(own: &[&Fact], best: &[Fact], name: &str) -> String {
     let mut apart: Vec<(u8, f64, String)> = Vec::new();
     for fact in own {
@@ -162,7 +163,7 @@ fn against(own: &[&Fact], best: &[Fact], name: &str) -> String {
     apart.into_iter().map(|(.., text)| text).collect::<Vec<_>>().join("; ")
 }
 
-/// A fact in words.
+/// Returns a fact in words.
 fn said(fact: &Fact) -> String {
     match fact.count {
         Some(0.0) => "waited never".to_owned(),
@@ -212,7 +213,7 @@ mod tests {
             "lte idle 61 % (minrtt: 20 %); waited 212 times, 5 % of the time (minrtt: never); \
              10 % of the data on lte (minrtt: 30 %)"
         );
-        // Less of a handicap is told where there is nothing else.
+        // A smaller handicap is mentioned only if there is nothing else.
         let window = &of_own[3..];
         assert_eq!(
             against(window, &best, "minrtt"),

@@ -1,4 +1,4 @@
-//! What runs a cell, what a run gives, and who looks on.
+//! Worlds that run cells, the outcome of a run, and the control of a comparison.
 
 use super::Cell;
 use crate::scenario::Scenario;
@@ -8,37 +8,37 @@ use plait_base::Span;
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 
-/// What one run gave.
+/// The outcome of one run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunOutcome {
-    /// What was measured. Paths are those of the scenario, in its order, in a single-path run too.
+    /// The measures. Paths are those of the scenario, in its order, even in a single-path run.
     pub measures: Measures,
-    /// Goodput in Mbit/s of each flow that competed, from its start to the end of the run: a list for
-    /// each of [`Scenario::compete`].
+    /// Goodput in Mbit/s of each competing flow, from its start to the end of the run: one list for each
+    /// entry of [`Scenario::compete`].
     pub competing: Vec<Vec<f64>>,
-    /// How it spent its time, where somebody looked.
+    /// How the connection spent its time; `None` if the run was not watched.
     pub habits: Option<Habits>,
-    /// From the start of its application to its end; as JSON in nanoseconds.
+    /// Time from the start of the application to its end; in JSON in nanoseconds.
     #[serde(rename = "length_ns")]
     pub length: Span,
     /// Running hash over every segment sent and delivered.
     pub hash: u64,
     /// Whether the workload finished before the deadline.
     pub completed: bool,
-    /// That its connection broke, when and why, in words.
+    /// When and why the connection broke, in words.
     pub broke: Option<String>,
-    /// The first violation of an invariant, in words, where they are checked.
+    /// The first violation of an invariant, in words, if invariants are checked.
     pub violation: Option<String>,
 }
 
 impl RunOutcome {
-    /// Whether its measures count: it finished, and nothing was wrong with it.
+    /// Returns true if the measures count: the run finished and broke no invariant.
     #[must_use]
     pub const fn counts(&self) -> bool {
         self.completed && self.violation.is_none()
     }
 
-    /// Why its measures do not count, in words.
+    /// Returns why the measures do not count, in words.
     #[must_use]
     pub fn failure(&self, scenario: &Scenario) -> Option<String> {
         match (&self.violation, &self.broke) {
@@ -50,19 +50,19 @@ impl RunOutcome {
     }
 }
 
-/// What runs a cell: the simulator, or a stand-in.
+/// Runs cells: the simulator, or a test double.
 pub trait World: Sync {
     /// Runs a cell once. The same cell and seed give the same outcome.
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome;
 
-    /// Runs a cell as [`World::run`] does. Returns `None` if `cancelled` becomes true before the end. A
-    /// world with long runs looks at it within a run; by default nothing does.
+    /// Runs a cell as [`World::run`] does. Returns `None` if `cancelled` becomes true before the end. A world
+    /// with long runs should check `cancelled` during a run; the default does not.
     fn run_unless(&self, cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<RunOutcome> {
         let _ = cancelled;
         Some(self.run(cell, seed))
     }
 
-    /// Whether reports get a record of every run. They take about 1 kB each.
+    /// Returns true if reports keep a record of every run, about 1 kB each.
     fn keeps_runs(&self) -> bool {
         false
     }
@@ -89,33 +89,33 @@ impl<W: World> World for KeepRuns<W> {
 /// A run that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedRun<'a> {
-    /// What was run.
+    /// The cell that was run.
     pub cell: &'a Cell,
-    /// Its place in [`cells`](super::cells): the row of the report.
+    /// Index of the cell in [`cells`](super::cells), which is the row of the report.
     pub row: usize,
     /// The number of the run, from 0.
     pub run: u32,
     /// The seed of the run: [`run_seed`](super::run_seed).
     pub seed: u64,
-    /// What it gave.
+    /// The outcome of the run.
     pub outcome: &'a RunOutcome,
 }
 
-/// How a comparison is watched and stopped. All functions are called from several threads.
+/// Reports the progress of a comparison and stops it. Several threads call the functions.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
-    /// Called after every run: how many runs have ended, and how many there are.
+    /// Called after every run with the number of ended runs and the total.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
-    /// Called after every run of a comparison, before `progress`, in the order in which runs end. Runs of
-    /// a sweep are told apart by the scenario of their cell.
+    /// Called after every run of a comparison, before `progress`, in the order in which runs end. The
+    /// scenario of the cell identifies the point of a sweep.
     pub each_run: &'a (dyn Fn(EndedRun<'_>) + Sync),
-    /// Once true, no further run begins, a run in the simulator stops within
-    /// [`plait_sim::EVENTS_BETWEEN_LOOKS`] events, and the runs that have ended are reported.
+    /// Once true, no further run begins and a run in the simulator stops within
+    /// [`plait_sim::EVENTS_BETWEEN_LOOKS`] events. The report then has the runs that ended.
     pub cancelled: &'a AtomicBool,
 }
 
 impl<'a> Control<'a> {
-    /// A comparison that nobody watches.
+    /// Returns a control that reports nothing.
     #[must_use]
     pub const fn unwatched(cancelled: &'a AtomicBool) -> Control<'a> {
         Control { progress: &|_, _| (), each_run: &|_| (), cancelled }

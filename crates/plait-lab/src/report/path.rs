@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct PathReport {
     /// Name.
     pub name: String,
-    /// Profile it started from.
+    /// Profile that the path is based on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// How fast it is.
@@ -22,19 +22,19 @@ pub struct PathReport {
     pub losses: PathLosses,
     /// Queue from server to client: `50ms`, `64KiB`, `100pkt`, `inf`.
     pub queue: String,
-    /// Management of the queues: `codel`; none where it is absent.
+    /// Queue management: `codel`; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aqm: Option<String>,
-    /// Share of the packets that are held back, each way, and for how long: `1%:5ms`.
+    /// Share of the packets that are delayed in each direction, and the delay: `1%:5ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<String>,
-    /// Share of the packets that arrive twice, each way.
+    /// Share of the packets that are duplicated in each direction.
     #[serde(default, skip_serializing_if = "no_share")]
     pub duplicate: f64,
-    /// Share of the packets that arrive damaged, each way.
+    /// Share of the packets that are corrupted in each direction.
     #[serde(default, skip_serializing_if = "no_share")]
     pub corrupt: f64,
-    /// The shared link that packets go through after the path's own.
+    /// The shared link that packets pass after the links of the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
     /// Trace file from server to client.
@@ -43,20 +43,20 @@ pub struct PathReport {
     /// Trace file from client to server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_up: Option<String>,
-    /// Used only when no other works.
+    /// True if the path is used only when no regular path works.
     pub backup: bool,
-    /// Everything that was said of it beyond its profile, as on the command line: steps, outages,
-    /// bursts of loss and the host's link are told here in full.
+    /// All settings beyond the profile, as on the command line. Steps, outages, bursts of loss and the host's
+    /// link appear here in full.
     pub settings: Vec<String>,
 }
 
 /// How fast a path is. A way without limit is absent.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathRates {
-    /// Rate from server to client in bits per second, over IP packets; the mean where it varies.
+    /// Rate from server to client in bits per second, over IP packets; the mean if the rate varies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_down_bps: Option<u64>,
-    /// Rate from client to server.
+    /// Rate from client to server, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_up_bps: Option<u64>,
 }
@@ -64,22 +64,22 @@ pub struct PathRates {
 /// How long packets are on a path.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathDelays {
-    /// Round-trip propagation in microseconds; at the start where it changes.
+    /// Round-trip propagation delay in microseconds; the value at the start if it changes.
     pub rtt_us: u64,
-    /// Propagation from server to client in microseconds, likewise.
+    /// Propagation delay from server to client in microseconds, likewise.
     pub owd_down_us: u64,
-    /// Propagation from client to server in microseconds, likewise.
+    /// Propagation delay from client to server in microseconds, likewise.
     pub owd_up_us: u64,
-    /// Greatest jitter, each way, in microseconds.
+    /// Largest jitter in each direction, in microseconds.
     pub jitter_us: u64,
 }
 
 /// What a path loses.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathLosses {
-    /// Loss from server to client, as a share; the mean where it comes in bursts.
+    /// Loss from server to client, as a share; the mean if losses are bursty.
     pub loss: f64,
-    /// Loss from client to server, as a share; the mean where it comes in bursts.
+    /// Loss from client to server, as a share; the mean if losses are bursty.
     pub loss_up: f64,
 }
 

@@ -7,7 +7,7 @@ use plait_app::measure::{Distribution, PathMeasures};
 use plait_base::{RandomStream, Span};
 use std::sync::atomic::AtomicBool;
 
-/// What a made-up run measures, from the name of its row and a stream of its seed.
+/// A world with made-up measures, computed from the name of the row and a random stream of the seed.
 struct Fake<F>(F);
 
 impl<F: Fn(&str, &mut RandomStream) -> Measures + Sync> World for Fake<F> {
@@ -56,7 +56,7 @@ fn row<'a>(report: &'a Report, name: &str) -> &'a Row {
     report.rows.iter().find(|row| row.scheduler == name).unwrap()
 }
 
-/// Completion times by row, with scatter of so many per cent.
+/// Returns completion times by row, with `percent` per cent of scatter.
 fn scattered(percent: f64) -> impl Fn(&str, &mut RandomStream) -> Measures + Sync {
     move |name, stream| {
         let base = match name.split('/').next() {
@@ -110,14 +110,14 @@ fn controllers_share_the_best_path_of_all() {
     assert_eq!(speedups[..3], ours);
     assert_eq!(speedups[5..8], ours, "with lia too");
     assert_eq!((speedups[3], speedups[8]), (Some(0.5), Some(1.0)));
-    // Every row of the schedulers is the same to the bit, though not the same as the paths.
+    // All scheduler rows are identical to the bit, but differ from the paths.
     assert_eq!(report.findings.identical[0].len(), 6);
     assert!(report.findings.identical[0].contains(&"ecf (lia)".to_owned()));
 }
 
 #[test]
 fn a_tail_that_the_median_hides_is_told() {
-    // One run in three of blest meets a timeout.
+    // A third of the runs of blest have a timeout.
     let report = report(&[("runs", "60")], |name, stream| {
         let base = 100.0 + stream.unit();
         let timeout = name.starts_with("blest") || name.starts_with("tcp");
@@ -140,7 +140,7 @@ fn messages_are_pooled_over_runs() {
     let more = [("workload", "stream:8KiB@50ms,for=1s"), ("runs", "2"), ("schedulers", "ecf")];
     let calls = std::sync::atomic::AtomicU64::new(0);
     let report = report(&more, |name, _| {
-        // The first run of a row has delays of 1 to 4 ms, the second of 10 to 40.
+        // The first run of a row has delays of 1 to 4 ms, the second of 10 to 40 ms.
         let call = calls
             .fetch_add(u64::from(name.starts_with("ecf")), std::sync::atomic::Ordering::SeqCst);
         let scale = if name.starts_with("ecf") && call > 0 { 10 } else { 1 };
@@ -177,7 +177,7 @@ fn bytes_of_a_path_have_copies_and_copies_have_a_share() {
     });
     let ecf = row(&report, "ecf");
     assert_eq!((ecf.traffic.path_bytes["wifi"], ecf.traffic.path_bytes["lte"]), (600.0, 400.0));
-    // 40 % copies of all bytes, and 50 % sent for the first time.
+    // 40 % of all bytes are copies, and 50 % are first transmissions.
     assert!((ecf.traffic.extra_share.unwrap() - 0.8).abs() < 1e-12);
     let [limit] = report.findings.limits.as_slice() else { panic!("{:?}", report.findings.limits) };
     assert_eq!((limit.flag.as_str(), limit.size_bytes, limit.rows.len()), ("--sndbuf", 4 << 20, 5));
@@ -190,7 +190,8 @@ fn runs_are_added_until_the_intervals_are_narrow() {
     let narrow = report(&settings("ci=2%"), scattered(20.0));
     let precision = narrow.precision.unwrap();
     assert!(precision.reached && precision.widest.unwrap() <= 0.02, "{precision:?}");
-    // The ratio scatters by 20 % / sqrt(12) x sqrt(2) = 8 %; 2 % needs 64 runs and more if trimmed.
+    // The ratio scatters by 20 % / sqrt(12) x sqrt(2) = 8 %. A precision of 2 % needs 64 runs, and more if
+    // trimmed.
     assert!((50..200).contains(&narrow.runs), "{}", narrow.runs);
     assert_eq!(narrow.rows[0].measures["completion_ms"].n, narrow.runs);
     let again = report(&settings("ci=2%"), scattered(20.0));
@@ -207,7 +208,7 @@ fn steps_double_at_most_and_end_at_the_limit() {
         reached,
         max_runs: 1_000,
     };
-    // Twice as wide as wanted needs four times the runs, and a tenth more.
+    // An interval twice as wide as wanted needs four times the runs, plus a tenth.
     assert_eq!(precision(Some(0.04), false).next(30), Some(60));
     assert_eq!(precision(Some(0.022), false).next(100), Some(133));
     assert_eq!(precision(None, false).next(1), Some(11));
