@@ -1,4 +1,4 @@
-//! Claims that hold, judged again with other seeds.
+//! Judges claims that hold again with other seeds.
 
 use super::run::Progress;
 use super::store::Store;
@@ -7,20 +7,20 @@ use crate::compare::World;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-/// The verdicts with one further seed.
+/// The verdicts with one additional seed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Again {
     /// The seed.
     pub seed: u64,
     /// The claims that hold with the first seed, in the order of the experiments.
     pub judged: Vec<Judged>,
-    /// Runs that were made for them.
+    /// Number of additional runs.
     pub runs: usize,
 }
 
-/// Judges the claims of `judged` that hold again, with each of the `times` seeds that follow that of
-/// `looks`. Only the points that these claims look at are run. A claim without anything random is
-/// left out, because every seed gives it the same answer. An interrupted seed is left out.
+/// Judges the claims of `judged` that hold again, with each of the `times` seeds that follow the seed of
+/// `looks`. Only the points that these claims use are run. A claim without randomness is left out, because
+/// every seed gives the same answer. An interrupted seed is left out.
 ///
 /// # Errors
 /// If a plan cannot be made, or the store cannot be written.

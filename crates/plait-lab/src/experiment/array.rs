@@ -1,16 +1,16 @@
-//! Numbers over the points of some axes, as statements calculate with them.
+//! Arrays of numbers over the points of axes, with which statements calculate.
 
-/// Stands for the runs of a cell as an axis.
+/// Pseudo-axis of the runs of a cell.
 pub(super) const RUNS: usize = usize::MAX;
 
-/// An axis of an array: which one, and which of its points.
+/// An axis of an array: its index, and the selected points.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Dim {
     pub(super) axis: usize,
     pub(super) points: Vec<usize>,
 }
 
-/// Numbers over axes; the last axis runs fastest. What is missing is not a number.
+/// Numbers over axes in row-major order, so the last axis varies fastest. A missing value is NaN.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Array {
     pub(super) dims: Vec<Dim>,
@@ -22,7 +22,7 @@ impl Array {
         Array { dims: Vec::new(), data: vec![value] }
     }
 
-    /// The array whose number at each point is `of` it; `of` is given the place on each axis.
+    /// Returns the array with the number `of(place)` at each place; `place` has an index on each axis.
     pub(super) fn over(dims: Vec<Dim>, mut of: impl FnMut(&[usize]) -> f64) -> Array {
         let total: usize = dims.iter().map(|dim| dim.points.len()).product();
         let mut data = Vec::with_capacity(total);
@@ -32,7 +32,7 @@ impl Array {
         Array { dims, data }
     }
 
-    /// One number for each of this one's.
+    /// Applies `of` to each number.
     pub(super) fn map(mut self, of: impl Fn(f64) -> f64) -> Array {
         for value in &mut self.data {
             *value = of(*value);
@@ -40,8 +40,8 @@ impl Array {
         self
     }
 
-    /// One number for each pair; an axis that only one of the two has is taken for all of the
-    /// other. `None` where they stand over different points of one axis.
+    /// Applies `of` to each pair of numbers. An axis that only one array has is repeated for the other.
+    /// Returns `None` if the arrays have different points of the same axis.
     pub(super) fn zip(&self, other: &Array, of: impl Fn(f64, f64) -> f64) -> Option<Array> {
         let mut dims = self.dims.clone();
         for dim in &other.dims {
@@ -64,7 +64,7 @@ impl Array {
         Some(Array { dims, data })
     }
 
-    /// The place of a number, given its places on the axes of a larger array.
+    /// Returns the flat index of a number from its places on the axes of a larger array.
     fn flat_of(&self, dims: &[Dim], at: &[usize]) -> usize {
         self.dims.iter().fold(0, |flat, dim| {
             let place = dims.iter().position(|other| other.axis == dim.axis);
@@ -72,14 +72,14 @@ impl Array {
         })
     }
 
-    /// The points of the number at `flat`: axis and point.
+    /// Returns the axis and the point of each coordinate of the number at `flat`.
     pub(super) fn points_of(&self, flat: usize) -> Vec<(usize, usize)> {
         let at = places(&self.dims, flat);
         self.dims.iter().zip(at).map(|(dim, place)| (dim.axis, dim.points[place])).collect()
     }
 }
 
-/// Places on each axis of the number at `flat`.
+/// Returns the place on each axis of the number at `flat`.
 fn places(dims: &[Dim], mut flat: usize) -> Vec<usize> {
     let mut at = vec![0; dims.len()];
     for (place, dim) in at.iter_mut().zip(dims).rev() {
@@ -89,7 +89,7 @@ fn places(dims: &[Dim], mut flat: usize) -> Vec<usize> {
     at
 }
 
-/// Numbers of all points of an axis beside values over some: both over those.
+/// Restricts arrays over all points of an axis to the points of the other arguments.
 pub(super) fn aligned(arguments: Vec<Array>) -> Vec<Array> {
     let mut list = arguments;
     for at in 0..list.len() {
@@ -137,7 +137,7 @@ mod tests {
         let b = Array::over(vec![dim(1, 3)], |at| 100.0 * at[0] as f64);
         let sum = a.zip(&b, |a, b| a + b).unwrap();
         assert_eq!(sum.data, [0.0, 101.0, 202.0, 10.0, 111.0, 212.0]);
-        // The other way round the axes are in the other order.
+        // With the operands swapped, the axes are swapped as well.
         let swapped = b.zip(&a, |a, b| a + b).unwrap();
         assert_eq!(swapped.data, [0.0, 10.0, 101.0, 111.0, 202.0, 212.0]);
         assert_eq!(sum.points_of(4), [(0, 1), (1, 1)]);

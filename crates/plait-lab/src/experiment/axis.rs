@@ -1,4 +1,4 @@
-//! The axes of a sweep: what their points are called, and what they stand for.
+//! The axes of a sweep, and the names and texts of their points.
 
 use super::design;
 use crate::sweep::{Number, Unit};
@@ -8,63 +8,63 @@ use std::collections::BTreeMap;
 /// An axis of a sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Axis {
-    /// Its name: `{name}` in a text of the file stands for the point.
+    /// Name of the axis. `{name}` in a text of the file is replaced by the point.
     pub name: String,
-    /// What figures call it, with its unit if its points have none; empty for its name.
+    /// Label in figures, with its unit if the points have none. If empty, figures use the name.
     pub label: String,
     /// Its points, in order.
     pub points: Vec<Point>,
-    /// The design that its points were drawn from, if there is one.
+    /// The design that the points were drawn from, if there is one.
     pub(crate) design: Option<Design>,
 }
 
 /// Points that fill some ranges evenly.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Design {
-    /// How many points are drawn at a time.
+    /// Number of points in one draw.
     pub(crate) count: usize,
     /// The seed of the first draw.
     pub(crate) seed: u64,
-    /// Whether the points are a sample of networks: another seed draws others, more runs draw more,
-    /// and intervals count the difference.
+    /// True if the points are a sample of networks. Another seed then draws other networks, more runs draw
+    /// more of them, and intervals include the variation between networks.
     pub(crate) sample: bool,
-    /// Name, least and greatest value. The ranges of one list share a coordinate.
+    /// Name, least and greatest value. The ranges in one list share a coordinate.
     pub(crate) ranges: Vec<Vec<(String, Number, Number)>>,
-    /// Fields that follow from others.
+    /// Fields that are computed from others.
     pub(crate) derived: Vec<Derived>,
 }
 
-/// A field of a point that is a share of the least of some others.
+/// A field of a point that is a share of the least of some other fields.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Derived {
-    /// Its name.
+    /// Name of the field.
     pub(crate) name: String,
-    /// The fields that it follows from.
+    /// The fields that it is computed from.
     pub(crate) of: Vec<String>,
-    /// Its share of the least of them.
+    /// Share of the least of them.
     pub(crate) share: f64,
-    /// The most that it is.
+    /// Upper limit of the field.
     pub(crate) most: Number,
 }
 
 /// A point of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// What it is called, and the text that it stands for.
+    /// Name of the point, and the text that replaces the placeholder.
     pub text: String,
     /// Further texts by name: `{axis.field}`.
     pub fields: BTreeMap<String, String>,
 }
 
 impl Point {
-    /// A point that is its text.
+    /// Returns a point whose name is its text.
     #[must_use]
     pub fn plain(text: &str) -> Point {
         Point { text: text.trim().to_owned(), fields: BTreeMap::new() }
     }
 
-    /// Its text, or one of its fields, as a number: times in ms, rates in Mbit/s, sizes in bytes,
-    /// shares as such.
+    /// Returns the text of the point, or of one of its fields, as a number: times in ms, rates in Mbit/s,
+    /// sizes in bytes, shares as they are.
     #[must_use]
     pub fn number(&self, field: Option<&str>) -> Option<f64> {
         match field {
@@ -75,7 +75,7 @@ impl Point {
 }
 
 impl Axis {
-    /// The place of a point by what it is called, or by the same quantity in another unit.
+    /// Returns the index of the point with this text, or with the same quantity in another unit.
     #[must_use]
     pub fn position(&self, text: &str) -> Option<usize> {
         let same = |point: &Point| point.text == text;
@@ -85,27 +85,27 @@ impl Axis {
         })
     }
 
-    /// An axis without a design.
+    /// Returns an axis without a design.
     #[must_use]
     pub fn plain(name: &str, points: Vec<Point>) -> Axis {
         Axis { name: name.to_owned(), label: String::new(), points, design: None }
     }
 
-    /// Whether its points are a sample of networks.
+    /// Returns true if the points are a sample of networks.
     #[must_use]
     pub fn is_sample(&self) -> bool {
         self.design.as_ref().is_some_and(|design| design.sample)
     }
 
-    /// The points of a design.
+    /// Returns an axis with the points of a design.
     #[must_use]
     pub(crate) fn designed(name: &str, design: Design) -> Axis {
         let points = design.draws(1);
         Axis { name: name.to_owned(), label: String::new(), points, design: Some(design) }
     }
 
-    /// Draws `times` as many networks, with another seed; the first ones stay for the same seed.
-    /// An axis that is no sample stays as it is.
+    /// Draws `times` as many networks from `seed`. With the seed of the design, the first networks stay the
+    /// same. An axis that is not a sample does not change.
     pub(super) fn redraw(&mut self, seed: u64, times: usize) {
         if let Some(design) = self.design.as_mut().filter(|design| design.sample) {
             design.seed = seed;
@@ -119,7 +119,7 @@ impl Design {
         (0..times).flat_map(|draw| self.draw(draw)).collect()
     }
 
-    /// The points of one draw. Draw 0 has the seed itself.
+    /// Returns the points of one draw. Draw 0 uses the seed itself.
     fn draw(&self, draw: usize) -> Vec<Point> {
         let seed = match draw {
             0 => self.seed,
@@ -143,7 +143,7 @@ impl Design {
                 fields.insert(derived.name.clone(), text);
             }
             let number = (draw * self.count + at + 1) as u64;
-            // A number for what is drawn in another way: sessions of an application.
+            // Seeds other random choices of the point, such as the sessions of an application.
             let own = match self.seed {
                 1 => number,
                 seed => RandomStream::new(seed, &["session", &number.to_string()]).below(1 << 32),
@@ -156,7 +156,7 @@ impl Design {
     }
 }
 
-/// A text as a number in the unit that measures have.
+/// Returns a text as a number in the unit of the measures.
 fn number(text: &str) -> Option<f64> {
     let number =
         Number::parse(text).ok().or_else(|| Number::parse(text.split(':').nth(1)?).ok())?;

@@ -1,4 +1,4 @@
-//! What is wrong with an experiment although each of its parts can be read.
+//! Finds errors in an experiment whose parts are all valid by themselves.
 
 use super::given;
 use super::plan::{measures_of, not_run};
@@ -6,18 +6,19 @@ use super::{Claim, Experiment, Row, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::PlacedText;
 
-/// Where the axes and what pictures show stand, in their order.
+/// Positions of the axes and of the pictures, in their order.
 #[derive(Default)]
 pub(super) struct Places {
     pub(super) axes: Vec<Place>,
-    /// Of the measures of the pictures.
+    /// Positions of the measures of the pictures.
     pub(super) pictures: Vec<Place>,
 }
 
+/// Checks an experiment that was read.
+///
 /// # Errors
-/// An axis that changes nothing; a claim that is made twice, looks at no cell, or at one that is
-/// not run (of the core ones also: not with `--quick`) or does not have the measure; a picture of a
-/// measure that no cell has.
+/// If an axis changes nothing; if a claim exists twice, uses no cell, or uses a cell that is not run or lacks
+/// the measure (a core claim must also be possible with `--quick`); if no cell has the measure of a picture.
 pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), ScenarioError> {
     for (axis, place) in experiment.axes.iter().zip(&places.axes) {
         if !changes(experiment, &axis.name) {
@@ -47,8 +48,7 @@ pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), Scen
     Ok(())
 }
 
-/// Whether some text has `{axis}` or `{axis.FIELD}`. Where one has what is no axis, that is refused
-/// by itself later on.
+/// Returns true if some text has `{axis}` or `{axis.FIELD}`. Placeholders without an axis are refused later.
 fn changes(experiment: &Experiment, axis: &str) -> bool {
     let stands = |text: &str, axis: &str| {
         text.strip_prefix(axis).is_some_and(|rest| rest.starts_with(['}', '.']))
@@ -95,12 +95,12 @@ fn looks(experiment: &Experiment, claim: &Claim) -> Result<(), ScenarioError> {
     Err(ScenarioError::new(place, Fault::Invalid, &claim.id, &problem).allow(&remedy))
 }
 
-/// The first axis along which a row is not run at these points, and where it is.
+/// Returns the first axis along which a row is not run at these points, and the points of the row on it.
 fn outside<'a>(row: &'a Row, at: &[usize]) -> Option<(&'a usize, &'a Vec<usize>)> {
     row.only.iter().find(|(axis, points)| !points.contains(&at[**axis]))
 }
 
-/// A core claim has its cells in a quick run too: otherwise `--quick` would pass it over.
+/// Checks that a quick run has the cells of a core claim; otherwise `--quick` would skip the claim.
 fn looks_quickly(
     experiment: &Experiment,
     quick: &Experiment,
@@ -110,7 +110,7 @@ fn looks_quickly(
         let remedy = format!("{remedy}, or a claim without `core`");
         Err(ScenarioError::new(&claim.place, Fault::Invalid, &claim.id, problem).allow(&remedy))
     };
-    // First a row that has no cell left: nothing can be made of it.
+    // A row without any remaining cell is reported first, because no point could be added.
     let rows = measures_of(experiment, claim).into_iter().map(|(row, ..)| &quick.rows[row]);
     if let Some(row) =
         rows.filter(|row| row.only.values().any(Vec::is_empty)).min_by_key(|it| &it.name)

@@ -1,15 +1,16 @@
-//! Points that fill a cube evenly (the WSP algorithm of the catalogue, section 4.1): of many random
-//! points, take the one nearest the centre, strike all that are closer to it than a distance, go on
-//! from the nearest that is left. The distance is sought until the right number of points remains.
+//! Points that fill a cube evenly, by the WSP algorithm of the catalogue, section 4.1. From many random
+//! points it takes the one nearest the centre and removes all points closer to it than a distance. It
+//! continues with the nearest remaining point. A bisection finds the distance that leaves the wanted number
+//! of points.
 
 use plait_base::RandomStream;
 
-/// Candidates for each point that is wanted.
+/// Candidates for each wanted point.
 const CANDIDATES: usize = 10;
-/// Halvings of the interval in which the distance is sought.
+/// Steps of the bisection.
 const HALVINGS: u32 = 40;
 
-/// `count` points of the unit cube with `dimensions` axes: the same for the same seed.
+/// Returns `count` points of the unit cube with `dimensions` axes; the same seed gives the same points.
 pub(super) fn points(dimensions: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
     let mut stream =
         RandomStream::new(seed, &["design", &dimensions.to_string(), &count.to_string()]);
@@ -27,12 +28,12 @@ pub(super) fn points(dimensions: usize, count: usize, seed: u64) -> Vec<Vec<f64>
         if left > count { near = middle } else { far = middle }
     }
     let mut list = chosen(&candidates, near);
-    // Where no distance leaves exactly as many, the last are given up.
+    // If no distance leaves exactly `count` points, the surplus at the end is dropped.
     list.truncate(count);
     list.into_iter().map(|at| candidates[at].clone()).collect()
 }
 
-/// The points that stay with this distance, in the order in which they are reached.
+/// Returns the points that remain with this distance, in the order of the selection.
 fn chosen(candidates: &[Vec<f64>], distance: f64) -> Vec<usize> {
     let Some(first) = candidates.first() else { return Vec::new() };
     let centre = vec![0.5; first.len()];
@@ -75,9 +76,9 @@ mod tests {
                 least = least.min(square(a, b));
             }
         }
-        // The nearest two of 200 random points of this cube are 0.12 apart or so.
+        // The nearest two of 200 random points of this cube are about 0.12 apart.
         assert!(libm::sqrt(least) > 0.35, "{}", libm::sqrt(least));
-        // Each factor is covered: its mean is in the middle.
+        // The design covers each factor, so its mean is in the middle.
         for axis in 0..6 {
             let mean = list.iter().map(|point| point[axis]).sum::<f64>() / 200.0;
             assert!((mean - 0.5).abs() < 0.05, "{axis}: {mean}");

@@ -1,4 +1,4 @@
-//! The experiments that the program carries with it, or those of a directory.
+//! The experiments built into the program, and those of a directory.
 
 use super::{Experiment, Kind, PAPERS};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The files of `experiments/`: `ton/ton-fig8.toml` and what is in it.
+/// The files of `experiments/`: path, such as `ton/ton-fig8.toml`, and content.
 pub const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 const PROVEN: &str = include_str!("../../../../experiments/proven.toml");
@@ -21,15 +21,15 @@ pub struct Proven(pub BTreeMap<String, ProvenClaim>);
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Unrun(pub BTreeMap<String, UnrunClaim>);
 
-/// A claim that nothing judges.
+/// A claim that is not judged.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnrunClaim {
-    /// How much hangs on it.
+    /// Weight of the claim.
     pub kind: Kind,
-    /// What the paper says.
+    /// The claim in a sentence.
     pub says: String,
-    /// What is missing.
+    /// The missing prerequisite.
     pub why: String,
 }
 
@@ -37,7 +37,7 @@ pub struct UnrunClaim {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProvenClaim {
-    /// What the paper says.
+    /// The claim in a sentence.
     pub says: String,
     /// The file of the test.
     pub file: String,
@@ -54,12 +54,12 @@ pub struct ProvenClaim {
 pub struct Proof {
     /// The file of the test.
     pub file: String,
-    /// Its name.
+    /// The name of the test.
     pub test: String,
 }
 
 impl ProvenClaim {
-    /// Every test that it takes, file and name.
+    /// Returns every test of the claim, as file and name.
     pub fn proofs(&self) -> impl Iterator<Item = (&str, &str)> {
         let first = (self.file.as_str(), self.test.as_str());
         core::iter::once(first)
@@ -68,31 +68,31 @@ impl ProvenClaim {
 }
 
 impl Proven {
-    /// Those of the project.
+    /// Returns the proven claims of the project.
     ///
     /// # Errors
-    /// Where the file is not of its form.
+    /// If the file is malformed.
     pub fn embedded() -> Result<Proven, ScenarioError> {
         Ok(Proven(read("experiments/proven.toml", PROVEN)?))
     }
 }
 
 impl Unrun {
-    /// Those of the project.
+    /// Returns the unjudged claims of the project.
     ///
     /// # Errors
-    /// Where the file is not of its form.
+    /// If the file is malformed.
     pub fn embedded() -> Result<Unrun, ScenarioError> {
         Ok(Unrun(read("experiments/unrun.toml", UNRUN)?))
     }
 }
 
-/// Every experiment, those of a paper together and in the order of its figures: the program's own,
-/// or those of the files `DIR/*/*.toml`.
+/// Returns all experiments, grouped by paper and in the order of its figures: the embedded ones, or those of
+/// the files `DIR/*/*.toml`.
 ///
 /// # Errors
-/// Where a file cannot be read or taken; in a directory also where two files have a claim of the same
-/// name, or one is in no paper's directory.
+/// If a file cannot be read or is invalid. In a directory also if two files have a claim of the same name, or
+/// a file is not in the directory of a paper.
 pub fn experiments(directory: Option<&Path>) -> Result<Vec<Experiment>, ScenarioError> {
     let mut list = Vec::new();
     match directory {
@@ -122,8 +122,10 @@ pub(super) fn refusal(path: &Path, error: &std::io::Error) -> ScenarioError {
     ScenarioError::new(&place, Fault::Unreadable, &path.display().to_string(), &unreadable(error))
 }
 
+/// Checks that the names of claims are unique.
+///
 /// # Errors
-/// Two claims of one name: an entry of the list of misses would mean both.
+/// If two claims have the same name: an entry in the list of misses would mean both.
 fn judged_once(list: &[Experiment]) -> Result<(), ScenarioError> {
     let mut known: BTreeMap<&str, &Place> = BTreeMap::new();
     for claim in list.iter().flat_map(|it| &it.claims) {
@@ -136,7 +138,7 @@ fn judged_once(list: &[Experiment]) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// The lists that stand beside the papers' directories.
+/// The lists beside the directories of the papers.
 const LISTS: &[&str] = &["kernels.toml", "misses.toml", "open.toml", "proven.toml", "unrun.toml"];
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
@@ -174,7 +176,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     Ok(found)
 }
 
-/// A name so that `fig8` comes before `fig10`.
+/// Returns a sort key that puts `fig8` before `fig10`.
 fn natural(name: &str) -> (String, u64, String) {
     let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
     let digits: String = name[start..].chars().take_while(char::is_ascii_digit).collect();
@@ -183,7 +185,7 @@ fn natural(name: &str) -> (String, u64, String) {
 }
 
 impl Kind {
-    /// Whether a run fails where such a claim does.
+    /// Returns true if a failing claim of this kind makes the program fail.
     #[must_use]
     pub const fn gates(self) -> bool {
         !matches!(self, Kind::Soft)

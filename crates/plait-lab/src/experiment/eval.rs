@@ -1,4 +1,4 @@
-//! What statements come to over cells.
+//! Evaluates statements over cells.
 
 use super::array::{Array, Dim, RUNS, aligned};
 use super::finding::{Atom, Group, Shown, tighter};
@@ -7,32 +7,32 @@ use super::names::Names;
 use super::statement::{Each, Expression, Relations, Statement, Statistic, Value};
 use crate::relation::Relation;
 
-/// Where the numbers of cells come from.
+/// Provides the numbers of cells.
 pub(super) trait Cells {
-    /// The points of an axis at which a row is run; `None` for all of them.
+    /// Returns the points of an axis at which a row is run; `None` for all points.
     fn only(&self, row: usize, axis: usize) -> Option<&[usize]>;
-    /// How many runs are made of a row at these points.
+    /// Returns the number of runs of a row at these points.
     fn runs(&self, row: usize, at: &[usize]) -> usize;
-    /// The measure of every run of a cell; empty if a run is missing or did not finish.
+    /// Returns the measure of every run of a cell; empty if a run is missing or did not finish.
     fn values(&self, row: usize, at: &[usize], value: &Value) -> Vec<f64>;
-    /// The point of an axis that takes the place of `point`: another one in a resample of networks.
+    /// Returns the point that replaces `point`; a resample of networks replaces points.
     fn point(&self, _axis: usize, point: usize) -> usize {
         point
     }
-    /// The share of runs for which a relation holds, if it holds for `held` of `all` of them.
+    /// Returns the share of runs for which a relation holds, if it holds for `held` of `all`.
     fn share(&self, held: usize, all: usize) -> f64 {
         held as f64 / all as f64
     }
 }
 
-/// A relation of a statement in one turn of `for`, at all of its points.
+/// A relation of a statement in one iteration of `for`, at all of its points.
 struct Finding<'s> {
     left: &'s str,
     right: &'s str,
     sign: Option<Relation>,
-    /// Whether it is enough that one of its atoms holds.
+    /// True if one atom that holds is enough.
     any: bool,
-    /// The points that `for` has chosen, in words.
+    /// The points that `for` selected, in words.
     bound: String,
     dims: Vec<Dim>,
     atoms: Vec<Atom>,
@@ -41,7 +41,7 @@ struct Finding<'s> {
     list: Vec<f64>,
 }
 
-/// The row and the points that `for` has chosen.
+/// The row and the points that `for` selected.
 #[derive(Clone, Default, Debug)]
 struct Bound {
     row: Option<usize>,
@@ -55,13 +55,12 @@ pub(super) struct Evaluator<'a, C> {
 }
 
 impl<C: Cells> Evaluator<'_, C> {
-    /// The outcome of each relation of a statement: the point at which it is tightest.
+    /// Returns each relation of a statement at the point with the smallest margin.
     pub(super) fn judge(&self, statement: &Statement) -> Vec<Shown> {
         self.judge_by(statement, &|_| 0.0)
     }
 
-    /// The same, but each relation at the point at which it holds with the least confidence, which
-    /// `confidence` gives for each atom.
+    /// Returns each relation at the point with the least confidence; `confidence` returns that of an atom.
     pub(super) fn judge_by(
         &self,
         statement: &Statement,
@@ -85,8 +84,8 @@ impl<C: Cells> Evaluator<'_, C> {
         shown.into_iter().flatten().collect()
     }
 
-    /// Every relation of a statement at each of its points, always in the same order, in groups: a
-    /// group holds if all of its atoms do, or any of them.
+    /// Returns every relation of a statement at each of its points, always in the same order. A group holds
+    /// if all of its atoms hold, or any of them if `any` is set.
     pub(super) fn groups(&self, statement: &Statement) -> Vec<Group> {
         let findings = self.findings(statement).into_iter().flatten();
         let sample = |dim: &Dim| self.names.axes.get(dim.axis).is_some_and(|it| it.is_sample());
@@ -98,7 +97,7 @@ impl<C: Cells> Evaluator<'_, C> {
         findings.map(group).collect()
     }
 
-    /// The relations of a statement, by turn of `for`.
+    /// Returns the relations of a statement, by iteration of `for`.
     fn findings<'s>(&self, statement: &'s Statement) -> Vec<Vec<Finding<'s>>> {
         let turn = |bound: &Bound| {
             let all = statement.all.iter();
@@ -205,8 +204,8 @@ impl<C: Cells> Evaluator<'_, C> {
             .collect()
     }
 
-    /// A bound on the largest or least of several values is a bound on each of them, or on any: this
-    /// puts the values in the place of their extreme. Tells whether any is enough.
+    /// Replaces an extreme by its values. A bound on the largest or least of several values is a bound on
+    /// each of them, or on any of them. Returns true if any is enough.
     fn unfold(
         &self,
         sign: Relation,
@@ -222,7 +221,7 @@ impl<C: Cells> Evaluator<'_, C> {
             };
             let below = matches!((sign, at), (Less | AtMost, 0) | (Greater | AtLeast, 1));
             let above = matches!((sign, at), (Greater | AtLeast, 0) | (Less | AtMost, 1));
-            // Beside several values on the other side it would be asked at each of them.
+            // With several values on the other side, the bound would be tested at each of them.
             if !(below || above) || !values[1 - at].dims.is_empty() {
                 continue;
             }
@@ -272,7 +271,7 @@ impl<C: Cells> Evaluator<'_, C> {
         points.iter().map(|point| self.place(*point)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What is true or false without a sign: `increasing(...)`, which is one atom for each pair of
+    /// Evaluates an expression without a relation, such as `increasing(...)`, as one atom for each pair of
     /// neighbours.
     fn alone<'s>(
         &self,
@@ -305,7 +304,7 @@ impl<C: Cells> Evaluator<'_, C> {
         }
     }
 
-    /// The array of an expression. What does not fit together is missing.
+    /// Returns the array of an expression. Arguments with different points give a missing value.
     fn value(&self, expression: &Expression, bound: &Bound) -> Array {
         let missing = || Array::scalar(f64::NAN);
         match expression {
@@ -325,7 +324,7 @@ impl<C: Cells> Evaluator<'_, C> {
                     '+' => a + b,
                     '-' => a - b,
                     '*' => a * b,
-                    // What is divided by nothing has no value, and no relation holds of it.
+                    // A division by zero has no value, so no relation with it holds.
                     _ if b == 0.0 => f64::NAN,
                     _ => a / b,
                 };
@@ -335,7 +334,7 @@ impl<C: Cells> Evaluator<'_, C> {
             Expression::Call(function, arguments) => {
                 let arguments: Vec<Array> =
                     arguments.iter().map(|it| self.value(it, bound)).collect();
-                // Points of an axis beside values over some of them: those alone.
+                // Arrays over all points of an axis are restricted to the points of the other arguments.
                 let arguments = aligned(arguments);
                 if let Some(share) = self.share_of_runs(*function, &arguments) {
                     return share;
@@ -350,7 +349,7 @@ impl<C: Cells> Evaluator<'_, C> {
         }
     }
 
-    /// `share(relation)` or `count(relation)` over the runs alone.
+    /// Returns `share(relation)` or `count(relation)` over runs; `None` if the argument has other axes.
     fn share_of_runs(&self, function: Function, arguments: &[Array]) -> Option<Array> {
         let of = arguments.first()?;
         let [Dim { axis: RUNS, .. }] = of.dims.as_slice() else { return None };
@@ -421,7 +420,7 @@ impl<C: Cells> Evaluator<'_, C> {
     }
 }
 
-/// At the points that `for` has chosen.
+/// Restricts an array to the points that `for` selected.
 fn at_bound(array: Array, bound: &Bound) -> Array {
     let mut array = array;
     for (axis, point) in &bound.points {

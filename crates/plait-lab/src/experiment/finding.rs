@@ -1,52 +1,52 @@
-//! What was found of a relation: true or false at each point, and the point where it is tightest.
+//! The evaluation of a relation: true or false at each point, and the point with the smallest margin.
 
-/// One relation of a statement, at the point where it holds by least or fails by most.
+/// One relation of a statement, at the point with the smallest margin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shown {
-    /// The left side as written, the relation and the right side.
+    /// The left side as written.
     pub left: String,
-    /// Its value, not a number where a cell has none.
+    /// Value of the left side; NaN if a cell lacks it.
     pub left_value: f64,
-    /// All values of a list, where it is one that is judged as a whole.
+    /// All values of a list that is judged as a whole; otherwise empty.
     pub list: Vec<f64>,
-    /// The relation; empty for what is true or not by itself.
+    /// The relation; empty for an expression that is true or false by itself.
     pub sign: &'static str,
     /// The right side as written.
     pub right: String,
-    /// Its value.
+    /// Value of the right side.
     pub right_value: f64,
-    /// Where: `n=15, rtt2=100ms`; empty where there is one place only.
+    /// The points: `n=15, rtt2=100ms`; empty if there is only one place.
     pub place: String,
-    /// Whether it holds, everywhere.
+    /// True if the relation holds at all places.
     pub holds: bool,
-    /// At how many places it was asked, and at how many it holds.
+    /// Number of places, and number of places at which it holds.
     pub places: (usize, usize),
     pub(super) margin: f64,
-    /// The confidence with which it holds there; 0 if nothing is said of it.
+    /// The confidence at this point; 0 if it is unknown.
     pub(super) confidence: f64,
-    /// The place of its atom among those of the statement.
+    /// Index of the atom among those of the statement.
     pub(super) atom: usize,
 }
 
 /// One relation at one point: the smallest part of a statement that is true or false.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Atom {
-    /// Whether it holds.
+    /// True if the relation holds.
     pub(super) holds: bool,
-    /// How far it is from the other answer, relative to its sides; below zero if it does not hold.
+    /// Distance from the opposite answer, relative to the sides; negative if the relation does not hold.
     pub(super) margin: f64,
-    /// The value of its left side.
+    /// Value of the left side.
     pub(super) left: f64,
-    /// Whether something that it looks at has no value: then it is neither true nor false.
+    /// True if a value is missing; the atom is then neither true nor false.
     pub(super) absent: bool,
 }
 
 /// The atoms of a relation.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Group {
-    /// Whether one of them is enough.
+    /// True if one atom that holds is enough.
     pub(super) any: bool,
-    /// Whether they lie on an axis that is a sample of networks.
+    /// True if the atoms are on an axis that is a sample of networks.
     pub(super) over_networks: bool,
     pub(super) atoms: Vec<Atom>,
 }
@@ -58,7 +58,8 @@ impl Group {
     }
 }
 
-/// Of two findings of one relation at different turns, the one that fails, or holds by less.
+/// Of two findings of one relation in different iterations, returns the one that fails or has the smaller
+/// margin.
 pub(super) fn tighter(a: Shown, b: Shown) -> Shown {
     let places = (a.places.0 + b.places.0, a.places.1 + b.places.1);
     let holds = a.holds && b.holds;

@@ -26,9 +26,9 @@ pub(super) enum Function {
     Benefit,
 }
 
-/// Name, function, least and most arguments.
+/// Name, function, least and greatest number of arguments.
 pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
-    // Of one argument: over all of its points. Of several: the least of them at each point.
+    // With one argument: the least over all of its points. With several: the least of them at each point.
     ("min", Function::Min, 1, 16),
     ("max", Function::Max, 1, 16),
     // Over all points.
@@ -40,16 +40,16 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     // max(a, b, ...) / min(a, b, ...) at each point.
     ("spread", Function::Spread, 2, 16),
     ("abs", Function::Abs, 1, 1),
-    // How many points have a relation, and which share of them.
+    // The number of points at which a relation holds, and their share.
     ("count", Function::Count, 1, 1),
     ("share", Function::Share, 1, 1),
-    // 1 where each is at least (at most) the one before, within a slack that is a share of it, and
-    // another that is a number: increasing(x, 5%), increasing(x, 0, 0.05).
+    // 1 if each value is at least (at most) the previous one, otherwise 0. The slack is a share of the
+    // previous value, and a second slack is a number: increasing(x, 5%), increasing(x, 0, 0.05).
     ("increasing", Function::Increasing, 1, 3),
     ("decreasing", Function::Decreasing, 1, 3),
-    // first(relation, at(axis)): the number of the first point that has it.
+    // first(relation, at(axis)): the number of the first point at which the relation holds.
     ("first", Function::First, 2, 2),
-    // slope(x, at(axis)): of the line through the points by least squares.
+    // slope(x, at(axis)): the slope of the least-squares line through the points.
     ("slope", Function::Slope, 2, 2),
     ("correlation", Function::Correlation, 2, 2),
     ("spearman", Function::Spearman, 2, 2),
@@ -62,12 +62,12 @@ impl Function {
         FUNCTIONS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
     }
 
-    /// Whether it comes to 1 or 0.
+    /// Returns true if the value is 1 or 0.
     pub(super) const fn judges(self) -> bool {
         matches!(self, Function::Increasing | Function::Decreasing)
     }
 
-    /// Whether it counts where its first argument is true.
+    /// Returns true if the function counts the points at which its first argument is true.
     pub(super) const fn counts(self) -> bool {
         matches!(self, Function::Count | Function::Share | Function::First)
     }
@@ -89,7 +89,8 @@ impl Function {
         }
     }
 
-    /// The margin of each pair of neighbours of `increasing` and `decreasing`; `None` for others.
+    /// Returns the margin of each pair of neighbours for `increasing` and `decreasing`; `None` for other
+    /// functions.
     pub(super) fn margins(self, arguments: &[Array]) -> Option<Vec<f64>> {
         let (first, slacks) = arguments.split_first()?;
         match self {
@@ -99,7 +100,7 @@ impl Function {
         }
     }
 
-    /// Its value; `None` if the arguments stand over different points.
+    /// Returns the value; `None` if the arguments have different points.
     pub(super) fn of(self, arguments: &[Array]) -> Option<Array> {
         let (first, others) = arguments.split_first()?;
         let second = || others.first();
@@ -148,7 +149,7 @@ impl Function {
     }
 }
 
-/// What is missing stays missing.
+/// Missing values stay missing.
 fn least(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) }
 }
@@ -166,8 +167,8 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     percentile(&sorted, share * 100.0).unwrap_or(f64::NAN)
 }
 
-/// How far each pair of neighbours is from the other order, relative to the first of them; below
-/// zero for a pair in the wrong order.
+/// Returns the margin of each pair of neighbours, relative to the first of the two; negative for a pair in
+/// the wrong order.
 fn monotone(values: &[f64], slacks: &[Array], down: bool) -> Vec<f64> {
     let slack = |at: usize| slacks.get(at).and_then(|it| it.data.first()).copied().unwrap_or(0.0);
     let margin = |pair: &[f64]| {
@@ -187,7 +188,7 @@ fn is_monotone(values: &[f64], slacks: &[Array], down: bool) -> f64 {
     f64::from(u8::from(monotone(values, slacks, down).iter().all(|margin| *margin >= 0.0)))
 }
 
-/// Sums of squares and products about the means.
+/// Returns the sums of squares and products about the means.
 fn moments(a: &Array, b: &Array) -> Option<(f64, f64, f64)> {
     let xs = a.zip(b, |a, _| a)?.data;
     let ys = a.zip(b, |_, b| b)?.data;
@@ -201,8 +202,7 @@ fn moments(a: &Array, b: &Array) -> Option<(f64, f64, f64)> {
     ))
 }
 
-/// The place of each number in their order, equal ones at the mean of theirs. What is missing stays
-/// missing.
+/// Returns the rank of each number; equal numbers share the mean of their ranks. Missing values stay missing.
 fn ranks(of: &Array) -> Array {
     let below = |value: f64| of.data.iter().filter(|other| **other < value).count() as f64;
     let equal = |value: f64| of.data.iter().filter(|other| **other == value).count() as f64;
@@ -214,7 +214,7 @@ fn ranks(of: &Array) -> Array {
 }
 
 fn benefit(goodput: &Array, references: &[Array]) -> Option<Array> {
-    // All of them over the same points, then one point at a time.
+    // First brings all arrays to the same points, then computes point by point.
     let wide = |of: &Array| {
         references.iter().try_fold(of.clone(), |all, it| all.zip(it, |value, _| value))
     };
@@ -231,7 +231,7 @@ fn benefit(goodput: &Array, references: &[Array]) -> Option<Array> {
     Some(Array { data: data.collect(), dims: goodput.dims.clone() })
 }
 
-/// A statistic over the runs of a cell.
+/// Returns a statistic over the runs of a cell.
 pub(super) fn of_runs(statistic: Statistic, mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return f64::NAN;

@@ -1,4 +1,4 @@
-//! Whether the runs of an experiment have the measures that its claims and pictures name.
+//! Checks that the runs of an experiment have the measures that its claims and pictures name.
 
 use super::extra::{self, OF_PATHS, OF_RUNS, OF_TIMES};
 use super::plan::{filled, measures_of, runs_of};
@@ -8,16 +8,18 @@ use crate::report::COMPETING;
 use plait_app::measure::Value::Path;
 use plait_app::{MEASURES, WORKLOADS};
 
-/// What decides which measures a run has.
+/// The properties of a run that determine its measures.
 struct Kind {
-    /// Its workload as it is written, with the points of the axes.
+    /// The workload as written, with the points of the axes filled in.
     text: String,
     workload: &'static str,
     competes: bool,
 }
 
+/// Checks that every run that a claim uses has the measure.
+///
 /// # Errors
-/// Where a claim looks at a run that does not have the measure.
+/// If a claim uses a run that lacks the measure.
 pub(super) fn claim(experiment: &Experiment, claim: &Claim) -> Result<(), ScenarioError> {
     for (row, at, value) in measures_of(experiment, claim) {
         let Some(kind) = kind(experiment, row, &at) else { continue };
@@ -28,8 +30,10 @@ pub(super) fn claim(experiment: &Experiment, claim: &Claim) -> Result<(), Scenar
     Ok(())
 }
 
+/// Checks that some run of a picture has its measure.
+///
 /// # Errors
-/// Where no run that a picture shows has its measure.
+/// If no run in a picture has its measure.
 pub(super) fn picture(
     experiment: &Experiment,
     picture: &Picture,
@@ -61,8 +65,8 @@ fn base(measure: &str) -> &str {
     measure.split('.').next().unwrap_or(measure)
 }
 
-/// `None` where the text of the workload cannot be put together or names none, which a plan
-/// refuses.
+/// Returns the kind of a run; `None` if its workload cannot be filled in or read, which the plan refuses
+/// later.
 fn kind(experiment: &Experiment, row: usize, at: &[usize]) -> Option<Kind> {
     let settings = &experiment.rows[row].settings;
     let said = |name: &'static str| {
@@ -85,7 +89,7 @@ impl Kind {
         known.or_else(|| extra::workloads(name)).is_none_or(|known| known.contains(&self.workload))
     }
 
-    /// The measures that there are, as a statement names them.
+    /// Returns the names of the available measures, as statements use them.
     fn names(&self) -> Vec<String> {
         let of_runs = OF_RUNS.iter().map(|it| (it.0, ""));
         let of_paths = OF_PATHS.iter().map(|it| (it.0, ".PATH"));

@@ -1,39 +1,38 @@
-//! Verdicts by the interval over runs: a claim holds if its whole statement holds with the wanted
-//! confidence, fails if its negation does, and is undecided otherwise.
+//! Verdicts by the interval over runs. A claim holds if its whole statement holds with the wanted confidence.
+//! It fails if the negation does, and is undecided otherwise.
 //!
-//! The method is the bootstrap. Each resample draws the runs of every cell anew, the same runs for
-//! all cells, because runs are paired by seed. If an axis is a sample of networks, its points are
-//! drawn anew as well, the same for all rows. Then the *whole* statement is evaluated, so counts,
-//! ratios, quantiles and maxima need no formula of their own:
+//! The method is the bootstrap. Each resample draws the runs of every cell again, the same runs for all
+//! cells, because runs are paired by seed. If an axis is a sample of networks, its points are drawn again as
+//! well, the same for all rows. Then the *whole* statement is evaluated, so counts, ratios, quantiles and
+//! maxima need no formula of their own:
 //!
-//! * **holds** if the statement is true in at least the wanted share of resamples, and each of its
-//!   relations by itself as well, after correction of the bias of that relation (maxima and
-//!   absolute values of noisy numbers are biased; Efron's bias-corrected percentile). A conjunction
-//!   is as sure as its least sure part (intersection-union test).
-//! * **fails** if the statement is true in at most the remaining share of resamples, and one of its
-//!   relations fails so surely that it is no chance find among all of them (Bonferroni).
+//! * **holds** if the statement is true in at least the wanted share of resamples, and so is each of its
+//!   relations. The share of a relation is corrected for its bias, because maxima and absolute values of
+//!   noisy numbers are biased (Efron's bias-corrected percentile). A conjunction is as sure as its least sure
+//!   part (intersection-union test).
+//! * **fails** if the statement is true in at most the remaining share of resamples, and one of its relations
+//!   fails beyond chance, corrected for the number of relations (Bonferroni).
 //!
-//! A bound on the largest (or least) of several cells is a bound on each of them, so it is judged as
-//! that; if any of several cells is enough, one of them has to hold so surely that it is no chance
-//! find among them.
+//! A bound on the largest (or least) of several cells is judged as a bound on each of them. If any of several
+//! cells is enough, one of them must hold beyond chance, with the same correction.
 //!
-//! Few runs understate their own spread, so the shares that are asked for are those of Student's
-//! distribution (the expanded percentile interval of Hesterberg 2015): with ten runs a confidence of
-//! 95 % asks for 96.7 % of the resamples.
+//! Few runs underestimate their own spread, so the wanted shares follow Student's distribution (the expanded
+//! percentile interval of Hesterberg 2015). With ten runs, a confidence of 95 % requires 96.7 % of the
+//! resamples.
 //!
-//! A bound on each network of a sample fails if nearly every resample of networks has one that breaks it for sure,
-//! by its own runs. That takes four of them or more.
+//! A bound on each network of a sample fails if nearly every resample of networks has one that surely breaks
+//! it, by its own runs. That takes four such networks or more.
 //!
-//! Two answers decide nothing for want of runs. If no run has a value for a relation, the relation
-//! is neither true nor false. And if both sides of `a < b` are equal in every resample, the few runs may all have
-//! missed what sets them apart, as when a rare event happens in none of them. Such a tie refutes the relation
-//! once so many runs show it that at least [`KEPT_SHARE`] of all runs do.
+//! Two results decide nothing, because runs are missing. If no run has a value for a relation, the relation
+//! is neither true nor false. If both sides of `a < b` are equal in every resample, the runs may have missed
+//! a rare event that separates them. Such a tie refutes the relation only if enough runs show it that at
+//! least [`KEPT_SHARE`] of all runs do.
 //!
-//! Two statistics need another rule. The largest and the least value of the runs cannot be
-//! resampled: a bound on them is a statement about every run, refuted by one run, and accepted once
-//! so many runs keep it that at least [`KEPT_SHARE`] of all runs do (zero failures, binomial). A
-//! share of the runs is drawn from the Beta distribution of its counts (Jeffreys), because
-//! resampled runs that all agree would leave no doubt at all.
+//! Two statistics need another rule. The largest and the least value of the runs cannot be resampled. A bound
+//! on them is a statement about every run. One run refutes it, and it is accepted if enough runs keep it that
+//! at least [`KEPT_SHARE`] of all runs do (zero failures, binomial). A share of the runs is drawn from the
+//! Beta distribution of its counts (Jeffreys), because resampled runs that all agree would leave no doubt at
+//! all.
 
 use super::eval::{Cells, Evaluator};
 use super::finding::{Atom, Group, Shown};
@@ -48,22 +47,22 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Confidence of a verdict that is reached in one look.
+/// Confidence of a verdict with a single look.
 pub const CONFIDENCE: f64 = 0.95;
 /// Resamples of a claim; fewer if the first ones all agree.
 const RESAMPLES: usize = 2_000;
 /// Resamples after which unanimous answers are enough.
 const UNANIMOUS_RESAMPLES: usize = 1_000;
-/// Fewest random runs of a cell, or fewest networks of a sample, that a verdict may rest on.
+/// Fewest random runs of a cell, or fewest networks of a sample, for a verdict.
 const LEAST_RUNS: usize = 8;
-/// Share of all runs that keep a bound on the largest or least of them, if it is said to hold.
+/// Share of all runs that must keep a bound on the largest or least value.
 const KEPT_SHARE: f64 = 0.95;
 /// Largest correction of a bias, in standard deviations.
 const LARGEST_BIAS: f64 = 1.0;
-/// Share of resamples equal to the estimate beyond which it is too discrete to correct.
+/// Share of resamples equal to the estimate above which the estimate is too discrete to correct.
 const DISCRETE_SHARE: f64 = 0.1;
 
-/// What the runs say about a claim.
+/// The answer of the runs to a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Decision {
     Holds,
@@ -71,19 +70,20 @@ pub(super) enum Decision {
     Undecided,
 }
 
-/// A decision and what it rests on.
+/// A decision and its evidence.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Opinion {
     pub(super) decision: Decision,
     /// Share of the resamples in which the statement holds; absent if nothing was resampled.
     pub(super) share: Option<f64>,
-    /// The relations: of an undecided claim each at the point with the least confidence.
+    /// The relations; for an undecided claim each at the point with the least confidence.
     pub(super) shown: Vec<Shown>,
     /// The 95 % interval of the left value of each relation.
     pub(super) intervals: Vec<Option<[f64; 2]>>,
 }
 
-/// Decides a claim at this confidence. `shown` are its relations over all runs, each where it is tightest.
+/// Decides a claim at this confidence. `shown` are its relations over all runs, each at the point with the
+/// smallest margin.
 pub(super) fn decide(
     results: &Results,
     names: Names<'_>,
@@ -101,7 +101,7 @@ pub(super) fn decide(
     }
     let drawn = Resamples::draw(results, names, claim, &evidence);
     let decision = match (drawn.answer(true_now, confidence, &evidence), true_now) {
-        // A refuted bound needs no number of runs; an estimate does.
+        // A refuted bound needs no minimum number of runs; an estimate does.
         (Decision::Fails, false) if evidence.enough || drawn.certain => Decision::Fails,
         (Decision::Holds, true) if evidence.enough && evidence.kept(confidence) => Decision::Holds,
         _ => Decision::Undecided,
@@ -118,17 +118,17 @@ pub(super) fn decide(
     Opinion { decision, share: Some(drawn.share), shown, intervals }
 }
 
-/// What a claim rests on.
+/// The runs and networks that a claim uses.
 struct Evidence {
-    /// Whether other seeds could give another answer.
+    /// True if other seeds could give another answer.
     random: bool,
-    /// Whether every random cell has runs enough, or there are networks enough.
+    /// True if every random cell has enough runs, or there are enough networks.
     enough: bool,
-    /// How many runs, or networks, the spread is estimated from.
+    /// Number of runs, or networks, that the spread is estimated from.
     size: usize,
-    /// Axes that are samples of networks, with the points that the claim looks at.
+    /// Axes that are samples of networks, with the points that the claim uses.
     sampled: BTreeMap<usize, Vec<usize>>,
-    /// Runs in which a bound on the largest or least value was looked for, if there is one.
+    /// Number of runs that a bound on the largest or least value was checked in, if there is such a bound.
     bounded_runs: Option<usize>,
 }
 
@@ -138,7 +138,7 @@ impl Evidence {
         let looked_at = measures_of(experiment, claim);
         let mut sampled = BTreeMap::new();
         for (axis, known) in experiment.axes.iter().enumerate().filter(|(_, it)| it.is_sample()) {
-            // A network that some row does not have cannot take the place of another.
+            // A network that one of the rows lacks cannot replace another one.
             let mut rows: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
             for (row, at, _) in &looked_at {
                 rows.entry(*row).or_default().insert(at[axis]);
@@ -170,22 +170,22 @@ impl Evidence {
         }
     }
 
-    /// The share of resamples that leaves this much doubt, for as few runs as there are.
+    /// Returns the share of resamples that corresponds to this doubt, given the few runs.
     fn expanded(&self, doubt: f64) -> f64 {
         let size = self.size.max(2) as f64;
-        // Runs are drawn one fewer than there are, networks are not.
+        // A resample of runs has one run fewer than there are; a resample of networks does not.
         let drawn = if self.sampled.is_empty() { 1.0 } else { libm::sqrt(size / (size - 1.0)) };
-        // Student's quantile is of both tails.
+        // `critical` is two-sided.
         normal(-drawn * critical(self.size.max(2) - 1, 2.0 * doubt))
     }
 
-    /// Whether a bound that no run broke is kept by nearly all runs, with this confidence.
+    /// Returns true if a bound that no run broke holds for nearly all runs, with this confidence.
     fn kept(&self, confidence: f64) -> bool {
         self.bounded_runs.is_none_or(|runs| agrees(runs, confidence))
     }
 }
 
-/// Whether what is so in each of so many runs is so in nearly all runs, with this confidence.
+/// Returns true if a property of all `runs` runs holds for nearly all runs, with this confidence.
 fn agrees(runs: usize, confidence: f64) -> bool {
     runs as f64 >= libm::ceil(libm::log(1.0 - confidence) / libm::log(KEPT_SHARE))
 }
@@ -196,7 +196,7 @@ struct Resamples {
     /// Share in which the whole statement held.
     share: f64,
     groups: Vec<Tallies>,
-    /// Whether every resample gave the very same answer to every relation.
+    /// True if all resamples gave the same answer to every relation.
     certain: bool,
 }
 
@@ -204,7 +204,7 @@ struct Resamples {
 struct Tallies {
     any: bool,
     atoms: Vec<Tally>,
-    /// Of a bound on each network of a sample: the same over resamples of the runs alone, network by network.
+    /// For a bound on each network of a sample: the same, network by network, with only the runs resampled.
     each_network: Vec<Tally>,
 }
 
@@ -215,9 +215,9 @@ struct Tally {
     held: usize,
     below: usize,
     equal: usize,
-    /// Resamples in which its sides are equal, and it asks for more.
+    /// Resamples in which both sides are equal although the relation is strict.
     tied: usize,
-    /// Whether it looks at something that has no value.
+    /// True if one of its values is missing.
     absent: bool,
     lefts: Vec<f64>,
 }
@@ -272,7 +272,7 @@ impl Resamples {
     }
 
     fn answer(&self, true_now: bool, confidence: f64, evidence: &Evidence) -> Decision {
-        // No share of the resamples is finer than one of them.
+        // One resample is the finest share.
         let one = 1.0 / self.count as f64;
         let level =
             |doubt: f64, among: usize| evidence.expanded(doubt / among.max(1) as f64).max(one);
@@ -287,8 +287,7 @@ impl Resamples {
                 true => atoms.any(|it| sure(it) >= 1.0 - each),
             }
         };
-        // The units of which one has to fail: relations at a point, or whole relations of which any
-        // point would do.
+        // The units of which one must fail: relations at a point, or a whole relation if any point is enough.
         let units = self.groups.iter().map(|it| if it.any { 1 } else { it.atoms.len() }).sum();
         let chance = level(doubt, units);
         let ties_count = agrees(evidence.size, confidence);
@@ -296,7 +295,7 @@ impl Resamples {
             let tied = tally.tied == self.count && !ties_count;
             sure(tally) <= chance && !tally.absent && !tied
         };
-        // The share of resamples of the networks in which none is drawn that breaks the bound.
+        // The share of resamples of the networks without any network that breaks the bound.
         let kept = |networks: &[Tally]| {
             let all = networks.len() as f64;
             let broken = networks.iter().filter(|it| refuted(it)).count() as f64;
@@ -318,7 +317,7 @@ impl Resamples {
         }
     }
 
-    /// The confidence with which each atom holds.
+    /// Returns the confidence of each atom.
     fn confidences(&self) -> Vec<f64> {
         let atoms = self.groups.iter().flat_map(|it| &it.atoms);
         atoms.map(|it| it.confidence(self.count)).collect()
@@ -349,8 +348,8 @@ impl Tally {
         self.lefts.push(atom.left);
     }
 
-    /// The confidence that the relation holds: the share of resamples in which it does, corrected
-    /// by how far their median lies from the estimate.
+    /// Returns the confidence that the relation holds: the share of resamples in which it holds, corrected by
+    /// the distance of their median from the estimate.
     fn confidence(&self, count: usize) -> f64 {
         let all = count as f64;
         let broken = 1.0 - self.held as f64 / all;
@@ -364,10 +363,10 @@ impl Tally {
     }
 }
 
-/// Row, points, measure, and whether its extreme is looked at.
+/// Row, points, measure, and whether the statistic is an extreme.
 type Key = (usize, Vec<usize>, String, bool);
 
-/// The values that a claim looks at, each looked up once.
+/// Cache of the values that a claim uses.
 #[derive(Default)]
 struct Known(RefCell<BTreeMap<Key, Rc<[f64]>>>);
 
@@ -381,14 +380,14 @@ impl Known {
     }
 }
 
-/// The same cells with runs, and networks, drawn anew.
+/// The same cells with resampled runs and networks.
 struct Resampled<'a> {
     results: &'a Results,
     known: &'a Known,
-    /// The network that stands for each one, by axis.
+    /// The network that replaces each one, by axis.
     networks: BTreeMap<usize, BTreeMap<usize, usize>>,
     stream: RefCell<RandomStream>,
-    /// Draws by how many runs there are: the same for all cells that have so many.
+    /// Draws by number of runs: cells with the same number of runs get the same draw.
     picks: RefCell<BTreeMap<usize, Rc<[usize]>>>,
 }
 
@@ -408,7 +407,7 @@ impl<'a> Resampled<'a> {
         Resampled { networks, ..Resampled::of_runs(results, known, stream) }
     }
 
-    /// The same networks with runs drawn anew.
+    /// Resamples only the runs, with the same networks.
     fn of_runs(results: &'a Results, known: &'a Known, stream: &mut RandomStream) -> Resampled<'a> {
         let stream = RandomStream::new(stream.bits(), &["runs"]);
         Resampled {
@@ -444,11 +443,11 @@ impl Cells for Resampled<'_> {
             at.iter().enumerate().map(|(axis, point)| self.point(axis, *point)).collect();
         let values = self.known.values(self.results, row, &at, value);
         match value.statistic {
-            // The runs of an extreme are looked at, not drawn.
+            // An extreme is taken over all runs, not resampled.
             extreme if extreme.is_extreme() => values.to_vec(),
             _ if values.len() < 2 => values.to_vec(),
             Statistic::Runs => self.picks(values.len()).iter().map(|run| values[*run]).collect(),
-            // One draw fewer than there are runs makes the variance of a mean unbiased.
+            // Drawing one run fewer than there are makes the variance of a mean unbiased.
             _ => self.picks(values.len())[1..].iter().map(|run| values[*run]).collect(),
         }
     }
@@ -464,11 +463,11 @@ impl Cells for Resampled<'_> {
     }
 }
 
-/// A draw from the Gamma distribution of shape `count` + 1/2.
+/// Returns a draw from the Gamma distribution of shape `count` + 1/2.
 fn half_gamma(count: usize, stream: &mut RandomStream) -> f64 {
     let exponential = |stream: &mut RandomStream| -libm::log(1.0 - stream.unit());
     let turn = libm::cos(core::f64::consts::TAU * stream.unit());
-    // Half of the square of a normal number (Box and Muller).
+    // Half of the square of a normal variable (Box and Muller).
     let half = exponential(stream) * turn * turn;
     (0..count).map(|_| exponential(stream)).sum::<f64>() + half
 }
@@ -477,7 +476,7 @@ fn half_gamma(count: usize, stream: &mut RandomStream) -> f64 {
 mod tests {
     use super::*;
 
-    /// The mean of a Beta distribution of k + 1/2 and n - k + 1/2, and its spread.
+    /// Checks the mean and spread of a Beta distribution of k + 1/2 and n - k + 1/2.
     #[test]
     fn a_share_of_runs_keeps_the_doubt_of_its_count() {
         let mut stream = RandomStream::new(1, &["beta"]);

@@ -1,5 +1,5 @@
-//! The kernel of an experiment: it is that of its paper, and an experiment cannot quietly behave in
-//! another way.
+//! The kernel of an experiment. It is the kernel of the paper, and an experiment must declare every deviation
+//! from it.
 
 use super::Experiment;
 use crate::error::{Fault, Place, ScenarioError};
@@ -16,7 +16,7 @@ pub struct Differs {
     pub because: String,
 }
 
-/// Returns the first text that an experiment has for a setting: of a row, of a quick run, or of all runs.
+/// Returns the first text that an experiment has for a setting: in a row, in the quick run, or for all runs.
 fn own(experiment: &Experiment, name: &str) -> Option<PlacedText> {
     let rows = experiment.rows.iter().flat_map(|row| &row.settings);
     let by_row = rows.chain(&experiment.quick.settings).find(|(own, _)| own == name);
@@ -24,11 +24,11 @@ fn own(experiment: &Experiment, name: &str) -> Option<PlacedText> {
     by_row.map(|(_, given)| given).or_else(by_all).cloned()
 }
 
-/// Gives an experiment the settings of its kernel. `named` is what the file says.
+/// Applies the settings of the kernel to an experiment. `named` is the kernel in the file.
 ///
 /// # Errors
-/// If a file of a paper names no kernel or another one than the paper's other figures, or sets what
-/// the kernel decides, without a passage that asks for it.
+/// If a file of a paper names no kernel, or another kernel than the other figures of the paper. Also if it
+/// sets what the kernel decides, without a passage that requires it.
 pub(super) fn apply(
     experiment: &mut Experiment,
     named: Option<&PlacedText>,
@@ -55,7 +55,7 @@ pub(super) fn apply(
         )));
     }
     let Some(kernel) = kernel else {
-        // The simulator models it, or there is none.
+        // The simulator models this kernel, or there is none.
         return experiment.raw.set(KERNEL, given.clone());
     };
     for (name, value) in &kernel.settings {

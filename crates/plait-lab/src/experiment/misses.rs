@@ -1,4 +1,4 @@
-//! The list of misses: claims that are known not to hold, and why.
+//! The list of misses: claims that are known not to hold, with the reasons.
 
 use super::embedded::refusal;
 use super::{Experiment, Proven};
@@ -10,39 +10,38 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 const MISSES: &str = include_str!("../../../../experiments/misses.toml");
-/// What an entry looks like, for error messages.
+/// The form of an entry, for error messages.
 const FORM: &str = "[ton-h8], and below it why = \"what keeps it from holding\"";
 
-/// Claims that are known not to hold, and why.
+/// Claims that are known not to hold, with the reasons.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Misses(pub BTreeMap<String, Miss>);
 
 /// A claim that is known not to hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Miss {
-    /// Why not.
+    /// The reason.
     pub why: String,
     /// Whether the claim fails in quick runs only. Full runs must find that it holds.
     pub quick: bool,
-    /// Where that stands.
+    /// Position of the entry.
     pub place: Place,
 }
 
 impl Misses {
-    /// Those of the project.
+    /// Returns the misses of the project.
     ///
     /// # Errors
-    /// Where the file is not of its form.
+    /// If the file is malformed.
     pub fn embedded() -> Result<Misses, ScenarioError> {
         Misses::from_toml("experiments/misses.toml", MISSES)
     }
 
-    /// Those beside the experiments of a directory, in `DIR/misses.toml`; without a directory or such
-    /// a file those of the project, of which the directory may have a part.
+    /// Returns the misses in `DIR/misses.toml`. Without a directory or such a file, returns the misses of the
+    /// project, because the directory may have some of its experiments.
     ///
     /// # Errors
-    /// Where the file cannot be read or is not of its form, or lists what none of `experiments`, all
-    /// of those in the directory, judges.
+    /// If the file cannot be read, is malformed, or lists a claim that none of `experiments` makes.
     pub fn beside(
         directory: Option<&Path>,
         experiments: &[Experiment],
@@ -59,7 +58,7 @@ impl Misses {
     /// Reads `[CLAIM] why = "..."` tables.
     ///
     /// # Errors
-    /// Where it is no TOML, has other keys, or gives no reason.
+    /// If the text is not TOML, has other keys, or gives no reason.
     pub fn from_toml(name: &str, text: &str) -> Result<Misses, ScenarioError> {
         let source = Source::new(name, text);
         let document = source.parse().map_err(|error| error.allow(FORM))?;
@@ -80,8 +79,10 @@ impl Misses {
         self
     }
 
+    /// Checks that every entry is a claim of these experiments or proven by a test.
+    ///
     /// # Errors
-    /// The first entry that is no claim of these experiments: it could never hold again.
+    /// The first entry that is not a claim of these experiments, because it could never hold again.
     fn check(&self, experiments: &[Experiment], proven: &Proven) -> Result<(), ScenarioError> {
         let claims = || experiments.iter().flat_map(|it| &it.claims).map(|it| it.id.as_str());
         let stale = self.0.iter().filter(|(id, _)| !claims().any(|known| known == *id));

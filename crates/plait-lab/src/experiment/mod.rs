@@ -1,8 +1,8 @@
-//! Experiments: a figure or table of a paper as one file, with a sweep, and with what the paper says
-//! of it as statements over the swept cells.
+//! Experiments: a figure or table of a paper as one file. The file has a sweep, and the statements of the
+//! paper as claims about the swept cells.
 //!
-//! [`Experiment::from_toml`] reads a file (its form is in `docs/experiments.md`), [`Plan`] makes its
-//! cells, [`run`] runs those that are not in the [`Store`], [`judge`] compares the claims.
+//! [`Experiment::from_toml`] reads a file in the form that `docs/experiments.md` describes. [`Plan`] creates
+//! its cells, [`run`] runs the cells that the [`Store`] lacks, and [`judge`] checks the claims.
 
 mod again;
 mod array;
@@ -56,27 +56,27 @@ use std::collections::BTreeMap;
 /// A figure or table of a paper.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Experiment {
-    /// Its name, that of the file: `ton-fig8`.
+    /// Name of the experiment, which is the stem of its file name: `ton-fig8`.
     pub id: String,
-    /// What it shows, in a line.
+    /// One line of text that describes the figure or table.
     pub title: String,
     /// What the paper reports.
     pub reported: String,
-    /// What had to be decided, and what else a reader should know.
+    /// Decisions that the paper leaves open, and other remarks for the reader.
     pub notes: Vec<String>,
     /// The axes of the sweep.
     pub axes: Vec<Axis>,
     /// The rows: schedulers, single paths, variants.
     pub rows: Vec<Row>,
-    /// What the paper says.
+    /// The claims of the paper.
     pub claims: Vec<Claim>,
-    /// How it is drawn.
+    /// The pictures of the results.
     pub pictures: Vec<Picture>,
-    /// What a quick run makes do with.
+    /// The changes that a quick run makes.
     pub quick: Quick,
-    /// The kernel that it ran on.
+    /// The kernel that the authors used; `None` if the paper names none.
     pub kernel: Option<KernelProfile>,
-    /// Settings in which it differs from its kernel.
+    /// Settings that differ from those of the kernel.
     pub differs: Vec<Differs>,
     pub(crate) raw: RawScenario,
     paths: Vec<String>,
@@ -85,18 +85,18 @@ pub struct Experiment {
 /// A row of an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// What claims and pictures call it.
+    /// The name that claims and pictures use.
     pub name: String,
-    /// Who chooses the path.
+    /// The scheduler, or the single path.
     pub subject: RowSubject,
     /// Settings that differ from those of the experiment.
     pub(crate) settings: Vec<(String, PlacedText)>,
-    /// The points at which it is run, by axis; everywhere else at all.
+    /// The points at which the row is run, by axis. The row is run at every point of an axis that is absent.
     pub only: BTreeMap<usize, Vec<usize>>,
     pub(crate) given: PlacedText,
 }
 
-/// Who chooses the path in a row.
+/// What chooses the path in a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RowSubject {
     /// A scheduler, as on the command line.
@@ -105,20 +105,20 @@ pub enum RowSubject {
     Single(String),
 }
 
-/// How much hangs on a claim.
+/// The weight of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A value that follows from first principles.
     Exact,
-    /// What the mechanism decides: a faithful run must show it.
+    /// The mechanism determines the result, so a faithful run must show it.
     Hard,
-    /// What depends on chance conditions of the paper: told, and no more.
+    /// The result depends on chance conditions of the paper; it is reported, and never fails a run.
     Soft,
 }
 
 impl Kind {
-    /// Its word.
+    /// Returns the name of the kind, as in a file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -132,17 +132,17 @@ impl Kind {
 /// A claim of a paper.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim {
-    /// Its name in the catalogue: `ton-h8`.
+    /// Name of the claim in the catalogue: `ton-h8`.
     pub id: String,
-    /// How much hangs on it.
+    /// Weight of the claim.
     pub kind: Kind,
     /// Whether a quick run judges it.
     pub core: bool,
-    /// What the paper says, in a sentence.
+    /// The claim in a sentence.
     pub says: String,
     /// The statement that is judged.
     pub holds: Statement,
-    /// Where it stands.
+    /// Position in the file.
     pub place: Place,
 }
 
@@ -183,13 +183,13 @@ pub enum PictureKind {
 }
 
 impl PictureKind {
-    /// Their names.
+    /// The names of the kinds.
     pub const NAMES: [&str; 6] = ["line", "bars", "box", "cdf", "heat", "time"];
 
-    /// The kind of this name, one of [`PictureKind::NAMES`], with its axes.
+    /// Returns the kind with this name, one of [`PictureKind::NAMES`], and its axes.
     ///
     /// # Errors
-    /// If it has other axes: whether one is missing or needless, and what the kind has.
+    /// If an axis is missing or superfluous; the error says which axes the kind has.
     fn new(
         name: &str,
         x: Option<usize>,
@@ -210,7 +210,7 @@ impl PictureKind {
         })
     }
 
-    /// The axis from left to right; in a heat map the columns.
+    /// Returns the axis from left to right; in a heat map the columns.
     #[must_use]
     pub const fn x(self) -> Option<usize> {
         match self {
@@ -220,7 +220,7 @@ impl PictureKind {
         }
     }
 
-    /// The axis from bottom to top of a heat map.
+    /// Returns the axis from bottom to top of a heat map.
     #[must_use]
     pub const fn y(self) -> Option<usize> {
         match self {
@@ -230,54 +230,55 @@ impl PictureKind {
     }
 }
 
-/// Most panels of a picture.
+/// Largest number of panels of a picture.
 pub const PANELS: usize = 24;
 
-/// How an experiment is drawn.
+/// A picture of the results.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Picture {
-    /// Its kind and axes.
+    /// Kind and axes.
     pub kind: PictureKind,
-    /// What it shows, in a line.
+    /// One line of text that describes the picture.
     pub title: String,
-    /// The measure: `goodput_mbps`, `path_share.wifi`; in a time line, without the part of the time.
+    /// The measure: `goodput_mbps`, `path_share.wifi`. For a picture over time, the name lacks the part of
+    /// the time.
     pub measure: String,
     /// The rows, in order.
     pub rows: Vec<usize>,
-    /// The points of the axes whose runs are taken together; one that is empty where there are none.
+    /// Combinations of points whose runs are pooled; one empty combination if nothing is pooled.
     pub pool: Vec<Vec<(usize, usize)>>,
-    /// The points of the other axes, each a panel of its own.
+    /// Combinations of points of the other axes, each with its own panel.
     pub panels: Vec<Vec<(usize, usize)>>,
-    /// Logarithmic axes: `x`, `y`.
+    /// True for a logarithmic axis: `x`, `y`.
     pub log: (bool, bool),
-    /// Where there are any: in place of the goodput what it gains over the medians of these rows
-    /// (aggregation benefit, CSWS 2014).
+    /// Rows of the reference. If there are any, the picture shows the aggregation benefit over their median
+    /// goodputs (CSWS 2014) in place of the goodput.
     pub benefit: Vec<usize>,
 }
 
-/// What a quick run makes do with.
+/// The changes that a quick run makes.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Quick {
-    /// Settings in the place of those of the experiment.
+    /// Settings that replace those of the experiment.
     pub(crate) settings: Vec<(String, PlacedText)>,
-    /// The points that it runs, by axis.
+    /// The points that a quick run keeps, by axis.
     pub points: BTreeMap<usize, Vec<usize>>,
 }
 
 impl Experiment {
-    /// The paper's tag: `ton`.
+    /// Returns the paper's tag: `ton`.
     #[must_use]
     pub fn paper(&self) -> &str {
         self.id.split('-').next().unwrap_or(&self.id)
     }
 
-    /// The experiment as a quick run has it: its core claims, on fewer points.
+    /// Returns the experiment of a quick run: only core claims, on fewer points.
     #[must_use]
     pub fn quickened(&self) -> Experiment {
         let mut quick = self.clone();
         quick.claims.retain(|claim| claim.core);
         for (name, given) in &self.quick.settings {
-            // The names were checked when the file was read.
+            // Reading the file checked the names.
             quick.raw.forget(name);
             let _ = quick.raw.set(name, given.clone());
         }
@@ -290,8 +291,8 @@ impl Experiment {
         quick
     }
 
-    /// The experiment from `seed`, with `times` as many runs. Networks that are a sample are drawn
-    /// from the seed too, and take the place of runs: `times` as many networks, each as before.
+    /// Returns the experiment with first seed `seed` and `times` as many runs. If an axis is a sample of
+    /// networks, the seed draws `times` as many networks instead, and the number of runs of each stays.
     ///
     /// # Errors
     /// If the seed cannot be set.
@@ -336,19 +337,19 @@ impl Experiment {
         Ok(larger)
     }
 
-    /// Whether a claim or a picture names what is no measure of every run.
+    /// Returns true if a claim or a picture names an extra measure, which ordinary runs do not collect.
     fn wants_extra(&self) -> bool {
         self.claims.iter().any(|claim| claim.holds.names(&extra::is_extra))
             || self.pictures.iter().any(|picture| extra::is_extra(&picture.measure))
     }
 
-    /// The names of its rows.
+    /// Returns the names of the rows.
     fn row_names(&self) -> Vec<String> {
         self.rows.iter().map(|row| row.name.clone()).collect()
     }
 }
 
-/// The papers: tag, what they are called, where they appeared.
+/// The papers: tag, title, and where they appeared.
 pub const PAPERS: &[(&str, &str, &str)] = &[
     ("ton", "Low-Latency Scheduling in MPTCP", "ToN"),
     (

@@ -20,8 +20,8 @@ impl Names<'_> {
         self.axes.iter().position(|axis| axis.name == name)
     }
 
-    /// The name under which a measure is kept, and the parts that follow it: those of a path come
-    /// with the path's name, those of a part of the time with where that begins.
+    /// Returns the stored name of a measure, and the remaining parts. The stored name of a path's measure
+    /// includes the path, and that of a part of the time includes its start.
     pub(super) fn measure<'b, 'c>(
         &self,
         name: &str,

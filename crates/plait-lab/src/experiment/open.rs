@@ -1,5 +1,5 @@
-//! What a paper leaves open: parameters with the values that are plausible, so that a verdict can be
-//! tried on each of them.
+//! Parameters that a paper leaves open, with their plausible values. A verdict can be tried with each of
+//! them.
 
 use super::{Experiment, Judged, Looks, Progress, Store, Unsettled, settle};
 use crate::compare::World;
@@ -19,12 +19,12 @@ pub struct Open(pub BTreeMap<String, Vec<Parameter>>);
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
-    /// What it is.
+    /// Description of the parameter.
     pub what: String,
-    /// The figures that it concerns; all of the paper if none is named.
+    /// The figures that it concerns; every figure of the paper if empty.
     #[serde(default)]
     pub figures: Vec<String>,
-    /// The values beside that of the files.
+    /// The alternatives to the value in the files.
     pub values: Vec<Alternative>,
 }
 
@@ -50,15 +50,15 @@ pub struct Ablated {
 }
 
 impl Open {
-    /// The parameters of the project's papers.
+    /// Returns the open parameters of the project's papers.
     ///
     /// # Errors
-    /// If the file is not of its form.
+    /// If the file is malformed.
     pub fn embedded() -> Result<Open, ScenarioError> {
         Ok(Open(read("experiments/open.toml", OPEN)?))
     }
 
-    /// The parameters that concern an experiment, each with one value.
+    /// Returns the parameters that concern an experiment, one entry for each value.
     pub fn of<'a>(
         &'a self,
         experiment: &Experiment,
@@ -71,10 +71,10 @@ impl Open {
 }
 
 impl Experiment {
-    /// The experiment with these settings in place of its own.
+    /// Returns the experiment with these settings in place of its own.
     ///
     /// # Errors
-    /// If there is no such setting or path.
+    /// If a setting or path does not exist.
     pub fn with_values(&self, set: &BTreeMap<String, String>) -> Result<Experiment, ScenarioError> {
         let mut changed = self.clone();
         for (name, text) in set {
@@ -97,7 +97,7 @@ impl Experiment {
     }
 }
 
-/// Judges each experiment again with each of the values that its paper leaves open, one at a time.
+/// Judges each experiment again with each alternative value of its paper, one at a time.
 ///
 /// # Errors
 /// As [`settle`].

@@ -1,4 +1,4 @@
-//! From an experiment to the cells that are to be run.
+//! Turns an experiment into the cells to run.
 
 use super::eval::{Cells, Evaluator};
 use super::names::Names;
@@ -11,17 +11,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A row at points of all axes: the row, and a point of each axis.
+/// A row and a point of each axis.
 pub(super) type Spot = (usize, Vec<usize>);
-/// A row, a point of each axis, and what is wanted of that cell.
+/// A row, a point of each axis, and the value that is needed of this cell.
 pub(super) type Asked = (usize, Vec<usize>, Value);
 
 /// An experiment with its cells.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// What it is.
+    /// The experiment.
     pub experiment: Experiment,
-    /// What is to be run, in the order of the rows.
+    /// The cells, in the order of the rows.
     pub cells: Vec<Planned>,
     index: BTreeMap<Spot, usize>,
 }
@@ -29,27 +29,26 @@ pub struct Plan {
 /// A cell that is to be run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planned {
-    /// Its row.
+    /// Index of the row.
     pub row: usize,
-    /// Its point on each axis.
+    /// Index of the point on each axis.
     pub at: Vec<usize>,
-    /// What is run.
+    /// The cell.
     pub cell: Cell,
-    /// How many runs are made of it.
+    /// Number of its runs.
     pub runs: u32,
-    /// Whether numbers are collected that are no measures of every run.
+    /// True if extra measures are collected.
     pub(super) extra: bool,
-    /// What its runs depend on.
+    /// The content address of the cell.
     pub address: Address,
 }
 
 impl Plan {
-    /// The plan of an experiment with all cells, or with those alone that its claims look at. `read`
-    /// gives the files that its settings name.
+    /// Returns the plan of an experiment, with all cells or only those that its claims use. `read` returns
+    /// the files that its settings name.
     ///
     /// # Errors
-    /// Where a setting cannot be taken at some point of the sweep, or a placeholder stands for
-    /// nothing.
+    /// If a setting is invalid at some point of the sweep, or a placeholder has no meaning.
     pub fn of(
         experiment: &Experiment,
         claims_only: bool,
@@ -67,25 +66,25 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The place of a cell.
+    /// Returns the index of a cell.
     #[must_use]
     pub fn position(&self, row: usize, at: &[usize]) -> Option<usize> {
         self.index.get(&(row, at.to_vec())).copied()
     }
 
-    /// Runs in all.
+    /// Returns the total number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.cells.iter().map(|cell| cell.runs as usize).sum()
     }
 }
 
-/// Whether a row is run at these points.
+/// Returns true if a row is run at these points.
 fn runs_at(experiment: &Experiment, row: usize, at: &[usize]) -> bool {
     experiment.rows[row].only.iter().all(|(axis, points)| points.contains(&at[*axis]))
 }
 
-/// Every cell.
+/// Returns every cell.
 pub(super) fn runs_of(experiment: &Experiment) -> BTreeSet<Spot> {
     let mut grid: Vec<Vec<usize>> = vec![Vec::new()];
     for axis in &experiment.axes {
@@ -102,23 +101,23 @@ pub(super) fn runs_of(experiment: &Experiment) -> BTreeSet<Spot> {
         .collect()
 }
 
-/// The cells that the claims look at.
+/// Returns the cells that the claims use.
 fn looked_at(experiment: &Experiment) -> BTreeSet<Spot> {
     let asked = asked(experiment, &experiment.claims).0;
     asked.into_iter().map(|(row, at, _)| (row, at)).collect()
 }
 
-/// The cells that a claim looks at, and what it wants of each.
+/// Returns the cells that a claim uses, and the value that it needs of each.
 pub(super) fn measures_of(experiment: &Experiment, claim: &Claim) -> Vec<Asked> {
     asked(experiment, std::slice::from_ref(claim)).0
 }
 
-/// A cell that a claim looks at although it is not run.
+/// Returns a cell that a claim uses although it is not run.
 pub(super) fn not_run(experiment: &Experiment, claim: &Claim) -> Option<Spot> {
     asked(experiment, std::slice::from_ref(claim)).1
 }
 
-/// The cells that claims ask for, and one that is not run.
+/// Returns the cells that claims use, and one that is not run.
 fn asked(experiment: &Experiment, claims: &[Claim]) -> (Vec<Asked>, Option<Spot>) {
     let notebook = Notebook { experiment, seen: RefCell::default(), missing: RefCell::default() };
     let rows = experiment.row_names();
@@ -130,7 +129,7 @@ fn asked(experiment: &Experiment, claims: &[Claim]) -> (Vec<Asked>, Option<Spot>
     (notebook.seen.into_inner(), notebook.missing.into_inner())
 }
 
-/// Notes which cells are asked for.
+/// Records which cells are used.
 struct Notebook<'a> {
     experiment: &'a Experiment,
     seen: RefCell<Vec<Asked>>,
@@ -181,7 +180,7 @@ fn planned(
     if let Some(kernel) = &experiment.kernel {
         kernel.apply_to_controllers(&mut raw)?;
     }
-    // Each file is read once.
+    // Reads each file once.
     let texts = RefCell::new(texts);
     let used = RefCell::new(BTreeSet::new());
     let once = |file: &str| {
@@ -193,7 +192,7 @@ fn planned(
         texts.borrow_mut().insert(file.to_owned(), text.clone());
         Ok(text)
     };
-    // A verdict is one over runs: hosts have jitter if nothing else is random.
+    // Verdicts need variation over runs, so hosts get jitter if nothing else is random.
     let scenario = raw.build_point(&once)?.compared();
     let [cc] = scenario.ccs.as_slice() else {
         let given = raw.value("cc").unwrap_or_else(|| known.given.clone());
@@ -223,7 +222,7 @@ fn planned(
     Ok(Planned { row, at: at.to_vec(), cell, runs, extra, address })
 }
 
-/// Puts the points of the axes into the texts of a raw scenario.
+/// Replaces the placeholders in the texts of a raw scenario by the points of the axes.
 fn fill_in(
     experiment: &Experiment,
     at: &[usize],
@@ -237,7 +236,7 @@ fn fill_in(
     Ok(())
 }
 
-/// A text with `{axis}` and `{axis.field}` replaced, the innermost first: `{point.rtt_{class}}`.
+/// Returns a text with `{axis}` and `{axis.field}` replaced, the innermost first: `{point.rtt_{class}}`.
 pub(super) fn filled(
     experiment: &Experiment,
     at: &[usize],
@@ -257,7 +256,7 @@ pub(super) fn filled(
     }
 }
 
-/// What stands for `axis` or `axis.field`.
+/// Returns the replacement of `axis` or `axis.field`.
 fn placed<'a>(
     experiment: &'a Experiment,
     at: &[usize],

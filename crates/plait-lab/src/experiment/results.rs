@@ -1,4 +1,4 @@
-//! What the runs of an experiment gave.
+//! The results of the runs of an experiment.
 
 use super::eval::Cells;
 use super::plan::Plan;
@@ -13,17 +13,17 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct RunRecord {
-    /// Why it is in no statistic: it did not finish, or something was wrong with it.
+    /// Why the run counts in no statistic: it did not finish, or broke an invariant.
     pub failure: Option<String>,
-    /// Its measures by name; those of a path as `path_share.wifi`.
+    /// Measures by name; the measures of a path as `path_share.wifi`.
     pub values: BTreeMap<String, f64>,
 }
 
 impl RunRecord {
-    /// The record of an outcome.
+    /// Returns the record of an outcome.
     #[must_use]
     pub fn of(outcome: &RunOutcome, scenario: &Scenario) -> RunRecord {
         let mut values = BTreeMap::new();
@@ -51,7 +51,7 @@ impl RunRecord {
     pub(super) fn to_line(&self) -> String {
         let mut line = String::new();
         for (name, value) in &self.values {
-            // The shortest text that reads back as the same number.
+            // `{:?}` prints the shortest text that reads back as the same number.
             let _ = write!(line, "{name}={value:?} ");
         }
         match &self.failure {
@@ -82,24 +82,23 @@ impl RunRecord {
     }
 }
 
-/// What the runs of a plan gave: by cell, then run.
+/// The results of a plan, by cell, then run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Results {
-    /// What was run.
+    /// The plan.
     pub plan: Plan,
-    /// The runs of each cell; `None` where it was cancelled before.
+    /// The runs of each cell; `None` for a run that was cancelled.
     pub runs: Vec<Vec<Option<RunRecord>>>,
 }
 
 impl Results {
-    /// Whether runs are missing.
+    /// Returns true if runs are missing.
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.runs.iter().flatten().any(Option::is_none)
     }
 
-    /// The measure of every run of a cell; `None` where a run is missing, failed or does not have
-    /// it.
+    /// Returns the measure of every run of a cell; `None` if a run is missing, failed or lacks the measure.
     #[must_use]
     pub fn values(&self, cell: usize, measure: &str) -> Option<Vec<f64>> {
         let of = |run: &Option<RunRecord>| {
@@ -109,8 +108,8 @@ impl Results {
         self.runs.get(cell)?.iter().map(of).collect()
     }
 
-    /// The measure of the runs of a cell that have it. A run that is missing, failed or lacks the
-    /// measure has no value.
+    /// Returns the measure of the runs of a cell that have it. Missing and failed runs, and runs without the
+    /// measure, are left out.
     #[must_use]
     pub fn present(&self, cell: usize, measure: &str) -> Vec<f64> {
         let runs = self.runs.get(cell).into_iter().flatten().flatten();
@@ -118,13 +117,13 @@ impl Results {
         counted.filter_map(|run| run.values.get(measure).copied()).collect()
     }
 
-    /// How many runs of a cell were made.
+    /// Returns the number of runs that were made of a cell.
     #[must_use]
     pub fn made(&self, cell: usize) -> usize {
         self.runs.get(cell).map_or(0, |runs| runs.iter().flatten().count())
     }
 
-    /// The summary of a measure over the runs of a cell that have it.
+    /// Returns the summary of a measure over the runs of a cell that have it.
     #[must_use]
     pub fn summary(&self, cell: usize, measure: &str) -> Option<Summary> {
         let planned = self.plan.cells.get(cell)?;
@@ -133,7 +132,7 @@ impl Results {
         Summary::of(&values, planned.cell.scenario.seed, &purpose)
     }
 
-    /// The measures that some run has, in order of name.
+    /// Returns the measures that some run has, sorted by name.
     #[must_use]
     pub fn measures(&self) -> Vec<String> {
         let mut names: Vec<String> = self
@@ -147,7 +146,7 @@ impl Results {
         names
     }
 
-    /// One line a run: the points, the row, the run, its seed and every measure.
+    /// Returns a CSV table with one line a run: the points, the row, the run, its seed and every measure.
     #[must_use]
     pub fn csv(&self) -> String {
         let experiment = &self.plan.experiment;
@@ -187,7 +186,7 @@ impl Results {
         out
     }
 
-    /// The same as JSON, one object a line.
+    /// Returns the same as JSON, one object a line.
     #[must_use]
     pub fn json_lines(&self) -> String {
         let experiment = &self.plan.experiment;
@@ -220,7 +219,7 @@ impl Results {
     }
 }
 
-/// A field of a CSV line, in quotes where it needs them.
+/// Returns a field of a CSV line, quoted if necessary.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
@@ -240,7 +239,7 @@ impl Cells for Results {
     fn values(&self, row: usize, at: &[usize], value: &Named) -> Vec<f64> {
         let Some(cell) = self.plan.position(row, at) else { return Vec::new() };
         let counted = |run: &Option<RunRecord>| run.as_ref().is_some_and(|it| it.failure.is_none());
-        // A run without the measure, such as one that never used the path, has no part in an extreme.
+        // A run without the measure, such as one that never used the path, does not affect an extreme.
         if value.statistic.is_extreme() && self.runs[cell].iter().all(counted) {
             return self.present(cell, &value.measure);
         }

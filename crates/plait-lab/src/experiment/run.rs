@@ -1,4 +1,4 @@
-//! Runs the cells of plans, each once, in parallel.
+//! Runs the cells of plans in parallel, each cell once.
 
 use super::extra::Collector;
 use super::plan::{Plan, Planned};
@@ -11,23 +11,22 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// How plans are watched and stopped.
+/// Reports the progress of plans and stops them.
 pub struct Progress<'a> {
-    /// Told after every run that was made: how many are done, of how many, and of which
-    /// experiment it was. Called from several threads.
+    /// Called after every run, from several threads: number of ended runs, total, and name of the experiment.
     pub told: &'a (dyn Fn(usize, usize, &str) + Sync),
     /// Once true, no further run begins, and a run in the simulator stops within
     /// [`plait_sim::EVENTS_BETWEEN_LOOKS`] events.
     pub cancelled: &'a AtomicBool,
-    /// Runs at a time; one a core where nothing is said.
+    /// Number of parallel runs; `None` for one on each core.
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// Runs what the store does not know. The results do not depend on what it knew, nor on how many
-/// ran at a time.
+/// Makes the runs that the store lacks. The results depend neither on the store nor on the number of parallel
+/// runs.
 ///
 /// # Errors
-/// Where the store cannot be written; what was run is kept as far as it went.
+/// If the store cannot be written. It keeps the runs that were made before.
 pub fn run<W: World>(
     plans: Vec<Plan>,
     world: &W,
@@ -91,8 +90,8 @@ pub fn run<W: World>(
     }
 }
 
-/// Runs a cell once: in the world, or in the simulator with somebody who collects more. Returns `None` if
-/// `cancelled` becomes true before the end.
+/// Runs a cell once: in `world`, or in the simulator with a collector if extra measures are needed. Returns
+/// `None` if `cancelled` becomes true before the end.
 fn made_by<W: World>(
     world: &W,
     planned: &Planned,

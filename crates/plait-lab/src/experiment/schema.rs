@@ -1,11 +1,11 @@
-//! The JSON Schema of an experiment file, made of the lists by which it is read.
+//! The JSON Schema of an experiment file, generated from the lists of keys that its reader uses.
 
 use super::file::{CLAIM_KEYS, DIFFERS_KEYS, KEYS, NOT_OURS, PICTURE_KEYS, ROW_KEYS};
 use super::{Kind, PictureKind};
 use crate::scenario::{PATH_KEYS, SETTINGS};
 use serde_json::{Map, Value, json};
 
-/// The schema (draft 2020-12) of an experiment file.
+/// Returns the schema (draft 2020-12) of an experiment file.
 #[must_use]
 pub fn schema() -> Value {
     let keys = |names: &[&str]| -> Map<String, Value> {
@@ -62,23 +62,23 @@ pub fn schema() -> Value {
     whole
 }
 
-/// A text as a file may have it.
+/// Returns the schema of a text in a file.
 fn text() -> Value {
     json!({ "type": ["string", "integer", "boolean", "number"] })
 }
 
-/// A text, or a list of them.
+/// Returns the schema of a text or a list of texts.
 fn texts() -> Value {
     json!({ "anyOf": [text(), { "type": "array", "items": text() }] })
 }
 
-/// A schema that says what it is for and what it takes.
+/// Adds a description with the purpose and the allowed values.
 fn described(mut schema: Value, help: &str, values: &str) -> Value {
     schema["description"] = format!("{help}: {values}").into();
     schema
 }
 
-/// The settings of a scenario that an experiment has.
+/// Returns the settings of a scenario that an experiment has.
 fn settings() -> impl Iterator<Item = (String, Value)> {
     SETTINGS.iter().filter(|it| !NOT_OURS.contains(&it.name)).map(|it| {
         let schema = it.schema().unwrap_or_else(texts);
@@ -86,7 +86,7 @@ fn settings() -> impl Iterator<Item = (String, Value)> {
     })
 }
 
-/// The keys of a path.
+/// Returns the keys of a path.
 fn of_path() -> Map<String, Value> {
     let keys = PATH_KEYS.iter().map(|key| {
         let form = if key.is_switch() { "on or off" } else { key.form };
@@ -95,7 +95,7 @@ fn of_path() -> Map<String, Value> {
     keys.chain([("name".to_owned(), texts())]).collect()
 }
 
-/// A table with no other keys than these.
+/// Returns the schema of a table that allows no other keys.
 fn closed(properties: &Map<String, Value>, required: &[&str]) -> Value {
     json!({
         "type": "object",

@@ -1,9 +1,8 @@
-//! Runs as many as a verdict needs: an exact or hard claim that is undecided gets twice the runs, again
-//! and again, up to a limit. A soft claim keeps the runs of its file, because no exit code depends on it.
+//! Makes as many runs as a verdict needs. An undecided exact or hard claim gets twice the runs, repeatedly,
+//! up to a limit. A soft claim keeps the runs of its file, because no exit code depends on it.
 //!
-//! Each look at the runs is a chance to stop at a fluke. So the doubt that a verdict may have is
-//! divided among the looks that are allowed: with at most four looks each has a confidence of
-//! 98.75 %, and all of them together 95 %.
+//! Each look at the runs could stop at a chance result. The allowed doubt is therefore divided among the
+//! looks. With at most four looks each has a confidence of 98.75 %, and all of them together 95 %.
 
 use super::judgement::CONFIDENCE;
 use super::misses::Misses;
@@ -15,64 +14,64 @@ use crate::error::ScenarioError;
 use crate::scenario::Reader;
 use std::sync::atomic::Ordering;
 
-/// How verdicts are reached.
+/// The settings for reaching verdicts.
 #[derive(Clone, Copy)]
 pub struct Looks<'a> {
-    /// Seed of the first run of each cell, and of networks that are drawn.
+    /// Seed of the first run of each cell, and of sampled networks.
     pub seed: u64,
-    /// Whether the core claims alone are judged, on the points of a quick run.
+    /// If true, only core claims are judged, on the points of a quick run.
     pub quick: bool,
-    /// Whether points that no claim looks at are left out.
+    /// If true, points that no claim uses are left out.
     pub claims_only: bool,
-    /// Most times the runs that a file asks for.
+    /// Largest factor on the runs of a file.
     pub most: u32,
     /// Claims that are known to fail.
     pub misses: &'a Misses,
-    /// Gives the files that experiments name.
+    /// Returns the content of files that experiments name.
     pub read: Reader<'a>,
 }
 
 /// Runs and verdicts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settled {
-    /// The runs that the files ask for.
+    /// The runs of the first look.
     pub results: Vec<Results>,
-    /// The last further runs of each experiment whose claims needed them.
+    /// The last additional runs of each experiment that needed them.
     pub further: Vec<Results>,
     /// The claims, in the order of the experiments.
     pub judged: Vec<Judged>,
     /// The confidence of each look.
     pub confidence: f64,
-    /// Runs in all.
+    /// Total number of runs.
     pub runs: usize,
 }
 
 /// Why no verdict was reached.
 #[derive(Debug)]
 pub enum Unsettled {
-    /// A setting cannot be taken at some point of a sweep.
+    /// A setting is invalid at some point of a sweep.
     Plan(ScenarioError),
-    /// The store cannot be written.
+    /// Writing to the store failed.
     Store(std::io::Error),
 }
 
 impl Looks<'_> {
-    /// How many looks there are at most: the runs double from one to the next.
+    /// Returns the largest number of looks; the runs double from one to the next.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.most.max(1).ilog2() + 1
     }
 
-    /// The confidence of each look.
+    /// Returns the confidence of each look.
     #[must_use]
     pub fn confidence(&self) -> f64 {
         1.0 - (1.0 - CONFIDENCE) / f64::from(self.count())
     }
 
-    /// The plan of a first look.
+    /// Returns the plan of the first look.
     ///
     /// # Errors
-    /// If a setting cannot be taken at some point of the sweep.
+    /// If a setting is invalid at some point of the sweep.
     pub fn plan(&self, experiment: &Experiment) -> Result<Plan, ScenarioError> {
         self.enlarged(experiment, 1, |_| true)
     }
@@ -86,7 +85,7 @@ impl Looks<'_> {
         let chosen = if self.quick { experiment.quickened() } else { experiment.clone() };
         let mut larger = chosen.enlarged(self.seed, times)?;
         larger.claims.retain(|claim| wanted(&claim.id));
-        // An experiment without claims keeps every point, and makes the runs of its `[quick]`.
+        // An experiment without claims keeps every point, and makes the runs of its `[quick]` table.
         let claims_only =
             self.claims_only || self.quick && !experiment.claims.is_empty() || times > 1;
         Plan::of(&larger, claims_only, self.read)
@@ -96,7 +95,7 @@ impl Looks<'_> {
 /// Runs experiments and judges their claims.
 ///
 /// # Errors
-/// If a plan cannot be made, or the store cannot be written; runs are kept as far as they went.
+/// If a plan cannot be made, or writing to the store fails. The store keeps the runs that were made before.
 pub fn settle<W: World>(
     experiments: &[Experiment],
     looks: &Looks<'_>,
@@ -141,7 +140,7 @@ pub fn settle<W: World>(
         settled.runs += made(&results);
         for judged in judge_all(&results) {
             let known = settled.judged.iter_mut().find(|it| it.claim.id == judged.claim.id);
-            // An interrupted look decides nothing.
+            // A look that was interrupted decides nothing.
             if let Some(known) = known.filter(|_| judged.standing != Standing::Unknown) {
                 *known = judged;
             }

@@ -1,6 +1,6 @@
-//! Outcomes of runs by what they depend on: a run that was made once is not made again, by whatever
-//! experiment. One file for each version of the program, one line a run; it may be deleted at any
-//! time.
+//! A store of outcomes, addressed by everything that a run depends on. No experiment repeats a run that is
+//! stored. There is one file for each version of the program, with one line a run. The file may be deleted at
+//! any time.
 
 use super::plan::Planned;
 use super::results::RunRecord;
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// The runs that are known.
+/// The stored runs.
 #[derive(Debug)]
 pub struct Store {
     version: String,
@@ -20,17 +20,17 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store that forgets, for runs of the program `version`.
+    /// Returns a store without a file, for runs of the program `version`.
     #[must_use]
     pub fn in_memory(version: &str) -> Store {
         Store { version: version.to_owned(), known: Mutex::default(), file: None }
     }
 
-    /// A store in a directory, which is made where it is missing. Lines that are not whole, as a
-    /// lost disk or a killed process leaves them, are left out.
+    /// Opens a store in a directory, and creates the directory if necessary. Incomplete lines, which a full
+    /// disk or a killed process leaves, are ignored.
     ///
     /// # Errors
-    /// Where the directory or its file cannot be read or written.
+    /// If the directory or its file cannot be read or written.
     pub fn in_directory(directory: &Path, version: &str) -> io::Result<Store> {
         fs::create_dir_all(directory)?;
         let name = hex(&Sha256::digest(version), 8);
@@ -60,13 +60,13 @@ impl Store {
         })
     }
 
-    /// Where its lines are.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(|(path, _)| path.as_path())
     }
 
-    /// The address of a run: of its cell, its seed and the program.
+    /// Returns the key of a run, from its cell, its seed and the program.
     pub(super) fn key(&self, cell: &Planned, seed: u64) -> String {
         cell.address.of_run(seed, &self.version)
     }
@@ -75,14 +75,14 @@ impl Store {
         self.known.lock().ok()?.get(key).cloned()
     }
 
-    /// Keeps a run; told is whether it could be written.
+    /// Stores a run; returns an error if it cannot be written.
     pub(super) fn keep(&self, key: &str, record: &RunRecord) -> io::Result<()> {
         if let Ok(mut known) = self.known.lock() {
             known.insert(key.to_owned(), record.clone());
         }
         let Some((_, file)) = &self.file else { return Ok(()) };
         let line = format!("{key} {}\n", record.to_line());
-        // One call a line: a process that writes to the same file does not get between.
+        // A line is written in one call, so that other processes cannot interleave with it.
         file.lock().map_or(Ok(()), |mut file| file.write_all(line.as_bytes()))
     }
 }
@@ -91,8 +91,7 @@ fn hex(bytes: &[u8], count: usize) -> String {
     bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A short text that is another for other bytes: of a program's file, so that runs of another build
-/// are not taken for its own.
+/// Returns a short hash of `bytes`. For the program's file, it separates the runs of different builds.
 #[must_use]
 pub fn fingerprint(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes), 8)

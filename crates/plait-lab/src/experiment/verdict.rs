@@ -9,28 +9,28 @@ use super::names::Names;
 use super::plan::measures_of;
 use super::results::Results;
 
-/// Relations that are told one by one.
+/// Largest number of relations in a line of text.
 const TOLD: usize = 3;
 
-/// How a claim stands.
+/// The verdict on a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It holds with the wanted confidence; an exact one holds.
+    /// The claim holds with the wanted confidence, or is exact and holds.
     Holds,
-    /// Its negation does, and no cause is known.
+    /// The negation holds with the wanted confidence, and no cause is known.
     Fails,
-    /// Its negation does, for this known reason.
+    /// The negation holds with the wanted confidence, for this known reason.
     Miss(String),
-    /// It is listed as a miss and holds.
+    /// The claim is listed as a miss, but holds.
     HoldsAgain,
-    /// The interval over the runs leaves both answers open.
+    /// The runs leave both answers open.
     Undecided,
     /// Runs are missing.
     Unknown,
 }
 
 impl Standing {
-    /// Its word.
+    /// Returns the name of the verdict.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -51,34 +51,35 @@ pub struct Judged {
     pub experiment: String,
     /// The claim.
     pub claim: Claim,
-    /// How it stands.
+    /// The verdict.
     pub standing: Standing,
-    /// Its relations, each where it is tightest; of an undecided claim where they are least certain.
+    /// The relations, each at the point with the smallest margin. For an undecided claim, each at the point
+    /// with the least confidence.
     pub shown: Vec<Shown>,
-    /// The 95 % interval of the left value of each, over the runs.
+    /// The 95 % interval of the left value of each relation, over the runs.
     pub intervals: Vec<Option<[f64; 2]>>,
     /// Share of the resamples in which the whole statement holds; absent if nothing is random.
     pub share: Option<f64>,
-    /// Most runs of a cell that it looks at.
+    /// Largest number of runs of a cell that the claim uses.
     pub runs: u32,
-    /// Networks that it looks at, if they are a sample.
+    /// Number of networks that the claim uses, if they are a sample.
     pub networks: Option<usize>,
 }
 
 impl Judged {
-    /// Whether the run is a failure because of it.
+    /// Returns true if this verdict makes the program fail.
     #[must_use]
     pub fn gates(&self) -> bool {
         let gates = self.claim.kind.gates();
         matches!(self.standing, Standing::HoldsAgain) || gates && self.standing == Standing::Fails
     }
 
-    /// What came out, in a line.
+    /// Returns the result in a line.
     #[must_use]
     pub fn got(&self) -> String {
         let count = self.shown.len();
         let mut order: Vec<usize> = (0..count).collect();
-        // The least certain relation first, then one that does not hold.
+        // The least certain relation comes first; of equally certain ones, one that does not hold.
         order.sort_by(|a, b| {
             let (a, b) = (&self.shown[*a], &self.shown[*b]);
             a.confidence.total_cmp(&b.confidence).then(a.holds.cmp(&b.holds))
@@ -119,7 +120,7 @@ impl Judged {
     }
 }
 
-/// A number with four digits that count.
+/// Returns a number with four significant digits.
 #[must_use]
 pub fn figure(value: f64) -> String {
     if value.is_nan() {
@@ -144,7 +145,7 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// Compares the claims of an experiment with the runs, at this confidence.
+/// Judges the claims of an experiment from its runs, at this confidence.
 #[must_use]
 pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged> {
     let experiment = &results.plan.experiment;
@@ -195,8 +196,8 @@ mod tests {
     use super::*;
     use crate::experiment::{Experiment, Plan, RunRecord};
 
-    /// Both relations are true of the means. At 20 ms the rows are close and hardly vary; at 40 ms
-    /// they are far apart and vary much, which is why the claim is undecided.
+    /// The means satisfy both relations. At 20 ms the rows are close and hardly vary. At 40 ms they are far
+    /// apart and vary so much that the claim is undecided.
     #[test]
     fn an_undecided_claim_shows_the_cell_in_doubt() {
         let text = r#"

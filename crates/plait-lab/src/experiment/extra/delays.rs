@@ -1,14 +1,14 @@
-//! How long data and objects take.
+//! Delays of data and objects.
 
 use plait_app::AppEvent;
 use plait_base::{DataRange, Dsn, Span, Time};
 use std::collections::VecDeque;
 
-/// From a byte's place in the send buffer to its being readable, where the sender writes all the time:
-/// the buffer is then always full, and what is acknowledged makes room for as many bytes.
+/// The delay from the place of a byte in the send buffer until the byte is readable. It assumes a sender that
+/// always writes: the buffer is then always full, and acknowledged bytes make room for as many new ones.
 pub(super) struct Delivery {
     sndbuf: u64,
-    /// Ends of what was written, and when, of what is not readable yet.
+    /// End of each write and its time, for bytes that are not readable yet.
     written: VecDeque<(Dsn, Time)>,
     nanos: u128,
     bytes: u128,
@@ -48,10 +48,10 @@ impl Delivery {
     }
 }
 
-/// The times of a page's objects.
+/// The load times of a page's objects.
 #[derive(Default)]
 pub(super) struct Objects {
-    /// Those on their way: connection, object, when it was asked for.
+    /// Objects that are being loaded: connection, object, time of the request.
     asked: Vec<(usize, u64, Time)>,
     times: Vec<Span>,
 }
@@ -70,7 +70,7 @@ impl Objects {
         }
     }
 
-    /// By nearest rank.
+    /// Returns a percentile by nearest rank.
     pub(super) fn percentile(&mut self, percent: usize) -> Option<f64> {
         self.times.sort_unstable();
         let rank = (self.times.len() * percent).div_ceil(100).max(1);
@@ -78,17 +78,17 @@ impl Objects {
     }
 }
 
-/// The delays of messages that are due once every path has carried data.
+/// The delays of messages that are due after every path has carried data.
 #[derive(Default)]
 pub(super) struct Messages {
     settled: bool,
-    /// Messages on their way: the end of each, when it was due, and whether it counts.
+    /// Messages in transit: end, due time, and whether the message counts.
     due: VecDeque<(Dsn, Time, bool)>,
     longest: Option<Span>,
 }
 
 impl Messages {
-    /// Every path has carried data.
+    /// Records that every path has carried data.
     pub(super) fn settle(&mut self) {
         self.settled = true;
     }

@@ -1,5 +1,5 @@
-//! Numbers that some figures need and that are no measures of every run: they want every event, so
-//! they are collected only where an experiment names them.
+//! Extra measures that some figures need and ordinary runs do not collect. They need every event, so they are
+//! collected only if an experiment names one.
 
 mod delays;
 mod series;
@@ -14,10 +14,10 @@ use plait_sim::{Direction, Hop, Watch, Who};
 use plait_wire::Segment;
 use std::collections::BTreeMap;
 
-/// Segments that a DATA_ACK covers at least to count as a jump.
+/// Fewest segments that a DATA_ACK covers to count as a jump.
 const JUMP: u64 = 10;
 
-/// Of a run: name, what it is.
+/// Measures of a run: name and description.
 pub(super) const OF_RUNS: &[(&str, &str)] = &[
     (
         "data_ack_jump_share",
@@ -37,7 +37,7 @@ pub(super) const OF_RUNS: &[(&str, &str)] = &[
         "largest message_delay_ms over the messages that are due after data arrived on every path",
     ),
 ];
-/// Of each path at the sender.
+/// Measures of each path at the sender.
 pub(super) const OF_PATHS: &[(&str, &str)] = &[
     ("cwnd_mean_seg", "congestion window in segments, mean over the acknowledgements"),
     (
@@ -50,8 +50,8 @@ pub(super) const OF_PATHS: &[(&str, &str)] = &[
     ("rtt_p90_ms", "90th percentile of the RTT samples"),
     ("dropped_share", "segments with data that the path dropped, over those sent"),
 ];
-/// Of a part of the time, which begins with the name's last part: name, its length in seconds, what
-/// it is.
+/// Measures of a part of the time: name, length of a part in seconds, description. The last part of the full
+/// name is the start of the part.
 pub(super) const OF_TIMES: &[(&str, u64, &str)] = &[
     (
         "gap_seg",
@@ -68,14 +68,14 @@ pub(super) const OF_TIMES: &[(&str, u64, &str)] = &[
 /// The percentiles of RTTs, in the order of [`OF_PATHS`].
 const RTTS: [u64; 4] = [2, 15, 85, 90];
 
-/// Whether a kept name is one of these.
+/// Returns true if the name is an extra measure.
 pub(super) fn is_extra(name: &str) -> bool {
     let base = name.split('.').next().unwrap_or(name);
     let timed = OF_TIMES.iter().map(|known| known.0);
     OF_RUNS.iter().chain(OF_PATHS).map(|known| known.0).chain(timed).any(|known| known == base)
 }
 
-/// The workloads of whose runs it is; `None` where it is of all.
+/// Returns the workloads whose runs have this measure; `None` if all have it.
 pub(super) fn workloads(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "object_time_p90_ms" | "object_time_p99_ms" => Some(&["web"]),
@@ -85,13 +85,13 @@ pub(super) fn workloads(name: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Whether `text` names a part of the time of so many seconds: `40s`.
+/// Returns true if `text` is the start of a part of `seconds` seconds: `40s`.
 pub(super) fn begins_part(text: &str, seconds: u64) -> bool {
     let number = text.strip_suffix('s').filter(|it| *it == "0" || !it.starts_with('0'));
     number.and_then(|it| it.parse::<u64>().ok()).is_some_and(|it| it.is_multiple_of(seconds))
 }
 
-/// Collects them from the events of a run.
+/// Collects the extra measures from the events of a run.
 pub(super) struct Collector {
     sender: Role,
     segment: u64,
@@ -119,7 +119,7 @@ struct OfPath {
 }
 
 impl Collector {
-    /// A collector of a connection with these settings whose data `sender` sends over so many paths.
+    /// Returns a collector for a connection with these settings; `sender` sends the data over `paths` paths.
     pub(super) fn new(sender: Role, config: &Config, paths: usize) -> Collector {
         Collector {
             sender,
@@ -137,7 +137,7 @@ impl Collector {
         }
     }
 
-    /// What was collected, by name; `names` are those of the paths.
+    /// Returns the measures by name; `names` are the names of the paths.
     pub(super) fn finish<'a>(
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
@@ -202,7 +202,7 @@ impl Collector {
 }
 
 impl OfPath {
-    /// In the order of [`OF_PATHS`].
+    /// Returns the values in the order of [`OF_PATHS`].
     fn values(&self, segment: u64) -> [Option<f64>; 7] {
         let mean =
             |sum: u128| (self.acks > 0).then(|| sum as f64 / self.acks as f64 / segment as f64);
@@ -305,8 +305,8 @@ mod tests {
         assert!((values["rtt_p90_ms.wifi"] - 20.0).abs() < 0.2);
     }
 
-    /// A send buffer of 1000 bytes: the first 1000 are there from the start, the next ones as soon as
-    /// they are acknowledged.
+    /// A send buffer of 1000 bytes: the first 1000 bytes are there from the start, and acknowledged bytes are
+    /// replaced at once.
     #[test]
     fn delivery_counts_from_the_place_in_the_send_buffer() {
         let mut collector = collector(1_000);
@@ -327,7 +327,7 @@ mod tests {
             &readable(Dsn::new(1_000), Dsn::new(2_000), 30),
         );
         let values = collector.finish(["wifi"]);
-        // 50 ms and 90 ms.
+        // The delays are 50 ms and 90 ms.
         assert!((values["delivery_delay_ms"] - 70.0).abs() < 1e-9);
         assert_eq!(values["ooo_delay_p40_ms"], 0.0);
         assert!((values["ooo_delay_p80_ms"] - 30.0).abs() < 0.3);

@@ -1,20 +1,20 @@
-//! Numbers over the time of a run.
+//! Measures over the time of a run.
 
 use plait_app::AppEvent;
 use plait_base::{Span, Time};
 
-/// Seconds of a run that are told of, at most.
+/// Largest number of seconds of a run that are recorded.
 const MOST: u64 = 3_600;
 
-/// The second that an instant is in.
+/// Returns the second of an instant.
 fn second(now: Time) -> u64 {
     now.since(Time::ZERO).as_nanos() / 1_000_000_000
 }
 
-/// A gap, second by second.
+/// The gap of a scheduler, second by second.
 #[derive(Default)]
 pub(super) struct Gaps {
-    /// Sum, how many, and the largest.
+    /// Sum, number of values, and maximum.
     seconds: Vec<(f64, u64, f64)>,
 }
 
@@ -30,7 +30,7 @@ impl Gaps {
         *most = most.max(gap);
     }
 
-    /// The second, mean and largest. Where no decision weighed it, a gap is what it was.
+    /// Returns second, mean and maximum. A second without a decision repeats the last gap.
     pub(super) fn by_second(&self) -> impl Iterator<Item = (u64, f64, f64)> {
         let mut last = None;
         (0..).zip(&self.seconds).filter_map(move |(second, (sum, count, most))| {
@@ -42,13 +42,13 @@ impl Gaps {
     }
 }
 
-/// What a player reads while it waits for a chunk.
+/// The bytes that a player reads while it waits for a chunk.
 pub(super) struct Fetches {
-    /// Seconds of a part.
+    /// Length of a part in seconds.
     length: u64,
     /// Bytes read and time waited, by part.
     parts: Vec<(u64, Span)>,
-    /// When it began to wait, or was last seen to.
+    /// Start of the wait that is not yet counted; `None` while the player does not wait.
     waits: Option<Time>,
 }
 
@@ -84,7 +84,7 @@ impl Fetches {
         &mut self.parts[part]
     }
 
-    /// Counts the time waited up to now, each part of it where it belongs.
+    /// Adds the time waited until now to the parts that it belongs to.
     fn turn(&mut self, now: Time) {
         while let Some(since) = self.waits.filter(|since| *since < now) {
             let next = (second(since) / self.length + 1) * self.length;
@@ -94,7 +94,7 @@ impl Fetches {
         }
     }
 
-    /// Where a part begins, and Mbit/s.
+    /// Returns the start of each part in seconds, and its rate in Mbit/s.
     pub(super) fn by_part(&self) -> impl Iterator<Item = (u64, f64)> {
         let waited = (0..).zip(&self.parts).filter(|(_, part)| part.1 > Span::ZERO);
         waited.map(|(at, (bytes, time))| {
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(told, [(1, 15.0, 20.0), (2, 15.0, 20.0), (3, 5.0, 5.0)]);
     }
 
-    /// Two chunks: 10 s for 5 MB across the end of a part, and 1 s for 1 MB after a rest.
+    /// Two chunks: 10 s for 5 MB across the end of a part, and 1 s for 1 MB after a pause.
     #[test]
     fn a_player_at_rest_is_not_slow() {
         let mut fetches = Fetches::new(20);

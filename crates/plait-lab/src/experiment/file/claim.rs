@@ -1,4 +1,4 @@
-//! Claims.
+//! Reads claims.
 
 use super::super::names::Names;
 use super::super::statement::Statement;

@@ -1,4 +1,4 @@
-//! Reading an experiment file. Beside the keys of a scenario file it has those of [`KEYS`].
+//! Reads an experiment file, which has the keys of a scenario file and those of [`KEYS`].
 
 mod claim;
 mod picture;
@@ -17,12 +17,12 @@ use toml::de::{DeString, DeValue};
 type Result<T> = core::result::Result<T, ScenarioError>;
 type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
-/// A key of an experiment beside those of a scenario.
+/// A key of an experiment that scenarios do not have.
 pub(in crate::experiment) struct Key {
     pub(in crate::experiment) name: &'static str,
-    /// What stands in each of its tables; empty if it is no list of tables.
+    /// The keys of each of its tables; empty if it is not a list of tables.
     pub(in crate::experiment) members: &'static [&'static str],
-    /// What it is; empty if the members say it all.
+    /// Description of the key; empty if the members are enough.
     pub(in crate::experiment) help: &'static str,
 }
 
@@ -30,7 +30,7 @@ const fn key(name: &'static str, members: &'static [&'static str], help: &'stati
     Key { name, members, help }
 }
 
-/// The keys of an experiment beside those of a scenario.
+/// The keys of an experiment that scenarios do not have.
 #[rustfmt::skip]
 pub(in crate::experiment) const KEYS: &[Key] = &[
     key("title", &[], "what it shows, in a line"),
@@ -45,7 +45,7 @@ pub(in crate::experiment) const KEYS: &[Key] = &[
     key("picture", PICTURE_KEYS, ""),
     key("quick", &[], "what a quick run makes do with: settings, and sweep = { AXIS = [points] or a number of them }"),
 ];
-/// Keys of a row that are no settings.
+/// Keys of a row that are not settings.
 pub(in crate::experiment) const ROW_KEYS: &[&str] = &["scheduler", "single", "only"];
 /// Keys of a claim.
 pub(in crate::experiment) const CLAIM_KEYS: &[&str] = &["id", "kind", "core", "says", "holds"];
@@ -54,20 +54,20 @@ pub(in crate::experiment) const DIFFERS_KEYS: &[&str] = &["setting", "is", "beca
 /// Keys of a picture.
 pub(in crate::experiment) const PICTURE_KEYS: &[&str] =
     &["kind", "title", "measure", "rows", "x", "y", "pool", "log", "against", "benefit"];
-/// Settings of a scenario that an experiment says in another way.
+/// Settings of a scenario that an experiment expresses differently.
 pub(in crate::experiment) const NOT_OURS: &[&str] = &["vary", "expect", "jobs"];
-/// Words of a statement, which are no names of rows or axes.
+/// Words of a statement that cannot be names of rows or axes.
 const RESERVED: &[&str] = &["row", "for", "and", "at"];
-/// Most points of an axis.
+/// Largest number of points of an axis.
 const MOST_POINTS: usize = 1_000;
 
 impl Experiment {
-    /// Reads an experiment; `name` is the file's, for messages, and its stem is the experiment's
-    /// name.
+    /// Reads an experiment. `name` is the name of the file, which messages quote; its stem is the name of the
+    /// experiment.
     ///
     /// # Errors
-    /// Where it is no TOML, has an unknown key or a value that cannot be taken, with line and
-    /// column. What the settings say is read by [`super::Plan::of`].
+    /// If the text is not TOML, has an unknown key or an invalid value; the error has line and column.
+    /// [`super::Plan::of`] reads the values of the settings.
     pub fn from_toml(name: &str, text: &str) -> Result<Experiment> {
         let source = Source::new(name, text);
         let document = source.parse()?;
@@ -93,7 +93,7 @@ impl Experiment {
             },
         };
         let entries = in_order(document.get_ref());
-        // What is named comes before what names it, in whatever order they stand.
+        // Definitions are read before their uses, whatever the order in the file.
         for (key, value) in &entries {
             reader.plain(key, value)?;
         }
@@ -126,7 +126,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Takes what is no table of an experiment: its texts, and the scenario.
+    /// Reads an entry that is not a table of the experiment: its texts, and the scenario.
     fn plain(&mut self, key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) -> Result<()> {
         let name = key.get_ref().as_ref();
         match name {
@@ -197,7 +197,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[[differs]]`: setting, is, because.
+    /// Reads `[[differs]]`: setting, is, because.
     fn differs(&mut self, value: &Spanned<DeValue<'_>>, name: &str) -> Result<()> {
         let Some(list) = value.get_ref().as_array() else {
             return Err(self.source.mistyped(value, name, "[[differs]]"));
@@ -252,7 +252,7 @@ impl Reader<'_> {
         Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// A text that is no number and no switch.
+    /// Reads a text; numbers and switches are refused.
     fn prose(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<String> {
         match value.get_ref() {
             DeValue::String(_) => self.text(value, field),
@@ -264,7 +264,7 @@ impl Reader<'_> {
         Ok(self.placed(value, field)?.into_iter().map(|(text, _)| text).collect())
     }
 
-    /// The texts of a list, or the one that stands in its place.
+    /// Reads a list of texts, or a single text.
     fn placed(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<Vec<(String, Place)>> {
         let one = |item: &Spanned<DeValue<'_>>| {
             Ok((self.source.text(item, field)?, self.source.place(&item.span(), field)))

@@ -1,4 +1,4 @@
-//! Pictures.
+//! Reads pictures.
 
 use super::super::axis::Axis;
 use super::super::extra::OF_TIMES;
@@ -9,7 +9,7 @@ use crate::error::{Fault, Place, ScenarioError};
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// A picture as it is written.
+/// A picture as the file describes it.
 #[derive(Default)]
 struct Written {
     kind: String,
@@ -114,7 +114,7 @@ impl Reader<'_> {
         found.ok_or_else(|| ScenarioError::unknown(place, "axis", text, axes()))
     }
 
-    /// What is drawn of a picture that is written at `place`, its measure at `measured`.
+    /// Returns the picture for a description at `place` with its measure at `measured`.
     fn drawn(&self, written: Written, place: &Place, measured: &Place) -> Result<Picture> {
         let axes = &self.experiment.axes;
         let Written {
@@ -153,7 +153,7 @@ impl Reader<'_> {
         Ok(Picture { kind, title, measure, rows, pool, panels, log, benefit })
     }
 
-    /// The places whose runs are taken together, and those that have a panel each.
+    /// Returns the combinations of points whose runs are pooled, and those with a panel each.
     fn panels(
         &self,
         kind: &PictureKind,
@@ -182,10 +182,10 @@ impl Reader<'_> {
     }
 }
 
-/// Points, each with the axis that it is one of.
+/// Points, each as axis and point.
 type Spot = Vec<(usize, usize)>;
 
-/// The same place with `name` below its field.
+/// Returns the same place with `name` below its field.
 fn below(place: &Place, name: &str) -> Place {
     let mut place = place.clone();
     if let Place::File { field, .. } = &mut place {
@@ -194,7 +194,7 @@ fn below(place: &Place, name: &str) -> Place {
     place
 }
 
-/// The measure of a time line.
+/// Returns the measure of a picture over time.
 fn over_time(measure: &str, place: &Place) -> Result<String> {
     if OF_TIMES.iter().any(|known| known.0 == measure) {
         return Ok(measure.to_owned());
@@ -203,7 +203,7 @@ fn over_time(measure: &str, place: &Place) -> Result<String> {
     Err(ScenarioError::unknown(place, "measure over the time", measure, known))
 }
 
-/// Each combination of the points of some axes; one without any where there are none.
+/// Returns every combination of the points of the selected axes; one empty combination if there are none.
 fn places(axes: &[Axis], these: &dyn Fn(usize) -> bool) -> Vec<Spot> {
     let mut places = vec![Vec::new()];
     for (axis, known) in axes.iter().enumerate().filter(|(axis, _)| these(*axis)) {

@@ -1,4 +1,4 @@
-//! Rows, the settings in which they differ, and what a quick run makes do with.
+//! Reads rows, their settings, and the changes of a quick run.
 
 use super::super::{Row, RowSubject};
 use super::{NOT_OURS, RESERVED, ROW_KEYS, Reader, Result};
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-/// Most rows of an experiment.
+/// Largest number of rows of an experiment.
 const MOST_ROWS: usize = 1_000;
 
-/// Whether a statement can name a row so.
+/// Returns true if a statement can use this name for a row.
 fn names_a_row(name: &str) -> bool {
     let part = |text: &str| {
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -85,7 +85,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A setting in the place of that of the experiment.
+    /// Reads a setting that replaces one of the experiment.
     fn setting<'b>(
         &self,
         key: &Spanned<DeString<'_>>,
@@ -122,7 +122,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What rows stand for is checked once all are there.
+    /// Checks the subjects of the rows, after all rows were read.
     pub(super) fn finish_rows(&mut self) -> Result<()> {
         let paths = self.experiment.raw.paths.iter().map(|path| path.name.text.clone());
         self.experiment.paths = paths.collect();

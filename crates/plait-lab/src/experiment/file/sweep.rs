@@ -1,4 +1,4 @@
-//! The axes of a sweep, and points of them.
+//! Reads the axes of a sweep and their points.
 
 use super::super::axis::{Axis, Derived, Design, Point};
 use super::{MOST_POINTS, RESERVED, Reader, Result};
@@ -63,7 +63,7 @@ impl Reader<'_> {
             .allow("[\"10ms\", \"40ms\"], a range \"10ms..100ms:4\", or { design = 200, ... }"))
     }
 
-    /// Names of axes in figures.
+    /// Reads the names of axes in figures.
     pub(super) fn label(
         &mut self,
         key: &Spanned<DeString<'_>>,
@@ -79,7 +79,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A text, or `{ is = TEXT, field = TEXT, ... }`.
+    /// Reads a text, or `{ is = TEXT, field = TEXT, ... }`.
     fn point(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<Point> {
         let DeValue::Table(table) = value.get_ref() else {
             return Ok(Point::plain(&self.source.text(value, field)?));
@@ -97,8 +97,9 @@ impl Reader<'_> {
         Ok(Point { fields, ..Point::plain(&text) })
     }
 
-    /// `{ design = COUNT, seed = NUMBER, sample = true, FIELD = "FROM..TO", ... }`; for one coordinate in several
-    /// ranges `FIELD = { low = "FROM..TO", high = "FROM..TO" }`, which are `FIELD_low`, `FIELD_high`.
+    /// Reads `{ design = COUNT, seed = NUMBER, sample = true, FIELD = "FROM..TO", ... }`. For one coordinate
+    /// in several ranges, `FIELD = { low = "FROM..TO", high = "FROM..TO" }` defines `FIELD_low` and
+    /// `FIELD_high`.
     fn design(
         &self,
         name: &str,
@@ -141,7 +142,7 @@ impl Reader<'_> {
         Ok(Axis::designed(name, design))
     }
 
-    /// `FIELD = { of = "FIELD,FIELD", share = "10%", most = "500kbit" }`.
+    /// Reads `FIELD = { of = "FIELD,FIELD", share = "10%", most = "500kbit" }`.
     fn derived(&self, name: &str, parts: &DeTable<'_>, field: &str) -> Result<Derived> {
         const FORM: &str = "{ of = \"FIELD,FIELD\", share = \"10%\", most = \"500kbit\" }";
         let (mut of, mut share, mut most) = (Vec::new(), None, None);
@@ -178,7 +179,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Points of an axis that is there, or how many of them, evenly spaced.
+    /// Reads points of a known axis, or a number of points that are evenly spaced on it.
     pub(super) fn points(
         &self,
         key: &Spanned<DeString<'_>>,
@@ -215,7 +216,7 @@ impl Reader<'_> {
     }
 }
 
-/// `FROM..TO`
+/// Reads `FROM..TO`.
 fn ends(given: &PlacedText, name: &str) -> Result<(String, Number, Number)> {
     let ends = given
         .text

@@ -1,4 +1,4 @@
-//! Statements about the cells of an experiment, as a claim makes them.
+//! Statements about the cells of an experiment, as claims make them.
 //!
 //! ```text
 //! statement = [ "for" choice { "," choice } ":" ] expression        which is true or not
@@ -11,9 +11,9 @@
 //! value     = ROW "." MEASURE [ "." PATH ] [ "." STATISTIC ] [ "[" choice { "," choice } "]" ]
 //! choice    = AXIS | AXIS ("=" POINT { "|" POINT } | ("<" | "<=" | ">" | ">=" | "!=") POINT)
 //! ```
-//! What is true or not is a relation, `increasing(...)` or `decreasing(...)`; `count`, `share` and `first`
-//! take one. An axis that a value does not name stands for all of its points, and a relation must hold at
-//! each. `for` takes the points one at a time; `for row=a|b:` puts each row in the place of `row`.
+//! A relation, `increasing(...)` and `decreasing(...)` are true or false; `count`, `share` and `first` take
+//! one of these. If a value does not name an axis, it has all points of that axis, and a relation must hold
+//! at each. `for` iterates over the points. `for row=a|b:` replaces `row` by each of the rows.
 
 mod read;
 
@@ -25,13 +25,13 @@ use crate::relation::Relation;
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// As it was written.
+    /// The text as written.
     pub text: String,
     pub(in crate::experiment) each: Vec<Each>,
     pub(in crate::experiment) all: Vec<Relations>,
 }
 
-/// What a statement is made for, one at a time.
+/// What `for` iterates over.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::experiment) enum Each {
     /// The points of an axis.
@@ -40,8 +40,8 @@ pub(in crate::experiment) enum Each {
     Row(Vec<usize>),
 }
 
-/// Expressions and the relations between neighbours; without one it is true or not by itself, as
-/// `increasing(...)`.
+/// Expressions and the relations between neighbours. A single expression without a relation is true or false
+/// by itself, such as `increasing(...)`.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::experiment) struct Relations {
     pub(in crate::experiment) sides: Vec<(String, Expression)>,
@@ -56,23 +56,23 @@ pub(in crate::experiment) enum Expression {
     /// The numbers of an axis' points, or of one of their fields.
     Points(usize, Option<String>),
     Sum(char, Box<Expression>, Box<Expression>),
-    /// 1 where all hold, otherwise 0.
+    /// 1 if all relations hold, otherwise 0.
     Truth(Vec<Relations>),
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::experiment) struct Value {
-    /// Where its measure stands.
+    /// Position of the measure.
     pub(in crate::experiment) place: Place,
-    /// `None` stands for the row of `for`.
+    /// The row; `None` for the row of `for`.
     pub(in crate::experiment) row: Option<usize>,
     pub(in crate::experiment) measure: String,
     pub(in crate::experiment) statistic: Statistic,
-    /// Points by axis, where they were named; one point is no axis of the result.
+    /// The selected points by axis. An axis with one selected point is not an axis of the result.
     pub(in crate::experiment) chosen: Vec<(usize, Vec<usize>)>,
 }
 
-/// What is made of the runs of a cell.
+/// A statistic over the runs of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::experiment) enum Statistic {
     Mean,
@@ -83,7 +83,7 @@ pub(in crate::experiment) enum Statistic {
     Variance,
     /// This percentile.
     Percentile(u8),
-    /// Each run for itself.
+    /// Each run separately.
     Runs,
 }
 
@@ -92,7 +92,7 @@ impl Statistic {
         "mean", "median", "min", "max", "n", "var", "p5", "p25", "p75", "p90", "p95", "p99", "runs",
     ];
 
-    /// Whether it is the largest or the least of the runs.
+    /// Returns true for the largest and the least value of the runs.
     pub(in crate::experiment) const fn is_extreme(self) -> bool {
         matches!(self, Statistic::Min | Statistic::Max)
     }
@@ -115,8 +115,8 @@ impl Statistic {
 }
 
 impl Statement {
-    /// Whether a relation bounds this largest (or least) value of the runs of a cell from above (or
-    /// below): then it is a statement about every run.
+    /// Returns true if a relation bounds this largest (or least) value of the runs of a cell from above (or
+    /// below). The relation is then a statement about every run.
     pub(in crate::experiment) fn bounds_every_run(&self, value: &Value) -> bool {
         self.all.iter().any(|relations| {
             relations.signs.iter().enumerate().any(|(at, sign)| {
@@ -137,7 +137,7 @@ impl Statement {
         })
     }
 
-    /// Whether it names a measure that `is` so.
+    /// Returns true if the statement names a measure for which `is` is true.
     pub(in crate::experiment) fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
         self.all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
     }
@@ -150,7 +150,7 @@ impl Relations {
 }
 
 impl Expression {
-    /// Whether it comes to 1 or 0.
+    /// Returns true if the value is 1 or 0.
     fn is_true_or_not(&self) -> bool {
         match self {
             Expression::Truth(_) => true,
@@ -159,7 +159,7 @@ impl Expression {
         }
     }
 
-    /// Whether it is a number from 0 to 1.
+    /// Returns true if it is a number from 0 to 1.
     fn is_share(&self) -> bool {
         match self {
             Expression::Literal(array) => array.data.iter().all(|it| (0.0..=1.0).contains(it)),
@@ -167,7 +167,7 @@ impl Expression {
         }
     }
 
-    /// Whether this value stands somewhere in it.
+    /// Returns true if the expression contains this value.
     fn has(&self, value: &Value) -> bool {
         match self {
             Expression::Literal(_) | Expression::Points(..) => false,

@@ -1,4 +1,4 @@
-//! Reading a statement, by its grammar.
+//! Reads statements by their grammar.
 
 use super::super::array::{Array, Dim};
 use super::super::function::{FUNCTIONS, Function};
@@ -10,16 +10,17 @@ use crate::relation::Relation;
 /// The shape of a statement, for error messages.
 const GRAMMAR: &str =
     "such as `for n>10: lrf.message_delay_ms[rtt2=100ms] >= 2 * tcp.message_delay_ms`";
-/// Most numbers, values, brackets and calls of a statement: what is nested is read by recursion.
+/// Largest number of numbers, values, brackets and calls in a statement, because nested parts are read by
+/// recursion.
 const MOST_PARTS: usize = 200;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 impl Statement {
-    /// Reads a statement about cells of these names.
+    /// Reads a statement about cells with these names.
     ///
     /// # Errors
-    /// Where it does not follow the grammar or names what is not there.
+    /// If the statement violates the grammar or uses an unknown name.
     pub(in crate::experiment) fn parse(
         text: &str,
         locate: &dyn Fn(usize) -> Place,
@@ -51,9 +52,9 @@ struct Reader<'a> {
     text: &'a str,
     locate: &'a dyn Fn(usize) -> Place,
     names: &'a Names<'a>,
-    /// `row` stands for the rows of `for`.
+    /// True if `row` is the row of `for`.
     row: bool,
-    /// Parts that were read.
+    /// Number of parts read so far.
     parts: usize,
 }
 
@@ -65,7 +66,7 @@ impl<'a> Reader<'a> {
         ScenarioError::new(&place, Fault::Invalid, &given, problem).allow(GRAMMAR)
     }
 
-    /// Where a word stands that was just read, or is about to be.
+    /// Returns the position of a word that was just read or is next.
     fn place(&self, word: &str) -> Place {
         let read = self.text.len() - self.rest.len();
         let ahead = self.rest.starts_with(word);
@@ -92,7 +93,7 @@ impl<'a> Reader<'a> {
         if self.take(sign) { Ok(()) } else { Err(self.refuse(&format!("`{sign}` is missing"))) }
     }
 
-    /// Letters, digits, `_` and, inside a word, `-`.
+    /// Returns the next word: letters, digits, `_` and, inside a word, `-`.
     fn peek_word(&self) -> &'a str {
         let bytes = self.rest.as_bytes();
         let part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -144,7 +145,7 @@ impl<'a> Reader<'a> {
         Ok(Each::Axis(axis, points))
     }
 
-    /// An axis and its points.
+    /// Reads an axis and its points.
     fn choice(&mut self) -> Result<(usize, Vec<usize>)> {
         let name = self.word()?;
         let axis = self.names.axis(name).ok_or_else(|| {
@@ -180,10 +181,11 @@ impl<'a> Reader<'a> {
         Ok((axis, points))
     }
 
-    /// A point of an axis, as it is called.
+    /// Reads a point of an axis.
     fn point(&mut self, axis: usize) -> Result<usize> {
         let end = self.rest.find(['|', ',', ']', ':']).unwrap_or(self.rest.len());
-        // A point may be called `download:8KiB`; a colon that ends a `for` has a blank behind it.
+        // A point may contain a colon, such as `download:8KiB`. The colon that ends a `for` is followed by a
+        // blank.
         let end = match self.rest[end..].strip_prefix(':') {
             Some(after) if !after.starts_with([' ', '\n']) && !after.is_empty() => {
                 end + 1 + after.find(['|', ',', ']', ':']).unwrap_or(after.len())
@@ -200,8 +202,8 @@ impl<'a> Reader<'a> {
         Ok(at)
     }
 
-    /// Relations with `and` between them. Where it is `judged`, or there are several, each must be
-    /// true or not, which a number is not.
+    /// Reads relations joined by `and`. If `judged` is set, or if there are several, each must be true or
+    /// false; a number is refused.
     fn all(&mut self, judged: bool) -> Result<Vec<Relations>> {
         let mut starts = vec![self.rest];
         let mut list = vec![self.relations()?];
@@ -288,7 +290,7 @@ impl<'a> Reader<'a> {
         self.value().map(Expression::Value)
     }
 
-    /// An expression; with relations it is 1 or 0.
+    /// Reads an expression; relations evaluate to 1 or 0.
     fn truth(&mut self) -> Result<Expression> {
         let mut all = self.all(false)?;
         match all.as_mut_slice() {
@@ -308,7 +310,7 @@ impl<'a> Reader<'a> {
         Ok(if self.take("%") { number / 100.0 } else { number })
     }
 
-    /// `AXIS: NUMBER, ... }`
+    /// Reads `AXIS: NUMBER, ... }`.
     fn literal(&mut self) -> Result<Expression> {
         let (axis, points) = self.choice()?;
         self.expect(":")?;
@@ -355,7 +357,7 @@ impl<'a> Reader<'a> {
         Ok(Expression::Call(function, arguments))
     }
 
-    /// `at(AXIS)` or `at(AXIS.FIELD)`.
+    /// Reads `at(AXIS)` or `at(AXIS.FIELD)`.
     fn at(&mut self) -> Result<Expression> {
         let (axis, _) = self.choice()?;
         let field = if self.take(".") { Some(self.word()?.to_owned()) } else { None };
