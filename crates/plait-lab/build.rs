@@ -1,4 +1,4 @@
-//! Makes a list of the files of `experiments/`, so that the program runs them anywhere.
+//! Generates the list of the files of `experiments/`, so that the program contains them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Compares two schedulers on a scenario that is given as text: no file is read or written.
+//! Compares two schedulers on a scenario in a text: no file is read or written.
 
 use plait_lab::scenario::no_files;
 use plait_lab::{Control, EndedRun, RawScenario, Simulator, compare};
@@ -13,7 +13,7 @@ path = ["wifi:rtt=25ms,rate=25mbit,loss=0.5%", "lte:rtt=60ms,rate=8mbit"]
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scenario = RawScenario::from_toml("scenario", SCENARIO)?.build()?;
-    // Set it from another thread to stop: the runs that have ended are reported.
+    // Another thread may set it to stop the comparison; the report then has the runs that ended.
     let cancelled = AtomicBool::new(false);
     let each_run = |run: EndedRun<'_>| {
         println!("{}, seed {}: {:?} ms", run.cell, run.seed, run.outcome.measures.completion_ms);

@@ -1,10 +1,10 @@
-//! The one error of everything that a person writes: a flag, a scenario file, an expectation.
+//! The error for invalid input: a flag, a scenario file, an expectation.
 
 use plait_app::name::nearest;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Where the text that was refused stands.
+/// Position of the refused text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// An argument of the command line, such as `--path` or `--vary`.
@@ -17,7 +17,7 @@ pub enum Place {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// The field, such as `path[0].rtt`; empty where the file itself is at fault.
+        /// The field, such as `path[0].rtt`; empty if the file itself is at fault.
         field: String,
     },
 }
@@ -34,25 +34,25 @@ impl fmt::Display for Place {
     }
 }
 
-/// What kind of mistake it is.
+/// The kind of mistake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// A name that nothing has.
+    /// An unknown name.
     Unknown,
-    /// A value that cannot be taken.
+    /// An invalid value.
     Invalid,
-    /// Something required was not given.
+    /// A required text is missing.
     Missing,
     /// Two settings exclude each other, or one was given twice.
     Conflict,
-    /// A known word whose meaning arrives in a later version.
+    /// A known word that a later version will support.
     NotYet,
     /// A file that cannot be read.
     Unreadable,
 }
 
-/// A scenario that cannot be taken: where, what was given, what is allowed, and the nearest name.
-/// Its fields are those of [`Refusal`].
+/// An invalid scenario: position, given text, allowed values, and the nearest name. [`Refusal`] has the
+/// fields.
 ///
 /// It prints as one to three lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,22 +61,22 @@ pub struct ScenarioError(Box<Refusal>);
 /// The parts of a [`ScenarioError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// Where it stands.
+    /// Position of the text.
     pub place: Place,
-    /// The kind of mistake.
+    /// Kind of mistake.
     pub fault: Fault,
     /// The text that was refused, as given.
     pub given: String,
-    /// What is wrong with it, in a few words.
+    /// The problem in a few words.
     pub problem: String,
-    /// What is allowed there; empty where the problem says it all.
+    /// Allowed values; empty if the problem is enough.
     pub allowed: String,
     /// The nearest valid name.
     pub nearest: Option<String>,
 }
 
 impl ScenarioError {
-    /// An error with no more than a place, the text and the problem.
+    /// Returns an error with a place, the text and the problem.
     #[must_use]
     pub fn new(place: &Place, fault: Fault, given: &str, problem: &str) -> ScenarioError {
         ScenarioError(Box::new(Refusal {
@@ -89,7 +89,7 @@ impl ScenarioError {
         }))
     }
 
-    /// A name that is not one of `names`, with the nearest of them.
+    /// Returns an error for a name that is not one of `names`, with the nearest of them.
     #[must_use]
     pub fn unknown<'a, I>(place: &Place, what: &str, given: &str, names: I) -> ScenarioError
     where
@@ -106,7 +106,7 @@ impl ScenarioError {
         }))
     }
 
-    /// Says what is allowed.
+    /// Adds the allowed values.
     #[must_use]
     pub fn allow(mut self, allowed: &str) -> ScenarioError {
         allowed.clone_into(&mut self.allowed);
@@ -117,7 +117,7 @@ impl ScenarioError {
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place)?;
-        // Many a problem quotes what was given itself.
+        // The problem often quotes the given text.
         let quoted = format!("`{}`", excerpt(&self.given));
         if !self.given.is_empty() && !self.problem.starts_with(&quoted) {
             write!(f, "{quoted}: ")?;
@@ -148,7 +148,7 @@ impl DerefMut for ScenarioError {
     }
 }
 
-/// At most 80 characters of what was given, control characters made visible.
+/// Returns at most 80 characters of the given text, with visible control characters.
 fn excerpt(text: &str) -> String {
     let clean = one_line(text);
     if clean.chars().count() <= 80 {
@@ -169,7 +169,7 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// Why a file cannot be read, in words.
+/// Returns why a file cannot be read, in words.
 #[must_use]
 pub fn unreadable(error: &std::io::Error) -> String {
     use std::io::ErrorKind;
@@ -178,7 +178,7 @@ pub fn unreadable(error: &std::io::Error) -> String {
         ErrorKind::IsADirectory => "it is a directory, not a file".to_owned(),
         ErrorKind::PermissionDenied => "it may not be read".to_owned(),
         ErrorKind::InvalidData => "it is not text in UTF-8".to_owned(),
-        // What the system calls it, without its number.
+        // The message of the system, without the error number.
         _ => error.to_string().split(" (os error").next().unwrap_or_default().to_owned(),
     }
 }

@@ -21,17 +21,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Shape of an expectation, for error messages.
+/// Form of an expectation, for error messages.
 const GRAMMAR: &str = "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number, such as `ecf.completion_ms.p95 < \
      minrtt.completion_ms.p95 * 1.05`; several joined by `and`";
-/// Numbers of a row that are no measure and have no statistics.
+/// Numbers of a row that are not measures and have no statistics.
 const ROW_NUMBERS: &[&str] =
     &["speedup_vs_best_path", "aggregation_benefit", "reinjected_share", "retransmitted_share"];
 /// The measure whose values are pooled over runs.
 const OF_MESSAGES: &str = "message_delay_ms";
-/// A statistic of pooled messages: its name, as the table of a comparison has it, and its value.
+/// A statistic of pooled messages: the name in the table of a comparison, and the value.
 type Pooled = (&'static str, fn(&Messages) -> f64);
-/// Statistics of the messages of all runs together.
+/// Statistics of the pooled messages of all runs.
 const POOLED: [Pooled; 3] =
     [("p50", |it| it.median_ms), ("p99", |it| it.p99_ms), ("worst", |it| it.max_ms)];
 /// Numbers of a path in a row, as help shows them.
@@ -48,7 +48,7 @@ pub struct Names {
     pub measures: Vec<String>,
     /// Paths.
     pub paths: Vec<String>,
-    /// Gives the canonical form of a row that is not in `rows` as written.
+    /// Returns the canonical form of a row that `rows` does not contain as written.
     pub canonical: Option<fn(&str) -> Option<String>>,
 }
 
@@ -95,12 +95,12 @@ enum Number {
     Plain(&'static str),
 }
 
-/// What became of an expectation.
+/// The verdict on an expectation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The expectation as given.
     pub expectation: String,
-    /// Whether it holds.
+    /// True if the expectation holds.
     pub holds: bool,
     /// Its comparisons, in order.
     pub comparisons: Vec<Compared>,
@@ -111,17 +111,17 @@ pub struct Verdict {
 pub struct Compared {
     /// Left side as written.
     pub left: String,
-    /// Its value; absent where the report has none, as for a row with incomplete runs.
+    /// Value of the left side; absent if the report has none, for example for a row with incomplete runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_value: Option<f64>,
     /// The relation: `<`, `<=`, `>`, `>=`, `==` or `!=`.
     pub relation: String,
     /// Right side as written.
     pub right: String,
-    /// Its value.
+    /// Value of the right side, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub right_value: Option<f64>,
-    /// Whether it holds. A comparison with a missing value never does.
+    /// True if the comparison holds; false if a value is missing.
     pub holds: bool,
 }
 
@@ -129,8 +129,8 @@ impl Expectation {
     /// Reads an expectation.
     ///
     /// # Errors
-    /// Where it does not follow the grammar, or names a row, measure, statistic or path that the
-    /// scenario does not have.
+    /// If the text violates the grammar, or names a row, measure, statistic or path that the scenario does
+    /// not have.
     pub fn parse(text: &str, place: &Place, names: &Names) -> Result<Expectation, ScenarioError> {
         let malformed = |given: &str, problem| {
             ScenarioError::new(place, Fault::Invalid, given, problem).allow(GRAMMAR)
@@ -155,7 +155,7 @@ impl Expectation {
         Ok(Expectation { text: text.trim().to_owned(), comparisons })
     }
 
-    /// Compares it with a report.
+    /// Evaluates the expectation with the values of a report.
     #[must_use]
     pub fn evaluate(&self, report: &Report) -> Verdict {
         let comparisons: Vec<Compared> = self
@@ -183,14 +183,14 @@ impl Expectation {
     }
 }
 
-/// The text as given.
+/// Prints the text as given.
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-/// One line a comparison, with both values.
+/// Prints each comparison with both values on a line.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, compared) in self.comparisons.iter().enumerate() {
@@ -230,7 +230,7 @@ impl Factor {
         let row = report.rows.iter().find(|candidate| {
             candidate.scheduler == *row && cc.as_ref().is_none_or(|cc| candidate.cc == *cc)
         })?;
-        // What the unfinished runs would have given is unknown, and it is not the mean of the rest.
+        // The values of unfinished runs are unknown, and may differ from the mean of the others.
         if row.incomplete > 0 {
             return None;
         }
@@ -256,7 +256,7 @@ impl Number {
     }
 }
 
-/// Words and signs. A single `=` belongs to a word: `ecf:beta=0.5`.
+/// Splits a text into words and signs. A single `=` belongs to a word: `ecf:beta=0.5`.
 fn tokens(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for word in text.split_whitespace() {
@@ -264,7 +264,7 @@ fn tokens(text: &str) -> Vec<&str> {
         while !rest.is_empty() {
             let signs = Relation::ALL.iter().map(|(sign, _)| *sign).chain(["*"]);
             let next = signs.filter_map(|sign| rest.find(sign).map(|at| (at, sign)));
-            // The earliest sign, and of two at the same place the longer: `<=` before `<`.
+            // Takes the earliest sign, and the longer of two at the same place: `<=` before `<`.
             let next = next.min_by_key(|(at, sign)| (*at, usize::MAX - sign.len()));
             let Some((at, sign)) = next else {
                 found.push(rest);
@@ -296,8 +296,7 @@ fn term(tokens: &[&str], place: &Place, names: &Names) -> Result<Term, ScenarioE
     Ok(Term { text, factors })
 }
 
-/// Reads `ROW.MEASURE.STATISTIC`. A row may hold dots itself (`ecf:beta=0.5`), so it is read from
-/// its end.
+/// Reads `ROW.MEASURE.STATISTIC`, from its end, because a row may contain dots (`ecf:beta=0.5`).
 fn value(word: &str, place: &Place, names: &Names) -> Result<Factor, ScenarioError> {
     let parts: Vec<&str> = word.split('.').collect();
     let statistic = |name: &str| STATISTICS.iter().find(|known| **known == name).copied();
@@ -353,7 +352,7 @@ fn unknown_measure(given: &str, place: &Place, names: &Names) -> ScenarioError {
     ScenarioError::unknown(place, "measure for this workload", given, known)
 }
 
-/// The row and, after a slash, its congestion controller.
+/// Returns the row and, after a slash, its congestion controller.
 fn row_name(
     given: &str,
     place: &Place,
@@ -451,7 +450,7 @@ mod tests {
         assert!(holds("minrtt/cubic.reinjected_share == 0.5"));
     }
 
-    /// A stream's table has percentiles of its messages, and an expectation can name them.
+    /// The table of a stream has percentiles of the messages, and an expectation can use them.
     #[test]
     fn the_columns_of_a_stream_can_be_expected() {
         let mut report = report();

@@ -1,4 +1,4 @@
-//! Reads the TOML lists that the program carries with it.
+//! Reads the TOML lists that are built into the program.
 
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::file::Source;

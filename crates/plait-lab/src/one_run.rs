@@ -1,4 +1,4 @@
-//! One run: a scenario with one row, one seed and one point.
+//! Reads a scenario with one row, one seed and one point.
 
 use crate::compare::{Cell, cells};
 use crate::error::{Fault, Place, ScenarioError};
@@ -7,13 +7,13 @@ use plait_app::Role;
 use plait_base::Rate;
 
 impl RawScenario {
-    /// Reads the scenario of one run. The scheduler is `minrtt` if none is given, and of several runs the
-    /// first is taken. `command` names in errors what takes one run, such as `plait run`; `read` gives the
-    /// files that the scenario names.
+    /// Reads the scenario of one run. The default scheduler is `minrtt`, and of several runs the first is
+    /// taken. `command` is the command that errors name, such as `plait run`. `read` returns the files that
+    /// the scenario names.
     ///
     /// # Errors
-    /// As [`RawScenario::build_with`]; also if the scenario has several schedulers or controllers, or asks
-    /// for what is of several runs.
+    /// As [`RawScenario::build_with`]. Also if the scenario has several schedulers or controllers, or a
+    /// setting that needs several runs.
     pub fn build_one(&self, command: &str, read: Reader<'_>) -> Result<Cell, ScenarioError> {
         let mut raw = self.clone();
         for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
@@ -22,7 +22,7 @@ impl RawScenario {
             }
         }
         let mut scenario = raw.build_with(read)?;
-        // A file of `plait compare` may ask for many; this is the first of them.
+        // A file for `plait compare` may have several runs; this is the first.
         scenario.budget.runs = 1;
         check_one(&scenario, command)?;
         let cell = cells(&scenario).into_iter().next();
@@ -31,7 +31,7 @@ impl RawScenario {
 }
 
 impl Cell {
-    /// The line that makes this run again by `command`, such as `plait run`.
+    /// Returns the command line that repeats this run with `command`, such as `plait run`.
     #[must_use]
     pub fn command_line(&self, command: &str) -> String {
         let line = self.scenario.command_line().replacen("plait compare", command, 1);
@@ -81,7 +81,7 @@ fn check_one(scenario: &Scenario, command: &str) -> Result<(), ScenarioError> {
 }
 
 impl Scenario {
-    /// Refuses `fixed:cwnd=BDP` if a path has no rate to multiply. `place` is that of the controllers.
+    /// Refuses `fixed:cwnd=BDP` if a path has no rate. `place` is the position of the controllers.
     pub(crate) fn check_window(&self, place: &Place) -> Result<(), ScenarioError> {
         if !self.ccs.iter().any(plait_cc::Spec::needs_bdp) {
             return Ok(());

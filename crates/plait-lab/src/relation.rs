@@ -1,6 +1,6 @@
-//! How two numbers stand to each other, as expectations and claims say it.
+//! Relations between two numbers, for expectations and claims.
 
-/// A relation of two numbers.
+/// A relation between two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Relation {
     Less,
@@ -12,7 +12,7 @@ pub(crate) enum Relation {
 }
 
 impl Relation {
-    /// Every relation with its sign; of two that begin alike the longer comes first.
+    /// Every relation with its sign; a longer sign comes before its prefix.
     pub(crate) const ALL: &'static [(&'static str, Relation)] = &[
         ("<=", Relation::AtMost),
         (">=", Relation::AtLeast),
@@ -22,7 +22,7 @@ impl Relation {
         (">", Relation::Greater),
     ];
 
-    /// The relation whose sign a text begins with, and that sign.
+    /// Returns the relation whose sign starts the text, and that sign.
     pub(crate) fn leading(text: &str) -> Option<(&'static str, Relation)> {
         Relation::ALL.iter().copied().find(|(sign, _)| text.starts_with(sign))
     }
@@ -31,7 +31,8 @@ impl Relation {
         Relation::ALL.iter().find(|(_, relation)| *relation == self).map_or("", |(sign, _)| sign)
     }
 
-    /// Sums of numbers that are exact in decimal may differ in their last bit: such are equal.
+    /// Returns true if the relation holds. Decimal sums may differ in the last bit, so nearly equal numbers
+    /// are equal.
     pub(crate) fn holds(self, left: f64, right: f64) -> bool {
         let scale = left.abs().max(right.abs());
         let close = scale.is_finite() && (left - right).abs() <= 1e-9 * scale;
@@ -47,7 +48,8 @@ impl Relation {
         }
     }
 
-    /// How far it is from not holding, relative to the numbers: below zero where it does not.
+    /// Returns the distance to the opposite answer, relative to the numbers; negative if the relation does
+    /// not hold.
     pub(crate) fn margin(self, left: f64, right: f64) -> f64 {
         let scale = left.abs().max(right.abs()).max(f64::MIN_POSITIVE);
         let difference = (right - left) / scale;

@@ -1,4 +1,4 @@
-//! Cells in the simulator.
+//! Runs cells in the simulator.
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
 use crate::scenario::{Both, Competition, Path, Scenario, Sender, Subflows, Udp};
@@ -31,7 +31,7 @@ impl World for Simulator {
     }
 }
 
-/// The simulator, with somebody who sees how each run spends its time: the same runs, told with
+/// The simulator with a record of how each run spends its time. The runs are the same, and have
 /// [`RunOutcome::habits`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Attentive;
@@ -51,7 +51,7 @@ impl World for Attentive {
     }
 }
 
-/// Hands all events to the observer of habits.
+/// Passes all events to the observer of habits.
 struct Watching(HabitObserver);
 
 impl Watching {
@@ -62,7 +62,7 @@ impl Watching {
 
 impl Watch for Watching {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        // Of a session with several connections the first is watched.
+        // Of several connections, only the first is watched.
         if who.connection == 0 {
             self.0.on_core(now, who.host, event);
         }
@@ -98,16 +98,17 @@ pub(crate) fn run_outcome(cell: &Cell, seed: u64, outcome: Outcome) -> RunOutcom
     }
 }
 
-/// What a player could show at best over all paths of the scenario, whichever of them a row uses.
+/// Returns the best bit rate that a player could show over all paths of the scenario, even if a row uses
+/// fewer.
 fn ideal_bit_rate_mbps(scenario: &Scenario) -> Option<f64> {
     let Workload::Video(video) = &scenario.workload else { return None };
-    // Mean rates are no matter of chance: any seed will do.
+    // The mean rate does not depend on the seed.
     let links = scenario.links(scenario.seed);
     let rates: Vec<Rate> = links.iter().map(|links| links.link.down.rate.mean_rate()).collect();
     Some(ideal_bit_rate(&rates, video.top()?).as_bps() as f64 / 1e6).filter(|best| *best > 0.0)
 }
 
-/// Nobody watches.
+/// A watcher that does nothing.
 pub(crate) struct Unseen;
 
 impl Watch for Unseen {
@@ -116,15 +117,14 @@ impl Watch for Unseen {
     }
 }
 
-/// Runs a cell once and lets somebody watch the connection. What it tells of paths is of those of
-/// the scenario, in their order.
+/// Runs a cell once with a watcher. The paths in the outcome are those of the scenario, in its order.
 #[must_use]
 pub fn simulate(cell: &Cell, seed: u64, watch: &mut dyn Watch) -> Outcome {
     of_scenario(cell, plait_sim::run_watched(&setup(cell, seed), watch))
 }
 
-/// Runs a cell as [`simulate`] does. Returns `None` if `cancelled` becomes true before the end: the run
-/// then stops within [`plait_sim::EVENTS_BETWEEN_LOOKS`] events.
+/// Runs a cell as [`simulate`] does. If `cancelled` becomes true, the run stops within
+/// [`plait_sim::EVENTS_BETWEEN_LOOKS`] events and returns `None`.
 #[must_use]
 pub fn simulate_unless(
     cell: &Cell,
@@ -137,7 +137,7 @@ pub fn simulate_unless(
     Some(of_scenario(cell, plait_sim::run_unless(&setup, watch, cancelled)?))
 }
 
-/// Leaves out the paths that only competing flows have.
+/// Removes the paths that only competing flows use.
 fn of_scenario(cell: &Cell, mut outcome: Outcome) -> Outcome {
     let paths = cell.scenario.paths.len();
     outcome.links.truncate(paths);
@@ -147,7 +147,8 @@ fn of_scenario(cell: &Cell, mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// That the connection of a run broke, when, and what its paths were like then, in words.
+/// Returns when the connection of a run broke, and the state of its paths, in words; `None` if it did not
+/// break.
 #[must_use]
 pub fn broke(cell: &Cell, outcome: &Outcome) -> Option<String> {
     let at = outcome.pairs.first()?.first()?.broke?;
@@ -170,14 +171,14 @@ pub fn broke(cell: &Cell, outcome: &Outcome) -> Option<String> {
     Some(format!("the connection broke at {seconds:.2} s{cause}"))
 }
 
-/// Goodput in Mbit/s of each flow that competed, by kind.
+/// Returns the goodput in Mbit/s of each competing flow, by kind.
 #[must_use]
 pub fn competing(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
     let flow = |pair: &Vec<ConnectionOutcome>| {
         pair.first().and_then(|flow| flow.measures.goodput_mbps).unwrap_or(0.0)
     };
     let mut flows = outcome.pairs.iter().skip(1).map(flow);
-    // Sources of cross traffic are in each link's list in the order of their kinds.
+    // The list of each link has the sources of cross traffic in the order of their kinds.
     let mut sources: Vec<_> = outcome.cross.iter().map(|link| link.iter()).collect();
     let micros = outcome.ended.since(Time::ZERO).as_nanos() as f64 / 1e3;
     let kind = |kind: &Competition| {
@@ -195,25 +196,24 @@ pub fn competing(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
     scenario.compete.iter().map(kind).collect()
 }
 
-/// The place in [`Outcome::cross`], of so many links, of the link that a kind of flow goes over: the
-/// scenario's paths come first, its shared links last.
+/// Returns the index into [`Outcome::cross`] of the link that this competing flow uses. Of the `links` links,
+/// the paths of the scenario come first and its shared links last.
 fn link_of(scenario: &Scenario, links: usize, kind: &Competition) -> Option<usize> {
     let place = |list: &[Path]| list.iter().position(|link| link.name == kind.over);
     let shared = || Some(links.checked_sub(scenario.shared.len())? + place(&scenario.shared)?);
     place(&scenario.paths).or_else(shared)
 }
 
-/// The set-up of one run of a cell: its paths with the randomness of `seed`, a pair of hosts with
-/// the connection, and a pair for each flow that competes. Every path is there in every row, so
-/// that all rows meet the same network. Transfers that were done before are run for it, for what the
-/// sender remembers of them.
+/// Returns the set-up of one run of a cell: its paths with the randomness of `seed`, a pair of hosts with the
+/// connection, and a pair for each competing flow. Every row has every path, so that all rows get the same
+/// network. It first runs the earlier transfers, if there are any, to find what the sender remembers.
 #[must_use]
 pub fn setup(cell: &Cell, seed: u64) -> Setup {
     let known = ssthresh_cache::thresholds(cell, seed, &AtomicBool::new(false));
     setup_with(cell, seed, &known.unwrap_or_default())
 }
 
-/// The same where the sender remembers these slow start thresholds, by path.
+/// Returns the same set-up for a sender that remembers these slow start thresholds, by path.
 pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> Setup {
     let scenario = &cell.scenario;
     let links = scenario.links(seed);
@@ -276,7 +276,7 @@ pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> 
     setup
 }
 
-/// Puts sources of cross traffic on the link that they go over.
+/// Adds the sources of cross traffic to their link.
 fn cross_traffic(setup: &mut Setup, kind: &Competition, udp: &Udp) {
     let links = setup.paths.iter_mut().map(|path| (&path.name, &mut path.down));
     let shared = setup.shared.iter_mut().map(|link| (&link.name, &mut link.down));
@@ -285,15 +285,15 @@ fn cross_traffic(setup: &mut Setup, kind: &Competition, udp: &Udp) {
     }
 }
 
-/// The way of a competing flow: the path that it goes over, or one of its own into the shared link.
-/// That one is like the first path that goes through the link, in rate, queue, delay and jitter,
-/// so that nothing but the controllers differs; what goes wrong on that path is left out.
+/// Returns the path of a competing flow: a path of the scenario, or a new path into the shared link. The new
+/// path copies rate, queue, delay and jitter of the first path through the link, so that only the controllers
+/// differ. It has none of that path's impairments.
 fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -> PathId {
     let known = scenario.paths.iter().position(|path| path.name == kind.over);
     let link = scenario.shared.iter().position(|link| link.name == kind.over);
     let like = scenario.paths.iter().position(|path| link.is_some() && scenario.via(path) == link);
     let index = known.unwrap_or(paths.len());
-    // A scenario's competing flows go over one of its paths or through one of its links.
+    // A competing flow uses one of the scenario's paths or one of its links.
     if let Some(like) = like.filter(|_| known.is_none()).and_then(|like| paths.get(like)) {
         let whole = |link: &LinkConfig| LinkConfig {
             queue: link.queue,
@@ -302,7 +302,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
             ..LinkConfig::new(link.rate.clone(), link.delay)
         };
         paths.push(PathSetup {
-            // No name that a scenario can give.
+            // A scenario cannot give this name, because it contains a space.
             name: format!("{} {index}", kind.over),
             down: whole(&like.down),
             up: whole(&like.up),
@@ -315,8 +315,8 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
     PathId(index as u32)
 }
 
-/// Hosts with one flow that competes: plain TCP with the settings of the connection, except its
-/// buffers, which are those that a connection has where nothing is said.
+/// Returns the hosts of a competing flow: plain TCP with the settings of the connection, except that the
+/// buffers have their default sizes.
 fn competing_pair(
     cc: &plait_cc::Spec,
     path: PathId,
@@ -349,12 +349,12 @@ fn competing_pair(
 /// The server's second address in a mesh.
 const SECOND_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 2));
 
-/// What both ends of the cell's connection are made from.
+/// Returns the specification of both ends of the cell's connection.
 fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
     let scenario = &cell.scenario;
     let (used, scheduler) = match &cell.subject {
         Subject::Scheduler(spec) => ((0..scenario.paths.len()).collect(), spec.clone()),
-        // With one subflow every scheduler decides the same (schedulers 3.2).
+        // With one subflow, all schedulers decide alike.
         Subject::SinglePath(path) => {
             (vec![*path], plait_sched::Spec::of(&plait_sched::SCHEDULERS[0]))
         }
@@ -385,7 +385,7 @@ fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
     }
 }
 
-/// The controller of a path, with `BDP` resolved: the whole packets that the path holds without a
+/// Returns the controller of a path. It replaces `BDP` by the whole packets that the path holds without a
 /// queue, in payload bytes.
 fn controller(
     cell: &Cell,

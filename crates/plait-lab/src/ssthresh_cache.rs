@@ -1,4 +1,4 @@
-//! What a host remembers of transfers to the same peer that were done before.
+//! The slow start thresholds that a host remembers from earlier transfers to the same peer.
 
 use crate::compare::Cell;
 use crate::simulated::{Unseen, setup_with};
@@ -6,10 +6,10 @@ use plait_app::Role;
 use plait_base::RandomStream;
 use std::sync::atomic::AtomicBool;
 
-/// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
-/// begins: that of [`earlier_transfers`](crate::scenario::Transport::earlier_transfers) in a row, each over
-/// a new connection and with randomness of its own. None where nothing was done before. Returns `None` in
-/// place of the list if `cancelled` becomes true.
+/// Returns the slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
+/// begins. It runs the [`earlier_transfers`](crate::scenario::Transport::earlier_transfers) one after the
+/// other, each over a new connection with its own randomness. The list has `None` for a path without a
+/// remembered threshold. Returns `None` in place of the list if `cancelled` becomes true.
 pub(crate) fn thresholds(
     cell: &Cell,
     seed: u64,
@@ -21,7 +21,7 @@ pub(crate) fn thresholds(
         let seed = RandomStream::new(seed, &["earlier", &nth.to_string()]).bits();
         let before = known.clone();
         transfer(cell, seed, &mut known, cancelled)?;
-        // Without chance what changes nothing once never changes anything.
+        // Without randomness, the next transfers would change nothing either.
         if known == before && !scenario.is_random() {
             break;
         }
@@ -29,7 +29,7 @@ pub(crate) fn thresholds(
     Some(known)
 }
 
-/// One of them, to the end of its connection: only then does a host keep something.
+/// Runs one transfer to the end of its connection, because a host stores the threshold only then.
 fn transfer(
     cell: &Cell,
     seed: u64,
@@ -55,10 +55,10 @@ fn transfer(
     Some(())
 }
 
-/// The threshold that Linux keeps as a subflow ends, by `tcp_update_metrics` of version 3.14, which the
-/// MPTCP kernel 0.89 is made from: of one whose window is above its threshold this, or half the
-/// window where that is more; of any other only what is above the one kept before. Thresholds
-/// are kept by both addresses: one for a path, which all subflows of the path share.
+/// Returns the threshold that Linux stores at the end of a subflow, by `tcp_update_metrics` of version 3.14,
+/// the base of the MPTCP kernel 0.89. If the window is above the threshold, it stores the threshold, or half
+/// the window if that is more. Otherwise it stores only an increase over the stored value. The key is the
+/// pair of addresses, so all subflows of a path share one threshold.
 fn kept(before: Option<u64>, cwnd: u64, threshold: Option<u64>) -> Option<u64> {
     match threshold {
         Some(threshold) if cwnd > threshold => Some(threshold.max(cwnd / 2)),

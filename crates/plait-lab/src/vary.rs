@@ -1,9 +1,9 @@
-//! The values of one setting of a comparison, and the points that they make.
+//! The values of one varied setting, and the points of a sweep.
 
 use crate::scenario::{PlacedText, Scenario};
 use std::fmt;
 
-/// What is varied.
+/// The varied setting.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     /// A key of the path at this index.
@@ -21,7 +21,7 @@ pub struct Vary {
     pub(crate) points: Vec<String>,
 }
 
-/// Where it was written does not matter.
+/// Settings are equal if their texts are, whatever their position.
 impl PartialEq for Vary {
     fn eq(&self, other: &Vary) -> bool {
         self.given.text.trim() == other.given.text.trim()
@@ -31,27 +31,27 @@ impl PartialEq for Vary {
 /// One point of a sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// The varied settings and their values here: `lte.rtt`, `40ms`.
+    /// The varied settings and their values at this point: `lte.rtt`, `40ms`.
     pub values: Vec<(String, String)>,
-    /// The scenario with these values, without its sweep.
+    /// The scenario with these values and without the sweep.
     pub scenario: Scenario,
 }
 
 impl Vary {
-    /// The varied setting as given: `lte.rtt`.
+    /// Returns the varied setting as given: `lte.rtt`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its values, in order.
+    /// Returns the values, in order.
     #[must_use]
     pub fn points(&self) -> &[String] {
         &self.points
     }
 }
 
-/// As given.
+/// Prints the text as given.
 impl fmt::Display for Vary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.given.text.trim())

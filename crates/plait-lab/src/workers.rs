@@ -2,18 +2,18 @@
 
 use std::num::NonZeroUsize;
 
-/// More threads than this are of no use and may be more than the system gives.
+/// Limit of threads; more are useless and may exceed the limit of the system.
 const MOST: usize = 256;
 
-/// Calls `worker` on `jobs` threads (as many as there are cores where that is not said), though not
-/// on more than there are `tasks`, and waits for all of them.
+/// Calls `worker` on `jobs` threads and waits for all of them. The default is one thread for each core. There
+/// are at most `tasks` threads.
 pub(crate) fn on_threads(jobs: Option<NonZeroUsize>, tasks: usize, worker: impl Fn() + Sync) {
     let threads = jobs.map_or(0, |jobs| jobs.get().min(tasks.max(1)).min(MOST));
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => {
             pool.broadcast(|_| worker());
         }
-        // No threads to be had: this one will do.
+        // If no threads can be created, the current thread does all the work.
         Err(_) => worker(),
     }
 }

@@ -79,7 +79,7 @@ impl Misses {
         self
     }
 
-    /// Checks that every entry is a claim of these experiments or proven by a test.
+    /// Checks that every entry is a claim of these experiments.
     ///
     /// # Errors
     /// The first entry that is not a claim of these experiments, because it could never hold again.

@@ -1,5 +1,5 @@
-//! Schedulers that stand between a connection and its scheduler: one changes a single decision, the
-//! other asks further schedulers beside it.
+//! Wrappers around the scheduler of a connection: one changes a single decision, the other also queries
+//! further schedulers.
 
 use plait_base::{DataRange, SubflowId, Time};
 use plait_core::SchedulerFactory;
@@ -8,21 +8,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// One decision of a run that is to be another one.
+/// One decision of a run, and its replacement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The decision's number at the sender.
+    /// Number of the decision at the sender.
     pub number: u64,
-    /// When it was made: with the number it names the decision, even where a client has begun again.
+    /// Time of the decision. Together with the number it identifies the decision, even if a client has
+    /// restarted its connection.
     pub at: Time,
-    /// The segment at hand.
+    /// The segment that the decision concerns.
     pub data: DataRange,
-    /// The subflow that it is to go on. One without room gets it assigned and sends it when it can.
+    /// The subflow that gets the segment. If it has no room, the segment is assigned to it and sent later.
     pub to: SubflowId,
 }
 
-/// A factory of schedulers that decide as those of `inner`, but for one decision. The second value
-/// tells afterwards whether the change was made.
+/// Returns a factory of schedulers that decide as those of `inner`, except for one decision. The second value
+/// is true afterwards if the change was made.
 pub(super) fn overridden(
     inner: SchedulerFactory,
     change: Change,
@@ -34,7 +35,7 @@ pub(super) fn overridden(
     (factory, made)
 }
 
-/// Decides as another scheduler, but for one decision.
+/// Decides as another scheduler, except for one decision.
 #[derive(Debug)]
 struct Override {
     inner: Box<dyn Scheduler>,
@@ -43,7 +44,7 @@ struct Override {
 }
 
 impl Override {
-    /// The decision that takes the place of `decision`; `None` where it cannot be had.
+    /// Returns the replacement of `decision`; `None` if it is impossible.
     fn otherwise(
         &self,
         view: &View<'_>,
@@ -64,7 +65,7 @@ impl Override {
                 (0, reason)
             }
             Decision::Assign { .. } => return reassigned(out, data, to).then_some(decision),
-            // A copy goes where there is room, or nowhere.
+            // A copy needs a subflow with room; otherwise there is no copy.
             Decision::Send { what, grant, reason, .. } => {
                 let able = subflow.usable(data.len(), view.tsq);
                 return able.then_some(Decision::Send { subflow: to, what, grant, reason });
@@ -84,7 +85,7 @@ impl Override {
     }
 }
 
-/// Gives `data` to another subflow in a plan; false where the plan does not have it.
+/// Reassigns `data` to another subflow in a plan; returns false if the plan does not contain it.
 fn reassigned(out: &mut Outcome, data: DataRange, to: SubflowId) -> bool {
     let Some(at) = out.plan.iter().position(|(range, _)| range.covers(data)) else { return false };
     let (range, from) = out.plan.remove(at);
@@ -100,7 +101,7 @@ fn reassigned(out: &mut Outcome, data: DataRange, to: SubflowId) -> bool {
 
 impl Scheduler for Override {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
-        // The decision may be one that would have been granted before.
+        // The decision may be part of an earlier grant.
         let segment = u64::from(view.connection.mss.max(1));
         let decision = self.inner.schedule(view, out).one_segment(segment);
         if (out.number, view.now) != (self.change.number, self.change.at) {
@@ -124,22 +125,22 @@ impl Scheduler for Override {
     }
 }
 
-/// What another scheduler says in the state of a decision.
+/// The decision of another scheduler in the same state.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Opinion {
     /// send, assign, wait or idle.
     pub(super) word: &'static str,
-    /// The subflow it chose, or would wait for.
+    /// The subflow that it chose, or would wait for.
     pub(super) subflow: Option<SubflowId>,
     pub(super) reason: Option<Reason>,
     pub(super) numbers: Vec<Number>,
 }
 
-/// Opinions by the number of the decision and its time, in the order of the schedulers asked.
+/// Opinions by the number of the decision and its time, in the order of the queried schedulers.
 pub(super) type Opinions = BTreeMap<(u64, Time), Vec<Opinion>>;
 
-/// A factory of schedulers that decide as those of `inner` and ask `others` in each state; what they
-/// say of the decisions `wanted` is kept.
+/// Returns a factory of schedulers that decide as those of `inner` and query `others` in each state. The
+/// answers for the decisions `wanted` are kept.
 pub(super) fn shadowed(
     inner: SchedulerFactory,
     others: &[Spec],
@@ -159,8 +160,8 @@ pub(super) fn shadowed(
     (factory, kept)
 }
 
-/// Decides as one scheduler and asks others, which see and hear what it does and whose answers are
-/// not carried out.
+/// Decides as one scheduler and queries others. These get the same states and notices, but their decisions
+/// are not carried out.
 #[derive(Debug)]
 struct Shadow {
     inner: Box<dyn Scheduler>,

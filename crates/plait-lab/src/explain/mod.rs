@@ -1,9 +1,9 @@
-//! Why data waited in a run: the decision to blame, what it saw, what it cost, and what other
-//! schedulers would have done.
+//! Explains why data waited in a run: the responsible decision, the state it was based on, its cost, and the
+//! decisions of other schedulers.
 //!
-//! A run is a function of its scenario and seed. So it is made again: once with a [`Ledger`] that
-//! keeps everything, once with other schedulers beside its own, and once for each subflow that a
-//! decision could have chosen and did not, with that one decision changed.
+//! A run is a function of its scenario and seed, so it can be repeated. It is repeated once with a [`Ledger`]
+//! that records everything, and once with other schedulers beside its own. It is also repeated once for each
+//! subflow that a decision could have chosen and did not, with that one decision changed.
 
 mod counterfactual;
 mod replay;
@@ -30,45 +30,45 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most stretches that are explained at a time.
+/// Limit of explained stalls.
 pub const MOST_STALLS: usize = 100;
 
-/// What is to be explained.
+/// What to explain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// What waited at this time or, where nothing did, the last decision before it.
+    /// The data that waited at this time; if none did, the last decision before it.
     At {
         /// The time.
         at: Time,
-        /// So many of the longest waits that cover it, at most [`MOST_STALLS`].
+        /// Number of stalls: the longest that cover the time, at most [`MOST_STALLS`].
         most: usize,
     },
-    /// So many of the longest waits, at most [`MOST_STALLS`].
+    /// The longest stalls: this many, at most [`MOST_STALLS`].
     Slowest(usize),
 }
 
 /// A question about a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Question {
-    /// What is to be explained.
+    /// What to explain.
     pub which: Which,
-    /// The schedulers to ask in the states of the decisions to blame.
+    /// The schedulers to query in the states of the responsible decisions.
     pub schedulers: Vec<Spec>,
 }
 
 /// Why a run cannot be explained.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unexplained {
-    /// An invariant was violated, as told.
+    /// An invariant was broken; the text describes it.
     Violated(String),
-    /// The run ended before the instant asked for.
+    /// The run ended before the requested time.
     Over {
-        /// When it ended.
+        /// End of the run.
         ended: Time,
     },
-    /// The sender made no decision before the instant asked for.
+    /// The sender made no decision before the requested time.
     NothingYet {
-        /// When it made the first, if it made any.
+        /// Time of the first decision, if there was one.
         first: Option<Time>,
     },
 }
@@ -97,27 +97,27 @@ impl fmt::Display for Unexplained {
 
 impl std::error::Error for Unexplained {}
 
-/// What a question is answered from.
+/// The inputs of an explanation.
 struct Inquiry<'a> {
     cell: &'a Cell,
     seed: u64,
     ledger: Ledger,
-    /// The measure that the workload is made for.
+    /// The primary measure of the workload.
     primary: &'static str,
 }
 
-/// A stretch and the decisions to blame for it.
+/// A stall and the responsible decisions.
 struct Suspected {
     kind: &'static str,
     stall: Stall,
     decisions: Vec<Decided>,
 }
 
-/// Runs a cell and explains why data waited in it. `beside` watches the run; `progress` is told how
-/// many of how many replays are made.
+/// Runs a cell and explains why data waited in it. `beside` watches the run. `progress` is called with the
+/// number of finished replays and their total.
 ///
 /// # Errors
-/// Where an invariant is violated, and for an instant at which there is nothing to explain.
+/// If an invariant is broken, or if there is nothing to explain at the requested time.
 pub fn explain(
     cell: &Cell,
     seed: u64,
@@ -162,7 +162,7 @@ pub fn explain(
 }
 
 impl Inquiry<'_> {
-    /// How many stretches are asked for, and those that are explained, with the decisions to blame.
+    /// Returns the number of requested stalls, and the explained ones with the responsible decisions.
     fn suspects(
         &self,
         mut stalls: Vec<Stall>,
@@ -195,7 +195,7 @@ impl Inquiry<'_> {
         Ok((asked, stalls.into_iter().map(suspected).collect()))
     }
 
-    /// The last decision before an instant at which nothing waited.
+    /// Returns the last decision before a time at which no data waited.
     fn last_choice(&self, at: Time) -> Result<Suspected, Unexplained> {
         let first = self.ledger.decisions().first().map(|decided| decided.at);
         let nothing = Unexplained::NothingYet { first };
@@ -207,8 +207,8 @@ impl Inquiry<'_> {
         Ok(Suspected { kind: "decision", stall, decisions: vec![decided.clone()] })
     }
 
-    /// What the schedulers asked for say of the suspected decisions. They run along from the start:
-    /// see every state, hear every notice, and what they answer is not carried out.
+    /// Returns the decisions of the queried schedulers for the suspected ones. These schedulers run from the
+    /// start and get every state and notice, but their decisions are not carried out.
     fn ask(&self, suspected: &[Suspected], schedulers: &[Spec]) -> counterfactual::Opinions {
         let decisions = suspected.iter().flat_map(|it| &it.decisions);
         let wanted: BTreeSet<(u64, Time)> = decisions.map(|it| (it.number, it.at)).collect();
@@ -226,7 +226,7 @@ impl Inquiry<'_> {
         kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
     }
 
-    /// Replays for each suspected decision, by the number of the stretch and of the decision in it.
+    /// Returns the replays for each suspected decision, by the index of the stall and of the decision in it.
     fn replay_all(
         &self,
         suspected: &[Suspected],
@@ -388,7 +388,7 @@ impl Inquiry<'_> {
         }
     }
 
-    /// The name of a subflow's path.
+    /// Returns the name of a subflow's path.
     fn path(&self, subflow: SubflowId) -> String {
         let path = self.ledger.path(subflow);
         let path = path.and_then(|path| self.cell.scenario.paths.get(path.index()));
@@ -396,7 +396,7 @@ impl Inquiry<'_> {
     }
 }
 
-/// The subflows that a decision could have chosen and did not.
+/// Returns the subflows that a decision could have chosen and did not.
 fn alternatives(decided: &Decided) -> impl Iterator<Item = SubflowId> + use<> {
     let (all, chosen) = match decided.chosen {
         Some(_) => (decided.candidates, decided.chosen),
@@ -406,8 +406,8 @@ fn alternatives(decided: &Decided) -> impl Iterator<Item = SubflowId> + use<> {
     all.iter().filter(move |id| Some(*id) != chosen)
 }
 
-/// The change that sends the segment at hand on `to`. What was assigned as part of a longer range
-/// is changed for the blocking segment alone.
+/// Returns the change that sends the segment on `to`. If the segment was assigned as part of a longer range,
+/// only the blocking segment is changed.
 fn change(decided: &Decided, stall: &Stall, to: SubflowId) -> Change {
     let at_hand = decided.data.start == stall.blocking.start;
     let data = if at_hand { decided.data } else { stall.blocking };
@@ -422,7 +422,7 @@ fn millis(time: Time) -> f64 {
     time.since(Time::ZERO).as_millis_f64()
 }
 
-/// `late - early` in milliseconds, below zero where `late` is the earlier one.
+/// Returns `late - early` in milliseconds; negative if `late` is before `early`.
 fn difference(late: Time, early: Time) -> f64 {
     if late >= early {
         late.since(early).as_millis_f64()

@@ -1,4 +1,4 @@
-//! Runs made again: with books kept, or with one decision changed.
+//! Repeats runs, with a ledger or with one decision changed.
 
 use super::counterfactual::{self, Change};
 use crate::compare::Cell;
@@ -11,7 +11,7 @@ use plait_sim::{Direction, Hop, Outcome, Setup, Snapshot, Watch, Who};
 use plait_wire::Segment;
 use std::sync::atomic::Ordering;
 
-/// Keeps the books of a run, and lets somebody else watch too.
+/// Records a run in a ledger, and passes events to another watcher.
 pub(super) struct Bookkeeper<'a> {
     pub(super) ledger: Ledger,
     pub(super) beside: Option<&'a mut dyn Watch>,
@@ -41,7 +41,7 @@ impl Watch for Bookkeeper<'_> {
     }
 }
 
-/// Notes when data are readable in order up to some positions.
+/// Records when data up to some positions is readable in order.
 pub(super) struct Frontier {
     pub(super) reader: Role,
     /// Each position, and when it was reached.
@@ -64,19 +64,19 @@ impl Watch for Frontier {
     }
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Replay {
-    /// The decision was found and could be changed.
+    /// True if the decision was found and could be changed.
     pub changed: bool,
-    /// When all data below each of the positions asked for were readable in order.
+    /// For each requested position, the time at which all data below it was readable in order.
     pub readable: Vec<Option<Time>>,
     /// The measures of the connection.
     pub measures: Measures,
 }
 
-/// Runs a cell with one decision of its scheduler changed (`None`: as it was), and notes when all
-/// data below each of `ends` are readable in order.
+/// Runs a cell with one decision of its scheduler changed (`None`: unchanged). Records when all data below
+/// each of `ends` is readable in order.
 #[must_use]
 pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> Replay {
     let sender = cell.scenario.workload.sender();
@@ -98,7 +98,7 @@ pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> R
     }
 }
 
-/// The scheduler of the end that sends.
+/// Returns the scheduler of the sending end.
 pub(super) fn scheduler_of(setup: &mut Setup, sender: Role) -> Option<&mut SchedulerFactory> {
     let connection = setup.pairs.first_mut()?.connections.first_mut()?;
     Some(match sender {
@@ -107,7 +107,7 @@ pub(super) fn scheduler_of(setup: &mut Setup, sender: Role) -> Option<&mut Sched
     })
 }
 
-/// The measures of the connection.
+/// Returns the measures of the connection.
 pub(super) fn measures(outcome: Outcome) -> Measures {
     let connection = outcome.pairs.into_iter().flatten().next();
     connection.map(|connection| connection.measures).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What `plait explain --json` prints.
+//! The document that `plait explain --json` prints.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 /// Name and version of the document.
 pub const SCHEMA: &str = "plait.explain/1";
 
-/// Why data waited in a run. Times count from the start of the run.
+/// Explains why data waited in a run. Times count from the start of the run.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Explanation {
     /// Always `plait.explain/1`.
     pub schema: &'static str,
-    /// The line that explains it again.
+    /// The command line that explains it again.
     pub command: String,
     /// The seed.
     pub seed: u64,
@@ -24,55 +24,55 @@ pub struct Explanation {
     pub workload: String,
     /// Names of the paths, the primary first.
     pub paths: Vec<String>,
-    /// When the run ended.
+    /// End of the run.
     pub ended_ms: f64,
-    /// Whether the workload finished.
+    /// True if the workload finished.
     pub complete: bool,
-    /// The measure that the workload is made for.
+    /// The primary measure of the workload.
     pub primary_measure: String,
-    /// Its value in the run; absent where the run does not have it.
+    /// Value of the primary measure; absent if the run lacks it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_value: Option<f64>,
-    /// Stretches in which data waited, in the whole run.
+    /// Number of stalls in the whole run. In a stall, data waits.
     pub stalls_found: usize,
-    /// Those that the question covers: all, or those at the instant asked for.
+    /// Number of stalls that the question covers: all, or those at the requested time.
     pub stalls_asked: usize,
-    /// The longest of those that were asked for, the longest first. With an instant at which nothing waited it is
-    /// the last decision before it.
+    /// The longest of the covered stalls, the longest first. If no data waited at the requested time, the
+    /// last decision before it.
     pub stalls: Vec<Explained>,
 }
 
-/// A stretch in which data waited.
+/// A stall, in which data waited.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Explained {
-    /// `out-of-order`, `message`, `tail`, `receive-window`, `send-buffer`, `scheduler`; `decision`
-    /// where nothing waited at the instant asked for.
+    /// `out-of-order`, `message`, `tail`, `receive-window`, `send-buffer`, `scheduler`; `decision` if no data
+    /// waited at the requested time.
     pub kind: &'static str,
-    /// Since when.
+    /// Start of the stall.
     pub from_ms: f64,
-    /// Until when.
+    /// End of the stall.
     pub to_ms: f64,
-    /// How long.
+    /// Length of the stall.
     pub length_ms: f64,
-    /// The message, from 0, where one was late.
+    /// Index of the late message, from 0; absent if no message was late.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<u64>,
-    /// What waited, the blocking segment included.
+    /// The waiting data, with the blocking segment.
     pub waiting: Bytes,
-    /// The segment that was waited for.
+    /// The blocking segment, which the data waited for.
     pub blocking: Bytes,
-    /// Every time that it was sent, in order.
+    /// All transmissions of the blocking segment, in order.
     pub sent: Vec<Sending>,
-    /// When it first arrived at the peer.
+    /// Time at which the blocking segment first arrived at the peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived_ms: Option<f64>,
-    /// When all that waited was readable in order.
+    /// Time at which all waiting data was readable in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readable_ms: Option<f64>,
-    /// The decisions to blame: the one that gave the segment to its subflow, and before it the first
-    /// that declined to send it although a subflow had room.
+    /// The responsible decisions: the one that gave the segment to its subflow, and before it the first one
+    /// that did not send it although a subflow had room.
     pub decisions: Vec<Judged>,
-    /// The greatest cost of them.
+    /// Largest cost of the decisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_ms: Option<f64>,
 }
@@ -82,14 +82,14 @@ pub struct Explained {
 pub struct Bytes {
     /// First byte.
     pub dsn: u64,
-    /// How many.
+    /// Number of bytes.
     pub len_bytes: u64,
 }
 
-/// A segment leaves.
+/// A transmission of a segment.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Sending {
-    /// When.
+    /// Time of the transmission.
     pub at_ms: f64,
     /// The subflow.
     pub subflow: u8,
@@ -99,68 +99,69 @@ pub struct Sending {
     pub carry: &'static str,
 }
 
-/// A decision, what weighed in it, and what the others would have been worth.
+/// A decision, its inputs, and the value of the alternatives.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Judged {
-    /// Its number among those of the sender, from 1.
+    /// Number of the decision at the sender, from 1.
     pub number: u64,
-    /// When it was made.
+    /// Time of the decision.
     pub at_ms: f64,
     /// send, assign or wait.
     pub decision: &'static str,
-    /// The subflow that was chosen, or is waited for.
+    /// The subflow that was chosen, or that the scheduler waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflow: Option<u8>,
-    /// Its path.
+    /// Path of the subflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Why, as a word.
+    /// The reason, as a word.
     pub reason: &'static str,
-    /// What it saw of the live subflows.
+    /// The state of the live subflows at the decision.
     pub subflows: Vec<Seen>,
-    /// The numbers that the scheduler noted; `name.ID` where they are a subflow's.
+    /// The numbers that the scheduler recorded; `name.ID` for a number of a subflow.
     pub numbers: BTreeMap<String, f64>,
-    /// When the segment was to arrive on the chosen subflow, by the plain estimate.
+    /// Predicted arrival of the segment on the chosen subflow, by the plain estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_ms: Option<f64>,
-    /// How much later it arrived than that.
+    /// Difference between the actual and the predicted arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_ms: Option<f64>,
-    /// How much later it arrived than the earliest that the plain estimate gave for any candidate.
+    /// Difference between the actual arrival and the earliest one that the plain estimate predicts over all
+    /// candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regret_ms: Option<f64>,
-    /// The run again with this one decision changed: one entry for each other subflow.
+    /// Replays with this one decision changed: one for each other subflow.
     pub alternatives: Vec<Alternative>,
-    /// What the decision cost: when the waiting data were readable, less when they would have been
-    /// with the best of the alternatives. Zero or less: it was right. Absent where there was none.
+    /// Cost of the decision: the time at which the waiting data was readable, minus that time in the best
+    /// alternative. Zero or less means that the decision was right. Absent without alternatives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_ms: Option<f64>,
-    /// What other schedulers say in the same state.
+    /// The decisions of other schedulers in the same state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Opinion>,
 }
 
-/// A subflow as a decision saw it.
+/// A subflow at the time of a decision.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Seen {
     /// The subflow.
     pub subflow: u8,
     /// Its path.
     pub path: String,
-    /// It could be chosen: alive, and no backup while another is.
+    /// True if the subflow could be chosen: it is alive, and no backup while a regular subflow is alive.
     pub candidate: bool,
-    /// It had room for a segment.
+    /// True if the subflow had room for a segment.
     pub usable: bool,
     /// Smoothed RTT; absent before the first sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub srtt_ms: Option<f64>,
     /// Congestion window.
     pub cwnd_bytes: u64,
-    /// In flight.
+    /// Bytes in flight.
     pub inflight_bytes: u64,
-    /// What the window still took.
+    /// Free bytes of the congestion window.
     pub free_bytes: u64,
-    /// When the segment would have arrived by the plain estimate.
+    /// Predicted arrival of the segment, by the plain estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_ms: Option<f64>,
 }
@@ -168,43 +169,43 @@ pub struct Seen {
 /// A replay with one decision changed.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Alternative {
-    /// The subflow that got the segment instead.
+    /// The subflow that got the segment in the replay.
     pub subflow: u8,
     /// Its path.
     pub path: String,
-    /// When what had waited was readable in order; absent where it never was.
+    /// Time at which the data that waited in the run was readable in order; absent if it never was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readable_ms: Option<f64>,
-    /// How much sooner that is than in the run.
+    /// Time saved compared with the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved_ms: Option<f64>,
-    /// How much sooner the blocking segment alone would have been readable. Where this is more, what
-    /// was sent after it took its place on the slow subflow.
+    /// Time saved for the blocking segment alone. If this is more than `saved_ms`, later data took its place
+    /// on the slow subflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_saved_ms: Option<f64>,
-    /// The measure that the workload is made for, in the replay.
+    /// Value of the primary measure in the replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_value: Option<f64>,
 }
 
-/// What another scheduler says in the state of a decision.
+/// The decision of another scheduler in the same state.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Opinion {
     /// The scheduler in canonical form.
     pub scheduler: String,
     /// send, assign, wait or idle.
     pub decision: &'static str,
-    /// The subflow that it would have chosen, or waited for.
+    /// The subflow that it would choose, or wait for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflow: Option<u8>,
-    /// Its path.
+    /// Path of the subflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Why, as a word.
+    /// The reason, as a word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// The numbers that it weighed.
+    /// The numbers that the scheduler recorded.
     pub numbers: BTreeMap<String, f64>,
-    /// It would have done what the run did.
+    /// True if it would have made the same decision as the run.
     pub agrees: bool,
 }

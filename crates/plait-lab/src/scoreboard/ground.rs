@@ -1,4 +1,4 @@
-//! Where schedulers are held against the best path alone: links and a load each.
+//! The grounds of a scoreboard: links, each with a load.
 
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::{RawScenario, Reader, Scenario, quoted};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 /// Links and a load.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ground {
-    /// Its name: `A`, or of a recording its pair, where it begins and the load.
+    /// Name of the ground: `A`; for a recording, its pair, start and load.
     pub name: String,
-    /// What selects it: `A`, or the pair.
+    /// Name that selects the ground: `A`, or the pair.
     pub links: String,
-    /// The settings of its command line, without dashes, paths first.
+    /// Settings as on a command line, without dashes, paths first.
     pub settings: Vec<(&'static str, String)>,
-    /// Hosts have a jitter if nothing else is random, as in `plait compare`.
+    /// True if hosts get jitter if nothing else is random, as in `plait compare`.
     pub jitter: bool,
 }
 
@@ -22,9 +22,9 @@ pub struct Ground {
 const NEAR: &str = "fast:rate=10mbit,rtt=20ms,queue=100ms";
 const FAR: &str = "slow:rate=3mbit,rtt=200ms,queue=600ms";
 
-/// Links and loads on which a stock Linux 6.18 was measured: name, fast path, slow path, workload,
-/// receive buffer. The measurement leaves open how long its streams were; after 10 s plain TCP has the
-/// delays that it tells of F. The queue of F's fast link is that of A's.
+/// Links and loads of measurements with a stock Linux 6.18: name, fast path, slow path, workload, receive
+/// buffer. The length of the measured streams is unknown; after 10 s, plain TCP has the delays that were
+/// measured for F. The queue of F's fast link is that of A.
 const MEASURED: [(&str, &str, &str, &str, &str); 6] = [
     ("A", NEAR, FAR, "download:8MB", ""),
     ("B", NEAR, "slow:rate=1mbit,rtt=600ms,queue=1500ms", "download:2MB", ""),
@@ -40,13 +40,13 @@ const MEASURED: [(&str, &str, &str, &str, &str); 6] = [
     ("F", "fast:rate=8mbit,rtt=20ms,queue=100ms", FAR, "stream:60kB@50ms,for=10s", ""),
 ];
 
-/// What goes over a recorded pair, and its short name.
+/// Loads over a recorded pair, with short names.
 const LOADS: [(&str, &str); 3] =
     [("download", "download:4MB"), ("bulk", "bulk:10s"), ("stream", "stream:30kB@50ms,for=20s")];
-/// Where a recording begins, and the short name of that.
+/// Starts within a recording, with short names.
 const OFFSETS: [(&str, &str); 2] = [("start", "0s"), ("anywhere", "random")];
 
-/// The links A to F.
+/// Returns the links A to F.
 #[must_use]
 pub fn measured() -> Vec<Ground> {
     let ground = |(name, fast, slow, workload, rcvbuf): &(&str, &str, &str, &str, &str)| {
@@ -64,12 +64,11 @@ pub fn measured() -> Vec<Ground> {
     MEASURED.iter().map(ground).collect()
 }
 
-/// The recorded pairs in the directory `traces` of `data`: WiFi and cellular at the same time and
-/// place, each from its beginning and from anywhere, under each load.
+/// Returns the recorded pairs in the directory `traces` of `data`: WiFi and cellular at the same time and
+/// place. Each pair is used from its beginning and from a random start, with each load.
 ///
 /// # Errors
-/// Where the directory cannot be read or has no `pair_*_wifi.csv` with its `pair_*_cellular.csv`, in
-/// words.
+/// If the directory cannot be read, or has no `pair_*_wifi.csv` with its `pair_*_cellular.csv`; in words.
 pub fn recorded(data: &Path) -> Result<Vec<Ground>, String> {
     let traces = data.join("traces");
     let absent = |why: &str| format!("recorded pairs: {}: {why}", traces.display());
@@ -116,11 +115,11 @@ fn grounds_of(traces: &Path, pair: &str) -> Vec<Ground> {
     grounds
 }
 
-/// The links of `paths`, each in the form of `--path`, under each of `loads`. If `loads` is empty, the
-/// loads of a recorded pair take its place. A ground is named by its load.
+/// Returns the links of `paths`, each in the form of `--path`, with each of `loads`. If `loads` is empty, it
+/// uses the loads of recorded pairs. The load is the name of the ground.
 ///
 /// # Errors
-/// If there is one path alone.
+/// If there is only one path.
 pub fn own(paths: &[String], loads: &[String]) -> Result<Vec<Ground>, ScenarioError> {
     if let [_] = paths {
         let problem = "one path: a scoreboard compares the paths with the best of them alone";
@@ -139,10 +138,10 @@ pub fn own(paths: &[String], loads: &[String]) -> Result<Vec<Ground>, ScenarioEr
 }
 
 impl Ground {
-    /// Its scenario with the settings in `more`; `read` gives the traces.
+    /// Returns the scenario of the ground with the settings in `more`; `read` returns the traces.
     ///
     /// # Errors
-    /// Where a setting is refused: the trace, or one of `more`.
+    /// If a setting is refused: the trace, or one of `more`.
     pub fn scenario(
         &self,
         more: &[(&'static str, String)],
@@ -158,7 +157,7 @@ impl Ground {
         Ok(raw.build_with(read)?.compared())
     }
 
-    /// The settings as they stand on a command line.
+    /// Returns the settings as on a command line.
     #[must_use]
     pub fn command(&self) -> String {
         let flag = |(name, text): &(&str, String)| format!("--{name} {}", quoted(text));
@@ -166,17 +165,18 @@ impl Ground {
     }
 }
 
-/// The links of a user.
+/// Name of the user's links.
 const OWN: &str = "own";
-/// Stands for the links A to F.
+/// Name of the links A to F.
 const SIX: &str = "A-F";
-/// Stands for every recorded pair.
+/// Name of all recorded pairs.
 const RECORDED: &str = "recorded";
 
-/// The grounds that `wanted` names, a list of links, `A-F`, `recorded` or `all`, in their own order.
+/// Returns the grounds that `wanted` selects, in their own order: a list of links, `A-F`, `recorded` or
+/// `all`.
 ///
 /// # Errors
-/// Where a name is that of no links that are there.
+/// If a name selects no available links.
 pub fn select(grounds: Vec<Ground>, wanted: &str) -> Result<Vec<Ground>, ScenarioError> {
     let is_named = |ground: &Ground, name: &str| {
         let six = MEASURED.iter().any(|(letter, ..)| *letter == ground.links);
@@ -190,7 +190,7 @@ pub fn select(grounds: Vec<Ground>, wanted: &str) -> Result<Vec<Ground>, Scenari
     let names: Vec<&str> = wanted.split(',').collect();
     for name in &names {
         if !grounds.iter().any(|ground| is_named(ground, name)) {
-            // What is not there is not allowed either; the caller knows why it is not.
+            // Unavailable links are not listed; the caller knows why they are unavailable.
             let mut known = vec!["all", SIX, RECORDED];
             known.retain(|name| grounds.iter().any(|ground| is_named(ground, name)));
             known.extend(grounds.iter().map(|ground| ground.links.as_str()));
@@ -246,7 +246,7 @@ mod tests {
         let paths = ["a:rtt=20ms,rate=9mbit".to_owned(), "b:rtt=50ms,rate=3mbit".to_owned()];
         let usual = own(&paths, &[]).unwrap();
         assert_eq!(usual.len(), LOADS.len());
-        // Nothing in them is random, so that hosts have a jitter, and a cell is an average.
+        // They have no randomness, so hosts get jitter and a cell is an average.
         assert!(
             usual.iter().all(|ground| ground
                 .scenario(&[], &plait_app::file::named)

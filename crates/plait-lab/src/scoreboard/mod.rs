@@ -1,5 +1,5 @@
-//! Where each scheduler helps and harms: every scheduler against plain TCP on the best path alone,
-//! over many links and loads, each judged by the worst of them.
+//! Compares every scheduler with plain TCP on the best single path, over many links and loads. The worst
+//! result of a scheduler determines its rank.
 
 mod ground;
 
@@ -21,26 +21,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Name and version of the document.
 pub const SCHEMA: &str = "plait.scoreboard/1";
 
-/// Variants that are measured beside every scheduler of the list: the decorators, and the readings of
-/// ECF and BLEST that differ in what they decide.
+/// Variants that are measured beside every scheduler of the list: the decorators, and the interpretations of
+/// ECF and BLEST that lead to different decisions.
 pub const VARIANTS: &str = "minrtt+rp,minrtt+bm,minrtt+copy,ecf+rp,ecf+copy,stms-c+copy,\
                             ecf:floor=off,ecf:m=4,ecf:count_queued=on,\
                             blest:mode=paper,blest+rp:mode=retransmit";
 
-/// A ratio from here on counts as not slower than the best path alone: what the DSS option takes of
-/// each packet, 20 of 1448 bytes, rounded up.
+/// Smallest ratio that counts as equal to the best single path. It allows for the DSS option, 20 of 1448
+/// bytes in each packet, rounded up.
 pub const EQUAL: f64 = 0.98;
 
-/// What `plait scoreboard --json` prints.
+/// The document that `plait scoreboard --json` prints.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Board {
     /// Always `plait.scoreboard/1`.
     pub schema: String,
-    /// The line that runs it again.
+    /// The command line that runs it again.
     pub command: String,
     /// Seed of the first run of every cell.
     pub seed: u64,
-    /// Runs of a row, where something in its links is random; elsewhere one.
+    /// Runs of a row if its links have randomness; otherwise a row has one run.
     pub runs: u32,
     /// Congestion controller of every row.
     pub cc: String,
@@ -48,10 +48,10 @@ pub struct Board {
     pub standings: Vec<Standing>,
     /// The cells, the worst of the first scheduler first.
     pub cells: Vec<Cell>,
-    /// What is not among them, and why.
+    /// Grounds that are missing, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Whether cells are missing because it was interrupted.
+    /// True if cells are missing because the scoreboard was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// SHA-256, in hexadecimal, over the digests of the comparisons.
@@ -63,57 +63,57 @@ pub struct Board {
 pub struct Standing {
     /// Scheduler in canonical form.
     pub scheduler: String,
-    /// Its least ratio to the best path alone; 0 where a run failed.
+    /// Smallest ratio to the best single path; 0 if a run failed.
     pub worst: f64,
-    /// The cell of that ratio.
+    /// The cell of the smallest ratio.
     pub worst_cell: String,
-    /// Median of its ratios.
+    /// Median of the ratios.
     pub median: f64,
-    /// Its greatest ratio.
+    /// Largest ratio.
     pub best: f64,
-    /// The cell of that ratio.
+    /// The cell of the largest ratio.
     pub best_cell: String,
-    /// Cells in which it is slower than the best path alone by more than 2 %.
+    /// Number of cells in which the scheduler is more than 2 % slower than the best single path.
     pub slower: u32,
 }
 
 /// A measure of a load over links.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// Its name: the links, and for a stream which percentile of the message delay.
+    /// Name of the cell: the links, and for a stream the percentile of the message delay.
     pub cell: String,
     /// The links and the load, as on a command line of `plait compare`.
     pub settings: String,
     /// The measure.
     pub measure: String,
-    /// Plain TCP on the best path alone: `tcp:PATH`.
+    /// The best single path with plain TCP: `tcp:PATH`.
     pub best_path: String,
-    /// Its median.
+    /// Median of the best single path.
     pub best_path_median: f64,
     /// By scheduler.
     pub scores: BTreeMap<String, Score>,
 }
 
-/// A scheduler in a cell.
+/// The result of a scheduler in a cell.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
-    /// Median of its runs; absent where a run failed.
+    /// Median of the runs; absent if a run failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median: Option<f64>,
-    /// Ratio of the medians, above 1 is better than the best path alone; 0 where a run failed.
+    /// Ratio of the medians; above 1 is better than the best single path. 0 if a run failed.
     pub ratio: f64,
 }
 
-/// What is to be measured.
+/// The grounds and settings of a scoreboard.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Links and loads.
     pub grounds: Vec<Ground>,
-    /// What is known to be missing.
+    /// Grounds that are known to be missing.
     pub missing: Vec<String>,
     /// Settings of every comparison: schedulers, cc, runs, seed, jobs.
     pub settings: Vec<(&'static str, String)>,
-    /// The line that runs it again.
+    /// The command line that runs it again.
     pub command: String,
 }
 
@@ -136,7 +136,7 @@ impl Options {
 /// Measures every ground, one comparison after the other.
 ///
 /// # Errors
-/// As [`Options::check`], and where a setting is refused, before anything is run.
+/// As [`Options::check`], and if a setting is refused, before any run.
 pub fn scoreboard<W: World>(
     options: &Options,
     world: &W,
@@ -178,7 +178,7 @@ pub fn scoreboard<W: World>(
             board.interrupted |= report.interrupted;
         }
         if control.cancelled.load(Ordering::Relaxed) {
-            // What a comparison has of it would be of fewer runs than the others.
+            // The interrupted comparison has fewer runs than the others.
             board.interrupted = true;
             break;
         }
@@ -191,8 +191,8 @@ pub fn scoreboard<W: World>(
     Ok(board)
 }
 
-/// The measures that a load is judged by, with what they add to the name of a cell: of a stream what
-/// a message usually waits, and what one in a hundred does.
+/// Returns the measures of a load, each with a suffix for the name of the cell: for a stream, the median and
+/// the 99th percentile of the message delay.
 fn measures(workload: &Workload) -> Vec<(&'static str, &'static str)> {
     match workload {
         Workload::Stream { .. } => {
@@ -203,7 +203,7 @@ fn measures(workload: &Workload) -> Vec<(&'static str, &'static str)> {
 }
 
 impl Board {
-    /// The cells of a comparison.
+    /// Adds the cells of a comparison.
     fn take(&mut self, ground: &Ground, workload: &Workload, report: &Report) {
         for (measure, suffix) in measures(workload) {
             let name = format!("{}{suffix}", ground.name);
@@ -214,7 +214,7 @@ impl Board {
         }
     }
 
-    /// From the cells to who stands where.
+    /// Computes the ranks from the cells.
     fn judge(&mut self) {
         let names: Vec<String> = self
             .cells
@@ -222,7 +222,7 @@ impl Board {
             .map(|cell| cell.scores.keys().cloned().collect())
             .unwrap_or_default();
         self.standings = names.iter().filter_map(|name| self.standing(name)).collect();
-        // Of equals the one with the better median, then by name.
+        // Of equal schedulers, the better median comes first, then the name.
         self.standings
             .sort_by(|a, b| b.worst.total_cmp(&a.worst).then(b.median.total_cmp(&a.median)));
         let Some(first) = self.standings.first().map(|it| it.scheduler.clone()) else { return };
@@ -252,7 +252,7 @@ impl Board {
     }
 }
 
-/// One measure of a comparison; `None` where plain TCP has it on no path.
+/// Returns one measure of a comparison; `None` if plain TCP lacks it on every path.
 fn cell(name: String, ground: &Ground, measure: &str, report: &Report) -> Option<Cell> {
     let entry = MEASURES.iter().find(|entry| entry.name == measure)?;
     let higher = entry.better == Better::Higher;

@@ -1,4 +1,4 @@
-//! Boards over a world whose outcomes are known.
+//! Scoreboards over a world with known outcomes.
 
 use super::*;
 use crate::compare::{Cell as Row, RunOutcome};
@@ -7,8 +7,8 @@ use plait_app::Measures;
 use plait_app::measure::{Distribution, PathMeasures};
 use std::sync::atomic::AtomicBool;
 
-/// What a run of the row takes, in ms: `minrtt` is good at downloads and bad at the tail of a stream,
-/// `ecf` is a little slower than the best path everywhere, `blest` does not finish streams.
+/// Results of a run by row, in ms. `minrtt` is good at downloads and bad at the tail of a stream. `ecf` is a
+/// little slower than the best path everywhere. `blest` does not finish streams.
 struct Known;
 
 impl World for Known {
@@ -79,7 +79,7 @@ fn progress_goes_over_all_grounds_and_a_cancelled_board_says_so() {
     let (seen, cancelled) = (std::sync::Mutex::new(Vec::new()), AtomicBool::new(false));
     let advance = |done: usize, total: usize| {
         seen.lock().unwrap().push((done, total));
-        // Ground A is five runs.
+        // Ground A has five runs.
         if done == 6 {
             cancelled.store(true, Ordering::Relaxed);
         }

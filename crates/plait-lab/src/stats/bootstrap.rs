@@ -1,8 +1,7 @@
 //! Bootstrap intervals of any statistic over runs.
 //!
-//! [`interval`] resamples runs, not values: a statistic that looks at several rows gets the same
-//! runs of all of them, so runs that share a seed stay paired. The result depends on the arguments
-//! alone.
+//! [`interval`] resamples runs, not values. A statistic over several rows uses the same runs of all rows, so
+//! runs that share a seed stay paired. The result depends only on the arguments.
 //!
 //! ```
 //! use plait_lab::stats::interval;
@@ -20,10 +19,10 @@
 use super::percentile;
 use plait_base::RandomStream;
 
-/// Resamples of an interval.
+/// Number of resamples.
 const RESAMPLES: usize = 2_000;
 
-/// The value of a statistic and the interval that it may be expected in.
+/// The value of a statistic and its confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
     /// The statistic over all runs.
@@ -35,13 +34,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns whether every value of the interval is below `limit`.
+    /// Returns true if every value of the interval is below `limit`.
     #[must_use]
     pub fn is_below(&self, limit: f64) -> bool {
         self.high < limit
     }
 
-    /// Returns whether every value of the interval is above `limit`.
+    /// Returns true if every value of the interval is above `limit`.
     #[must_use]
     pub fn is_above(&self, limit: f64) -> bool {
         self.low > limit
@@ -51,10 +50,10 @@ impl Interval {
 /// Returns the statistic over `runs` runs and its confidence interval at `level` (0.95), by the
 /// bias-corrected and accelerated bootstrap (BCa, Efron 1987) with 2,000 resamples.
 ///
-/// `statistic` gets indices below `runs`, with repetition, and `0..runs` for the value itself. The
-/// draws come from the stream of `seed` and `purpose`. Resamples for which the statistic is not
-/// finite are left out. The result is `None` for fewer than two runs, for a value that is not
-/// finite, and if more than half of the resamples are left out.
+/// `statistic` gets indices below `runs`, with repetition, and `0..runs` for the value itself. The draws come
+/// from the stream of `seed` and `purpose`. Resamples with a statistic that is not finite are left out.
+/// Returns `None` for fewer than two runs, if the value is not finite, and if more than half of the resamples
+/// are left out.
 #[must_use]
 pub fn interval(
     runs: usize,
@@ -111,7 +110,7 @@ pub fn resample(
     }
 }
 
-/// The acceleration of BCa, from the statistic without each run; 0 if it does not vary.
+/// Returns the acceleration of BCa, from the statistic without each run; 0 if it does not vary.
 fn acceleration(without: &[f64]) -> f64 {
     let mean = without.iter().sum::<f64>() / without.len() as f64;
     let (mut squares, mut cubes) = (0.0, 0.0);
@@ -124,12 +123,12 @@ fn acceleration(without: &[f64]) -> f64 {
     if scale > 0.0 && cubes.is_finite() { cubes / scale } else { 0.0 }
 }
 
-/// The share of a standard normal variable below `value`.
+/// Returns the probability that a standard normal variable is below `value`.
 fn normal_share(value: f64) -> f64 {
     libm::erfc(-value * core::f64::consts::FRAC_1_SQRT_2) / 2.0
 }
 
-/// The value that a standard normal variable is below with probability `share`.
+/// Returns the value that a standard normal variable is below with probability `share`.
 pub(super) fn normal_quantile(share: f64) -> f64 {
     let share = share.clamp(1e-9, 1.0 - 1e-9);
     let (mut low, mut high) = (-7.0, 7.0);
@@ -166,7 +165,7 @@ mod tests {
 
     #[test]
     fn nineteen_of_twenty_intervals_hold_the_truth_for_skewed_values_too() {
-        // Exponential values with mean 1: the percentile bootstrap of 30 holds it in 91 %.
+        // Exponential values with mean 1: the percentile bootstrap of 30 values covers it in 91 %.
         let mut stream = RandomStream::new(5, &["skewed"]);
         let mut held = 0;
         for trial in 0..200 {

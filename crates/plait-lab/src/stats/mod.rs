@@ -1,10 +1,9 @@
-//! Statistics over runs. Everything here is a pure function of its arguments, the bootstrap
-//! included.
+//! Statistics over runs. All functions here are pure, even the bootstrap.
 //!
 //! * [`Summary`] describes one measure of one row.
-//! * [`against`] compares rows that met the same seeds with one of them: the typical ratio, its 95 %
-//!   interval, and whether the rows can be told apart.
-//! * [`interval`] gives a bootstrap interval of any other statistic over runs, paired or not.
+//! * [`against`] compares rows with one of them over the same seeds: the typical ratio, its 95 % interval,
+//!   and whether the rows differ beyond chance.
+//! * [`interval`] returns a bootstrap interval of any other statistic over runs, paired or not.
 
 mod bootstrap;
 mod normal;
@@ -19,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub(crate) use student::critical;
 
-/// Resamples of the bootstrap.
+/// Number of bootstrap resamples.
 const RESAMPLES: usize = 2_000;
 
 /// Summary of one measure over the runs of a row.
@@ -45,8 +44,8 @@ pub struct Summary {
 pub const STATISTICS: &[&str] = &["mean", "median", "p95", "min", "max", "n"];
 
 impl Summary {
-    /// Summarises `values`, one a run; `None` without a finite value (others are left out and
-    /// missing in `n`). The bootstrap draws from the stream of `seed` and `purpose`.
+    /// Summarises `values`, one for each run; `None` if no value is finite. Other values are left out and do
+    /// not count in `n`. The bootstrap draws from the stream of `seed` and `purpose`.
     #[must_use]
     pub fn of(values: &[f64], seed: u64, purpose: &str) -> Option<Summary> {
         let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -54,7 +53,7 @@ impl Summary {
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         let n = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        // Nothing varies: the sums below would only add rounding errors.
+        // If all values are equal, the sums below would only add rounding errors.
         if min == max {
             return Some(Summary {
                 mean: min,
@@ -78,7 +77,7 @@ impl Summary {
         })
     }
 
-    /// The statistic of this name; `None` if [`STATISTICS`] does not have it.
+    /// Returns the statistic with this name; `None` if [`STATISTICS`] does not have it.
     #[must_use]
     pub fn statistic(&self, name: &str) -> Option<f64> {
         Some(match name {
@@ -93,8 +92,8 @@ impl Summary {
     }
 }
 
-/// The `percent`-th percentile of ascending values, interpolated linearly between the two nearest
-/// ranks: rank = percent/100 (n - 1), the default of numpy. `None` for no values.
+/// Returns the `percent`-th percentile of ascending values, interpolated linearly between the two nearest
+/// ranks: rank = percent/100 (n - 1), the default of numpy. Returns `None` for an empty list.
 #[must_use]
 pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
@@ -107,7 +106,7 @@ pub fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     Some((low + (high - low) * fraction).clamp(low, high))
 }
 
-/// The median of values in any order; `None` for no values.
+/// Returns the median of values in any order; `None` for an empty list.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -115,9 +114,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     percentile(&sorted, 50.0)
 }
 
-/// How many times better `value` is than `reference`, above 1 for better. For a measure where less
-/// is better the ratio is turned over. `None` where a ratio means nothing: a value that is not
-/// above zero.
+/// Returns the factor by which `value` is better than `reference`; above 1 is better. If lower is better, the
+/// ratio is inverted. Returns `None` if a value is not above zero, because the ratio has no meaning then.
 #[must_use]
 pub fn speedup(value: f64, reference: f64, higher_is_better: bool) -> Option<f64> {
     let (top, bottom) = if higher_is_better { (value, reference) } else { (reference, value) };
@@ -129,7 +127,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The middle 95 % of the means of resamples with replacement.
+/// Returns the middle 95 % of the means of resamples with replacement.
 fn bootstrap(values: &[f64], seed: u64, purpose: &str) -> [f64; 2] {
     let mut stream = RandomStream::new(seed, &["bootstrap", purpose]);
     let count = values.len() as u64;
@@ -190,7 +188,8 @@ mod tests {
             let [low, high] = Summary::of(values, 3, "x").unwrap().ci95;
             high - low
         };
-        // Standard error of ten values 0..9: 2.87 / sqrt(10) = 0.908; 1.96 of it each way is 3.56.
+        // Standard error of ten values 0..9: 2.87 / sqrt(10) = 0.908; 1.96 times that in each direction is
+        // 3.56.
         assert!((width(&few) - 3.56).abs() < 0.3, "{}", width(&few));
         assert!((width(&many) * 10.0 - width(&few)).abs() < 0.4);
         assert_eq!(Summary::of(&few, 3, "x"), Summary::of(&few, 3, "x"));

@@ -1,11 +1,11 @@
 //! The normal distribution.
 
-/// The standard normal distribution.
+/// Returns the cumulative distribution function of the standard normal distribution.
 pub(crate) fn normal(deviation: f64) -> f64 {
     0.5 * libm::erfc(-deviation / core::f64::consts::SQRT_2)
 }
 
-/// Its inverse, within 8 standard deviations.
+/// Returns the inverse of [`normal`], within 8 standard deviations.
 pub(crate) fn deviation(share: f64) -> f64 {
     let (mut low, mut high) = (-8.0, 8.0);
     for _ in 0..50 {

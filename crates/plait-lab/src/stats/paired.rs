@@ -1,49 +1,49 @@
-//! Rows that met the same seeds, compared run by run.
+//! Compares rows run by run, over the same seeds.
 //!
-//! Two rows of a comparison meet the same network in each run, so the ratio of their values in a run
-//! scatters less than the values do. [`against`] compares rows with a reference row:
+//! Two rows of a comparison have the same network in each run. The ratio of their values in a run therefore
+//! scatters less than the values. [`against`] compares rows with a reference row:
 //!
-//! * The **typical ratio** is exp(m), and m is the 20 % trimmed mean of ln(value / reference) over the
-//!   runs: the fifth of the runs at either end has no weight. A retransmission timeout that hits a
-//!   few runs moves it little; [`super::interval`] over a high percentile shows those. Fewer than ten
-//!   runs are not trimmed.
+//! * The **typical ratio** is exp(m), and m is the 20 % trimmed mean of ln(value / reference) over the runs:
+//!   the lowest and the highest fifth of the runs have no weight. A retransmission timeout in a few runs
+//!   moves it little; [`super::interval`] over a high percentile shows such runs. Fewer than ten runs are not
+//!   trimmed.
 //! * Its **95 % interval** is m +- c se, with the standard error of Yuen (1974) from the winsorised
 //!   variance. c is the 95th percentile of |t| over 10,000 resamples of the runs (studentised
 //!   bootstrap), at least Student's t.
-//! * If all runs that are not trimmed have the same ratio, that error is 0, and says nothing of the runs
-//!   that differ. Then the interval reaches from the common ratio as far as the mean of ln(ratio) can
-//!   lie. On either side that is the mean deviation of the runs that differ (its upper bound by Student's
-//!   t, at most the largest one), times the greatest share of such runs that is likely (the upper bound of
-//!   Clopper and Pearson at 97.5 %).
-//! * Rows are **told apart** if that interval excludes 1, if the ratio is more than [`MARGIN`] from 1,
-//!   and if one of two tests rejects a difference by chance with half of [`NAMING_ERROR`] each: the
-//!   same t against its own resamples, or an exact sign test over the runs.
+//! * If all runs that are not trimmed have the same ratio, the standard error is 0 and ignores the runs that
+//!   differ. Then the interval reaches from the common ratio as far as the mean of ln(ratio) can lie. In each
+//!   direction that is the mean deviation of the differing runs times their largest likely share. The mean
+//!   deviation is its upper bound by Student's t, at most the largest deviation. The share is the upper bound
+//!   of Clopper and Pearson at 97.5 %.
+//! * Rows are **told apart** if the interval excludes 1, if the ratio is more than [`MARGIN`] from 1, and if
+//!   one of two tests rejects chance, each with half of [`NAMING_ERROR`]: the same t against its own
+//!   resamples, or an exact sign test over the runs.
 //!
-//! The reference is commonly the best row, which luck helped to its place, and there are several rows.
-//! The error rate is so low because of both: thirteen equal rows have 78 pairs, and 78 x 0.05 % are 4 %.
-//! With more than fourteen rows the rate falls, so that all pairs together stay below 5 %.
+//! The reference is usually the best row, partly by luck, and there are several rows. The error rate is low
+//! for both reasons: thirteen equal rows have 78 pairs, and 78 x 0.05 % are 4 %. With more than fourteen rows
+//! the rate decreases, so that the total over all pairs stays below 5 %.
 
 use super::bootstrap::resample;
 use super::percentile;
 use super::student::critical;
 
-/// The probability with which two equal rows may be told apart.
+/// Probability that two equal rows are told apart.
 pub const NAMING_ERROR: f64 = 0.000_5;
 
-/// The probability with which any two of several equal rows may be told apart.
+/// Probability that any two of several equal rows are told apart.
 const FAMILY_ERROR: f64 = 0.05;
 
-/// Ratios that are closer to 1 than this are a tie, however narrow the interval.
+/// Smallest notable distance of a ratio from 1; below it, rows are tied even if the interval is narrow.
 pub const MARGIN: f64 = 0.01;
 
-/// Resamples behind the percentiles of |t|.
+/// Resamples for the percentiles of |t|.
 const RESAMPLES: usize = 10_000;
 
-/// Least standard error of a resample, as a part of that of all runs. A resample of few runs may hardly
-/// vary; its |t| would have no bound, and with ten runs no difference would be certain.
+/// Smallest standard error of a resample, as a part of the standard error of all runs. A resample of few runs
+/// may hardly vary, so its |t| would have no bound. With ten runs, no difference would then be certain.
 const LEAST_ERROR: f64 = 1.0 / 3.0;
 
-/// Runs from which on the extreme fifths are trimmed.
+/// Fewest runs for which the extreme fifths are trimmed.
 const FEWEST_TRIMMED_RUNS: usize = 10;
 
 /// A row against the reference, over the runs of both.
@@ -51,20 +51,22 @@ const FEWEST_TRIMMED_RUNS: usize = 10;
 pub struct Paired {
     /// Typical ratio of the row's value to the reference's in one run; above 1 if the row's is larger.
     pub ratio: f64,
-    /// 95 % confidence interval of `ratio`; both ends infinite apart (0 and infinity) for one run.
+    /// 95 % confidence interval of `ratio`; for one run from 0 to infinity.
     pub ci95: [f64; 2],
-    /// Whether the two differ beyond chance and beyond [`MARGIN`].
+    /// True if the rows differ beyond chance and beyond [`MARGIN`].
     pub told_apart: bool,
-    /// Whether all runs have the same value as those of the reference, to the bit.
+    /// True if every run has the same value as the reference, to the bit.
     pub equal: bool,
-    /// Runs whose ratio differs from that of all runs that are not trimmed; 0 if the latter vary.
+    /// Number of runs whose ratio differs from the common ratio of the runs that are not trimmed; 0 if these
+    /// vary.
     pub differing: u32,
 }
 
-/// Compares `rows` with `reference`: value `i` of each is that of run `i`.
+/// Compares `rows` with `reference`: value `i` of each belongs to run `i`.
 ///
-/// A row is `None` if it has another number of runs than the reference, none, or a value that is not
-/// above zero. The bootstrap draws from the stream of `seed` and `purpose`, the same runs for all rows.
+/// Returns `None` for a row with another number of runs than the reference, without runs, or with a value
+/// that is not above zero. The bootstrap draws from the stream of `seed` and `purpose`, the same runs for all
+/// rows.
 #[must_use]
 pub fn against(
     reference: &[f64],
@@ -99,13 +101,13 @@ pub fn against(
 
 /// The logarithms of the ratios of one row.
 struct Sample {
-    /// In ascending order, each with its run.
+    /// The logarithms in ascending order, each with its run.
     sorted: Vec<(f64, usize)>,
     /// Their trimmed mean.
     mean: f64,
-    /// Its standard error; 0 for one run, and if the runs that are not trimmed are alike.
+    /// Standard error of the mean; 0 for one run, and if the runs that are not trimmed are equal.
     error: f64,
-    /// Runs that differ from the mean if the runs that are not trimmed are alike; otherwise 0.
+    /// Number of runs that differ from the mean if the runs that are not trimmed are equal; otherwise 0.
     differing: u32,
 }
 
@@ -122,7 +124,7 @@ impl Sample {
         (sample.mean, sample.error) = sample.trimmed(|_| 1);
         let (runs, trim) = (sample.sorted.len(), trimmed_runs(sample.sorted.len()));
         if sample.error == 0.0 && runs > 1 {
-            // Not the mean itself, which is rounded.
+            // The common value is exact; the mean is rounded.
             let common = sample.sorted[trim].0;
             sample.mean = common;
             let differing = sample.sorted.iter().filter(|it| it.0 != common).count();
@@ -131,13 +133,13 @@ impl Sample {
         Some(sample)
     }
 
-    /// The trimmed mean and its standard error if each run is there `count` times; the sum of the
-    /// counts is the number of runs.
+    /// Returns the trimmed mean and its standard error if each run occurs `count` times; the counts add up to
+    /// the number of runs.
     fn trimmed(&self, count: impl Fn(usize) -> u32) -> (f64, f64) {
         let runs = self.sorted.len();
         let trim = trimmed_runs(runs);
         let kept = runs - 2 * trim;
-        // Ranks [trim, runs - trim) are kept; those before and after count as the nearest that is kept.
+        // Ranks [trim, runs - trim) are kept; ranks outside take the nearest kept value.
         let (mut rank, mut sum) = (0, 0.0);
         let (mut least, mut most) = (f64::NAN, f64::NAN);
         for (value, run) in &self.sorted {
@@ -151,7 +153,7 @@ impl Sample {
             rank = next;
         }
         let mean = sum / kept as f64;
-        // The winsorised values have a mean of their own.
+        // The winsorised values have a different mean.
         let (mut total, mut squares) = (0.0, 0.0);
         for (value, run) in &self.sorted {
             let (value, times) = (value.clamp(least, most) - mean, f64::from(count(*run)));
@@ -166,13 +168,13 @@ impl Sample {
         (mean, libm::sqrt(spread / (kept * freedom) as f64))
     }
 
-    /// |t| of a resample.
+    /// Returns |t| of a resample.
     fn student(&self, counts: &[u32]) -> f64 {
         let (mean, error) = self.trimmed(|run| counts[run]);
         (mean - self.mean).abs() / error.max(LEAST_ERROR * self.error)
     }
 
-    /// The verdict, from |t| of the resamples and the error rate.
+    /// Returns the verdict, from |t| of the resamples and the error rate.
     fn judged(&self, mut resampled: Vec<f64>, error: f64) -> Paired {
         resampled.sort_by(f64::total_cmp);
         let runs = self.sorted.len();
@@ -205,7 +207,7 @@ impl Sample {
         }
     }
 
-    /// How far the mean may lie if a few runs differ and all others are alike.
+    /// Returns how far the mean may lie in each direction if a few runs differ and all others are equal.
     fn reach(&self) -> [f64; 2] {
         let side = |sign: f64| {
             let deviations = self.sorted.iter().map(|it| sign * (it.0 - self.mean));
@@ -224,13 +226,13 @@ impl Sample {
         [self.mean - side(-1.0), self.mean + side(1.0)]
     }
 
-    /// Whether one sign is so frequent that chance gives it with less than `error`. Runs without a
+    /// Returns true if one sign is more frequent than chance allows, with probability `error`. Runs without a
     /// difference do not count.
     fn signs_tell(&self, error: f64) -> bool {
         let above = self.sorted.iter().filter(|it| it.0 > 0.0).count();
         let below = self.sorted.iter().filter(|it| it.0 < 0.0).count();
         let (all, few) = (above + below, above.min(below));
-        // The binomial tail, from its first term on.
+        // The binomial tail, starting with its first term.
         let mut term = libm::exp2(-(all as f64));
         let mut tail = term;
         for nth in 0..few {
@@ -241,8 +243,8 @@ impl Sample {
     }
 }
 
-/// The greatest share of all runs of which `few` of `runs` come with a probability of at least 2.5 %
-/// (Clopper and Pearson).
+/// Returns the largest share of differing runs for which at most `few` of `runs` runs differ with a
+/// probability of at least 2.5 % (Clopper and Pearson).
 fn greatest_share(few: usize, runs: usize) -> f64 {
     if few == 0 || few >= runs {
         return if few == 0 { 0.0 } else { 1.0 };
@@ -264,7 +266,7 @@ fn greatest_share(few: usize, runs: usize) -> f64 {
     (low + high) / 2.0
 }
 
-/// Runs that are trimmed at either end.
+/// Returns the number of runs that are trimmed at each end.
 const fn trimmed_runs(runs: usize) -> usize {
     if runs < FEWEST_TRIMMED_RUNS { 0 } else { runs / 5 }
 }
@@ -306,7 +308,7 @@ mod tests {
         let sample = Sample::of(&[1.0; 10], &row).unwrap();
         assert!((sample.mean - 0.035).abs() < 1e-12, "{}", sample.mean);
         assert!((sample.error - 0.011_902).abs() < 1e-6, "{}", sample.error);
-        // Each run twice and others not at all is what a resample is.
+        // A resample repeats some runs and omits others.
         let counts = [2, 2, 0, 0, 0, 0, 0, 0, 0, 0].map(|it: u32| it * 5 / 2);
         let (mean, error) = sample.trimmed(|run| counts[run]);
         assert!((mean - 0.45).abs() < 1e-12 && error > 0.0, "{mean} {error}");
@@ -327,7 +329,7 @@ mod tests {
         assert_eq!(against(&values, &[&[1.0], &[0.0, 1.0, 1.0]], 1, "x"), [None, None]);
     }
 
-    /// Three runs of thirty differ by 15 %: the trimmed mean has no error, and is not certain all the same.
+    /// Three runs of thirty differ by 15 %: the trimmed mean has no error, but is not certain.
     #[test]
     fn a_few_runs_that_differ_give_the_interval_a_width() {
         let row = |runs: usize, differing: usize, common: f64| -> Vec<f64> {
@@ -338,10 +340,10 @@ mod tests {
         // 3 of 30: at most 26.53 % (printed tables of Clopper and Pearson). 0.2653 x ln 0.85 = -0.0431.
         assert!((found.ci95[0] - 0.957_8).abs() < 1e-4 && found.ci95[1] == 1.0, "{found:?}");
         assert!(!found.told_apart);
-        // As many runs more, and it is narrower, but as far as the mean at least.
+        // With ten times the runs, the interval is narrower, but still includes the mean.
         let more = two(&[100.0; 300], &row(300, 30, 100.0));
         assert!(found.ci95[0] < more.ci95[0] && more.ci95[0] < 0.985, "{more:?}");
-        // A common difference is told apart unless the others may make up for it.
+        // A common difference is told apart unless the differing runs may outweigh it.
         assert!(two(&[100.0; 30], &row(30, 3, 110.0)).told_apart);
         assert!(!two(&[100.0; 30], &row(30, 6, 102.0)).told_apart);
         // One long run among many short ones does not count for all of them.
@@ -358,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_few_timeouts_do_not_hide_five_percent() {
-        // 30 runs with 1 % of scatter, and three of each row that a timeout doubles.
+        // 30 runs with 1 % of scatter, and in each row a timeout doubles three of them.
         let mut stream = RandomStream::new(2, &["timeouts"]);
         let mut told = 0;
         for _ in 0..50 {
@@ -378,7 +380,7 @@ mod tests {
 
     #[test]
     fn twelve_rows_of_equal_worth_are_told_apart_from_the_best_almost_never() {
-        // Heavy tails: each run of a row is hit by a timeout with a chance of one in five.
+        // Heavy tails: a timeout hits each run of a row with a probability of one in five.
         let mut stream = RandomStream::new(3, &["null"]);
         let mut false_alarms = 0;
         const TRIALS: u32 = 60;
@@ -400,7 +402,7 @@ mod tests {
         assert!(false_alarms <= 2, "{false_alarms} of {TRIALS}");
     }
 
-    /// Ten runs leave six after trimming, and a resample of them may hardly vary.
+    /// Trimming leaves six of ten runs, and a resample of them may hardly vary.
     #[test]
     fn ten_runs_tell_a_large_difference_apart_and_have_bounded_intervals() {
         let mut stream = RandomStream::new(6, &["ten"]);

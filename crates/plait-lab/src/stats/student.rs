@@ -5,8 +5,8 @@ use core::f64::consts::FRAC_PI_2;
 /// Returns the value that |T| exceeds with probability `error`, for T with `freedom` degrees of
 /// freedom: 2.045 for 29 and 0.05.
 ///
-/// `error` is held to (0, 1); the result is finite for at least one degree of freedom, and infinite
-/// for none.
+/// `error` is clamped to (0, 1). The result is finite for at least one degree of freedom, and infinite for
+/// none.
 #[must_use]
 pub(crate) fn critical(freedom: usize, error: f64) -> f64 {
     if freedom == 0 {
@@ -25,8 +25,8 @@ pub(crate) fn critical(freedom: usize, error: f64) -> f64 {
     libm::tan((low + high) / 2.0) * libm::sqrt(freedom as f64)
 }
 
-/// The integral of cos^`power` from 0 to `angle`, by the reduction formula
-/// `m I(m) = cos^(m-1) sin + (m - 1) I(m - 2)`.
+/// Returns the integral of cos^`power` from 0 to `angle`, by the reduction formula `m I(m) = cos^(m-1) sin +
+/// (m - 1) I(m - 2)`.
 fn power_integral(power: usize, angle: f64) -> f64 {
     let (sin, cos) = (libm::sin(angle), libm::cos(angle));
     let (mut integral, mut reached, mut cosines) =

@@ -1,6 +1,6 @@
-//! The swarm: random networks and faults against the invariants (`spec`: protocol, sections 4 and
-//! 5). A seed draws a [`Case`] of a network and a [`ServerCase`] (`server/`); a run of a network is checked after every event; then the faults heal and
-//! everything must be over within [`Case::grace`]. A case that fails is made smaller.
+//! The swarm runs random networks and faults and checks the invariants (`spec`: protocol, sections 4 and 5).
+//! A seed draws a [`Case`] of a network and a [`ServerCase`] (`server/`). A run of a network is checked after
+//! every event. When the faults have healed, it must finish within [`Case::grace`]. A failing case is shrunk.
 
 mod case;
 mod draw;
@@ -36,25 +36,25 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many failures are told in full, and made smaller.
+/// Number of failures that are reported in full and shrunk.
 const TOLD: usize = 5;
-/// Runs that one failure may cost to make it smaller.
+/// Limit of runs for shrinking one failure.
 const SHRINK_RUNS: u32 = 400;
-/// What is kept of the time before a violation.
+/// Number of events that are kept before a violation.
 pub const TRAIL: usize = 30;
 
-/// Which seeds to run, and how.
+/// The seeds to run, and how to run them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The first seed.
     pub from: u64,
-    /// How many, one after the other.
+    /// Number of consecutive seeds.
     pub seeds: u64,
-    /// How many at a time; one for each processor if absent.
+    /// Number of parallel runs; if absent, one for each processor.
     pub jobs: Option<NonZeroUsize>,
-    /// Stop at the first violation, and leave it as large as it is.
+    /// If true, stops at the first violation and does not shrink it.
     pub first_only: bool,
-    /// Encode and parse every segment.
+    /// If true, encodes and parses every segment.
     pub wire: bool,
     /// Run only one of the two cases that a seed draws.
     pub only: Option<Only>,
@@ -70,7 +70,7 @@ pub enum Only {
 }
 
 impl Only {
-    /// Its name on a command line.
+    /// Returns the name on a command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Only {
     }
 }
 
-/// What came of the cases of a seed.
+/// The verdicts on the cases of a seed.
 #[derive(Debug)]
 struct Verdicts {
     network: Option<Verdict>,
@@ -95,10 +95,10 @@ impl Verdicts {
 }
 
 impl Options {
-    /// Refuses seeds beyond the last one.
+    /// Checks that all seeds fit into 64 bits.
     ///
     /// # Errors
-    /// If the seeds from the first one on go beyond the last one.
+    /// If the last seed would exceed the largest number.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let most = u64::MAX - self.seeds.saturating_sub(1);
         if self.from <= most {
@@ -111,7 +111,7 @@ impl Options {
         Err(error.allow(&format!("up to {most}")))
     }
 
-    /// The case of a seed.
+    /// Returns the case of a seed.
     fn case(&self, seed: u64) -> Case {
         let mut case = draw(seed);
         case.settings.wire = self.wire;
@@ -128,7 +128,7 @@ impl Options {
     }
 }
 
-/// Runs a swarm. Apart from an interruption the report is the same whatever the number of jobs.
+/// Runs a swarm. Unless it is interrupted, the report does not depend on the number of jobs.
 ///
 /// # Errors
 /// As [`Options::check`].
@@ -238,11 +238,11 @@ fn failure(seed: u64, violation: Violation, options: &Options, control: &Control
     Failure { seed, replay: seed_line(seed, case.settings.wire), case, violation, shrunk }
 }
 
-/// The verdicts in the order of seeds. With `first_only` those after the first violation are left
-/// out, however far other threads had come.
+/// Returns the verdicts in the order of seeds. With `first_only`, verdicts after the first violation are
+/// dropped, even if other threads already had them.
 fn run_all(options: &Options, control: &Control<'_>) -> Vec<(u64, Verdicts)> {
     let (next, done) = (AtomicU64::new(0), AtomicUsize::new(0));
-    // No seed beyond this place is needed any more.
+    // Seeds beyond this index are no longer needed.
     let enough = AtomicU64::new(u64::MAX);
     let found = Mutex::new(Vec::new());
     let total = usize::try_from(options.seeds).unwrap_or(usize::MAX);

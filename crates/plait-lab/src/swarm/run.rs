@@ -1,4 +1,4 @@
-//! One case, run and judged.
+//! Runs one case and judges it.
 
 use super::case::{Case, End};
 use super::fault::{Kind, Traces};
@@ -15,39 +15,39 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a violation is, in kind.
+/// The kinds of violations.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Broken {
-    /// Something that must hold after every event did not.
+    /// An invariant that must hold after every event was broken.
     Invariant,
     /// The connection failed.
     Failed,
-    /// Its data was not through in time after the faults had healed.
+    /// The data was not delivered in time after the faults had healed.
     Stuck,
-    /// The data was through, but an end had not taken leave.
+    /// The data was delivered, but an end had not closed.
     Lingering,
     /// The program panicked.
     Panic,
 }
 
-/// What went wrong in a run.
+/// A violation in a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
-    /// Its kind.
+    /// Kind of the violation.
     pub broken: Broken,
-    /// Which invariant, or where everything stood, in words.
+    /// The invariant, or the state of both ends, in words.
     pub what: String,
     /// Virtual time, in nanoseconds from the start.
     pub at_ns: u64,
-    /// How many segments had been sent, delivered and dropped.
+    /// Number of segments sent, delivered and dropped.
     pub segments: u64,
 }
 
 impl Violation {
-    /// Whether `other` is of the same kind: the same words, whatever the numbers in them.
+    /// Returns true if `other` is the same violation: the words are equal, whatever the numbers in them.
     #[must_use]
     pub fn is_like(&self, other: &Violation) -> bool {
         let words = |it: &Violation| -> String {
@@ -59,20 +59,20 @@ impl Violation {
     }
 }
 
-/// What came of a case.
+/// The verdict on a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
     /// Running hash over every segment sent and delivered.
     pub hash: u64,
-    /// When the run ended.
+    /// End of the run.
     pub ended: Time,
     /// Segments sent, delivered and dropped.
     pub segments: u64,
-    /// Bit n stands for kind n of [`super::KINDS`]: the run met such a fault.
+    /// Bit n is set if the run met a fault of kind n of [`super::KINDS`].
     pub met: u32,
-    /// A connection was given up where the faults leave no other answer.
+    /// True if a connection was given up because the faults left no alternative.
     pub given_up: bool,
-    /// What went wrong.
+    /// The violation, if there was one.
     pub violation: Option<Violation>,
 }
 
@@ -83,7 +83,7 @@ pub fn run_case(case: &Case) -> Verdict {
     judge(case, &mut quick)
 }
 
-/// Runs a case and keeps the last `keep` things that happened, one a line.
+/// Runs a case and returns the last `keep` events, one a line.
 #[must_use]
 pub fn replay(case: &Case, keep: usize) -> (Verdict, Vec<String>) {
     let names = (0..case.paths.len()).map(|index| format!("p{index}")).collect();
@@ -97,7 +97,7 @@ trait Witness: Watch {
     fn quick(&self) -> &Quick;
 }
 
-/// Counts what the verdict needs and keeps nothing else.
+/// Counts what the verdict needs.
 #[derive(Debug, Default)]
 struct Quick {
     now: Time,
@@ -131,7 +131,7 @@ impl Witness for Quick {
     }
 }
 
-/// Keeps the last lines of what happens.
+/// Keeps the last events as lines.
 struct Trail {
     quick: Quick,
     names: Vec<String>,
@@ -176,7 +176,7 @@ impl Witness for Trail {
     }
 }
 
-/// A segment on one line.
+/// Returns a segment on one line.
 pub(super) fn segment_line(segment: &Segment) -> String {
     let Segment { server, src_port, dst_port, seq, ack, flags, window, options, payload } = segment;
     let mut line = format!(
@@ -254,10 +254,10 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
     }
 }
 
-/// Whether the faults may leave no other answer than to give the connection up. Where options vanish
-/// from one of several subflows there is no falling back (RFC 8684 section 3.7), and the last one may
-/// be among those that are reset. Plain TCP does not outlive its address, and Multipath TCP not the
-/// only one that it has.
+/// Returns true if the faults may force an end to give the connection up. If options vanish from one of
+/// several subflows, fallback is impossible (RFC 8684 section 3.7), and the last subflow may be among the
+/// reset ones. Plain TCP does not survive the loss of its address, and Multipath TCP not the loss of its only
+/// address.
 fn may_be_given_up(case: &Case, outcome: &Outcome) -> bool {
     let has = |kind: &str| case.faults.iter().any(|fault| fault.kind() == kind);
     let plain = |end: &Option<ConnectionStats>| end.as_ref().is_some_and(|end| !end.multipath);
@@ -269,7 +269,7 @@ fn may_be_given_up(case: &Case, outcome: &Outcome) -> bool {
     several && has("strip") || alone && has("address-removed")
 }
 
-/// The verdict on a run that gave nothing to look at.
+/// Returns the verdict on a run without an outcome.
 fn broken(broken: Broken, what: String, quick: &Quick) -> Verdict {
     let (at_ns, segments) = (quick.now.as_nanos(), quick.segments);
     let violation = Violation { broken, what, at_ns, segments };
@@ -285,7 +285,7 @@ fn broken(broken: Broken, what: String, quick: &Quick) -> Verdict {
 
 fn violation(outcome: &Outcome, quick: &Quick, grace: Span) -> Option<Violation> {
     let (broken, what) = if let Some(text) = &outcome.violation {
-        // The time at its front stands in a member of its own.
+        // The time at the start of the text has a member of its own.
         let what = text.split_once(": ").map_or(text.as_str(), |(_, what)| what);
         (Broken::Invariant, what.to_owned())
     } else if !outcome.complete() {
@@ -305,7 +305,7 @@ fn violation(outcome: &Outcome, quick: &Quick, grace: Span) -> Option<Violation>
     Some(Violation { broken, what, at_ns, segments })
 }
 
-/// Where the two ends stand.
+/// Returns the state of the two ends.
 fn standing(outcome: &Outcome) -> String {
     let end = |stats: &Option<ConnectionStats>| {
         let Some(stats) = stats else { return "none".to_owned() };

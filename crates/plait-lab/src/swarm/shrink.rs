@@ -1,23 +1,23 @@
-//! Smaller cases that fail alike.
+//! Shrinks failing cases.
 
 use super::case::{Case, End, EndCase, Finish, PathCase, Settings};
 use super::run::{Violation, run_case};
 use plait_cc::HyStart;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A case as small as it became.
+/// A shrunk case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shrunk {
     /// The case.
     pub case: Case,
-    /// What goes wrong in it: the same kind of thing.
+    /// The violation of the shrunk case, of the same kind.
     pub violation: Violation,
-    /// Runs that were made for it.
+    /// Number of runs that shrinking took.
     pub runs: u32,
 }
 
-/// Takes away from a failing case whatever it fails without, within so many runs: faults, paths,
-/// bytes, settings. The same case gives the same result.
+/// Removes everything from a failing case that the failure does not need: faults, paths, bytes, settings. It
+/// makes a limited number of runs. The same case gives the same result.
 #[must_use]
 pub fn shrink(
     case: &Case,
@@ -38,7 +38,7 @@ pub fn shrink(
     }
 }
 
-/// Takes the first candidate that fails alike, again and again, until none does.
+/// Takes the first candidate with the same failure, repeatedly, until no candidate has it.
 fn try_all(
     step: fn(&Case) -> Vec<Case>,
     best: &mut Shrunk,
@@ -49,7 +49,7 @@ fn try_all(
     'again: loop {
         let candidates = step(&best.case);
         let count = candidates.len();
-        // What did not help a moment ago is tried last.
+        // Candidates that just failed to help are tried last.
         for offset in 0..count {
             let index = (from + offset) % count;
             let candidate = &candidates[index];
@@ -72,7 +72,7 @@ fn try_all(
     }
 }
 
-/// Without all faults, without half of them, without each.
+/// Returns the case without all faults, without half of them, and without each of them.
 fn fewer_faults(case: &Case) -> Vec<Case> {
     let count = case.faults.len();
     let mut list = Vec::new();
@@ -94,7 +94,7 @@ fn fewer_faults(case: &Case) -> Vec<Case> {
     list
 }
 
-/// Without each path; what concerned it is gone with it.
+/// Returns the case without each path and the faults of that path.
 fn fewer_paths(case: &Case) -> Vec<Case> {
     if case.paths.len() < 2 {
         return Vec::new();
@@ -109,7 +109,7 @@ fn without_path(case: &Case, gone: usize) -> Case {
     for path in smaller.faults.iter_mut().filter_map(|fault| fault.path_mut()) {
         *path -= usize::from(*path > gone);
     }
-    // A late join to what is the first path now would be no such thing.
+    // A late join is impossible on the path that is now the first.
     let count = smaller.paths.len();
     smaller.faults.retain(|fault| fault.verify(count).is_ok());
     smaller
@@ -130,7 +130,7 @@ fn fewer_bytes(case: &Case) -> Vec<Case> {
     list
 }
 
-/// Each setting as it usually is.
+/// Returns the case with each setting at its default.
 fn plainer(case: &Case) -> Vec<Case> {
     let usual = Case::default();
     let mut list = Vec::new();
@@ -218,7 +218,7 @@ const PATH_CHANGES: &[fn(&mut PathCase)] = &[
     |path| path.backup = false,
 ];
 
-/// Milder faults, and an earlier end of them.
+/// Returns the case with milder faults, and with an earlier end of faults.
 fn milder(case: &Case) -> Vec<Case> {
     let mut list = Vec::new();
     for (index, fault) in case.faults.iter().enumerate() {

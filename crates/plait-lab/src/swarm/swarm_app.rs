@@ -1,5 +1,5 @@
-//! What an end of a case's connection does: writes its bytes, reads the peer's as it is told,
-//! finishes, and compares what it reads with what was written.
+//! The application at one end of a case's connection. It writes its bytes, reads the peer's bytes at the
+//! planned pace, closes, and compares the received bytes with the written ones.
 
 use super::case::Finish;
 use super::fault::Reading;
@@ -8,10 +8,10 @@ use plait_base::{DataRange, Dsn, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes that are made or compared at a time.
+/// Number of bytes that are generated or compared at a time.
 const BLOCK: usize = 4096;
 
-/// The bytes of one direction: every position has its own, so that none can stand for another.
+/// The bytes of one direction. They depend on the position, so that misplaced bytes are detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Content(u64);
 
@@ -31,44 +31,44 @@ impl Content {
         }
     }
 
-    /// Position of the first byte of `block` that is not what was written there.
+    /// Returns the position of the first byte of `block` that differs from the written byte.
     fn mismatch(self, position: u64, block: &[u8]) -> Option<u64> {
         block.iter().zip(position..).find(|(byte, at)| **byte != self.byte(*at)).map(|(_, at)| at)
     }
 }
 
-/// What an end does.
+/// The plan of one end.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Bytes that it sends, and those that it expects.
+    /// Number of bytes to send, and to expect.
     pub(super) send: u64,
     pub(super) expect: u64,
     pub(super) finish: Finish,
-    /// Bytes of one write (0: all), and the time to the next.
+    /// Bytes of one write (0: all), and the time from one write to the next.
     pub(super) write: u64,
     pub(super) every: Span,
     pub(super) reading: Reading,
-    /// Real bytes, of this end and of the other; `None` for the pattern.
+    /// Varying bytes of this end and of the other; `None` for the pattern.
     pub(super) own: Option<Content>,
     pub(super) peer: Option<Content>,
 }
 
-/// The app.
+/// The application.
 #[derive(Debug)]
 pub(super) struct SwarmApp {
     plan: Plan,
     written: u64,
     read: u64,
-    /// Bytes that may have been written by now, and when there will be more.
+    /// Bytes that the plan allows to have written by now, and the time of the next write.
     due: u64,
     next_write: Time,
-    /// When a held reader goes on.
+    /// Time of the next read of a slow reader.
     next_read: Time,
     stalled: bool,
     finished: bool,
     done: bool,
     wake: Option<Time>,
-    /// Set once the reader left something lying.
+    /// Set once the reader has left data unread.
     held_back: Arc<AtomicBool>,
     block: Vec<u8>,
 }
@@ -117,7 +117,7 @@ impl SwarmApp {
         }
     }
 
-    /// How many bytes may be read now.
+    /// Returns the number of bytes that may be read now.
     fn allowance(&mut self, now: Time) -> u64 {
         let reading = &self.plan.reading;
         if now >= reading.heals {
@@ -222,7 +222,7 @@ impl App for SwarmApp {
         let ended = matches!(stream.state(), StreamState::PeerDone | StreamState::Closed);
         let peer_done = ended && stream.readable() == 0;
         if peer_done && self.read < self.plan.expect {
-            // The peer's data ended before it was all here.
+            // The peer closed before all expected data arrived.
             self.done = true;
             log.push(AppEvent::Failed);
             return;

@@ -1,4 +1,4 @@
-//! A case: everything that one run of the swarm is made from, as data that is printed and read back.
+//! A case: all inputs of one run of the swarm, as data that can be printed and parsed.
 
 mod setup;
 mod text;
@@ -13,19 +13,19 @@ use plait_core::{JoinTiming, Prr, ReduceFrom, RtoMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// All must be over this long after the faults have healed, or longer if the links need it: see
+/// Time that a run has to finish after the faults have healed; longer if the links need it, see
 /// [`Case::grace`].
 pub const GRACE: Span = Span::from_secs(60);
 
-/// Everything that one run is made from. Members that have their usual value need not be written.
+/// All inputs of one run. Members with their default value may be omitted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Case {
     /// Seed of every random number of the run.
     pub seed: u64,
-    /// The paths, the one that the connection starts on first.
+    /// The paths; the connection starts on the first.
     pub paths: Vec<PathCase>,
-    /// Rate each way, in kbit/s, of a link that paths with `shared` go through together.
+    /// Rate of the shared link in each direction, in kbit/s, for paths with `shared`.
     pub shared_kbps: u64,
     /// The scheduler of both ends.
     pub scheduler: String,
@@ -33,37 +33,37 @@ pub struct Case {
     pub controller: String,
     /// Settings of both ends.
     pub settings: Settings,
-    /// Pairs of hosts that do the same over the same paths.
+    /// Pairs of hosts that all run the same over the same paths.
     pub pairs: u32,
-    /// Connections of each pair that do the same.
+    /// Connections of each pair that all run the same.
     pub connections: u32,
-    /// The end that dials.
+    /// The end that opens the connection.
     pub client: EndCase,
     /// The end that listens.
     pub server: EndCase,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Vec<Fault>,
-    /// When every fault has healed, in milliseconds.
+    /// Time in milliseconds at which every fault has healed.
     pub heals_ms: u64,
 }
 
-/// One path, the same each way.
+/// One path, equal in both directions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathCase {
     /// Rate in kbit/s.
     pub rate_kbps: u64,
-    /// Propagation, there and back, in microseconds.
+    /// Round-trip propagation delay in microseconds.
     pub rtt_us: u64,
-    /// What its queues hold, in packets; 0 stands for 100 ms.
+    /// Capacity of its queues in packets; 0 stands for 100 ms.
     pub queue_packets: u32,
-    /// Greatest random delay, in microseconds.
+    /// Largest random delay, in microseconds.
     pub jitter_us: u64,
-    /// CoDel manages its queues.
+    /// True if CoDel manages its queues.
     pub codel: bool,
-    /// It goes on through the shared link.
+    /// True if its packets pass the shared link.
     pub shared: bool,
-    /// To be used only where no other path works.
+    /// True for a backup path, which is used only if no other path works.
     pub backup: bool,
 }
 
@@ -71,77 +71,77 @@ pub struct PathCase {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// When further subflows start.
+    /// When additional subflows start.
     #[serde(with = "Join")]
     pub join: JoinTiming,
-    /// Floor of the retransmission timeout.
+    /// Minimum of the retransmission timeout.
     #[serde(with = "Rto")]
     pub rto: RtoMode,
-    /// Window after an idle time.
+    /// Congestion window after an idle period.
     #[serde(with = "Idle")]
     pub idle_restart: IdleRestart,
-    /// What a window is reduced from after a loss.
+    /// Value that a window is reduced from after a loss.
     #[serde(with = "Reduce")]
     pub reduce_from: ReduceFrom,
     /// Initial slow start threshold in bytes; 0 is infinite.
     pub ssthresh_bytes: u64,
     /// Initial congestion window in segments.
     pub initial_window: u32,
-    /// What ends slow start before a loss.
+    /// Algorithm that ends slow start before a loss.
     #[serde(with = "Start")]
     pub hystart: HyStart,
     /// TCP small queues.
     pub tsq: bool,
-    /// Probes of silent paths.
+    /// True if silent paths are probed.
     pub probes: bool,
-    /// Subflows between each pair of addresses.
+    /// Number of subflows between each pair of addresses.
     pub subflows: u8,
-    /// The server has a second address, which it tells.
+    /// True if the server has a second address and advertises it.
     pub second_address: bool,
     /// Pacing.
     pub pacing: bool,
-    /// Unfounded reductions of the window are undone.
+    /// True if spurious window reductions are undone.
     pub undo: bool,
-    /// What fast recovery lets out below its threshold.
+    /// Rule of proportional rate reduction for fast recovery.
     #[serde(with = "Recovery")]
     pub prr: Prr,
-    /// How long a host works on each segment that it sends, in nanoseconds.
+    /// Processing time of each segment at the sending host, in nanoseconds.
     pub send_cost_ns: u64,
-    /// Every segment is encoded and parsed.
+    /// True if every segment is encoded and parsed.
     pub wire: bool,
-    /// Buffers and rules of a stock Linux 6.18; the receive buffers are set, as by SO_RCVBUF.
+    /// True for the buffers and rules of a stock Linux 6.18, with receive buffers set as by SO_RCVBUF.
     pub kernel: bool,
 }
 
-/// One end and what it does.
+/// The behaviour of one end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EndCase {
-    /// How many bytes it sends.
+    /// Number of bytes that it sends.
     pub send_bytes: u64,
-    /// When it has no more to say.
+    /// When it closes its sending side.
     pub finish: Finish,
-    /// It writes so many bytes at a time; 0 for all at once.
+    /// Bytes of one write; 0 for all at once.
     pub write_bytes: u64,
     /// Time from one write to the next, in milliseconds.
     pub write_every_ms: u64,
-    /// It sends real bytes, each of which is compared at the other end.
+    /// True if it sends varying bytes that the other end compares; otherwise it sends a pattern.
     pub real_bytes: bool,
-    /// It offers Multipath TCP.
+    /// True if it negotiates Multipath TCP.
     pub multipath: bool,
-    /// Receive buffer.
+    /// Receive buffer in bytes.
     pub rcvbuf_bytes: u64,
-    /// Send buffer.
+    /// Send buffer in bytes.
     pub sndbuf_bytes: u64,
-    /// Largest IP packet.
+    /// Largest IP packet in bytes.
     pub mtu_bytes: u32,
-    /// It delays acknowledgements.
+    /// True if it delays acknowledgements.
     pub delayed_ack: bool,
-    /// It asks for DSS checksums.
+    /// True if it requires DSS checksums.
     pub checksum: bool,
 }
 
-/// Which way packets go.
+/// Direction of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -158,27 +158,28 @@ pub enum Way {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// The one that dials.
+    /// The end that opens the connection.
     #[default]
     Client,
-    /// The one that listens.
+    /// The end that listens.
     Server,
 }
 
-/// When an end has no more to say.
+/// When an end closes its sending side.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finish {
-    /// As soon as everything is written: half a close, for the other end may go on.
+    /// As soon as everything is written. The connection is then half-closed, because the other end may
+    /// continue.
     #[default]
     AtOnce,
-    /// When all that it expects has arrived as well.
+    /// When it has also received all expected bytes.
     AfterReceipt,
     /// When the other end has finished.
     AfterPeer,
 }
 
-/// When further subflows start.
+/// When additional subflows start.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "JoinTiming", rename_all = "kebab-case")]
 #[schemars(rename = "Join")]
@@ -192,12 +193,12 @@ enum Join {
     Simultaneous,
 }
 
-/// Floor of the retransmission timeout.
+/// Minimum of the retransmission timeout.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "RtoMode", rename_all = "kebab-case")]
 #[schemars(rename = "Rto")]
 enum Rto {
-    /// As Linux has it.
+    /// The minimum of Linux.
     Linux,
     /// One second.
     Rfc,
@@ -205,61 +206,61 @@ enum Rto {
     Rfc200,
 }
 
-/// Window after an idle time.
+/// Congestion window after an idle period.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "IdleRestart", rename_all = "kebab-case")]
 #[schemars(rename = "Idle")]
 enum Idle {
-    /// Halved for each timeout, as Linux does.
+    /// Halved for each timeout, as in Linux.
     Linux,
-    /// Back to the initial window.
+    /// Reset to the initial window.
     Rfc5681,
-    /// Kept.
+    /// Unchanged.
     Off,
 }
 
-/// What a window is reduced from after a loss.
+/// Value that a window is reduced from after a loss.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ReduceFrom", rename_all = "kebab-case")]
 #[schemars(rename = "Reduce")]
 enum Reduce {
-    /// The window.
+    /// The congestion window.
     Window,
-    /// The bytes outstanding.
+    /// The outstanding bytes.
     Flight,
 }
 
-/// What fast recovery lets out below its threshold.
+/// Rule of proportional rate reduction for fast recovery.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Prr", rename_all = "kebab-case")]
 #[schemars(rename = "Recovery")]
 enum Recovery {
-    /// A segment more than was delivered, where nothing new is lost.
+    /// One segment more than was delivered, unless there are new losses.
     Rfc9937,
-    /// A segment more than was delivered, always.
+    /// Always one segment more than was delivered.
     Rfc6937,
 }
 
-/// What ends slow start before a loss.
+/// Algorithm that ends slow start before a loss.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "HyStart", rename_all = "kebab-case")]
 #[schemars(rename = "Start")]
 enum Start {
-    /// Nothing.
+    /// None.
     Off,
     /// HyStart++.
     #[serde(rename = "on")]
     PlusPlus,
-    /// HyStart as CUBIC in Linux has it from 4.0 on.
+    /// HyStart in the CUBIC of Linux since 4.0.
     Linux,
-    /// No case has it.
+    /// Not used by cases.
     #[serde(skip)]
     Linux6,
-    /// And before it.
+    /// HyStart in the CUBIC of Linux before 4.0.
     Linux3,
 }
 
-/// The latest time of a fault, in milliseconds.
+/// Latest time of a fault, in milliseconds.
 pub(super) const LATEST_MS: u64 = 3_600_000;
 
 impl Default for Case {
@@ -361,16 +362,16 @@ impl Case {
         }
     }
 
-    /// All must be over this long after the faults have healed: 60 s, or one and a half times what the bytes of
-    /// all connections take and 30 s.
+    /// Returns the time that the run has to finish after the faults have healed: 60 s, or if longer, one and
+    /// a half times the transfer time of all connections plus 30 s.
     #[must_use]
     pub fn grace(&self) -> Span {
         let takes = self.takes();
         GRACE.max(takes + takes.over(2) + GRACE.over(2))
     }
 
-    /// How long all connections take to send their bytes one way, on the better of the shared link and the best
-    /// path of their own, if nothing else went there. `redundant` sends a copy on each subflow.
+    /// Returns the transfer time of all connections in one direction, without other traffic. It assumes
+    /// the faster of the shared link and the best path beside it. `redundant` sends a copy on each subflow.
     fn takes(&self) -> Span {
         let sent = self.client.send_bytes.max(self.server.send_bytes);
         let all = sent * u64::from(self.pairs) * u64::from(self.connections);
@@ -388,7 +389,7 @@ impl Case {
         own.chain(shared).min().unwrap_or_default()
     }
 
-    /// When every fault has healed.
+    /// Returns the time at which every fault has healed.
     #[must_use]
     pub fn heals(&self) -> Time {
         Time::ZERO + Span::from_millis(self.heals_ms)
@@ -414,7 +415,7 @@ mod tests {
         assert_eq!(case.grace(), Span::from_secs(78));
         case.scheduler = "redundant+rp".to_owned();
         assert_eq!(case.grace(), Span::from_secs(126));
-        // A path of its own carries them in 16 s.
+        // A path that is not shared carries them in 16 s.
         case.paths.push(path(8_000, false));
         assert_eq!(case.grace(), GRACE);
         case.paths[2].backup = true;

@@ -1,4 +1,4 @@
-//! The run that a case stands for.
+//! Builds the run of a case.
 
 use super::{Case, CaseError, End, EndCase, PathCase};
 use crate::swarm::fault::Reading;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 const SECOND_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 impl Case {
-    /// The run.
+    /// Returns the set-up of the run.
     ///
     /// # Errors
-    /// Where its scheduler or controller is unknown; those of a parsed or drawn case are not.
+    /// If the scheduler or controller is unknown. In parsed and drawn cases both are known.
     pub(in crate::swarm) fn setup(&self) -> Result<Setup, CaseError> {
         let heals = self.heals();
         let mut paths: Vec<PathSetup> =
@@ -33,7 +33,7 @@ impl Case {
             Ok(ConnectionSetup {
                 client: self.spec(&self.client)?,
                 server: self.spec(&self.server)?,
-                // The parties do the work; with this nothing is measured beside them.
+                // The applications of the swarm do the work; this workload only disables further measures.
                 workload: plait_app::Workload::Bulk { duration: Span::from_nanos(1) },
                 start: Time::ZERO + Span::from_millis(100 * u64::from(index)),
             })
@@ -73,7 +73,7 @@ impl Case {
 
     fn config(&self, end: &EndCase) -> Config {
         let settings = &self.settings;
-        // The kernel doubles what SO_RCVBUF asks for.
+        // The kernel doubles the value of SO_RCVBUF.
         let set = 2 * end.rcvbuf_bytes;
         let kernel =
             KernelBuffers { first_rcvbuf: set, most_rcvbuf: set, ..KernelBuffers::LINUX_6_18 };
@@ -104,7 +104,7 @@ impl Case {
         })
     }
 
-    /// What the app at `end` does.
+    /// Returns the plan of the application at `end`.
     pub(in crate::swarm) fn plan(&self, end: End) -> Plan {
         let (own, peer) = (self.end(end), self.end(end.other()));
         let mut reading = Reading { heals: self.heals(), ..Reading::default() };

@@ -1,15 +1,15 @@
-//! A case as JSON: printed on one line without what is usual, and read back.
+//! Prints a case as JSON on one line, without default values, and parses it.
 
 use super::{Case, Finish, LATEST_MS, PathCase};
 use serde_json::Value;
 use std::fmt;
 
-/// A case that cannot be taken.
+/// An invalid case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaseError {
-    /// The member, empty where it is of none.
+    /// The invalid member; empty if the error is not in a member.
     pub member: String,
-    /// What is wrong, in the words of the JSON reader where it is that which complains.
+    /// What is wrong; for a JSON error, in the words of the JSON reader.
     pub problem: String,
 }
 
@@ -30,19 +30,18 @@ impl fmt::Display for CaseError {
 
 impl std::error::Error for CaseError {}
 
-/// The largest number of bytes, of a buffer or of what is sent.
+/// Limit of bytes, for a buffer and for sent data.
 const MOST_BYTES: u64 = 1 << 30;
 impl Case {
-    /// Reads what [`Case`] prints: JSON.
+    /// Parses the JSON that [`Case`] prints.
     ///
     /// # Errors
-    /// Where the text is no JSON, a member is unknown, or a value is out of its range; the error
-    /// names the member.
+    /// If the text is not JSON, a member is unknown, or a value is out of range; the error names the member.
     pub fn parse(text: &str) -> Result<Case, CaseError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let case: Case = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let path = error.path().to_string();
-            // Of no member yet, or of one whose name is no text.
+            // The error is before the first member, or in a member without a name.
             let member = if path == "." || path == "?" { String::new() } else { path };
             CaseError { member, problem: error.inner().to_string() }
         })?;
@@ -51,7 +50,7 @@ impl Case {
         Ok(case)
     }
 
-    /// Whether it can be run.
+    /// Checks that the case can be run.
     fn verify(&self) -> Result<(), String> {
         within("paths", self.paths.len() as u64, 1, 8)?;
         for (index, path) in self.paths.iter().enumerate() {
@@ -100,10 +99,10 @@ fn within(field: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
     Err(format!("{field}: {value} is out of range; allowed: {low} to {high}"))
 }
 
-/// JSON on one line, without what has its usual value.
+/// Prints JSON on one line, without members that have their default value.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The seed is always told.
+        // The seed is always printed.
         let plain = Case { seed: !self.seed, ..Case::default() };
         let value = |case: &Case| serde_json::to_value(case).map_err(|_| fmt::Error);
         let mut own = value(self)?;
@@ -121,7 +120,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Leaves out the members that are as in `plain`.
+/// Removes the members that are equal in `plain`.
 pub(in crate::swarm) fn shorten(own: &mut Value, plain: &Value) {
     let (Value::Object(own), Value::Object(plain)) = (own, plain) else { return };
     for (name, usual) in plain {
@@ -151,7 +150,7 @@ mod tests {
         let members = ["join", "rto", "idle_restart", "prr", "hystart"];
         for member in members {
             let words = crate::scenario::Setting::named(member).unwrap().examples();
-            // What Linux 6.18 does is a setting of its own.
+            // `linux6` belongs to the `kernel` setting.
             for word in words.iter().filter(|word| *word != "linux6") {
                 let text = format!(r#"{{"paths":[{{}}],"settings":{{"{member}":"{word}"}}}}"#);
                 let case = Case::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));

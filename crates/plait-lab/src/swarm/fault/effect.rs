@@ -1,4 +1,4 @@
-//! What a fault does to the links or to a reader, and how a run shows that it was met.
+//! The effect of each fault on the links or on a reader, and how a run shows that it met the fault.
 
 use super::{Fault, Share};
 use crate::swarm::case::{End, Way};
@@ -9,31 +9,31 @@ use plait_sim::{Cut, MiddleboxCounters, PathSetup, Strip};
 /// How an end reads while faults last.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(in crate::swarm) struct Reading {
-    /// From then on it reads all there is.
+    /// Time from which it reads all available data.
     pub(in crate::swarm) heals: Time,
-    /// It stops after so many bytes, for so long.
+    /// It stops after this many bytes, for this long.
     pub(in crate::swarm) stop: Option<(u64, Span)>,
-    /// It reads so many bytes at a time, so often.
+    /// Bytes of one read, and the time from one read to the next.
     pub(in crate::swarm) pace: Option<(u64, Span)>,
 }
 
-/// What a run shows of the faults in it.
+/// The traces that faults leave in a run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::swarm) struct Traces {
     /// Counters of each path, down and up.
     pub(in crate::swarm) links: Vec<(LinkCounters, LinkCounters)>,
-    /// The client, the server told a window of zero.
+    /// True if the client, the server advertised a zero window.
     pub(in crate::swarm) zero_window: [bool; 2],
-    /// When the run ended.
+    /// End of the run.
     pub(in crate::swarm) ended: Time,
-    /// What the middleboxes of each path did.
+    /// Counters of the middleboxes of each path.
     pub(in crate::swarm) middlebox_counters: Vec<MiddleboxCounters>,
-    /// The client's, the server's app left something unread.
+    /// True if the application of the client, the server left data unread.
     pub(in crate::swarm) held_back: [bool; 2],
 }
 
 impl Fault {
-    /// Puts it on the links that it concerns. It is gone at `heals`.
+    /// Applies the fault to its links, until `heals`.
     pub(in crate::swarm) fn apply(&self, heals: Time, paths: &mut [PathSetup]) {
         let outage = |from_ms: u64, to_ms: u64| {
             let at = |ms| (Time::ZERO + Span::from_millis(ms)).min(heals);
@@ -46,7 +46,7 @@ impl Fault {
             Fault::Burst { path, way, enter_ppm, leave_ppm, bad_ppm } => {
                 let (p, r, bad) = (chance(enter_ppm), chance(leave_ppm), chance(bad_ppm));
                 on_links(paths, path, way, |link| {
-                    // Beside random loss it comes on top.
+                    // Random loss continues in the good state.
                     let good = match link.loss {
                         LossModel::Random(chance) => chance,
                         LossModel::GilbertElliott(model) => model.good,
@@ -103,7 +103,7 @@ impl Fault {
         }
     }
 
-    /// Holds the reader at `end` back, where it is that kind of fault.
+    /// Restricts the reader at `end`, if the fault is of that kind.
     pub(in crate::swarm) fn hold_reader(&self, at: End, reading: &mut Reading) {
         match *self {
             Fault::ZeroWindow { end, after_bytes, for_ms } if end == at => {
@@ -116,7 +116,7 @@ impl Fault {
         }
     }
 
-    /// Whether the run met it.
+    /// Returns true if the run met the fault.
     pub(in crate::swarm) fn was_met(&self, traces: &Traces) -> bool {
         let count = |of: fn(&LinkCounters) -> u64| {
             let links = traces.links.iter().enumerate();

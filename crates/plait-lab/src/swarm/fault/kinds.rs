@@ -1,4 +1,4 @@
-//! The kinds of faults, and how each is drawn.
+//! The kinds of faults, and how a seed draws each.
 
 use super::{Fault, Share, StripFrom};
 use crate::swarm::case::Way;
@@ -8,16 +8,16 @@ use plait_base::RandomStream;
 /// A kind of fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, as in the `kind` of a [`Fault`].
+    /// Name, as in the `kind` of a [`Fault`].
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub summary: &'static str,
-    /// In how many seeds of a hundred it is drawn.
+    /// Per cent of the seeds that draw it.
     pub per_cent: u64,
     draw: fn(&mut RandomStream, &Shape) -> Fault,
 }
 
-/// Every kind of fault. The draw, the census and the tests read this list.
+/// Every kind of fault, for the draw, the census and the tests.
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "loss",
@@ -84,7 +84,7 @@ pub const KINDS: &[Kind] = &[
         per_cent: 24,
         draw: |stream, shape| {
             let at = StripFrom::ALL[stream.below(6) as usize].0;
-            // From the start, or in the middle.
+            // From the start, or from a random time.
             let from_ms = if stream.below(2) == 0 { 0 } else { shape.moment(stream) };
             let to_ms = from_ms + log_within(stream, 100, 8_000);
             Fault::Strip { path: shape.any_path(stream), at, from_ms, to_ms }
@@ -151,7 +151,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// The kind's place in [`KINDS`].
+    /// Returns the index of the kind in [`KINDS`].
     pub(in crate::swarm) fn index(name: &str) -> usize {
         KINDS.iter().position(|kind| kind.name == name).unwrap_or_default()
     }
@@ -161,7 +161,7 @@ impl Kind {
     }
 }
 
-/// A share of the packets of any path.
+/// Draws a share of the packets of any path.
 fn share(stream: &mut RandomStream, shape: &Shape, low: u64, high: u64) -> Share {
     Share {
         path: shape.any_path(stream),
@@ -170,7 +170,7 @@ fn share(stream: &mut RandomStream, shape: &Shape, low: u64, high: u64) -> Share
     }
 }
 
-/// A time without packets, in milliseconds.
+/// Draws the start and end of an outage, in milliseconds.
 fn silence(stream: &mut RandomStream, shape: &Shape) -> (u64, u64) {
     let from = shape.moment(stream);
     (from, from + log_within(stream, 20, 8_000))
@@ -184,7 +184,7 @@ fn any_way(stream: &mut RandomStream) -> Way {
     }
 }
 
-/// A number whose size is as likely small as large: each doubling as often as the next.
+/// Draws a number between `low` and `high`, in which each doubling is equally likely.
 pub(in crate::swarm) fn log_within(stream: &mut RandomStream, low: u64, high: u64) -> u64 {
     let doublings = u64::from((high / low.max(1)).max(1).ilog2());
     let base = low.max(1) << stream.within(0, doublings);

@@ -1,5 +1,5 @@
-//! What may go wrong in a run. A new kind of fault is a variant of [`Fault`], an entry in [`KINDS`],
-//! which tells how it is drawn, and its arms in `effect.rs`: what it does, and how that shows.
+//! Faults that a run may meet. A new kind of fault needs a variant of [`Fault`], an entry in [`KINDS`] that
+//! draws it, and its arms in `effect.rs` for its effect and its traces.
 
 mod effect;
 mod kinds;
@@ -13,143 +13,143 @@ use plait_sim::StripAt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that goes wrong. Shares are in parts per million of the packets.
+/// A fault. Shares are in parts per million of the packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
     /// Packets of a path are lost at random.
     Loss(Share),
-    /// They are lost in bursts (Gilbert-Elliott).
+    /// Packets of a path are lost in bursts (Gilbert-Elliott).
     Burst {
-        /// The path's place.
+        /// Index of the path.
         path: usize,
         /// Which packets.
         #[serde(default)]
         way: Way,
-        /// Chance to enter the bad state.
+        /// Probability of entering the bad state.
         enter_ppm: u32,
-        /// Chance to leave it.
+        /// Probability of leaving the bad state.
         leave_ppm: u32,
-        /// Loss in it.
+        /// Probability of loss in the bad state.
         bad_ppm: u32,
     },
-    /// Packets are held back, so that others overtake them.
+    /// Packets are delayed, so that later ones overtake them.
     Reorder {
-        /// The path's place.
+        /// Index of the path.
         path: usize,
         /// Which packets.
         #[serde(default)]
         way: Way,
-        /// How many.
+        /// Share of the packets.
         ppm: u32,
-        /// For how long, in microseconds.
+        /// Delay in microseconds.
         by_us: u64,
     },
-    /// Packets arrive twice.
+    /// Packets are duplicated.
     Duplicate(Share),
-    /// Packets arrive damaged, and the host drops them.
+    /// Packets are corrupted, and the host drops them.
     Corrupt(Share),
-    /// A path is silent for a time.
+    /// A path loses all packets for a time.
     Outage {
-        /// The path's place.
+        /// Index of the path.
         path: usize,
         /// Which packets.
         #[serde(default)]
         way: Way,
-        /// From when on, in milliseconds.
+        /// Start, in milliseconds.
         from_ms: u64,
-        /// Until when.
+        /// End, in milliseconds.
         to_ms: u64,
     },
-    /// A middlebox cuts segments with data in two, and one half is lost.
+    /// A middlebox splits data segments in two, and one half is lost.
     Cut {
-        /// The path's place.
+        /// Index of the path.
         path: usize,
-        /// How many.
+        /// Share of the segments.
         ppm: u32,
     },
-    /// A middlebox takes the MPTCP options off segments.
+    /// A middlebox removes the MPTCP options from segments.
     Strip {
-        /// The path's place.
+        /// Index of the path.
         path: usize,
-        /// Off which: syn, synack, ack, first, data, all.
+        /// Kind of segments: syn, synack, ack, first, data, all.
         at: StripFrom,
-        /// From when on, in milliseconds.
+        /// Start, in milliseconds.
         from_ms: u64,
-        /// Until when.
+        /// End, in milliseconds.
         to_ms: u64,
     },
-    /// All paths are silent at the same time.
+    /// All paths lose all packets at the same time.
     OutageOfAll {
-        /// From when on, in milliseconds.
+        /// Start, in milliseconds.
         from_ms: u64,
-        /// Until when.
+        /// End, in milliseconds.
         to_ms: u64,
     },
-    /// An end stops reading for a time, so that its window closes.
+    /// An end stops reading for a time, so its window closes.
     ZeroWindow {
-        /// Which.
+        /// The end that stops.
         end: End,
-        /// After so many bytes.
+        /// Number of bytes that it reads before.
         after_bytes: u64,
-        /// For how long, in milliseconds.
+        /// Duration in milliseconds.
         for_ms: u64,
     },
-    /// An end reads little at a time.
+    /// An end reads slowly.
     SlowReader {
-        /// Which.
+        /// The end that reads slowly.
         end: End,
-        /// So many bytes.
+        /// Bytes of one read.
         chunk_bytes: u64,
         /// Time from one read to the next, in milliseconds.
         every_ms: u64,
     },
-    /// The client loses its address on a path and gets it again.
+    /// The client loses its address on a path, and gets it back later.
     AddressRemoved {
-        /// The path's place.
+        /// Index of the path.
         path: usize,
-        /// From when on, in milliseconds.
+        /// Start, in milliseconds.
         from_ms: u64,
-        /// Until when.
+        /// End, in milliseconds.
         to_ms: u64,
     },
-    /// Long packets vanish on a path for a time, and nobody says so.
+    /// A path drops long packets for a time, without an ICMP message.
     Narrow {
-        /// The path's place.
+        /// Index of the path.
         path: usize,
         /// Which packets.
         #[serde(default)]
         way: Way,
-        /// The longest that passes, in bytes.
+        /// Largest packet that passes, in bytes.
         mtu_bytes: u32,
-        /// From when on, in milliseconds.
+        /// Start, in milliseconds.
         from_ms: u64,
-        /// Until when.
+        /// End, in milliseconds.
         to_ms: u64,
     },
-    /// A further path is silent at first, so that its subflow joins late.
+    /// An additional path is silent at first, so its subflow joins late.
     LateJoin {
-        /// The path's place, not the first.
+        /// Index of the path, not the first.
         path: usize,
-        /// Until when, in milliseconds.
+        /// End of the silence, in milliseconds.
         to_ms: u64,
     },
 }
 
-/// Some packets of a path.
+/// A share of the packets of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// The path's place.
+    /// Index of the path.
     pub path: usize,
     /// Which packets.
     #[serde(default)]
     pub way: Way,
-    /// How many.
+    /// Parts per million of the packets.
     pub ppm: u32,
 }
 
-/// Which segments lose their MPTCP options.
+/// The kind of segments that lose their MPTCP options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StripFrom {
@@ -159,11 +159,11 @@ pub enum StripFrom {
     Synack,
     /// Third ACKs.
     Ack,
-    /// The first data.
+    /// The first data segment.
     First,
     /// Segments with data.
     Data,
-    /// All.
+    /// All segments.
     All,
 }
 
@@ -184,7 +184,7 @@ impl StripFrom {
 }
 
 impl Fault {
-    /// The name of its kind.
+    /// Returns the name of the fault's kind.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -205,7 +205,7 @@ impl Fault {
         }
     }
 
-    /// The path that it concerns.
+    /// Returns the index of the fault's path.
     pub(super) fn path(&self) -> Option<usize> {
         self.clone().path_mut().copied()
     }
@@ -227,7 +227,7 @@ impl Fault {
         }
     }
 
-    /// Which packets of the path, where that is part of it.
+    /// Returns the direction of the fault, if it has one.
     fn way_mut(&mut self) -> Option<&mut Way> {
         match self {
             Fault::Loss(Share { way, .. })
@@ -241,7 +241,7 @@ impl Fault {
         }
     }
 
-    /// The end of its time, in milliseconds, where it has one of its own.
+    /// Returns the end of the fault in milliseconds, or 0 if it lasts until all faults heal.
     pub(super) const fn ends_ms(&self) -> u64 {
         match self {
             Fault::Outage { to_ms, .. }
@@ -254,7 +254,7 @@ impl Fault {
         }
     }
 
-    /// Whether it can be run on so many paths.
+    /// Checks that the fault is possible with this number of paths.
     pub(super) fn verify(&self, paths: usize) -> Result<(), String> {
         let out = |field: &str, value: u64, low: u64, high: u64| {
             Err(format!("{field}: {value} is out of range; allowed: {low} to {high}"))
@@ -292,7 +292,7 @@ impl Fault {
         if time > LATEST_MS { out(field, time, 0, LATEST_MS) } else { Ok(()) }
     }
 
-    /// The same fault, milder, in the order in which they are worth a try.
+    /// Returns milder versions of the fault, the most promising first.
     pub(super) fn milder(&self) -> Vec<Fault> {
         let mut list = Vec::new();
         let mut fault = *self;
