@@ -1,5 +1,5 @@
-//! Statements of the papers that tie their own figures together, each under its name in the list of
-//! claims: computed by the code that computes ours.
+//! Tests claims of the papers that relate their own figures. Each has its name in the list of claims, and is
+//! computed by production code.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod common;
@@ -10,7 +10,7 @@ use plait_base::{Rate, Span, Time};
 use plait_lab::stats::speedup;
 use plait_sim::{Watch, Who};
 
-/// By how many percent `value` is below `reference`, from the speedup that reports print.
+/// Returns by how many per cent `value` is below `reference`, from the speedup that reports print.
 fn percent_less(value: f64, reference: f64) -> f64 {
     100.0 * (1.0 - 1.0 / speedup(value, reference, false).unwrap())
 }
@@ -20,8 +20,8 @@ fn rounds_to(ours: f64, printed: f64) {
     assert!((ours - printed).abs() <= 0.05 + 1e-9, "{ours} is not printed as {printed}");
 }
 
-/// ton-u17: the gains of BLEST over LRF and of STTF over BLEST make up that of STTF over LRF, 45 % as
-/// printed without loss and 6 % with it.
+/// ton-u17: the gains of BLEST over LRF and of STTF over BLEST multiply to the gain of STTF over LRF: 45 % as
+/// printed without loss, and 6 % with loss.
 #[test]
 fn ton_u17_gains_multiply() {
     for (blest, sttf, both, printed) in [(29.0, 23.0, 45.3, 45.0), (5.0, 1.5, 6.4, 6.0)] {
@@ -44,23 +44,23 @@ fn ecf_u11_gains_in_the_wild() {
     rounds_to(percent_less(0.087, 0.297), 70.7);
 }
 
-/// stms-u14: no link of 70 Mbit/s carries 200 MB faster, and a run over one does not either.
+/// stms-u14: no link of 70 Mbit/s carries 200 MB faster, and neither does a simulated run.
 #[test]
 fn stms_u14_the_least_time_of_200_mb() {
     let least = Rate::from_bps(70_000_000).time_for(200_000_000);
     rounds_to(least.as_secs_f64(), 22.9);
-    // A tenth of it, in a run: headers and slow start come on top.
+    // The run has a tenth of the bytes; headers and slow start add to the time.
     let line = "--path a:rate=70mbit,rtt=20ms --workload download:20MB --schedulers minrtt";
     let took = common::median(row(&report(line), "tcp:a"), "completion_ms");
     assert!(took > least.as_millis_f64() / 10.0, "{took}");
     assert!(took < 1.2 * least.as_millis_f64() / 10.0, "{took}");
 }
 
-/// imc-u6: what leaves on a path of 200 ms and waits 100 ms for data before it took 200 ms.
+/// imc-u6: a segment that leaves on a path of 200 ms and waits 100 ms for earlier data took 200 ms.
 #[test]
 fn imc_u6_one_way_and_out_of_order_delay_add_up() {
-    // The first segment goes over the slower path, the second over the other; with probes the
-    // connection would begin on the one that answers within 250 ms.
+    // The first segment takes the slower path, the second the other one. With probes, the connection would
+    // start on the path that answers within 250 ms.
     let line = "--path slow:rtt=400ms --path sprint:rtt=200ms --ideal --workload burst:2seg \
                 --schedulers roundrobin --idle-restart off --probes off";
     let report = report(line);
@@ -71,7 +71,7 @@ fn imc_u6_one_way_and_out_of_order_delay_add_up() {
     assert_eq!(common::median(row, "message_delay_ms"), 200.0 / 2.0 + held);
 }
 
-/// When blocks were due, and their lengths.
+/// Due times and lengths of blocks.
 #[derive(Default)]
 struct Blocks(Vec<(Time, u64)>);
 
@@ -83,8 +83,8 @@ impl Watch for Blocks {
     }
 }
 
-/// csws-u8: a block of 8 KiB is 6 segments, with a DSS on each and without, and at 500 and 1,875
-/// kbit/s there is one every 131.07 and 34.95 ms.
+/// csws-u8: a block of 8 KiB has 6 segments, with a DSS on each and without. At 500 and 1,875 kbit/s there is
+/// one every 131.07 and 34.95 ms.
 #[test]
 fn csws_u8_blocks_at_a_constant_rate() {
     for (kbps, period_ms, text) in [(500, 131.07, "131072us"), (1_875, 34.95, "34.953ms")] {

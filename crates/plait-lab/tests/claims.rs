@@ -1,11 +1,11 @@
-//! Statements of the papers with an exact number that concern controllers, windows, slow start and
-//! buffers, each under its name in the list of claims, computed by the code that runs.
+//! Tests exact claims of the papers about controllers, windows, slow start and buffers. Each has its name in
+//! the list of claims, and is computed by production code.
 //!
-//! Those that concern schedulers are beside the schedulers (`plait-sched/tests`), the measures'
-//! beside the measures, imc-u1 and imc-u3 in `textbook.rs` and `joins.rs` of `plait-sim/tests`,
-//! those of schedulers between two hosts in its `claims_ton.rs` and `claims_csws.rs`, and stms-u11 in
-//! `plait-core/tests/script/receiving.rs`. ton-u14 is what a scheduler predicts: the window itself
-//! grows by `mss * acked / cwnd` for each ACK, a little less than a segment a round.
+//! Claims about schedulers are beside the schedulers (`plait-sched/tests`), claims about measures beside the
+//! measures. imc-u1 and imc-u3 are in `textbook.rs` and `joins.rs` of `plait-sim/tests`. Claims about
+//! schedulers between two hosts are in its `claims_ton.rs` and `claims_csws.rs`, and stms-u11 is in
+//! `plait-core/tests/script/receiving.rs`. ton-u14 is a prediction of a scheduler: the real window grows by
+//! `mss * acked / cwnd` for each ACK, a little less than a segment a round.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod common;
@@ -19,17 +19,18 @@ use plait_core::buffers::{self, Way};
 use plait_core::{Event, WindowCause};
 use plait_sim::{Watch, Who};
 
-/// Segments that a transfer could have sent after each of its rounds.
+/// Returns the segments that a transfer could have sent after each of its rounds.
 fn totals(settings: Settings, segments: u64) -> Vec<u64> {
     Rounds::new(settings, segments).map(|round| round.total).collect()
 }
 
-/// ton-u12: round n of slow start is delivered n - 0.5 round trips after its start; with IW 10 and no
-/// threshold the rounds end at segments 10, 30, 70, 150 and 310.
+/// ton-u12: round n of slow start is delivered n - 0.5 round trips after its start. With IW 10 and no
+/// threshold, the rounds end at segments 10, 30, 70, 150 and 310.
 #[test]
 fn ton_u12_slow_start_doubles() {
     assert_eq!(totals(Settings::default(), 310), [10, 30, 70, 150, 310]);
-    // The last segment of each round, and the first of the next, one way of 5 ms at 0.5, 1.5, ...
+    // The last segment of each round and the first of the next; one way is 5 ms, so 0.5, 1.5, ... round
+    // trips.
     for (segments, ms) in [(10, 5.0), (11, 15.0), (30, 15.0), (31, 25.0), (310, 45.0)] {
         let line = format!(
             "--path a:rtt=10ms --ideal --workload burst:{segments}seg --idle-restart off \
@@ -51,8 +52,8 @@ fn ton_u1_a_burst_of_fifteen_segments() {
     assert_eq!(common::median(row(&report, "tcp:p1"), "message_delay_ms"), 15.0);
 }
 
-/// imc-u2: two open subflows of IW 10 carry 64 KiB, 46 segments, in two rounds. End to end, over
-/// 30 and 60 ms with four subflows, the first one is through before another could have begun.
+/// imc-u2: two open subflows of IW 10 carry 64 KiB, 46 segments, in two rounds. With four subflows over 30
+/// and 60 ms, the first subflow finishes before another one can start.
 #[test]
 fn imc_u2_64_kib_over_two_subflows_and_over_four() {
     let segments = (64_u64 << 10).div_ceil(1448);
@@ -69,7 +70,7 @@ fn imc_u2_64_kib_over_two_subflows_and_over_four() {
     assert_eq!(row.traffic.path_share.get("cell"), Some(&0.0));
 }
 
-/// imc-u4: LIA and OLIA with 10 segments on 30 and on 60 ms, in segments for a segment acknowledged.
+/// imc-u4: LIA and OLIA with 10 segments on 30 and on 60 ms, in segments for each acknowledged segment.
 #[test]
 fn imc_u4_lia_and_olia_on_unequal_round_trips() {
     let flow = |ms| Flow {
@@ -92,16 +93,16 @@ fn imc_u4_lia_and_olia_on_unequal_round_trips() {
     }
 }
 
-/// What moved the windows of the sender's subflows.
+/// The causes of window changes of the sender's subflows.
 #[derive(Default)]
 struct Windows {
     last: Vec<Option<u64>>,
-    /// In fast recovery: what is reported then is the window of proportional rate reduction.
+    /// True during fast recovery, in which the reported window is that of proportional rate reduction.
     recovering: Vec<bool>,
     acks: usize,
     causes: Vec<WindowCause>,
-    /// Windows that an acknowledgement lowered, or grew by more than it acknowledged, and that no
-    /// event of the same subflow at the same time explained.
+    /// Windows that shrank at an acknowledgement, or grew by more than it acknowledged, without an event of
+    /// the same subflow at the same time that explains it.
     unexplained: Vec<(Time, SubflowId)>,
     resets: Vec<(u64, u64)>,
 }
@@ -151,8 +152,8 @@ fn watched(line: &str) -> Windows {
     windows
 }
 
-/// imc-u5: without penalisation a window moves by its own subflow's acknowledgements, losses and idle
-/// times alone: what the one loses, the other never feels.
+/// imc-u5: without penalisation, only the acknowledgements, losses and idle periods of a subflow change its
+/// window. Losses of other subflows do not.
 #[test]
 fn imc_u5_windows_move_for_their_own_reasons() {
     for cc in ["reno", "cubic", "lia"] {
@@ -167,14 +168,14 @@ fn imc_u5_windows_move_for_their_own_reasons() {
         let foreign =
             |cause: &&WindowCause| matches!(cause, WindowCause::Effect | WindowCause::Set);
         assert_eq!(windows.causes.iter().filter(foreign).count(), 0, "{cc}");
-        // Under the same small buffer the decorator does reach across.
+        // With the same small buffer, the decorator does change other windows.
         let penalised = watched(&line.replace("minrtt", "minrtt+rp"));
         assert!(penalised.causes.contains(&WindowCause::Effect), "{cc}");
     }
 }
 
-/// ecf-u9, the part of the window: an idle time of more than one timeout lowers it by the rule in
-/// force, and each such time is one reset. (The client that pauses is a workload.)
+/// ecf-u9, the window part: an idle period longer than a timeout reduces the window by the configured rule,
+/// and each such period is one reset. (The pausing client is a workload.)
 #[test]
 fn ecf_u9_each_idle_time_that_lowers_the_window_is_one_reset() {
     for (mode, resets) in [("linux", 9), ("rfc5681", 9), ("off", 0)] {
@@ -197,8 +198,8 @@ fn way(mbit: u64, rtt_ms: u64) -> Way {
     Way { rate: Rate::from_bps(mbit * 1_000_000), rtt: Span::from_millis(rtt_ms) }
 }
 
-/// csws-u2: twice the sum of the rates times the longest round trip. The ranges go to 100 Mbit/s, and
-/// to 50 ms or 400 ms.
+/// csws-u2: twice the sum of the rates times the longest round trip, for rates up to 100 Mbit/s and round
+/// trips up to 50 ms or 400 ms.
 #[test]
 fn csws_u2_the_recommended_buffer() {
     assert_eq!(buffers::recommended(&[way(25, 20), way(5, 130)]), 975_000);
@@ -224,7 +225,7 @@ fn stms_u1_to_u4_buffers_of_the_running_example() {
     assert_eq!(fallback * (30 + 30), stms * 30, "stms-u4");
 }
 
-/// stms-u5 and stms-u7, on other rates and round trips too.
+/// stms-u5 and stms-u7, also for other rates and round trips.
 #[test]
 fn stms_u5_what_is_in_flight_and_the_gap_fill_the_buffer() {
     for (fast, slow) in [(30, 30), (40, 8), (8, 40), (100, 2)] {
@@ -241,7 +242,7 @@ fn stms_u5_what_is_in_flight_and_the_gap_fill_the_buffer() {
     assert_eq!(buffers::out_of_order(same, same), 150_000, "stms-u7");
 }
 
-/// stms-u6: at three times the round trip the gap is one window of the fast path.
+/// stms-u6: with three times the round trip, the gap is one window of the fast path.
 #[test]
 fn stms_u6_three_times_the_round_trip() {
     for (mbit, rtt) in [(30, 20), (7, 90)] {
@@ -258,7 +259,7 @@ fn stms_u10_queues_in_time_and_in_bytes() {
     assert_eq!(bytes, [30_000, 187_500, 1_875_000]);
 }
 
-/// stms-u13: the gap after the fast round trip fell to 5 ms, and after the slow one fell to 100 ms.
+/// stms-u13: the gap after the fast round trip decreased to 5 ms, and after the slow one decreased to 100 ms.
 #[test]
 fn stms_u13_the_gap_follows_the_round_trips() {
     let packets = |fast, slow| buffers::gap(way(30, fast), way(30, slow)) as f64 / 1500.0;

@@ -1,4 +1,4 @@
-//! Settings at the edge of what is allowed: every run completes, no invariant breaks.
+//! Runs settings at the edge of their range: every run completes, and no invariant breaks.
 
 mod common;
 
@@ -8,7 +8,7 @@ const PAIR: &str = "--path a:rate=10mbit,rtt=20ms --path b:rate=4mbit,rtt=80ms";
 const LOSSY: &str = "--path a:rate=10mbit,rtt=20ms,loss=2%,loss_up=1% \
                      --path b:rate=4mbit,rtt=80ms,loss=5%,jitter=5ms";
 
-/// Every scheduler and plain TCP, checked after every event.
+/// Runs every scheduler and plain TCP, checked after every event.
 fn completes(paths: &str, rest: &str) {
     for (cell, outcome) in runs(&format!("{paths} {rest} --check")) {
         assert_eq!(outcome.violation, None, "{cell}, {}: {paths} {rest}", cell.cc);
@@ -92,7 +92,7 @@ fn paths_at_the_edge() {
         "b:rate=4mbit,rtt=30ms,nic=100kbit",
         "b:rate=4mbit,rtt=30ms,backup",
     ] {
-        // Plain TCP over a path that carries nothing cannot finish, so only schedulers must.
+        // Plain TCP cannot finish over a path without capacity, so only schedulers must finish.
         let paths = format!("--path a:rate=10mbit,rtt=20ms --path {path}");
         for workload in ["download:300kB", "upload:100kB", "stream:5kB@20ms,for=1s"] {
             let line = format!("{paths} --workload {workload} --check --until 10min");
@@ -151,7 +151,7 @@ fn a_backup_path_rests_while_a_regular_one_lives() {
             }
         }
     }
-    // When the regular one dies it takes over.
+    // The backup takes over when the regular path dies.
     let paths = "--path a:rate=4mbit,rtt=60ms,down=500ms.. --path b:rate=25mbit,rtt=10ms,backup";
     let line = format!("{paths} --workload download:2MB --check --until 1min");
     for (cell, outcome) in runs(&line) {
@@ -162,7 +162,7 @@ fn a_backup_path_rests_while_a_regular_one_lives() {
     }
 }
 
-/// The path of the first SYN can be one too: MP_PRIO tells the peer (RFC 8684 section 3.3.8).
+/// The path of the first SYN can be a backup too; MP_PRIO informs the peer (RFC 8684 section 3.3.8).
 #[test]
 fn the_first_path_can_be_a_backup() {
     let paths = "--path a:rate=25mbit,rtt=10ms,backup --path b:rate=4mbit,rtt=60ms";
@@ -176,7 +176,7 @@ fn the_first_path_can_be_a_backup() {
     }
 }
 
-/// A goodput in Mbit/s, of plain TCP over one path with a setting.
+/// Returns the goodput in Mbit/s of plain TCP over one path.
 fn tcp_goodput(path: &str, workload: &str) -> f64 {
     let report = report(&format!("--path a:{path} --workload {workload}"));
     median(row(&report, "tcp:a"), "goodput_mbps")
@@ -203,7 +203,7 @@ fn delays_and_losses_are_those_of_their_direction() {
             if workload.starts_with("burst") { "message_delay_ms" } else { "completion_ms" };
         median(tcp, measure)
     };
-    // One way down; and SYN, SYN/ACK, request, answer whatever the split.
+    // One one-way delay down; SYN, SYN/ACK, request and answer take the same time for every split of the RTT.
     for (path, down) in [
         ("rtt=60ms", 30.0),
         ("owd_down=10ms,owd_up=50ms", 10.0),
@@ -212,7 +212,7 @@ fn delays_and_losses_are_those_of_their_direction() {
         assert_eq!(delay(path, "burst:5seg"), down, "{path}");
         assert_eq!(delay(path, "download:1kB"), 120.0, "{path}");
     }
-    // Loss down alone costs data: with none to lose but ACKs nothing is sent again.
+    // Only loss on the way down costs data. On the way up only ACKs are lost, so nothing is retransmitted.
     let again = |path: &str| {
         let report =
             report(&format!("--path a:rate=10mbit,rtt=40ms,{path} --workload bulk:20s --runs 2"));

@@ -1,4 +1,4 @@
-//! The same question gives the same bytes, in any build; another question gives others.
+//! Tests digests: the same scenario gives the same bytes in any build, and another scenario gives others.
 
 mod common;
 
@@ -12,8 +12,8 @@ fn digest(rest: &str) -> String {
     report(&format!("{PATHS} {rest}")).digest
 }
 
-/// Digests as text: a build of any kind, on any machine, has to give them. They change with
-/// behaviour, and are then written anew in the same commit.
+/// The digests as text. Every build on every machine must give them. A commit that changes behaviour updates
+/// them.
 #[test]
 fn every_build_gives_these() {
     let questions = [

@@ -1,5 +1,5 @@
-//! The experiments that the program carries with it: each can be read and planned, and each claim of
-//! the catalogue that they name is named once.
+//! Tests the embedded experiments: each can be read and planned, and each claim of the catalogue occurs
+//! exactly once.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 #[path = "experiments/kernels.rs"]
@@ -64,7 +64,7 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
         let before = kinds.insert(id.clone(), claim.kind);
         assert_eq!(before, None, "{id} is in experiments/unrun.toml, and judged or proven");
     }
-    // Nothing of the catalogue is left out.
+    // The lists cover the whole catalogue.
     let mut count = BTreeMap::new();
     for (id, kind) in &kinds {
         *count.entry((id.split('-').next().unwrap(), *kind)).or_insert(0) += 1;
@@ -85,7 +85,7 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
     }
 }
 
-/// Section 8 of the catalogue: the claims that a quick run judges.
+/// Section 8 of the catalogue lists the claims that a quick run judges.
 #[test]
 fn the_core_claims_are_those_of_the_catalogue() {
     let core = "csws-h1 csws-h3 csws-h8 csws-h9 ecf-h10 ecf-h11 ecf-h13 ecf-u2 imc-h1 imc-h10 imc-h18 \
@@ -100,7 +100,7 @@ fn the_core_claims_are_those_of_the_catalogue() {
     assert_eq!(quick.iter().cloned().chain(by_tests).collect::<BTreeSet<String>>(), core);
 }
 
-/// A test that is named as the proof of a claim is there, and says so.
+/// Every test that is listed as a proof exists.
 #[test]
 fn proofs_are_there() {
     for (id, claim) in Proven::embedded().unwrap().0 {
@@ -112,7 +112,7 @@ fn proofs_are_there() {
     }
 }
 
-/// A test whose documentation names a claim is listed among its proofs.
+/// A test that names a claim in its documentation is listed as one of its proofs.
 #[test]
 fn proofs_are_complete_for_claims_of_several_parts() {
     for (id, count) in [
@@ -129,7 +129,7 @@ fn proofs_are_complete_for_claims_of_several_parts() {
     }
 }
 
-/// `PLAIT_BLESS=1 cargo test -p plait-lab --test experiments` writes it.
+/// `PLAIT_BLESS=1 cargo test -p plait-lab --test experiments` writes the file.
 #[test]
 fn the_schema_of_the_files_is_the_one_that_is_written_down() {
     let file = Path::new(ROOT).join("experiments/schema.json");
@@ -140,13 +140,13 @@ fn the_schema_of_the_files_is_the_one_that_is_written_down() {
     assert!(std::fs::read_to_string(&file).unwrap() == text, "it drifted; see above");
 }
 
-/// What `file` names, in tables within tables too, that `schema` does not know.
+/// Collects the names in `file` that `schema` does not know, in nested tables too.
 fn unknown_names(schema: &Value, root: &Value, file: &Value, unknown: &mut Vec<String>) {
     let reference = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
     if let Some(whole) = reference.and_then(|it| root.pointer(it)) {
         return unknown_names(whole, root, file, unknown);
     }
-    // Where several forms may stand, the table.
+    // If several forms are allowed, takes the table.
     let mut forms = schema["anyOf"].as_array().into_iter().flatten();
     let schema = forms.find(|it| it["properties"].is_object()).unwrap_or(schema);
     match file {
@@ -166,7 +166,7 @@ fn unknown_names(schema: &Value, root: &Value, file: &Value, unknown: &mut Vec<S
     }
 }
 
-/// Editors read the schema: what it refuses is underlined.
+/// Editors use the schema and underline errors.
 #[test]
 fn the_schema_knows_every_name_in_the_files() {
     let (schema, mut looked_at) = (file_schema(), 0);
@@ -230,7 +230,7 @@ fn plan(text: &str) -> Plan {
     Plan::of(&experiment, false, &no_files).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What comes out where all of it is run.
+/// Returns the results of a complete run.
 fn outcome(plan: Plan) -> Results {
     let progress = Progress { told: &|_, _, _| (), cancelled: &AtomicBool::new(false), jobs: None };
     run(vec![plan], &Simulator, &Store::in_memory("1"), &progress).unwrap().remove(0)
@@ -251,7 +251,7 @@ fn claims_are_judged_over_cells() {
     let judged = judge(&results, &misses, CONFIDENCE);
     assert_eq!(judged[1].standing, Standing::Miss("because".to_owned()));
     assert!(!judged[1].gates());
-    // A quick run makes what its claims look at.
+    // A quick run makes only the runs that its claims use.
     let quick = Plan::of(&results.plan.experiment.quickened(), true, &no_files).unwrap();
     assert_eq!(quick.cells.len(), 1);
     let csv = results.csv();
@@ -260,7 +260,7 @@ fn claims_are_judged_over_cells() {
     assert_eq!(results.json_lines().lines().count(), 120);
 }
 
-/// Runs of the simulator, counted; cancelled after some.
+/// Counts runs of the simulator, and cancels after some.
 struct Counted<'a> {
     made: AtomicUsize,
     stop_after: usize,
@@ -299,7 +299,7 @@ fn an_interrupted_experiment_goes_on_where_it_stopped() {
             .iter()
             .any(|it| it.standing == Standing::Unknown)
     );
-    // A line that was cut short is made again.
+    // A truncated line is run again.
     let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
     let text = std::fs::read(&file).unwrap();
     std::fs::write(&file, &text[..text.len() - 9]).unwrap();
@@ -307,7 +307,7 @@ fn an_interrupted_experiment_goes_on_where_it_stopped() {
     assert_eq!((second, whole.interrupted()), (18, false));
     let (third, again) = made(usize::MAX, "1", SMALL);
     assert_eq!((third, again.runs), (0, whole.runs));
-    // What a cell does not depend on changes nothing; its seed, its paths and the program do.
+    // Only the inputs of a cell matter: its seed, its paths and the program.
     assert_eq!(made(usize::MAX, "1", &SMALL.replace("\"Small\"", "\"Other\"")).0, 0);
     assert_eq!(made(usize::MAX, "1", &SMALL.replace("runs = 4", "runs = 5")).0, 6);
     assert_eq!(made(usize::MAX, "1", &SMALL.replace("8mbit", "9mbit")).0, 24);
@@ -334,7 +334,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "at least",
         ),
         ("kind = \"exact\"", "kind = \"exat\"", "small.toml:32:8: claim[2].kind", "`exact`"),
-        // Within a statement the column is that of the word.
+        // Within a statement, the column is that of the word.
         (
             "increasing(",
             "incresing(",
@@ -387,7 +387,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:20:1: picture[0].benefit: `completion_ms`: what several paths gain",
             "goodput_mbps",
         ),
-        // What no run has could never hold.
+        // A measure that no run has could never satisfy the claim.
         (
             "completion_ms[size=20kB] >= lrf.completion_ms",
             "completion_ms[size=20kB] >= lrf.page_load_ms",
@@ -418,7 +418,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:37:18: claim[2].holds: `completion_ms`: no measure of the workload `bulk:20kB`",
             "goodput_mbps",
         ),
-        // What is neither true nor false.
+        // Expressions that are neither true nor false.
         (
             "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]",
             "lrf.completion_ms[size=20kB]",
@@ -479,7 +479,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:21:1: picture[0]: `60`: 24 panels at most, one for each point of rtt, more",
             "pool = [AXIS",
         ),
-        // A core claim would not be judged with `--quick`, and nobody would be told.
+        // `--quick` would silently skip this core claim.
         (
             "[[claim]]\nid = \"x-h1\"",
             "[quick]\nsweep = { size = [\"100kB\"] }\n[[claim]]\nid = \"x-h1\"",
@@ -499,7 +499,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:22:1: claim[0]: `x-h0`: a core claim looks at tcp, which",
             "points of tcp",
         ),
-        // Names that no statement can name.
+        // Names that a statement cannot use.
         ("lrf = {", "\"a b\" = {", "small.toml:19:1: row.a b: `a b`: not a name of a row", "`-`"),
         ("lrf = {", "\"a.b\" = {", "small.toml:19:1: row.a.b: `a.b`: not a name of a row", "`_`"),
         (
@@ -522,7 +522,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         let error = Experiment::from_toml("small.toml", &text).unwrap_err().to_string();
         assert!(error.starts_with(start) && error.contains(near), "{to}: {error}");
     }
-    // What a text means is known once it is put together.
+    // The text is checked after its placeholders are replaced.
     for (from, to, part) in [
         ("download:{size}", "download:{sice}", "small.toml:3:12: workload: `sice`: unknown axis"),
         ("rtt = \"{rtt}\"", "rtt = \"{rtt\"", "small.toml:12:7: path[1].rtt"),
@@ -535,7 +535,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
     }
 }
 
-/// What is divided by nothing has no value, so that no relation holds of it.
+/// A division by zero has no value, so no relation with it holds.
 #[test]
 fn a_quotient_by_nothing_makes_no_relation_hold() {
     for (holds, standing) in [

@@ -1,4 +1,5 @@
-//! `plait explain`: the cost of a decision is the difference of two runs, and asking changes nothing.
+//! Tests `plait explain`: the cost of a decision is the difference of two runs, and explaining does not
+//! change the run.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use plait_app::{AppEvent, Role};
@@ -28,7 +29,7 @@ fn asked(cell: &Cell, seed: u64, which: Which, others: &[&str]) -> Explanation {
     explain(cell, seed, &Question { which, schedulers }, None, &|_, _| ()).unwrap()
 }
 
-/// Eleven segments, of which the window of the fast path takes ten: 10 ms and 100 ms, no queues.
+/// Eleven segments; the window of the fast path holds ten. RTTs of 10 ms and 100 ms, no queues.
 const BURST: &[(&str, &str)] = &[
     ("path", "fast:rtt=10ms"),
     ("path", "slow:rtt=100ms"),
@@ -37,8 +38,8 @@ const BURST: &[(&str, &str)] = &[
     ("ideal", "on"),
 ];
 
-/// Lossy paths with a queue; a message is one window and a segment, so that minrtt lets the whole
-/// message wait for a segment on the slow path.
+/// Lossy paths with a queue. A message is one window plus a segment, so minrtt makes the whole message wait
+/// for a segment on the slow path.
 const STREAM: &[(&str, &str)] = &[
     ("path", "fast:rate=10mbit,rtt=20ms,loss=0.5%"),
     ("path", "slow:rate=3mbit,rtt=200ms,loss=0.5%"),
@@ -46,9 +47,9 @@ const STREAM: &[(&str, &str)] = &[
     ("schedulers", "minrtt"),
 ];
 
-/// By hand: the window of the fast path is full at time 0, so minrtt sends the eleventh segment the
-/// slow way, where it arrives after 50 ms. Kept for the fast path it leaves with the first
-/// acknowledgement, at 10 ms, and arrives at 15 ms: it cost 35 ms.
+/// Computed by hand: the window of the fast path is full at time 0, so minrtt sends the eleventh segment on
+/// the slow path, and it arrives after 50 ms. On the fast path it could leave with the first acknowledgement,
+/// at 10 ms, and arrive at 15 ms. The cost is 35 ms.
 #[test]
 fn the_cost_of_the_last_segment_of_a_burst_is_that_of_the_hand() {
     let cell = cell(BURST);
@@ -59,7 +60,7 @@ fn the_cost_of_the_last_segment_of_a_burst_is_that_of_the_hand() {
     assert_eq!((decision.decision, decision.path.as_deref()), ("send", Some("slow")));
     assert_eq!(decision.reason, "lowest-rtt");
     assert_eq!(decision.subflows[0].free_bytes, 0, "the fast window is full");
-    // The estimates: 50 ms for the slow path; 5 ms and a tenth of a round trip for the fast one.
+    // The estimates are 50 ms for the slow path; for the fast one 5 ms and a tenth of a round trip.
     let sooner = |nth: usize| decision.subflows[nth].predicted_ms.unwrap() - decision.at_ms;
     assert!((sooner(0) - 6.0).abs() < 1e-9 && (sooner(1) - 50.0).abs() < 1e-9);
     assert_eq!(decision.error_ms, Some(0.0));
@@ -74,8 +75,7 @@ fn the_cost_of_the_last_segment_of_a_burst_is_that_of_the_hand() {
     assert_eq!(said, [("send", slow, true), ("wait", fast, false), ("assign", fast, false)]);
 }
 
-/// The scheduler of a test that keeps one segment for a subflow; written apart from the one that
-/// explains.
+/// Keeps one segment for a subflow; written independently of the scheduler that `explain` uses.
 #[derive(Debug)]
 struct Keeps {
     inner: Box<dyn Scheduler>,
@@ -104,7 +104,7 @@ impl Scheduler for Keeps {
     }
 }
 
-/// Notes when the reader has all below a position.
+/// Records when the reader has all data below a position.
 struct Until(u64, Option<Time>);
 
 impl Watch for Until {
@@ -120,8 +120,8 @@ impl Watch for Until {
     fn on_app(&mut self, _: Time, _: Who, _: &AppEvent) {}
 }
 
-/// With several seeds: explain names a segment that minrtt sent the slow way, and what it says the
-/// decision cost is the difference between two runs that are made here.
+/// For several seeds: `explain` names a segment that minrtt sent on the slow path. The cost that it reports
+/// is the difference between two runs that this test makes.
 #[test]
 fn the_cost_is_the_difference_between_two_runs() {
     let cell = cell(STREAM);
@@ -159,7 +159,7 @@ fn the_cost_is_the_difference_between_two_runs() {
     assert!(judged >= 10, "{judged} decisions that cost more than a round trip of the fast path");
 }
 
-/// The decision to wait is judged as well: ecf keeps a segment back though the slow path has room.
+/// A decision to wait is judged as well: ecf holds a segment although the slow path has room.
 #[test]
 fn a_wait_that_was_right_costs_nothing() {
     let flags: Vec<(&str, &str)> = BURST
@@ -171,13 +171,13 @@ fn a_wait_that_was_right_costs_nothing() {
     let waited = found.stalls.iter().flat_map(|it| &it.decisions).find(|it| it.decision == "wait");
     let waited = waited.unwrap_or_else(|| panic!("{found:?}"));
     assert_eq!((waited.reason, waited.path.as_deref()), ("fast-finishes-sooner", Some("fast")));
-    // 15 ms when it waits, 50 ms on the slow path.
+    // 15 ms with waiting, 50 ms on the slow path.
     assert_eq!(waited.cost_ms, Some(-35.0));
     assert_eq!(waited.others[0].path.as_deref(), Some("slow"));
     assert!(!waited.others[0].agrees);
 }
 
-/// Whatever is asked, the run that is explained is the run that was made.
+/// The explained run is the original run, whatever the question.
 #[test]
 fn asking_changes_nothing() {
     for name in ["minrtt", "blest+rp", "sttf", "linux", "daps"] {
@@ -189,7 +189,7 @@ fn asking_changes_nothing() {
         let mean = alone.pairs[0][0].measures.value("message_delay_ms");
         let found = asked(&cell, 3, Which::Slowest(2), &["ecf", "sttf", "stms-a", "minrtt+bm"]);
         assert_eq!(found.primary_value, mean, "{name}");
-        // A scheduler that runs along decides as the one that it is.
+        // A copy of the same scheduler decides as the original.
         let own = asked(&cell, 3, Which::Slowest(20), &[name]);
         for decision in own.stalls.iter().flat_map(|stall| &stall.decisions) {
             assert!(decision.others.iter().all(|it| it.agrees), "{name}: {decision:?}");
@@ -200,8 +200,8 @@ fn asking_changes_nothing() {
     }
 }
 
-/// `compare --explain`: the same runs, with a sentence for each row, and the cause in it that is
-/// known: a window of 64 KiB fills behind the slow path, and ecf waits.
+/// `compare --explain` makes the same runs, with a sentence for each row. The sentence has the known cause: a
+/// window of 64 KiB fills behind the slow path, and ecf waits.
 #[test]
 fn each_row_says_why_and_the_runs_are_the_same() {
     let mut raw = RawScenario::new();
@@ -235,7 +235,7 @@ fn each_row_says_why_and_the_runs_are_the_same() {
     ] {
         assert!(why(name).contains(words), "{name}: {}", why(name));
     }
-    // A path alone says nothing of the other.
+    // A single path has no facts about the other path.
     let foreign = ["behind fast", "for fast", "fast idle", "on fast"];
     assert!(foreign.iter().all(|words| !why("tcp:slow").contains(words)), "{}", why("tcp:slow"));
 }

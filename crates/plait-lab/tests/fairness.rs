@@ -1,14 +1,13 @@
-//! R77: two subflows through one bottleneck beside plain TCP. Coupled they take about what one flow
-//! takes (RFC 6356 section 1, goal 2), uncoupled what two take.
+//! R77: two subflows compete with plain TCP at one bottleneck. Coupled subflows together take about as much
+//! as one flow (RFC 6356 section 1, goal 2), uncoupled subflows as much as two.
 //!
-//! Round trips are equal. Real hosts and routers are never quite in step, and here everything is:
-//! behind a drop-tail queue the flows would keep the phase that they began with (Floyd and Jacobson
-//! 1992). So the flows beside start at seeded times, and there are rows with a jitter of one packet
-//! time at the bottleneck before it.
+//! Round trips are equal. Real hosts and routers are never exactly in step, but simulated ones are: behind a
+//! drop-tail queue, flows would keep their initial phase (Floyd and Jacobson 1992). Competing flows therefore
+//! start at random times, and some rows have a jitter of one packet time before the bottleneck.
 //!
-//! LIA takes some more than one share by its own formula: alpha is 1/2 for two equal windows, but 2/3
-//! when a loss has just halved one of them, and what counts in the long run is its mean. OLIA has 5/9
-//! there. A subflow's segments carry 20 bytes less, for the DSS.
+//! LIA takes slightly more than one share by its own formula: alpha is 1/2 for two equal windows, but 2/3
+//! after a loss has halved one of them, and the long-run result depends on its mean. OLIA has 5/9 in that
+//! state. The segments of a subflow carry 20 bytes less, because of the DSS.
 
 mod common;
 
@@ -22,7 +21,7 @@ const SEEDS: u32 = 4;
 const DROP_TAIL: &str = "rate=10mbit,queue=62500B";
 const RANDOM_LOSS: &str = "rate=100mbit,queue=inf,loss=0.5%";
 
-/// Link, jitter before it, and flows beside.
+/// Link, jitter before it, and number of competing flows.
 const ROWS: [(&str, &str, u32); 5] = [
     (DROP_TAIL, "0s", 1),
     (DROP_TAIL, "1.2ms", 1),
@@ -31,26 +30,26 @@ const ROWS: [(&str, &str, u32); 5] = [
     (RANDOM_LOSS, "0s", 1),
 ];
 
-/// What is measured beside what.
+/// A controller, its competitor, and the expected result.
 struct Contest {
     cc: &'static str,
     beside: &'static str,
     rows: &'static [(&'static str, &'static str, u32)],
-    /// Of the mean share in each row.
+    /// Allowed range of the mean share in each row.
     band: RangeInclusive<f64>,
-    /// Whether the flows together fill the drop-tail link.
+    /// True if the flows together fill the drop-tail link.
     full: bool,
 }
 
 impl Contest {
-    /// Beside reno on every link.
+    /// Returns a contest with reno on every link.
     const fn with_reno(cc: &'static str, band: RangeInclusive<f64>) -> Contest {
         Contest { cc, beside: "reno", rows: &ROWS, band, full: true }
     }
 }
 
-/// A line a row: what the two subflows got, and in shares of a flow beside them: in the mean of the
-/// seeds, which has to be in the band, and from the least to the most.
+/// Returns a line for each row: the goodput of the two subflows, and its ratio to a competing flow. The ratio
+/// is the mean over the seeds, which must be in the band, and the range.
 fn table(contest: &Contest) -> String {
     let Contest { cc, beside: other, rows, band, full } = contest;
     let mut table = format!(
@@ -117,21 +116,21 @@ fn olia_takes_about_the_share_of_one_flow() {
     insta::assert_snapshot!(table(&Contest::with_reno("olia", 0.85..=1.15)));
 }
 
-/// It keeps a few segments queued, and reno fills the queue.
+/// wVegas keeps a few segments queued, and reno fills the queue.
 #[test]
 fn wvegas_gives_way_to_reno() {
     let contest = Contest { rows: &ROWS[3..4], ..Contest::with_reno("wvegas", 0.3..=0.85) };
     insta::assert_snapshot!(table(&contest));
 }
 
-/// Where chance limits and no queue, there is nothing that its subflows could share: each is a reno.
+/// With random loss and no queue, the subflows share no resource: each behaves like reno.
 #[test]
 fn wvegas_without_a_queue_is_reno_on_every_subflow() {
     let contest = Contest { rows: &ROWS[4..], ..Contest::with_reno("wvegas", 1.9..=2.4) };
     insta::assert_snapshot!(table(&contest));
 }
 
-/// The drain of the kernel takes delayed acknowledgements for a queue, and gives way to them as well.
+/// The kernel's drain mistakes delayed acknowledgements for a queue, and backs off from them as well.
 #[test]
 fn wvegas_with_the_drain_of_the_kernel_gives_way_everywhere() {
     let contest =
@@ -139,7 +138,7 @@ fn wvegas_with_the_drain_of_the_kernel_gives_way_everywhere() {
     insta::assert_snapshot!(table(&contest));
 }
 
-/// The ten segments of all subflows together are those of a single flow.
+/// All subflows together keep the ten queued segments of a single flow.
 #[test]
 fn wvegas_without_its_drain_takes_about_the_share_of_one_of_its_kind() {
     let cc = "wvegas:drain=off";
@@ -147,8 +146,8 @@ fn wvegas_without_its_drain_takes_about_the_share_of_one_of_its_kind() {
     insta::assert_snapshot!(table(&contest));
 }
 
-/// With the drain of the kernel hardly a queue gets to alpha: every subflow is halved as soon as its
-/// delay has doubled, from however little, and half of the link stays empty.
+/// With the kernel's drain, a queue rarely reaches alpha: every subflow halves its window as soon as its
+/// delay has doubled, however small it was. Half of the link stays empty.
 #[test]
 fn the_drain_of_wvegas_uncouples_it() {
     let cc = "wvegas:drain=mean";

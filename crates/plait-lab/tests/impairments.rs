@@ -1,4 +1,4 @@
-//! What goes wrong on paths and what they share, from the command line to the report.
+//! Tests impairments of paths and shared links, from the command line to the report.
 
 mod common;
 
@@ -17,9 +17,9 @@ fn every_scheduler_gets_through_whatever_goes_wrong() {
     }
 }
 
-/// A middlebox that edits what passes: checksums tell, and the connection falls back, goes on over what
-/// is left, or ends where its only subflow cannot carry on (R53). An only subflow's bytes wait after a
-/// wrong sum until the peer has fallen back.
+/// A middlebox edits payload, and checksums detect it. The connection then falls back, continues on the
+/// remaining subflows, or ends if its only subflow cannot continue (R53). On an only subflow, data after a
+/// wrong checksum waits until the peer has fallen back.
 #[test]
 fn what_is_edited_breaks_no_invariant() {
     for share in ["1%", "5%", "100%"] {
@@ -39,8 +39,8 @@ fn what_is_edited_breaks_no_invariant() {
     }
 }
 
-/// A server that has not seen the proof of a join falls back alone where a checksum is wrong, and is
-/// followed: the transfer goes on (R53, R58).
+/// A server without the third ACK of a join falls back on its own after a wrong checksum, and the client
+/// follows; the transfer continues (R53, R58).
 #[test]
 fn a_checksum_that_fails_while_a_join_is_half_done_ends_no_upload() {
     for join in ["after-data", "after-synack", "simultaneous"] {
@@ -55,7 +55,7 @@ fn a_checksum_that_fails_while_a_join_is_half_done_ends_no_upload() {
     }
 }
 
-/// Two paths into one link are worth that link.
+/// Two paths into one link have the capacity of that link.
 #[test]
 fn a_shared_link_is_the_bound() {
     let line = "--path a:rate=20mbit,rtt=20ms,via=cell --path b:rate=20mbit,rtt=20ms,via=cell \
@@ -68,8 +68,8 @@ fn a_shared_link_is_the_bound() {
     assert!(median(row(&apart, "minrtt"), "goodput_mbps") > 30.0);
 }
 
-/// A window that begins at 64 KiB and follows what is read: hardly slower than one that was there from the
-/// start, much faster than one that stays, and no larger than it is told.
+/// A window starts at 64 KiB and grows with the data that is read. It is hardly slower than a large window,
+/// much faster than a fixed one, and never exceeds its limit.
 #[test]
 fn a_tuned_window_follows_what_is_read() {
     let time = |rcvbuf: &str| {
@@ -91,8 +91,8 @@ fn a_tuned_window_follows_what_is_read() {
     );
 }
 
-/// 10 Mbit/s beside 3 of UDP, which do not give way: seven are left. What UDP got is told, and every
-/// row met the same packets.
+/// 10 Mbit/s beside 3 Mbit/s of UDP, which does not back off: 7 Mbit/s remain. The report has the goodput of
+/// UDP, and every row met the same packets.
 #[test]
 fn udp_cross_traffic_does_not_give_way() {
     for kind in ["poisson:rate=1.5mbit", "pareto:rate=1.5mbit,on=20ms,off=20ms,shape=1.9"] {
@@ -112,7 +112,7 @@ fn udp_cross_traffic_does_not_give_way() {
     }
 }
 
-/// Through a shared link, with a TCP flow that has a way of its own there.
+/// Cross traffic through a shared link, with a TCP flow on its own path into the link.
 #[test]
 fn cross_traffic_meets_a_shared_link() {
     let line = "--path a:rate=20mbit,rtt=20ms,via=cell --path b:rate=20mbit,rtt=20ms,via=cell \
@@ -125,8 +125,8 @@ fn cross_traffic_meets_a_shared_link() {
     }
 }
 
-/// A window of the bandwidth-delay product fills a path through a shared link, and no more: 10 Mbit/s
-/// and 20 + 10 ms are 25 packets.
+/// A window of the bandwidth-delay product fills a path through a shared link without a queue: 10 Mbit/s and
+/// 20 + 10 ms are 25 packets.
 #[test]
 fn the_bdp_is_that_of_the_whole_way() {
     let shared = report(

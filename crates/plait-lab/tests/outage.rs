@@ -1,5 +1,5 @@
-//! A fast path that falls silent for ever holds nobody, whatever the controller, the direction and
-//! the number of paths: done by two timeouts plus 1.1 times what is left at the survivors' rate.
+//! Tests a fast path that falls silent for good. With every controller, direction and number of paths, the
+//! transfer ends within two timeouts plus 1.1 times the remaining bytes at the rate of the surviving paths.
 
 mod common;
 
@@ -11,7 +11,7 @@ use plait_sim::{Watch, Who};
 
 const SIZE: u64 = 4_000_000;
 
-/// What was read by the time of the outage, and the longest first timeout of the silent path.
+/// The bytes read by the start of the outage, and the first timeout of the silent path.
 struct Notes {
     down: Time,
     reader: Role,
@@ -38,8 +38,8 @@ impl Watch for Notes {
     }
 }
 
-/// A line a cell that takes longer than `timeouts` and what is left, of those that run `line`. The
-/// survivors carry `mbit`.
+/// Returns a line for each cell of `line` that takes longer than `timeouts` and the remaining bytes. The
+/// surviving paths carry `mbit`.
 fn late(line: &str, down: u64, mbit: f64, timeouts: u32) -> Vec<String> {
     let scenario = common::scenario(line);
     let cells = plait_lab::cells(&scenario).into_iter().filter(Cell::multipath);
@@ -54,7 +54,7 @@ fn late(line: &str, down: u64, mbit: f64, timeouts: u32) -> Vec<String> {
         assert_eq!(outcome.violation, None, "{cell}: {line}");
         let measures = &outcome.pairs[0][0].measures;
         let done = measures.completion_ms.unwrap_or(f64::INFINITY);
-        // Before its first sample a subflow's timeout is one second (RFC 6298 section 2.1).
+        // The timeout of a subflow is one second before its first RTT sample (RFC 6298 section 2.1).
         let rto = if notes.rto == Span::ZERO { Span::from_secs(1) } else { notes.rto };
         let left = (SIZE - notes.read.min(SIZE)) as f64 * 8.0 / (mbit * 0.952 * 1e3);
         let begun = down.since(Time::ZERO).as_millis_f64();
@@ -66,8 +66,8 @@ fn late(line: &str, down: u64, mbit: f64, timeouts: u32) -> Vec<String> {
     cells.filter_map(bound_of).collect()
 }
 
-/// Every registered one, and variants. `linux:stale=4` is what a stock kernel does and is held to a
-/// bound of its own below.
+/// All registered schedulers, and variants. `linux:stale=4` is the behaviour of a stock kernel and has its
+/// own bound below.
 const EVERY: &str = "minrtt,roundrobin,redundant,ecf,blest,otias,sttf,daps,strict,rtt-threshold,linux,stms-c,stms-a,minrtt+rp,blest:mode=paper,ecf:floor=off";
 
 #[test]
@@ -78,18 +78,18 @@ fn every_registered_scheduler_is_among_them() {
     }
 }
 
-/// A download or an upload over WiFi, which falls silent, and the survivors.
+/// A download or an upload over WiFi, which falls silent, and the surviving paths.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     workload: &'a str,
     survivors: &'a str,
-    /// What the survivors carry together, in Mbit/s.
+    /// Total rate of the surviving paths, in Mbit/s.
     mbit: f64,
     schedulers: &'a str,
     cc: &'a str,
     /// Further settings.
     more: &'a str,
-    /// How many times the silent path's first timeout a run may wait.
+    /// Number of first timeouts of the silent path that a run may wait.
     timeouts: u32,
 }
 
@@ -133,7 +133,7 @@ fn of_an_upload() {
 #[test]
 fn of_three_paths() {
     let survivors = "--path lte:rate=4mbit,rtt=75ms --path sat:rate=2mbit,rtt=300ms";
-    // Uncoupled flows fill both survivors; coupled ones and copies at least the better of them.
+    // Uncoupled flows fill both surviving paths; coupled flows and copies fill at least the better one.
     let both = Case { survivors, mbit: 6.0, schedulers: "minrtt,roundrobin,ecf,blest", ..CASE };
     both.none_is_late(&[1_000, 200, 40]);
     Case { workload: "upload", ..both }.none_is_late(&[1_000, 40]);
@@ -162,8 +162,8 @@ fn one_that_comes_back_is_used_again() {
     );
     for (cell, outcome) in common::runs(&line).iter().filter(|(cell, _)| cell.multipath()) {
         let goodput = outcome.measures.goodput_mbps.unwrap_or(0.0);
-        // 17 of 20 seconds at 25 Mbit/s, less a timeout that has doubled four times. OTIAS leaves
-        // on the slow path what it has queued there.
+        // 17 of 20 seconds at 25 Mbit/s, minus a timeout that doubled four times. OTIAS leaves the data on
+        // the slow path that it queued there.
         let least = match cell.to_string().as_str() {
             "redundant" => 12.0,
             "otias" => 15.0,
@@ -173,13 +173,13 @@ fn one_that_comes_back_is_used_again() {
     }
 }
 
-/// Looks at nothing.
+/// A watcher that does nothing.
 struct Nobody;
 
 impl Watch for Nobody {}
 
-/// The reader sends no data, so it never learns that the path is silent that its DATA_FIN goes to:
-/// repetitions take turns. Each run is over soon after the last byte.
+/// The reader sends no data, so it never detects that the path of its DATA_FIN is silent. Retransmissions of
+/// the DATA_FIN therefore alternate between the paths. Each run ends soon after the last byte.
 #[test]
 fn the_end_is_told_on_a_path_that_lives() {
     for workload in ["download:1MB", "upload:1MB"] {
@@ -197,8 +197,8 @@ fn the_end_is_told_on_a_path_that_lives() {
     }
 }
 
-/// The longest time between two reads, once the first byte has been read, and the first timeout of
-/// the path that falls silent.
+/// The longest time between two reads after the first byte, and the first timeout of the path that falls
+/// silent.
 struct Gaps {
     last: Option<Time>,
     longest: Span,
@@ -225,8 +225,8 @@ impl Watch for Gaps {
     }
 }
 
-/// What becomes of a message every 20 ms, so that the reader waits for the network and not for the
-/// writer, in outages of the WiFi; the survivor carries the stream with room to spare.
+/// Runs a stream with a message every 20 ms through outages of the WiFi path. The reader then waits for the
+/// network and not for the writer. The surviving path has more than enough capacity for the stream.
 fn gaps(schedulers: &str) -> Vec<(String, Gaps)> {
     let mut found = Vec::new();
     for (wifi, lte) in [(10, 50), (25, 50), (40, 50), (50, 50)] {
@@ -256,8 +256,8 @@ fn a_stream_stands_still_for_half_a_second_at_most() {
     }
 }
 
-/// What a silent subflow has does not go to its siblings on the same path first, which would each wait
-/// for a timeout of their own.
+/// The data of a silent subflow is not reinjected on other subflows of the same path first, because each of
+/// these would wait for its own timeout.
 #[test]
 fn siblings_on_the_silent_path_are_not_asked_first() {
     let paths = "--path a:rate=20mbit,rtt=30ms,down=2237ms.. --path b:rate=8mbit,rtt=50ms";
@@ -276,27 +276,27 @@ fn siblings_on_the_silent_path_are_not_asked_first() {
     }
 }
 
-/// The kernel sends again what a silent path has on a subflow that holds nothing, which one that
-/// carries a stream seldom does, or once the path is stale: after four timeouts, each of which is
-/// twice the last.
+/// The kernel reinjects the data of a silent path on a subflow with nothing in flight, which is rare for a
+/// subflow that carries a stream. It also reinjects when the path is stale: after four timeouts, each twice
+/// the previous one.
 const STALE: u32 = 1 + 2 + 4 + 8;
 
 #[test]
 fn a_stream_over_a_stock_kernel_stands_still_until_the_fourth_timeout() {
     let found = gaps("linux:stale=4");
     for (run, gaps) in &found {
-        // The half second of the others holds the first timeout.
+        // Half a second, the bound of the other schedulers, includes the first timeout.
         let most = gaps.rto.times(u64::from(STALE - 1)) + Span::from_millis(500);
         assert!(gaps.longest <= most, "{} > {most}: {run}", gaps.longest);
     }
-    // It is no idle bound.
+    // The bound is not vacuous.
     let waits = |gaps: &Gaps| gaps.longest > gaps.rto.times(u64::from(STALE - 2));
     assert!(found.iter().any(|(_, gaps)| waits(gaps)));
 }
 
 #[test]
 fn a_stock_kernel_is_done_by_its_timeouts_and_what_is_left() {
-    // Of the two timeouts that the others have, the first is among those until it is stale.
+    // The first of the two timeouts of the other schedulers is one of the timeouts until the path is stale.
     let own = Case { schedulers: "linux:stale=4", timeouts: STALE + 1, ..CASE };
     Case { cc: "cubic,reno,lia,olia", ..own }.none_is_late(&[1_000, 200, 30]);
     Case { workload: "upload", cc: "cubic,olia", ..own }.none_is_late(&[1_000, 200, 60, 0]);
@@ -306,21 +306,21 @@ fn a_stock_kernel_is_done_by_its_timeouts_and_what_is_left() {
     for more in ["--rcvbuf 64KiB", "--sndbuf 64KiB", "--rcvbuf 256KiB --sndbuf 128KiB"] {
         Case { more, ..own }.none_is_late(&[1_000, 300]);
     }
-    // A backup path rests until then; what is left goes over it alone.
+    // A backup path is idle until then, and then carries the remaining bytes alone.
     let survivors = "--path lte:rate=4mbit,rtt=75ms,backup";
     Case { survivors, ..own }.none_is_late(&[1_000, 200]);
     Case { survivors, schedulers: "linux", ..CASE }.none_is_late(&[1_000, 200]);
 }
 
-/// A whole number between the two, of which each doubling is about as likely.
+/// Draws a whole number between the two; each doubling is about equally likely.
 fn between(stream: &mut RandomStream, least: u64, most: u64) -> u64 {
     let base = least << stream.below(u64::from((most / least).ilog2()) + 1);
     (base + stream.below(base)).min(most)
 }
 
-/// Two paths of 1 to 100 Mbit/s and RTTs of 5 to 50 ms, one of which, mostly the faster, falls
-/// silent for ever or for a while; messages of 100 bytes and more that take half of what the lesser
-/// path carries at most; any scheduler, bare or decorated, and any controller.
+/// Draws two paths of 1 to 100 Mbit/s with RTTs of 5 to 50 ms. One of them, usually the faster, falls silent
+/// for good or for a while. Messages have 100 bytes or more and need at most half of the slower path. The
+/// scheduler, bare or decorated, and the controller are random.
 fn any_outage(seed: u64) -> String {
     let mut stream = RandomStream::new(seed, &["outage"]);
     let rates = [(); 2].map(|()| between(&mut stream, 1_000, 100_000));
@@ -373,8 +373,8 @@ fn a_stream_stands_still_for_half_a_second_at_most_whatever_the_paths() {
     }
 }
 
-/// What a bulk transfer shows of an outage: the longest time between two reads, the first timeout of
-/// the path that falls silent, and the longest round trip of the other, its queue included.
+/// The effect of an outage on a bulk transfer: the longest time between two reads, the first timeout of the
+/// silent path, and the longest round trip of the other path, with its queue.
 struct BulkGaps {
     gaps: Gaps,
     silent: SubflowId,
@@ -408,7 +408,7 @@ impl Watch for BulkGaps {
     }
 }
 
-/// Paths and outages as for streams, of at most 30 Mbit/s, under a transfer that fills both.
+/// Draws paths and outages as for streams, of at most 30 Mbit/s, for a transfer that fills both paths.
 fn any_bulk_outage(seed: u64) -> (String, SubflowId, Time) {
     let mut stream = RandomStream::new(seed, &["bulk outage"]);
     let rates = [(); 2].map(|()| between(&mut stream, 1_000, 30_000));
@@ -437,11 +437,11 @@ fn any_bulk_outage(seed: u64) -> (String, SubflowId, Time) {
     (line, SubflowId(silent as u8), Time::ZERO + Span::from_millis(down))
 }
 
-/// How long a bulk transfer may stand still. The timeout tells that the path is silent. Then the first
-/// segment of what it has waits behind a full window on the other path, which is a round trip there
-/// with its queue, and may be lost in that queue, which is another. No scheduler can promise less
-/// where a path of 1 Mbit/s is left. Tells whether it was half a second, or where a timeout and a
-/// round trip come to more, that.
+/// Checks how long a bulk transfer stalls. The timeout detects that the path is silent. Then the first
+/// segment of its data waits behind a full window on the other path, which takes a round trip there with its
+/// queue. That queue may drop the segment, which takes another round trip. No scheduler can do better if only
+/// a path of 1 Mbit/s remains. Returns true if the stall was at most half a second, or a timeout plus a round
+/// trip if that is longer.
 fn bulk_is_not_held_up(seed: u64, line: &str, silent: SubflowId, from: Time) -> bool {
     let scenario = common::scenario(line);
     let mut soon = true;
@@ -450,7 +450,7 @@ fn bulk_is_not_held_up(seed: u64, line: &str, silent: SubflowId, from: Time) -> 
         let mut it = BulkGaps { gaps, silent, from, rto: Span::ZERO, rtt: Span::ZERO };
         let outcome = plait_lab::simulate(&cell, seed, &mut it);
         assert_eq!(outcome.violation, None, "{seed}: {line}");
-        // Where nobody noticed the outage, nobody is to feel it.
+        // If the sender did not notice the outage, the reader must not notice it either.
         let half = Span::from_millis(500);
         let most = if it.rto == Span::ZERO { half } else { it.rto + it.rtt.times(2) };
         let longest = it.gaps.longest;
@@ -472,8 +472,8 @@ fn bulk_stands_still_for_a_timeout_and_what_the_other_path_has_queued() {
     assert!(late * 100 <= seeds, "{late} of {seeds} lost the first segment twice");
 }
 
-/// A slow start that has overrun the queue of the path that lives must not go on doing so while it is
-/// repaired: by the letter of RFC 6937 it does, and these stand still for 0.56, 0.57 and 1.89 s.
+/// If slow start has overrun the queue of the surviving path, recovery must not overrun it again. RFC 6937
+/// taken literally does, and these runs then stall for 0.56, 0.57 and 1.89 s.
 #[test]
 fn a_queue_that_was_overrun_is_not_overrun_again() {
     for line in [
@@ -495,8 +495,8 @@ fn a_queue_that_was_overrun_is_not_overrun_again() {
     }
 }
 
-/// DAPS had planned data for the path that lives, early and low; when the other fell silent, that
-/// waited until all that was beyond it had gone again: 2.4 s.
+/// DAPS had planned data with low sequence numbers for the surviving path early. When the other path fell
+/// silent, that data waited until all later data had been reinjected: 2.4 s.
 #[test]
 fn data_planned_for_the_path_that_lives_is_not_overtaken_by_reinjections() {
     let line = "--path p0:rate=87702kbit,rtt=8904us,down=1102ms..2404ms \
@@ -504,7 +504,7 @@ fn data_planned_for_the_path_that_lives_is_not_overtaken_by_reinjections() {
     assert!(bulk_is_not_held_up(18, line, SubflowId(0), Time::ZERO + Span::from_millis(1_102)));
 }
 
-/// When something was first read after the faults had healed.
+/// Time of the first read after the faults had healed.
 struct Again {
     heals: Time,
     at: Option<Time>,

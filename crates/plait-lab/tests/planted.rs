@@ -1,7 +1,6 @@
-//! The test of the test: bugs are planted in the core and in the engine, one at a time, and the swarm has
-//! to find each. They are there only in a build with the feature `planted-bugs`:
-//! `cargo test -p plait-lab --features planted-bugs --test planted -- --nocapture`. `PLAIT_SEED=S` starts
-//! at another seed than 1.
+//! Tests the swarm: it must find each of the bugs planted in the core and in the engine, one at a time. Only
+//! builds with the feature `planted-bugs` contain them: `cargo test -p plait-lab --features planted-bugs
+//! --test planted -- --nocapture`. `PLAIT_SEED=S` starts at seed S instead of 1.
 
 use plait_core::planted as core;
 use plait_engine::planted as engine;
@@ -9,11 +8,11 @@ use plait_lab::Control;
 use plait_lab::swarm::{Only, Options, Report, swarm};
 use std::sync::atomic::AtomicBool;
 
-/// Each bug is found within so many cases of its kind.
+/// Number of cases, by kind, within which each bug must be found.
 const NETWORKS: u64 = 1_000;
 const SERVERS: u64 = 300;
 
-/// Bugs of the core that show at a server with many clients alone.
+/// Bugs of the core that only a server with many clients shows.
 const OF_SERVERS: [core::Planted; 1] = [core::Planted::WaitsInFull];
 
 fn hunt(only: Only, seeds: u64) -> Report {
@@ -23,7 +22,7 @@ fn hunt(only: Only, seeds: u64) -> Report {
     swarm(&options, &Control::unwatched(&AtomicBool::new(false))).expect("seeds that there are")
 }
 
-/// Looks for the bug that is planted, and tells where it was found. True if it was.
+/// Searches for the planted bug and prints where it was found. Returns true if it was found.
 fn is_found(name: &str, only: Only) -> bool {
     let report = hunt(only, if only == Only::Server { SERVERS } else { NETWORKS });
     let server = report.server.as_ref().and_then(|it| it.failures.first());
@@ -38,10 +37,10 @@ fn is_found(name: &str, only: Only) -> bool {
     true
 }
 
-/// One test, for the switches are those of the whole process.
+/// One test, because the switches affect the whole process.
 #[test]
 fn every_planted_bug_is_found() {
-    // A panic that a bug brings about is a finding; it need not be printed.
+    // A panic caused by a bug is a finding, and need not be printed.
     std::panic::set_hook(Box::new(|_| {}));
     let sane = [hunt(Only::Network, 100).broken, hunt(Only::Server, 100).broken];
     let mut missed = Vec::new();

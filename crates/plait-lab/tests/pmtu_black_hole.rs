@@ -1,5 +1,5 @@
-//! R63, F17: a path that stops letting long packets through and says nothing of it. Every subflow on
-//! it moves on within three timeouts of the first, and the connection goes on in shorter segments.
+//! R63, F17: a path stops forwarding long packets without an ICMP message. Every subflow on it continues
+//! within three timeouts of the first, and the connection uses shorter segments.
 
 mod common;
 
@@ -9,15 +9,15 @@ use plait_core::{Event, SizeCause};
 use plait_lab::Cell;
 use plait_sim::{Watch, Who};
 
-/// A subflow at the end that sends.
+/// A subflow at the sending end.
 #[derive(Clone, Copy, Default)]
 struct Silence {
-    /// Its first timeout once the path was narrow, and what had expired.
+    /// Time of its first timeout after the path became narrow, and the length of that timeout.
     began: Option<(Time, Span)>,
     ended: Option<Time>,
 }
 
-/// What the sender of a run saw.
+/// Observations at the sender of a run.
 struct Notes {
     from: Time,
     silences: [Silence; 8],
@@ -51,7 +51,7 @@ impl Watch for Notes {
     }
 }
 
-/// Runs every row of `line`, over paths that are narrow from `from_ms` on; what is wrong, a line each.
+/// Runs every row of `line` over paths that are narrow from `from_ms` on. Returns the errors, one a line.
 fn wrong(line: &str, from_ms: u64, seconds: f64) -> Vec<String> {
     let scenario = scenario(&format!("{line} --check --wire"));
     let look = |cell: Cell| {
@@ -65,7 +65,7 @@ fn wrong(line: &str, from_ms: u64, seconds: f64) -> Vec<String> {
         }
         for silence in notes.silences {
             let Some((began, rto)) = silence.began else { continue };
-            // The other path may have brought all that there was before that.
+            // The other path may have delivered everything before that.
             let over = Time::ZERO + Span::from_micros((done.min(1e9) * 1e3) as u64);
             let waited = silence.ended.unwrap_or(over).since(began);
             if waited > rto.times(3) {
@@ -104,7 +104,7 @@ fn every_scheduler_moves_on_when_a_path_becomes_narrow() {
     none_is_wrong(each);
 }
 
-/// The whole transfer meets a path that never let long packets through: the handshake passes.
+/// The path never forwards long packets, so only the handshake passes at first.
 #[test]
 fn a_transfer_may_begin_over_a_hole() {
     let each = [1_280, 600].into_iter().flat_map(|mtu| {
@@ -122,7 +122,7 @@ fn a_transfer_may_begin_over_a_hole() {
     none_is_wrong(each);
 }
 
-/// Sizes that the sender of each row of `line` came to, of several seeds.
+/// Returns the segment sizes that the sender of each row of `line` reached, for several seeds.
 fn sizes(line: &str, seeds: u64) -> Vec<Vec<u64>> {
     let scenario = scenario(line);
     let cells = plait_lab::cells(&scenario);
@@ -135,7 +135,7 @@ fn sizes(line: &str, seeds: u64) -> Vec<Vec<u64>> {
     cells.iter().flat_map(|cell| (1..=seeds).map(move |seed| (cell, seed))).map(run).collect()
 }
 
-/// The base where it passes, the least where it does not; where nothing is narrow, nothing changes.
+/// The base size if it passes, otherwise the minimum. If no path is narrow, the size does not change.
 #[test]
 fn the_size_is_lowered_once_to_what_passes() {
     let line = |steps: &str| {
@@ -151,8 +151,8 @@ fn the_size_is_lowered_once_to_what_passes() {
     assert_eq!(sizes(&line("1500@0s/1499@1s/1500@1100ms"), 1), [[0; 0]; 3]);
 }
 
-/// A path that is silent for a while, however often, is none that lets short packets through only;
-/// nor is one that loses 3 %.
+/// A path with repeated outages, or with a loss of 3 %, must not be mistaken for one that only forwards short
+/// packets.
 #[test]
 fn outages_and_losses_lower_nothing() {
     let outage = "--path a:rate=10mbit,rtt=20ms,down=1s..3s,down=4s..5s,down=6500ms..9s \

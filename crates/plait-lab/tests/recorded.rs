@@ -1,4 +1,4 @@
-//! Recorded links: runs differ, those through silence complete.
+//! Tests recorded links: runs differ, and runs through silent periods complete.
 
 mod common;
 
@@ -7,7 +7,7 @@ use plait_lab::Report;
 use std::fs;
 use std::path::Path;
 
-/// The pairs of recordings: `7_1` and so on.
+/// Returns the pairs of recordings: `7_1` and so on.
 fn pairs(data: &Path) -> Vec<String> {
     let Ok(files) = fs::read_dir(data) else { return Vec::new() };
     let names = files.filter_map(|file| {
@@ -28,7 +28,7 @@ fn compared(wifi: &Path, cellular: &Path, rest: &str) -> Report {
     ))
 }
 
-/// Every run finishes, runs differ, the shares add up.
+/// Checks that every run finishes, runs differ, and the shares add up to one.
 fn sound(report: &Report) {
     for row in &report.rows {
         let told = format!("{}\n{}", row.scheduler, report.command);
@@ -65,7 +65,7 @@ fn every_pair_in_short() {
     ]);
 }
 
-/// Takes minutes: `make soak` asks for it by PLAIT_SOAK.
+/// Takes minutes; `make soak` enables it with PLAIT_SOAK.
 #[test]
 fn every_pair_in_full_when_asked() {
     if std::env::var_os("PLAIT_SOAK").is_none() {
@@ -86,7 +86,7 @@ fn a_pair_of_packet_traces() {
     sound(&compared(&one, &other, "--workload bulk:5s --runs 2 --schedulers minrtt,blest"));
 }
 
-/// The recordings of a walk away from the access point have seconds without any delivery.
+/// The recordings of a walk away from the access point have seconds without delivery.
 #[test]
 fn a_run_through_a_silent_link_completes() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -1,4 +1,4 @@
-//! The server under the swarm, as a gate. `PLAIT_SEEDS=N` runs N seeds, `PLAIT_SEED=S` starts at S.
+//! The server under the swarm, as a test. `PLAIT_SEEDS=N` runs N seeds, `PLAIT_SEED=S` starts at S.
 
 use plait_lab::Control;
 use plait_lab::swarm::{
@@ -46,29 +46,29 @@ fn a_seed_gives_the_same_run() {
     assert_ne!(run(700_001, 40, Some(2)).digest, report.digest);
 }
 
-/// Cases that broke something once.
+/// Cases that found bugs.
 const FOUND: [&str; 1] = [
-    // Clients vanished whose second subflow had acknowledged everything. The first one was repeated without
-    // an end, for neither the user timeout nor the keep-alive applied (seed 134).
+    // Clients vanished after their second subflow had acknowledged everything. The first subflow was
+    // retransmitted forever, because neither the user timeout nor the keep-alive applied (seed 134).
     r#"{"server":true,"seed":134,"rate_kbps":4683,"rtt_us":8681,"spread_us":22118,"loss_ppm":16534,"heals_ms":1140,"memory_bytes":67108864,"connections":256,"numbers":1024,"service":{"deaf":110,"late":57,"close":24,"reset":91},"guests":[{"visit":"download","count":21,"from_ms":457,"every_us":109,"bytes":10698,"addresses":1,"times":1,"multipath":true},{"visit":"vanish","count":20,"from_ms":106,"every_us":1970,"bytes":19567,"addresses":2,"times":1,"multipath":true},{"visit":"idle","count":176,"from_ms":917,"every_us":55,"bytes":6464,"addresses":1,"times":1,"multipath":false},{"visit":"unread","count":6,"from_ms":72,"every_us":8478,"bytes":2075,"addresses":1,"times":1,"multipath":false}]}"#,
 ];
 
-/// Seeds that broke something once. In the first one the log lacked the last refusals, because an idle engine
-/// did not wake to report them. In the two after it the swarm blamed the server for clients that a shortage of
-/// numbers had kept out. Then:
-/// * a client of plain TCP lost the address of its unanswered SYN, and gave up though it had another one;
+/// Seeds that found bugs. In the first one the log lacked the last refusals, because an idle engine did not
+/// wake to report them. In the next two the swarm blamed the server for clients without a free path number.
+/// The others:
+/// * a plain TCP client lost the address of its unanswered SYN, and gave up although it had another address;
 /// * MP_FASTCLOSE to vanished clients was retransmitted for eight minutes;
-/// * plain TCP was to outlive its address (two seeds);
-/// * a slow program lost the end of what the server had written, because the server closed first;
-/// * fifty connections, one after the other, had no time for their round trips;
-/// * after a crash, no number was left for a client, so that nothing answered it;
-/// * established connections waited long to be accepted, so that no time was left for the last of ten;
-/// * a RST was lost, and after it no number was left for the client;
-/// * a connection that was kept out for 40 s and failed left no time for the last of twenty;
-/// * clients dialled anew after a refused join, and the server had stopped listening meanwhile (two seeds);
-/// * a complete connection of plain TCP lost its address before its FIN was acknowledged;
-/// * a client lost its address, and the server gave the number of that address to another one, so that the client
-///   could not come back and the log named the other one (two seeds).
+/// * plain TCP was expected to survive the loss of its address (two seeds);
+/// * a slow program lost the end of the server's data, because the server closed first;
+/// * fifty consecutive connections had no time for their round trips;
+/// * after a crash, no path number was free for a client, so it got no answer;
+/// * established connections waited long to be accepted, so the last of ten had no time left;
+/// * a RST was lost, and then no path number was free for the client;
+/// * a connection was refused for 40 s and failed, so the last of twenty had no time left;
+/// * clients reconnected after a refused join, but the server had stopped listening (two seeds);
+/// * a complete plain TCP connection lost its address before its FIN was acknowledged;
+/// * a client lost its address, and the server gave the path number of that address to another client. The first
+///   client could not return, and the log named the other one (two seeds).
 const FOUND_SEEDS: [u64; 18] = [
     705_873_587_528,
     705_873_589_123,

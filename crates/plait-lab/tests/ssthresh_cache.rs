@@ -1,4 +1,5 @@
-//! `--earlier`: what a sender remembers of transfers to the same peer (tcp_metrics of Linux).
+//! Tests `--earlier`: the thresholds that a sender remembers from earlier transfers to the same peer
+//! (tcp_metrics of Linux).
 
 mod common;
 
@@ -9,7 +10,7 @@ use plait_lab::{Fault, setup};
 const PATHS: &str = "--path wifi:rtt=15ms,rate=5mbit,queue=44kB \
                      --path lte:rtt=72ms,rate=9mbit,queue=37kB --schedulers minrtt+rp";
 
-/// Thresholds by path, of client and server, in the first row that `line` runs with the seed.
+/// Returns the thresholds by path, of client and server, in the first row of `line` with the seed.
 fn thresholds(line: &str, seed: u64) -> [Vec<Option<u64>>; 2] {
     let cells = plait_lab::cells(&scenario(&format!("{PATHS} {line}")));
     let setup = setup(&cells[0], seed);
@@ -23,7 +24,7 @@ fn the_sender_remembers_a_threshold_of_each_path() {
     let [client, server] = thresholds("--workload download:4MiB --earlier 3", 1);
     assert_eq!(client, [None, None], "it receives");
     let [Some(wifi), Some(lte)] = server[..] else { panic!("{server:?}") };
-    // What a path and its queue hold: 53 and 118 kB.
+    // A path and its queue hold 53 and 118 kB.
     assert!((20_000..53_000).contains(&wifi), "{wifi}");
     assert!((40_000..118_000).contains(&lte), "{lte}");
     let [client, server] = thresholds("--workload upload:4MiB --earlier 3", 1);

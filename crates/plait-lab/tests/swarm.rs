@@ -1,5 +1,5 @@
-//! The swarm as a gate: random networks and faults against the invariants. `PLAIT_SEEDS=N` runs N
-//! seeds, `PLAIT_SEED=S` starts at S.
+//! The swarm as a test: random networks and faults against the invariants. `PLAIT_SEEDS=N` runs N seeds,
+//! `PLAIT_SEED=S` starts at S.
 
 use plait_base::Span;
 use plait_lab::Control;
@@ -61,8 +61,8 @@ fn random_networks_break_nothing() {
     }
 }
 
-/// R2, R72: every segment of every run can go over a wire and comes out as it went in, which changes
-/// nothing in the runs; no SYN carries data.
+/// R2, R72: encoding and parsing every segment gives the same segment and does not change the runs; no SYN
+/// carries data.
 #[test]
 fn every_segment_survives_a_wire() {
     let seeds = number("PLAIT_SEEDS", 1_000) / 4;
@@ -82,41 +82,47 @@ fn the_number_of_jobs_changes_nothing() {
     assert_ne!(run(500_001, 200, Some(2)).digest, report.digest);
 }
 
-/// Cases that broke something once, as small as the swarm made them.
+/// Shrunk cases that found bugs.
 const FOUND: &[&str] = &[
-    // The client's end comes with the third ACK: nobody was accepted.
+    // The client's FIN arrived with the third ACK, so no connection was accepted.
     r#"{"seed":241,"paths":[{},{}],"client":{"rcvbuf_bytes":65536},"server":{"multipath":false}}"#,
-    // Joins begun with the first SYN outlived the fallback to plain TCP.
+    // Joins that began with the first SYN survived the fallback to plain TCP.
     r#"{"seed":78,"paths":[{},{}],"server":{"multipath":false},"settings":{"join":"simultaneous"}}"#,
-    // The large window of a backup that rested kept the other subflow's from growing.
+    // The large window of an idle backup kept the window of the other subflow from growing.
     r#"{"seed":1075,"paths":[{"jitter_us":11283,"rtt_us":329643},{"backup":true}],"heals_ms":7950,"faults":[{"kind":"outage-of-all","from_ms":337,"to_ms":2154}],"controller":"lia","settings":{"join":"simultaneous","probes":false,"idle_restart":"off","initial_window":2},"server":{"send_bytes":1,"rcvbuf_bytes":65536},"client":{"send_bytes":1411689,"rcvbuf_bytes":65536}}"#,
-    // What another silent subflow had queued was withdrawn, and no subflow told to carry it.
+    // Data queued on another silent subflow was withdrawn, and no subflow was scheduled to carry it.
     r#"{"seed":2108,"paths":[{"rate_kbps":1204,"rtt_us":5327,"shared":true},{"rate_kbps":1563,"rtt_us":26749}],"shared_kbps":2171,"scheduler":"redundant","heals_ms":6481,"settings":{"join":"after-synack","rto":"rfc200","subflows":3,"reduce_from":"flight","pacing":true,"initial_window":32},"client":{"send_bytes":42133,"mtu_bytes":576,"rcvbuf_bytes":65536},"server":{"send_bytes":6300,"rcvbuf_bytes":65536,"sndbuf_bytes":1460}}"#,
-    // The ghost of a first attempt, whose client is gone, keeps nobody waiting.
+    // A half-open connection of an earlier attempt, whose client is gone, must not delay the end.
     r#"{"seed":1250,"paths":[{},{"rtt_us":2768}],"heals_ms":5707,"faults":[{"kind":"loss","path":0,"way":"up","ppm":109322}],"server":{"rcvbuf_bytes":65536},"settings":{"join":"simultaneous"},"client":{"send_bytes":13443,"rcvbuf_bytes":65536}}"#,
-    // What a receiver holds for the rest of a mapping has arrived for a sender that has fallen back.
+    // Data that a receiver holds back for the rest of a mapping counts as delivered to a sender that has
+    // fallen back.
     r#"{"seed":1021398,"paths":[{"rate_kbps":4469}],"heals_ms":9843,"faults":[{"kind":"cut","path":0,"ppm":3742},{"kind":"strip","path":0,"at":"data","from_ms":877,"to_ms":1085}],"server":{"send_bytes":456724,"checksum":true},"settings":{"pacing":true},"client":{"send_bytes":76521,"mtu_bytes":1280,"sndbuf_bytes":6229}}"#,
-    // A sender that fell back where acknowledgements were stripped ended by a FIN alone, and its peer had
-    // never known.
+    // A sender fell back after a middlebox had stripped its acknowledgements, and closed with a FIN alone.
+    // Its peer had not detected the fallback.
     r#"{"seed":1024531,"paths":[{"rtt_us":10340},{"jitter_us":7392,"rtt_us":1684}],"heals_ms":7981,"faults":[{"kind":"strip","path":0,"at":"data","from_ms":19,"to_ms":1129},{"kind":"outage-of-all","from_ms":21,"to_ms":6381}],"server":{"send_bytes":46041,"rcvbuf_bytes":65536},"settings":{"join":"after-synack"},"client":{"send_bytes":1,"finish":"after-receipt","rcvbuf_bytes":65536}}"#,
-    // The client's FIN was lost and its address went: the server's subflow stayed in FIN-WAIT-2 for ever.
+    // The client's FIN was lost, and then its address; the server's subflow stayed in FIN-WAIT-2 forever.
     r#"{"seed":900046659,"paths":[{},{}],"heals_ms":8860,"faults":[{"kind":"loss","path":0,"ppm":166186},{"kind":"address-removed","path":0,"from_ms":93,"to_ms":5886}],"server":{"finish":"after-peer"},"settings":{"join":"after-synack"},"client":{"send_bytes":1,"rcvbuf_bytes":65536}}"#,
 ];
 
-/// The seed in which a server waited in FIN-WAIT-2 for ever.
+/// The seed in which a server stayed in FIN-WAIT-2 forever.
 #[test]
 fn a_lost_fin_leaves_nobody_waiting() {
     let verdict = run_case(&draw(900_046_659));
     assert_eq!(verdict.violation, None);
 }
 
-/// Seeds that were not over in a minute, or nearly so: data that waited for a window of a few segments
-/// (1724, 10840, 12913, 20981), queues that were none (7977, 8127), room that plain TCP need not leave in
-/// segments (10489, 1000203), what was learnt of a path before (3011860), plans for windows that had come
-/// down (1006145, 4004006, 4009233), a timeout that stayed doubled though data arrived (4020162), short
-/// segments that were not seen to be full (4032020), a timeout that stayed too short (55012518), a plan for a slow
-/// path because the host's queue held the fast one back (532321231312), a burst for a window that had come down
-/// (991000012761), a gap of the whole send buffer (991000088688).
+/// Seeds that took a minute or nearly so, by cause:
+/// * data waited for a window of a few segments (1724, 10840, 12913, 20981);
+/// * delays were mistaken for queues (7977, 8127);
+/// * segments of plain TCP left unused room, so the peer did not count them as full (10489, 1000203);
+/// * a sender relied on what it had learnt of a path before (3011860);
+/// * a plan was for a window that had shrunk (1006145, 4004006, 4009233);
+/// * a timeout stayed doubled although data arrived (4020162);
+/// * a receiver did not count short segments as full (4032020);
+/// * a timeout stayed too short (55012518);
+/// * a plan used a slow path because the host's queue blocked the fast one (532321231312);
+/// * a burst was sent for a window that had shrunk (991000012761);
+/// * a gap was as large as the send buffer (991000088688).
 #[test]
 fn seeds_that_took_long_are_over_soon() {
     for seed in [
@@ -147,9 +153,9 @@ fn seeds_that_took_long_are_over_soon() {
     }
 }
 
-/// Seed 2019250 was not over in a minute, because a window did not grow if no RTT was measured. Two
-/// connections share 2.8 Mbit/s there, and the jitter of a path decides which packets are lost: over 13
-/// draws of the network's randomness the case takes 16 to 37 s. So the median of several draws is judged.
+/// Seed 2019250 took more than a minute, because a window did not grow without a measured RTT. Two
+/// connections share 2.8 Mbit/s in it, and the jitter of a path decides which packets are lost. Over 13 draws
+/// of the network's randomness the case takes 16 to 37 s, so the test checks the median of several draws.
 #[test]
 fn a_window_without_a_measured_rtt_grows() {
     let mut after: Vec<Span> = (1..=5)
@@ -164,7 +170,8 @@ fn a_window_without_a_measured_rtt_grows() {
     assert!(after[2] <= Span::from_secs(30), "{after:?}");
 }
 
-/// Four connections of 3.9 MB, each with two copies on two paths of a link of 4.3 Mbit/s, need more than a minute.
+/// Four connections of 3.9 MB, each with two copies on two paths of a link of 4.3 Mbit/s, need more than a
+/// minute.
 #[test]
 fn a_crowded_link_has_the_time_that_it_needs() {
     let case = draw(4_404_000_024_001);
@@ -172,9 +179,10 @@ fn a_crowded_link_has_the_time_that_it_needs() {
     assert_eq!(run_case(&case).violation, None);
 }
 
-/// Seeds that take half a minute all the same. 55008368: jitter of 3 ms passed for a queue, and wVegas halved its
-/// window again and again; 1.5 MB in segments of 524 bytes over an RTT of 377 ms. 991000071905: a sender paced by
-/// the RTT of the past, because every segment was sent again; 200 kB in segments of 504 bytes over one of 160 ms.
+/// Seeds that still take half a minute. 55008368: jitter of 3 ms was mistaken for a queue, so wVegas halved
+/// its window repeatedly; 1.5 MB in segments of 524 bytes over an RTT of 377 ms. 991000071905: a sender paced
+/// by an outdated RTT, because every segment was retransmitted; 200 kB in segments of 504 bytes over an RTT
+/// of 160 ms.
 #[test]
 fn long_seeds_are_over_in_half_a_minute() {
     for seed in [55_008_368, 991_000_071_905] {

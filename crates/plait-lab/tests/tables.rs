@@ -1,5 +1,5 @@
-//! Every scheduler over three pairs of paths, by workload, as tables: a change of behaviour is a
-//! change of text, seen in review.
+//! Tables of every scheduler over three pairs of paths, by workload. A change of behaviour changes the text,
+//! so reviews show it.
 
 mod common;
 
@@ -12,8 +12,8 @@ const PAIRS: [(&str, &str, &str); 3] = [
     ("very unequal", "rtt=20ms,rate=10mbit", "rtt=200ms,rate=3mbit,queue=600ms"),
 ];
 
-/// A table: a line a scheduler; for each pair of paths the measures, the share of the first path in
-/// per cent, and the shares of bytes retransmitted (r) and reinjected (i) in per cent.
+/// Returns a table with a line for each scheduler. For each pair of paths it has the measures, the share of
+/// the first path, and the shares of retransmitted (r) and reinjected (i) bytes, in per cent.
 fn table(workload: &str, measures: &[&str]) -> String {
     let mut text = format!("{workload}: {}\n{:<12}", measures.join(", "), "");
     for (pair, first, second) in PAIRS {

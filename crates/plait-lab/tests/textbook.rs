@@ -1,5 +1,5 @@
-//! One path against the textbook: how well a controller fills it, what random loss leaves
-//! it, how two flows share it, and the cubic after a loss. Tables with the bands they have to keep.
+//! Compares one path with the textbook: how well a controller fills it, goodput under random loss, how two
+//! flows share it, and the cubic function after a loss. The tables have bands that the results must keep.
 
 #![allow(clippy::panic, reason = "a test may fail")]
 
@@ -16,13 +16,13 @@ use std::fmt::Write;
 /// Payload of a segment of plain TCP.
 const MSS: f64 = 1448.0;
 
-/// What a link of so many Mbit/s gives to payload: 1448 of the 1500 bytes of a packet.
+/// Returns the payload rate of a link with this rate: 1448 of the 1500 bytes of a packet.
 fn ceiling(mbit: f64) -> f64 {
     mbit * MSS / 1500.0
 }
 
-/// 10 Mbit/s and 50 ms with a queue of one bandwidth-delay product, 62.5 kB: half of the window
-/// keeps the link busy, so a halving costs reno nothing.
+/// 10 Mbit/s and 50 ms with a queue of one bandwidth-delay product, 62.5 kB. Half of the window keeps the
+/// link busy, so halving it costs reno nothing.
 #[test]
 fn a_queue_of_one_bdp_keeps_the_link_busy() {
     let mut table =
@@ -41,9 +41,9 @@ fn a_queue_of_one_bdp_keeps_the_link_busy() {
     insta::assert_snapshot!(table);
 }
 
-/// Mathis et al. 1997: `MSS / RTT * sqrt(3/2) / sqrt(p)`. The constant is that of an ACK for each
-/// segment; it holds for delayed ACKs too, as growth counts the bytes that an ACK covers (RFC 5681
-/// section 3.1, equation 3 in bytes), not ACKs. Counting ACKs, it would be sqrt(3/4).
+/// Mathis et al. 1997: `MSS / RTT * sqrt(3/2) / sqrt(p)`. The constant is for an ACK for each segment. It
+/// also holds for delayed ACKs, because the window grows by acknowledged bytes (RFC 5681 section 3.1,
+/// equation 3 in bytes) and not by ACKs. If it grew by ACKs, the constant would be sqrt(3/4).
 #[test]
 fn random_loss_leaves_reno_what_the_square_root_law_says() {
     const SEEDS: u32 = 5;
@@ -73,13 +73,12 @@ fn random_loss_leaves_reno_what_the_square_root_law_says() {
     insta::assert_snapshot!(table);
 }
 
-/// Two flows of one controller over one path, which differ in nothing but when in the first 100 ms
-/// the second starts.
+/// Runs two flows of one controller over one path, which differ only in the start of the second within the
+/// first 100 ms.
 ///
-/// Without jitter a drop-tail queue locks flows into a phase: whose packet finds it full is decided
-/// once and for all (Floyd and Jacobson 1992), and many seeds have few outcomes. A jitter of one
-/// packet time at the bottleneck, 1.2 ms, stands for the noise of real hosts, and each seed is a
-/// sample of its own. Bounds hold for both.
+/// Without jitter, a drop-tail queue locks flows into a phase: the same flow always finds it full (Floyd and
+/// Jacobson 1992), so many seeds have few outcomes. A jitter of one packet time at the bottleneck, 1.2 ms,
+/// models the noise of real hosts, and makes each seed a sample of its own. The bounds hold for both.
 fn two_equal_flows(cc: &str) -> String {
     let mut table = format!(
         "two flows of {cc} over 10 Mbit/s, 50 ms, queue 62.5 kB, bulk:900s\n\
@@ -120,14 +119,14 @@ fn two_flows_of_cubic_share_equally() {
     insta::assert_snapshot!(two_equal_flows("cubic"));
 }
 
-/// The sender's window in segments, by second.
+/// The sender's window in segments, over time in seconds.
 #[derive(Default)]
 struct Windows {
-    /// At each acknowledgement.
+    /// Values at each acknowledgement.
     trace: Vec<(f64, f64)>,
-    /// The largest before the loss.
+    /// The largest window before the loss.
     before: f64,
-    /// As each recovery ended.
+    /// Values at the end of each recovery.
     recovered: Vec<(f64, f64)>,
 }
 
@@ -150,8 +149,8 @@ impl Watch for Windows {
     }
 }
 
-/// After 10 s the path is down for the time of a packet; from the end of recovery on the window is that of RFC 9438
-/// section 4.2, `W(t) = C (t - K)^3 + Wmax` with `K = cbrt((Wmax - W(0)) / C)`, over the plateau and
+/// After 10 s the path is down for the time of a packet. From the end of recovery, the window follows RFC
+/// 9438 section 4.2, `W(t) = C (t - K)^3 + Wmax` with `K = cbrt((Wmax - W(0)) / C)`, across the plateau and
 /// up again.
 #[test]
 fn after_a_loss_the_window_follows_the_cubic() {
@@ -186,8 +185,8 @@ fn after_a_loss_the_window_follows_the_cubic() {
     insta::assert_snapshot!(table);
 }
 
-/// R68: with an ACK for two segments, slow start grows by half as much under RFC 5681 as under RFC
-/// 3465; with one for more, only Linux takes all.
+/// R68: with an ACK for two segments, slow start grows half as fast with the limit of RFC 5681 as with that
+/// of RFC 3465. With an ACK for more segments, only Linux counts all of them.
 #[test]
 fn slow_start_has_three_limits() {
     let rounds = |mode: &str| {
@@ -202,7 +201,7 @@ fn slow_start_has_three_limits() {
     assert!(linux <= rfc3465, "{linux} {rfc3465}");
 }
 
-/// The median of a column of docs/results/kernel-model.csv over the runs of a pair with cubic.
+/// Returns the median of a column of docs/results/kernel-model.csv over the runs of a pair with cubic.
 fn kernel(pair: &str, column: usize) -> f64 {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/kernel-model.csv");
     let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
@@ -216,8 +215,8 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A download and a stream as a stock Linux 6.18 has them, over links on which it was measured. Without
-/// the profile the model sends a message in ten over the slow link, where it takes 250 ms.
+/// A download and a stream of a stock Linux 6.18, over links on which it was measured. Without the profile,
+/// the model sends one message in ten over the slow link, which takes 250 ms.
 #[test]
 fn the_model_of_linux_is_near_the_kernel() {
     const NEAR: &str = "--path fast:rate=10mbit,rtt=20ms,queue=100ms";

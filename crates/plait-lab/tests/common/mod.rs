@@ -1,4 +1,4 @@
-//! Scenarios from the text of a command line, run in the simulator.
+//! Runs scenarios in the form of a command line in the simulator.
 #![allow(dead_code, reason = "every test program uses its part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// The settings in `line`, such as `--path a:rtt=9ms,rate=1mbit --workload bulk:2s`. A setting
-/// without a value is a switch.
+/// Parses the settings in `line`, such as `--path a:rtt=9ms,rate=1mbit --workload bulk:2s`. A setting without
+/// a value is a switch.
 pub(crate) fn raw(line: &str) -> RawScenario {
     let mut raw = RawScenario::new();
     for setting in line.split("--").skip(1) {
@@ -23,7 +23,7 @@ pub(crate) fn scenario(line: &str) -> Scenario {
     raw(line).build_with(&file::named).unwrap_or_else(|error| panic!("{line}\n{error}"))
 }
 
-/// The report of a comparison, exact if nothing is random and the line says nothing of jitter.
+/// Returns the report of a comparison. It is exact if nothing is random and the line has no jitter.
 pub(crate) fn report(line: &str) -> Report {
     let never = AtomicBool::new(false);
     let control = Control::unwatched(&never);
@@ -38,7 +38,7 @@ pub(crate) fn report(line: &str) -> Report {
     }
 }
 
-/// One run of each row, in the order of the report.
+/// Makes one run of each row, in the order of the report.
 pub(crate) fn runs(line: &str) -> Vec<(Cell, RunOutcome)> {
     let scenario = scenario(line);
     let cells = plait_lab::cells(&scenario);
@@ -55,12 +55,12 @@ pub(crate) fn row<'a>(report: &'a Report, name: &str) -> &'a Row {
     report.rows.iter().find(|row| row.scheduler == name).unwrap_or_else(|| panic!("no row {name}"))
 }
 
-/// The median of a measure in a row.
+/// Returns the median of a measure in a row.
 pub(crate) fn median(row: &Row, measure: &str) -> f64 {
     row.measures.get(measure).map_or(f64::NAN, |summary| summary.median)
 }
 
-/// Where recorded links are; says why where there are none.
+/// Returns the directory of recorded links; prints a note if there are none.
 pub(crate) fn recorded() -> Option<PathBuf> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let data = std::env::var_os("PLAIT_DATA").map_or_else(beside, PathBuf::from).join("traces");
@@ -71,12 +71,12 @@ pub(crate) fn recorded() -> Option<PathBuf> {
     None
 }
 
-/// Tells why a test is not run. Not with `println!`, whose text nobody sees when a test passes.
+/// Prints why a test is skipped. The test harness hides the output of `println!` in passing tests.
 pub(crate) fn skipped(why: &str) {
     let _ = writeln!(std::io::stdout(), "\nskipped: {why}");
 }
 
-/// Goodputs in Mbit/s of the first row's connection and of each flow beside it, for each seed.
+/// Returns the goodputs in Mbit/s of the first row's connection and of each competing flow, for each seed.
 pub(crate) fn shares(line: &str, seeds: u32) -> Vec<Vec<f64>> {
     let scenario = scenario(line);
     let cell = plait_lab::cells(&scenario).remove(0);
@@ -89,7 +89,7 @@ pub(crate) fn shares(line: &str, seeds: u32) -> Vec<Vec<f64>> {
     (0..seeds).map(run).collect()
 }
 
-/// Jain's index of fairness: 1 where all get the same, 1/n where one gets all.
+/// Returns Jain's index of fairness: 1 if all flows get the same, 1/n if one gets everything.
 pub(crate) fn jain(goodputs: &[f64]) -> f64 {
     let sum: f64 = goodputs.iter().sum();
     let squares: f64 = goodputs.iter().map(|it| it * it).sum();

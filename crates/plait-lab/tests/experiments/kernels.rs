@@ -1,11 +1,11 @@
-//! Kernels of papers, and what papers leave open.
+//! Tests the kernels of papers, and the parameters that papers leave open.
 
 use super::{SMALL, all};
 use plait_lab::experiment::{Experiment, Open, Plan};
 use plait_lab::scenario::Kernels;
 use plait_lab::scenario::no_files;
 
-/// A file of a paper with this line at its start.
+/// Reads a file of a paper that starts with this line.
 fn paper(name: &str, more: &str) -> Result<Experiment, String> {
     let text = format!("{more}{SMALL}");
     Experiment::from_toml(&format!("{name}.toml"), &text).map_err(|error| error.to_string())
@@ -27,7 +27,7 @@ fn a_figure_has_the_kernel_of_its_paper() {
     let text = format!("kernel = \"3.5\"\n{row}");
     let error = Experiment::from_toml("imc-x.toml", &text).unwrap_err().to_string();
     assert!(error.contains("the kernel `3.5` decides hystart: linux3"), "{error}");
-    // An own paper needs none.
+    // A paper of the user needs no kernel.
     assert!(paper("my-x", "").unwrap().kernel.is_none());
     let differs = "[[differs]]\nsetting = \"tsq\"\nis = \"on\"\nbecause = \"section 9\"\n[sweep]";
     let text = format!("kernel = \"3.5\"\n{}", SMALL.replace("[sweep]", differs));
@@ -42,7 +42,7 @@ fn a_figure_has_the_kernel_of_its_paper() {
     assert!(error.contains("`because`: the difference has no `because`"), "{error}");
 }
 
-/// HyStart belongs to CUBIC, and controllers count as the kernel does.
+/// HyStart is a part of CUBIC, and controllers count ACKs as in the kernel.
 #[test]
 fn controllers_are_those_of_the_kernel() {
     for (cc, named, hystart) in [
@@ -86,7 +86,7 @@ fn every_open_value_can_be_planned() {
         }
     }
     assert!(tried > 100, "{tried}");
-    // A figure that is named is there.
+    // Every figure in the list exists.
     let known: Vec<String> = all().into_iter().map(|it| it.id).collect();
     for parameter in open.0.values().flatten() {
         assert!(parameter.figures.iter().all(|it| known.contains(it)), "{}", parameter.what);

@@ -1,4 +1,4 @@
-//! Verdicts over runs whose distribution is known: how often they are wrong, and that they come.
+//! Tests verdicts over runs with a known distribution: how often they are wrong, and that they are reached.
 
 use plait_app::measure::Measures;
 use plait_base::RandomStream;
@@ -10,9 +10,9 @@ use plait_lab::{Cell, RunOutcome, Subject, World};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A world in which the completion time of a run is a normal number, by scheduler and network.
+/// A world with normally distributed completion times, by scheduler and network.
 struct Normal {
-    /// Mean of `minrtt` above that of `ecf`, in ms.
+    /// Mean of `minrtt` minus mean of `ecf`, in ms.
     effect_ms: f64,
     /// Standard deviation over the runs of a network, in ms.
     run_sd_ms: f64,
@@ -67,7 +67,7 @@ fn file(runs: u32, rate: &str, holds: &str) -> Experiment {
 
 /// One network.
 const ONE: &str = "[{ is = \"1\", rate = \"20mbit\" }]";
-/// Five of them.
+/// Five networks.
 const FIVE: &str = "[{ is = \"1\", rate = \"20mbit\" }, { is = \"2\", rate = \"21mbit\" }, \
     { is = \"3\", rate = \"22mbit\" }, { is = \"4\", rate = \"23mbit\" }, { is = \"5\", rate = \"24mbit\" }]";
 
@@ -84,7 +84,7 @@ fn settled(experiment: &Experiment, world: &impl World, seed: u64, most: u32) ->
     settle(std::slice::from_ref(experiment), &looks, world, &store, &progress).unwrap()
 }
 
-/// How often each verdict comes out over `count` seeds, in percent.
+/// Returns how often each verdict results over `count` seeds, in per cent.
 fn verdicts(
     experiment: &Experiment,
     world: &impl World,
@@ -105,8 +105,8 @@ fn share(tally: &BTreeMap<&'static str, f64>, standing: &str) -> f64 {
 
 const NOISE: Normal = Normal { effect_ms: 0.0, run_sd_ms: 5.0, network_sd_ms: 0.0 };
 
-/// The hardest case: the true difference is on the edge, so either answer is a mistake. Of 200
-/// seeds 5 % is 10; more than 18 (9 %) would come by chance once in 200 times.
+/// The hardest case: the true difference is on the edge, so either verdict is a mistake. 5 % of 200 seeds are
+/// 10 seeds. More than 18 (9 %) would occur by chance once in 200 times.
 #[test]
 fn at_the_edge_either_verdict_is_rare() {
     let plain = file(10, ONE, "a.completion_ms.mean < b.completion_ms.mean");
@@ -115,19 +115,19 @@ fn at_the_edge_either_verdict_is_rare() {
         let (held, failed) = (share(&tally, "holds"), share(&tally, "fails"));
         assert!(held <= 9.0 && failed <= 9.0, "{most}: {tally:?}");
     }
-    // A conjunction of five relations that are all on the edge: its negation must not come out of
-    // looking five times.
+    // A conjunction of five relations, all on the edge. Its negation must not result merely from testing five
+    // times.
     let five = file(10, FIVE, "a.completion_ms.mean <= b.completion_ms.mean");
     let tally = verdicts(&five, &NOISE, 1, 200);
     assert!(share(&tally, "fails") <= 9.0 && share(&tally, "holds") <= 1.0, "{tally:?}");
-    // The largest of five equal means is 100 in truth, and above it in nearly every sample.
+    // The true maximum of five equal means is 100, but nearly every sample exceeds it.
     let most = file(10, FIVE, "max(b.completion_ms.mean) <= 100");
     let tally = verdicts(&most, &NOISE, 1, 200);
     assert!(share(&tally, "fails") <= 9.0, "{tally:?}");
 }
 
-/// A true difference of one standard deviation of a run needs about 20 runs for 98.75 %: ten do
-/// not decide it, and twice or four times as many do.
+/// A true difference of one standard deviation of a run needs about 20 runs for 98.75 %. Ten runs do not
+/// decide it, and two or four times as many do.
 #[test]
 fn a_difference_is_found_with_as_many_runs_as_it_needs() {
     let world = Normal { effect_ms: 5.0, ..NOISE };
@@ -157,7 +157,7 @@ fn a_difference_is_found_with_as_many_runs_as_it_needs() {
     }
 }
 
-/// Few runs decide nothing, however far apart they are.
+/// Few runs decide nothing, however large the difference.
 #[test]
 fn a_verdict_needs_runs() {
     let world = Normal { effect_ms: 50.0, ..NOISE };
@@ -168,23 +168,24 @@ fn a_verdict_needs_runs() {
     }
 }
 
-/// A bound on every run is refuted by one and accepted after many.
+/// One run refutes a bound on every run; accepting it takes many.
 #[test]
 fn the_largest_run_is_not_resampled() {
     let far = file(30, ONE, "b.completion_ms.max < 200");
     for (most, standing) in [(1, "undecided"), (2, "undecided"), (4, "holds")] {
-        // 59 runs without a failure show with 95 % that 95 % of all have none; 4 looks ask for more.
+        // 59 runs without a failure show with 95 % confidence that 95 % of all runs have none; four looks
+        // require more.
         assert_eq!(settled(&far, &NOISE, 1, most).judged[0].standing.name(), standing, "{most}");
     }
     let broken = file(30, ONE, "b.completion_ms.max < 100");
     assert_eq!(settled(&broken, &NOISE, 1, 1).judged[0].standing, Standing::Fails);
-    // One run is enough for what some run has to show.
+    // One run proves that some run exceeds a bound.
     let some = file(10, ONE, "b.completion_ms.max > 100");
     assert_eq!(settled(&some, &NOISE, 1, 1).judged[0].standing, Standing::Holds);
 }
 
-/// A world in which `minrtt` takes longer than 100 ms in one of twenty runs alone, and `ecf` never, or in which
-/// no run has a value.
+/// A world in which `minrtt` takes longer than 100 ms in only one of twenty runs, and `ecf` never; or in
+/// which no run has a value.
 struct Rare {
     without: bool,
 }
@@ -200,7 +201,7 @@ impl World for Rare {
     }
 }
 
-/// About every other run has no value.
+/// A world in which about every other run has no value.
 struct EveryOther;
 
 impl World for EveryOther {
@@ -210,7 +211,7 @@ impl World for EveryOther {
     }
 }
 
-/// If no run shows a rare event, that refutes nothing.
+/// If no run shows a rare event, nothing is refuted.
 #[test]
 fn a_tie_of_few_runs_refutes_nothing() {
     let more = file(10, ONE, "a.completion_ms.mean > b.completion_ms.mean");
@@ -222,7 +223,8 @@ fn a_tie_of_few_runs_refutes_nothing() {
     assert_eq!(share(&tally, "fails"), 100.0, "{tally:?}");
 }
 
-/// If a run has no value, it has no part in the largest one. If no run has a value, the bound is neither kept nor broken.
+/// A run without a value does not affect the maximum. If no run has a value, the bound is neither kept nor
+/// broken.
 #[test]
 fn without_a_value_there_is_no_verdict() {
     let most = file(100, ONE, "a.completion_ms.max <= 200 and b.completion_ms.max <= 200");
@@ -234,7 +236,7 @@ fn without_a_value_there_is_no_verdict() {
     }
 }
 
-/// Networks that are drawn are a sample: their spread counts although the runs of each agree.
+/// Drawn networks are a sample: their spread counts although the runs of each agree.
 #[test]
 fn the_spread_over_networks_counts() {
     let world = Normal { effect_ms: 0.0, run_sd_ms: 0.1, network_sd_ms: 5.0 };
@@ -244,27 +246,28 @@ fn the_spread_over_networks_counts() {
     };
     let tally = verdicts(&draw(true), &world, 1, 100);
     assert!(share(&tally, "undecided") >= 85.0, "{tally:?}");
-    // If these very networks are meant, the same runs decide it.
+    // If the claim is about these very networks, the same runs decide it.
     let tally = verdicts(&draw(false), &world, 1, 20);
     assert!(share(&tally, "undecided") <= 20.0, "{tally:?}");
-    // A bound on each network fails if some break it for sure, whatever the others do.
+    // A bound on each network fails if some networks surely break it, whatever the others do.
     let bound = |bound: u32| {
         let net = "{ design = 40, sample = true, rate = '10mbit..30mbit' }";
         file(10, net, &format!("max(a.completion_ms) <= {bound}"))
     };
-    // The effect has a standard deviation of 5 ms, so that one network of six is above 105 and one of 3 million above 125.
+    // The effect has a standard deviation of 5 ms, so one network of six is above 105 ms and one of 3 million
+    // above 125 ms.
     let tally = verdicts(&bound(105), &world, 1, 40);
     assert!(share(&tally, "fails") >= 75.0 && share(&tally, "holds") == 0.0, "{tally:?}");
     let tally = verdicts(&bound(125), &world, 1, 20);
     assert_eq!(share(&tally, "holds"), 100.0, "{tally:?}");
-    // If all networks are on the edge, half of the means are beyond it by chance. That refutes nothing, and
+    // If all networks are on the edge, half of the means exceed it by chance. That refutes nothing, and
     // neither does a network without a value.
     let edge = Normal { effect_ms: 0.0, run_sd_ms: 5.0, network_sd_ms: 0.0 };
     let tally = verdicts(&bound(100), &edge, 1, 40);
     assert!(share(&tally, "fails") <= 9.0 && share(&tally, "holds") <= 9.0, "{tally:?}");
     let tally = verdicts(&bound(125), &Rare { without: true }, 1, 3);
     assert_eq!(share(&tally, "undecided"), 100.0, "{tally:?}");
-    // Another seed draws other networks, more runs are more networks, and the first ones stay.
+    // Another seed draws other networks. More runs draw more networks, and the first ones stay.
     let [one, other] = [1, 2].map(|seed| draw(true).enlarged(seed, 1).unwrap());
     let more = draw(true).enlarged(1, 4).unwrap();
     assert!(one.axes[0].points[0].fields != other.axes[0].points[0].fields);
@@ -276,7 +279,7 @@ fn the_spread_over_networks_counts() {
     assert!(judged[0].standing == Standing::Holds && judged[0].networks > Some(10), "{judged:?}");
 }
 
-/// A run that is interrupted judges nothing that looks at missing runs, counts included.
+/// An interrupted run gives no verdict on a claim with missing runs, counts included.
 #[test]
 fn an_interrupted_run_has_no_verdict() {
     struct Stops<'a>(AtomicUsize, &'a AtomicBool);
@@ -309,8 +312,8 @@ fn an_interrupted_run_has_no_verdict() {
     }
 }
 
-/// What holds is judged again with the seeds that follow, on the points that it looks at and no
-/// others; what does not hold, and what has nothing random in it, is left out.
+/// Claims that hold are judged again with the next seeds, only on the points that they use. Claims that do
+/// not hold, and claims without randomness, are left out.
 #[test]
 fn what_holds_is_judged_again_with_further_seeds() {
     let text = "title = \"Known\"\nworkload = \"download:1MB\"\nruns = 10\n\
@@ -365,7 +368,8 @@ fn what_holds_is_judged_again_with_further_seeds() {
     assert!(seeds.len() == 30 && [8, 9, 10].iter().all(|seed| seeds.contains(seed)));
 }
 
-/// The true value is the bound, so no number of runs decides: a hard claim gets all that it may have.
+/// The true value is the bound, so no number of runs decides. A hard claim gets all the runs that it may
+/// have.
 #[test]
 fn an_undecided_soft_claim_gets_no_further_runs() {
     let hard = file(10, ONE, "a.completion_ms < 100");
@@ -376,6 +380,6 @@ fn an_undecided_soft_claim_gets_no_further_runs() {
         assert_eq!(settled.judged[0].standing, Standing::Undecided);
         settled.runs
     };
-    // Both rows at first, then the row that the claim looks at.
+    // First both rows run, then only the row that the claim uses.
     assert_eq!((runs(&soft), runs(&hard)), (20, 20 + 20 + 40));
 }

@@ -1,5 +1,5 @@
-//! What a comparison says of rows whose difference is known: none if both are the same rule, and one
-//! that was planted.
+//! Tests the verdicts of a comparison on rows with a known difference: rows with the same rule do not differ,
+//! and a planted difference is found.
 
 use crate::common::scenario;
 use plait_base::RandomStream;
@@ -9,12 +9,12 @@ use plait_lab::{
 };
 use std::sync::atomic::AtomicBool;
 
-/// The row that another rule runs under.
+/// The row that runs another rule.
 const TWIN: &str = "roundrobin";
 
-/// Runs `ecf` under the name of roundrobin as well.
+/// Runs `ecf` as `roundrobin` as well.
 struct Twins {
-    /// The twin meets other losses, phases and jitter: its seeds are others.
+    /// True if the twin has other seeds, and therefore other losses, phases and jitter.
     independent: bool,
     /// The factor of the twin's completion time.
     factor: f64,
@@ -37,12 +37,12 @@ impl World for Twins {
     }
 }
 
-/// Scenarios of a test: 200 in the long version.
+/// Returns the number of scenarios of a test: 200 in the long version.
 fn scenarios(short: u64) -> u64 {
     if std::env::var_os("PLAIT_SOAK").is_some() { 200 } else { short }
 }
 
-/// A scenario that is drawn: two paths with or without loss, a download or a stream.
+/// Draws a scenario: two paths with or without loss, a download or a stream.
 fn drawn(nth: u64, downloads: bool) -> String {
     let mut stream = RandomStream::new(nth, &["verdicts"]);
     let mut path = |name: &str| {
@@ -124,12 +124,12 @@ fn five_percent_over_the_same_networks_are_told() {
     assert!(told * 100 >= count * 95, "{told} of {count}");
 }
 
-/// Runs `ecf` under the name of roundrobin as well, 5 % slower and with 3 % of scatter of its own.
+/// Runs `ecf` as `roundrobin` as well, 5 % slower and with an additional scatter of 3 %.
 struct Planted;
 
 impl World for Planted {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
-        // The sum of twelve uniform numbers less six is nearly normal, with standard deviation 1.
+        // The sum of twelve uniform numbers minus six is nearly normal, with standard deviation 1.
         let mut stream = RandomStream::new(seed, &["scatter"]);
         let normal = (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0;
         Twins { independent: false, factor: 1.05 * (1.0 + 0.03 * normal) }.run(cell, seed)
