@@ -10,7 +10,7 @@
 //!             | "retransmitted_share")
 //!             | ROW ".path_share." PATH
 //!             | ROW ".message_delay_ms." ("p50" | "p99" | "worst")     over the messages of all runs
-//! ROW         = SCHEDULER [ "/" CC ]                     the controller where there are several
+//! ROW         = SCHEDULER [ "/" CC ]                     the controller if there are several
 //! ```
 
 use crate::error::{Fault, Place, ScenarioError};

@@ -48,8 +48,8 @@ const STREAM: &[(&str, &str)] = &[
 ];
 
 /// Computed by hand: the window of the fast path is full at time 0, so minrtt sends the eleventh segment on
-/// the slow path, and it arrives after 50 ms. On the fast path it could leave with the first acknowledgement,
-/// at 10 ms, and arrive at 15 ms. The cost is 35 ms.
+/// the slow path. The segment arrives after 50 ms. On the fast path it could leave with the first
+/// acknowledgement, at 10 ms, and arrive at 15 ms. The cost is 35 ms.
 #[test]
 fn the_cost_of_the_last_segment_of_a_burst_is_that_of_the_hand() {
     let cell = cell(BURST);

@@ -373,8 +373,8 @@ fn a_stream_stands_still_for_half_a_second_at_most_whatever_the_paths() {
     }
 }
 
-/// The effect of an outage on a bulk transfer: the longest time between two reads, the first timeout of the
-/// silent path, and the longest round trip of the other path, with its queue.
+/// The effect of an outage on a bulk transfer. `rto` is the first timeout of the silent path, and `rtt` the
+/// longest round trip of the other path, with its queue.
 struct BulkGaps {
     gaps: Gaps,
     silent: SubflowId,

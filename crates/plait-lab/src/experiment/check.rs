@@ -17,8 +17,10 @@ pub(super) struct Places {
 /// Checks an experiment that was read.
 ///
 /// # Errors
-/// If an axis changes nothing; if a claim exists twice, uses no cell, or uses a cell that is not run or lacks
-/// the measure (a core claim must also be possible with `--quick`); if no cell has the measure of a picture.
+/// - An axis changes nothing.
+/// - A claim exists twice, uses no cell, or uses a cell that is not run or lacks the measure.
+/// - A core claim uses a cell that `--quick` does not run.
+/// - No cell has the measure of a picture.
 pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), ScenarioError> {
     for (axis, place) in experiment.axes.iter().zip(&places.axes) {
         if !changes(experiment, &axis.name) {

@@ -87,8 +87,8 @@ impl Unrun {
     }
 }
 
-/// Returns all experiments, grouped by paper and in the order of its figures: the embedded ones, or those of
-/// the files `DIR/*/*.toml`.
+/// Returns all experiments, grouped by paper and in the order of its figures. With `directory`, they are the
+/// files `DIR/*/*.toml`; otherwise the embedded ones.
 ///
 /// # Errors
 /// If a file cannot be read or is invalid. In a directory also if two files have a claim of the same name, or

@@ -11,7 +11,7 @@
 //!   noisy numbers are biased (Efron's bias-corrected percentile). A conjunction is as sure as its least sure
 //!   part (intersection-union test).
 //! * **fails** if the statement is true in at most the remaining share of resamples, and one of its relations
-//!   fails beyond chance, corrected for the number of relations (Bonferroni).
+//!   fails beyond chance. Chance is corrected for the number of relations (Bonferroni).
 //!
 //! A bound on the largest (or least) of several cells is judged as a bound on each of them. If any of several
 //! cells is enough, one of them must hold beyond chance, with the same correction.
@@ -25,14 +25,13 @@
 //!
 //! Two results decide nothing, because runs are missing. If no run has a value for a relation, the relation
 //! is neither true nor false. If both sides of `a < b` are equal in every resample, the runs may have missed
-//! a rare event that separates them. Such a tie refutes the relation only if enough runs show it that at
-//! least [`KEPT_SHARE`] of all runs do.
+//! a rare event that separates them. Such a tie refutes the relation only if the runs show that at least
+//! [`KEPT_SHARE`] of all runs are tied.
 //!
 //! Two statistics need another rule. The largest and the least value of the runs cannot be resampled. A bound
-//! on them is a statement about every run. One run refutes it, and it is accepted if enough runs keep it that
-//! at least [`KEPT_SHARE`] of all runs do (zero failures, binomial). A share of the runs is drawn from the
-//! Beta distribution of its counts (Jeffreys), because resampled runs that all agree would leave no doubt at
-//! all.
+//! on them is a statement about every run. One run refutes it. It is accepted if the runs show that at least
+//! [`KEPT_SHARE`] of all runs keep it (zero failures, binomial). A share of the runs is drawn from the Beta
+//! distribution of its counts (Jeffreys), because resampled runs that all agree would leave no doubt at all.
 
 use super::eval::{Cells, Evaluator};
 use super::finding::{Atom, Group, Shown};
@@ -173,7 +172,7 @@ impl Evidence {
     /// Returns the share of resamples that corresponds to this doubt, given the few runs.
     fn expanded(&self, doubt: f64) -> f64 {
         let size = self.size.max(2) as f64;
-        // A resample of runs has one run fewer than there are; a resample of networks does not.
+        // A resample draws one run fewer than there are, but as many networks as there are.
         let drawn = if self.sampled.is_empty() { 1.0 } else { libm::sqrt(size / (size - 1.0)) };
         // `critical` is two-sided.
         normal(-drawn * critical(self.size.max(2) - 1, 2.0 * doubt))

@@ -292,7 +292,7 @@ impl Experiment {
     }
 
     /// Returns the experiment with first seed `seed` and `times` as many runs. If an axis is a sample of
-    /// networks, the seed draws `times` as many networks instead, and the number of runs of each stays.
+    /// networks, the seed draws `times` as many networks instead. The number of runs of each network stays.
     ///
     /// # Errors
     /// If the seed cannot be set.

@@ -7,17 +7,17 @@
 //!   the lowest and the highest fifth of the runs have no weight. A retransmission timeout in a few runs
 //!   moves it little; [`super::interval`] over a high percentile shows such runs. Fewer than ten runs are not
 //!   trimmed.
-//! * Its **95 % interval** is m +- c se, with the standard error of Yuen (1974) from the winsorised
-//!   variance. c is the 95th percentile of |t| over 10,000 resamples of the runs (studentised
-//!   bootstrap), at least Student's t.
+//! * Its **95 % interval** is m +- c se. se is the standard error of Yuen (1974) from the winsorised
+//!   variance. c is the 95th percentile of |t| over 10,000 resamples of the runs (studentised bootstrap), and
+//!   at least Student's t.
 //! * If all runs that are not trimmed have the same ratio, the standard error is 0 and ignores the runs that
 //!   differ. Then the interval reaches from the common ratio as far as the mean of ln(ratio) can lie. In each
 //!   direction that is the mean deviation of the differing runs times their largest likely share. The mean
 //!   deviation is its upper bound by Student's t, at most the largest deviation. The share is the upper bound
 //!   of Clopper and Pearson at 97.5 %.
-//! * Rows are **told apart** if the interval excludes 1, if the ratio is more than [`MARGIN`] from 1, and if
-//!   one of two tests rejects chance, each with half of [`NAMING_ERROR`]: the same t against its own
-//!   resamples, or an exact sign test over the runs.
+//! * Rows are **told apart** if the interval excludes 1, the ratio is more than [`MARGIN`] from 1, and one of
+//!   two tests rejects chance. One test compares t with its own resamples, the other is an exact sign test
+//!   over the runs. Each test has half of [`NAMING_ERROR`].
 //!
 //! The reference is usually the best row, partly by luck, and there are several rows. The error rate is low
 //! for both reasons: thirteen equal rows have 78 pairs, and 78 x 0.05 % are 4 %. With more than fourteen rows
