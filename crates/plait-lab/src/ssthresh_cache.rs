@@ -57,8 +57,8 @@ fn transfer(
 
 /// Returns the threshold that Linux stores at the end of a subflow, by `tcp_update_metrics` of version 3.14,
 /// the base of the MPTCP kernel 0.89. If the window is above the threshold, it stores the threshold, or half
-/// the window if that is more. Otherwise it stores only an increase over the stored value. The key is the
-/// pair of addresses, so all subflows of a path share one threshold.
+/// the window if that is more. Otherwise it only raises a value that is already stored. The key is the pair of
+/// addresses, so all subflows of a path share one threshold.
 fn kept(before: Option<u64>, cwnd: u64, threshold: Option<u64>) -> Option<u64> {
     match threshold {
         Some(threshold) if cwnd > threshold => Some(threshold.max(cwnd / 2)),

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 /// Limit of threads; more are useless and may exceed the limit of the system.
 const MOST: usize = 256;
 
-/// Calls `worker` on `jobs` threads and waits for all of them. The default is one thread for each core. There
-/// are at most `tasks` threads.
+/// Calls `worker` on `jobs` threads, but at most `tasks`, and waits for all of them. Without `jobs` there is
+/// one thread for each core.
 pub(crate) fn on_threads(jobs: Option<NonZeroUsize>, tasks: usize, worker: impl Fn() + Sync) {
     let threads = jobs.map_or(0, |jobs| jobs.get().min(tasks.max(1)).min(MOST));
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {

@@ -55,7 +55,7 @@ pub(super) fn apply(
         )));
     }
     let Some(kernel) = kernel else {
-        // The simulator models this kernel, or there is none.
+        // The simulator models this kernel, so there are no settings to apply.
         return experiment.raw.set(KERNEL, given.clone());
     };
     for (name, value) in &kernel.settings {

@@ -113,7 +113,8 @@ pub enum Kind {
     Exact,
     /// The mechanism determines the result, so a faithful run must show it.
     Hard,
-    /// The result depends on chance conditions of the paper; it is reported, and never fails a run.
+    /// The result depends on chance conditions of the paper. A failure is reported and does not change the exit
+    /// code.
     Soft,
 }
 

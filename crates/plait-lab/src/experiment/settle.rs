@@ -1,5 +1,6 @@
 //! Makes as many runs as a verdict needs. An undecided exact or hard claim gets twice the runs, repeatedly,
-//! up to a limit. A soft claim keeps the runs of its file, because no exit code depends on it.
+//! up to a limit. A soft claim keeps the runs of its file, because its failure does not change the
+//! exit code.
 //!
 //! Each look at the runs could stop at a chance result. The allowed doubt is therefore divided among the
 //! looks. With at most four looks each has a confidence of 98.75 %, and all of them together 95 %.

@@ -130,7 +130,7 @@ pub struct Judged {
     /// candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regret_ms: Option<f64>,
-    /// Replays with this one decision changed: one for each other subflow.
+    /// Replays with this one decision changed: one for each other subflow that it could have chosen.
     pub alternatives: Vec<Alternative>,
     /// Cost of the decision: the time at which the waiting data was readable, minus that time in the best
     /// alternative. Zero or less means that the decision was right. Absent without alternatives.
@@ -206,6 +206,6 @@ pub struct Opinion {
     pub reason: Option<&'static str>,
     /// The numbers that the scheduler recorded.
     pub numbers: BTreeMap<String, f64>,
-    /// True if it would have made the same decision as the run.
+    /// True if it would have chosen the same subflow as the run; after a wait, none.
     pub agrees: bool,
 }

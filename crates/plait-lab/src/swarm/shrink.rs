@@ -130,7 +130,7 @@ fn fewer_bytes(case: &Case) -> Vec<Case> {
     list
 }
 
-/// Returns the case with each setting at its default.
+/// Returns the case with each setting at its default or at a simpler value.
 fn plainer(case: &Case) -> Vec<Case> {
     let usual = Case::default();
     let mut list = Vec::new();
