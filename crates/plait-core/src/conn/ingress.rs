@@ -106,10 +106,10 @@ impl Connection {
                 self.notify_subflows(ctx, None);
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
-            Mptcp::AddAddr(add) => {
-                if self.paths.on_add_addr(ctx, &self.data, &mut self.timers, (index, add)) {
-                    self.start_joins(ctx);
-                }
+            Mptcp::AddAddr(add)
+                if self.paths.on_add_addr(ctx, &self.data, &mut self.timers, (index, add)) =>
+            {
+                self.start_joins(ctx);
             }
             Mptcp::Fail(dsn) => {
                 let dsn = self.data.keys.own.read(*dsn);

@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// These texts are hashed:
 ///
 /// 1. the [command line](crate::Scenario::command_line) of the scenario, with only the scheduler and the
-///   controller of the cell, `--runs 1`, `--seed 0`, and without `--jobs`, `--vary`, `--expect` and `--until
-///   ci=`, which change no run;
+///    controller of the cell, `--runs 1`, `--seed 0`, and without `--jobs`, `--vary`, `--expect` and
+///    `--until ci=`, which change no run;
 /// 2. the text of each file that the scenario names, in the order of their names;
 /// 3. the cell and its controller in canonical form, whether [further numbers] are collected, and the
 ///    jitter of hosts, each after a line end.
