@@ -182,10 +182,10 @@ fn a_crowded_link_has_the_time_that_it_needs() {
 /// Seeds that still take half a minute. 55008368: jitter of 3 ms was mistaken for a queue, so wVegas halved
 /// its window repeatedly; 1.5 MB in segments of 524 bytes over an RTT of 377 ms. 991000071905: a sender paced
 /// by an outdated RTT, because every segment was retransmitted; 200 kB in segments of 504 bytes over an RTT
-/// of 160 ms.
+/// of 160 ms. 80151379 and 80173416: the same in fast recovery, after an outage of all paths.
 #[test]
 fn long_seeds_are_over_in_half_a_minute() {
-    for seed in [55_008_368, 991_000_071_905] {
+    for seed in [55_008_368, 991_000_071_905, 80_151_379, 80_173_416] {
         let case = draw(seed);
         let verdict = run_case(&case);
         assert_eq!(verdict.violation, None, "seed {seed}");

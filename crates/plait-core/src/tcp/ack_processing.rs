@@ -116,8 +116,12 @@ impl Subflow {
             self.sender.rtt.sample(now, rtt);
             return Some(rtt);
         }
-        let in_loss = matches!(self.sender.phase, Phase::Loss { .. });
-        if told_late && outcome.advanced > 0 && in_loss {
+        let follows_rtt = match self.sender.phase {
+            Phase::Loss { .. } => true,
+            Phase::Recovery { .. } => self.sender.pacer.is_some(),
+            _ => false,
+        };
+        if told_late && outcome.advanced > 0 && follows_rtt {
             self.learn_from_echo(now, echo);
         }
         None
@@ -141,8 +145,9 @@ impl Subflow {
 
     /// Measures the RTT of a retransmission by its timestamp, which names the segment that was answered (RFC 7323
     /// section 4; Linux does the same in `tcp_ack_update_rtt`). A subflow that repairs a timeout may get no other
-    /// sample for long. Its timeouts and its pacing would then follow an old RTT. Controllers get no sample. An
-    /// echo of a time that has not come yet is ignored.
+    /// sample for long, and neither may a paced subflow in fast recovery: its timeouts and its pacing would follow
+    /// an old RTT, and pacing by an old RTT makes the repair itself long. Controllers get no sample. An echo of a
+    /// time that has not come yet is ignored.
     #[cold]
     fn learn_from_echo(&mut self, now: Time, echo: Option<u32>) {
         let Some(echo) = echo.filter(|echo| !before(self.clock.at(now), *echo)) else { return };
