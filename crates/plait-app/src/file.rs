@@ -1,4 +1,4 @@
-//! Files from outside: each is read up to a limit, and so is each list in one.
+//! Reading of input files, with limits on the size of a file and on the length of its lists.
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;
@@ -6,45 +6,45 @@ use std::io::{self, ErrorKind, Read};
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// Most bytes of a file with data: a trace, a page, a manifest (64 MiB).
+/// Largest data file that is read: a trace, a page or a manifest (64 MiB).
 pub const MOST_DATA_BYTES: u64 = 64 << 20;
-/// Most bytes of a file that people write: a scenario, an experiment, rules, a case (1 MiB).
+/// Largest file of settings that is read: a scenario, an experiment, rules or a case (1 MiB).
 pub const MOST_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// Reads a file with data, of at most [`MOST_DATA_BYTES`].
+/// Reads a data file of at most [`MOST_DATA_BYTES`].
 ///
 /// # Errors
-/// As [`text_within`].
+/// See [`text_within`].
 pub fn text(file: impl AsRef<Path>) -> io::Result<String> {
     text_within(file, MOST_DATA_BYTES)
 }
 
-/// Reads a file with data by its name, relative to the current directory: the reader of the file system
-/// for whatever names files.
+/// Reads a data file by its name, relative to the current directory. Pass this function to parsers
+/// that need a reader of files.
 ///
 /// # Errors
-/// As [`text_within`].
+/// See [`text_within`].
 pub fn named(file: &str) -> io::Result<String> {
     text(file)
 }
 
-/// Reads a file that people write, of at most [`MOST_SETTINGS_BYTES`].
+/// Reads a file of settings of at most [`MOST_SETTINGS_BYTES`].
 ///
 /// # Errors
-/// As [`text_within`].
+/// See [`text_within`].
 pub fn settings(file: impl AsRef<Path>) -> io::Result<String> {
     text_within(file, MOST_SETTINGS_BYTES)
 }
 
-/// Reads a file of at most `most` bytes. It may be a pipe or a device, whose size is not known
+/// Reads a file of at most `most` bytes. The file may be a pipe or a device, whose size is unknown
 /// before it is read.
 ///
 /// # Errors
-/// If the file cannot be read, is no UTF-8 ([`ErrorKind::InvalidData`]), or has more than `most`
-/// bytes ([`ErrorKind::FileTooLarge`]; the message names the limit).
+/// Returns an error if the file cannot be read, is not UTF-8 ([`ErrorKind::InvalidData`]), or is
+/// larger than `most` bytes ([`ErrorKind::FileTooLarge`]; the message names the limit).
 pub fn text_within(file: impl AsRef<Path>, most: u64) -> io::Result<String> {
     let file = std::fs::File::open(file)?;
-    // A regular file that is too large is refused before any of it is read.
+    // Refuse a regular file that is too large before reading any of it.
     let metadata = file.metadata()?;
     if metadata.is_file() && metadata.len() > most {
         return Err(too_large(most));
@@ -60,21 +60,21 @@ pub fn text_within(file: impl AsRef<Path>, most: u64) -> io::Result<String> {
 /// Appends at most `most` bytes of `source` to `text`.
 ///
 /// # Errors
-/// As [`text_within`].
+/// See [`text_within`].
 pub fn read_within(source: impl Read, most: u64, text: &mut String) -> io::Result<()> {
     let before = text.len();
     source.take(most.saturating_add(1)).read_to_string(text)?;
     if (text.len() - before) as u64 > most { Err(too_large(most)) } else { Ok(()) }
 }
 
-/// The error of an input that is longer than `most` bytes.
+/// Returns the error for an input longer than `most` bytes.
 #[must_use]
 pub fn too_large(most: u64) -> io::Error {
     let most = crate::quantity::Binary(most);
     io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {most}, the limit"))
 }
 
-/// A list that is refused as soon as it has more than `MOST` items.
+/// A list that deserializes with an error as soon as it has more than `MOST` items.
 #[derive(Debug)]
 pub(crate) struct Bounded<T, const MOST: usize>(pub(crate) Vec<T>);
 

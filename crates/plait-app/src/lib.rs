@@ -1,8 +1,8 @@
-//! Floor 3: what runs over a connection and what is measured of it.
+//! Floor 3: workloads that run over a connection, and the measures of a run.
 //!
-//! A [`Workload`] is a pair of state machines, one for each end of a connection, that a world
-//! drives over a [`Stream`]. An [`Observer`] takes in the stamped events of both hosts and ends as
-//! [`Measures`]. [`quantity`] reads and writes numbers with their units, the same everywhere.
+//! A [`Workload`] is a pair of state machines, one for each end of a connection. A world drives
+//! them over a [`Stream`]. An [`Observer`] takes the timestamped events of both hosts and returns
+//! [`Measures`]. [`quantity`] reads and writes numbers with units, for all files and options alike.
 
 pub mod file;
 pub mod measure;

@@ -1,11 +1,12 @@
-//! Names that were nearly right.
+//! Suggestions for misspelt names.
 
-/// The name of `known` that is closest to `given`, if it is close enough to be what was meant: a
-/// different case, or no more edits than a third of the letters (at least one).
+/// Returns the name in `known` that is closest to `given`, or `None` if no name is close enough. A
+/// name is close enough if it needs at most a third of the letters as edits (at least one edit is
+/// allowed). Case is ignored.
 ///
-/// Ties go to the name that comes first.
+/// If several names are equally close, the first one is returned.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Nobody mistypes a name of this length, and the distance takes quadratic time.
+    // A longer name is not a typing error, and the distance takes quadratic time.
     if given.is_empty() || given.len() > 64 {
         return None;
     }

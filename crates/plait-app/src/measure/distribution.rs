@@ -1,12 +1,12 @@
-//! Distributions of spans of time.
+//! Distributions of time spans.
 
 use plait_base::Span;
 use serde::Serialize;
 
-/// What a report says of a set of spans, in milliseconds.
+/// Summary of a set of spans, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Distribution {
-    /// Mean, from an integer sum.
+    /// Mean, computed from an integer sum.
     pub mean: f64,
     /// 50th percentile.
     pub median: f64,
@@ -14,15 +14,15 @@ pub struct Distribution {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Largest.
+    /// Maximum.
     pub max: f64,
-    /// How many there are.
+    /// Number of values.
     pub n: u64,
 }
 
 impl Distribution {
-    /// The distribution of `spans`, which it sorts; percentiles between two values are
-    /// interpolated linearly (rank `(n - 1) p`). `None` where there is none.
+    /// Returns the distribution of `spans`, and sorts them. Percentiles between two values are
+    /// interpolated linearly (rank `(n - 1) p`). Returns `None` if `spans` is empty.
     #[must_use]
     pub fn exact(spans: &mut [Span]) -> Option<Distribution> {
         spans.sort_unstable();
@@ -49,19 +49,19 @@ fn interpolated(sorted: &[Span], percent: u64) -> f64 {
     }
 }
 
-/// `sum` nanoseconds over `count`, in milliseconds.
+/// Returns `sum` nanoseconds divided by `count`, in milliseconds.
 pub(crate) fn mean_millis(sum: u128, count: u64) -> f64 {
     sum as f64 / count as f64 / 1e6
 }
 
-/// Values below this have a bucket each; above, each octave has half as many.
+/// Values below this have one bucket each. Above it each octave has half as many buckets.
 const LINEAR: u64 = 1 << 7;
 const HALF: usize = (LINEAR / 2) as usize;
-/// 128 values of 7 bits and 57 octaves above.
+/// Buckets of 128 small values, and of the 57 octaves above them.
 const BUCKETS: usize = LINEAR as usize + 57 * HALF;
 
-/// A log-linear histogram of spans: constant space, no allocation after it is made. The mean and
-/// the extremes are exact, percentiles are within 1/128 of the value.
+/// A log-linear histogram of spans with constant memory; it allocates only when it is created. The
+/// mean and the extremes are exact. Percentiles are within 1/128 of the value.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Box<[u32]>,
@@ -79,7 +79,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Takes in a span.
+    /// Adds a span.
     pub fn record(&mut self, span: Span) {
         let nanos = span.as_nanos();
         let bucket = &mut self.counts[bucket(nanos)];
@@ -90,7 +90,7 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
-    /// Takes in all that `other` has taken in.
+    /// Adds all spans of `other`.
     pub fn join(&mut self, other: &Histogram) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count = count.saturating_add(*more);
@@ -101,7 +101,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything and keeps its memory.
+    /// Removes all spans and keeps the memory.
     pub fn clear(&mut self) {
         if self.count > 0 {
             self.counts.fill(0);
@@ -109,7 +109,8 @@ impl Histogram {
         (self.sum, self.count, self.min, self.max) = (0, 0, u64::MAX, 0);
     }
 
-    /// The distribution; percentiles by nearest rank. `None` where there is nothing.
+    /// Returns the distribution, with percentiles by nearest rank, or `None` if the histogram is
+    /// empty.
     #[must_use]
     pub fn distribution(&self) -> Option<Distribution> {
         (self.count > 0).then(|| Distribution {
@@ -122,7 +123,7 @@ impl Histogram {
         })
     }
 
-    /// A percentile in milliseconds, by nearest rank. `None` where there is nothing.
+    /// Returns a percentile in milliseconds, by nearest rank, or `None` if the histogram is empty.
     #[must_use]
     pub fn percentile_ms(&self, percent: u64) -> Option<f64> {
         (self.count > 0).then(|| self.percentile(percent))
@@ -142,7 +143,7 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value: the value itself, or its octave and its seven leading bits.
+/// Returns the bucket of a value: the value itself, or its octave and its seven leading bits.
 const fn bucket(value: u64) -> usize {
     if value < LINEAR {
         return value as usize;
@@ -151,7 +152,7 @@ const fn bucket(value: u64) -> usize {
     octave * HALF + (value >> octave) as usize
 }
 
-/// The value in the middle of a bucket.
+/// Returns the value in the middle of a bucket.
 const fn middle(bucket: usize) -> u64 {
     if bucket < LINEAR as usize {
         return bucket as u64;

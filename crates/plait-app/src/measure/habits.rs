@@ -1,5 +1,5 @@
-//! How a scheduler spent its time: what it is slow or fast by. Attached only where somebody asks
-//! why (`plait compare --explain`), as it wants every event.
+//! How a scheduler spent its time, to explain why it is slow or fast. Attached only for `plait
+//! compare --explain`, because it needs every event.
 
 use crate::{AppEvent, Role, Workload};
 use plait_base::{Dsn, PathId, Span, SubflowId, Time};
@@ -7,28 +7,29 @@ use plait_core::{Block, Carry, Event};
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// What was seen of one run, from the first data that is measured to the last byte readable. As JSON,
-/// times are in nanoseconds.
+/// Observations of one run, from the first measured data to the last readable byte. Times in JSON
+/// are in nanoseconds.
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Habits {
-    /// How long that was.
+    /// Length of that interval.
     #[serde(rename = "length_ns")]
     pub length: Span,
-    /// Times that the scheduler stopped sending although a subflow had room and the window took it.
+    /// Number of times that the scheduler stopped sending although a subflow had room and the
+    /// receive window allowed more.
     pub waits: u64,
-    /// Time that such waits took.
+    /// Total time of these waits.
     #[serde(rename = "scheduler_ns")]
     pub scheduler: Span,
-    /// Time without receive window, by the path that carried the segment at the left edge.
+    /// Time blocked by the receive window, by the path of the segment at the left edge.
     #[serde(rename = "receive_window_ns")]
     pub receive_window: Vec<Span>,
-    /// Time with a full send buffer, likewise.
+    /// Time blocked by a full send buffer, by the path of the segment at the left edge.
     #[serde(rename = "send_buffer_ns")]
     pub send_buffer: Vec<Span>,
     /// Time that each path had nothing in flight.
     #[serde(rename = "idle_ns")]
     pub idle: Vec<Span>,
-    /// Time that data had arrived and could not be read, by the path that brought what was missing.
+    /// Time that received data could not be read, by the path that delivered the missing data.
     #[serde(rename = "unreadable_ns")]
     pub unreadable: Vec<Span>,
     /// First-transmission payload bytes of each path.
@@ -42,7 +43,7 @@ struct Flow {
     inflight: u64,
 }
 
-/// Takes in the stamped events of both hosts of one connection, all of them, and ends as [`Habits`].
+/// Takes every timestamped event of both hosts of one connection, and returns [`Habits`].
 #[derive(Debug)]
 pub struct HabitObserver {
     workload: Workload,
@@ -50,16 +51,17 @@ pub struct HabitObserver {
     flows: [Flow; SubflowId::MAX],
     /// The paths of the receiver's subflows.
     brings: [Option<PathId>; SubflowId::MAX],
-    /// Since when each path has had nothing in flight.
+    /// Start of the time with nothing in flight, for each path; `None` while data are in flight.
     quiet: Vec<Option<Time>>,
-    /// New segments that are not DATA_ACKed: their end, and the subflow that carried them.
+    /// New segments not yet DATA_ACKed: the end of each, and the subflow that carried it.
     outstanding: VecDeque<(Dsn, SubflowId)>,
-    /// The subflow of the segment at the left edge before it moved last.
+    /// Subflow of the segment at the left edge before the last advance of the edge.
     edge: Option<SubflowId>,
     block: Option<(Block, Time)>,
-    /// Data became readable that had waited, since then; the arrival that did it is yet to be told.
+    /// Time at which out-of-order data became readable, and the longest wait. The arrival event
+    /// that caused it follows.
     released: Option<(Time, Span)>,
-    /// Up to here waiting for missing data is counted.
+    /// The waiting time for missing data is counted up to here.
     settled: Time,
     begun: Option<Time>,
     last: Time,
@@ -67,7 +69,7 @@ pub struct HabitObserver {
 }
 
 impl HabitObserver {
-    /// An observer of one connection that runs `workload` over at most `paths` paths.
+    /// Creates an observer of one connection that runs `workload` over at most `paths` paths.
     #[must_use]
     pub fn new(workload: &Workload, paths: usize) -> HabitObserver {
         HabitObserver {
@@ -99,7 +101,7 @@ impl HabitObserver {
         }
     }
 
-    /// Takes in an event of the core of `host`.
+    /// Takes an event of the core of `host`.
     pub fn on_core(&mut self, now: Time, host: Role, event: &Event) {
         if host == self.workload.sender() {
             self.on_sender(now, event);
@@ -108,7 +110,7 @@ impl HabitObserver {
         }
     }
 
-    /// Takes in an event of the app of `host`.
+    /// Takes an event of the app of `host`.
     pub fn on_app(&mut self, now: Time, host: Role, event: &AppEvent) {
         if let AppEvent::MeasureFrom { offset } = *event
             && host == self.workload.sender()
@@ -128,7 +130,7 @@ impl HabitObserver {
                 }
             }
             Event::SubflowDown { subflow } | Event::Timeout { subflow, .. } => {
-                // All that was outstanding counts as lost.
+                // All data in flight count as lost.
                 self.set_inflight(now, subflow, |_| 0);
             }
             Event::DataSent { subflow, data, carry } => {
@@ -160,7 +162,7 @@ impl HabitObserver {
         }
     }
 
-    /// The first data that is measured leave.
+    /// Notes that the first measured data leave.
     fn begin(&mut self, now: Time) {
         if self.begun.is_none() {
             self.begun = Some(now);
@@ -168,7 +170,7 @@ impl HabitObserver {
         }
     }
 
-    /// Settles the running cause, if any, and goes on with `next`.
+    /// Adds the time of the current cause, if any, and starts `next`.
     fn turn(&mut self, now: Time, next: Option<Block>) {
         if let Some((cause, since)) = self.block.take()
             && let Some(begun) = self.begun
@@ -225,7 +227,7 @@ impl HabitObserver {
                 self.released = (longest > Span::ZERO).then_some((now, longest));
             }
             Event::DataArrived { subflow, .. } => {
-                // What an arrival lets go is told before it.
+                // The core emits `DataReadable` before the `DataArrived` that caused it.
                 let Some((at, longest)) = self.released.take() else { return };
                 let since = Time::from_nanos(at.as_nanos().saturating_sub(longest.as_nanos()));
                 let span = at.since(since.max(self.settled));
@@ -242,7 +244,7 @@ impl HabitObserver {
         self.flows.get(subflow.index())?.path.map(PathId::index)
     }
 
-    /// What was seen. Nothing counts after the last byte was readable.
+    /// Returns the observations. Time after the last readable byte does not count.
     #[must_use]
     pub fn finish(mut self) -> Habits {
         let (Some(begun), last) = (self.begun, self.last) else { return self.found };

@@ -1,17 +1,19 @@
-//! What the papers hold a run against: the best rate, the best share, the least delay.
+//! Reference values from the papers: the ideal bit rate, the ideal share of a path, the minimum
+//! delay.
 
 use plait_base::{Rate, Span};
 
-/// The bit rate that a player could show at best (ECF 2017): the sum of the paths' rates, or the
-/// top of its ladder where that is less. Bits per second.
+/// Returns the ideal bit rate of a player (ECF 2017): the sum of the paths' rates, but at most
+/// `top`, the highest bit rate of the clip.
 #[must_use]
 pub fn ideal_bit_rate(rates: &[Rate], top: Rate) -> Rate {
     let sum = rates.iter().fold(0u64, |sum, rate| sum.saturating_add(rate.as_bps()));
     Rate::from_bps(sum).min(top)
 }
 
-/// Which of the paths is the fast one (ECF 2017): the one with the higher rate, of equal ones the one
-/// with the lower RTT under load, of those the first. `None` without paths.
+/// Returns the index of the fast path (ECF 2017), which is the path with the highest rate. If rates
+/// are equal, the path with the lowest RTT under load is fast; if these are equal too, the first
+/// one. Returns `None` if there are no paths.
 #[must_use]
 pub fn fast_path(paths: &[(Rate, Span)]) -> Option<usize> {
     let order = |index: &usize| {
@@ -21,8 +23,8 @@ pub fn fast_path(paths: &[(Rate, Span)]) -> Option<usize> {
     (0..paths.len()).min_by_key(order)
 }
 
-/// The share of a path if each carried as much as its rate allows (ECF 2017). `None` where no path
-/// has a finite rate above zero, or there is none of that number.
+/// Returns the share of a path if each path carries data in proportion to its rate (ECF 2017).
+/// Returns `None` if `path` does not exist, if the rates are all zero, or if one is infinite.
 #[must_use]
 pub fn ideal_share(rates: &[Rate], path: usize) -> Option<f64> {
     let sum: f64 = rates.iter().map(|rate| rate.as_bps() as f64).sum();
@@ -31,8 +33,8 @@ pub fn ideal_share(rates: &[Rate], path: usize) -> Option<f64> {
     (sum > 0.0 && finite).then(|| own / sum)
 }
 
-/// By how much a delay exceeds the least one-way delay, as a part of that (CSWS 2014): 1 is 100 %.
-/// `None` where there is no delay at all to compare with.
+/// Returns the increase of a delay over the minimum one-way delay, relative to that minimum (CSWS
+/// 2014): 1 is 100 %. Returns `None` if the minimum is zero.
 #[must_use]
 pub fn delay_increase(delay: Span, least: Span) -> Option<f64> {
     let (delay, least) = (delay.as_nanos() as f64, least.as_nanos() as f64);
@@ -57,7 +59,8 @@ mod tests {
         assert_eq!(delay_increase(Span::from_millis(5), Span::ZERO), None);
     }
 
-    /// Mean RTT in milliseconds of WiFi and LTE at each rate in kbit/s (Table 2 of the ECF paper).
+    /// Mean RTT in milliseconds of WiFi and LTE, for each rate in kbit/s (Table 2 of the ECF
+    /// paper).
     const TABLE_2: [(u64, u64, u64); 6] = [
         (300, 969, 858),
         (700, 413, 416),
@@ -69,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_fast_path_has_the_higher_rate_or_else_the_lower_round_trip() {
-        // Claim ecf-u10: of equal rates LTE is the fast one at 0.3 and 1.1, WiFi elsewhere.
+        // Claim ecf-u10: if rates are equal, LTE is fast at 0.3 and 1.1, and WiFi otherwise.
         for (wifi, wifi_rtt, _) in TABLE_2 {
             for (lte, _, lte_rtt) in TABLE_2 {
                 let paths = [(kbit(wifi), wifi_rtt), (kbit(lte), lte_rtt)]

@@ -1,7 +1,8 @@
-//! Measures: what a run amounts to, from the events of both hosts.
+//! Measures of a run, computed from the events of both hosts.
 //!
-//! An [`Observer`] takes in events in the order of time and keeps sums; nothing is allocated per
-//! event. It ends as [`Measures`]. [`MEASURES`] lists them with their definitions.
+//! An [`Observer`] takes events in order of time and keeps sums, so it allocates no memory per
+//! event. At the end it returns [`Measures`]. [`MEASURES`] lists all measures with their
+//! definitions.
 
 mod distribution;
 mod habits;

@@ -1,4 +1,4 @@
-//! From events to measures.
+//! The observer, which computes measures from events.
 
 mod tallies;
 
@@ -10,16 +10,17 @@ use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_core::{Carry, Event};
 use tallies::{Blocked, Messages, Objects, PathTotals, Sent, ratio};
 
-/// Takes in the stamped events of both hosts of one connection and ends as [`Measures`].
+/// Takes the timestamped events of both hosts of one connection and returns [`Measures`].
 ///
-/// Events come in the order of time; those of the same instant in the order in which they happened.
+/// Events must come in order of time. Events of the same instant must come in the order in which
+/// they happened.
 #[derive(Debug)]
 pub struct Observer {
     workload: Workload,
     start: Time,
-    /// Nothing counts after it (`bulk`); otherwise [`Time::NEVER`].
+    /// End of the measured time (`bulk`, and workloads with a deadline); otherwise [`Time::NEVER`].
     end: Time,
-    /// The sender's data from here on count.
+    /// The sender's data from this position on are measured.
     offset: Dsn,
     /// The path of each subflow of the sender.
     route: [Option<PathId>; SubflowId::MAX],
@@ -29,13 +30,13 @@ pub struct Observer {
     blocked: Blocked,
     messages: Messages,
     objects: Objects,
-    /// Of a client that asks again and again.
+    /// Measures of a client that sends repeated requests.
     playback: Option<Box<Playback>>,
 }
 
 impl Observer {
-    /// The same client before a server that has begun again: an observer that has seen nothing of the
-    /// server, and of the client what its app told of objects.
+    /// Returns an observer for the same client and a restarted server. It keeps the objects and
+    /// messages of the client's app, and forgets everything else.
     #[must_use]
     pub fn before_server(self) -> Observer {
         let Observer { workload, start, paths, objects, messages, playback, .. } = self;
@@ -46,7 +47,7 @@ impl Observer {
         }
     }
 
-    /// An observer of one connection that runs `workload` over at most `paths` paths, and whose
+    /// Creates an observer of one connection that runs `workload` over at most `paths` paths. The
     /// client sends its first SYN at `start`.
     #[must_use]
     pub fn new(workload: &Workload, paths: usize, start: Time) -> Observer {
@@ -73,12 +74,12 @@ impl Observer {
         }
     }
 
-    /// Takes in an event of the core of `host`.
+    /// Takes an event of the core of `host`.
     pub fn observe(&mut self, now: Time, host: Role, event: &Event) {
         self.observe_all(now, host, [event]);
     }
 
-    /// Takes in what the core of `host` said at one instant.
+    /// Takes the events of the core of `host` at one instant.
     pub fn observe_all<'e>(
         &mut self,
         now: Time,
@@ -135,7 +136,7 @@ impl Observer {
         }
     }
 
-    /// What a sender does not say for every packet.
+    /// Handles the events that a sender does not emit for every packet.
     #[inline(never)]
     fn on_seldom(&mut self, now: Time, event: &Event) {
         match event {
@@ -145,7 +146,7 @@ impl Observer {
                 }
             }
             Event::Blocked(cause) => self.blocked.turn(now, *cause),
-            // What precedes a subflow's first data that count belongs to the time before them.
+            // Resets before the first measured data of a subflow are not measured.
             Event::IdleReset { subflow, .. } if known(self.sent.active, *subflow) => {
                 self.sent.idle_resets += 1;
                 if let Some(playback) = &mut self.playback {
@@ -156,7 +157,7 @@ impl Observer {
         }
     }
 
-    /// Takes in an event of the app of `host`.
+    /// Takes an event of the app of `host`.
     pub fn observe_app(&mut self, now: Time, host: Role, event: &AppEvent) {
         if now > self.end {
             return;
@@ -189,8 +190,8 @@ impl Observer {
         }
     }
 
-    /// Takes in what `other` saw of another connection of the same session: bytes, samples and the
-    /// times that senders were held back add up. Both have been told of the end.
+    /// Adds the results of `other`, which observed another connection of the same session: bytes,
+    /// samples and blocked times. Both observers are closed at `now`.
     pub fn join(&mut self, now: Time, mut other: Observer) {
         for observer in [&mut *self, &mut other] {
             observer.blocked.turn(now.min(observer.end), None);
@@ -205,7 +206,7 @@ impl Observer {
         self.objects.join(other.objects);
     }
 
-    /// The measures at the end of the run.
+    /// Returns the measures at the end of the run.
     #[must_use]
     pub fn finish(mut self, now: Time) -> Measures {
         let now = now.min(self.end);
@@ -273,7 +274,7 @@ impl Observer {
         self.paths.get_mut(path.index())
     }
 
-    /// Everything before `now` is forgotten, and the sender's data below `offset` count no more.
+    /// Forgets all results before `now`, and ignores the sender's data below `offset` from now on.
     fn restart(&mut self, now: Time, offset: Dsn) {
         self.offset = offset;
         self.sent = Sent::default();
@@ -292,7 +293,7 @@ impl Observer {
         }
     }
 
-    /// From the first SYN to the last byte of the one message.
+    /// Returns the time from the first SYN to the last byte of the first message.
     fn completion(&self) -> Option<Span> {
         let (_, due) = *self.messages.due.first()?;
         let delay = *self.messages.delays.first()?;
@@ -308,12 +309,12 @@ impl Observer {
             }
             _ => self.completion()?,
         };
-        // Bits in a microsecond are Mbit/s; one division, so that round numbers stay round.
+        // Bits per microsecond are Mbit/s. A single division keeps round numbers exact.
         (interval > Span::ZERO)
             .then(|| self.messages.read as f64 * 8_000.0 / interval.as_nanos() as f64)
     }
 
-    /// Only what the workload has, as [`MEASURES`] says.
+    /// Returns only the measures that the workload has, as [`MEASURES`] defines.
     fn restricted(&self, all: Measures) -> Measures {
         let has = |name: &str| {
             MEASURES.iter().any(|entry| entry.name == name && entry.applies_to(&self.workload))
@@ -333,7 +334,7 @@ impl Observer {
     }
 }
 
-/// Standard deviation in milliseconds.
+/// Returns the standard deviation in milliseconds.
 fn deviation(delays: &[Span]) -> Option<f64> {
     let count = delays.len() as f64;
     let ms = |delay: &Span| delay.as_millis_f64();

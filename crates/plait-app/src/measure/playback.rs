@@ -1,40 +1,41 @@
-//! What a client that asks again and again sees: chunks, pictures, idle windows.
+//! Measures of a client that sends repeated requests: chunks, playback, idle windows.
 
 use crate::AppEvent;
 use plait_base::{PathId, Span, SubflowId, SubflowSet, Time};
 use serde::Serialize;
 
-/// Measures of a client that asks for chunks or objects over one connection.
+/// Measures of a client that requests chunks or objects over one connection.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
 pub struct PlaybackMeasures {
-    /// Mean bit rate of the chunks that came, by how long they play, in Mbit/s.
+    /// Mean bit rate of the received chunks, weighted by playing time, in Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bit_rate_mbps: Option<f64>,
-    /// That over the ideal one: what the paths carry together, or the clip's highest.
+    /// `bit_rate_mbps` divided by the ideal bit rate: the sum of the paths' mean rates, but at most
+    /// the highest bit rate of the clip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bit_rate_ratio: Option<f64>,
-    /// Seconds that the picture stood still after it had begun.
+    /// Seconds that playback stood still after it had started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebuffer_s: Option<f64>,
-    /// From the first SYN to the picture, in milliseconds.
+    /// Time from the first SYN to the start of playback, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_ms: Option<f64>,
-    /// Idle times of a subflow after which its window was lowered.
+    /// Number of idle periods of a subflow after which its window was reduced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iw_resets: Option<u64>,
-    /// By how much the last packet of a chunk on the first path came after that on the second; median
-    /// over the chunks of which both carried a part, in milliseconds.
+    /// Delay of the last packet of a chunk on the first path after the last packet on the second,
+    /// in milliseconds. Median over the chunks that used both paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_packet_gap_ms: Option<f64>,
 }
 
-/// One path while a chunk is under way.
+/// State of one path during a pending chunk.
 #[derive(Clone, Copy, Default, Debug)]
 struct Way {
     inflight: u64,
-    /// When the last packet of the chunk arrived.
+    /// Arrival time of the last packet of the chunk.
     last: Option<Time>,
-    /// Time with nothing in flight while another path had something.
+    /// Time with nothing in flight while another path had data in flight.
     idle: Span,
 }
 
@@ -42,22 +43,22 @@ struct Way {
 #[derive(Debug)]
 pub(super) struct Playback {
     start: Time,
-    /// Bit rate times playing time, in bits times 10^9.
+    /// Sum of bit rate times playing time, in bits times 10^9.
     bits: u128,
     played: u128,
     first_picture: Option<Time>,
     stalled_since: Option<Time>,
     stalled: Span,
-    /// Subflows whose window was lowered since they sent last.
+    /// Subflows whose window was reduced since their last transmission.
     lowered: SubflowSet,
     iw_resets: u64,
     ways: Vec<Way>,
     inflight: [u64; SubflowId::MAX],
     /// The path of each subflow of the receiver.
     route: [Option<PathId>; SubflowId::MAX],
-    /// When a chunk was asked for that has not come.
+    /// Time of the request for the pending chunk.
     asked: Option<Time>,
-    /// Up to when the idle times are counted.
+    /// Idle time is counted up to here.
     counted: Time,
     waited: Span,
     gaps: Vec<i64>,
@@ -84,20 +85,20 @@ impl Playback {
         }
     }
 
-    /// The sender has this much in flight on a subflow.
+    /// Sets the bytes that the sender has in flight on a subflow.
     pub(super) fn on_flight(&mut self, now: Time, subflow: SubflowId, path: PathId, bytes: u64) {
         let Some(before) = self.inflight.get_mut(subflow.index()) else { return };
         let old = core::mem::replace(before, bytes);
         let Some(way) = self.ways.get(path.index()) else { return };
         let new = way.inflight - old.min(way.inflight) + bytes;
-        // Who is idle changes only where something becomes nothing, or nothing something.
+        // The set of idle paths changes only when a count becomes zero or stops being zero.
         if (way.inflight == 0) != (new == 0) {
             self.count(now);
         }
         self.ways[path.index()].inflight = new;
     }
 
-    /// The sender put this much more on a subflow.
+    /// Adds bytes that the sender sent on a subflow.
     pub(super) fn on_sent(&mut self, now: Time, subflow: SubflowId, path: PathId, bytes: u64) {
         let before = self.inflight.get(subflow.index()).copied().unwrap_or(0);
         self.on_flight(now, subflow, path, before + bytes);
@@ -106,7 +107,8 @@ impl Playback {
         }
     }
 
-    /// The sender's window was lowered after an idle time; by steps, if somebody looks in between.
+    /// Counts a reduction of the sender's window after idle time. One idle period may cause several
+    /// reductions, which count once.
     pub(super) fn on_idle_reset(&mut self, subflow: SubflowId) {
         if subflow.index() < SubflowId::MAX && !self.lowered.contains(subflow) {
             self.lowered.insert(subflow);
@@ -114,14 +116,14 @@ impl Playback {
         }
     }
 
-    /// The receiver has a subflow.
+    /// Notes a new subflow of the receiver.
     pub(super) fn on_subflow(&mut self, subflow: SubflowId, path: PathId) {
         if let Some(route) = self.route.get_mut(subflow.index()) {
             *route = Some(path);
         }
     }
 
-    /// Data that had arrived at `at` on a subflow of the receiver became readable.
+    /// Notes that data became readable that had arrived at `at` on a subflow of the receiver.
     pub(super) fn on_arrival(&mut self, at: Time, subflow: SubflowId) {
         let Some(Some(path)) = self.route.get(subflow.index()) else { return };
         if let Some(way) = self.ways.get_mut(path.index()) {
@@ -129,7 +131,7 @@ impl Playback {
         }
     }
 
-    /// The client's app said something.
+    /// Takes an event of the client's app.
     pub(super) fn on_app(&mut self, now: Time, event: &AppEvent) {
         match *event {
             AppEvent::MessageDue { .. } => {
@@ -157,7 +159,7 @@ impl Playback {
         }
     }
 
-    /// Counts the idle times of the paths up to now.
+    /// Counts the idle time of the paths up to `now`.
     fn count(&mut self, now: Time) {
         let span = now.since(self.counted);
         self.counted = now;
@@ -170,20 +172,20 @@ impl Playback {
         }
     }
 
-    /// A stall is over.
+    /// Ends a stall, if there is one.
     fn settle(&mut self, now: Time) {
         if let Some(since) = self.stalled_since.take() {
             self.stalled += now.since(since);
         }
     }
 
-    /// The measures, and the idle share of each path.
+    /// Returns the measures, and the idle share of each path.
     pub(super) fn finish(mut self, now: Time) -> (PlaybackMeasures, Vec<Option<f64>>) {
         self.settle(now);
         self.count(now);
         let shown = self.first_picture.is_some();
         let measures = PlaybackMeasures {
-            // Bits times 10^9 over nanoseconds are bit/s.
+            // Bits times 10^9, divided by nanoseconds, are bit/s.
             bit_rate_mbps: (self.played > 0).then(|| self.bits as f64 / self.played as f64 / 1e6),
             bit_rate_ratio: None,
             rebuffer_s: shown.then(|| self.stalled.as_secs_f64()),

@@ -3,45 +3,45 @@
 use super::{Measures, PathMeasures};
 use crate::Workload;
 
-/// Which way a measure is better.
+/// The direction in which a measure is better.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Better {
-    /// More is better.
+    /// Higher values are better.
     Higher,
-    /// Less is better.
+    /// Lower values are better.
     Lower,
-    /// It says how, not how well.
+    /// The measure describes behaviour and does not rate it.
     Neither,
 }
 
-/// Where a measure is found in [`Measures`].
+/// The function that reads a measure from [`Measures`].
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
-    /// One of the run.
+    /// One value for the run.
     Run(fn(&Measures) -> Option<f64>),
-    /// One of each path.
+    /// One value for each path.
     Path(fn(&PathMeasures) -> Option<f64>),
 }
 
 /// One measure of the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name, which ends in its unit unless it is a share or a count.
+    /// Name; it ends in the unit, except for shares and counts.
     pub name: &'static str,
-    /// Its unit as reports print it; empty for shares and counts.
+    /// Unit as reports print it; empty for shares and counts.
     pub unit: &'static str,
-    /// What it is.
+    /// Definition.
     pub definition: &'static str,
-    /// Which way it is better.
+    /// The direction in which the measure is better.
     pub better: Better,
-    /// The workloads that have it.
+    /// Names of the workloads that have this measure.
     pub workloads: &'static [&'static str],
-    /// Where it is found.
+    /// How the value is read.
     pub value: Value,
 }
 
 impl Entry {
-    /// Whether a run of `workload` has it.
+    /// Returns whether a run of `workload` has this measure.
     #[must_use]
     pub fn applies_to(&self, workload: &Workload) -> bool {
         self.workloads.contains(&workload.name())
@@ -55,8 +55,8 @@ const VIDEO: &[&str] = &["video"];
 const ASKING: &[&str] = &["video", "maps"];
 const PAGES: &[&str] = &["web"];
 
-/// Every measure. Reports, `--expect`, digests and help read this list; a new measure goes to its
-/// end, for digests follow its order.
+/// All measures. Reports, `--expect`, digests and help read this list. Add new measures at the end,
+/// because digests depend on the order.
 pub const MEASURES: &[Entry] = &[
     Entry {
         name: "completion_ms",

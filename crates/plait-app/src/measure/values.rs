@@ -4,90 +4,91 @@ use super::{Distribution, MEASURES, PlaybackMeasures, Value};
 use plait_base::Span;
 use serde::Serialize;
 
-/// The most delays of messages that one run keeps.
+/// Maximum number of message delays that one run keeps. Longer lists are reduced to this many.
 pub const MAX_POOLED_DELAYS: usize = 4_096;
 
-/// What was measured of one path, at the sender of the data.
+/// The measures of one path, taken at the sender of the data.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
 pub struct PathMeasures {
-    /// First-transmission payload bytes on this path over those on all paths.
+    /// First-transmission payload bytes on this path, divided by the total over all paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_share: Option<f64>,
-    /// Payload bytes sent on this path, copies and retransmissions included.
+    /// Payload bytes sent on this path, including copies and retransmissions.
     pub sent_bytes: u64,
     /// Mean of the RTT samples in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<f64>,
-    /// Least RTT sample in milliseconds.
+    /// Minimum RTT sample in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_min_ms: Option<f64>,
-    /// Largest RTT sample in milliseconds.
+    /// Maximum RTT sample in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_max_ms: Option<f64>,
-    /// Part of the time in which a chunk was under way that this path had nothing in flight while
-    /// another had.
+    /// Share of the time with a pending chunk during which this path had nothing in flight while
+    /// another path had data in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_share: Option<f64>,
 }
 
-/// The measures of one run. What its workload does not have is absent, never zero; definitions are
-/// in [`MEASURES`].
+/// The measures of one run. A measure that does not apply to the workload is absent, never zero.
+/// [`MEASURES`] has the definitions.
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Measures {
-    /// Everything that was to be sent was readable at the end of the run (`bulk`: the run lasted as
-    /// long as it should).
+    /// All data were readable at the end of the run. For `bulk`, the run lasted its full duration;
+    /// a page was loaded; a workload with a deadline reached it.
     pub complete: bool,
-    /// From the first SYN to the last byte readable in order, in milliseconds.
+    /// Time from the first SYN to the last byte readable in order, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_ms: Option<f64>,
-    /// In-order application bytes over the interval, in Mbit/s.
+    /// Application bytes read in order, divided by the interval, in Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_mbps: Option<f64>,
-    /// From a message being due to its last byte readable in order, over the messages, in
-    /// milliseconds.
+    /// Time from the due time of a message to its last byte readable in order, in milliseconds,
+    /// over the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_delay_ms: Option<Distribution>,
-    /// The delays of the messages in ascending order, to pool them with those of other runs. Of more
-    /// than [`MAX_POOLED_DELAYS`] so many at even ranks, the first and the last among them.
+    /// The delays of the messages in ascending order, for pooling with other runs. If there are
+    /// more than [`MAX_POOLED_DELAYS`], only that many are kept, at evenly spaced ranks from the
+    /// first to the last.
     #[serde(skip)]
     pub message_delays: Vec<Span>,
-    /// Standard deviation of the delays of messages, in milliseconds.
+    /// Standard deviation of the message delays, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_delay_sd_ms: Option<f64>,
-    /// From a segment's arrival to its data being in order, over the segments, in
-    /// milliseconds.
+    /// Time from the arrival of a segment until its data are in order, in milliseconds, over the
+    /// segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ooo_delay_ms: Option<Distribution>,
-    /// Copies of data sent before on another subflow, over all payload bytes sent.
+    /// Bytes of data sent before on another subflow, divided by all payload bytes sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reinjected_share: Option<f64>,
-    /// Bytes sent again on the subflow that carried them, over all payload bytes sent.
+    /// Bytes sent again on the same subflow, divided by all payload bytes sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmitted_share: Option<f64>,
-    /// Time the sender was held back by the receive window, in milliseconds.
+    /// Time that the receive window blocked the sender, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rwnd_blocked_ms: Option<f64>,
-    /// Time the sender was held back by its send buffer, in milliseconds.
+    /// Time that the full send buffer blocked the sender, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sndbuf_blocked_ms: Option<f64>,
-    /// Times that an idle period lowered a congestion window.
+    /// Number of times that an idle period reduced a congestion window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_resets: Option<u64>,
-    /// From an object's request to its last byte, over the objects, in milliseconds.
+    /// Time from the request for an object to its last byte, in milliseconds, over the objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_time_ms: Option<Distribution>,
-    /// From the first SYN to the end of a page's last activity, in milliseconds.
+    /// Time from the first SYN to the end of the last activity of the page, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_load_ms: Option<f64>,
-    /// Of a client that asks again and again.
+    /// Measures of a client that sends repeated requests.
     #[serde(flatten)]
     pub playback: Option<PlaybackMeasures>,
-    /// By path, in the order of the scenario.
+    /// Measures of each path, in the order of the scenario.
     pub paths: Vec<PathMeasures>,
 }
 
-/// Returns at most [`MAX_POOLED_DELAYS`] of the sorted `delays`, at even ranks from the first to the
-/// last.
+/// Returns at most [`MAX_POOLED_DELAYS`] of the sorted `delays`, at evenly spaced ranks from the
+/// first to the last.
 pub(super) fn pooled(mut delays: Vec<Span>) -> Vec<Span> {
     let Some(last) = delays.len().checked_sub(1) else { return delays };
     if delays.len() > MAX_POOLED_DELAYS {
@@ -101,8 +102,8 @@ pub(super) fn pooled(mut delays: Vec<Span>) -> Vec<Span> {
 }
 
 impl Measures {
-    /// The measure called `name` in [`MEASURES`], of the whole run. `None` where the run does not
-    /// have it, where it is one of each path, or where there is none of that name.
+    /// Returns the measure of the run called `name` in [`MEASURES`]. Returns `None` if the run does
+    /// not have it, if it is a measure of each path, or if the name is unknown.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         match MEASURES.iter().find(|entry| entry.name == name)?.value {
@@ -111,9 +112,9 @@ impl Measures {
         }
     }
 
-    /// Hands every measure that is there to `push`: its name and the bits of its value, in the
-    /// order of [`MEASURES`], those of paths in the order of the paths. The path number goes ahead
-    /// of a path's value, so that an absent one shifts nothing.
+    /// Calls `push` with the name and the bits of each measure that is present, in the order of
+    /// [`MEASURES`]. Values of paths follow the order of the paths, each preceded by its path
+    /// number, so that an absent value does not shift the others.
     pub fn hash_into(&self, push: &mut impl FnMut(&str, u64)) {
         push("complete", u64::from(self.complete));
         for entry in MEASURES {
@@ -136,13 +137,15 @@ impl Measures {
     }
 }
 
-/// What several paths gain over the best of them (CSWS 2014): 0 is the best path alone, 1 the sum
-/// of all, -1 nothing delivered.
+/// Returns the gain of several paths over the best of them (CSWS 2014): 0 is the best path alone, 1
+/// is the sum of all, -1 is no data delivered.
 ///
-/// `references` are the rates of the single paths in the unit of `goodput`: capacities for variant
-/// T, the goodput of single-path TCP for variant E. With C the references, at least the best:
-/// `(g - max C) / (sum C - max C)`, otherwise `(g - max C) / max C`. Where no second path adds
-/// anything the second form serves on both sides. `None` where no reference is above zero.
+/// `references` are the rates of the single paths, in the unit of `goodput`: capacities for variant
+/// T, the goodput of single-path TCP for variant E. Let C be the references. If the goodput g is at
+/// least max C, the gain is `(g - max C) / (sum C - max C)`, otherwise `(g - max C) / max C`. The
+/// second form is also used if the other paths add nothing.
+///
+/// Returns `None` if no reference is above zero, or if their sum is not finite.
 #[must_use]
 pub fn aggregation_benefit(goodput: f64, references: &[f64]) -> Option<f64> {
     let best = references.iter().copied().fold(0.0, f64::max);

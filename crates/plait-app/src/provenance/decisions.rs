@@ -1,65 +1,65 @@
-//! The decisions of a scheduler, and what each of them saw.
+//! The decisions of a scheduler, and the state that each of them used.
 
 use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 use plait_core::Event;
 use plait_sched::{Number, Reason};
 use std::ops::Range;
 
-/// A decision that was told.
+/// A recorded decision.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decided {
-    /// When.
+    /// Time of the decision.
     pub at: Time,
-    /// Its number among those of the sender, from 1.
+    /// Number among the decisions of the sender, from 1.
     pub number: u64,
-    /// The data at hand.
+    /// The data to send.
     pub data: DataRange,
-    /// The subflow that was chosen.
+    /// The chosen subflow.
     pub chosen: Option<SubflowId>,
-    /// The subflow that is waited for.
+    /// The subflow that the scheduler waits for.
     pub waits_for: Option<SubflowId>,
     /// The candidates.
     pub candidates: SubflowSet,
-    /// Those of them that had room.
+    /// The candidates that had room.
     pub usable: SubflowSet,
-    /// Why.
+    /// Reason of the decision.
     pub reason: Reason,
     considered: Range<usize>,
     numbers: Range<usize>,
-    /// What it assigned ahead of sending.
+    /// Data that were assigned ahead of sending.
     pub(super) assigned: Range<usize>,
 }
 
-/// What a decision saw of a live subflow.
+/// State of a live subflow at a decision.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Considered {
     /// The subflow.
     pub subflow: SubflowId,
     /// Smoothed RTT; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Congestion window in bytes, or the cap where one is below it.
+    /// Congestion window in bytes, or its cap if that is lower.
     pub cwnd: u64,
     /// Bytes in flight.
     pub inflight: u64,
     /// Bytes that the window still takes.
     pub room: u64,
-    /// When the data at hand would arrive by the plain estimate.
+    /// Arrival time of the data by the plain estimate; `None` if there is no estimate.
     pub arrival: Option<Time>,
 }
 
-/// The decisions of one connection. What a decision saw and assigned is told before it.
+/// The decisions of one connection. Events about a decision's inputs and assignments precede it.
 #[derive(Default, Debug)]
 pub(super) struct DecisionLog {
     pub(super) decisions: Vec<Decided>,
     considered: Vec<Considered>,
     numbers: Vec<Number>,
     assigned: Vec<(DataRange, SubflowId)>,
-    /// Where in those lists the next decision begins.
+    /// First index of the next decision in each of these three lists.
     open: [usize; 3],
 }
 
 impl DecisionLog {
-    /// Takes in an event of the sender, if it is one of a decision.
+    /// Takes an event of the sender. Events that do not concern decisions are ignored.
     pub(super) fn take(&mut self, now: Time, event: &Event) {
         match *event {
             Event::Considered { subflow, srtt, cwnd, inflight, room, arrival } => {
@@ -90,17 +90,17 @@ impl DecisionLog {
         }
     }
 
-    /// What a decision saw of the live subflows.
+    /// Returns the state of the live subflows at a decision.
     pub(super) fn considered(&self, decided: &Decided) -> &[Considered] {
         self.considered.get(decided.considered.clone()).unwrap_or_default()
     }
 
-    /// The numbers that the scheduler noted with a decision.
+    /// Returns the numbers that the scheduler noted with a decision.
     pub(super) fn numbers(&self, decided: &Decided) -> &[Number] {
         self.numbers.get(decided.numbers.clone()).unwrap_or_default()
     }
 
-    /// The data that a decision assigned ahead of sending.
+    /// Returns the data that a decision assigned ahead of sending.
     pub(super) fn assigned(&self, decided: &Decided) -> &[(DataRange, SubflowId)] {
         self.assigned.get(decided.assigned.clone()).unwrap_or_default()
     }

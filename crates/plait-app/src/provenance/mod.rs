@@ -1,9 +1,8 @@
-//! Provenance: which decision sent which data where, with what weighed in it, and where the reader
-//! had to wait.
+//! Provenance: which decision sent which data, when, and for which reasons; and at which data the
+//! reader had to wait.
 //!
-//! A [`Ledger`] takes in the stamped events of both hosts, all of them
-//! ([`plait_core::Detail::Everything`]), and is asked afterwards. It keeps every decision and every
-//! segment of the run in memory.
+//! A [`Ledger`] takes every timestamped event of both hosts ([`plait_core::Detail::Everything`]),
+//! and answers queries afterwards. It keeps every decision and every segment of the run in memory.
 
 mod decisions;
 mod regret;
@@ -22,13 +21,13 @@ use plait_sched::Number;
 /// Payload that the sender sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time of the transmission.
     pub at: Time,
     /// The subflow.
     pub subflow: SubflowId,
     /// Data sequence numbers.
     pub data: DataRange,
-    /// Why.
+    /// Reason of the transmission.
     pub carry: Carry,
 }
 
@@ -37,35 +36,35 @@ pub struct Sent {
 pub struct Message {
     /// Its id, from 0.
     pub id: u64,
-    /// Its bytes.
+    /// Position of its bytes.
     pub data: DataRange,
-    /// When it was due.
+    /// Due time.
     pub due: Time,
 }
 
-/// Data that came to the reader at one instant.
+/// Data that became readable at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Filled {
     at: Time,
-    /// What became readable.
+    /// The readable data.
     data: DataRange,
-    /// The longest that any of it had waited.
+    /// The longest waiting time of any part of it.
     waited: Span,
-    /// The segment whose arrival did it.
+    /// The segment whose arrival made the data readable.
     by: DataRange,
 }
 
-/// A span in which the sender was held back.
+/// A span in which the sender was blocked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Held {
     cause: Block,
     from: Time,
     to: Time,
-    /// First byte that was not DATA_ACKed before the sender went on.
+    /// First byte that was not DATA_ACKed before the sender continued.
     edge: Dsn,
 }
 
-/// What happened to the data of one connection, and why.
+/// The history of the data of one connection.
 #[derive(Debug)]
 pub struct Ledger {
     sender: Role,
@@ -79,15 +78,15 @@ pub struct Ledger {
     edge: Dsn,
     messages: Vec<Message>,
     route: [Option<PathId>; SubflowId::MAX],
-    /// Data below it are not measured.
+    /// Data below this position are not measured.
     offset: Dsn,
-    /// What came before it is not measured.
+    /// Events before this time are not measured.
     since: Time,
     last: Time,
 }
 
 impl Ledger {
-    /// A ledger of one connection that runs `workload`.
+    /// Creates a ledger of one connection that runs `workload`.
     #[must_use]
     pub fn new(workload: &Workload) -> Ledger {
         Ledger {
@@ -108,7 +107,7 @@ impl Ledger {
         }
     }
 
-    /// Takes in an event of the core of `host`.
+    /// Takes an event of the core of `host`.
     pub fn on_core(&mut self, now: Time, host: Role, event: &Event) {
         self.last = self.last.max(now);
         if host == self.sender {
@@ -118,7 +117,7 @@ impl Ledger {
         }
     }
 
-    /// Takes in an event of the app of `host`.
+    /// Takes an event of the app of `host`.
     pub fn on_app(&mut self, now: Time, host: Role, event: &AppEvent) {
         match *event {
             AppEvent::MeasureFrom { offset } if host == self.sender => {
@@ -157,7 +156,7 @@ impl Ledger {
     fn on_receiver(&mut self, now: Time, event: &Event) {
         match *event {
             Event::DataReadable { data, waited, .. } => {
-                // What an arrival lets go is told before the arrival.
+                // The core emits `DataReadable` before the `DataArrived` that caused it.
                 match self.filled.last_mut() {
                     Some(last) if last.at == now && last.data.end == data.start => {
                         last.data.end = data.end;
@@ -178,69 +177,69 @@ impl Ledger {
         }
     }
 
-    /// The end that sends.
+    /// Returns the end that sends the measured data.
     #[must_use]
     pub const fn sender(&self) -> Role {
         self.sender
     }
 
-    /// The decisions that were told, in order.
+    /// Returns the recorded decisions, in order.
     #[must_use]
     pub fn decisions(&self) -> &[Decided] {
         &self.log.decisions
     }
 
-    /// What a decision saw of the live subflows.
+    /// Returns the state of the live subflows at a decision.
     #[must_use]
     pub fn considered(&self, decided: &Decided) -> &[Considered] {
         self.log.considered(decided)
     }
 
-    /// The numbers that the scheduler noted with a decision.
+    /// Returns the numbers that the scheduler noted with a decision.
     #[must_use]
     pub fn numbers(&self, decided: &Decided) -> &[Number] {
         self.log.numbers(decided)
     }
 
-    /// Whether a decision assigned data ahead of sending.
+    /// Returns whether a decision assigned data ahead of sending.
     #[must_use]
     pub const fn is_ahead(&self, decided: &Decided) -> bool {
         decided.assigned.start < decided.assigned.end
     }
 
-    /// The path of a subflow of the sender.
+    /// Returns the path of a subflow of the sender.
     #[must_use]
     pub fn path(&self, subflow: SubflowId) -> Option<PathId> {
         *self.route.get(subflow.index())?
     }
 
-    /// The messages that were due.
+    /// Returns the messages that became due.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Every time that the segment at `dsn` was sent, in order.
+    /// Returns every transmission of the segment that contains `dsn`, in order.
     pub fn sendings(&self, dsn: Dsn) -> impl Iterator<Item = &Sent> {
         self.sent.iter().filter(move |sent| sent.data.start <= dsn && dsn < sent.data.end)
     }
 
-    /// When the byte at `dsn` first arrived at the peer.
+    /// Returns the time at which the byte at `dsn` first arrived at the peer.
     #[must_use]
     pub fn arrival(&self, dsn: Dsn) -> Option<Time> {
         let holds = |(_, data): &&(Time, DataRange)| data.start <= dsn && dsn < data.end;
         self.arrived.iter().find(holds).map(|(at, _)| *at)
     }
 
-    /// When all bytes below `dsn` were readable in order.
+    /// Returns the time at which all bytes below `dsn` were readable in order.
     #[must_use]
     pub fn readable_at(&self, dsn: Dsn) -> Option<Time> {
         let at = self.filled.partition_point(|filled| filled.data.end < dsn);
         self.filled.get(at).map(|filled| filled.at)
     }
 
-    /// The decision that first gave the byte at `dsn` to a subflow, and the segment that carried it
-    /// from there.
+    /// Returns the decision that first gave the byte at `dsn` to a subflow, and the segment that
+    /// carried it.
     #[must_use]
     pub fn placed(&self, dsn: Dsn) -> Option<(&Decided, Sent)> {
         let sent = *self.sendings(dsn).next()?;
@@ -248,7 +247,7 @@ impl Ledger {
         let placing = |decided: &&Decided| {
             let chosen = decided.chosen == Some(sent.subflow) && decided.data == sent.data;
             let plan = self.log.assigned(decided);
-            // What is assigned goes out in segments of its own.
+            // Assigned data may leave in several segments, so the plan must cover the segment.
             let planned =
                 plan.iter().any(|(data, to)| *to == sent.subflow && data.covers(sent.data));
             planned || chosen && plan.is_empty()
@@ -257,7 +256,7 @@ impl Ledger {
         Some((decided, sent))
     }
 
-    /// The first decision not to send the byte at `dsn` although a subflow had room.
+    /// Returns the first decision that did not send the byte at `dsn` although a subflow had room.
     #[must_use]
     pub fn declined(&self, dsn: Dsn) -> Option<&Decided> {
         self.log.decisions.iter().find(|decided| {
@@ -266,7 +265,7 @@ impl Ledger {
         })
     }
 
-    /// The last decision at or before `at` that chose a subflow.
+    /// Returns the last decision at or before `at` that chose a subflow.
     #[must_use]
     pub fn choice_before(&self, at: Time) -> Option<&Decided> {
         let until = self.log.decisions.partition_point(|decided| decided.at <= at);

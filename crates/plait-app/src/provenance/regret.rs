@@ -1,4 +1,4 @@
-//! What was foretold of arrivals, and what came.
+//! Comparison of estimated arrival times with the actual ones.
 
 use crate::Role;
 use plait_base::{DataRange, Dsn, SubflowId, Time};
@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 /// A decision whose segment has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Regret {
-    /// The end that decided.
+    /// The end that made the decision.
     pub sender: Role,
-    /// The decision's number.
+    /// Number of the decision.
     pub number: u64,
-    /// The subflow that was chosen.
+    /// The chosen subflow.
     pub subflow: SubflowId,
     /// The segment.
     pub data: DataRange,
-    /// When it was to arrive on that subflow, by the plain estimate.
+    /// Estimated arrival on the chosen subflow, by the plain estimate.
     pub foretold: Time,
-    /// The earliest that the plain estimate gave for any candidate.
+    /// Earliest arrival by the plain estimate, over all candidates.
     pub earliest: Time,
-    /// When it arrived, on whatever subflow.
+    /// Actual arrival, on any subflow.
     pub arrived: Time,
 }
 
-/// A segment that is under way.
+/// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     number: u64,
@@ -34,20 +34,21 @@ struct Expected {
     earliest: Time,
 }
 
-/// One end's part.
+/// State of one end.
 #[derive(Default, Debug)]
 struct End {
-    /// Estimates that belong to the decision that comes next.
+    /// Estimates for the next decision.
     estimates: Vec<(SubflowId, Time)>,
-    /// What was decided and has not left.
+    /// The decided segment, if it has not left yet.
     decided: Option<Expected>,
-    /// By the first byte of the segment.
+    /// Segments in flight, by their first byte.
     under_way: BTreeMap<Dsn, Expected>,
 }
 
-/// Holds the plain estimates of one connection's decisions against the arrivals.
+/// Compares the plain estimates of one connection's decisions with the arrivals.
 ///
-/// Decisions to assign ahead of sending are left out: their estimate speaks of another time.
+/// Decisions that assign data ahead of sending are ignored, because their estimates are for a later
+/// transmission.
 #[derive(Default, Debug)]
 pub struct Foretold {
     client: End,
@@ -55,7 +56,8 @@ pub struct Foretold {
 }
 
 impl Foretold {
-    /// Takes in an event of the core of `host`; tells what an arrival settles.
+    /// Takes an event of the core of `host`. Returns the comparison if the event is the arrival of
+    /// an expected segment.
     pub fn on_core(&mut self, now: Time, host: Role, event: &Event) -> Option<Regret> {
         let (own, (peer, sender)) = match host {
             Role::Client => (&mut self.client, (&mut self.server, Role::Server)),

@@ -1,29 +1,30 @@
-//! Where data waited: for a segment that was missing, for a window, for the scheduler.
+//! Stalls: times in which data waited for a missing segment, for a window, or for the scheduler.
 
 use super::{Held, Ledger};
 use plait_base::{DataRange, Dsn, Span, Time};
 use plait_core::Block;
 use std::collections::BTreeMap;
 
-/// What waited for what.
+/// Kind of a stall.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
-    /// Data had arrived and could not be read, for a segment before it was missing.
+    /// Received data could not be read, because an earlier segment was missing.
     OutOfOrder,
-    /// A message was due and not readable to its end.
+    /// A message was due and not completely readable.
     Message,
-    /// The last segments of a transfer came on one subflow while the others had brought theirs.
+    /// The last segments of a transfer arrived on one subflow after the other subflows had
+    /// delivered all of theirs.
     Tail,
-    /// The sender had data and no receive window.
+    /// The sender had data but no receive window.
     ReceiveWindow,
-    /// The sender's buffer was full of data that was not DATA_ACKed.
+    /// The send buffer was full of data not yet DATA_ACKed.
     SendBuffer,
-    /// The scheduler declined although a subflow had room.
+    /// The scheduler sent nothing although a subflow had room.
     Scheduler,
 }
 
 impl Kind {
-    /// The word, as in reports.
+    /// Returns the name of the kind in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,26 +38,27 @@ impl Kind {
     }
 }
 
-/// A stretch of time in which data waited.
+/// A span of time in which data waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stall {
-    /// What waited for what.
+    /// Kind of the stall.
     pub kind: Kind,
-    /// Since when.
+    /// Start.
     pub from: Time,
-    /// Until when.
+    /// End.
     pub to: Time,
-    /// The segment that was waited for.
+    /// The missing segment. If a window or the scheduler caused the stall, the segment that held it
+    /// up.
     pub blocking: DataRange,
-    /// What waited, the blocking segment included: all bytes below its end being readable in order
-    /// ended it.
+    /// The waiting data, including the blocking segment. The stall ended when all bytes below the
+    /// end were readable in order.
     pub data: DataRange,
-    /// The message, where one was late.
+    /// The message, if the stall is a late message.
     pub message: Option<u64>,
 }
 
 impl Stall {
-    /// How long it lasted.
+    /// Returns the length of the stall.
     #[must_use]
     pub const fn length(&self) -> Span {
         self.to.since(self.from)
@@ -64,8 +66,8 @@ impl Stall {
 }
 
 impl Ledger {
-    /// Every stretch in which data waited, the longest first; of those that one segment is to blame
-    /// for, the longest.
+    /// Returns all measured stalls, the longest first. If several stalls have the same blocking
+    /// segment, only the longest is returned.
     #[must_use]
     pub fn stalls(&self) -> Vec<Stall> {
         let mut all = self.out_of_order();
@@ -97,7 +99,7 @@ impl Ledger {
         waited.map(stall).collect()
     }
 
-    /// The messages of a workload that has many.
+    /// Returns a stall for each message, if the workload has several messages.
     fn late_messages(&self) -> Vec<Stall> {
         if self.messages_count < 2 {
             return Vec::new();
@@ -117,7 +119,8 @@ impl Ledger {
         self.messages.iter().filter_map(stall).collect()
     }
 
-    /// The end of the one message of a transfer: since the last arrival on another subflow.
+    /// Returns the tail of a transfer of one message: the time since the last arrival on another
+    /// subflow.
     fn tail(&self) -> Option<Stall> {
         let [message] = self.messages.as_slice() else { return None };
         let at = self.filled.partition_point(|filled| filled.data.end < message.data.end);
@@ -133,7 +136,7 @@ impl Ledger {
         Some(Stall { kind: Kind::Tail, from, to, blocking: filled.by, data, message: None })
     }
 
-    /// A span in which the sender was held back by more than full congestion windows.
+    /// Returns the stall of a blocked sender. Full congestion windows are not a stall.
     fn held_back(&self, held: &Held) -> Option<Stall> {
         let kind = match held.cause {
             Block::ReceiveWindow => Kind::ReceiveWindow,
@@ -142,14 +145,14 @@ impl Ledger {
             Block::CongestionWindow | Block::NoSubflow => return None,
         };
         let blocking = if kind == Kind::Scheduler {
-            // What it declined to send.
+            // The data that the scheduler did not send.
             let at = self.log.decisions.partition_point(|decided| decided.at < held.from);
             let declined = self.log.decisions.get(at..)?.iter().take_while(|it| it.at == held.from);
             declined.filter(|it| it.chosen.is_none()).last()?.data
         } else {
             self.sendings(held.edge).next()?.data
         };
-        // The first new segment after it had waited all the time.
+        // The first new segment after the stall waited during all of it.
         let at = self.sent.partition_point(|sent| sent.at < held.to);
         let freed = self.sent.get(at..)?.iter().find(|sent| sent.carry == plait_core::Carry::New);
         let end = freed.map_or(blocking.end, |sent| sent.data.end).max(blocking.end);

@@ -1,50 +1,50 @@
-//! What is wrong with a quantity, and how it should be written.
+//! Errors of quantities.
 
 use super::Kind;
 use core::fmt;
 use plait_base::Rate;
 
-/// What is wrong with a quantity.
+/// The problem of a quantity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Problem {
-    /// There is nothing.
+    /// The text is empty.
     Empty,
-    /// It does not start with a number.
+    /// The text does not start with a number.
     NoNumber,
     /// The number is below zero.
     Negative,
     /// The number has no unit.
     NoUnit,
-    /// The unit is not one of the kind's.
+    /// The unit is unknown for this kind of quantity.
     UnknownUnit {
-        /// As given.
+        /// The unit as given, shortened.
         unit: String,
-        /// The one that was probably meant.
+        /// The closest known unit.
         nearest: Option<&'static str>,
     },
-    /// The unit of a rate may count bytes: `MB/s` does, and `M` may.
+    /// The unit of a rate counts bytes (`MB/s`), or may count bytes (`M`).
     BitsOrBytes {
-        /// The unit, as given.
+        /// The unit as given, shortened.
         unit: String,
-        /// Whether it can mean nothing but bytes.
+        /// Whether the unit can only mean bytes.
         bytes: bool,
-        /// What to write for bits and for bytes.
+        /// The rates to write instead: if bits are meant, and if bytes are meant.
         write: [Rate; 2],
     },
-    /// It is finer than the smallest unit.
+    /// The number is finer than the smallest unit.
     TooFine,
-    /// It does not fit.
+    /// The number is too large.
     TooLarge,
 }
 
-/// The error of a quantity: what was given, what was expected, what is wrong.
+/// The error of a quantity: the text, the expected kind, and the problem.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantityError {
     /// The text, shortened to 40 characters.
     pub given: String,
-    /// What it should have been.
+    /// The expected kind.
     pub kind: Kind,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: Problem,
 }
 

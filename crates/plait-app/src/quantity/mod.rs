@@ -1,8 +1,8 @@
 //! Numbers with their units: sizes, times, rates, probabilities, packets, segments.
 //!
-//! A number always carries its unit. Decimals are exact: `1.5gbit` is 1,500,000,000 bit/s, and a
-//! number finer than the smallest unit (half a byte) is an error, never rounded. Every value prints
-//! as text that reads back as the same value.
+//! A number always carries its unit. Decimals are exact: `1.5gbit` is 1,500,000,000 bit/s. A number
+//! finer than the smallest unit, such as half a byte, is an error and is never rounded. Every value
+//! prints as text that reads back as the same value.
 
 mod error;
 mod value;
@@ -13,12 +13,12 @@ pub use value::{Binary, Bytes, Limit, Percent, Size};
 use crate::name::nearest;
 use plait_base::{Chance, Rate, Span};
 
-/// What a text was read as.
+/// The kind of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Bytes, or segments of the connection at hand.
+    /// Bytes, or segments of the connection that carries the data.
     Size,
-    /// Bytes alone.
+    /// Bytes only.
     Bytes,
     /// A length of time.
     Time,
@@ -30,14 +30,14 @@ pub enum Kind {
     Packets,
     /// A number of segments.
     Segments,
-    /// The limit of a queue: a time at its rate, bytes or packets.
+    /// The limit of a queue: a time at the rate of the link, bytes, or packets.
     Limit,
 }
 
-/// Unit, its worth in base units, and what the base units are.
+/// A unit: its name, its value in base units, and the base unit.
 type Unit = (&'static str, u64, Base);
 
-/// The base unit that a number is counted in.
+/// The base unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Base {
     Byte,
@@ -72,7 +72,7 @@ const RATES: [Unit; 4] = [
     ("gbit", 1_000_000_000, Base::BitPerSecond),
 ];
 const PERCENT: [Unit; 1] = [("%", 10_000_000, Base::PartPerBillion)];
-/// Words that other tools and people have for a unit.
+/// Common spellings of a unit that are not accepted, and the unit that an error suggests.
 const WORDS: [(&str, &str); 16] = [
     ("sec", "s"),
     ("secs", "s"),
@@ -94,7 +94,7 @@ const WORDS: [(&str, &str); 16] = [
 const PACKETS: [Unit; 1] = [("pkt", 1, Base::Packet)];
 
 impl Kind {
-    /// The units that are understood, in one list.
+    /// Returns the names of all accepted units.
     pub fn units(self) -> impl Iterator<Item = &'static str> {
         self.tables().iter().flat_map(|table| table.iter()).map(|unit| unit.0)
     }
@@ -145,7 +145,8 @@ impl Kind {
 /// Reads a size: `512kB` (1000), `64KiB` (1024), `15seg`.
 ///
 /// # Errors
-/// Where the text is not exactly one number and one unit of sizes, or does not fit.
+/// Returns an error if the text is not exactly one number and one unit of size, or if the value is
+/// too large.
 pub fn size(text: &str) -> Result<Size, QuantityError> {
     match read(text, Kind::Size)? {
         (count, Base::Segment) => Ok(Size::Segments(narrow(count, text, Kind::Size)?)),
@@ -156,7 +157,7 @@ pub fn size(text: &str) -> Result<Size, QuantityError> {
 /// Reads a number of bytes: a size without `seg`.
 ///
 /// # Errors
-/// As [`size`].
+/// See [`size`].
 pub fn bytes(text: &str) -> Result<u64, QuantityError> {
     Ok(read(text, Kind::Bytes)?.0)
 }
@@ -164,17 +165,17 @@ pub fn bytes(text: &str) -> Result<u64, QuantityError> {
 /// Reads a time: `25ms`, `1.5s`, `2min`.
 ///
 /// # Errors
-/// As [`size`]; also below one nanosecond.
+/// See [`size`]. A time finer than one nanosecond is also an error.
 pub fn time(text: &str) -> Result<Span, QuantityError> {
     Ok(Span::from_nanos(read(text, Kind::Time)?.0))
 }
 
-/// Reads a rate per second: `25mbit`, `1.5gbit`, `inf`. What people write elsewhere is read too if
-/// it can mean nothing else: `25Mbit/s`, `25mbps`, `25Mb/s`.
+/// Reads a rate per second: `25mbit`, `1.5gbit`, `inf`. Other common spellings are accepted if they
+/// are unambiguous: `25Mbit/s`, `25mbps`, `25Mb/s`.
 ///
 /// # Errors
-/// As [`size`]; a unit that counts bytes, or may do so (`20MB/s`, `20M`), comes with the two rates
-/// that it may mean.
+/// See [`size`]. A unit that counts bytes, or may do so (`20MB/s`, `20M`), is an error that states
+/// both possible rates.
 pub fn rate(text: &str) -> Result<Rate, QuantityError> {
     if text.trim() == "inf" {
         return Ok(Rate::INFINITE);
@@ -182,8 +183,8 @@ pub fn rate(text: &str) -> Result<Rate, QuantityError> {
     Ok(Rate::from_bps(read(text, Kind::Rate)?.0))
 }
 
-/// Rates between slashes, with the `/s` of each written `ps`: `1Mbitps/4Mbitps` for
-/// `1Mbit/s/4Mbit/s`.
+/// Replaces the `/s` of each rate in a list separated by slashes: `1Mbit/s/4Mbit/s` becomes
+/// `1Mbitps/4Mbitps`.
 #[must_use]
 pub fn per_second_without_slash(text: &str) -> String {
     let mut pieces = text.split('/');
@@ -203,15 +204,16 @@ pub fn per_second_without_slash(text: &str) -> String {
     out
 }
 
-/// What the unit of a rate says.
+/// Meaning of the unit of a rate.
 enum RateUnit {
-    /// Bits per second of one.
+    /// Bits; the value is the number of bits per second in one unit.
     Bits(u64),
-    /// Bytes, or perhaps bytes, with the factor of its prefix.
+    /// Bytes, or possibly bytes. The number is the factor of the prefix; `true` means that the unit
+    /// can only mean bytes.
     Bytes(u64, bool),
 }
 
-/// Reads the unit of a rate as people write it.
+/// Reads the common spellings of a unit of rate.
 fn rate_unit(unit: &str) -> Option<RateUnit> {
     let per_second = |text: &str| {
         let cut =
@@ -254,7 +256,7 @@ fn rate_unit(unit: &str) -> Option<RateUnit> {
 /// Reads a probability: `1%`, `0.5%`; at most `100%`.
 ///
 /// # Errors
-/// As [`size`]; also above 100 %.
+/// See [`size`]. A value above 100 % is also an error.
 pub fn percent(text: &str) -> Result<Chance, QuantityError> {
     let ppb: u32 = narrow(read(text, Kind::Percent)?.0, text, Kind::Percent)?;
     if ppb > Chance::ALWAYS.as_ppb() {
@@ -266,7 +268,7 @@ pub fn percent(text: &str) -> Result<Chance, QuantityError> {
 /// Reads a number of packets: `50pkt`.
 ///
 /// # Errors
-/// As [`size`].
+/// See [`size`].
 pub fn packets(text: &str) -> Result<u32, QuantityError> {
     narrow(read(text, Kind::Packets)?.0, text, Kind::Packets)
 }
@@ -274,7 +276,7 @@ pub fn packets(text: &str) -> Result<u32, QuantityError> {
 /// Reads a number of segments: `15seg`.
 ///
 /// # Errors
-/// As [`size`].
+/// See [`size`].
 pub fn segments(text: &str) -> Result<u32, QuantityError> {
     narrow(read(text, Kind::Segments)?.0, text, Kind::Segments)
 }
@@ -282,7 +284,7 @@ pub fn segments(text: &str) -> Result<u32, QuantityError> {
 /// Reads the limit of a queue: `50ms`, `64KiB`, `100pkt`, `inf`.
 ///
 /// # Errors
-/// As [`size`].
+/// See [`size`].
 pub fn limit(text: &str) -> Result<Limit, QuantityError> {
     if text.trim() == "inf" {
         return Ok(Limit::Infinite);
@@ -298,7 +300,7 @@ fn error(given: &str, kind: Kind, problem: Problem) -> QuantityError {
     QuantityError { given: shortened(given), kind, problem }
 }
 
-/// At most 40 characters of a text, for a message.
+/// Returns at most 40 characters of a text, for messages.
 pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         None => text.to_owned(),
@@ -310,7 +312,7 @@ fn narrow(count: u64, text: &str, kind: Kind) -> Result<u32, QuantityError> {
     u32::try_from(count).map_err(|_| error(text, kind, Problem::TooLarge))
 }
 
-/// The number in base units, and which. [`u64::MAX`] is never returned: it stands for "without
+/// Returns the number in base units, and the base unit. Never returns [`u64::MAX`], which means "no
 /// limit" in [`Rate`] and [`Span`].
 fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
     let fail = |problem| Err(error(text, kind, problem));
@@ -351,7 +353,8 @@ fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
         };
     }
     let Some((_, worth, base)) = known else {
-        // Another first letter is another magnitude: `h` is not `s`.
+        // Units with another first letter differ in magnitude, so they are no suggestion: `h` is
+        // not `s`.
         let meant = unit.trim().replace(['\u{b5}', '\u{3bc}'], "u");
         let first = |unit: &str| unit.chars().next().map(|c| c.to_ascii_lowercase());
         let known = kind.units().filter(|known| first(known) == first(&meant));
@@ -366,10 +369,10 @@ fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
     }
 }
 
-/// `whole.fraction * worth`, exactly.
+/// Returns `whole.fraction * worth`, exactly.
 fn scaled(whole: &str, fraction: &str, worth: u64) -> Result<u64, Problem> {
     let fraction = fraction.trim_end_matches('0');
-    // The finest unit is one part in 6e10, whose decimals end after ten digits.
+    // The largest unit is 6e10 base units, so valid decimals end after at most ten digits.
     if fraction.len() > 18 {
         return Err(Problem::TooFine);
     }
@@ -425,7 +428,7 @@ mod tests {
 
     #[test]
     fn decimals_are_exact_or_refused() {
-        // 0.3 has no exact binary form.
+        // 0.3 has no exact binary representation.
         assert_eq!(rate("0.3gbit"), Ok(Rate::from_bps(300_000_000)));
         assert_eq!(time("0.000000001s"), Ok(Span::from_nanos(1)));
         assert_eq!(time("0.0000000010000s"), Ok(Span::from_nanos(1)));
@@ -528,7 +531,7 @@ mod tests {
                 "{text}"
             );
         }
-        // A size is in bytes alone.
+        // A size without segments is a number of bytes.
         assert_eq!(bytes("20Mbit").unwrap_err().problem, unknown("Mbit", None));
         assert_eq!(bytes("20M").unwrap_err().problem, unknown("M", Some("MB")));
     }
@@ -567,7 +570,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_reads_back(n in 0..u64::MAX, zeros in 0u32..40, ppb in 0u32..=1_000_000_000) {
-            // Trailing zero bits bring the binary units into play.
+            // Values with trailing zero bits print in binary units.
             let n = (n >> zeros) << zeros;
             prop_assert_eq!(bytes(&Bytes(n).to_string()), Ok(n));
             prop_assert_eq!(size(&Size::Bytes(n).to_string()), Ok(Size::Bytes(n)));

@@ -1,4 +1,4 @@
-//! Quantities that print as text that reads back as the same value.
+//! Quantities that print as text, and read back as the same value.
 
 use super::{BYTES, Unit};
 use core::fmt;
@@ -9,12 +9,12 @@ use plait_base::{Chance, Span};
 pub enum Size {
     /// Bytes.
     Bytes(u64),
-    /// Full segments, options deducted.
+    /// Full segments. A full segment carries the payload left after TCP options.
     Segments(u32),
 }
 
 impl Size {
-    /// The size in bytes where a full segment carries `segment_payload` bytes.
+    /// Returns the size in bytes if a full segment carries `segment_payload` bytes.
     #[must_use]
     pub const fn bytes(self, segment_payload: u64) -> u64 {
         match self {
@@ -23,14 +23,14 @@ impl Size {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the size is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         matches!(self, Size::Bytes(0) | Size::Segments(0))
     }
 }
 
-/// `512kB`, `64KiB`, `15seg`.
+/// Prints `512kB`, `64KiB` or `15seg`.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,7 +40,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// A number of bytes that prints in the largest unit that it is a whole number of, decimal units
+/// A number of bytes. It prints as a whole number of the largest possible unit, decimal units
 /// first: `512kB`, `64KiB`, `1448B`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Bytes(pub u64);
@@ -56,7 +56,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A limit in bytes, in words: `64 MiB`, `1500 bytes`.
+/// A limit in bytes. It prints as `64 MiB` or `1500 bytes`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Binary(pub u64);
 
@@ -70,7 +70,7 @@ impl fmt::Display for Binary {
     }
 }
 
-/// A probability that prints as a percentage: `0.5%`.
+/// A probability. It prints as a percentage: `0.5%`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Percent(pub Chance);
 
@@ -92,17 +92,17 @@ impl fmt::Display for Percent {
 /// The limit of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Limit {
-    /// What the link sends in this time.
+    /// The bytes that the link sends in this time.
     Time(Span),
     /// Bytes.
     Bytes(u64),
     /// Packets.
     Packets(u32),
-    /// None.
+    /// No limit.
     Infinite,
 }
 
-/// `50ms`, `64KiB`, `100pkt`, `inf`.
+/// Prints `50ms`, `64KiB`, `100pkt` or `inf`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

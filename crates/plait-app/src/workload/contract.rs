@@ -1,4 +1,4 @@
-//! What a workload and a world say to each other.
+//! The interface between a workload and the world that runs it.
 
 use core::fmt::Debug;
 use plait_base::{DataRange, Dsn, Rate, Span, Time};
@@ -6,107 +6,108 @@ use plait_base::{DataRange, Dsn, Rate, Span, Time};
 /// Length of a client's request in bytes.
 pub const REQUEST: u64 = 200;
 
-/// The client's end of a connection, and the server's.
+/// The two ends of a connection: the client's, then the server's.
 pub type Ends = (Box<dyn App>, Box<dyn App>);
 
-/// Where a connection stands, seen from one end.
+/// State of a connection at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StreamState {
     /// The handshake is not complete.
     Connecting,
-    /// Data may go both ways.
+    /// Both ends may send data.
     Open,
-    /// The peer's last byte was read and it has no more. This end may still write.
+    /// The peer has finished sending, and all of its data was read. This end may still write.
     PeerDone,
-    /// Both ends are done.
+    /// Both ends have finished.
     Closed,
-    /// The connection broke.
+    /// The connection failed.
     Failed,
 }
 
-/// One end of one connection, lent by the world for the length of a call.
+/// One end of a connection. The world lends it to an app for one call.
 ///
-/// Workloads send bytes of a known pattern, so that only their number passes through here; who
-/// wants to see the bytes themselves writes and reads them.
+/// By default a workload sends bytes of a known pattern, and only their number passes through this
+/// trait. A workload that needs the bytes themselves uses `write_bytes` and `read_bytes`.
 pub trait Stream {
-    /// Where the connection stands.
+    /// Returns the state of the connection.
     fn state(&self) -> StreamState;
 
-    /// Writes up to `len` bytes; returns how many the send buffer took.
+    /// Writes up to `len` bytes of the pattern. Returns the number that the send buffer accepted.
     fn write(&mut self, len: u64) -> u64;
 
-    /// Writes real bytes; returns how many the send buffer took. One end writes either these or the
-    /// pattern.
+    /// Writes real bytes. Returns the number that the send buffer accepted. One end writes either
+    /// real bytes or the pattern, never both.
     fn write_bytes(&mut self, bytes: &[u8]) -> u64;
 
-    /// Bytes that are in order and not yet read.
+    /// Returns the number of bytes that are in order and not yet read.
     fn readable(&self) -> u64;
 
-    /// Reads up to `max` bytes; returns how many.
+    /// Reads up to `max` bytes. Returns the number read.
     fn read(&mut self, max: u64) -> u64;
 
-    /// Reads real bytes, which the other end wrote as such; returns how many.
+    /// Reads bytes that the peer wrote with `write_bytes`. Returns the number read.
     fn read_bytes(&mut self, buffer: &mut [u8]) -> u64;
 
-    /// Bytes written and not yet DATA_ACKed.
+    /// Returns the number of bytes written and not yet DATA_ACKed.
     fn unacked(&self) -> u64;
 
-    /// Promises that this end writes no more (DATA_FIN). Calling it again changes nothing.
+    /// Closes the sending direction (DATA_FIN): this end writes no more. Further calls have no
+    /// effect.
     fn finish(&mut self);
 
-    /// Payload bytes of a full segment of this connection: 1428 of 1500 where each segment carries
-    /// a DSS, 1448 on plain TCP.
+    /// Returns the payload of a full segment in bytes. With an MTU of 1500 bytes it is 1428 if each
+    /// segment carries a DSS option, and 1448 on plain TCP.
     fn segment_payload(&self) -> u64;
 
-    /// How many subflows this connection has.
+    /// Returns the number of subflows of this connection.
     fn subflows(&self) -> u32;
 
-    /// Whether every subflow that this connection will have is established.
+    /// Returns whether every subflow that this connection will have is established.
     fn subflows_ready(&self) -> bool;
 
-    /// While on, segments go to the subflows in strict turn, so that each gets the same number.
-    /// Turned off, the scheduler under test starts afresh.
+    /// Starts or ends the warm-up. During the warm-up segments go to the subflows in strict
+    /// rotation, so that each subflow gets the same number. When it ends, the scheduler under test
+    /// starts with fresh state.
     fn warm_up(&mut self, on: bool);
 
     /// From when on the next send would find every cwnd back at its initial window. `None`: not
     /// quiet, data are in flight. [`Time::NEVER`]: idling alone does not bring it back.
     fn initial_window_at(&self) -> Option<Time>;
 
-    /// Sets every cwnd to its initial window and keeps ssthresh.
+    /// Sets every cwnd to its initial window. ssthresh is not changed.
     fn reset_windows(&mut self);
 }
 
 /// One end of one connection of a workload.
 ///
-/// Where a workload has several connections ([`Workload::connections`](crate::Workload)), its
-/// client's apps know each other: what one of them learns may give another something to do, so the
-/// world asks all of them for [`App::wake`] and [`App::opens`] whenever it has polled one. They are
-/// done together. Nothing else is shared between connections, so an app needs to know no more than
-/// its own stream and the time.
+/// A workload may have several connections ([`Workload::connections`](crate::Workload)). The client
+/// apps of such a workload share state: a poll of one may give work to another. So the world calls
+/// [`App::wake`] and [`App::opens`] of all of them after it has polled any of them. They are done
+/// at the same time. An app shares nothing else; it depends only on its own stream and the time.
 ///
-/// The world polls at the start of the run (for a client: when it sends its first SYN), when
-/// [`App::wake`] is due, and whenever the stream has news: established, readable, writable,
-/// acknowledged, a subflow more, closed. What an app wrote before it asked to be woken at once
-/// has left for the send queue's subflows before it is polled again. Polls more often than that
-/// do no harm.
+/// The world polls an app at the start of the run (a client: when it sends its first SYN) and when
+/// [`App::wake`] is due. It also polls after each change of the stream: established, readable,
+/// writable, acknowledged, a new subflow, closed. If an app asks to be woken at once, the data that
+/// it wrote before have been handed to the subflows when it is polled again. Additional polls have
+/// no effect.
 pub trait App: Debug + Send {
-    /// Goes on as far as the stream allows, and adds to `log` what happened.
+    /// Advances as far as the stream allows, and appends the resulting events to `log`.
     fn poll(&mut self, now: Time, stream: &mut dyn Stream, log: &mut Vec<AppEvent>);
 
-    /// When to poll again although nothing happened.
+    /// Returns the time of the next poll if the stream does not change before.
     fn wake(&self) -> Option<Time>;
 
-    /// Whether a client's connection is to be dialled by now. Once it was, nobody asks any more.
-    /// The first connection of a workload is dialled in any case.
+    /// Returns whether the client's connection must be opened by now. It is not called again after
+    /// the connection was opened. The first connection of a workload is always opened.
     fn opens(&self) -> bool {
         true
     }
 
-    /// Whether this end has nothing left to do. A run ends when both ends are done.
+    /// Returns whether this end has finished. A run ends when both ends have finished.
     fn done(&self) -> bool;
 }
 
-/// Which end of a connection. The client opens it.
+/// One end of a connection. The client opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -116,23 +117,23 @@ pub enum Role {
     Server,
 }
 
-/// What an app tells observers. Positions count the bytes of one direction from 0, as the DSNs of
-/// the core's events do.
+/// An event of an app, for observers. Positions count the bytes of one direction from 0, like the
+/// DSNs in the events of the core.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AppEvent {
-    /// The client's request was taken by its send buffer.
+    /// The client's send buffer accepted the whole request.
     RequestWritten,
     /// The server has read the request.
     RequestRead,
     /// Every subflow is established and the warm-up begins.
     WarmUp {
-        /// The data that it sends.
+        /// The data of the warm-up.
         data: DataRange,
     },
-    /// Measures concern the time from now on and this end's data from `offset` on. Where a workload
-    /// never says so, everything is measured.
+    /// Measurement starts now, with this end's data from `offset` on. If a workload never emits
+    /// this event, the whole run is measured.
     MeasureFrom {
-        /// Position of the first byte that counts.
+        /// Position of the first byte that is measured.
         offset: Dsn,
     },
     /// A message is due; ids count from 0.
@@ -141,51 +142,51 @@ pub enum AppEvent {
         id: u64,
         /// Its bytes.
         data: DataRange,
-        /// When it was due: not later than now.
+        /// Due time, never later than the time of the event.
         due: Time,
     },
-    /// The send buffer took the last byte of a message.
+    /// The send buffer accepted the last byte of a message.
     MessageWritten {
         /// The message.
         id: u64,
     },
-    /// Bytes became readable in order and were read at once.
+    /// Bytes became readable in order, and the app read them at once.
     Read {
         /// The bytes.
         data: DataRange,
     },
-    /// The client's send buffer took the request for an object.
+    /// The client's send buffer accepted the request for an object.
     ObjectAsked {
         /// The object; ids count from 0 within the workload.
         id: u64,
     },
-    /// The client has read the last byte of an object, over the connection that it was asked on.
+    /// The client read the last byte of an object, on the connection that carried the request.
     ObjectRead {
         /// The object.
         id: u64,
     },
     /// The last activity of a page has ended.
     Loaded,
-    /// A player has a whole chunk.
+    /// A player has received a whole chunk.
     Chunk {
-        /// Which; they count from 0.
+        /// Number of the chunk, from 0.
         id: u64,
-        /// The bit rate of the encoding that it was asked for in.
+        /// Bit rate of the encoding that the player requested.
         rate: Rate,
-        /// How long it plays.
+        /// Playing time of the chunk.
         lasts: Span,
     },
-    /// A player's picture moves, or moves again.
+    /// A player starts or resumes playback.
     Playing,
-    /// A player's buffer ran dry and the picture stands.
+    /// A player's buffer is empty and playback has stopped.
     Stalled,
-    /// This end did all it had to.
+    /// This end has finished its part of the workload.
     Complete,
-    /// The byte read at this position is not the one that was written there.
+    /// The byte read at this position differs from the byte that was written.
     Garbled {
         /// Position of the first such byte.
         position: Dsn,
     },
-    /// The connection broke, or closed too early.
+    /// The connection failed, or closed too early.
     Failed,
 }

@@ -1,80 +1,80 @@
-//! Why the text of a workload is refused.
+//! Errors in the text of a workload.
 
 use super::WORKLOADS;
 use super::video::{Abr, FileError, PAPER, PATTERNS};
 use crate::quantity::QuantityError;
 use core::fmt;
 
-/// The most messages that a stream may have.
+/// Maximum number of messages of a stream. A workload with more is refused.
 pub(super) const MAX_MESSAGES: u64 = 10_000_000;
 
 /// The error of a workload's text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WorkloadError {
-    /// There is no such workload.
+    /// The name of the workload is unknown.
     UnknownName {
-        /// As given, shortened.
+        /// The name as given, shortened.
         given: String,
-        /// The one that was probably meant.
+        /// The closest known name.
         nearest: Option<&'static str>,
     },
-    /// It does not have the form of its workload.
+    /// The text does not match the grammar of its workload.
     Form {
-        /// As given, shortened.
+        /// The text as given, shortened.
         given: String,
-        /// The form it should have.
+        /// The grammar.
         grammar: &'static str,
     },
-    /// One of its quantities was refused.
+    /// A quantity is invalid.
     Quantity {
-        /// Which, as the grammar calls it.
+        /// Name of the field in the grammar.
         field: &'static str,
-        /// Why.
+        /// The error of the quantity.
         error: QuantityError,
     },
     /// A size or a time is zero.
     Zero {
-        /// Which, as the grammar calls it.
+        /// Name of the field in the grammar.
         field: &'static str,
     },
-    /// There is no such clip or player.
+    /// The name of the clip or player is unknown.
     UnknownVideo {
-        /// As given, shortened.
+        /// The name as given, shortened.
         given: String,
-        /// The one that was probably meant.
+        /// The closest known name.
         nearest: Option<&'static str>,
     },
-    /// There is no such adaptation.
+    /// The name of the bit-rate adaptation is unknown.
     UnknownAbr {
-        /// As given, shortened.
+        /// The name as given, shortened.
         given: String,
-        /// The one that was probably meant.
+        /// The closest known name.
         nearest: Option<&'static str>,
     },
-    /// One option is above another that limits it.
+    /// One option exceeds another option that limits it.
     Exceeds {
-        /// Which.
+        /// Name of the option.
         field: &'static str,
-        /// What limits it.
+        /// Name of the option that limits it.
         limit: &'static str,
     },
-    /// A file that it names is of no use.
+    /// A file that the text names is unusable.
     File(FileError),
-    /// A part of it cannot be taken.
+    /// A part of the text is invalid.
     Invalid {
-        /// Which, why, and what may stand there.
+        /// The part, the reason, and the values that are allowed.
         problem: String,
     },
-    /// A page that it names cannot be read or taken.
+    /// A page that the text names cannot be read or used.
     Page {
-        /// Its name, shortened.
+        /// Name of the page, shortened.
         file: String,
-        /// Where in it, why, and what to do about it.
+        /// The place in the file, the reason, and how to fix it.
         problem: String,
     },
-    /// It amounts to more messages or bytes than one connection carries.
+    /// The workload has more messages or bytes than one connection can carry.
     TooLarge {
-        /// As given, shortened.
+        /// The text as given, shortened.
         given: String,
     },
 }

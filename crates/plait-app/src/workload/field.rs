@@ -1,20 +1,20 @@
-//! Fields of the text of a workload: quantities above zero, and files.
+//! Fields of a workload's text: quantities above zero, and files.
 
 use super::error::WorkloadError;
 use crate::quantity::{self, Size};
 use plait_base::{Rate, Span};
 
-/// Gives the text of a file that a workload names.
+/// Returns the text of a file that a workload names.
 pub type Files<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 
-/// A size above zero.
+/// Reads a size above zero.
 pub(super) fn size(text: &str) -> Result<Size, WorkloadError> {
     let field = "SIZE";
     let size = quantity::size(text).map_err(|error| WorkloadError::Quantity { field, error })?;
     if size.is_zero() { Err(WorkloadError::Zero { field }) } else { Ok(size) }
 }
 
-/// A rate above zero.
+/// Reads a rate above zero.
 pub(super) fn pace(text: &str) -> Result<Rate, WorkloadError> {
     let field = "RATE";
     match quantity::rate(text) {
@@ -23,7 +23,7 @@ pub(super) fn pace(text: &str) -> Result<Rate, WorkloadError> {
     }
 }
 
-/// A number of bytes above zero.
+/// Reads a number of bytes above zero.
 pub(super) fn size_bytes(field: &'static str, text: &str) -> Result<u64, WorkloadError> {
     match quantity::bytes(text) {
         Ok(0) => Err(WorkloadError::Zero { field }),
@@ -31,7 +31,7 @@ pub(super) fn size_bytes(field: &'static str, text: &str) -> Result<u64, Workloa
     }
 }
 
-/// A time above zero.
+/// Reads a time above zero.
 pub(super) fn time(field: &'static str, text: &str) -> Result<Span, WorkloadError> {
     let time = quantity::time(text).map_err(|error| WorkloadError::Quantity { field, error })?;
     if time == Span::ZERO { Err(WorkloadError::Zero { field }) } else { Ok(time) }

@@ -1,7 +1,8 @@
-//! Workloads: what the two ends of a connection do.
+//! Workloads: the behaviour of the two ends of a connection.
 //!
-//! In each the client connects and sends a request of [`REQUEST`] bytes; what follows is the
-//! workload. One end then sends everything that is measured, and both finish.
+//! In most workloads the client connects and sends one request of [`REQUEST`] bytes. One end then
+//! sends the measured data, and both finish. Videos and maps repeat the request; pages send HTTP
+//! requests.
 
 mod contract;
 mod error;
@@ -35,58 +36,61 @@ use send::{Plan, Sender};
 use std::sync::Arc;
 use web::Web;
 
-/// What the two ends of a connection do, or those of the connections of one session.
+/// A workload: the behaviour of both ends of a connection, or of all connections of one session.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Workload {
-    /// The client asks, the server sends `size`.
+    /// The client sends a request, and the server sends `size`.
     Download {
-        /// How much.
+        /// Size of the answer.
         size: Size,
     },
     /// The client sends `size`.
     Upload {
-        /// How much, besides the request.
+        /// Size of the data, without the request.
         size: Size,
     },
-    /// The client asks, the server sends all the time.
+    /// The client sends a request, and the server sends without a pause.
     Bulk {
-        /// For how long, from the connect on.
+        /// Time from the client's first SYN to the end.
         duration: Span,
     },
     /// The server sends `size` on warm, idle subflows whose windows are at their initial value.
     Burst {
-        /// How much.
+        /// Size of the burst.
         size: Size,
     },
-    /// The server sends a message again and again.
+    /// The server sends messages at regular intervals.
     Stream {
-        /// Of each message.
+        /// Size of each message.
         size: Size,
-        /// From the start of one to the start of the next.
+        /// Time from one message to the next.
         interval: Span,
-        /// Messages are due within this time after the request was read.
+        /// Messages are due within this time after the server has read the request.
         duration: Span,
     },
-    /// The server sends blocks at a constant rate, or one after the other as its send buffer takes
-    /// them.
+    /// The server sends blocks at a constant rate, or one after the other as fast as its send
+    /// buffer accepts them.
     Blocks {
-        /// Of each, in bytes.
+        /// Size of each block in bytes.
         bytes: u64,
-        /// Of the application; [`Rate::INFINITE`] for as fast as it goes.
+        /// Rate of the application. With [`Rate::INFINITE`] a block is due when the send buffer has
+        /// accepted the one before.
         rate: Rate,
-        /// Blocks are due within this time.
+        /// Blocks are due within this time after the server has read the request. At infinite rate
+        /// it counts from the client's first SYN.
         duration: Span,
     },
-    /// A video: a client asks for chunks.
+    /// A video: a client requests chunks.
     Video(Arc<video::Video>),
-    /// A map: a client asks for many small objects.
+    /// A map: a client requests many small objects.
     Maps(maps::Maps),
     /// The client loads a web page.
     Web(Web),
 }
 
 impl Workload {
-    /// How many connections its client may open; those that it never opens cost nothing.
+    /// Returns the maximum number of connections that the client opens. Unopened connections cost
+    /// nothing.
     #[must_use]
     pub const fn connections(&self) -> usize {
         match self {
@@ -95,7 +99,8 @@ impl Workload {
         }
     }
 
-    /// The two ends of each of its connections, client and server. The clients' are one session.
+    /// Returns the client's and the server's end of each connection. The client ends form one
+    /// session.
     #[must_use]
     pub fn apps(&self) -> Vec<Ends> {
         let ends: Ends = match *self {
@@ -135,13 +140,14 @@ impl Workload {
         vec![ends]
     }
 
-    /// Whether the client asks again and again, and says so ([`AppEvent::MessageDue`]).
+    /// Returns whether the client sends repeated requests and announces each with
+    /// [`AppEvent::MessageDue`].
     #[must_use]
     pub const fn asks(&self) -> bool {
         matches!(self, Workload::Video(_) | Workload::Maps(_))
     }
 
-    /// The end that sends the data that is measured.
+    /// Returns the end that sends the measured data.
     #[must_use]
     pub const fn sender(&self) -> Role {
         match self {
@@ -150,8 +156,8 @@ impl Workload {
         }
     }
 
-    /// How many messages there are: those of a stream, none in a bulk transfer or a page, otherwise
-    /// one.
+    /// Returns the number of messages that are known in advance. It is 0 for bulk transfers, pages,
+    /// and blocks at infinite rate, and 1 for a download, an upload or a burst.
     #[must_use]
     pub fn messages(&self) -> u64 {
         match self {
@@ -173,7 +179,7 @@ impl Workload {
         }
     }
 
-    /// How long it goes on at least, over whatever network, where that is said.
+    /// Returns the shortest time that the workload lasts on any network, if it is known.
     #[must_use]
     pub fn duration(&self) -> Option<Span> {
         match self {
@@ -189,7 +195,7 @@ impl Workload {
         }
     }
 
-    /// The name of its entry in [`WORKLOADS`].
+    /// Returns the name of the entry in [`WORKLOADS`].
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -205,7 +211,7 @@ impl Workload {
         }
     }
 
-    /// The name of the measure that it is made for: what a comparison ranks by.
+    /// Returns the name of the primary measure, by which comparisons rank.
     #[must_use]
     pub fn primary(&self) -> &'static str {
         match self {
@@ -222,7 +228,7 @@ impl Workload {
     }
 }
 
-/// The form that [`Workload::parse`] reads.
+/// Prints the text that [`Workload::parse`] reads.
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name();

@@ -10,28 +10,29 @@ use crate::name::nearest;
 use crate::quantity::shortened;
 use std::sync::Arc;
 
-/// The most bytes that one connection carries, with segments counted at their largest.
+/// Maximum number of bytes of one connection. Segments are counted with [`MAX_SEGMENT`] bytes.
 const MAX_BYTES: u128 = 1 << 62;
-/// No segment carries more.
+/// Upper bound of the payload of a segment, in bytes.
 const MAX_SEGMENT: u64 = 65_535;
 impl Workload {
-    /// Reads `download:512kB`, `upload:15seg`, `bulk:60s`, `burst:30seg`,
+    /// Reads the text of a workload: `download:512kB`, `upload:15seg`, `bulk:60s`, `burst:30seg`,
     /// `stream:8KiB@35ms,for=10s`.
     ///
-    /// No file is read: a workload that names one is refused.
+    /// A text that names a file is refused, because no file is read.
     ///
     /// # Errors
-    /// As [`Workload::parse_with`].
+    /// See [`Workload::parse_with`].
     pub fn parse(text: &str) -> Result<Workload, WorkloadError> {
         let none = std::io::ErrorKind::Unsupported;
         Workload::parse_with(text, &|_| Err(std::io::Error::new(none, "no files are read here")))
     }
 
-    /// As [`Workload::parse`], with the files that it names from `read`.
+    /// Reads the text of a workload, and the files that it names with `read`.
     ///
     /// # Errors
-    /// Where the name is unknown, the form is not the workload's, a quantity is refused or zero, a
-    /// file cannot be read or taken, or the whole is too large.
+    /// Returns an error if the name is unknown, the text does not match the grammar, or a quantity
+    /// is invalid or zero. A file that cannot be read or used, and a workload that is too large,
+    /// are also errors.
     pub fn parse_with(text: &str, read: Files<'_>) -> Result<Workload, WorkloadError> {
         let trimmed = text.trim();
         let (name, arguments) = trimmed.split_once(':').unwrap_or((trimmed, ""));
@@ -77,7 +78,7 @@ impl Workload {
         }
     }
 
-    /// Whether every position of its data fits a data sequence number with room to spare.
+    /// Returns whether every position of the data fits a data sequence number with room to spare.
     fn fits(&self) -> bool {
         let bytes = match self {
             Workload::Bulk { .. } | Workload::Video(_) | Workload::Maps(_) | Workload::Web(_) => {

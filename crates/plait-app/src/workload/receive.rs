@@ -1,28 +1,28 @@
-//! The end that takes the data.
+//! The end that receives the data.
 
 use super::{App, AppEvent, REQUEST, Stream, StreamState};
 use plait_base::{DataRange, Dsn, Span, Time};
 
-/// Reads everything until the peer has no more, or until a deadline. As a client it asks first.
+/// Reads until the peer has finished, or until a deadline. A client first sends a request.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// Request bytes that are still to be written; `None` when this end is asked.
+    /// Request bytes not yet written; `None` if this end is the server.
     request: Option<u64>,
     /// Position of the next byte to read.
     position: Dsn,
-    /// Done this long after the first poll, whatever is still to come.
+    /// Time after the first poll at which this end stops, even if more data would arrive.
     duration: Option<Span>,
     start: Option<Time>,
     done: bool,
 }
 
 impl Receiver {
-    /// A client: writes a request, then reads.
+    /// Creates a client, which writes a request and then reads.
     pub(crate) const fn client(duration: Option<Span>) -> Receiver {
         Receiver { request: Some(REQUEST), position: Dsn::ZERO, duration, start: None, done: false }
     }
 
-    /// A server: reads the request and what follows it.
+    /// Creates a server, which reads the request and all data after it.
     pub(crate) const fn server() -> Receiver {
         Receiver { request: None, position: Dsn::ZERO, duration: None, start: None, done: false }
     }

@@ -3,15 +3,15 @@
 /// One workload of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Its name.
+    /// Name of the workload.
     pub name: &'static str,
-    /// The form of its text.
+    /// Grammar of its text.
     pub grammar: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// What it does, in full.
+    /// Full description.
     pub page: &'static str,
-    /// Texts that work.
+    /// Valid texts.
     pub examples: &'static [&'static str],
 }
 

@@ -3,72 +3,73 @@
 use super::{App, AppEvent, REQUEST, Size, Stream, StreamState};
 use plait_base::{DataRange, Dsn, Span, Time};
 
-/// Segments that warm up each subflow before a burst (`burst`).
+/// Number of full segments that warm up each subflow before a burst (`burst`).
 pub const WARM_UP_SEGMENTS: u64 = 200;
 
-/// An endless sender never asks for more than this position.
+/// An endless sender stops at this position.
 const ENDLESS: Dsn = Dsn::new(1 << 62);
 
-/// What a sender sends.
+/// The data that a sender sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Plan {
     /// One message.
     Once(Size),
-    /// All that the send buffer takes, until this long after the first poll.
+    /// As much as the send buffer accepts, until this long after the first poll.
     Endless { duration: Span },
     /// `count` messages, one every `interval`.
     Periodic { size: Size, interval: Span, count: u64 },
-    /// One message after the other as the send buffer takes them, until this long after the first
-    /// poll.
+    /// One message after the other, as fast as the send buffer accepts them, until this long after
+    /// the first poll.
     Saturating { size: Size, duration: Span },
 }
 
-/// Where a sender stands.
+/// Phase of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// A server waits for the request; this many bytes are missing.
     Asked(u64),
     /// A client writes its request; this many bytes are left.
     Asking(u64),
-    /// A client's request leaves before the first byte that is measured is written.
+    /// A client waits for one poll, so that its request leaves in a segment before the measured
+    /// data.
     Apart,
     /// Waits until every subflow is established.
     Subflows,
     /// Writes the warm-up up to this position and waits for its DATA_ACK.
     WarmUp(Dsn),
-    /// Waits until the windows are back at their initial value.
+    /// Waits until every cwnd is back at its initial window.
     Idle,
-    /// Sends what is measured.
+    /// Sends the measured data.
     Send,
-    /// Everything is written; waits for its DATA_ACK and the peer's end.
+    /// All data are written; waits for their DATA_ACK and for the end of the peer.
     Finish,
-    /// Nothing left to do.
+    /// Finished.
     Done,
 }
 
-/// The messages of a plan as positions of the stream, once the first is due.
+/// The messages of a plan, as positions in the stream. Valid once the first message is due.
 #[derive(Clone, Copy, Debug)]
 struct Messages {
     /// Position of the first byte of message 0.
     base: Dsn,
-    /// Bytes of each.
+    /// Bytes of each message.
     size: u64,
     /// When message 0 is due.
     first: Time,
-    /// How many have become due.
+    /// Number of messages that have become due.
     due: u64,
-    /// How many the send buffer has taken whole.
+    /// Number of messages that the send buffer has accepted completely.
     written: u64,
 }
 
 impl Messages {
-    /// Position of the first byte of message `id`.
+    /// Returns the position of the first byte of message `id`.
     fn start(&self, id: u64) -> Dsn {
         self.base.saturating_add(self.size.saturating_mul(id))
     }
 }
 
-/// Sends a [`Plan`] after the request, and finishes.
+/// Sends a [`Plan`] after the request, then finishes.
 #[derive(Debug)]
 pub(crate) struct Sender {
     plan: Plan,
@@ -82,17 +83,17 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// A client: writes its request and then the plan.
+    /// Creates a client, which writes its request and then the plan.
     pub(crate) const fn client(plan: Plan) -> Sender {
         Sender::new(plan, Phase::Asking(REQUEST))
     }
 
-    /// A server: waits for a request.
+    /// Creates a server, which waits for a request.
     pub(crate) const fn server(plan: Plan) -> Sender {
         Sender::new(plan, Phase::Asked(REQUEST))
     }
 
-    /// The same, but every subflow is warmed up before the first byte that is measured.
+    /// Adds a warm-up of every subflow before the first measured byte.
     pub(crate) const fn with_warm_up(mut self) -> Sender {
         self.warm_up = true;
         self
@@ -120,7 +121,7 @@ impl Sender {
         }
     }
 
-    /// One step; the next phase if it is another one.
+    /// Runs one step. Returns the next phase if the phase changes.
     fn step(
         &mut self,
         now: Time,
@@ -142,7 +143,7 @@ impl Sender {
                 self.position += taken;
                 (taken > 0).then_some(Phase::Asking(left - taken))
             }
-            // `poll` leaves it: it takes a call of its own.
+            // `poll` leaves `Apart`, so that it lasts until the next poll.
             Phase::Asked(_) | Phase::Apart | Phase::Done => None,
             Phase::Subflows => self.start_warm_up(stream, log),
             Phase::WarmUp(end) => {
@@ -174,7 +175,7 @@ impl Sender {
         Some(Phase::WarmUp(data.end))
     }
 
-    /// Waits for the idle decay; where there is none, sets the windows.
+    /// Waits until idle time has reset the windows. If it never does, sets the windows directly.
     fn idle(
         &mut self,
         now: Time,
@@ -193,7 +194,7 @@ impl Sender {
         Some(self.begin(now, stream, log))
     }
 
-    /// The first byte that is measured can be written.
+    /// Starts the measured part of the stream.
     fn begin(&mut self, now: Time, stream: &dyn Stream, log: &mut Vec<AppEvent>) -> Phase {
         if self.position > Dsn::ZERO {
             log.push(AppEvent::MeasureFrom { offset: self.position });
@@ -266,7 +267,8 @@ impl Sender {
         }
     }
 
-    /// Announces the messages that are due by now; the position that may be written up to.
+    /// Announces the messages that are due by now. Returns the position up to which data may be
+    /// written.
     fn due(&mut self, now: Time, interval: Span, count: u64, log: &mut Vec<AppEvent>) -> Dsn {
         let messages = &mut self.messages;
         while messages.due < count {
@@ -306,7 +308,7 @@ impl App for Sender {
             _ => state == StreamState::Closed,
         };
         self.wake = self.deadline();
-        // Where time ends the workload, the peer's may be over first.
+        // If the duration ends the workload, the peer's deadline may come first.
         if self.wake.is_some_and(|deadline| now >= deadline || gone) {
             stream.finish();
             self.phase = Phase::Finish;

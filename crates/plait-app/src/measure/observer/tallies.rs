@@ -1,26 +1,26 @@
-//! What is counted while a run goes on.
+//! Counters of a running observation.
 
 use crate::measure::PathMeasures;
 use crate::measure::distribution::mean_millis;
 use plait_base::{Dsn, Span, SubflowSet, Time};
 use plait_core::{Block, Carry};
 
-/// Room for this many messages is made at the start, at most.
+/// Maximum number of messages for which memory is reserved at the start. Further messages allocate.
 const MAX_PREPARED: u64 = 1 << 20;
 
-/// Payload bytes of the sender.
+/// Payload bytes of the sender, by kind.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Sent {
     pub(super) first: u64,
     pub(super) reinjected: u64,
     pub(super) retransmitted: u64,
-    /// Subflows that have sent data that count.
+    /// Subflows that have sent measured data.
     pub(super) active: SubflowSet,
     pub(super) idle_resets: u64,
 }
 
 impl Sent {
-    /// Bytes that were sent before.
+    /// Adds bytes, by the kind of their transmission.
     #[inline(never)]
     pub(super) fn again(&mut self, carry: Carry, bytes: u64) {
         match carry {
@@ -48,11 +48,11 @@ impl Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathTotals {
     pub(super) first: u64,
-    /// With copies and retransmissions.
+    /// All payload bytes, including copies and retransmissions.
     pub(super) sent: u64,
     rtt_sum: u128,
     rtt_count: u64,
-    /// [`Span::MAX`] where there is none.
+    /// [`Span::MAX`] if there is no sample.
     rtt_min: Span,
     rtt_max: Span,
 }
@@ -94,7 +94,7 @@ impl PathTotals {
     }
 }
 
-/// How long the sender was held back, by cause.
+/// Time that the sender was blocked, by cause.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Blocked {
     now: Option<(Block, Time)>,
@@ -103,7 +103,7 @@ pub(super) struct Blocked {
 }
 
 impl Blocked {
-    /// Settles the running cause up to `now` and goes on with `next`.
+    /// Adds the time of the current cause up to `now`, and starts `next`.
     pub(super) fn turn(&mut self, now: Time, next: Option<Block>) {
         if let Some((cause, since)) = self.now {
             match cause {
@@ -120,26 +120,26 @@ impl Blocked {
         self.sndbuf += other.sndbuf;
     }
 
-    /// Forgets the past, not the present.
+    /// Clears the sums, and keeps the current cause with `now` as its start.
     pub(super) fn restart(&mut self, now: Time) {
         let next = self.now.map(|(cause, _)| (cause, now));
         *self = Blocked { now: next, ..Blocked::default() };
     }
 }
 
-/// The messages that were due, and those that came.
+/// The messages that became due, and the delays of received ones.
 #[derive(Debug)]
 pub(super) struct Messages {
-    /// Of each message: position of its last byte plus one, and when it was due.
+    /// For each message: the position after its last byte, and its due time.
     pub(super) due: Vec<(Dsn, Time)>,
     pub(super) delays: Vec<Span>,
     /// Position of the first byte that the receiver has not read in order.
     pub(super) frontier: Dsn,
-    /// Bytes read in order that count.
+    /// Measured bytes read in order.
     pub(super) read: u64,
-    /// When the last of them was read.
+    /// Time of the last read of measured bytes.
     pub(super) last: Time,
-    /// When the first message was due.
+    /// Due time of the first message.
     pub(super) first_due: Option<Time>,
 }
 
@@ -156,13 +156,13 @@ impl Messages {
         }
     }
 
-    /// Takes in what came over another connection. Messages are those of the first one.
+    /// Adds bytes read on another connection. Messages exist on the first connection only.
     pub(super) fn join(&mut self, other: &Messages) {
         self.read += other.read;
         self.last = self.last.max(other.last);
     }
 
-    /// Counts the messages that have come by now.
+    /// Records the delay of each message that is complete by now.
     pub(super) fn settle(&mut self, now: Time) {
         while let Some((end, due)) = self.due.get(self.delays.len()).copied()
             && end <= self.frontier
@@ -172,12 +172,12 @@ impl Messages {
     }
 }
 
-/// The objects that the client asked for.
+/// The objects that the client requested.
 #[derive(Default, Debug)]
 pub(super) struct Objects {
-    /// Those on their way, and when each was asked for.
+    /// Pending objects, and the time of each request.
     asked: Vec<(u64, Time)>,
-    /// Of each that came: from the request to its last byte.
+    /// Time from the request to the last byte, for each received object.
     pub(super) times: Vec<Span>,
     pub(super) loaded: Option<Time>,
 }

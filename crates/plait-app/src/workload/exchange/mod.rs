@@ -1,5 +1,5 @@
-//! Requests and answers over one persistent connection: requests go up as bytes, answers of the
-//! lengths that they ask for come down in their order.
+//! Requests and answers over one persistent connection. The client sends requests as bytes; the
+//! server answers them in order, with the requested lengths.
 
 mod request;
 mod schedule;

@@ -1,43 +1,43 @@
-//! A request as bytes, so that the two ends share nothing but the connection.
+//! The encoding of a request as bytes. The two ends share only the connection.
 
 use crate::workload::{AppEvent, REQUEST, Stream};
 use std::collections::VecDeque;
 use std::io::Write;
 
-/// Bytes of a request.
+/// Length of a request in bytes.
 const LEN: usize = REQUEST as usize;
 
-/// `GET ID BYTES`, filled up to [`REQUEST`] bytes with spaces, and a line end.
+/// Returns `GET ID BYTES`, padded with spaces, and a line end: [`REQUEST`] bytes in total.
 fn encode(id: u64, bytes: u64) -> [u8; LEN] {
     let mut text = [b' '; LEN];
     text[LEN - 1] = b'\n';
-    // Two numbers of at most 20 digits leave room.
+    // Two numbers have at most 20 digits each, so they fit.
     let _ = write!(&mut text[..LEN - 1], "GET {id} {bytes}");
     text
 }
 
-/// Which answer, and how long.
+/// Returns the id and the length of the requested answer.
 fn decode(text: &[u8; LEN]) -> Option<(u64, u64)> {
     let line = core::str::from_utf8(text).ok()?.strip_suffix('\n')?.trim_end();
     let (id, bytes) = line.strip_prefix("GET ")?.split_once(' ')?;
     Some((id.parse().ok()?, bytes.parse().ok()?))
 }
 
-/// The client's half: requests that are to be written.
+/// The client's half: requests not yet written.
 #[derive(Default, Debug)]
 pub(crate) struct Requests {
     waiting: VecDeque<(u64, u64)>,
-    /// The one that is being written, and how much of it was.
+    /// The request that is being written, and the number of its bytes that are written.
     current: Option<([u8; LEN], usize)>,
 }
 
 impl Requests {
-    /// Asks for answer `id` of `bytes`.
+    /// Queues a request for answer `id` of `bytes` bytes.
     pub(crate) fn push(&mut self, id: u64, bytes: u64) {
         self.waiting.push_back((id, bytes));
     }
 
-    /// Writes as much as the send buffer takes.
+    /// Writes as much as the send buffer accepts.
     pub(crate) fn write(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
         loop {
             if self.current.is_none() {
@@ -62,14 +62,14 @@ pub(super) struct Incoming {
     read: usize,
 }
 
-/// What a server found in its stream.
+/// Result of reading the server's stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// Nothing whole.
+    /// No complete request.
     Nothing,
-    /// A request for this answer of this length.
+    /// A request: the id and the length of the answer.
     Request(u64, u64),
-    /// Bytes that are no request.
+    /// Bytes that are not a request.
     Garbage,
 }
 
@@ -80,7 +80,7 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Reads what is missing of the next request.
+    /// Reads the missing bytes of the next request.
     pub(super) fn read(&mut self, stream: &mut dyn Stream) -> Found {
         if stream.readable() > 0 {
             self.read += stream.read_bytes(&mut self.text[self.read..]) as usize;
@@ -95,7 +95,7 @@ impl Incoming {
         }
     }
 
-    /// Whether a request has begun.
+    /// Returns whether a request has been read in part.
     pub(super) const fn begun(&self) -> bool {
         self.read > 0
     }

@@ -1,4 +1,4 @@
-//! A client that asks at given times, whatever has come.
+//! A client that sends requests at given times, whether or not earlier answers have arrived.
 
 use super::Requests;
 use crate::workload::{App, AppEvent, Stream, StreamState};
@@ -8,22 +8,22 @@ use std::sync::Arc;
 /// One request of a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Due {
-    /// When it is made, after the connection is open.
+    /// Time of the request, counted from the establishment of the connection.
     pub at: Span,
-    /// How much it asks for, in bytes.
+    /// Length of the answer in bytes.
     pub bytes: u64,
 }
 
-/// Asks as a schedule says and reads the answers.
+/// Sends requests on a schedule and reads the answers.
 #[derive(Debug)]
 pub(crate) struct Asking {
     schedule: Arc<[Due]>,
     requests: Requests,
-    /// When the connection was open.
+    /// Time at which the connection was established.
     opened: Option<Time>,
-    /// How many requests were made.
+    /// Number of requests made.
     made: usize,
-    /// Position behind the last answer asked for.
+    /// Position after the last requested answer.
     asked: Dsn,
     /// Position of the next byte to read.
     position: Dsn,
@@ -31,7 +31,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// A client with this schedule, whose times do not fall.
+    /// Creates a client with this schedule. The times must not decrease.
     pub(crate) fn new(schedule: Arc<[Due]>) -> Asking {
         Asking {
             schedule,

@@ -5,11 +5,11 @@ use crate::workload::{App, AppEvent, Stream, StreamState};
 use plait_base::Time;
 use std::collections::VecDeque;
 
-/// Answers requests in their order until its client has no more.
+/// Answers requests in order until the client has finished.
 #[derive(Default, Debug)]
 pub(crate) struct Server {
     incoming: Incoming,
-    /// Answers that are to be written: which, and what is left of each.
+    /// Answers not yet fully written: the id, and the bytes left.
     answers: VecDeque<(u64, u64)>,
     done: bool,
 }
@@ -55,7 +55,7 @@ impl App for Server {
         }
         match stream.state() {
             StreamState::Open => self.write(stream, log),
-            // A client that has what it came for leaves; what it still had asked for it does not want.
+            // A client that leaves has all the data it needs, so pending answers are dropped.
             StreamState::PeerDone | StreamState::Closed => {
                 stream.finish();
                 if self.incoming.begun() {
