@@ -41,7 +41,7 @@ pub struct Considered {
     pub cwnd: u64,
     /// Bytes in flight.
     pub inflight: u64,
-    /// Bytes that the window still takes.
+    /// Bytes that the window still allows.
     pub room: u64,
     /// Arrival time of the data by the plain estimate; `None` if there is no estimate.
     pub arrival: Option<Time>,

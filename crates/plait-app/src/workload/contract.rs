@@ -70,8 +70,9 @@ pub trait Stream {
     /// starts with fresh state.
     fn warm_up(&mut self, on: bool);
 
-    /// From when on the next send would find every cwnd back at its initial window. `None`: not
-    /// quiet, data are in flight. [`Time::NEVER`]: idling alone does not bring it back.
+    /// Returns the time from which the next send would find every cwnd at its initial window.
+    /// Returns `None` if data are in flight, and [`Time::NEVER`] if idle time alone does not reset
+    /// the windows.
     fn initial_window_at(&self) -> Option<Time>;
 
     /// Sets every cwnd to its initial window. ssthresh is not changed.

@@ -1,7 +1,7 @@
-//! A person with a map: bursts of small objects over one persistent connection.
+//! A user of an online map: bursts of small objects over one persistent connection.
 //!
-//! The trace of the paper (ToN, Fig. 11) is not published; this is the model of it in
-//! `docs/video.md`.
+//! The trace of the paper (ToN, Fig. 11) is not published. This is the model of it that
+//! `docs/video.md` describes.
 
 use super::error::WorkloadError;
 use super::exchange::Due;
@@ -11,34 +11,34 @@ use core::fmt;
 use plait_base::{RandomStream, Span};
 use std::sync::Arc;
 
-/// From one action to the next, on average.
+/// Mean time between actions, in seconds.
 const ACTION: f64 = 4.0;
-/// Objects of an action.
+/// Minimum and maximum number of objects of an action.
 const OBJECTS: (u64, u64) = (3, 15);
-/// From one object to the next, in microseconds.
+/// Minimum and maximum time between two objects of an action, in microseconds.
 const APART: (u64, u64) = (5_000, 30_000);
-/// Of the logarithm of an object's size.
+/// Standard deviation of the logarithm of an object's size.
 const SIGMA: f64 = 0.9;
-/// No object is larger than this many times the median: 80 kB of 9 kB.
+/// Largest object, as a fraction of the median: 80/9, which is 80 kB for a median of 9 kB.
 const CAP: (u64, u64) = (80, 9);
-/// The median of an object's size where nothing is said.
+/// Default median of an object's size, in bytes.
 const MEDIAN: u64 = 9_000;
-/// The longest session.
+/// Longest session; a longer one is refused.
 const LONGEST: Span = Span::from_secs(86_400);
 
-/// A session with a map.
+/// A session with an online map.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Maps {
-    /// Actions happen within this time.
+    /// Actions start within this time.
     pub duration: Span,
     /// Median of an object's size in bytes.
     pub median: u64,
-    /// Of the trace: the same seed is the same trace.
+    /// Seed of the trace. The same seed gives the same trace.
     pub seed: u64,
 }
 
 impl Maps {
-    /// Reads `90s`, `90s,median=9kB,seed=1`.
+    /// Reads `90s` or `90s,median=9kB,seed=1`.
     pub(super) fn parse(
         text: &str,
         form: &dyn Fn() -> WorkloadError,
@@ -59,7 +59,7 @@ impl Maps {
         Ok(maps)
     }
 
-    /// The requests of the session.
+    /// Returns the requests of the session, in order of time.
     #[must_use]
     pub fn schedule(&self) -> Arc<[Due]> {
         let mut stream = RandomStream::new(self.seed, &["maps"]);
@@ -76,13 +76,13 @@ impl Maps {
             }
             action += exponential(&mut stream, ACTION);
         }
-        // An action may begin before the last one is over.
+        // An action may start before the previous one has ended.
         schedule.sort_by_key(|due| due.at);
         schedule.into()
     }
 }
 
-/// Where the median and the seed are those that hold if nothing is said, they are not printed.
+/// Omits the median and the seed if they have their default values.
 impl fmt::Display for Maps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.duration)?;
@@ -96,13 +96,13 @@ impl fmt::Display for Maps {
     }
 }
 
-/// A normal number (Box and Muller).
+/// Returns a standard normal number (Box and Muller).
 fn normal(stream: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
     radius * libm::cos(core::f64::consts::TAU * stream.unit())
 }
 
-/// Exponentially distributed seconds.
+/// Returns an exponentially distributed time with this mean in seconds.
 fn exponential(stream: &mut RandomStream, mean: f64) -> Span {
     let seconds = -mean * libm::log(1.0 - stream.unit());
     Span::from_nanos((seconds * 1e9) as u64 + 1)

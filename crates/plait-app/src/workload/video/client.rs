@@ -7,10 +7,10 @@ use crate::workload::exchange::Requests;
 use crate::workload::{App, AppEvent, Stream, StreamState};
 use plait_base::{DataRange, Dsn, Time};
 
-/// What the client is at.
+/// State of the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Asks for the next chunk as soon as the buffer and the connection let it.
+    /// Requests the next chunk as soon as the buffer and the connection allow.
     Resting,
     /// Waits for a chunk that ends at this position.
     Waiting {
@@ -21,8 +21,8 @@ enum Phase {
     Done,
 }
 
-/// Asks for one chunk after the other over one connection, in the encoding that its adaptation
-/// picks, and rests while its buffer is full.
+/// Requests one chunk after the other over one connection, in the encoding that the adaptation
+/// chooses. It pauses while the buffer is full.
 #[derive(Debug)]
 pub(crate) struct Client {
     session: Session,
@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Takes in the chunk that was waited for, if it is whole. Whether it was the last.
+    /// Takes the pending chunk if it is complete. Returns whether it was the last chunk.
     fn take(&mut self, now: Time, log: &mut Vec<AppEvent>) -> bool {
         let Phase::Waiting { end, rung, asked } = self.phase else { return false };
         if self.position < end {
@@ -90,7 +90,7 @@ impl Client {
         last
     }
 
-    /// Asks for the next chunk, or says when to.
+    /// Requests the next chunk, or sets the time for the request.
     fn ask(&mut self, now: Time, log: &mut Vec<AppEvent>) {
         let at = self.player.below(self.session.buffer, now);
         if at.is_none_or(|at| at > now) {

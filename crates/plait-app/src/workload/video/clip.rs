@@ -1,44 +1,45 @@
-//! A clip: chunks, and encodings of each.
+//! A clip: chunks, and the encodings of each chunk.
 
 use plait_base::{Rate, Span};
 
-/// The most chunks of a clip.
+/// Maximum number of chunks; a longer clip is an error.
 pub(super) const MOST_CHUNKS: usize = 100_000;
-/// The most encodings.
+/// Maximum number of encodings; more are an error.
 pub(super) const MOST_RUNGS: usize = 64;
-/// The most bytes of a chunk.
+/// Maximum size of a chunk in bytes; a larger one is an error.
 pub(super) const MOST_BYTES: u64 = 1 << 40;
 
 /// One encoding of a clip.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rung {
-    /// Its mean bit rate.
+    /// Mean bit rate.
     pub rate: Rate,
-    /// Bytes of each chunk.
+    /// Size of each chunk in bytes.
     sizes: Vec<u64>,
 }
 
 impl Rung {
-    /// Bytes of a chunk; 0 behind the end.
+    /// Returns the size of a chunk in bytes, or 0 after the last chunk.
     #[must_use]
     pub fn size(&self, chunk: usize) -> u64 {
         self.sizes.get(chunk).copied().unwrap_or(0)
     }
 }
 
-/// Chunks and their encodings, lowest bit rate first.
+/// Chunks and their encodings, in order of bit rate, lowest first.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clip {
     lasts: Vec<Span>,
     rungs: Vec<Rung>,
 }
 
-/// What is wrong with a clip.
+/// The reason why a clip is invalid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unfit(pub(super) String);
 
 impl Clip {
-    /// A clip whose chunks last `lasts` and whose encodings have these bit rates and sizes.
+    /// Creates a clip from the playing times of its chunks, and the bit rate and sizes of each
+    /// encoding.
     pub(super) fn new(
         lasts: Vec<Span>,
         mut encodings: Vec<(Rate, Vec<u64>)>,
@@ -77,8 +78,8 @@ impl Clip {
         Ok(Clip { lasts, rungs })
     }
 
-    /// A clip of `length` in chunks of `chunk`, the last one shorter, each as long as its bit rate
-    /// says.
+    /// Creates a clip of `length` with chunks of `chunk`; the last one may be shorter. The size of
+    /// a chunk follows from its bit rate.
     pub(super) fn constant(length: Span, chunk: Span, rates: &[Rate]) -> Result<Clip, Unfit> {
         let lasts = even(length, chunk)?;
         let sizes = |rate: &Rate| lasts.iter().map(|lasts| rate.bytes_in(*lasts).max(1)).collect();
@@ -86,39 +87,39 @@ impl Clip {
         Clip::new(lasts, encodings)
     }
 
-    /// How many chunks there are.
+    /// Returns the number of chunks.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.lasts.len()
     }
 
-    /// How long a chunk lasts; one behind the end as long as the last.
+    /// Returns the playing time of a chunk. After the end it is that of the last chunk.
     #[must_use]
     pub fn lasts(&self, chunk: usize) -> Span {
         let at = chunk.min(self.lasts.len().saturating_sub(1));
         self.lasts.get(at).copied().unwrap_or(Span::ZERO)
     }
 
-    /// How long all of them last.
+    /// Returns the playing time of the clip.
     #[must_use]
     pub fn length(&self) -> Span {
         self.lasts.iter().fold(Span::ZERO, |sum, lasts| sum + *lasts)
     }
 
-    /// The encodings, lowest bit rate first; at least one.
+    /// Returns the encodings in order of bit rate, lowest first. There is at least one.
     #[must_use]
     pub fn rungs(&self) -> &[Rung] {
         &self.rungs
     }
 
-    /// The highest bit rate.
+    /// Returns the highest bit rate.
     #[must_use]
     pub fn top(&self) -> Rate {
         self.rungs.last().map_or(Rate::ZERO, |rung| rung.rate)
     }
 }
 
-/// `length` cut into pieces of `chunk`, the last one shorter.
+/// Cuts `length` into pieces of `chunk`; the last one may be shorter.
 pub(super) fn even(length: Span, chunk: Span) -> Result<Vec<Span>, Unfit> {
     if chunk == Span::ZERO || length == Span::ZERO {
         return Err(Unfit("it has no chunk that lasts".to_owned()));

@@ -1,5 +1,5 @@
-//! A video over one persistent connection: a client that adapts its bit rate, or a player as it looks
-//! from outside.
+//! A video over one persistent connection: a client that adapts its bit rate, or the traffic
+//! pattern of a real player.
 
 mod abr;
 mod client;
@@ -26,55 +26,55 @@ use core::fmt;
 use plait_base::{Rate, Span};
 use std::sync::Arc;
 
-/// The name of the built-in clip.
+/// Name of the built-in clip.
 pub const PAPER: &str = "paper";
-/// Its ladder in kbit/s, its chunks and its length (ECF 2017).
+/// Bit rates of the built-in clip in kbit/s, its chunk length and its total length (ECF 2017).
 const LADDER: [u64; 6] = [260, 640, 1_000, 1_600, 4_140, 8_470];
 const CHUNK: Span = Span::from_secs(5);
 const LENGTH: Span = Span::from_secs(1_332);
 
-/// What is buffered at most, and at the start, where nothing is said.
+/// Default limit of the buffer, and default buffer at the start of playback.
 const BUFFER: Span = Span::from_secs(60);
 const START: Span = Span::from_secs(10);
-/// How long a pattern goes on where nothing is said.
+/// Default duration of a pattern.
 const PATTERN: Span = Span::from_secs(1_200);
 
 /// A video workload.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Video {
-    /// A client that adapts.
+    /// A client that adapts its bit rate.
     Adaptive(Session),
-    /// A player as it looks from outside.
+    /// The traffic pattern of a player, as measured from outside.
     Pattern {
-        /// Which.
+        /// The pattern.
         pattern: Pattern,
         /// Blocks are due within this time.
         duration: Span,
-        /// Sizes and periods spread; the same seed, the same spread.
+        /// Seed of the random sizes and periods; `None` for the exact mean values.
         seed: Option<u64>,
     },
 }
 
-/// A clip and how it is played.
+/// A clip, and the way it is played.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Session {
-    /// The clip's name or file.
+    /// Name or file of the clip.
     pub source: Arc<str>,
     /// The clip.
     pub clip: Arc<Clip>,
-    /// How the bit rate adapts.
+    /// Adaptation of the bit rate.
     pub abr: Abr,
-    /// No chunk is asked for while this much is buffered.
+    /// Buffer limit: the client requests no chunk while this much or more is buffered.
     pub buffer: Span,
-    /// The picture starts with this much.
+    /// Playback starts when this much is buffered.
     pub start: Span,
-    /// The client leaves this long after it dialled, whatever is still to come.
+    /// The client leaves this long after its first SYN, even if chunks are missing.
     pub duration: Option<Span>,
-    /// How long chunks of the built-in clip last, if not as long as the paper's.
+    /// Chunk length of the built-in clip, if it differs from that of the paper.
     chunk: Option<Span>,
 }
 
-/// What was said behind the name.
+/// The options after the name.
 #[derive(Default)]
 struct Options {
     abr: Option<Abr>,
@@ -111,7 +111,7 @@ impl Video {
         options.session(name, clip)
     }
 
-    /// The two ends.
+    /// Returns the client.
     pub(super) fn client(&self) -> Box<dyn super::App> {
         match self {
             Video::Adaptive(session) => Box::new(Client::new(session)),
@@ -122,7 +122,7 @@ impl Video {
         }
     }
 
-    /// How many messages there are at most.
+    /// Returns the maximum number of messages.
     pub(super) fn messages(&self) -> u64 {
         match self {
             Video::Adaptive(session) => session.clip.chunks() as u64,
@@ -133,7 +133,7 @@ impl Video {
         }
     }
 
-    /// When a client leaves at the latest, after it dialled.
+    /// Returns the latest time at which the client leaves, counted from its first SYN.
     #[must_use]
     pub fn deadline(&self) -> Option<Span> {
         match self {
@@ -142,7 +142,8 @@ impl Video {
         }
     }
 
-    /// About how long it takes: as long as it plays, or until the client leaves.
+    /// Returns the approximate duration: the length of the clip, or the time until the client
+    /// leaves if that is shorter.
     #[must_use]
     pub fn length(&self) -> Option<Span> {
         match self {
@@ -154,7 +155,7 @@ impl Video {
         }
     }
 
-    /// The highest bit rate of its clip.
+    /// Returns the highest bit rate of the clip; `None` for a pattern.
     #[must_use]
     pub fn top(&self) -> Option<Rate> {
         match self {
@@ -203,7 +204,7 @@ impl Options {
 
     fn session(self, name: &str, clip: Clip) -> Result<Video, WorkloadError> {
         let buffer = self.buffer.unwrap_or(BUFFER);
-        // A small buffer starts when it is full.
+        // If the buffer is smaller than the default start, playback starts when it is full.
         let start = self.start.unwrap_or(START.min(buffer));
         if start > buffer {
             return Err(WorkloadError::Exceeds { field: "start", limit: "buffer" });
@@ -220,8 +221,8 @@ impl Options {
     }
 }
 
-/// Reads the clip in a file: XML is a manifest, JSON a list of sizes; of what begins as neither, its
-/// name tells what it should be.
+/// Reads a clip from a file: a manifest if it starts as XML, a size list if it starts as JSON.
+/// Otherwise the extension of the name selects the format, so that the error is helpful.
 fn from_file(name: &str, read: Files<'_>) -> Result<Clip, WorkloadError> {
     if !name.contains(['.', '/']) {
         let known = PATTERNS.iter().map(|pattern| pattern.name).chain([PAPER]);
@@ -259,7 +260,7 @@ fn spread(text: &str, form: &dyn Fn() -> WorkloadError) -> Result<Option<u64>, W
     }
 }
 
-/// The form that is read, with what differs from what holds if nothing is said.
+/// Prints the text that `parse` reads, without options that have their default values.
 impl fmt::Display for Video {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,7 @@
-//! A clip from a DASH manifest (ISO/IEC 23009-1): static, with templates, lists or timelines.
+//! Reads a clip from a static DASH manifest (ISO/IEC 23009-1) with templates, lists or timelines.
 //!
-//! What is read is how long chunks last and what the bit rates are. Where a list gives byte ranges
-//! the sizes are theirs; elsewhere a chunk is as long as its bit rate says.
+//! The reader takes the playing times of chunks and the bit rates. If a list has byte ranges, they
+//! are the sizes of the chunks. Otherwise the sizes follow from the bit rate.
 
 use super::clip::{Clip, MOST_CHUNKS, MOST_RUNGS, Unfit, even};
 use super::source::FileError;
@@ -10,16 +10,16 @@ use crate::quantity::Binary;
 use plait_base::{Rate, Span};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// Most bytes of a manifest (16 MiB).
+/// Maximum size of a manifest (16 MiB).
 const MOST_BYTES: u64 = 16 << 20;
-/// Most nodes of a manifest.
+/// Maximum number of nodes of a manifest.
 const MOST_NODES: u32 = 2_000_000;
 
 /// Reads the manifest called `file`.
 ///
 /// # Errors
-/// Where it is no XML, no static manifest, has no video representation, or says too little of its
-/// chunks; with the place and what would help.
+/// Returns an error if the text is not XML, not a static manifest, has no video representation, or
+/// lacks data about its chunks. The error has the place and a remedy.
 pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
     let smaller = "name a smaller manifest";
     if text.len() as u64 > MOST_BYTES {
@@ -44,7 +44,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
     Manifest { file, document: &document }.clip()
 }
 
-/// Row and column of a byte, from 1.
+/// Returns row and column of a byte, counted from 1.
 fn position(text: &str, at: usize) -> (u32, u32) {
     let before = text.get(..at).unwrap_or(text);
     let row = before.matches('\n').count() + 1;
@@ -52,7 +52,7 @@ fn position(text: &str, at: usize) -> (u32, u32) {
     (row as u32, line.chars().count() as u32 + 1)
 }
 
-/// A node and those of its children that say how long segments last.
+/// A node, and its children that define the duration of segments.
 struct Level<'a> {
     node: Node<'a, 'a>,
     segments: Vec<Node<'a, 'a>>,
@@ -70,7 +70,8 @@ impl<'a> Level<'a> {
     }
 }
 
-/// A representation, its set and its period: each inherits from those after it.
+/// A representation, its adaptation set and its period. Each inherits attributes from the later
+/// ones.
 type Levels<'b, 'a> = [&'b Level<'a>; 3];
 
 struct Manifest<'a> {
@@ -135,7 +136,7 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// How long a period lasts, if the manifest says so.
+    /// Returns the duration of a period, if the manifest defines it.
     fn length(
         &self,
         root: Node<'_, '_>,
@@ -153,8 +154,8 @@ impl<'a> Manifest<'a> {
         Ok(begins.zip(start(at + 1)?).map(|(begin, end)| end.minus(begin)))
     }
 
-    /// The representations of the period's video: of the first set that says that it is one, else of
-    /// the first that does not say that it is something else.
+    /// Returns the representations of the video of a period. It uses the first adaptation set
+    /// marked as video; if there is none, the first one not marked as another type.
     fn encodings(&self, period: Node<'a, 'a>, length: Option<Span>) -> Read<Vec<Encoding>> {
         let sets: Vec<Node<'a, 'a>> = children(period, "AdaptationSet").collect();
         let video = sets.iter().find(|set| is_video(**set));
@@ -183,7 +184,8 @@ impl<'a> Manifest<'a> {
         list.into_iter().map(encoding).collect()
     }
 
-    /// One representation; `levels` are itself and what it inherits from.
+    /// Reads one representation; `levels` are the representation and the nodes that it inherits
+    /// from.
     fn encoding(&self, levels: Levels<'_, '_>, length: Option<Span>) -> Read<Encoding> {
         let own = levels[0].node;
         let bandwidth = own.attribute("bandwidth").and_then(|text| text.trim().parse().ok());
@@ -204,10 +206,10 @@ impl<'a> Manifest<'a> {
         Ok(Encoding { rate, lasts, sizes })
     }
 
-    /// How long each chunk lasts.
+    /// Returns the playing time of each chunk.
     fn chunks(&self, levels: Levels<'_, '_>, length: Option<Span>) -> Read<Vec<Span>> {
         let own = levels[0].node;
-        // The nearest attribute counts, from whatever level.
+        // The attribute of the nearest level applies.
         let attribute = |name: &str| {
             let mut segments = levels.iter().flat_map(|level| &level.segments);
             segments.find_map(|it| it.attribute(name).map(|text| (*it, text)))
@@ -246,7 +248,8 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// The durations of a timeline: `d`, repeated `r` times more, or up to the end with a negative `r`.
+    /// Returns the durations of a timeline. `d` is repeated `r` more times, or until the end if `r`
+    /// is negative.
     fn timeline(&self, line: Node<'_, '_>, scale: u64, length: Option<Span>) -> Read<Vec<Span>> {
         let mut lasts: Vec<Span> = Vec::new();
         let mut total = Span::ZERO;
@@ -276,9 +279,10 @@ impl<'a> Manifest<'a> {
         Ok(lasts)
     }
 
-    /// Bytes of each chunk, where a list gives the range of each.
+    /// Returns the size of each chunk in bytes, if a list has a byte range for each.
     fn ranges(&self, levels: Levels<'_, '_>) -> Read<Option<Vec<u64>>> {
-        // Ranges are of one representation: those of a level above would be the same for all.
+        // Ranges apply to one representation. A list at a higher level would give all of them the
+        // same sizes.
         let Some(list) = levels[0].list() else { return Ok(None) };
         let mut sizes = Vec::new();
         for url in children(list, "SegmentURL") {
@@ -296,7 +300,7 @@ impl<'a> Manifest<'a> {
         Ok((!sizes.is_empty()).then_some(sizes))
     }
 
-    /// What all representations agree on.
+    /// Returns the playing times of the chunks, which all representations must share.
     fn common(&self, period: Node<'_, '_>, encodings: &[Encoding]) -> Read<Vec<Span>> {
         let first = encodings.first().map(|it| it.lasts.clone()).unwrap_or_default();
         if encodings.iter().any(|it| it.lasts != first) {
@@ -329,13 +333,13 @@ fn children<'a>(node: Node<'a, 'a>, name: &'static str) -> impl Iterator<Item = 
     node.children().filter(move |it| it.tag_name().name() == name)
 }
 
-/// Whether a set, its components or its representations say that they are video. Thumbnails have a
-/// width as well.
+/// Returns whether a set, its components or its representations are marked as video. A width alone
+/// is enough unless the set is marked as another type: thumbnails have a width too.
 fn is_video(set: Node<'_, '_>) -> bool {
     says(set, &["video"]) || !is_other(set) && descends(set).any(|it| it.has_attribute("width"))
 }
 
-/// Whether they say that they are what no picture is made of.
+/// Returns whether the set is marked as a type other than video.
 fn is_other(set: Node<'_, '_>) -> bool {
     says(set, &["audio", "text", "image"])
 }
@@ -350,33 +354,33 @@ fn says(set: Node<'_, '_>, kinds: &[&str]) -> bool {
     })
 }
 
-/// That a clip is too long.
+/// Returns the message about a clip with too many chunks.
 fn too_many_chunks() -> String {
     format!("more than {MOST_CHUNKS} chunks, the limit")
 }
 
-/// A set and what is in it.
+/// Returns a set and its children.
 fn descends<'a>(set: Node<'a, 'a>) -> impl Iterator<Item = Node<'a, 'a>> {
     core::iter::once(set).chain(set.children())
 }
 
-/// `ticks` of which there are `scale` in a second.
+/// Converts `ticks` to a time; one second has `scale` ticks.
 fn in_time(ticks: u64, scale: u64) -> Span {
     let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(scale.max(1));
     Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Why a duration was not read.
+/// The reason why a duration is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unread {
-    /// It is not of the form.
+    /// The text is not a duration.
     Form,
-    /// It has years or months, whose length is not fixed.
+    /// The duration has years or months, whose length is not fixed.
     Calendar,
 }
 
-/// `PT1H22M12.5S`, `P1DT2H`, `P0Y0M0DT0H1M0.000S`: a duration of XML Schema (2, 3.2.6), with days of
-/// 24 hours.
+/// Reads a duration of XML Schema (2, 3.2.6): `PT1H22M12.5S`, `P1DT2H`, `P0Y0M0DT0H1M0.000S`. Days
+/// have 24 hours.
 fn iso_8601(text: &str) -> Result<Span, Unread> {
     let text = text.strip_prefix('P').ok_or(Unread::Form)?;
     let (date, time) = text.split_once('T').unwrap_or((text, ""));
@@ -407,7 +411,7 @@ fn iso_8601(text: &str) -> Result<Span, Unread> {
     u64::try_from(nanos).map(Span::from_nanos).map_err(|_| Unread::Form)
 }
 
-/// A decimal number of seconds in nanoseconds.
+/// Converts a decimal number of seconds to nanoseconds.
 fn decimal(text: &str) -> Option<u128> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -418,7 +422,7 @@ fn decimal(text: &str) -> Option<u128> {
     Some(whole.parse::<u128>().ok()? * 1_000_000_000 + nanos.parse::<u128>().ok()?)
 }
 
-/// At most 40 characters.
+/// Returns at most 40 characters of a text.
 fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -1,10 +1,10 @@
-//! Players as they look from outside: a prefetch, then a block in each period (IMC 2013, Table 7).
+//! Traffic patterns of players: a prefetch, then one block in each period (IMC 2013, Table 7).
 
 use crate::workload::exchange::Due;
 use plait_base::{RandomStream, Span};
 use std::sync::Arc;
 
-/// A number and how far it spreads (a standard deviation), in bytes or nanoseconds.
+/// A mean and a standard deviation, in bytes or nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Spread {
     mean: u64,
@@ -16,34 +16,35 @@ impl Spread {
         Spread { mean, deviation }
     }
 
-    /// The mean, or a value near it: a normal distribution cut at three deviations on both sides, so
-    /// that its mean stays. At least 1.
+    /// Returns the mean, or a random value if there is a stream. The distribution is normal, cut at
+    /// three deviations on both sides, so that the mean is kept. The result is at least 1.
     fn draw(self, stream: Option<&mut RandomStream>) -> u64 {
         let Some(stream) = stream else { return self.mean };
-        // The sum of twelve uniform numbers has a variance of 1; no function here differs between
-        // platforms.
+        // The sum of twelve uniform numbers has variance 1. This method gives the same result on
+        // all platforms.
         let normal = (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0;
         let value = self.mean as f64 + normal.clamp(-3.0, 3.0) * self.deviation as f64;
         (value + 0.5).max(1.0) as u64
     }
 }
 
-/// A pattern: what a player fetches, and when.
+/// A pattern: the sizes and times of a player's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pattern {
     /// Its name.
     pub name: &'static str,
     prefetch: Spread,
     block: Spread,
-    /// Nanoseconds from one block to the next.
+    /// Time from one block to the next, in nanoseconds.
     period: Spread,
 }
 
 const MB: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// What Table 7 and the text beside it have. The Netflix sizes are decimal: 40.6 MiB is no whole
-/// number of bytes. Of YouTube the paper has no period: here it is that of a video of 1 Mbit/s.
+/// The values of Table 7 and its text. The Netflix sizes are decimal, because 40.6 MiB is not a
+/// whole number of bytes. The paper has no period for YouTube; the period here is that of a video
+/// of 1 Mbit/s.
 pub const PATTERNS: [Pattern; 4] = [
     Pattern {
         name: "netflix-android",
@@ -71,28 +72,28 @@ pub const PATTERNS: [Pattern; 4] = [
     },
 ];
 
-/// The most blocks of a schedule.
+/// Maximum number of blocks of a schedule; a longer pattern is refused.
 const MOST: u64 = 1_000_000;
 
 impl Pattern {
-    /// The pattern called `name`.
+    /// Returns the pattern called `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<Pattern> {
         PATTERNS.into_iter().find(|pattern| pattern.name == name)
     }
 
-    /// How many blocks there are within `duration` with the spread off.
+    /// Returns the number of blocks within `duration` without random spread.
     pub(super) fn blocks(&self, duration: Span) -> u64 {
         duration.as_nanos().div_ceil(self.period.mean).saturating_sub(1)
     }
 
-    /// Whether so long a schedule is possible.
+    /// Returns whether a schedule of this duration is within the limit.
     pub(super) fn fits(&self, duration: Span) -> bool {
         self.blocks(duration) <= MOST
     }
 
-    /// The prefetch at once, and a block a period later, and so on, as far as they are due before
-    /// `duration` is over. With a seed they spread.
+    /// Returns the prefetch at time zero and the blocks due before `duration` ends, one in each
+    /// period. With a seed, sizes and periods are random.
     #[must_use]
     pub fn schedule(&self, duration: Span, seed: Option<u64>) -> Arc<[Due]> {
         let mut stream = seed.map(|seed| RandomStream::new(seed, &["video", self.name]));
@@ -150,7 +151,7 @@ mod tests {
             let period = blocks[9_999].at.as_secs_f64() / 10_000.0;
             let expected = Span::from_nanos(pattern.period.mean).as_secs_f64();
             assert!((period / expected - 1.0).abs() < 0.01, "{period} for {expected}");
-            // They do spread, and do so anew with another seed.
+            // With a seed the values vary, and another seed gives other values.
             let spreads = blocks.iter().any(|due| due.bytes != blocks[0].bytes);
             assert_eq!(spreads, pattern.block.deviation > 0);
             assert_ne!(schedule[0].bytes, pattern.schedule(duration, Some(8))[0].bytes);

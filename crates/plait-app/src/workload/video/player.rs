@@ -1,33 +1,33 @@
-//! What is buffered and what is shown.
+//! The playback buffer.
 
 use crate::workload::AppEvent;
 use plait_base::{Span, Time};
 
-/// Whether the picture moves.
+/// State of playback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Picture {
-    /// Not yet: the first chunks are being buffered.
+    /// Not started: the player buffers the first chunks.
     Starting,
     Moving,
-    /// The buffer ran dry.
+    /// The buffer is empty.
     Stalled,
 }
 
-/// The buffer of a player, in time that it lasts.
+/// The buffer of a player, measured in playing time.
 #[derive(Clone, Debug)]
 pub(super) struct Player {
     picture: Picture,
-    /// What was there at `at`.
+    /// Buffered playing time at `at`.
     level: Span,
     at: Time,
-    /// It starts with this much.
+    /// Playback starts when this much is buffered.
     start: Span,
-    /// No chunk is missing any more.
+    /// All chunks have arrived.
     whole: bool,
 }
 
 impl Player {
-    /// One that starts when it has `start`.
+    /// Creates a player that starts when `start` is buffered.
     pub(super) const fn new(start: Span) -> Player {
         Player {
             picture: Picture::Starting,
@@ -38,7 +38,7 @@ impl Player {
         }
     }
 
-    /// What is buffered now.
+    /// Returns the buffered playing time.
     pub(super) fn level(&self, now: Time) -> Span {
         match self.picture {
             Picture::Moving => self.level.minus(now.since(self.at)),
@@ -46,7 +46,7 @@ impl Player {
         }
     }
 
-    /// A chunk that lasts `lasts` is there; `last` if it is the last one.
+    /// Adds a chunk that plays for `lasts`; `last` marks the last chunk.
     pub(super) fn fill(&mut self, now: Time, lasts: Span, last: bool, log: &mut Vec<AppEvent>) {
         self.level = self.level(now) + lasts;
         self.at = now;
@@ -62,7 +62,7 @@ impl Player {
         }
     }
 
-    /// Notices that the buffer has run dry.
+    /// Stops playback if the buffer is empty by now.
     pub(super) fn settle(&mut self, now: Time, log: &mut Vec<AppEvent>) {
         if self.dry_at().is_some_and(|dry| dry <= now) {
             self.picture = Picture::Stalled;
@@ -72,12 +72,13 @@ impl Player {
         }
     }
 
-    /// When the buffer runs dry if nothing comes.
+    /// Returns the time at which the buffer becomes empty if no chunk arrives.
     pub(super) fn dry_at(&self) -> Option<Time> {
         (self.picture == Picture::Moving && !self.whole).then(|| self.at + self.level)
     }
 
-    /// When less than `most` is buffered: now, or later. `None` if it never is.
+    /// Returns the earliest time at which less than `most` is buffered. Returns `None` if playback
+    /// stands still above that level.
     pub(super) fn below(&self, most: Span, now: Time) -> Option<Time> {
         let level = self.level(now);
         if level < most {

@@ -1,4 +1,4 @@
-//! A clip from a list of sizes: the JSON that players' simulators read (Sabre, dash.js).
+//! Reads a clip from a size list, the JSON format of player simulators (Sabre, dash.js).
 
 use super::clip::{Clip, MOST_BYTES, MOST_CHUNKS, MOST_RUNGS, Unfit};
 use super::source::FileError;
@@ -7,8 +7,9 @@ use crate::quantity::shortened;
 use plait_base::{Rate, Span};
 use serde::Deserialize;
 
-/// `{"segment_duration_ms": 3000, "bitrates_kbps": [230, 331], "segment_sizes_bits": [[..], [..]]}`:
-/// a row of `segment_sizes_bits` for each chunk, in it a number for each bit rate.
+/// `{"segment_duration_ms": 3000, "bitrates_kbps": [230, 331], "segment_sizes_bits": [[..],
+/// [..]]}`:
+/// `segment_sizes_bits` has a row for each chunk, with one number for each bit rate.
 #[derive(Deserialize, Debug)]
 #[serde(expecting = "an object")]
 struct List {
@@ -18,7 +19,7 @@ struct List {
 }
 
 impl List {
-    /// Bytes of a chunk in the encoding `rung`.
+    /// Returns the size of a chunk in the encoding `rung`, in bytes.
     fn size(&self, chunk: usize, rung: usize) -> Result<u64, String> {
         let (row, rates) = (&self.segment_sizes_bits.0[chunk].0, self.bitrates_kbps.0.len());
         let Some(bits) = row.get(rung).filter(|_| row.len() == rates) else {
@@ -39,7 +40,8 @@ const FORM: &str = "an object with segment_duration_ms, bitrates_kbps and segmen
 /// Reads the list called `file`.
 ///
 /// # Errors
-/// Where it is not of that form, or its rows do not fit its bit rates; with the place.
+/// Returns an error if the text does not have this form, or if its rows do not match its bit rates.
+/// The error has the place.
 pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
     let list: List = serde_json::from_str(text).map_err(|error| {
         let (row, column) = (error.line() as u32, error.column() as u32);
@@ -70,7 +72,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
     Clip::new(lasts, encodings).or_else(|Unfit(problem)| wrong(&problem))
 }
 
-/// A number above zero that fits.
+/// Returns the integer part of a number from 1 up to 1e18.
 fn whole(value: f64) -> Option<u64> {
     (1.0..1e18).contains(&value).then_some(value as u64)
 }

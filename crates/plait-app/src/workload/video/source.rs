@@ -1,27 +1,27 @@
-//! Where a clip comes from.
+//! Errors of files that a workload names.
 
 use core::fmt;
 
-/// What is wrong with a file that a workload names: where, what, and what would help.
+/// An error of a file that a workload names: the place, the problem and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileError {
-    /// The file, as named.
+    /// Name of the file, as given.
     pub file: String,
-    /// Line and column from 1, where there is one place.
+    /// Line and column from 1, if the error has one place.
     pub place: Option<(u32, u32)>,
-    /// What is wrong there.
+    /// The problem.
     pub problem: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl FileError {
-    /// An error at one place.
+    /// Creates an error at one place.
     pub(super) fn at(file: &str, row: u32, column: u32, problem: &str, remedy: &str) -> FileError {
         FileError { place: Some((row, column)), ..FileError::of(file, problem, remedy) }
     }
 
-    /// An error of the file as a whole.
+    /// Creates an error of the whole file.
     pub(super) fn of(file: &str, problem: &str, remedy: &str) -> FileError {
         let (problem, remedy) = (problem.to_owned(), remedy.to_owned());
         FileError { file: file.to_owned(), place: None, problem, remedy }

@@ -1,35 +1,35 @@
-//! The size of an XML document, looked at before it is parsed: the parser compares each attribute
-//! and each namespace with those before it, so their numbers have limits.
+//! Limits on an XML document, checked before it is parsed. The parser compares each attribute and
+//! each namespace with all earlier ones, so large numbers of them take quadratic time.
 
 use core::fmt;
 
-/// Most attributes of an element.
+/// Maximum number of attributes of an element.
 const MOST_ATTRIBUTES: usize = 64;
-/// Most namespaces that a document declares.
+/// Maximum number of namespace declarations of a document.
 const MOST_NAMESPACES: usize = 1_000;
-/// Most elements inside each other.
+/// Maximum depth of nested elements.
 const MOST_DEPTH: usize = 64;
 
 /// A limit that a document exceeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Excess {
-    /// Where the element begins that exceeds it, in bytes.
+    /// Position of the element that exceeds the limit, in bytes.
     pub(super) at: usize,
     what: &'static str,
     most: usize,
 }
 
-/// `more than 64 attributes of an element`.
+/// Prints, for example, `more than 64 attributes of an element`.
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "more than {} {}", self.most, self.what)
     }
 }
 
-/// Looks at every tag. Text that is no XML passes: the parser says what is wrong with it.
+/// Checks every tag. Text that is not XML passes, because the parser reports a better error.
 ///
 /// # Errors
-/// For the first element that exceeds a limit.
+/// Returns the first limit that an element exceeds.
 pub(super) fn check(text: &str) -> Result<(), Excess> {
     let (mut at, mut depth, mut namespaces) = (0, 0_usize, 0);
     while let Some(next) = text.get(at..).and_then(|rest| rest.find('<')) {
@@ -63,13 +63,13 @@ pub(super) fn check(text: &str) -> Result<(), Excess> {
     Ok(())
 }
 
-/// What a tag has.
+/// Properties of a tag.
 #[derive(Default)]
 struct Tag {
-    /// Its bytes, `<` and `>` included.
+    /// Length in bytes, including `<` and `>`.
     length: usize,
     attributes: usize,
-    /// Those of its attributes that declare a namespace.
+    /// Number of attributes that declare a namespace.
     namespaces: usize,
     /// Whether it ends with `/>`.
     empty: bool,
@@ -95,7 +95,7 @@ impl Tag {
                 }
                 _ => {}
             }
-            // A name follows a blank or a value.
+            // A name follows white space or a value.
             if quote.is_none() && (byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'')) {
                 word = at + 1;
             }

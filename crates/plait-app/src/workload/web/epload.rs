@@ -1,4 +1,4 @@
-//! Page graphs in the form of Epload and WProf.
+//! Reads page graphs in the format of Epload and WProf.
 
 use super::known;
 use super::page::{After, Builder, MOST_ACTIVITIES, Page};
@@ -8,12 +8,12 @@ use plait_base::Span;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Mean size of an object where neither the graph nor anybody else knows: the six pages that were
-/// measured have 10,260,444 bytes in 483 objects.
+/// Default mean size of an object in bytes. The six measured pages have 10,260,444 bytes in 483
+/// objects.
 const MEAN_BYTES: u64 = 21_243;
-/// The longest time of a graph.
+/// Longest time in a graph, in milliseconds; a longer one is an error.
 const LONGEST_MS: f64 = 3_600_000.0;
-/// The most dependencies of a graph: five for each activity.
+/// Maximum number of dependencies of a graph: five for each activity.
 const MOST_DEPENDENCIES: usize = 5 * MOST_ACTIVITIES;
 
 #[derive(Deserialize)]
@@ -33,10 +33,11 @@ struct Object {
     download: Download,
     #[serde(default)]
     comps: Bounded<Computation, MOST_ACTIVITIES>,
-    /// 1: what it computes begins with its first bytes; otherwise with its last.
+    /// 1 if the first computation starts with the first bytes of the object; otherwise it starts
+    /// after the last.
     #[serde(default)]
     when_comp_start: i64,
-    /// Not in recordings; where every object has one, it holds.
+    /// Extension of plait; recordings do not have it. Used if every object has one.
     #[serde(default)]
     size: Option<u64>,
 }
@@ -59,15 +60,16 @@ struct Computation {
 struct Dependency {
     a1: String,
     a2: String,
-    /// Milliseconds after the start of `a1`; -1: after its end.
+    /// Milliseconds after the start of `a1`. If negative, `a2` starts after the end of `a1`.
     time: f64,
 }
 
-/// Reads a graph. An object is its download, then its computations in their order; beside that, what
-/// the dependencies say.
+/// Reads a graph. Each object is a download followed by its computations in order. The dependencies
+/// are added to that.
 ///
 /// # Errors
-/// Where it is no such graph, names what is not there, or cannot be a page.
+/// Returns an error if the text is not a graph, refers to unknown activities, or is not a valid
+/// page.
 pub(super) fn read(text: &str, total: Option<u64>) -> Result<Page, String> {
     let graph: Graph = serde_json::from_str(text).map_err(|error| {
         format!("not an Epload graph: {error}; it has `objs` (id, download, comps) and `deps` (a1, a2, time)")
@@ -109,8 +111,8 @@ pub(super) fn read(text: &str, total: Option<u64>) -> Result<Page, String> {
     page.build()
 }
 
-/// The graph's own sizes, or log-normal ones: of `total` bytes, of those that were measured of this
-/// page, or of as many as there are in other pages.
+/// Returns the graph's own sizes, or log-normal ones. Their sum is `total`, else the measured size
+/// of the page, else the mean of other pages times the number of objects.
 fn sizes(graph: &Graph, total: Option<u64>) -> Vec<u64> {
     let own: Option<Vec<u64>> = graph.objs.0.iter().map(|object| object.size).collect();
     match (own, total) {

@@ -1,4 +1,4 @@
-//! Pages from HTTP archives (HAR 1.2), as browsers export them.
+//! Reads pages from HTTP archives (HAR 1.2) that browsers export.
 
 use super::page::{After, Builder, MOST_ACTIVITIES, Page};
 use crate::file::Bounded;
@@ -6,9 +6,10 @@ use plait_base::Span;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The longest that one entry may take or wait.
+/// Longest time that one entry may take, and latest start of an entry; a longer time is an error.
 const LONGEST: Span = Span::from_secs(3_600);
-/// Schemes of what a browser has without a network; those of extensions (`chrome-extension`) beside.
+/// Schemes that use no network. Schemes of extensions, such as `chrome-extension`, are checked
+/// separately.
 const LOCAL: [&str; 7] = ["about", "blob", "chrome", "data", "file", "javascript", "resource"];
 
 #[derive(Deserialize)]
@@ -31,7 +32,7 @@ struct Entry {
     time: f64,
     request: Request,
     response: Response,
-    /// What browsers add: who asked for it.
+    /// The origin of the request, an extension of browsers.
     #[serde(default, rename = "_initiator")]
     initiator: Option<Initiator>,
 }
@@ -46,7 +47,7 @@ struct Request {
 #[serde(rename_all = "camelCase")]
 #[serde(expecting = "an object with `bodySize` and `content`")]
 struct Response {
-    /// As on the wire; -1 where nobody knows.
+    /// Size on the wire; -1 if unknown.
     #[serde(default)]
     body_size: i64,
     #[serde(default)]
@@ -79,25 +80,26 @@ impl Initiator {
     }
 }
 
-/// When an entry was asked for and had come, in time since the first.
+/// Start and end of an entry, counted from the first start.
 #[derive(Clone, Copy)]
 struct Times {
     start: Span,
     end: Span,
 }
 
-/// Reads an archive. Each entry waits for another one, as long as it did in the recording: for the
-/// one that asked for it, where the archive says so, otherwise for the one that had come last before
-/// it was asked for; an entry that was asked for before anything had come follows the first's start.
+/// Reads an archive. Each entry depends on one earlier entry, with the delay of the recording. It
+/// is the initiator if the archive has one; otherwise the last entry that had ended before this one
+/// started. If no entry had ended, it is the first entry, by its start.
 ///
 /// # Errors
-/// Where it is no such archive, has no entries that came over a network, or times that cannot be.
+/// Returns an error if the text is not an archive, has no entries that used a network, or has
+/// impossible times.
 pub(super) fn read(text: &str) -> Result<Page, String> {
     let archive: Archive = serde_json::from_str(text).map_err(|error| {
         format!("not a HAR 1.2 file: {error}; it has `log.entries`, as browsers export them")
     })?;
     let recorded = archive.log.entries.0.len();
-    // With their numbers in the file, for errors.
+    // Errors state the number of an entry in the file.
     let used = archive.log.entries.0.into_iter().enumerate();
     let used = used.filter(|(_, entry)| !is_local(&entry.request.url));
     let (numbers, entries): (Vec<usize>, Vec<Entry>) = used.unzip();
@@ -114,7 +116,7 @@ pub(super) fn read(text: &str) -> Result<Page, String> {
     graph(&entries, &order, &times)
 }
 
-/// When each entry was asked for and had come; `numbers` are theirs in the file.
+/// Returns the start and end of each entry; `numbers` are their positions in the file.
 fn times(numbers: &[usize], entries: &[Entry]) -> Result<Vec<Times>, String> {
     let mut starts = Vec::with_capacity(entries.len());
     for (number, entry) in numbers.iter().zip(entries) {
@@ -143,9 +145,9 @@ fn times(numbers: &[usize], entries: &[Entry]) -> Result<Vec<Times>, String> {
     Ok(times)
 }
 
-/// How long an entry took, whose `time` is that many milliseconds.
+/// Returns the duration of an entry from its `time` in milliseconds.
 fn took(number: usize, millis: f64) -> Result<Span, String> {
-    // -1: not applicable, as in the entry's `timings`.
+    // -1 means "not applicable", as in the entry's `timings`.
     let millis = if millis == -1.0 { 0.0 } else { millis };
     if (0.0..=LONGEST.as_millis_f64()).contains(&millis) {
         return Ok(Span::from_nanos((millis * 1e6) as u64));
@@ -158,7 +160,7 @@ fn took(number: usize, millis: f64) -> Result<Span, String> {
     ))
 }
 
-/// Whether nothing of this URL ever crosses a network: browsers export those as well.
+/// Returns whether the URL never uses a network. Browsers export such entries too.
 fn is_local(url: &str) -> bool {
     let Some((scheme, _)) = url.trim_start().split_once(':') else { return false };
     let scheme = scheme.to_ascii_lowercase();
@@ -168,9 +170,9 @@ fn is_local(url: &str) -> bool {
 fn graph(entries: &[Entry], order: &[usize], times: &[Times]) -> Result<Page, String> {
     let mut page = Builder::default();
     let mut by_url: BTreeMap<&str, usize> = BTreeMap::new();
-    // In the order of their starts: activities, and what each entry is.
+    // The activity of each entry. Entries are added in the order of their starts.
     let mut activities = vec![0; entries.len()];
-    // Those that have come, by their end.
+    // Entries added so far, by their end.
     let mut come: BTreeMap<Span, usize> = BTreeMap::new();
     for (place, entry) in order.iter().enumerate() {
         let (it, Times { start, end }) = (&entries[*entry], times[*entry]);
@@ -195,7 +197,7 @@ fn graph(entries: &[Entry], order: &[usize], times: &[Times]) -> Result<Page, St
     page.build()
 }
 
-/// Nanoseconds since 1970 of `2013-10-21T16:00:00.123Z` or `...+02:00`.
+/// Returns nanoseconds since 1970 of `2013-10-21T16:00:00.123Z` or `...+02:00`.
 fn instant(text: &str) -> Option<i128> {
     let number = |part: &str| -> Option<i128> {
         part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten()
@@ -228,7 +230,7 @@ fn instant(text: &str) -> Option<i128> {
             if sign == "-" { -minutes } else { minutes }
         }
     };
-    // Days since 1970 in the Gregorian calendar, with years that begin in March.
+    // Days since 1970 in the Gregorian calendar. Years start in March.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days =
         year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
@@ -292,7 +294,7 @@ mod tests {
         let page = read(&["data:,a", "https://h/", "Blob:https://h/1", "wss://h/s", "h:8080"]);
         let page = page.unwrap();
         assert_eq!((page.objects(), page.bytes()), (3, 3000));
-        // What is left begins with the first of them.
+        // The page starts with the first remaining entry.
         assert_eq!(page.activities[0].then, [(1, After::End(Span::from_millis(1990)))]);
         let local = ["data:image/png;base64,AA", "about:blank", "chrome-extension://x/y"];
         let error = read(&local).unwrap_err();
@@ -304,7 +306,7 @@ mod tests {
         let read = |start: &str, time: &str| {
             let last = entry("/b", "1.000", 0, 1000, "");
             let last = last.replace("2024-01-01T00:00:01.000Z", start).replace("\"time\":0", time);
-            // The first is left out, and counted.
+            // The first entry is ignored, but counts in the numbers of errors.
             let entries = [entry("data:,", "0.000", 0, 1, ""), entry("/", "0.000", 9, 9, ""), last];
             read(&format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(",")))
         };

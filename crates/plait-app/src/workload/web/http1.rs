@@ -1,4 +1,4 @@
-//! HTTP/1.1: one request at a time on each of some persistent connections.
+//! HTTP/1.1 over several persistent connections, each with one request at a time.
 
 use super::outbox::{CHUNK, Outbox};
 use super::page::Page;
@@ -7,14 +7,14 @@ use crate::{App, AppEvent, Stream, StreamState};
 use plait_base::{DataRange, Dsn, Time};
 use std::sync::Arc;
 
-/// Bytes of a request: what browsers send, cookies and all.
+/// Length of a request in bytes, typical of browsers with cookies.
 pub(super) const REQUEST: usize = 400;
-/// Bytes of a response before its body.
+/// Length of a response head in bytes.
 pub(super) const RESPONSE: usize = 300;
-/// No head that is longer is read.
+/// Longest head that is read, in bytes; a longer one is an error.
 const LONGEST_HEAD: usize = 65_536;
 
-/// `lines`, then a line that makes the head `len` bytes long, then the empty line.
+/// Returns `lines`, a line that pads the head to `len` bytes, and the empty line.
 fn head(lines: &str, len: usize) -> Vec<u8> {
     const PAD: &str = "X-Pad: ";
     let pad = len.saturating_sub(lines.len() + PAD.len() + 4);
@@ -26,12 +26,13 @@ fn head(lines: &str, len: usize) -> Vec<u8> {
     head
 }
 
-/// Collects a head; the bytes of `input` that belong to it, once it is whole.
+/// Collects a head.
 #[derive(Debug, Default)]
 struct Head(Vec<u8>);
 
 impl Head {
-    /// Takes in bytes up to the end of the head: how many, and whether that is its end.
+    /// Takes bytes up to the end of the head. Returns their number, and whether the head is
+    /// complete.
     fn take(&mut self, input: &[u8]) -> Result<(usize, bool), ()> {
         for (index, byte) in input.iter().enumerate() {
             self.0.push(*byte);
@@ -47,13 +48,13 @@ impl Head {
     }
 }
 
-/// What a client expects.
+/// The data that a client expects next.
 #[derive(Debug)]
 enum Expect {
     Nothing,
-    /// The head of the answer for an object.
+    /// The head of the response for an object.
     Head(u32, Head),
-    /// So much more of the object.
+    /// This many more bytes of the object.
     Body(u32, u64),
 }
 
@@ -64,7 +65,7 @@ pub(super) struct Client {
     index: usize,
     outbox: Outbox,
     expect: Expect,
-    /// The object whose request the send buffer has not taken yet.
+    /// The object whose request the send buffer has not accepted yet.
     asking: Option<u32>,
     position: Dsn,
     open: bool,
@@ -93,7 +94,7 @@ impl Client {
         log.push(AppEvent::Failed);
     }
 
-    /// Takes in all that has come; an error where it is no answer.
+    /// Reads all received bytes. Returns an error if they are not a valid response.
     fn read(
         &mut self,
         now: Time,
@@ -117,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Takes in some bytes: how many.
+    /// Takes bytes of a response. Returns their number.
     fn take(&mut self, now: Time, input: &[u8], log: &mut Vec<AppEvent>) -> Result<usize, ()> {
         let (object, used, left) = match &mut self.expect {
             Expect::Nothing => return Err(()),
@@ -152,7 +153,7 @@ impl Client {
         Ok(used)
     }
 
-    /// Asks for the next object, where there is one.
+    /// Requests the next object, if there is one.
     fn ask(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
         if matches!(self.expect, Expect::Nothing)
             && let Some(object) = look(&self.session).take(self.index)
@@ -228,7 +229,7 @@ impl Server {
         Server { page, head: Head(Vec::new()), outbox: Outbox::new(), done: false }
     }
 
-    /// Answers the request that is whole.
+    /// Answers the complete request.
     fn answer(&mut self) {
         let line = self.head.lines().next().unwrap_or("");
         let object = line.strip_prefix("GET /").and_then(|line| line.strip_suffix(" HTTP/1.1"));
@@ -243,10 +244,10 @@ impl Server {
         self.head.0.clear();
     }
 
-    /// Answers what has come, one after the other; an error where it is no request.
+    /// Answers all received requests in order. Returns an error if a request is invalid.
     fn turn(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) -> Result<(), ()> {
         let mut byte = [0; 1];
-        // One answer at a time: what is asked meanwhile waits in the stream.
+        // One answer at a time: further requests stay in the stream.
         while self.outbox.flush(stream) && stream.read_bytes(&mut byte) > 0 {
             if self.head.take(&byte)?.1 {
                 log.push(AppEvent::RequestRead);

@@ -1,22 +1,22 @@
-//! The six pages of the papers, as graphs of our own.
+//! The pages of the papers, as generated graphs.
 
 use super::page::{After, Builder, Page};
 use super::sizes::log_normal;
 use plait_base::{RandomStream, Span};
 
-/// What is known of a page: its name, how many objects and bytes it has, and how long it takes where
-/// the network takes no time.
+/// Data about a page: its name, number of objects, bytes, and load time if the network takes no
+/// time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) name: &'static str,
-    /// A part of the names that recordings of it have.
+    /// Part of the names of its recordings.
     pub(super) host: &'static str,
     pub(super) objects: usize,
     pub(super) bytes: u64,
     pub(super) floor_ms: u64,
 }
 
-/// Measured by others with pReplay on recordings of the pages.
+/// Pages that others measured with pReplay on recordings.
 pub(super) const KNOWN: [Known; 6] = [
     known("google", "google.com", 6, 906_147, 1_028),
     known("wikipedia", "wikipedia.org", 19, 131_954, 1_027),
@@ -26,10 +26,10 @@ pub(super) const KNOWN: [Known; 6] = [
     known("huffpost", "huffingtonpost.com", 141, 3_132_974, 12_420),
 ];
 
-/// The page of the ECF paper, of which only the number of objects is known; bytes and floor are proposed.
+/// The page of the ECF paper. Only its number of objects is known; bytes and floor are assumptions.
 pub(super) const PROPOSED: Known = known("cnn", "cnn.com", 107, 2_500_000, 2_000);
 
-/// All that have a name.
+/// Returns all pages that have a name.
 pub(super) fn all() -> impl Iterator<Item = &'static Known> + Clone {
     KNOWN.iter().chain([&PROPOSED])
 }
@@ -44,14 +44,14 @@ const fn known(
     Known { name, host, objects, bytes, floor_ms }
 }
 
-/// Parts that the parsing of the html falls into: a blocking script may stand between two.
+/// Number of parts in which the HTML is parsed. A blocking script may stand between two parts.
 const PARTS: usize = 4;
 
-/// Draws times as shares of the whole, which is scaled afterwards.
+/// Draws times as shares of the whole; the graph is scaled afterwards.
 struct Draw(RandomStream);
 
 impl Draw {
-    /// Thousandths of the whole from `low` to `high`, in milliseconds.
+    /// Returns a random time from `low` to `high`, in milliseconds.
     fn time(&mut self, low: u64, high: u64) -> Span {
         Span::from_micros(self.0.within(low * 1_000, high * 1_000))
     }
@@ -62,12 +62,14 @@ impl Draw {
 }
 
 impl Known {
-    /// Its graph, in four levels. The html is parsed in parts as it comes; while it is parsed, style
-    /// sheets and scripts are wanted (the second level), each of which takes a while to evaluate, and
-    /// some of which the next part waits for. Images and fonts (the third) are wanted by the html, or
-    /// by a style sheet or script that was evaluated. Late scripts (the fourth) are wanted when the
-    /// html is parsed, and the last activity of all, which everything precedes, is what runs on load.
-    /// Times are scaled so that the whole takes [`Known::floor_ms`] where the network takes none.
+    /// Returns the graph, in four levels. The HTML is the first level; it is parsed in parts as it
+    /// arrives. Parsing requests style sheets and scripts (the second level). Each takes time to
+    /// evaluate, and every third one blocks the next part. The HTML, or an evaluated style sheet or
+    /// script, requests images and fonts (the third level). Late scripts (the fourth level) are
+    /// requested after the HTML is parsed. The last activity, which depends on all others, runs on
+    /// load.
+    ///
+    /// Times are scaled so that the page takes [`Known::floor_ms`] if the network takes no time.
     pub(super) fn page(&self) -> Result<Page, String> {
         let mut draw = Draw(RandomStream::new(0, &["web", "graph", self.name]));
         let sizes = log_normal(self.name, self.objects, self.bytes);
@@ -98,7 +100,7 @@ impl Known {
             let time = draw.time(1, 30);
             let run = page.compute(&format!("evaluate early {number}"), time);
             page.wait(object, After::End(Span::ZERO), run);
-            // One in three blocks what is parsed after it.
+            // Every third one blocks the next part of the parsing.
             if number % 3 == 0 {
                 page.wait(run, After::End(Span::ZERO), parts[part + 1]);
             }
@@ -130,19 +132,19 @@ impl Known {
         let floor = Span::from_millis(self.floor_ms);
         let whole = page.floor()?;
         page.scale(floor, whole);
-        // Scaling rounds down: what is missing goes to what everything precedes.
+        // Scaling rounds down. Add the missing time to the last activity.
         let short = floor.minus(page.floor()?);
         page.lengthen(on_load, short);
         page.build()
     }
 }
 
-/// The page called `name`.
+/// Returns the page called `name`.
 pub(super) fn by_name(name: &str) -> Option<&'static Known> {
     all().find(|known| known.name == name)
 }
 
-/// The page that a recording called `name` is of.
+/// Returns the page of a recording called `name`.
 pub(super) fn recorded_as(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| name.contains(known.host))
 }

@@ -1,19 +1,19 @@
-//! Bytes on their way out of an app: some that mean something, then filler.
+//! The output of an app: meaningful bytes, then filler.
 
 use crate::Stream;
 
-/// What bodies are made of.
+/// The content of bodies.
 static FILLER: [u8; 16_384] = [0; 16_384];
 
-/// Holds what the send buffer has not taken yet.
+/// Bytes that the send buffer has not accepted yet.
 #[derive(Debug)]
 pub(super) struct Outbox {
     bytes: Vec<u8>,
-    /// How many of them are gone.
+    /// Number of `bytes` already written.
     gone: usize,
-    /// Bytes of a body that follow them.
+    /// Bytes of a body that follow `bytes`.
     filler: u64,
-    /// How many bytes the send buffer has taken, and how many it is to take.
+    /// Total bytes that the send buffer has accepted, and total bytes appended.
     taken: u64,
     put: u64,
 }
@@ -23,7 +23,7 @@ impl Outbox {
         Outbox { bytes: Vec::new(), gone: 0, filler: 0, taken: 0, put: 0 }
     }
 
-    /// Appends bytes. Only where no filler waits: callers flush before they go on.
+    /// Appends bytes. No filler may be pending, so callers flush first.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         debug_assert_eq!(self.filler, 0, "bytes behind filler");
         if self.gone == self.bytes.len() {
@@ -34,23 +34,23 @@ impl Outbox {
         self.put += bytes.len() as u64;
     }
 
-    /// Appends bytes of a body.
+    /// Appends `count` bytes of a body.
     pub(super) fn fill(&mut self, count: u64) {
         self.filler += count;
         self.put += count;
     }
 
-    /// How many bytes were put, ever.
+    /// Returns the total number of bytes appended.
     pub(super) const fn end(&self) -> u64 {
         self.put
     }
 
-    /// How many bytes the send buffer has taken, ever.
+    /// Returns the total number of bytes that the send buffer has accepted.
     pub(super) const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Writes what the send buffer takes; whether that was all.
+    /// Writes as much as the send buffer accepts. Returns whether nothing is left.
     pub(super) fn flush(&mut self, stream: &mut dyn Stream) -> bool {
         while self.taken < self.put {
             let left = &self.bytes[self.gone..];
@@ -73,5 +73,5 @@ impl Outbox {
     }
 }
 
-/// Bytes that an app reads at a time.
+/// Maximum number of bytes that an app reads at a time.
 pub(super) const CHUNK: usize = 16_384;

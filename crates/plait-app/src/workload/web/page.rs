@@ -1,72 +1,72 @@
-//! A page as a graph: what is fetched, what is computed, and what waits for what.
+//! A page as a graph of fetches, computations and their dependencies.
 
 use plait_base::{Span, Time};
 
-/// The most activities of a page.
+/// Maximum number of activities of a page; a larger page is an error.
 pub(super) const MOST_ACTIVITIES: usize = 200_000;
-/// The most bytes of a page.
+/// Maximum size of a page in bytes; a larger page is an error.
 const MOST_BYTES: u64 = 1 << 40;
-/// How many activities an error about a cycle names.
+/// Maximum number of activities that an error about a cycle names.
 const NAMED: usize = 6;
 
-/// What an activity does.
+/// The work of an activity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Does {
     /// Fetches the object with this number.
     Fetch(u32),
-    /// Computes for so long.
+    /// Computes for this time.
     Compute(Span),
 }
 
-/// What an activity waits for in another one.
+/// The condition under which a dependent activity may start.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum After {
-    /// This long after its start.
+    /// This long after the start of the activity.
     Start(Span),
-    /// Its first bytes; for what is no object, its end.
+    /// When the first bytes of the object arrive; for a computation, when it ends.
     FirstBytes,
-    /// This long after its end.
+    /// This long after the end of the activity.
     End(Span),
 }
 
-/// An activity, and what waits for it.
+/// An activity, and its dependents.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Activity {
     pub(super) does: Does,
-    /// How many it waits for.
+    /// Number of dependencies.
     pub(super) needs: u32,
     pub(super) then: Vec<(u32, After)>,
 }
 
-/// A page: objects with their sizes, and the activities that fetch and evaluate them.
+/// A page: objects with sizes, and the activities that fetch and evaluate them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Page {
-    /// Bytes of each object's body.
+    /// Size of each object's body in bytes.
     objects: Vec<u64>,
     pub(super) activities: Vec<Activity>,
     floor: Span,
 }
 
 impl Page {
-    /// How many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn objects(&self) -> usize {
         self.objects.len()
     }
 
-    /// Bytes of an object's body; `None` where there is no such object.
+    /// Returns the size of an object's body in bytes, or `None` if the object does not exist.
     #[must_use]
     pub fn size(&self, object: u32) -> Option<u64> {
         self.objects.get(object as usize).copied()
     }
 
-    /// Bytes of all bodies.
+    /// Returns the total size of all bodies in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.objects.iter().sum()
     }
 
-    /// How long the page takes where fetching takes no time.
+    /// Returns the load time of the page if fetching takes no time.
     #[must_use]
     pub const fn floor(&self) -> Span {
         self.floor
@@ -82,14 +82,14 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Fetches an object of `bytes`; returns the activity.
+    /// Adds a fetch of an object of `bytes`. Returns the activity.
     pub fn fetch(&mut self, name: &str, bytes: u64) -> u32 {
         let object = self.objects.len() as u32;
         self.objects.push(bytes);
         self.add(name, Does::Fetch(object))
     }
 
-    /// Computes for `time`; returns the activity.
+    /// Adds a computation of `time`. Returns the activity.
     pub fn compute(&mut self, name: &str, time: Span) -> u32 {
         self.add(name, Does::Compute(time))
     }
@@ -100,7 +100,7 @@ impl Builder {
         self.activities.len() as u32 - 1
     }
 
-    /// `second` waits for `first`. Both are activities of this page.
+    /// Makes `second` depend on `first`. Both must be activities of this page.
     pub fn wait(&mut self, first: u32, after: After, second: u32) {
         self.activities[first as usize].then.push((second, after));
         self.activities[second as usize].needs += 1;
@@ -126,17 +126,17 @@ impl Builder {
         }
     }
 
-    /// Makes a computation longer.
+    /// Adds time to a computation.
     pub(super) fn lengthen(&mut self, activity: u32, by: Span) {
         if let Does::Compute(time) = &mut self.activities[activity as usize].does {
             *time += by;
         }
     }
 
-    /// How long the page takes where fetching takes no time.
+    /// Returns the load time of the page if fetching takes no time.
     ///
     /// # Errors
-    /// As [`Builder::build`].
+    /// See [`Builder::build`].
     pub(super) fn floor(&self) -> Result<Span, String> {
         let mut missing: Vec<u32> = self.activities.iter().map(|it| it.needs).collect();
         let mut starts = vec![Time::ZERO; self.activities.len()];
@@ -170,9 +170,9 @@ impl Builder {
         Ok(last.since(Time::ZERO))
     }
 
-    /// Names a cycle among the activities that never become ready.
+    /// Returns a message about a cycle among the activities that never become ready.
     fn cycle(&self, missing: &[u32]) -> String {
-        // Whoever never becomes ready waits for another one of these: going back ends in a cycle.
+        // Each of these activities depends on another one of them, so going back ends in a cycle.
         let mut before = vec![None; missing.len()];
         for (number, activity) in self.activities.iter().enumerate() {
             if missing[number] > 0 {
@@ -192,7 +192,7 @@ impl Builder {
             at = before[number].filter(|next| Some(*next) != first);
         }
         cycle.reverse();
-        // It begins with the one that the file has first.
+        // Start with the activity that comes first in the file.
         let least = (0..cycle.len()).min_by_key(|place| cycle[*place]).unwrap_or(0);
         cycle.rotate_left(least);
         let name = |number: &usize| format!("`{}`", self.names[*number]);
@@ -206,11 +206,11 @@ impl Builder {
         )
     }
 
-    /// The page.
+    /// Returns the page.
     ///
     /// # Errors
-    /// Where there is no object, the activities wait for each other in a cycle, or there are too many
-    /// of them or too many bytes.
+    /// Returns an error if there is no object, if the dependencies have a cycle, or if a limit on
+    /// activities or bytes is exceeded.
     pub fn build(self) -> Result<Page, String> {
         if self.objects.is_empty() {
             return Err("no object to fetch; a page has at least one".to_owned());

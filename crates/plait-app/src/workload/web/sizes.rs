@@ -1,21 +1,22 @@
-//! Sizes of objects where only their total is known.
+//! Sizes of objects if only their total is known.
 
 use plait_base::RandomStream;
 
-/// Spread of the logarithm of an object's size: that of web objects in the SURGE model (Barford and
-/// Crovella 1998).
+/// Standard deviation of the logarithm of an object's size, from web objects in the SURGE model
+/// (Barford and Crovella 1998).
 const SIGMA: f64 = 1.318;
-/// No object is smaller, where the total allows.
+/// Minimum size of an object in bytes, if the total allows.
 const LEAST: u64 = 43;
 
-/// `count` sizes, log-normal, whose sum is exactly `total`; the same for the same `name`.
+/// Returns `count` log-normal sizes whose sum is exactly `total`. The same `name` gives the same
+/// sizes.
 pub(super) fn log_normal(name: &str, count: usize, total: u64) -> Vec<u64> {
     if count == 0 {
         return Vec::new();
     }
     let mut stream = RandomStream::new(0, &["web", "sizes", name]);
     let mut normal = || {
-        // Box and Muller; the first number is never zero.
+        // Box and Muller; the argument of the logarithm is never zero.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
         radius * libm::cos(core::f64::consts::TAU * stream.unit())
     };
@@ -25,7 +26,7 @@ pub(super) fn log_normal(name: &str, count: usize, total: u64) -> Vec<u64> {
     let free = total - least * count as u64;
     let size = |weight: &f64| least + (free as f64 * weight / sum) as u64;
     let mut sizes: Vec<u64> = weights.iter().map(size).collect();
-    // What rounding left, or took too much, is the largest one's.
+    // The largest object absorbs the rounding error.
     if let Some(largest) = (0..count).max_by_key(|index| sizes[*index]) {
         let others: u64 = sizes.iter().sum::<u64>() - sizes[largest];
         sizes[largest] = total.saturating_sub(others);

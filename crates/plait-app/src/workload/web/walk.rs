@@ -1,11 +1,11 @@
-//! Walks a page: what is to be fetched by now, and when there is more.
+//! Loading of a page: the objects to fetch now, and the time of the next event.
 
 use super::page::{After, Does, Page};
 use plait_base::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// What happens by itself.
+/// An event that happens at a known time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Due {
     /// A computation ends.
@@ -14,30 +14,30 @@ enum Due {
     Start(u32),
 }
 
-/// Where an activity stands.
+/// State of an activity.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// How many it still waits for.
+    /// Number of dependencies that are not met.
     missing: u32,
-    /// It starts here, once nothing is missing.
+    /// Start of the activity, valid when no dependency is missing.
     at: Time,
-    /// Its first bytes were told of.
+    /// Its first bytes have arrived.
     begun: bool,
 }
 
-/// A page that is being loaded.
+/// A page during loading.
 #[derive(Debug)]
 pub(super) struct Walk {
     page: Arc<Page>,
-    /// Off: computing and waiting take no time.
+    /// If false, computing and waiting take no time.
     think: bool,
     standing: Vec<Standing>,
     due: BTreeSet<(Time, Due)>,
-    /// Objects to ask for, in the order in which they were wanted.
+    /// Objects to request, in the order in which they became ready.
     wanted: VecDeque<u32>,
     /// The activity that fetches each object.
     fetches: Vec<u32>,
-    /// Activities that have not ended.
+    /// Number of activities that have not ended.
     left: usize,
 }
 
@@ -61,7 +61,7 @@ impl Walk {
         walk
     }
 
-    /// Lets happen what is due by now.
+    /// Processes all events that are due by now.
     pub(super) fn advance(&mut self, now: Time) {
         while let Some((at, due)) = self.due.first().copied()
             && at <= now
@@ -74,27 +74,27 @@ impl Walk {
         }
     }
 
-    /// When something happens by itself.
+    /// Returns the time of the next event.
     pub(super) fn next(&self) -> Option<Time> {
         self.due.first().map(|due| due.0)
     }
 
-    /// Whether everything has ended.
+    /// Returns whether all activities have ended.
     pub(super) const fn is_over(&self) -> bool {
         self.left == 0
     }
 
-    /// How many objects are to be asked for.
+    /// Returns the number of objects to request.
     pub(super) fn wanted(&self) -> usize {
         self.wanted.len()
     }
 
-    /// The next object to ask for.
+    /// Returns the next object to request.
     pub(super) fn take(&mut self) -> Option<u32> {
         self.wanted.pop_front()
     }
 
-    /// The first bytes of an object came.
+    /// Notes the first bytes of an object.
     pub(super) fn on_first_bytes(&mut self, now: Time, object: u32) {
         let activity = self.fetches[object as usize];
         if !self.standing[activity as usize].begun {
@@ -104,7 +104,7 @@ impl Walk {
         }
     }
 
-    /// The whole of an object came.
+    /// Notes the last byte of an object.
     pub(super) fn on_fetched(&mut self, now: Time, object: u32) {
         self.on_first_bytes(now, object);
         self.end(now, self.fetches[object as usize]);
@@ -135,7 +135,7 @@ impl Walk {
         if self.think { span } else { Span::ZERO }
     }
 
-    /// Tells those that wait for an activity in a way that `which` has.
+    /// Resolves the dependencies on an activity for which `which` is true.
     fn tell(&mut self, at: Time, activity: u32, which: impl Fn(After) -> bool) {
         let page = Arc::clone(&self.page);
         for (next, after) in &page.activities[activity as usize].then {

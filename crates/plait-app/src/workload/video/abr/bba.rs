@@ -1,15 +1,15 @@
-//! BBA-0: the bit rate is a line over the buffer.
+//! BBA-0: the bit rate is a linear function of the buffer.
 
 use super::Known;
 use crate::workload::video::Clip;
 use plait_base::{Rate, Span};
 
-/// Up to here the lowest rate.
+/// The lowest bit rate is used up to this level.
 const RESERVOIR: Span = Span::from_secs(10);
 
-/// The lowest rate up to the reservoir (a sixth of a small buffer), the highest from nine tenths of
-/// the buffer on, as in the paper, and a line between. It moves up when the line reaches the next
-/// rate, and down when it falls to the one before.
+/// Returns the lowest rate up to the reservoir (one sixth of a small buffer), and the highest from
+/// nine tenths of the buffer on, as in the paper. A line connects the two. The choice moves up when
+/// the line reaches the next rate, and down when it falls to the previous rate.
 pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
     let rungs = clip.rungs();
     let top = rungs.len().saturating_sub(1);

@@ -1,13 +1,13 @@
-//! BOLA: Lyapunov optimisation over the buffer alone.
+//! BOLA: Lyapunov optimization that uses only the buffer.
 
 use super::Known;
 use crate::workload::video::Clip;
 
-/// How much playing on weighs against quality: gamma times the length of a chunk in the paper.
+/// Weight of continuous playback against quality: gamma times the chunk length in the paper.
 const GAMMA_P: f64 = 5.0;
 
-/// The rung m with the largest `(V (v_m + gamma p) - Q) / S_m`, where `v_m = ln(S_m / S_1)`, Q is the
-/// buffer in chunks and `V = (Qmax - 1) / (v_M + gamma p)`.
+/// Returns the rung m with the largest `(V (v_m + gamma p) - Q) / S_m`. Here `v_m = ln(S_m / S_1)`,
+/// Q is the buffer in chunks, and `V = (Qmax - 1) / (v_M + gamma p)`.
 pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
     let chunk = clip.lasts(known.chunk).as_secs_f64();
     let rungs = clip.rungs();

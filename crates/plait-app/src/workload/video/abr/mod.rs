@@ -1,4 +1,4 @@
-//! Which encoding of the next chunk to ask for.
+//! Adaptation of the bit rate: the choice of the encoding of the next chunk.
 
 mod bba;
 mod bola;
@@ -9,25 +9,25 @@ use super::Clip;
 use core::fmt;
 use plait_base::{Rate, Span};
 
-/// A way to adapt the bit rate.
+/// An algorithm that adapts the bit rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Abr {
-    /// By the buffer: BBA-0 (Huang et al., SIGCOMM 2014).
+    /// Uses the buffer: BBA-0 (Huang et al., SIGCOMM 2014).
     #[default]
     Bba,
-    /// By the throughput of the last chunks.
+    /// Uses the throughput of the last chunks.
     Throughput,
-    /// By the buffer, as a maximisation of utility: BOLA (Spiteri et al., INFOCOM 2016).
+    /// Uses the buffer to maximize a utility: BOLA (Spiteri et al., INFOCOM 2016).
     Bola,
-    /// By both, with a look ahead: RobustMPC (Yin et al., SIGCOMM 2015).
+    /// Uses both, and plans several chunks ahead: RobustMPC (Yin et al., SIGCOMM 2015).
     Mpc,
 }
 
 impl Abr {
-    /// All, in the order of help.
+    /// All algorithms, in the order of help.
     pub const ALL: [Abr; 4] = [Abr::Bba, Abr::Throughput, Abr::Bola, Abr::Mpc];
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,28 +45,28 @@ impl fmt::Display for Abr {
     }
 }
 
-/// How many chunks' throughputs are remembered.
+/// Number of recent chunks whose throughput is kept.
 const REMEMBERED: usize = 5;
 
-/// What a decision is made from besides the clip.
+/// The inputs of a decision, besides the clip.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    /// The next chunk.
+    /// Number of the next chunk.
     pub(super) chunk: usize,
-    /// What is buffered.
+    /// Buffered playing time.
     pub(super) level: Span,
-    /// The most that is buffered before the client stops asking.
+    /// Buffer limit of the client.
     pub(super) buffer: Span,
-    /// The encoding of the last chunk.
+    /// Encoding of the last chunk.
     pub(super) last: usize,
     /// Throughputs of the last chunks, oldest first.
     pub(super) rates: Vec<Rate>,
-    /// How far the last predictions of the throughput were off, as parts of what it was.
+    /// Relative errors of the last throughput predictions.
     errors: Vec<f64>,
 }
 
 impl Known {
-    /// Nothing yet.
+    /// Returns the inputs before the first chunk.
     pub(super) fn new(buffer: Span) -> Known {
         Known {
             chunk: 0,
@@ -78,7 +78,7 @@ impl Known {
         }
     }
 
-    /// A chunk of `bytes` took `time`.
+    /// Records that a chunk of `bytes` took `time` to download.
     pub(super) fn learn(&mut self, bytes: u64, time: Span) {
         let nanos = u128::from(time.as_nanos().max(1));
         let bps = u128::from(bytes) * 8 * 1_000_000_000 / nanos;
@@ -96,20 +96,20 @@ impl Known {
         }
     }
 
-    /// The harmonic mean of the last throughputs in bit/s.
+    /// Returns the harmonic mean of the last throughputs in bit/s.
     fn predicted(&self) -> Option<f64> {
         let slowness: f64 = self.rates.iter().map(|rate| 1.0 / rate.as_bps() as f64).sum();
         (!self.rates.is_empty()).then(|| self.rates.len() as f64 / slowness)
     }
 
-    /// How far the worst of the last predictions was off.
+    /// Returns the largest of the last prediction errors.
     fn worst_error(&self) -> f64 {
         self.errors.iter().copied().fold(0.0, f64::max)
     }
 }
 
 impl Abr {
-    /// The encoding of the next chunk.
+    /// Returns the encoding of the next chunk.
     pub(super) fn choose(self, clip: &Clip, known: &Known) -> usize {
         let rung = match self {
             Abr::Bba => bba::choose(clip, known),

@@ -1,16 +1,17 @@
-//! RobustMPC: the best sequence of the next chunks if the throughput stays what it was.
+//! RobustMPC: the best sequence for the next chunks if the throughput does not change.
 
 use super::Known;
 use crate::workload::video::Clip;
 
-/// How many chunks it looks ahead.
+/// Maximum number of chunks to plan ahead.
 const HORIZON: u32 = 5;
-/// The most sequences that are looked at for one decision; with more rungs the look is shorter.
+/// Maximum number of sequences for one decision. If there are many rungs, the plan is shorter.
 const MOST: usize = 40_000;
 
-/// The first rung of the sequence with the best sum of bit rates, less each change of it, less the
-/// top bit rate for each second of stalling. The throughput is the harmonic mean of the last five,
-/// divided by one plus the worst error of the last five such predictions.
+/// Returns the first rung of the best sequence. The score of a sequence is the sum of its bit
+/// rates, less the size of each change, less the top bit rate for each second of stalling. The
+/// predicted throughput is the harmonic mean of the last five, divided by one plus the largest
+/// error of the last five predictions.
 pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
     let Some(predicted) = known.predicted() else { return 0 };
     let rungs = clip.rungs();
@@ -27,7 +28,7 @@ pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
     rung
 }
 
-/// What a look ahead goes by.
+/// The inputs of a plan.
 struct Ahead<'a> {
     clip: &'a Clip,
     bps: f64,
@@ -36,8 +37,8 @@ struct Ahead<'a> {
 }
 
 impl Ahead<'_> {
-    /// The best score from `chunk` on with `level` seconds buffered, and its first rung. Of equal
-    /// ones the lower.
+    /// Returns the best score from `chunk` on with `level` seconds buffered, and its first rung. If
+    /// scores are equal, the lower rung is returned.
     fn best(&self, chunk: usize, level: f64, last: usize) -> (f64, usize) {
         if chunk >= self.end {
             return (0.0, last);

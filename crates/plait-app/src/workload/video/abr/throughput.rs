@@ -1,12 +1,12 @@
-//! By throughput alone.
+//! Adaptation that uses only the throughput.
 
 use super::Known;
 use crate::workload::video::Clip;
 
-/// How much of the predicted throughput is used.
+/// Fraction of the predicted throughput that is used.
 const SAFETY: f64 = 0.9;
 
-/// The highest rate within nine tenths of the harmonic mean of the last five throughputs.
+/// Returns the highest rate up to nine tenths of the harmonic mean of the last five throughputs.
 pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
     let Some(predicted) = known.predicted() else { return 0 };
     let within = |rate: f64| rate <= SAFETY * predicted;

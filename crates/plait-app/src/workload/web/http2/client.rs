@@ -1,4 +1,4 @@
-//! The client's end.
+//! The HTTP/2 client.
 
 use super::super::outbox::{CHUNK, Outbox};
 use super::super::session::{Shared, look};
@@ -10,30 +10,30 @@ use crate::{App, AppEvent, Stream, StreamState};
 use plait_base::{DataRange, Dsn, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The only connection of its session.
+/// Index of the only connection of the session.
 const LANE: usize = 0;
 
-/// An object on its way.
+/// An object that is being received.
 #[derive(Debug)]
 struct Coming {
     object: u32,
-    /// Bytes that came and that the server was not told of.
+    /// Bytes received and not yet returned in a WINDOW_UPDATE.
     untold: u32,
 }
 
-/// A client that asks for all objects on one connection.
+/// A client that requests all objects on one connection.
 #[derive(Debug)]
 pub(in super::super) struct Client {
     session: Shared,
     window: u32,
     outbox: Outbox,
     frames: Frames,
-    /// Streams that are open.
+    /// Open streams.
     coming: BTreeMap<u32, Coming>,
     next_stream: u32,
-    /// Requests that the send buffer has not taken, and where they end.
+    /// Requests that the send buffer has not accepted yet: the position of the end, and the object.
     asking: VecDeque<(u64, u32)>,
-    /// Bytes of the connection that the server was not told of.
+    /// Bytes of the connection not yet returned in a WINDOW_UPDATE.
     untold: u32,
     position: Dsn,
     greeted: bool,
@@ -57,13 +57,13 @@ impl Client {
         }
     }
 
-    /// Says the first words, with the windows that this end gives.
+    /// Sends the preface and the settings, with the client's windows.
     fn greet(&mut self) {
         self.outbox.put(PREFACE);
         let mut setting = INITIAL_WINDOW.to_be_bytes().to_vec();
         setting.extend_from_slice(&self.window.to_be_bytes());
         self.outbox.put(&frame(SETTINGS, 0, 0, &setting));
-        // The window of the connection can only be widened.
+        // The window of the connection can only grow.
         if let Some(more) = self.window.checked_sub(FIRST_WINDOW).filter(|more| *more > 0) {
             self.outbox.put(&frame(WINDOW_UPDATE, 0, 0, &more.to_be_bytes()));
         }
@@ -138,7 +138,7 @@ impl Client {
         Ok(())
     }
 
-    /// Gives room for what was read, once it is half a window.
+    /// Counts received bytes, and sends a WINDOW_UPDATE when they reach half a window.
     fn consume(&mut self, stream: u32, count: u32, end: bool) {
         let half = |window: u32| (window / 2).max(1);
         self.untold += count;
@@ -155,7 +155,7 @@ impl Client {
         }
     }
 
-    /// Writes what is to be said, and tells which requests that completes.
+    /// Writes pending bytes, and logs the requests that are completely written.
     fn write(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
         self.outbox.flush(stream);
         while let Some((end, object)) = self.asking.front().copied()
@@ -194,7 +194,7 @@ impl App for Client {
     }
 
     fn wake(&self) -> Option<Time> {
-        // Whatever is wanted is asked for in the same poll; only time brings more.
+        // `poll` requests all ready objects at once, so only time can add more.
         if self.done { None } else { look(&self.session).next() }
     }
 

@@ -1,10 +1,10 @@
-//! Frames of HTTP/2 (RFC 9113), as far as a page needs them, and the header blocks in them (RFC 7541).
+//! Frames of HTTP/2 (RFC 9113) and their header blocks (RFC 7541), as far as a page needs them.
 
-/// What a client sends first (RFC 9113 section 3.4).
+/// The preface of the client (RFC 9113 section 3.4).
 pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Payload of the longest frame, and of the frames that bodies are cut into (section 4.2).
+/// Maximum payload of a frame, and the size into which bodies are cut (section 4.2).
 pub(super) const LONGEST: usize = 16_384;
-/// Window of a connection, and of a stream where nobody says otherwise (section 6.9.2).
+/// Initial window of a connection, and the default window of a stream (section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
 
 pub(super) const DATA: u8 = 0;
@@ -23,12 +23,12 @@ const PRIORITY: u8 = 0x20;
 /// SETTINGS_INITIAL_WINDOW_SIZE (section 6.5.2).
 pub(super) const INITIAL_WINDOW: u16 = 4;
 
-/// Header blocks are this long: small, for names and values repeat on a connection.
+/// Length of a header block in bytes. It is small, because names and values repeat on a connection.
 const BLOCK: usize = 91;
-/// Bytes of a request or a response with its frame, before any body.
+/// Length in bytes of a request or of a response head, including its frame header.
 pub(in super::super) const HEAD: usize = 9 + BLOCK;
 
-/// The head of a frame.
+/// The header of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FrameHead {
     pub(super) len: usize,
@@ -55,30 +55,30 @@ impl FrameHead {
     }
 }
 
-/// A frame whose payload is short.
+/// Returns a frame with a short payload.
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = FrameHead { len: payload.len(), kind, flags, stream }.to_bytes().to_vec();
     bytes.extend_from_slice(payload);
     bytes
 }
 
-/// What came, in order.
+/// A received item.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Got {
-    /// Bytes of a body; `end` with the last of them.
+    /// Bytes of a body; `end` is true with the last of them.
     Data { stream: u32, count: usize, end: bool },
-    /// Any other frame, whole.
+    /// Any other frame, complete.
     Frame { head: FrameHead, payload: Vec<u8> },
 }
 
-/// Takes frames apart.
+/// Parses frames.
 #[derive(Debug)]
 pub(super) struct Frames {
     head: [u8; 9],
-    /// How much of the head is there.
+    /// Number of received bytes of the frame header.
     have: usize,
     payload: Vec<u8>,
-    /// Of a body's frame: how much has come.
+    /// Number of received bytes of a DATA frame.
     came: usize,
 }
 
@@ -87,8 +87,8 @@ impl Frames {
         Frames { head: [0; 9], have: 0, payload: Vec::new(), came: 0 }
     }
 
-    /// Takes in bytes: how many, and what they complete. An error where a frame is too long or has
-    /// padding or priorities, which neither end sends.
+    /// Takes bytes. Returns their number, and the item that they complete. Returns an error if a
+    /// frame is too long, or has padding or priorities, which neither end sends.
     pub(super) fn take(&mut self, input: &[u8]) -> Result<(usize, Option<Got>), ()> {
         if self.have < 9 {
             let used = input.len().min(9 - self.have);
@@ -141,13 +141,13 @@ fn whole(head: FrameHead, payload: Vec<u8>) -> Result<Got, ()> {
     Ok(Got::Frame { head, payload })
 }
 
-/// The number of a WINDOW_UPDATE.
+/// Returns the increment of a WINDOW_UPDATE.
 pub(super) fn increment(payload: &[u8]) -> Option<u32> {
     let bytes: [u8; 4] = payload.try_into().ok()?;
     Some(u32::from_be_bytes(bytes) & 0x7fff_ffff).filter(|number| *number > 0)
 }
 
-/// A literal without indexing: its name from the static table, or spelled out, and its value.
+/// Appends a literal without indexing: a name from the static table or spelled out, and a value.
 fn literal(block: &mut Vec<u8>, name: Result<u8, &str>, value: &[u8]) {
     match name {
         Ok(index) if index < 15 => block.push(index),
@@ -161,36 +161,37 @@ fn literal(block: &mut Vec<u8>, name: Result<u8, &str>, value: &[u8]) {
     block.extend_from_slice(value);
 }
 
-/// Makes a block [`BLOCK`] bytes long.
+/// Pads a block to [`BLOCK`] bytes.
 fn padded(mut block: Vec<u8>) -> Vec<u8> {
     let pad = BLOCK.saturating_sub(block.len() + 2 + "x-pad".len() + 1);
     literal(&mut block, Err("x-pad"), &[b'.'; BLOCK][..pad]);
     block
 }
 
-/// The block of a request for an object.
+/// Returns the header block of a request for an object.
 pub(super) fn request(object: u32) -> Vec<u8> {
-    // `:method GET` and `:scheme http` stand in the static table; `:authority` and `:path` as names.
+    // The static table has `:method GET` and `:scheme http`, and the names `:authority` and
+    // `:path`.
     let mut block = vec![0x82, 0x86];
     literal(&mut block, Ok(1), b"plait");
     literal(&mut block, Ok(4), format!("/{object}").as_bytes());
     padded(block)
 }
 
-/// The block of an answer: `:status 200` or `:status 404`, and `content-length`.
+/// Returns the header block of a response: `:status 200` or `:status 404`, and `content-length`.
 pub(super) fn response(size: Option<u64>) -> Vec<u8> {
     let mut block = vec![if size.is_some() { 0x88 } else { 0x8d }];
     literal(&mut block, Ok(28), size.unwrap_or(0).to_string().as_bytes());
     padded(block)
 }
 
-/// Whether a block is that of an answer that has what was asked for.
+/// Returns whether the block is that of a response with status 200.
 pub(super) fn is_ok(block: &[u8]) -> bool {
     block.first() == Some(&0x88)
 }
 
-/// The object that a block asks for. Blocks without Huffman codes and without a dynamic table, as
-/// [`request`] writes them.
+/// Returns the object that a block requests. Blocks must have no Huffman codes and no dynamic
+/// table, like those of [`request`].
 pub(super) fn asked(mut block: &[u8]) -> Option<u32> {
     while let Some((first, rest)) = block.split_first() {
         block = rest;
@@ -217,7 +218,7 @@ pub(super) fn asked(mut block: &[u8]) -> Option<u32> {
     None
 }
 
-/// A string and what follows it.
+/// Returns a string and the rest of the block.
 fn string(block: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = block.split_first()?;
     if *len >= 0x7f { None } else { rest.split_at_checked((*len).into()) }

@@ -1,4 +1,5 @@
-//! HTTP/2: all requests on one connection, answers in turns of frames of 16 KiB, within windows.
+//! HTTP/2: all requests on one connection. Responses are interleaved in frames of 16 KiB, within
+//! the flow-control windows.
 
 mod client;
 mod frames;

@@ -1,4 +1,4 @@
-//! The server's end.
+//! The HTTP/2 server.
 
 use super::super::outbox::{CHUNK, Outbox};
 use super::super::page::Page;
@@ -11,29 +11,29 @@ use plait_base::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The most that waits to be said, besides bodies.
+/// Maximum number of pending control bytes; if they exceed it, the connection fails.
 const MOST_WAITING: usize = 1 << 20;
 
-/// A body on its way.
+/// A body that is being sent.
 #[derive(Debug)]
 struct Going {
     stream: u32,
     left: u64,
-    /// Bytes that the client takes of it; below zero where it has narrowed its windows.
+    /// Flow-control window of the stream; negative if the client has reduced its initial window.
     window: i64,
 }
 
-/// A server that answers for the objects of a page, in turns.
+/// A server that sends the objects of a page, one frame of each in turn.
 #[derive(Debug)]
 pub(in super::super) struct Server {
     page: Arc<Page>,
     outbox: Outbox,
     frames: Frames,
-    /// Bytes of the preface that have come.
+    /// Received bytes of the preface.
     preface: usize,
-    /// Said before any more of a body.
+    /// Frames to send before the next frame of a body.
     words: Vec<u8>,
-    /// Whose turn is next stands first.
+    /// Bodies in the order of their turns; the next one is first.
     going: VecDeque<Going>,
     window: i64,
     first_window: i64,
@@ -134,7 +134,7 @@ impl Server {
         Ok(())
     }
 
-    /// Writes as much as the send buffer and the client's windows take.
+    /// Writes as much as the send buffer and the client's windows allow.
     fn write(&mut self, stream: &mut dyn Stream) {
         while self.outbox.flush(stream) {
             if !self.words.is_empty() {
@@ -145,7 +145,8 @@ impl Server {
         }
     }
 
-    /// The next frame of a body: of the first in turn whose window is open.
+    /// Queues the next frame of the first body in turn that has an open window. Returns whether
+    /// there was one.
     fn turn(&mut self) -> bool {
         let Some(next) = self.going.iter().position(|going| going.window > 0 && self.window > 0)
         else {
