@@ -268,8 +268,8 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// A second of two paths: the fast one carries two segments, the slow one a segment that all
-    /// wait for.
+    /// One second on two paths. The fast path carries two segments; the slow path carries one that
+    /// blocks all others.
     #[test]
     fn time_is_told_by_cause_and_path() {
         let size = crate::Size::Bytes(3_000);

@@ -270,7 +270,7 @@ mod tests {
         play.on_subflow(lte.0, lte.1);
         play.on_app(ms(0), &due(0));
         play.on_app(ms(0), &AppEvent::Playing);
-        // Both begin at 100; LTE is through at 300, WiFi at 900; the chunk is there at 1000.
+        // Both paths start at 100 ms; LTE ends at 300, WiFi at 900; the chunk is complete at 1000.
         play.on_sent(ms(100), wifi.0, wifi.1, 10);
         play.on_sent(ms(100), lte.0, lte.1, 90);
         play.on_flight(ms(200), lte.0, lte.1, 40);
@@ -280,7 +280,7 @@ mod tests {
         play.on_arrival(ms(280), lte.0);
         play.on_arrival(ms(890), wifi.0);
         play.on_app(ms(1_000), &chunk(0, 1, 1));
-        // Between chunks nothing counts.
+        // Time between chunks does not count.
         play.on_sent(ms(1_500), wifi.0, wifi.1, 10);
         play.on_flight(ms(1_600), wifi.0, wifi.1, 0);
         let (measures, idle) = play.finish(ms(3_000));

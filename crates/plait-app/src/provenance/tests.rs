@@ -14,7 +14,7 @@ fn segment(nth: u64) -> DataRange {
     DataRange::with_len(Dsn::new(nth * MSS), MSS)
 }
 
-/// Events of a download of four segments, of which the second takes the slow way.
+/// Returns the results for a download of four segments, the second of which takes the slow path.
 fn told() -> (Ledger, Foretold, Vec<Regret>) {
     let size = crate::Size::Bytes(4 * MSS);
     let (mut ledger, mut foretold) =
@@ -86,7 +86,8 @@ fn told() -> (Ledger, Foretold, Vec<Regret>) {
 fn the_segment_that_is_waited_for_and_its_decision_are_found() {
     let (ledger, _, _) = told();
     let stalls = ledger.stalls();
-    // The tail is the same wait, and shorter: the last arrival on the other subflow is at 113 ms.
+    // The tail is the same wait but shorter, because the last arrival on the other subflow is at
+    // 113 ms.
     let [stall] = stalls.as_slice() else { panic!("{stalls:?}") };
     assert_eq!((stall.kind, stall.from, stall.to), (Kind::OutOfOrder, ms(112), ms(160)));
     assert_eq!((stall.blocking, stall.data), (segment(1), DataRange::between(MSS, 4 * MSS)));

@@ -1,4 +1,5 @@
-//! Both ends of a workload over a pair of streams in memory: a fixed delay, a send buffer, no rate.
+//! Both ends of a workload over a pair of streams in memory, with a fixed delay, a send buffer and
+//! no rate limit.
 
 use super::{App, AppEvent, Role, Stream, StreamState, Workload};
 use crate::{Measures, Observer};
@@ -9,20 +10,21 @@ use std::collections::VecDeque;
 /// The network and the hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
-    /// One way.
+    /// One-way delay.
     pub(super) delay: Span,
     pub(super) sndbuf: u64,
     pub(super) payload: u64,
     pub(super) subflows: u32,
-    /// A DATA_ACK comes this much later than the subflow's ACK.
+    /// Delay of a DATA_ACK after the ACK of the subflow.
     pub(super) data_ack_lag: Span,
-    /// Polls at every multiple of this, besides those that are due; zero is none.
+    /// Interval of additional polls; zero means none.
     pub(super) tick: Span,
-    /// Every subflow is established this long after the first.
+    /// Time from the first subflow to the establishment of all.
     pub(super) joined_after: Span,
-    /// Windows are back this long after the last byte sent; [`Span::MAX`] is never.
+    /// Time from the last byte sent until the windows are at their initial value; [`Span::MAX`] is
+    /// never.
     pub(super) decay: Span,
-    /// The connection breaks at this time.
+    /// Time at which the connection fails.
     pub(super) fails_at: Time,
     /// No handshake completes.
     pub(super) unreachable: bool,
@@ -45,7 +47,7 @@ impl Default for Setting {
     }
 }
 
-/// What an app did to its stream.
+/// An action of an app on its stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
     Write(u64),
@@ -62,9 +64,9 @@ struct End {
     arrived: u64,
     read: u64,
     finished: bool,
-    /// Real bytes on their way to this end: a network that keeps them is enough for what apps say.
+    /// Real bytes in flight to this end. A single queue is enough to check the events of apps.
     bytes: VecDeque<u8>,
-    /// When the peer's promise arrives, and its last position.
+    /// Arrival time of the peer's DATA_FIN, and its position.
     peer_end: Option<(Time, u64)>,
     arrivals: VecDeque<(Time, u64)>,
     acks: VecDeque<(Time, u64)>,
@@ -197,7 +199,7 @@ impl Stream for Lent<'_> {
     }
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) log: Vec<(Time, Role, AppEvent)>,
@@ -205,18 +207,18 @@ pub(super) struct Outcome {
     pub(super) server: Vec<(Time, Act)>,
     pub(super) measures: Measures,
     pub(super) end: Time,
-    /// Both ends said that they were done.
+    /// Both ends reported that they were done.
     pub(super) done: bool,
 }
 
 impl Outcome {
-    /// When the log has `event` of `host`.
+    /// Returns the time of `event` of `host` in the log.
     pub(super) fn when(&self, host: Role, event: AppEvent) -> Option<Time> {
         self.log.iter().find(|entry| (entry.1, entry.2) == (host, event)).map(|entry| entry.0)
     }
 }
 
-/// Runs `workload` from `start` on until both ends are done or nothing is left to happen.
+/// Runs `workload` from `start` until both ends are done or no event is left.
 pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcome {
     let (mut client, mut server) = workload.apps().remove(0);
     let mut ends = [End::default(), End::default()];
@@ -228,7 +230,7 @@ pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcom
     observer.observe(start, workload.sender(), &up);
     let (mut log, mut fresh, mut now) = (Vec::new(), Vec::new(), start);
     for _ in 0..100_000 {
-        // The second time for what an app asks for at once.
+        // The second poll is for apps that asked to be woken at once.
         for again in [false, true] {
             for host in [Role::Client, Role::Server] {
                 let [first, second] = &mut ends;

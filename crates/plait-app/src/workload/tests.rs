@@ -1,4 +1,5 @@
-//! Workloads over streams in memory: one-way delay 10 ms, both ends open after 20 and 30 ms.
+//! Workloads over streams in memory. The one-way delay is 10 ms; the ends are open after 20 and 30
+//! ms.
 
 use super::fake::{Act, Setting, run};
 use super::*;
@@ -15,7 +16,8 @@ fn ms(millis: u64) -> Time {
 
 #[test]
 fn a_download_takes_two_round_trips() {
-    // SYN at 5, open at 25, request there at 35, answer there at 45.
+    // The SYN leaves at 5 ms, the client is open at 25, the request arrives at 35, the answer at
+    // 45.
     let outcome = run(&parse("download:512kB"), &Setting::default(), ms(5));
     assert!(outcome.done && outcome.measures.complete);
     assert_eq!(outcome.client, [(ms(25), Act::Write(200)), (ms(45), Act::Finish)]);
@@ -46,7 +48,7 @@ fn an_upload_writes_its_request_apart() {
     assert!(outcome.done);
     assert_eq!(outcome.server.len(), 1);
     assert_eq!(outcome.measures.completion_ms, Some(30.0));
-    // 21,420 bytes in 30 ms, the request not counted.
+    // 21,420 bytes in 30 ms, without the request.
     assert_eq!(outcome.measures.goodput_mbps, Some(5.712));
 }
 
@@ -59,7 +61,7 @@ fn the_request_waits_for_a_poll_of_its_own() {
         Act::Write(count) => Some(*count),
         _ => None,
     });
-    // 200 = 64 + 64 + 64 + 8, then what room is left.
+    // 200 = 64 + 64 + 64 + 8. Then writes use the room that is left.
     assert_eq!(writes.collect::<Vec<_>>(), [64, 64, 64, 8, 56, 44]);
 }
 
@@ -69,7 +71,7 @@ fn bulk_writes_what_the_buffer_takes_until_the_duration_is_over() {
     let outcome = run(&parse("bulk:1s"), &setting, ms(100));
     assert!(outcome.done && outcome.measures.complete);
     assert_eq!(outcome.end, ms(1100));
-    // A buffer each 20 ms from 130 ms on, readable 10 ms later, up to 1100 ms.
+    // One buffer every 20 ms, from 130 to 1100 ms; it is readable 10 ms later.
     assert_eq!(outcome.measures.goodput_mbps, Some(49.0 * 50_000.0 * 8.0 / 1e6));
     assert_eq!(outcome.server.last(), Some(&(ms(1100), Act::Finish)));
 }
@@ -90,7 +92,8 @@ fn a_burst_comes_after_warm_up_and_idling() {
     assert_eq!(
         outcome.server,
         [
-            // Server open at 30, subflows joined at 60; idle 2 s after the last byte sent.
+            // The server is open at 30 ms, and the subflows are established at 60 ms. The idle time
+            // is 2 s after the last byte sent.
             (ms(60), Act::WarmUp(true)),
             (ms(60), Act::Write(warm)),
             (ms(2060), Act::WarmUp(false)),
@@ -108,7 +111,7 @@ fn a_burst_comes_after_warm_up_and_idling() {
 fn without_idle_decay_a_burst_sets_the_windows_once_all_is_acknowledged() {
     let setting = Setting { decay: Span::MAX, subflows: 1, sndbuf: 100_000, ..Setting::default() };
     let outcome = run(&parse("burst:1kB"), &setting, ms(0));
-    // 285,600 bytes through 100,000 of buffer: three round trips of 20 ms.
+    // 285,600 bytes through a buffer of 100,000 take three round trips of 20 ms.
     assert_eq!(
         outcome.server[outcome.server.len() - 4..],
         [
@@ -123,12 +126,13 @@ fn without_idle_decay_a_burst_sets_the_windows_once_all_is_acknowledged() {
 
 #[test]
 fn stream_messages_are_due_on_time_and_queue_behind_a_full_buffer() {
-    // 1000 bytes each 20 ms, and as much fits into a round trip: each is on time.
+    // 1000 bytes every 20 ms, and the buffer holds as much for a round trip: each message is on
+    // time.
     let setting = Setting { sndbuf: 1000, ..Setting::default() };
     let outcome = run(&parse("stream:1kB@20ms,for=100ms"), &setting, ms(0));
     let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.mean, delay.max, delay.n), (10.0, 10.0, 5));
-    // Half the buffer: message k is written half at a time, k round trips late.
+    // With half the buffer, a message is written in two halves, so message k is k round trips late.
     let setting = Setting { sndbuf: 500, ..setting };
     let outcome = run(&parse("stream:1kB@20ms,for=100ms"), &setting, ms(0));
     let delay = outcome.measures.message_delay_ms.unwrap();
@@ -147,14 +151,15 @@ fn a_sender_waits_for_the_data_ack_not_for_the_ack() {
     let data_ack_lag = Span::from_millis(15);
     let tick = Span::from_millis(5);
     let setting = Setting { data_ack_lag, tick, decay: Span::MAX, ..Setting::default() };
-    // Warm-up written at 60, acknowledged at 80, DATA_ACKed at 95.
+    // The warm-up is written at 60 ms, acknowledged at 80 ms, and DATA_ACKed at 95 ms.
     let outcome = run(&parse("burst:1kB"), &setting, ms(0));
     assert!(outcome.server.contains(&(ms(95), Act::ResetWindows)));
-    // Written at 95, the client's end arrives at 115, the DATA_ACK at 130.
+    // The burst is written at 95 ms, the client's DATA_FIN arrives at 115 ms, the DATA_ACK at 130
+    // ms.
     assert_eq!(outcome.when(Role::Server, AppEvent::Complete), Some(ms(130)));
 }
 
-/// A stream that only has a state.
+/// A stream that has only a state.
 #[derive(Debug)]
 struct Still(StreamState);
 
@@ -201,7 +206,7 @@ impl Stream for Still {
 
 #[test]
 fn blocks_come_as_often_as_their_rate_says() {
-    // 8 KiB at 500 kbit/s: one each 131.072 ms, the first at 30 ms.
+    // 8 KiB at 500 kbit/s: one block every 131.072 ms, the first at 30 ms.
     let outcome = run(&parse("blocks:8KiB@500kbit,for=1s"), &Setting::default(), ms(0));
     assert!(outcome.done && outcome.measures.complete);
     let delay = outcome.measures.message_delay_ms.unwrap();
@@ -214,15 +219,15 @@ fn blocks_come_as_often_as_their_rate_says() {
 
 #[test]
 fn blocks_without_a_rate_follow_each_other_through_the_send_buffer() {
-    // 2500 bytes of buffer, emptied each 20 ms from 30 ms on. A block is due when the one before was
-    // taken: 0, 1 and 2 at 30, 3 to 5 at 50, 6 and 7 at 70, 8 and 9 at 90. 2, 5 and 7 go with the
-    // next buffer.
+    // The buffer of 2500 bytes empties every 20 ms, from 30 ms on. A block is due when the previous
+    // one was accepted: 0, 1 and 2 at 30, 3 to 5 at 50, 6 and 7 at 70, 8 and 9 at 90. Blocks 2, 5
+    // and 7 leave with the next buffer.
     let setting = Setting { sndbuf: 2_500, ..Setting::default() };
     let outcome = run(&parse("blocks:1kB@inf,for=100ms"), &setting, ms(0));
     assert!(outcome.done && outcome.measures.complete);
     let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.n, delay.median, delay.max), (10, 10.0, 30.0));
-    // Seven of 10 ms and three of 30: a mean of 16, a variance of 84.
+    // Seven delays of 10 ms and three of 30 ms: mean 16, variance 84.
     assert_eq!(delay.mean, 16.0);
     let deviation = outcome.measures.message_delay_sd_ms.unwrap();
     assert!((deviation * deviation - 84.0).abs() < 1e-9, "{deviation}");
@@ -301,7 +306,7 @@ proptest! {
         let setting = Setting { delay, sndbuf, subflows, decay, ..Setting::default() };
         let outcome = run(&workload, &setting, ms(7));
         prop_assert!(outcome.done && outcome.measures.complete);
-        // The receiver read from 0 on without a hole; every message was due in order and written.
+        // The receiver read from 0 without gaps; every message was due in order, and written.
         let receiver = if workload.sender() == Role::Client { Role::Server } else { Role::Client };
         let (mut position, mut next) = (Dsn::ZERO, 0);
         for (now, host, event) in &outcome.log {
@@ -323,7 +328,7 @@ proptest! {
         let all = before + workload.messages() * u64::from(segments) * 1428;
         prop_assert_eq!(position, Dsn::new(all));
         prop_assert_eq!(next, workload.messages());
-        // Nothing is faster than the network.
+        // No message is faster than the network.
         if let Some(found) = outcome.measures.message_delay_ms {
             prop_assert!(found.mean >= delay.as_millis_f64());
             prop_assert_eq!(found.n, workload.messages());

@@ -1,4 +1,4 @@
-//! Each measure on a list of events made by hand.
+//! Each measure, on handmade lists of events.
 
 use super::*;
 use plait_base::{Dsn, Rate, ServerAddress};
@@ -60,7 +60,7 @@ fn a_download_takes_from_the_first_syn_to_the_last_byte() {
     let m = o.finish(ms(500));
     assert!(m.complete);
     assert_eq!(m.completion_ms, Some(60.0));
-    // 24,000 bit in 60 ms.
+    // 24,000 bits in 60 ms.
     assert_eq!(m.goodput_mbps, Some(0.4));
     assert_eq!(m.message_delay_ms, None);
 }
@@ -128,14 +128,14 @@ fn message_delays_run_from_when_a_message_was_due() {
     let mut o = observer("stream:1kB@100ms,for=300ms");
     o.observe_app(ms(100), SENDER, &due(0, 0, 1000, 100));
     o.observe_app(ms(120), RECEIVER, &read(0, 1000));
-    // Announced late: the due time counts.
+    // The event comes late; the due time counts.
     o.observe_app(ms(205), SENDER, &due(1, 1000, 2000, 200));
     o.observe_app(ms(300), SENDER, &due(2, 2000, 3000, 300));
-    // One read completes both.
+    // One read completes both messages.
     o.observe_app(ms(330), RECEIVER, &read(1000, 3000));
     let m = o.finish(ms(400));
     let d = m.message_delay_ms.unwrap();
-    // 20, 130, 30.
+    // The delays are 20, 130 and 30 ms.
     assert_eq!((d.mean, d.median, d.max, d.n), (60.0, 30.0, 130.0, 3));
     assert!((d.p95 - 120.0).abs() < 1e-9);
     // 3000 bytes from 100 to 330 ms.
@@ -156,7 +156,7 @@ fn a_burst_counts_nothing_of_its_warm_up() {
     o.observe(ms(34), SENDER, &Event::Blocked(None));
     o.observe_app(ms(1000), SENDER, &AppEvent::MeasureFrom { offset: Dsn::new(5000) });
     o.observe_app(ms(1000), SENDER, &due(0, 5000, 7000, 1000));
-    // The reset that the warm-up's idling brings is not the burst's.
+    // A reset caused by the idle time of the warm-up does not count for the burst.
     let reset = Event::IdleReset { subflow: SubflowId(1), before: 300_000, after: 14_480 };
     o.observe(ms(1000), SENDER, &reset);
     o.observe(ms(1000), SENDER, &sent(1, 5000, 6500, Carry::New));
@@ -181,7 +181,7 @@ fn the_ooo_delay_weighs_every_segment_the_same() {
     for (start, len, waited) in [(0, 1428, 0), (1428, 100, 40), (1528, 1428, 20), (2956, 1428, 0)] {
         o.observe(ms(50), RECEIVER, &readable(start, start + len, waited));
     }
-    // The request in the other direction is not the data.
+    // The request, in the other direction, is not measured data.
     o.observe(ms(50), SENDER, &readable(0, 200, 1000));
     let d = o.finish(ms(60)).ooo_delay_ms.unwrap();
     assert_eq!((d.mean, d.max, d.n), (15.0, 40.0, 4));
@@ -198,7 +198,7 @@ fn copies_are_counted_apart_from_path_shares() {
     o.observe(ms(21), SENDER, &sent(1, 75, 100, Carry::Opportunistic));
     o.observe(ms(22), SENDER, &sent(0, 0, 60, Carry::Retransmission));
     o.observe(ms(22), SENDER, &sent(0, 560, 600, Carry::TailProbe));
-    // The client's request is not the data.
+    // The client's request is not measured data.
     o.observe(ms(22), RECEIVER, &sent(0, 0, 200, Carry::New));
     let m = o.finish(ms(60));
     assert_eq!(m.paths.iter().map(|p| p.path_share).collect::<Vec<_>>(), [Some(0.25), Some(0.75)]);

@@ -1,4 +1,4 @@
-//! Manifests.
+//! Tests of manifests.
 
 use super::*;
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn message(text: &str) -> String {
 #[test]
 fn a_template_gives_chunks_of_one_length() {
     let clip = read("clip.mpd", TEMPLATE).unwrap();
-    // 1332 s in chunks of 5 s: 266 and one of 2 s.
+    // 1332 s in chunks of 5 s: 266 chunks, and one of 2 s.
     assert_eq!((clip.chunks(), clip.length()), (267, Span::from_secs(1_332)));
     let rates: Vec<u64> = clip.rungs().iter().map(|rung| rung.rate.as_bps()).collect();
     assert_eq!(rates, [260_000, 8_470_000]);
@@ -103,10 +103,10 @@ fn a_manifest_without_video_is_refused() {
     let inside = audio.replace(" mimeType=\"audio/mp4\"", "");
     let inside = inside.replace("<Representation", "<Representation mimeType=\"Audio/mp4\"");
     assert!(message(&inside).contains("no AdaptationSet of its Period is video"));
-    // What does not say what it is may be video, also behind what is none.
+    // A set without a type may be video, even after a set of another type.
     let silent = TEMPLATE.replace(" mimeType=\"video/mp4\"", "");
     assert_eq!(read("clip.mpd", &silent), read("clip.mpd", TEMPLATE));
-    // Thumbnails have a width, and are no video.
+    // Thumbnails have a width, but are not video.
     let thumbnails = "<Period><AdaptationSet mimeType=\"image/jpeg\"><Representation bandwidth=\"9\" \
                       width=\"320\"/></AdaptationSet>";
     assert_eq!(read("a", &TEMPLATE.replace("<Period>", thumbnails)), read("a", TEMPLATE));

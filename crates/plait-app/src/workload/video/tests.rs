@@ -1,4 +1,5 @@
-//! Sessions over streams in memory: one-way delay 10 ms, no rate, so a chunk takes a round trip.
+//! Sessions over streams in memory. The one-way delay is 10 ms without a rate limit, so a chunk
+//! takes one round trip.
 
 use super::*;
 use crate::workload::fake::{Outcome, Setting, run};
@@ -14,7 +15,7 @@ fn play(text: &str) -> Outcome {
     run(&parse(text), &Setting::default(), Time::ZERO)
 }
 
-/// When each chunk was asked for, and how many bytes of it.
+/// Returns the time and the size in bytes of each chunk request.
 fn asked(outcome: &Outcome) -> Vec<(Time, u64)> {
     let due = |(at, _, event): &(Time, Role, AppEvent)| match event {
         AppEvent::MessageDue { data, .. } => Some((*at, data.len())),
@@ -29,21 +30,22 @@ fn ms(millis: u64) -> Time {
 
 #[test]
 fn no_chunk_is_asked_for_while_the_buffer_is_full() {
-    // Claim ecf-u9, the part of the client. Open at 20 ms; a chunk of 5 s takes 20 ms. The picture
-    // starts with the second chunk, at 60 ms; 60 s are reached at the twelfth or thirteenth.
+    // Claim ecf-u9, the client's part. The connection is open at 20 ms, and a chunk of 5 s takes 20
+    // ms. Playback starts with the second chunk, at 60 ms. The buffer reaches 60 s at the twelfth
+    // or thirteenth chunk.
     let outcome = play("video:paper");
     assert!(outcome.done && outcome.measures.complete);
     let times: Vec<Time> = asked(&outcome).into_iter().map(|(at, _)| at).collect();
     assert_eq!(times.len(), 267);
     let quick: Vec<Time> = (0..13).map(|chunk| ms(20 + 20 * chunk)).collect();
-    // After twelve chunks, 60 s less the 200 ms that were shown: less than the buffer.
+    // After twelve chunks the buffer has 60 s less the 200 ms played, which is below the limit.
     assert_eq!(times[..13], quick);
-    // Then 65 s less what was shown since 60 ms: the buffer is at 60 s after 5 s of the picture, and
-    // below it a nanosecond later; and so on, a chunk each 5 s.
+    // Then it has 65 s less the time played since 60 ms. It is at 60 s after 5 s of playback, and
+    // below it a nanosecond later. From then on one chunk is requested every 5 s.
     for (after, at) in (1..=3).zip(&times[13..]) {
         assert_eq!(*at, ms(60 + after * 5_000) + Span::from_nanos(1));
     }
-    // Never while 60 s or more were buffered.
+    // No request while 60 s or more were buffered.
     for (chunk, at) in (0u64..).zip(&times) {
         let shown = at.since(ms(60));
         assert!(Span::from_secs(5 * chunk).minus(shown) < Span::from_secs(60), "{chunk}");
@@ -54,8 +56,8 @@ fn no_chunk_is_asked_for_while_the_buffer_is_full() {
 
 #[test]
 fn sizes_are_those_of_the_encodings() {
-    // Section 5.7 of the catalogue: chunks of 162, 400, 625, 1000, 2588 and 5294 kB; the last lasts
-    // 2 s.
+    // Section 5.7 of the catalogue: chunks of 162, 400, 625, 1000, 2588 and 5294 kB. The last chunk
+    // has 2 s.
     let clip = match parse("video:paper") {
         Workload::Video(video) => match &*video {
             Video::Adaptive(session) => session.clip.clone(),
@@ -76,24 +78,24 @@ fn a_session_ends_when_it_is_told_to() {
     assert!(outcome.done && outcome.measures.complete);
     assert_eq!(outcome.end, ms(30_010));
     assert_eq!(outcome.when(Role::Client, AppEvent::Complete), Some(ms(30_000)));
-    // 13 chunks at once, and those after 5, 10, 15, 20 and 25 s of the picture.
+    // 13 chunks at once, then one after 5, 10, 15, 20 and 25 s of playback.
     assert_eq!(asked(&outcome).len(), 18);
 }
 
 #[test]
 fn a_buffer_that_runs_dry_stops_the_picture_until_the_next_chunk() {
-    // A round trip of 8 s, chunks of 5 s: 3 s of each 8 are missing.
+    // The round trip is 8 s and a chunk has 5 s, so 3 s of every 8 s are missing.
     let setting = Setting { delay: Span::from_secs(4), ..Setting::default() };
     let outcome = run(&parse("video:paper,start=5s,for=100s"), &setting, Time::ZERO);
     let when = |wanted: AppEvent| {
         let client = outcome.log.iter().filter(|it| it.1 == Role::Client && it.2 == wanted);
         client.map(|it| it.0.as_nanos() / 1_000_000_000).collect::<Vec<u64>>()
     };
-    // Open at 8 s, the first chunk at 16 s.
+    // The connection is open at 8 s, and the first chunk arrives at 16 s.
     assert_eq!(when(AppEvent::Playing)[..3], [16, 24, 32]);
     assert_eq!(when(AppEvent::Stalled)[..3], [21, 29, 37]);
     let stalled = outcome.measures.playback.unwrap();
-    // From 16 s to 100 s: ten stalls of 3 s, and one from 101 s on that nobody sees.
+    // From 16 s to 100 s: ten stalls of 3 s. Another would start at 101 s, after the end.
     assert_eq!((stalled.rebuffer_s, stalled.startup_ms), (Some(30.0), Some(16_000.0)));
     assert_eq!(stalled.bit_rate_mbps, Some(0.26));
 }
@@ -104,7 +106,7 @@ fn the_bit_rate_is_that_of_the_chunks_that_came() {
     for (abr, least) in [("bba", 8.0), ("throughput", 8.4), ("bola", 8.0), ("mpc", 8.4)] {
         let outcome = run(&parse(&format!("video:paper,abr={abr}")), &setting, Time::ZERO);
         let rate = outcome.measures.playback.unwrap().bit_rate_mbps.unwrap();
-        // Nothing limits it but how it starts.
+        // Only the start limits the mean bit rate.
         assert!((least..=8.47).contains(&rate), "{abr}: {rate}");
     }
 }
@@ -182,7 +184,7 @@ fn what_is_neither_manifest_nor_list_is_refused_as_what_its_name_says() {
     }
     assert!(message("a.MPD", "Not Found").starts_with("a.MPD:1:1: no XML: "));
     assert!(message("a.json", "Not Found").contains("; a size list is an object"));
-    // What is told by its first character is that, whatever it is called.
+    // The first character selects the format, whatever the extension of the name.
     assert!(message("a.json", "<a/>").contains("not <MPD>"));
     assert!(message("a.mpd", "{}").contains("; a size list is an object"));
 }

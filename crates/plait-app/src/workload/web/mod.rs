@@ -1,7 +1,7 @@
 //! Web pages: graphs of objects, loaded over HTTP/1.1 or HTTP/2.
 //!
-//! What crosses the connections are real requests and responses, so that each end knows no more than
-//! its stream and the time: a client asks for `/N`, the server of a page answers with so many bytes.
+//! The connections carry real requests and responses, so an end depends only on its stream and the
+//! time. The client requests `/N`, and the server answers with the bytes of that object.
 
 mod epload;
 mod har;
@@ -27,32 +27,32 @@ use core::fmt;
 use session::Session;
 use std::sync::{Arc, Mutex};
 
-/// Connections of a client over HTTP/1.1 where nothing is said: what browsers open to a server.
+/// Default number of HTTP/1.1 connections: browsers open this many to one server.
 const CONNECTIONS: u8 = 6;
-/// The most that may be asked for.
+/// Maximum number of HTTP/1.1 connections; more are an error.
 const MOST_CONNECTIONS: u8 = 64;
-/// Window of each stream and of the connection over HTTP/2 where nothing is said: that of libcurl.
+/// Default HTTP/2 window of each stream and of the connection, in bytes: the window of libcurl.
 const WINDOW: u32 = 32 << 20;
 
-/// How a page is fetched.
+/// The HTTP version of a page load, and its parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Http {
-    /// HTTP/1.1 over so many persistent connections, opened when needed; one request at a time on
-    /// each.
+    /// HTTP/1.1 over several persistent connections. Each is opened when an object needs it, and
+    /// has one request at a time.
     One {
-        /// At most.
+        /// Maximum number of connections.
         connections: u8,
     },
     /// HTTP/2 over one connection.
     Two {
-        /// Window of each stream, and of the connection, that the client gives, in bytes.
+        /// The client's window for each stream and for the connection, in bytes.
         window: u32,
     },
 }
 
 impl Http {
-    /// Bytes of a request, and of an answer before its body: constants, for they are alike in real
-    /// traffic and weigh little beside the objects.
+    /// Returns the length in bytes of a request, and of a response head. They are constants,
+    /// because real values vary little and are small compared with the objects.
     #[must_use]
     pub const fn head_bytes(self) -> (usize, usize) {
         match self {
@@ -62,33 +62,33 @@ impl Http {
     }
 }
 
-/// A page and how it is loaded.
+/// A page, and the way it is loaded.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Web {
-    /// As given: the name of a page, or a file.
+    /// Name of the page or file, as given.
     source: String,
     page: Arc<Page>,
     http: Http,
-    /// Bytes of all objects of a file, where that was said.
+    /// Total size of all objects of a file in bytes, if it was given.
     total: Option<u64>,
-    /// Off: computing and waiting take no time.
+    /// If false, computing and waiting take no time.
     think: bool,
 }
 
 impl Web {
-    /// The page.
+    /// Returns the page.
     #[must_use]
     pub fn page(&self) -> &Page {
         &self.page
     }
 
-    /// How it is loaded.
+    /// Returns the HTTP version and its parameters.
     #[must_use]
     pub const fn http(&self) -> Http {
         self.http
     }
 
-    /// How many connections the client may open.
+    /// Returns the maximum number of connections of the client.
     #[must_use]
     pub const fn connections(&self) -> usize {
         match self.http {
@@ -97,7 +97,7 @@ impl Web {
         }
     }
 
-    /// The two ends of each connection.
+    /// Returns the client's and the server's end of each connection.
     pub(super) fn apps(&self) -> Vec<Ends> {
         let session = Session::new(Arc::clone(&self.page), self.think, self.connections());
         let session = Arc::new(Mutex::new(session));
@@ -117,7 +117,7 @@ impl Web {
         (0..self.connections()).map(ends).collect()
     }
 
-    /// Reads what follows `web:`.
+    /// Reads the text after `web:`.
     pub(super) fn parse(
         text: &str,
         form: impl Fn() -> WorkloadError,
@@ -149,7 +149,7 @@ impl Web {
             Some(_) if connections.is_some() => {
                 return Err(invalid("connections is of http=1; http=2 has one".to_owned()));
             }
-            // One word about it is enough to mean HTTP/1.1.
+            // The option `connections` alone selects HTTP/1.1.
             None if connections.is_some() && window.is_none() => {
                 Http::One { connections: connections.unwrap_or(CONNECTIONS) }
             }
@@ -164,7 +164,7 @@ impl Web {
     }
 }
 
-/// What follows `web:`.
+/// Prints the text after `web:`.
 impl fmt::Display for Web {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.source)?;
@@ -184,7 +184,7 @@ impl fmt::Display for Web {
     }
 }
 
-/// The page that `source` names.
+/// Returns the page called `source`.
 fn load(
     source: &str,
     total: Option<u64>,
@@ -218,9 +218,9 @@ fn load(
     file(&text, total).map_err(failed)
 }
 
-/// Reads a file of either form, which its first member tells.
+/// Reads a file in either format. The member `log` or `objs` selects the format.
 fn file(text: &str, total: Option<u64>) -> Result<Page, String> {
-    // HAR 1.2 has readers ignore a byte order mark.
+    // HAR 1.2 requires readers to ignore a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     #[derive(Default, serde::Deserialize)]
     #[serde(expecting = "an object with `log` (HAR 1.2), or with `objs` and `deps` (Epload)")]
@@ -232,7 +232,7 @@ fn file(text: &str, total: Option<u64>) -> Result<Page, String> {
     }
     let either: Either = serde_json::from_str(text)
         .map_err(|error| format!("not JSON of a page: {error}; export it again"))?;
-    // A list would be taken for the members in their order.
+    // serde would read a list as the members in order, so refuse it.
     let either = if text.trim_start().starts_with('[') { Either::default() } else { either };
     match (either.log, either.objs) {
         (Some(_), _) if total.is_some() => {

@@ -1,4 +1,4 @@
-//! The text of a page workload and the files that it names.
+//! Tests of the text of a page workload, and of the files that it names.
 
 use crate::Workload;
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn every_form_is_printed_as_it_was_read() {
         assert_eq!(workload.to_string(), text);
         assert_eq!(parse(&workload.to_string(), GRAPH), Ok(workload));
     }
-    // The default is HTTP/2, unless connections are counted.
+    // The default is HTTP/2, unless `connections` is given.
     assert_eq!(parse("web:amazon,http=2", ""), parse("web:amazon", ""));
     assert_eq!(parse("web:amazon,connections=3", ""), parse("web:amazon,http=1,connections=3", ""));
 }
@@ -83,11 +83,11 @@ fn errors_name_what_was_given_and_what_may_stand_there() {
 #[test]
 fn an_epload_graph_is_read() {
     let graph = page("web:p.json", GRAPH);
-    // c1 30.5 ms, beside it c3 from 12.5 to 22.5; then c2.
+    // c1 takes 30.5 ms, in parallel with c3 from 12.5 to 22.5; then c2.
     let floor = graph.floor().as_millis_f64();
     assert_eq!((graph.objects(), graph.bytes(), floor), (2, 2 * 21_243, 34.5));
     assert_eq!(page("web:p.json,bytes=5000B", GRAPH).bytes(), 5_000);
-    // A page that was measured has its bytes, and a graph with sizes its own.
+    // A measured page has its measured bytes, and a graph with sizes has its own.
     let named = GRAPH.replace("example.org", "www.amazon.com_");
     assert_eq!(page("web:p.json", &named).bytes(), 1_200_666);
     let sized = named.replace("\"download\":", "\"size\": 70, \"download\":");
@@ -107,7 +107,7 @@ fn a_byte_order_mark_is_ignored() {
     for (file, objects) in [(ARCHIVE, 2), (GRAPH, 2)] {
         assert_eq!(page("web:p.json", &format!("\u{feff}{file}")).objects(), objects);
     }
-    // One is a mark; more are text.
+    // One is a byte order mark; more are text.
     assert!(error(&format!("\u{feff}\u{feff}{GRAPH}")).contains("not JSON of a page: "));
 }
 
@@ -148,7 +148,7 @@ fn files_that_are_no_pages_are_refused_with_the_place_and_a_remedy() {
     starts(&when, "entry 1: startedDateTime `yesterday` is no ISO 8601 time");
 }
 
-/// The recorded graphs, where they are: each is read, and their times are those of Epload's rules.
+/// Reads each recorded graph, if the files are present. The times follow the rules of Epload.
 #[test]
 fn recorded_graphs_are_read() {
     let data = std::env::var("PLAIT_DATA").unwrap_or_else(|_| "../../../shared/data".to_owned());

@@ -20,15 +20,16 @@ fn choose(abr: Abr, known: &Known) -> usize {
 
 #[test]
 fn bba_is_a_line_from_10_to_54_seconds_with_a_step_of_stickiness() {
-    // 0.26 + 8.21 (level - 10) / 44 Mbit/s: 2.13 at 20 s, 4.07 at 30.4 s, 4.18 at 31 s.
+    // The line is 0.26 + 8.21 (level - 10) / 44 Mbit/s: 2.13 at 20 s, 4.07 at 30.4 s, 4.18 at 31 s.
     let bba = |level, last| choose(Abr::Bba, &known(level, last));
     assert_eq!([bba(0, 3), bba(10, 5)], [0, 0]);
     assert_eq!([bba(54, 0), bba(60, 3)], [5, 5]);
-    // From the lowest the line at 20 s is above the next: to the highest below the line.
+    // From the lowest rate: the line at 20 s is above the next rate, so the highest rate below it
+    // is chosen.
     assert_eq!(bba(20, 0), 3);
-    // 1.60 is the last, the next is 4.14 and the one before 1.00: it stays up to 30 s.
+    // The last rate is 1.60, the next 4.14 and the previous 1.00. The choice stays up to 30 s.
     assert_eq!([bba(20, 3), bba(30, 3), bba(31, 3)], [3, 3, 4]);
-    // From 4.14 it falls when the line falls to 1.60 (17.2 s): to the lowest above the line.
+    // From 4.14 it falls to the lowest rate above the line when the line falls to 1.60 (17.2 s).
     assert_eq!([bba(18, 4), bba(17, 4)], [4, 3]);
     // From 8.47 it falls when the line falls to 4.14 (30.8 s).
     assert_eq!([bba(31, 5), bba(30, 5)], [5, 4]);
@@ -38,12 +39,13 @@ fn bba_is_a_line_from_10_to_54_seconds_with_a_step_of_stickiness() {
 fn throughput_takes_nine_tenths_of_the_harmonic_mean() {
     let mut now = known(30, 0);
     assert_eq!(choose(Abr::Throughput, &now), 0);
-    // A second for 1 and for 0.5 MB: 8 and 4 Mbit/s, 5.33 in the mean, 4.8 of it.
+    // 1 and 0.5 MB in one second each: 8 and 4 Mbit/s. The harmonic mean is 5.33, of which 4.8 is
+    // used.
     for bytes in [1_000_000, 500_000] {
         now.learn(bytes, Span::from_secs(1));
     }
     assert_eq!(choose(Abr::Throughput, &now), 4);
-    // 4.6 Mbit/s are exactly enough for 4.14; a little less is not.
+    // 4.6 Mbit/s is exactly enough for 4.14; a little less is not.
     for (bytes, rung) in [(575_000, 4), (574_900, 3)] {
         let mut now = known(30, 0);
         now.learn(bytes, Span::from_secs(1));
@@ -58,15 +60,15 @@ fn throughput_takes_nine_tenths_of_the_harmonic_mean() {
 
 #[test]
 fn bola_climbs_with_the_buffer() {
-    // Utilities 0, 0.901, 1.347, 1.817, 2.768, 3.484; V = 11 / 8.484. With nothing buffered the
-    // scores are V (v + 5) / S: the lowest rate has the best, 24.9 a Mbit/s.
+    // Utilities 0, 0.901, 1.347, 1.817, 2.768, 3.484; V = 11 / 8.484. If nothing is buffered, the
+    // scores are V (v + 5) / S. The lowest rate has the best score, 24.9 per Mbit/s.
     let rungs: Vec<usize> = (0..=59).map(|level| choose(Abr::Bola, &known(level, 0))).collect();
     assert_eq!(rungs[0], 0);
     assert!(rungs.is_sorted(), "{rungs:?}");
     assert_eq!(rungs[59], 5);
-    // From m to m + 1 where the scores are equal:
-    // Q = V (5 + (v_m S_m+1 - v_m+1 S_m) / (S_m+1 - S_m)); 0 to 1: V (5 - 0.901 * 0.26 / 0.38) = 5.68
-    // chunks, 28.4 s.
+    // The choice changes from m to m + 1 when the scores are equal:
+    // Q = V (5 + (v_m S_m+1 - v_m+1 S_m) / (S_m+1 - S_m)); 0 to 1: V (5 - 0.901 * 0.26 / 0.38) =
+    // 5.68 chunks, 28.4 s.
     assert_eq!([rungs[28], rungs[29]], [0, 1]);
     // 4 to 5: V (5 + (2.768 * 8.47 - 3.484 * 4.14) / 4.33) = 9.19 chunks, 45.9 s.
     assert_eq!([rungs[45], rungs[46]], [4, 5]);
@@ -74,8 +76,8 @@ fn bola_climbs_with_the_buffer() {
 
 #[test]
 fn mpc_looks_ahead() {
-    // 8 Mbit/s as always: with nothing buffered a chunk of 4.14 takes 2.6 s, for which it would
-    // stall, one of 0.26 takes 0.16 s.
+    // The throughput is always 8 Mbit/s. If nothing is buffered, a chunk of 4.14 takes 2.6 s and
+    // causes a stall, and one of 0.26 takes 0.16 s.
     let with = |level, last, kbps: u64| {
         let mut now = known(level, last);
         for _ in 0..5 {
@@ -84,10 +86,10 @@ fn mpc_looks_ahead() {
         choose(Abr::Mpc, &now)
     };
     assert_eq!(choose(Abr::Mpc, &known(30, 3)), 0);
-    // Enough for everything, and much buffered: the top.
+    // The throughput is enough for every rate and the buffer is large, so the top rate is chosen.
     assert_eq!(with(50, 5, 20_000), 5);
-    // 4.14 lasts for ever at 5 Mbit/s; 8.47 would take 3.47 s more for each chunk than it lasts, and
-    // 10 s are used up before the horizon is.
+    // 4.14 never stalls at 5 Mbit/s. A chunk of 8.47 would take 3.47 s longer than it plays, which
+    // uses up 10 s before the horizon.
     assert_eq!(with(10, 4, 5_000), 4);
     // With 60 s it does not stall within the horizon.
     assert_eq!(with(59, 4, 5_000), 5);
@@ -101,7 +103,7 @@ fn the_worst_error_makes_mpc_careful() {
         now.learn(625_000, Span::from_secs(1));
     }
     assert_eq!((now.worst_error(), choose(Abr::Mpc, &now)), (0.0, 4));
-    // One chunk at a tenth of the rate: predicted 5, was 0.5.
+    // One chunk at a tenth of the rate: predicted 5, actual 0.5.
     now.learn(62_500, Span::from_secs(1));
     assert!((now.worst_error() - 9.0).abs() < 1e-9);
     assert!(choose(Abr::Mpc, &now) < 4);
