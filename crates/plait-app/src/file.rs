@@ -40,8 +40,8 @@ pub fn settings(file: impl AsRef<Path>) -> io::Result<String> {
 /// before it is read.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not UTF-8 ([`ErrorKind::InvalidData`]), or is
-/// larger than `most` bytes ([`ErrorKind::FileTooLarge`]; the message names the limit).
+/// Returns an error if the file cannot be read or is not UTF-8 ([`ErrorKind::InvalidData`]). A file
+/// larger than `most` bytes is [`ErrorKind::FileTooLarge`]; the message names the limit.
 pub fn text_within(file: impl AsRef<Path>, most: u64) -> io::Result<String> {
     let file = std::fs::File::open(file)?;
     // Refuse a regular file that is too large before reading any of it.

@@ -372,7 +372,8 @@ fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
 /// Returns `whole.fraction * worth`, exactly.
 fn scaled(whole: &str, fraction: &str, worth: u64) -> Result<u64, Problem> {
     let fraction = fraction.trim_end_matches('0');
-    // The largest unit is 6e10 base units, so valid decimals end after at most ten digits.
+    // Decimal units need at most 11 digits. Longer fractions are refused, even the few that are
+    // exact in MiB or GiB.
     if fraction.len() > 18 {
         return Err(Problem::TooFine);
     }

@@ -88,9 +88,9 @@ pub trait Stream {
 ///
 /// The world polls an app at the start of the run (a client: when it sends its first SYN) and when
 /// [`App::wake`] is due. It also polls after each change of the stream: established, readable,
-/// writable, acknowledged, a new subflow, closed. If an app asks to be woken at once, the data that
-/// it wrote before have been handed to the subflows when it is polled again. Additional polls have
-/// no effect.
+/// writable, acknowledged, a new subflow, closed. An app may ask to be woken at once: its earlier
+/// writes have then been handed to the subflows before the next poll. Additional polls have no
+/// effect.
 pub trait App: Debug + Send {
     /// Advances as far as the stream allows, and appends the resulting events to `log`.
     fn poll(&mut self, now: Time, stream: &mut dyn Stream, log: &mut Vec<AppEvent>);

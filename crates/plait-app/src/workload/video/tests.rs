@@ -57,7 +57,7 @@ fn no_chunk_is_asked_for_while_the_buffer_is_full() {
 #[test]
 fn sizes_are_those_of_the_encodings() {
     // Section 5.7 of the catalogue: chunks of 162, 400, 625, 1000, 2588 and 5294 kB. The last chunk
-    // has 2 s.
+    // plays for 2 s.
     let clip = match parse("video:paper") {
         Workload::Video(video) => match &*video {
             Video::Adaptive(session) => session.clip.clone(),

@@ -169,8 +169,8 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// html, whose parsing begins with its first bytes and wants a script after 20 ms; the script's
-    /// run ends the page.
+    /// Returns a page of HTML and a script. Parsing starts with the first bytes of the HTML and
+    /// requests the script after 20 ms. The run of the script ends the page.
     fn page() -> Arc<Page> {
         let mut page = Builder::default();
         let html = page.fetch("html", 1000);

@@ -8,7 +8,7 @@ use plait_base::{Rate, Span};
 const RESERVOIR: Span = Span::from_secs(10);
 
 /// Returns the lowest rate up to the reservoir (one sixth of a small buffer), and the highest from
-/// nine tenths of the buffer on, as in the paper. A line connects the two. The choice moves up when
+/// nine tenths of the buffer on. A line connects the two, as in the paper. The choice moves up when
 /// the line reaches the next rate, and down when it falls to the previous rate.
 pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
     let rungs = clip.rungs();

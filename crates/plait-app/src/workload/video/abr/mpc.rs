@@ -9,7 +9,7 @@ const HORIZON: u32 = 5;
 const MOST: usize = 40_000;
 
 /// Returns the first rung of the best sequence. The score of a sequence is the sum of its bit
-/// rates, less the size of each change, less the top bit rate for each second of stalling. The
+/// rates. Each change costs its size, and each second of stalling costs the top bit rate. The
 /// predicted throughput is the harmonic mean of the last five, divided by one plus the largest
 /// error of the last five predictions.
 pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
