@@ -6,23 +6,23 @@ use plait_base::{PathId, ServerAddress};
 use plait_wire::codec::Headers;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The address of a server that clients dial.
+/// The server's first address, to which clients connect.
 const DIALLED: u32 = u32::from_be_bytes([198, 51, 100, 1]);
-/// Before the addresses of the first pair's client.
+/// Base of the addresses of the first pair's client.
 const CLIENT: u32 = u32::from_be_bytes([192, 0, 2, 0]);
-/// Before those of others: there may be more of them than documentation has addresses.
+/// Base of the addresses of other clients. They may outnumber the addresses for documentation.
 const OTHER_CLIENTS: u32 = u32::from_be_bytes([10, 0, 0, 0]);
 const CLIENT_V6: u128 = 0x2001_0db8 << 96;
 
-/// What the IP headers of a run's packets say.
+/// Addresses for the IP headers of a run's packets.
 #[derive(Clone, Debug)]
 pub struct Addresses {
-    /// By pair: the server's further addresses, in the order of their numbers.
+    /// By pair: the server's additional addresses, in the order of their numbers.
     servers: Vec<Vec<IpAddr>>,
 }
 
 impl Addresses {
-    /// Those of a set-up.
+    /// Collects the addresses of a set-up.
     #[must_use]
     pub fn new(setup: &Setup) -> Addresses {
         let servers = setup.pairs.iter().map(|pair| {
@@ -37,8 +37,8 @@ impl Addresses {
         Addresses { servers: servers.collect() }
     }
 
-    /// The header of a segment between the hosts of a pair. The client has the address of the path,
-    /// the server that which the segment names.
+    /// Returns the IP header of a segment between the hosts of a pair. The client uses the address
+    /// of the path, and the server uses the address with the segment's number.
     #[must_use]
     pub fn headers(
         &self,

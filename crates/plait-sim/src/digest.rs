@@ -4,8 +4,8 @@ use crate::network::Direction;
 use plait_base::{PathId, RunningHash, Time};
 use plait_wire::Segment;
 
-/// 64-bit hash of (time, path, direction, sequence, length, flags) of every segment sent and
-/// delivered, in the order in which that happened. Observers do not touch it.
+/// 64-bit hash of time, path, direction, sequence numbers, length and flags of every segment sent
+/// and delivered, in the order of these events. Observers do not change it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RunDigest {
     hash: RunningHash,
@@ -33,13 +33,13 @@ impl RunDigest {
         self.segments += 1;
     }
 
-    /// The hash so far.
+    /// Returns the hash so far.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.hash.value()
     }
 
-    /// Segments sent plus segments delivered.
+    /// Returns the number of segments sent plus the number of segments delivered.
     #[must_use]
     pub fn segments(&self) -> u64 {
         self.segments

@@ -1,8 +1,8 @@
-//! Floor 4: virtual time. Hosts with the endpoint of `plait-core`, paths with the links of
-//! `plait-link`, workloads of `plait-app`, and one queue of events between them.
+//! Floor 4: simulation in virtual time. Connects endpoints of `plait-core`, links of `plait-link`
+//! and workloads of `plait-app` through one event queue.
 //!
-//! The same configuration gives the same run, bit for bit: time is an integer, every random number
-//! comes from a stream that is derived from the seed and a purpose, and events of the same instant
+//! The same configuration gives the same run, bit for bit. Time is an integer. Every random number
+//! comes from a stream that is derived from the seed and a purpose. Events of the same instant
 //! happen in the order in which they were caused.
 
 mod addresses;

@@ -1,5 +1,6 @@
-//! What stands on a path and meddles with segments: it takes MPTCP options off, or changes payload
-//! and repairs the TCP checksum, so that only a DSS checksum tells.
+//! Middleboxes: they strip MPTCP options, cut segments, or change payload bytes.
+//!
+//! A changed payload has a valid TCP checksum, so only a DSS checksum detects the change.
 
 use plait_base::{Chance, RandomStream, Time};
 use plait_wire::{Flags, Mptcp, Segment};
@@ -11,9 +12,9 @@ pub enum StripAt {
     Syn,
     /// SYN/ACKs.
     SynAck,
-    /// Third ACKs: those without payload that tell keys or a proof.
+    /// Third ACKs: segments without payload that carry keys or the HMAC of a join.
     ThirdAck,
-    /// The first segment with payload, each way, and its repetitions.
+    /// The first segment with payload in each direction, and its retransmissions.
     FirstData,
     /// Segments with payload.
     Data,
@@ -22,7 +23,7 @@ pub enum StripAt {
 }
 
 impl StripAt {
-    /// Every position, by the word for it.
+    /// Every position, with its keyword.
     pub const ALL: [(&'static str, StripAt); 6] = [
         ("syn", StripAt::Syn),
         ("synack", StripAt::SynAck),
@@ -33,35 +34,35 @@ impl StripAt {
     ];
 }
 
-/// A middlebox that takes the MPTCP options off segments.
+/// Settings for stripping MPTCP options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strip {
-    /// Off which.
+    /// Which segments lose their options.
     pub at: StripAt,
-    /// Segments that arrive before this keep theirs.
+    /// Segments that arrive before this time keep their options.
     pub from: Time,
-    /// Segments that arrive then or later keep theirs.
+    /// Segments that arrive at this time or later keep their options.
     pub until: Time,
 }
 
-/// What the middlebox of a path does, each way.
+/// The behaviour of a path's middlebox, in both directions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MiddleboxConfig {
-    /// Options that it takes off.
+    /// Strips MPTCP options, if set.
     pub strip: Option<Strip>,
-    /// Chance of each segment with payload to have a byte changed.
+    /// Probability, for each segment with payload, that one byte is changed.
     pub edit: Chance,
-    /// Segments that it cuts.
+    /// Cuts segments, if set.
     pub cut: Option<Cut>,
 }
 
-/// A middlebox that cuts segments in two, of which one half gets lost: what comes again overlaps
-/// what is there.
+/// Settings for cutting segments in two, of which one half is lost. The retransmission then
+/// overlaps the received half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// Of each segment with two bytes or more that tells no keys.
+    /// Probability for each segment of at least two bytes that has neither FIN nor MP_CAPABLE.
     pub chance: Chance,
-    /// Segments that arrive then or later stay whole.
+    /// Segments that arrive at this time or later stay whole.
     pub until: Time,
 }
 
@@ -74,7 +75,7 @@ pub struct Middlebox {
     done: MiddleboxCounters,
 }
 
-/// What middleboxes did.
+/// Counters of middleboxes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MiddleboxCounters {
     /// Segments that lost their MPTCP options.
@@ -86,7 +87,7 @@ pub struct MiddleboxCounters {
 }
 
 impl MiddleboxCounters {
-    /// Both together.
+    /// Returns the sum of both.
     pub(crate) const fn plus(self, other: MiddleboxCounters) -> MiddleboxCounters {
         MiddleboxCounters {
             stripped: self.stripped + other.stripped,
@@ -97,7 +98,8 @@ impl MiddleboxCounters {
 }
 
 impl Middlebox {
-    /// `None` where it does nothing. Its chances have a stream of their own.
+    /// Returns `None` if the middlebox does nothing. Edits and cuts draw from their own random
+    /// streams.
     #[must_use]
     pub fn new(config: MiddleboxConfig, seed: u64, name: &[&str]) -> Option<Box<Middlebox>> {
         if config == MiddleboxConfig::default() {
@@ -143,12 +145,12 @@ impl Middlebox {
         }
     }
 
-    /// What it did so far.
+    /// Returns the counters so far.
     pub(crate) const fn done(&self) -> MiddleboxCounters {
         self.done
     }
 
-    /// Leaves the front or the back of a segment. A mapping goes on telling of the whole.
+    /// Keeps the front or the back of a segment. A mapping still covers the whole segment.
     fn cut(&mut self, segment: &mut Segment) {
         let len = segment.payload.len();
         let at = self.cuts.within(1, u64::from(len) - 1) as u32;
@@ -161,7 +163,8 @@ impl Middlebox {
     }
 }
 
-/// Whether a segment has two halves. Keys tell the mapping of the first data by its length.
+/// Returns true if a segment may be cut. A segment with keys is never cut, because its length gives
+/// the length of the first mapping.
 fn may_be_cut(segment: &Segment) -> bool {
     let keys = matches!(segment.options.mptcp.as_deref(), Some(Mptcp::Capable(_)));
     segment.payload.len() > 1 && !segment.flags.has(Flags::FIN) && !keys
@@ -186,7 +189,7 @@ impl StripAt {
     }
 }
 
-/// Whether a mapping starts with its subflow's first byte.
+/// Returns true if the segment's mapping starts with the first byte of its subflow.
 fn is_first(segment: &Segment) -> bool {
     let map = segment.options.dss.and_then(|dss| dss.mapping);
     let keys = matches!(segment.options.mptcp.as_deref(), Some(Mptcp::Capable(_)));

@@ -8,7 +8,7 @@ use plait_link::{Aqm, DropCause, HostLink, Link, LinkConfig, LinkCounters};
 use plait_wire::Segment;
 use std::collections::VecDeque;
 
-/// Which way a segment travels.
+/// The direction in which a segment travels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Direction {
@@ -18,66 +18,66 @@ pub enum Direction {
     Up,
 }
 
-/// What happened to a segment.
+/// A stage in the life of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hop {
-    /// A host handed it to its own link.
+    /// The host sent it on its own link.
     Sent,
     /// It arrived at the other host.
     Delivered,
-    /// The path dropped it, or the other host did because it was damaged.
+    /// The path dropped it, or the receiving host dropped it because it was damaged.
     Dropped(DropCause),
 }
 
-/// One path.
+/// The configuration of one path.
 #[derive(Clone, Debug)]
 pub struct PathSetup {
-    /// Its name; streams of random numbers are derived from it.
+    /// Name of the path; its random streams are derived from it.
     pub name: String,
-    /// Server to client.
+    /// The link from server to client.
     pub down: LinkConfig,
-    /// Client to server.
+    /// The link from client to server.
     pub up: LinkConfig,
-    /// Rate of the server's own link before the path.
+    /// Rate of the server's own link, which precedes the path's link.
     pub nic_down: Rate,
-    /// Rate of the client's own link before the path.
+    /// Rate of the client's own link, which precedes the path's link.
     pub nic_up: Rate,
-    /// The shared link, by its place in the list of them, that packets go through after the path's
-    /// own link, each way.
+    /// Index of the shared link that packets cross after the path's own link, in both directions.
+    /// An index without a shared link counts as `None`.
     pub via: Option<usize>,
-    /// What meddles with segments just before they arrive.
+    /// Middlebox that changes segments just before they arrive.
     pub middlebox: MiddleboxConfig,
-    /// Spans, apart from each other, in which the clients have no address on the path: their hosts
-    /// know at once (REMOVE_ADDR), and nothing gets through.
+    /// Disjoint spans in which the clients have no address on the path. Each client sends
+    /// REMOVE_ADDR at once, and the path delivers nothing during the span.
     pub removed: Vec<(Time, Time)>,
-    /// Spans, apart from each other, for which the clients ask by MP_PRIO that subflows on the path
-    /// that are there as they begin be backups.
+    /// Disjoint spans in which the clients declare the path a backup. At the start of each span
+    /// they send MP_PRIO for the subflows that exist then.
     pub resting: Vec<(Time, Time)>,
 }
 
-/// A link that several paths go through. Its packets meet it after their path's own link, so its
-/// delay comes on top of the path's.
+/// A link shared by several paths. Packets cross it after their path's own link, so its delay is
+/// added to the path's delay.
 #[derive(Clone, Debug)]
 pub struct SharedLink {
-    /// Its name; streams of random numbers are derived from it.
+    /// Name of the link; its random streams are derived from it.
     pub name: String,
-    /// Server to client.
+    /// The link from server to client.
     pub down: LinkConfig,
-    /// Client to server.
+    /// The link from client to server.
     pub up: LinkConfig,
 }
 
-/// A segment that arrives.
+/// A segment that arrives at a host, or that was dropped.
 pub(crate) struct Arrival {
     pub(crate) pair: usize,
     pub(crate) path: PathId,
     pub(crate) direction: Direction,
     pub(crate) segment: Box<Segment>,
-    /// The way that made this copy, where it is one: the segment goes back there.
+    /// The way that made this copy, if it is one. The segment returns there for reuse.
     pub(crate) copier: Option<usize>,
 }
 
-/// What a source in the event queue stands for.
+/// The kind of event that a source in the event queue represents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Task {
     Arrival,
@@ -85,18 +85,18 @@ enum Task {
     Dequeue,
 }
 
-/// All paths and the links they share. Its sources in the event queue are numbered from zero.
+/// All paths and their shared links. Its sources in the event queue are numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// Two for each path, down first, then two for each shared link.
+    /// Two ways for each path, down first, then two for each shared link.
     ways: Vec<Way>,
-    /// How many of them are those of paths.
+    /// Number of ways that belong to paths.
     own: usize,
-    /// By path and direction, as the ways of paths.
+    /// By path and direction, in the order of the ways of paths.
     middleboxes: Vec<Option<Box<Middlebox>>>,
-    /// The way of each source.
+    /// The way and the kind of event of each source.
     sources: Vec<(usize, Task)>,
-    /// Packets dropped since the last time somebody asked.
+    /// Packets dropped but not yet returned by [`Network::poll_dropped`].
     dropped: VecDeque<(Packet, DropCause)>,
 }
 
@@ -145,11 +145,11 @@ impl Network {
         next: Option<usize>,
     ) {
         let managed = config.aqm != Aqm::DropTail;
-        // One host alone feeds a link in the order of time, so the link can be asked at once; not
-        // so several, and a managed queue has to be emptied up to then.
+        // A single host feeds an unmanaged link in time order, so the link can decide at once.
+        // Several hosts do not, and a managed queue must first be drained up to the entry time.
         let enters = host_links.len() > 1 || (managed && !host_links.is_empty());
         let way = self.ways.len();
-        // A shared link has what comes of all its paths.
+        // Packets of every path enter a shared link.
         let shared = host_links.is_empty();
         let altered = self.middleboxes.iter().any(Option::is_some);
         let corrupts = config.corrupt != Chance::NEVER;
@@ -174,7 +174,7 @@ impl Network {
         2 * path.index() + usize::from(direction == Direction::Up)
     }
 
-    /// Takes a segment from a host. Hands it back with the cause if it is known to be dropped.
+    /// Takes a segment from a host. Returns it with the cause if the link drops it at once.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
@@ -195,8 +195,8 @@ impl Network {
         way.enter(queue, packet, size).map(|(packet, cause)| (packet.segment, cause))
     }
 
-    /// The event of `source` is due at `now`: a segment may arrive, and some may be dropped
-    /// ([`Network::poll_dropped`]).
+    /// Handles the event of `source` at `now`. Returns a segment if one arrives; the event may also
+    /// drop some ([`Network::poll_dropped`]).
     #[inline(always)]
     pub(crate) fn due(
         &mut self,
@@ -220,7 +220,7 @@ impl Network {
         Some(arrival(packet, index))
     }
 
-    /// Packets enter a link, or leave its queue.
+    /// Moves packets into a link, or out of its queue.
     #[inline(never)]
     fn pass_in(&mut self, queue: &mut EventQueue, now: Time, index: usize, task: Task) {
         let way = &mut self.ways[index];
@@ -231,8 +231,8 @@ impl Network {
         }
     }
 
-    /// Whether the packet that has come to the end of a way arrives at a host, as what a middlebox makes
-    /// of it. If not it is dropped, or goes on to another way.
+    /// Returns true if the packet at the end of a way arrives at a host, after the middlebox
+    /// changed it. Otherwise the packet is dropped or enters the next way.
     #[inline(never)]
     fn arrives(&mut self, queue: &mut EventQueue, now: Time, index: usize) -> bool {
         let way = &mut self.ways[index];
@@ -256,27 +256,27 @@ impl Network {
         false
     }
 
-    /// A segment that the last event dropped.
+    /// Returns a segment that the last event dropped.
     #[inline]
     pub(crate) fn poll_dropped(&mut self, source: usize) -> Option<(Arrival, DropCause)> {
         let (packet, cause) = self.dropped.pop_front()?;
         Some((arrival(packet, self.sources[source].0), cause))
     }
 
-    /// Takes back the segment of a copy that was made by the way `copier`.
+    /// Takes back the segment of a copy that the way `copier` made.
     #[inline(never)]
     pub(crate) fn keep(&mut self, copier: usize, segment: Box<Segment>) {
         self.ways[copier].keep(segment);
     }
 
-    /// When the last packet that a host handed over leaves the host's own link.
+    /// Returns the time at which the host's last packet leaves the host's own link.
     pub(crate) fn left_host(&self, pair: usize, path: PathId, direction: Direction) -> Time {
         self.ways
             .get(Network::index(path, direction))
             .map_or(Time::ZERO, |way| way.host_links[pair].free_at())
     }
 
-    /// Bytes in the queue of a path and in that of the link it shares.
+    /// Returns the bytes queued on a path and on its shared link.
     pub(crate) fn queued_bytes(&mut self, path: PathId, direction: Direction, now: Time) -> u64 {
         let mut next = Some(Network::index(path, direction));
         let mut bytes = 0;
@@ -287,24 +287,25 @@ impl Network {
         bytes
     }
 
-    /// What the middleboxes of each path did.
+    /// Returns the counters of each path's middleboxes, both directions together.
     pub(crate) fn middlebox_counters(&self) -> Vec<MiddleboxCounters> {
         let done =
             |it: &Option<Box<Middlebox>>| it.as_ref().map(|it| it.done()).unwrap_or_default();
         self.middleboxes.chunks_exact(2).map(|ways| done(&ways[0]).plus(done(&ways[1]))).collect()
     }
 
-    /// Counters of each path's own link, down and up.
+    /// Returns the counters of each path's own link, down and up.
     pub(crate) fn path_counters(&self) -> Vec<(LinkCounters, LinkCounters)> {
         Network::counters(&self.ways[..self.own])
     }
 
-    /// Counters of each shared link, down and up.
+    /// Returns the counters of each shared link, down and up.
     pub(crate) fn shared_counters(&self) -> Vec<(LinkCounters, LinkCounters)> {
         Network::counters(&self.ways[self.own..])
     }
 
-    /// Bytes of each source of cross traffic towards the client, by path and then by shared link.
+    /// Returns the bytes of each source of cross traffic towards the client, by path, then by
+    /// shared link.
     pub(crate) fn cross_bytes(&mut self, now: Time) -> Vec<Vec<u64>> {
         self.ways.iter_mut().step_by(2).map(|way| way.link.cross_bytes(now)).collect()
     }
@@ -315,15 +316,15 @@ impl Network {
     }
 }
 
-/// Words for streams of random numbers.
+/// Names of the directions in random streams.
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
-/// Which way a way leads.
+/// Returns the direction of a way.
 const fn way_direction(way: usize) -> Direction {
     if way.is_multiple_of(2) { Direction::Down } else { Direction::Up }
 }
 
-/// A packet at the end of a way.
+/// Converts a packet at the end of a way.
 fn arrival(packet: Packet, way: usize) -> Arrival {
     let direction = way_direction(way);
     let copier = match packet.copied {

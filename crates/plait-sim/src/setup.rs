@@ -1,4 +1,4 @@
-//! What a run is made from, what can be seen of it, and what comes of it.
+//! The input of a run, the interface of its watchers, and its outcome.
 
 use crate::digest::RunDigest;
 use crate::middlebox::{MiddleboxConfig, MiddleboxCounters};
@@ -9,85 +9,86 @@ use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event};
 use plait_link::LinkCounters;
 use plait_wire::Segment;
 
-/// One session, which has one connection unless its workload has more: what both ends are made from
-/// and what they do.
+/// One session: the configuration of both ends and their workload. A session has one connection
+/// unless its workload opens more.
 #[derive(Clone, Debug)]
 pub struct ConnectionSetup {
-    /// The end that dials.
+    /// The end that opens the connections.
     pub client: ConnectionSpec,
     /// The end that listens.
     pub server: ConnectionSpec,
-    /// What they do.
+    /// The workload of both ends.
     pub workload: Workload,
-    /// When the client dials the first of its connections.
+    /// Time at which the client opens the first connection.
     pub start: Time,
 }
 
 /// A pair of hosts and their connections.
 #[derive(Clone, Debug)]
 pub struct PairSetup {
-    /// The sessions, each mostly one connection.
+    /// The sessions; most have a single connection.
     pub connections: Vec<ConnectionSetup>,
-    /// They are there for others to compete with: the run does not wait for them, and a watcher
-    /// sees what they leave in the queues, but neither their events nor their segments.
+    /// If true, these connections are only competing traffic, and the run does not wait for them. A
+    /// watcher sees their bytes in the queues, but neither their events nor their segments.
     pub background: bool,
 }
 
-/// A run.
+/// The configuration of a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Seed of every random number.
     pub seed: u64,
-    /// The paths; all pairs of hosts share them.
+    /// The paths, shared by all pairs of hosts.
     pub paths: Vec<PathSetup>,
-    /// Links that paths go through together.
+    /// Links shared by several paths.
     pub shared: Vec<SharedLink>,
     /// The pairs of hosts.
     pub pairs: Vec<PairSetup>,
-    /// The run ends here at the latest.
+    /// Latest end of the run.
     pub until: Time,
-    /// Verify the invariants after every event.
+    /// If true, the invariants are verified after every event.
     pub check: bool,
-    /// Encode, verify and parse every segment as it leaves, and as it arrives where a middlebox may
-    /// have changed it: what comes out must be what went in, else the run ends with a violation.
+    /// If true, every segment is encoded, verified and parsed when it is sent. It is parsed again
+    /// when it arrives if a middlebox may have changed it. If the parsed segment differs, the run
+    /// ends with a violation.
     pub wire: bool,
-    /// Go on until every connection has taken leave, not only until the workloads are done.
+    /// If true, the run continues after the workloads are done, until every connection has closed.
     pub linger: bool,
-    /// How long a host works on each segment that it sends: the next one leaves so much later at the
-    /// earliest, whatever its path. Zero for hosts that do no work.
+    /// Time that a host needs to send one segment. The next segment leaves later by at least this
+    /// time, on any path. Zero disables the delay.
     pub send_cost: Span,
 }
 
 impl Setup {
-    /// Whether a middlebox stands on a path.
+    /// Returns true if the path has a middlebox.
     pub(crate) fn meddles(&self, path: PathId) -> bool {
         let path = self.paths.get(path.index());
         path.is_some_and(|path| path.middlebox != MiddleboxConfig::default())
     }
 }
 
-/// Which end of which connection.
+/// Identifies one end of one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Who {
     /// The pair of hosts.
     pub pair: usize,
-    /// The connection within the pair; those of a session follow each other.
+    /// Index of the connection within the pair; the connections of a session are consecutive.
     pub connection: usize,
-    /// The end.
+    /// The client or the server.
     pub host: Role,
 }
 
-/// The state at an instant, for drawings.
+/// The state at an instant, for figures.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Bytes in each path's queue towards the client, with those in the queue of the link it shares.
+    /// Bytes queued on each path towards the client, including the queue of its shared link.
     pub queued_down: Vec<u64>,
-    /// Bytes in each path's queue towards the server.
+    /// Bytes queued on each path towards the server, including the queue of its shared link.
     pub queued_up: Vec<u64>,
 }
 
 impl Snapshot {
-    /// Bytes in each path's queue in the direction in which `sender` sends.
+    /// Returns the bytes queued on each path in the direction in which `sender` sends.
     #[must_use]
     pub fn queued_from(&self, sender: Role) -> &[u64] {
         match sender {
@@ -97,85 +98,87 @@ impl Snapshot {
     }
 }
 
-/// Somebody who watches a run. Watching changes nothing.
+/// Watches a run without changing it.
 pub trait Watch {
-    /// The core of an end said something.
+    /// Called for each event of an endpoint's core.
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
         let _ = (now, who, event);
     }
 
-    /// An app said something.
+    /// Called for each event of an app.
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         let _ = (now, who, event);
     }
 
-    /// A segment was sent, delivered or dropped.
+    /// Called when a segment is sent, delivered or dropped.
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
         let _ = (now, hop, path, way, segment);
     }
 
-    /// Whether [`Watch::on_core`] is to get every event, or only those that measures are made from.
+    /// Returns the detail of [`Watch::on_core`]: every event, or only the events that measures
+    /// need.
     fn detail(&self) -> Detail {
         Detail::Everything
     }
 
-    /// How often to call [`Watch::on_sample`]; `None` for never.
+    /// Returns the interval between calls of [`Watch::on_sample`]; `None` disables them.
     fn interval(&self) -> Option<Span> {
         None
     }
 
-    /// The state at regular instants.
+    /// Called at regular intervals with the current state.
     fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
         let _ = (at, snapshot);
     }
 
-    /// Whether the run is to go on; asked after each sample.
+    /// Returns false to end the run; called after each sample.
     fn goes_on(&self) -> bool {
         true
     }
 }
 
-/// What came of one session: measures are of all its connections together.
+/// The outcome of one session.
 #[derive(Clone, Debug)]
 pub struct ConnectionOutcome {
-    /// Its measures.
+    /// Measures over all connections of the session.
     pub measures: Measures,
-    /// Its workload was done to the end, or it is one in the background.
+    /// True if the workload was completed without a failed connection, or if the session is
+    /// background traffic.
     pub complete: bool,
-    /// When an app first saw that a connection of it had broken.
+    /// Time at which an app first saw a connection of the session fail.
     pub broke: Option<Time>,
-    /// The server's end of its first connection as the run ended.
+    /// State of the server's end of the first connection when the run ended.
     pub server: Option<ConnectionStats>,
-    /// The client's.
+    /// State of the client's end of the first connection when the run ended.
     pub client: Option<ConnectionStats>,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// When it ended.
+    /// Time at which the run ended.
     pub ended: Time,
-    /// Every app was done, and with [`Setup::linger`] every connection had taken leave.
+    /// True if every app was done and, with [`Setup::linger`], every connection had closed.
     pub over: bool,
-    /// By pair, then by session.
+    /// Outcomes by pair, then by session.
     pub pairs: Vec<Vec<ConnectionOutcome>>,
-    /// Identifies the run.
+    /// Hash that identifies the run.
     pub digest: RunDigest,
-    /// Counters of each path, towards the client and towards the server.
+    /// Counters of each path's own link: towards the client, towards the server.
     pub links: Vec<(LinkCounters, LinkCounters)>,
-    /// What the middleboxes of each path did.
+    /// Counters of each path's middleboxes, both directions together.
     pub middlebox_counters: Vec<MiddleboxCounters>,
-    /// Those of each shared link.
+    /// Counters of each shared link: towards the client, towards the server.
     pub shared: Vec<(LinkCounters, LinkCounters)>,
-    /// Bytes of each source of cross traffic towards the client that the queues took: of each path's
-    /// own link, then of each shared link.
+    /// Bytes that the queues accepted from each source of cross traffic towards the client: first
+    /// for each path's own link, then for each shared link.
     pub cross: Vec<Vec<u64>>,
-    /// The first invariant that was violated, if `check` or `wire` was on or a segment was malformed.
+    /// The first violated invariant, if `check` or `wire` was set or a segment was malformed.
     pub violation: Option<String>,
 }
 
 impl Outcome {
-    /// Whether every workload was done to the end.
+    /// Returns true if every session is complete ([`ConnectionOutcome::complete`]).
     #[must_use]
     pub fn complete(&self) -> bool {
         self.pairs.iter().flatten().all(|connection| connection.complete)

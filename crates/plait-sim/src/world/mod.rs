@@ -18,7 +18,7 @@ use plait_core::{Detail, Event};
 use plait_wire::Segment;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Events after which a run that may be cancelled looks whether it is.
+/// Number of events between two checks for cancellation of a run.
 pub const EVENTS_BETWEEN_LOOKS: u64 = 4_096;
 
 /// Runs a set-up to its end.
@@ -27,14 +27,14 @@ pub fn run(setup: &Setup) -> Outcome {
     run_world(setup, &|pair, session| workload_apps(setup, pair, session), None)
 }
 
-/// Runs a set-up to its end and lets somebody watch.
+/// Runs a set-up to its end and reports to `watch`.
 #[must_use]
 pub fn run_watched(setup: &Setup, watch: &mut dyn Watch) -> Outcome {
     run_apps(setup, &|pair, session| workload_apps(setup, pair, session), watch)
 }
 
-/// Runs a set-up as [`run_watched`] does. Returns `None` if `cancelled` becomes true before the end:
-/// the run then stops within [`EVENTS_BETWEEN_LOOKS`] events.
+/// Runs a set-up as [`run_watched`] does. Returns `None` if `cancelled` becomes true before the
+/// end: the run then stops within [`EVENTS_BETWEEN_LOOKS`] events.
 #[must_use]
 pub fn run_unless(setup: &Setup, watch: &mut dyn Watch, cancelled: &AtomicBool) -> Option<Outcome> {
     let apps = |pair, session| workload_apps(setup, pair, session);
@@ -52,9 +52,11 @@ fn workload_apps(setup: &Setup, pair: usize, session: usize) -> Vec<Ends> {
     setup.pairs[pair].connections[session].workload.apps()
 }
 
-/// Runs a set-up whose sessions, each named by its pair and its place there, are used by `apps` in
-/// place of their workloads, one for each of its connections; measures are those of the workloads all
-/// the same. The apps are asked for again where a connection's server begins again.
+/// Runs a set-up with apps in place of its workloads. `apps` gets the pair and the session within
+/// the pair, and returns one [`Ends`] for each connection of the session.
+///
+/// Measures are still computed for the workloads. `apps` is called again if the server's side of a
+/// connection restarts.
 #[must_use]
 pub fn run_apps(
     setup: &Setup,
@@ -75,10 +77,10 @@ fn run_world<'a>(
     world.finish()
 }
 
-/// First port that servers listen on; each connection of a pair has its own.
+/// First port of the servers; each connection of a pair has its own port.
 const FIRST_PORT: u16 = 443;
 
-/// Hosts come in pairs, the client first.
+/// Returns true for a client. Hosts come in pairs, the client first.
 const fn is_client(host: usize) -> bool {
     host.is_multiple_of(2)
 }
@@ -87,17 +89,17 @@ const fn client_of(pair: usize) -> usize {
     2 * pair
 }
 
-/// The host that receives in a direction; the other one of the pair is its [`peer`].
+/// Returns the host that receives in a direction; [`peer`] returns the sender.
 fn receiver(pair: usize, direction: Direction) -> usize {
     client_of(pair) + usize::from(direction == Direction::Up)
 }
 
-/// The other host of a pair.
+/// Returns the other host of a pair.
 const fn peer(host: usize) -> usize {
     host ^ 1
 }
 
-/// An observer of each connection of a pair.
+/// Creates an observer for each connection of a pair.
 fn observers(setup: &Setup, client: &Host, pair: usize) -> Vec<Observer> {
     let observer = |slot: &ConnSlot| {
         let ConnectionSetup { workload, start, .. } = &setup.pairs[pair].connections[slot.session];
@@ -106,8 +108,8 @@ fn observers(setup: &Setup, client: &Host, pair: usize) -> Vec<Observer> {
     client.slots.iter().map(observer).collect()
 }
 
-/// Whether the apps of both hosts have nothing left to do. Those of a connection that was never
-/// opened have none once its session is done.
+/// Returns true if the apps of both hosts are done. A connection that was never opened is done when
+/// its client app is done.
 fn all_done(client: &Host, server: &Host) -> bool {
     client.slots.iter().zip(&server.slots).all(|(near, far)| {
         near.app.done() && (far.app.done() || near.index > 0 && near.conn.is_none())
@@ -119,22 +121,22 @@ struct World<'a> {
     apps: &'a dyn Fn(usize, usize) -> Vec<Ends>,
     onlookers: Onlookers<'a>,
     now: Time,
-    /// The first time that is not just another instant: a sample is due, or the run is over.
+    /// Time at which the loop must stop for a sample or for the end of the run.
     halt: Time,
     queue: EventQueue,
     network: Network,
     /// Client and server of each pair.
     hosts: Vec<Host>,
-    /// By pair, then by connection, as the slots of its hosts.
+    /// By pair, then by connection, in the order of the hosts' slots.
     observers: Vec<Vec<Observer>>,
     failed: Vec<Vec<Option<Time>>>,
     digest: RunDigest,
     next_sample: Time,
-    /// Somebody wants to see everything, and in order.
+    /// The watcher needs every event, in order.
     watched: bool,
-    /// An app is done, or an invariant was violated: the run may be over.
+    /// An app is done, or an invariant was violated, so the run may be over.
     ending: bool,
-    /// What an endpoint said last, on its way to the observers.
+    /// Last events of an endpoint, on their way to the observers.
     told: Vec<(ConnId, Event)>,
 }
 
@@ -160,7 +162,7 @@ impl<'a> World<'a> {
             client.endpoint.check_invariants(setup.check);
             server.endpoint.check_invariants(setup.check);
             for (session, connection) in config.connections.iter().enumerate() {
-                // Both ends have the same numbers for the server's addresses.
+                // Both ends number the server's addresses in the same order.
                 for address in &connection.server.addresses {
                     client.endpoint.number_address(*address);
                     server.endpoint.number_address(*address);
@@ -206,7 +208,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Takes at most `most` events. Returns whether the run is over.
+    /// Handles at most `most` events. Returns true if the run is over.
     fn run(&mut self, most: u64) -> bool {
         for _ in 0..most {
             let Some((at, source)) = self.queue.pop() else { return true };
@@ -234,8 +236,8 @@ impl<'a> World<'a> {
         false
     }
 
-    /// Whether the run goes on at `at`, which is not before [`World::halt`]; shows the samples that are
-    /// due until then.
+    /// Returns true if the run continues at `at`, which is not before [`World::halt`]. First
+    /// reports the samples that are due by then.
     #[cold]
     fn goes_on_at(&mut self, at: Time) -> bool {
         if at > self.setup.until {
@@ -256,7 +258,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Shows a segment to those who look on.
+    /// Shows a segment to the onlookers.
     #[inline(always)]
     fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
         if !self.onlookers.on_segment(SegmentEvent { now: self.now, hop, pair, path, way, segment })
@@ -265,7 +267,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Shows the samples that are due until `at`; false where the watcher has had enough.
+    /// Reports the samples that are due until `at`. Returns false if the watcher ends the run.
     fn sample_until(&mut self, at: Time) -> bool {
         if self.next_sample > at {
             return true;
@@ -289,7 +291,7 @@ impl<'a> World<'a> {
         true
     }
 
-    /// Something happens on a way. The host at which a segment arrived is to be served.
+    /// Handles an event of the network. Returns the host at which a segment arrived.
     #[inline(always)]
     fn on_network(&mut self, source: usize) -> Option<usize> {
         let Some(arrival) = self.network.due(&mut self.queue, self.now, source) else {
@@ -305,7 +307,7 @@ impl<'a> World<'a> {
         Some(host)
     }
 
-    /// Packets were dropped, if any were.
+    /// Reports dropped packets, if any.
     #[inline(never)]
     fn on_dropped(&mut self, source: usize) {
         while let Some((arrival, cause)) = self.network.poll_dropped(source) {
@@ -315,7 +317,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Gives a segment back to the host that sent it, or to the link that made the copy.
+    /// Returns a segment to the host that sent it, or to the link that made the copy.
     #[inline]
     fn recycle(&mut self, from: usize, copier: Option<usize>, segment: Box<Segment>) {
         match copier {
