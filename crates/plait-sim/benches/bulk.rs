@@ -1,5 +1,5 @@
-//! Simulated MPTCP data packets per cpu-second: bulk over 25 Mbit/s at 25 ms and 4 Mbit/s at 75 ms,
-//! measures attached. One element is one data segment delivered.
+//! Simulated MPTCP data packets per CPU second: bulk over 25 Mbit/s at 25 ms and 4 Mbit/s at 75 ms,
+//! with measures. One element is one delivered data segment.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,11 +1,11 @@
-//! What clients do about their paths in mid-connection: addresses that they lose and get again,
-//! paths that they want to be backups for a time.
+//! Changes of a client's paths during a connection: lost and regained addresses, and backup
+//! periods.
 
 use crate::network::PathSetup;
 use plait_base::{ConnId, PathId, Time};
 use plait_core::Endpoint;
 
-/// One change. At one instant what ends comes before what begins.
+/// One change. At the same instant, the end of a span precedes the start of another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Change {
     Regained,
@@ -14,12 +14,12 @@ enum Change {
     Backup,
 }
 
-/// What happens to a client's paths, in the order of time.
+/// Changes of a client's paths, in time order.
 #[derive(Default, Debug)]
 pub(crate) struct PathChanges {
-    /// Yet to come, the next one last.
+    /// Pending changes, the next one last.
     coming: Vec<(Time, PathId, Change)>,
-    /// Paths without an address now.
+    /// Paths that have no address now.
     gone: Vec<PathId>,
 }
 
@@ -39,12 +39,12 @@ impl PathChanges {
         PathChanges { coming, gone: Vec::new() }
     }
 
-    /// When the next change comes.
+    /// Returns the time of the next change.
     pub(crate) fn next(&self) -> Time {
         self.coming.last().map_or(Time::NEVER, |(at, ..)| *at)
     }
 
-    /// Tells `endpoint` what has changed by now, for its connections where it is theirs.
+    /// Applies the changes that are due to `endpoint` and to its connections.
     pub(crate) fn apply(
         &mut self,
         now: Time,
@@ -63,7 +63,7 @@ impl PathChanges {
                 }
                 Change::Backup | Change::Regular => {
                     for conn in connections.clone() {
-                        // It matters to connections alone that have a subflow there.
+                        // Fails harmlessly if the connection has no subflow on the path.
                         endpoint.set_backup(now, conn, path, change == Change::Backup).ok();
                     }
                 }
@@ -71,7 +71,7 @@ impl PathChanges {
         }
     }
 
-    /// Tells `endpoint` what has been gone since before a connection was dialled.
+    /// Reports to `endpoint` the addresses that were lost before a new connection was opened.
     pub(crate) fn repeat(&self, now: Time, endpoint: &mut Endpoint) {
         self.gone.iter().for_each(|path| endpoint.lose_address(now, *path));
     }

@@ -16,19 +16,20 @@ impl Entropy for Seeded {
     }
 }
 
-/// An app and the connection it uses, once there is one.
+/// An app and its connection, which is `None` until it exists.
 #[derive(Debug)]
 pub(crate) struct ConnSlot {
     pub(crate) app: Box<dyn App>,
     pub(crate) conn: Option<ConnId>,
     pub(crate) wake: Time,
-    /// Which session of the pair the connection belongs to, and which connection of it this is.
+    /// Session of the connection within the pair; `index` is the connection's place within the
+    /// session.
     pub(crate) session: usize,
     pub(crate) index: usize,
 }
 
 impl ConnSlot {
-    /// Whether a client is to dial it, where its session has begun.
+    /// Returns true if a client must open this connection once its session has started.
     pub(crate) fn opens(&self) -> bool {
         self.conn.is_none() && (self.index == 0 || self.app.opens())
     }
@@ -38,18 +39,19 @@ impl ConnSlot {
 pub(crate) struct Host {
     pub(crate) side: Role,
     pub(crate) endpoint: Endpoint,
-    /// One for each connection of the pair: those of the first session, then those of the next.
+    /// One slot for each connection of the pair, session by session.
     pub(crate) slots: Vec<ConnSlot>,
-    /// When the first of the apps wants to be called ([`Host::note_wakes`]).
+    /// Earliest wake-up of the apps ([`Host::note_wakes`]).
     apps_wake: Time,
-    /// When something of the host's own is to be done: by an app, for a path, to dial, or to send on.
+    /// Earliest wake-up of the host's own: for an app, a path change, a new connection, or the next
+    /// segment.
     own_wake: Time,
-    /// When it is done with the segment that it sent last, until it is called then.
+    /// Time at which the work on the last segment ends; `None` once the host was called then.
     working: Option<Time>,
     pub(crate) app_log: Vec<AppEvent>,
-    /// Of a client.
+    /// Used by clients only.
     pub(crate) changes: PathChanges,
-    /// When a client dials the next of its connections.
+    /// Time at which a client opens its next connection.
     pub(crate) next_dial: Time,
 }
 
@@ -75,13 +77,12 @@ impl Host {
         self.slots.push(ConnSlot { app, conn: None, wake: Time::NEVER, session, index });
     }
 
-    /// The slot of a connection: the client's by its id, the server's by the port that it listens
-    /// on.
+    /// Returns the slot of a connection. A server's slot is set when the connection is accepted.
     pub(crate) fn slot_of(&self, conn: ConnId) -> Option<usize> {
         self.slots.iter().position(|slot| slot.conn == Some(conn))
     }
 
-    /// Lets the app at `place` act. Its events are in `app_log` afterwards.
+    /// Polls the app at `place`. Its events are in `app_log` afterwards.
     #[inline]
     pub(crate) fn poll_app(&mut self, now: Time, place: usize) {
         let Host { endpoint, slots, app_log, .. } = self;
@@ -96,19 +97,19 @@ impl Host {
         self.note_wakes();
     }
 
-    /// Whether all apps of a session may be done, now that the one at `place` has acted: it is done, or
-    /// others may be since it has told them something.
+    /// Returns true if all apps of a session may be done after the app at `place` has run. Apps of
+    /// one session share state, so one app can complete another.
     pub(crate) fn may_be_done(&self, place: usize) -> bool {
         self.slots[place].app.done() || self.shares_session(place)
     }
 
-    /// Whether the slot's session has other connections.
+    /// Returns true if the slot's session has other connections.
     fn shares_session(&self, place: usize) -> bool {
         let ConnSlot { session, index, .. } = self.slots[place];
         index > 0 || self.slots.get(place + 1).is_some_and(|next| next.session == session)
     }
 
-    /// One of a session's apps has acted: asks all of them what they want.
+    /// Updates the wake-ups of all apps of a session after one of them has run.
     fn ask_session(&mut self, now: Time, place: usize) {
         let ConnSlot { session, index, .. } = self.slots[place];
         let mut opens = false;
@@ -124,19 +125,19 @@ impl Host {
         }
     }
 
-    /// Whether an app may have something to do now.
+    /// Returns true if an app may have work now.
     #[inline]
     pub(crate) fn calls_apps(&self, now: Time) -> bool {
         self.endpoint.has_news() || self.apps_wake <= now
     }
 
-    /// When the first of its apps wants to be called.
+    /// Returns the earliest wake-up of the apps.
     pub(crate) const fn apps_wake(&self) -> Time {
         self.apps_wake
     }
 
-    /// The times at which apps want to be called, at which paths change or at which connections are
-    /// dialled have changed.
+    /// Recomputes the wake-ups after a change to apps, path changes, new connections or sending
+    /// work.
     pub(crate) fn note_wakes(&mut self) {
         self.apps_wake = match self.slots.as_slice() {
             [slot] => slot.wake,
@@ -146,12 +147,12 @@ impl Host {
         self.own_wake = self.apps_wake.min(self.changes.next()).min(self.next_dial).min(sends);
     }
 
-    /// Until when it works on the segment that it sent last.
+    /// Returns the time until which the host works on its last segment.
     pub(crate) fn busy_until(&self) -> Time {
         self.working.unwrap_or(Time::ZERO)
     }
 
-    /// Whether it may send, as its work on the segment before is done.
+    /// Returns true if the work on the previous segment is done, so that the host may send.
     pub(crate) fn may_send(&mut self, now: Time) -> bool {
         let free = self.busy_until() <= now;
         if free && self.working.is_some() {
@@ -161,28 +162,28 @@ impl Host {
         free
     }
 
-    /// It has sent a segment, and wants to be called when its work on it is done.
+    /// Keeps the host busy with the segment that it sent, and wakes it at `done`.
     pub(crate) fn works_until(&mut self, done: Time) {
         self.working = Some(done);
         self.note_wakes();
     }
 
-    /// When this host wants to be called.
+    /// Returns the time of the next wake-up.
     #[inline]
     pub(crate) fn next_wake(&self) -> Time {
         self.endpoint.poll_timeout().min(self.own_wake)
     }
 
-    /// Whether every connection in use has taken leave. The ghost of an attempt that its client has
-    /// given up may stay: nobody is at its other end.
+    /// Returns true if every connection in use has closed. A server may keep a connection from an
+    /// attempt that its client gave up, because that connection has no peer.
     pub(crate) fn has_left(&self) -> bool {
         let left = |conn| self.endpoint.stats(conn).is_none_or(|stats| stats.over);
         self.slots.iter().filter_map(|slot| slot.conn).all(left)
     }
 }
 
-/// One end of a connection, lent to its app. An app sees the end of its connection by the state; until it
-/// looks, a connection that is over takes and gives no data.
+/// One end of a connection, lent to its app. The app detects the end of its connection by the
+/// state. Until then, a finished connection accepts no data and returns none.
 struct End<'a> {
     endpoint: &'a mut Endpoint,
     conn: ConnId,

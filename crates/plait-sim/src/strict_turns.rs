@@ -1,8 +1,8 @@
-//! A scheduler for measurements that warm up: the subflows take strict turns.
+//! A scheduler for measurements with a warm-up: the subflows take strict turns.
 
 use plait_sched::{Decision, Needs, Outcome, Reason, Scheduler, View, What, WhenFull};
 
-/// Every subflow gets the same number of segments, whatever its window.
+/// Gives every subflow the same number of segments, whatever its window.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct StrictTurns {
     next: u8,

@@ -1,5 +1,5 @@
-//! One direction of a path or of a shared link. It keeps its packets under way in rings and has
-//! one entry in the event queue for the next arrival.
+//! One direction of a path or of a shared link. It keeps packets in flight in rings and has one
+//! entry in the event queue for the next arrival.
 
 use crate::queue::{EventQueue, Stamp};
 use plait_base::{PathId, Time};
@@ -7,13 +7,13 @@ use plait_link::{DropCause, Fate, HostLink, Link};
 use plait_wire::{Payload, Segment};
 use std::collections::VecDeque;
 
-/// Segments for copies that are made at first.
+/// Number of segments for copies in the first allocation.
 const FIRST_SPARES: usize = 64;
 
-/// Whose segment a packet carries.
+/// Origin of the segment in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Copied {
-    /// The sender's own.
+    /// The sender's own segment.
     Not,
     /// A copy that the path's own link made.
     ByPath,
@@ -21,24 +21,24 @@ pub(crate) enum Copied {
     ByShared,
 }
 
-/// A segment on its way.
+/// A segment in the network.
 #[derive(Debug)]
 pub(crate) struct Packet {
-    /// When it enters or leaves the link that it is at.
+    /// Time at which the packet enters or leaves its current link.
     pub(crate) stamp: Stamp,
     pub(crate) segment: Box<Segment>,
     pub(crate) pair: u32,
     pub(crate) path: PathId,
-    /// It was damaged.
+    /// The packet was damaged.
     pub(crate) corrupt: bool,
     pub(crate) copied: Copied,
 }
 
-/// The numbers of a way in the event queue.
+/// The sources of a way in the event queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources {
     pub(crate) arrivals: usize,
-    /// Packets enter, where that is not known at once.
+    /// Packets enter the link. `None` if the entry is computed when the host sends.
     pub(crate) entries: Option<usize>,
     /// Packets leave a managed queue.
     pub(crate) dequeues: Option<usize>,
@@ -49,27 +49,27 @@ pub(crate) struct Sources {
 #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
 pub(crate) struct Way {
     pub(crate) link: Link,
-    /// The hosts' own links before it, one for each pair of hosts; a shared link has none.
+    /// The hosts' own links before this way, one for each pair; empty for a shared link.
     pub(crate) host_links: Vec<HostLink>,
-    /// The way of a shared link that packets go on to.
+    /// The way of the shared link that follows.
     pub(crate) next: Option<usize>,
-    /// Not every packet that comes to its end arrives at a host, or not as it was sent: there is another
-    /// way, packets are damaged, or something meddles with segments.
+    /// True if packets may not arrive as they were sent, because of a further way, damage or a
+    /// middlebox.
     pub(crate) interferes: bool,
     sources: Sources,
     /// Packets between a host's own link and this one.
     entering: VecDeque<Packet>,
     /// Packets in a managed queue.
     queued: VecDeque<Packet>,
-    /// Packets on their way to the other end, in the order of arrival.
+    /// Packets in flight, in the order of arrival.
     under_way: VecDeque<Packet>,
-    /// Those that are held back, likewise.
+    /// Packets held back by reordering, in the order of arrival.
     held_back: VecDeque<Packet>,
-    /// What a managed queue tells; empty between calls.
+    /// Decisions of a managed queue; empty between calls.
     fates: Vec<Fate>,
-    /// Segments for packets that arrive twice.
+    /// Spare segments for duplicated packets.
     spare: Vec<Box<Segment>>,
-    /// How many of them were made.
+    /// Number of segments allocated for copies.
     made: usize,
 }
 
@@ -97,8 +97,8 @@ impl Way {
         }
     }
 
-    /// A segment like this one, and who made it. Copies come back ([`Way::keep`]), so the steady
-    /// state makes none: where none is left, as many are made as there are already.
+    /// Copies a segment and returns the copy with its origin. Copies are reused ([`Way::keep`]), so
+    /// the steady state allocates none. If no spare segment remains, their number doubles.
     #[inline(never)]
     fn copy(&mut self, segment: &Segment) -> (Box<Segment>, Copied) {
         if self.spare.is_empty() {
@@ -112,15 +112,15 @@ impl Way {
         (copy, if self.host_links.is_empty() { Copied::ByShared } else { Copied::ByPath })
     }
 
-    /// Takes back the segment of a copy that this way made; what it refers to is let go.
+    /// Takes back the segment of a copy that this way made, and releases its payload and options.
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
         segment.payload = Payload::Empty;
         segment.options.clear();
         self.spare.push(segment);
     }
 
-    /// Takes a packet of `size` bytes that leaves a host at its stamp. Hands it back with the cause if
-    /// it is known to be dropped.
+    /// Takes a packet of `size` bytes that leaves a host at its stamp. Returns it with the cause if
+    /// the link drops it at once.
     #[inline(always)]
     pub(crate) fn enter(
         &mut self,
@@ -128,7 +128,8 @@ impl Way {
         packet: Packet,
         size: u32,
     ) -> Option<(Packet, DropCause)> {
-        // Field by field: in nearly every case the packet need not be in memory before it is in the ring.
+        // Destructured so that in nearly every case the packet is first written to memory in the
+        // ring.
         let Packet { stamp, segment, pair, path, corrupt, copied } = packet;
         let passes = match self.sources.entries {
             None => self.link.try_pass(stamp.at, size),
@@ -138,7 +139,7 @@ impl Way {
             let packet = Packet { stamp, segment, pair, path, corrupt, copied };
             return self.enter_slowly(queue, packet, size);
         };
-        // Otherwise the rate is zero for ever from here on.
+        // `Time::NEVER` means that the rate is zero forever from here on.
         if arrives != Time::NEVER {
             let stamp = Stamp { at: arrives, ..stamp };
             self.push(queue, Packet { stamp, segment, pair, path, corrupt, copied }, false);
@@ -146,7 +147,7 @@ impl Way {
         None
     }
 
-    /// The same where the packet enters later, or something may befall it.
+    /// Handles a packet that enters the link later, or that the link may drop, delay or queue.
     #[inline(never)]
     fn enter_slowly(
         &mut self,
@@ -172,7 +173,7 @@ impl Way {
         }
     }
 
-    /// The time of the next entry has come.
+    /// Offers the first entering packet to the link when its entry time has come.
     pub(crate) fn take_entry(&mut self, queue: &mut EventQueue) -> Option<(Packet, DropCause)> {
         let packet = self.entering.pop_front()?;
         if let (Some(next), Some(entries)) = (self.entering.front(), self.sources.entries) {
@@ -182,7 +183,7 @@ impl Way {
         self.offer(queue, packet, size)
     }
 
-    /// Offers a packet of `size` bytes to the link at its stamp, which never goes back.
+    /// Offers a packet of `size` bytes to the link at its stamp. Stamps must not decrease.
     pub(crate) fn offer(
         &mut self,
         queue: &mut EventQueue,
@@ -198,7 +199,8 @@ impl Way {
         self.follow(queue, packet, fate)
     }
 
-    /// The managed queue has packets for the transmitter; those that it drops go to `dropped`.
+    /// Takes packets out of the managed queue for transmission, and moves dropped ones to
+    /// `dropped`.
     pub(crate) fn take_dequeue(
         &mut self,
         queue: &mut EventQueue,
@@ -232,10 +234,11 @@ impl Way {
     ) -> Option<(Packet, DropCause)> {
         match fate {
             Fate::Drop(cause) => return Some((packet, cause)),
-            // The rate is zero for ever from here on.
+            // The rate is zero forever from here on.
             Fate::Deliver { arrives: Time::NEVER, .. } | Fate::Queued => {}
             Fate::Deliver { arrives, held_back, twin, corrupt, .. } => {
-                // Field by field: the packet stays in registers, and the copy knows none of it.
+                // Destructured so that the packet stays in registers; `copy` needs only the
+                // segment.
                 let Packet { stamp, pair, path, corrupt: was, copied, segment } = packet;
                 let corrupt = was | corrupt;
                 let twin = twin.map(|at| (at, self.copy(&segment)));
@@ -252,7 +255,7 @@ impl Way {
         None
     }
 
-    /// Puts a packet among those that are under way; its stamp tells when it arrives.
+    /// Adds a packet to the packets in flight. Its stamp is its arrival time.
     #[inline(always)]
     fn push(&mut self, queue: &mut EventQueue, packet: Packet, held_back: bool) {
         let arrivals = self.sources.arrivals;
@@ -270,10 +273,10 @@ impl Way {
         ring.push_back(packet);
     }
 
-    /// The packet whose arrival is due.
+    /// Takes the packet whose arrival is due.
     #[inline(always)]
     pub(crate) fn take_arrival(&mut self, queue: &mut EventQueue) -> Option<Packet> {
-        // There are two rings where packets are held back, which is seldom.
+        // The second ring is used only while packets are held back, which is rare.
         let plain = self.held_back.is_empty();
         let ring = if plain { &mut self.under_way } else { self.first_ring() };
         let packet = ring.pop_front()?;
@@ -285,12 +288,12 @@ impl Way {
         Some(packet)
     }
 
-    /// The packet whose arrival is due, where it is.
+    /// Returns the packet whose arrival is due, if any.
     pub(crate) fn first_packet(&mut self) -> Option<&mut Packet> {
         self.first_ring().front_mut()
     }
 
-    /// The ring with the next arrival.
+    /// Returns the ring with the next arrival.
     #[inline(never)]
     fn first_ring(&mut self) -> &mut VecDeque<Packet> {
         let first = match (self.held_back.front(), self.under_way.front()) {

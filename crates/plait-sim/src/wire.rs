@@ -1,4 +1,4 @@
-//! Paranoid wire mode: every segment becomes a packet, is parsed again, and must be the same.
+//! Paranoid wire mode: every segment is encoded and parsed again, and must be unchanged.
 
 use crate::addresses::Addresses;
 use crate::network::Direction;
@@ -7,7 +7,7 @@ use plait_base::PathId;
 use plait_wire::codec::{TcpChecksum, Verify, encode_to, encoded_len, parse_into};
 use plait_wire::{Flags, Segment};
 
-/// The wire that segments are put through.
+/// An encoder and a parser with their buffers.
 pub(crate) struct Wire {
     addresses: Addresses,
     packet: Vec<u8>,
@@ -15,7 +15,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// `None` where the set-up does not ask for it.
+    /// Returns `None` if the set-up does not enable the wire mode.
     pub(crate) fn new(setup: &Setup) -> Option<Box<Wire>> {
         setup.wire.then(|| {
             let addresses = Addresses::new(setup);
@@ -23,7 +23,7 @@ impl Wire {
         })
     }
 
-    /// What a segment loses on a wire, in words.
+    /// Encodes and parses a segment. Returns an error that describes the first difference.
     pub(crate) fn cross(
         &mut self,
         pair: usize,
@@ -32,7 +32,7 @@ impl Wire {
         segment: &Segment,
     ) -> Result<(), String> {
         let headers = self.addresses.headers(pair, path, way, segment.server);
-        // Room that is never given back need not be cleared.
+        // The buffer never shrinks, so only its growth is cleared.
         let needs = encoded_len(&headers, segment);
         if self.packet.len() < needs {
             self.packet.resize(needs, 0);
@@ -87,8 +87,8 @@ mod tests {
         wire().cross(0, PathId(1), Direction::Down, segment)
     }
 
-    /// R2, R28, R64, R72: what no wire can carry is found, and what one can carry comes out as it
-    /// went in, whatever its payload is made of.
+    /// R2, R28, R64, R72: a segment that cannot be encoded is rejected. All other segments are
+    /// parsed unchanged, whatever the kind of payload.
     #[test]
     fn what_a_wire_cannot_carry() {
         let ack = |options| Segment { flags: Flags::ACK, options, ..Segment::default() };

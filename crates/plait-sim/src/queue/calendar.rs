@@ -1,53 +1,53 @@
-//! The queue for many sources, a calendar (R. Brown, CACM 31:10, 1988): a ring of buckets, each for
-//! a span of time, and a list of what lies beyond the ring.
+//! Calendar queue for many sources (R. Brown, CACM 31:10, 1988). Each bucket of a ring covers a
+//! span of time. One more bucket holds the entries beyond the ring.
 //!
-//! Each source has at most one entry, so entries are places in one array, linked with those of
-//! their bucket in order. A source that is set again leaves its bucket at once, nothing void stays
-//! behind, and nothing is allocated after the start.
+//! Each source has at most one entry. Entries are therefore elements of one array, and each bucket
+//! links its entries in order. When a source is set again, its old entry leaves the bucket at once.
+//! Nothing is allocated after the start.
 
 use super::Stamp;
 
-/// The neighbours of an entry in the ring that its bucket and the bucket's entries make.
+/// Neighbours of an entry in the circular list of its bucket.
 #[derive(Clone, Copy, Debug)]
 struct Links {
     before: u32,
     after: u32,
 }
 
-/// Buckets for each source, so that a turn of the ring covers the time in which most sources come
-/// round, at one or two buckets for an event.
+/// Buckets for each source. Most sources recur within one turn of the ring, and an event costs one
+/// or two buckets.
 const BUCKETS_PER_SOURCE: usize = 4;
 
-/// Width of a bucket before anything is known, as a power of two of nanoseconds: 16 us.
+/// Initial width of a bucket, as a power of two of nanoseconds: 16 us.
 const FIRST_SHIFT: u32 = 14;
 
-/// Beyond this width (18 minutes) there is nothing to be won.
+/// Largest width (18 minutes); wider buckets gain nothing.
 const LAST_SHIFT: u32 = 40;
 
-/// See the module. Spans of time are numbered from the start of the world in units of the width; the
-/// ring holds those from `current` on.
+/// See the module. Spans are numbered from the start of the run in units of the width. The ring
+/// holds the spans from `current` on.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// Of each source, [`Stamp::NEVER`] where it has no entry.
+    /// By source; [`Stamp::NEVER`] if the source has no entry.
     stamps: Vec<Stamp>,
-    /// The bucket of each source's entry, [`Calendar::nowhere`] where it has none.
+    /// Bucket of each source's entry; [`Calendar::nowhere`] if it has none.
     buckets: Vec<u32>,
-    /// Of the sources, then of the buckets. What stands alone is its own neighbour.
+    /// Links of the sources, then of the buckets. An element without neighbours links to itself.
     links: Vec<Links>,
-    /// A bit for each bucket that holds something.
+    /// One bit for each bucket, set if the bucket has an entry.
     occupied: Vec<u64>,
-    /// Buckets in the ring less one; their number is a power of two and at least 64. After them
-    /// comes the one for all beyond the ring, which is in no order.
+    /// Number of buckets in the ring minus one; the number is a power of two and at least 64. The
+    /// bucket beyond the ring, which is unordered, follows.
     mask: usize,
     /// Width of a bucket: 2^shift ns.
     shift: u32,
-    /// The span of the last entry taken. What is set for an earlier time goes in here.
+    /// Span of the last entry taken. Entries for an earlier time also go into this span.
     current: u64,
-    /// No entry beyond the ring is for an earlier span.
+    /// No entry beyond the ring has an earlier span.
     beyond_from: u64,
-    /// Entries taken since the width was last looked at.
+    /// Entries taken since the width was last checked.
     taken: u64,
-    /// The time up to which entries were taken, now and when the width was last looked at.
+    /// Time of the last entry taken, now and when the width was last checked.
     now: u64,
     looked_at: u64,
 }
@@ -71,17 +71,17 @@ impl Calendar {
         }
     }
 
-    /// The bucket for all beyond the ring.
+    /// Returns the bucket of the entries beyond the ring.
     const fn beyond(&self) -> usize {
         self.mask + 1
     }
 
-    /// The bucket of what is in none; its bit means nothing.
+    /// Returns the bucket of sources without an entry; its bit has no meaning.
     const fn nowhere(&self) -> u32 {
         self.mask as u32 + 2
     }
 
-    /// The place of a bucket among the links.
+    /// Returns the index of a bucket among the links.
     const fn place(&self, bucket: usize) -> usize {
         self.stamps.len() + bucket
     }
@@ -122,7 +122,7 @@ impl Calendar {
         Some((stamp, source))
     }
 
-    /// The first span in the ring that has an entry, [`u64::MAX`] where none has.
+    /// Returns the first span in the ring with an entry, or [`u64::MAX`] if the ring is empty.
     #[inline]
     fn next_span(&self) -> u64 {
         let start = self.current as usize & self.mask;
@@ -130,7 +130,7 @@ impl Calendar {
         if rest != 0 {
             return self.current + u64::from(rest.trailing_zeros());
         }
-        // The word that the search began in comes round last, for its lower bits.
+        // The search ends with its first word again, for the lower bits.
         let words = (self.mask + 1) / 64;
         for step in 1..=words {
             let word = self.occupied[(start / 64 + step) & (words - 1)];
@@ -142,14 +142,14 @@ impl Calendar {
         u64::MAX
     }
 
-    /// The span that an entry belongs to.
+    /// Returns the span of an entry.
     #[inline]
     const fn span_of(&self, stamp: Stamp) -> u64 {
         stamp.at.as_nanos() >> self.shift
     }
 
-    /// Puts a source's entry into its bucket: in order within the ring, which is mostly at the end
-    /// because what is set later is mostly for later.
+    /// Adds a source's entry to its bucket, in order within the ring. Later entries usually have
+    /// later times, so the search starts at the end.
     #[inline]
     fn link(&mut self, source: usize, stamp: Stamp) {
         let span = self.span_of(stamp).max(self.current);
@@ -176,19 +176,19 @@ impl Calendar {
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
     }
 
-    /// Takes a source's entry out of its bucket, if it is in one.
+    /// Removes a source's entry from its bucket, if it is in one.
     #[inline]
     fn unlink(&mut self, source: usize) {
         let Links { before, after } = self.links[source];
         self.links[before as usize].after = after;
         self.links[after as usize].before = before;
         self.links[source] = Links { before: source as u32, after: source as u32 };
-        // Only a bucket has the same neighbour on both sides of its entry: itself.
+        // If both neighbours are equal, the neighbour is the bucket, which is now empty.
         let bucket = self.buckets[source] as usize;
         self.occupied[bucket / 64] &= !(u64::from(before == after) << (bucket % 64));
     }
 
-    /// Goes on to the first span beyond the ring and moves what the ring then covers into it.
+    /// Advances to the first span beyond the ring and moves entries into the ring.
     #[cold]
     fn gather(&mut self) {
         let end = self.place(self.beyond());
@@ -210,13 +210,13 @@ impl Calendar {
         }
     }
 
-    /// Chooses the width anew where it is far from one to two times the mean time between entries.
+    /// Adapts the width if it is far from one to two times the mean time between entries.
     #[cold]
     fn fit_width(&mut self) {
         let gap = (self.now - self.looked_at) / self.taken;
         (self.taken, self.looked_at) = (0, self.now);
         let shift = (gap.max(1).ilog2() + 1).min(LAST_SHIFT);
-        // A pause or a burst is no reason: many sources at one instant are in order anyway.
+        // Pauses and bursts must not change the width; entries of one instant are in order anyway.
         if gap == 0 || shift.abs_diff(self.shift) < 2 {
             return;
         }

@@ -1,30 +1,30 @@
-//! The queue for few sources: a knockout among them. What a source is set to is compared once with each
-//! winner on its way up, and the first of all is known without a look.
+//! Tournament tree for few sources. A changed entry is compared once with the winner of each level,
+//! and the first entry is always known.
 
 use super::Stamp;
 use plait_base::Time;
 
-/// The entry of each source, and who is first.
+/// The entry of each source, and the tree of winners.
 #[derive(Debug)]
 pub(crate) struct Few {
-    /// [`Time::NEVER`] where there is none, with the greatest order.
+    /// [`Time::NEVER`] with the greatest order if the source has no entry.
     times: [Time; Few::MOST],
     orders: [u64; Few::MOST],
-    /// The first source below each node of a binary tree whose root is node 1 and whose children of
-    /// node n are nodes 2n and 2n + 1, down to the sources themselves.
+    /// First source below each node of a binary tree. Node 1 is the root, and the children of node
+    /// n are nodes 2n and 2n + 1. The sources are the leaves.
     winners: [u8; Few::MOST],
-    /// Leaves of the tree: a power of two.
+    /// Number of leaves, a power of two.
     leaves: usize,
-    /// The source whose entry was taken last and that was not set since: those above it do not know
-    /// yet. [`Few::MOST`] where there is none.
+    /// Source of the last entry taken, if it was not set since; the nodes above it are stale.
+    /// [`Few::MOST`] if there is none.
     taken: usize,
 }
 
 impl Few {
-    /// It has room for no more sources.
+    /// Largest number of sources.
     pub(crate) const MOST: usize = 16;
 
-    /// A queue over the sources below `sources`, at most [`Few::MOST`].
+    /// Creates a queue for the sources below `sources`, at most [`Few::MOST`].
     pub(crate) fn new(sources: usize) -> Few {
         let leaves = sources.next_power_of_two().clamp(2, Few::MOST);
         let mut few = Few {
@@ -48,7 +48,7 @@ impl Few {
         self.rise(source);
     }
 
-    /// Decides anew who is first below each node above a source.
+    /// Recomputes the winner of each node above a source.
     #[inline(always)]
     fn rise(&mut self, source: usize) {
         let mut first = source % Few::MOST;

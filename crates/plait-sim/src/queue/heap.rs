@@ -1,4 +1,4 @@
-//! The oracle of the other queues: a binary heap with void entries, which are passed over.
+//! The oracle for the other queues: a binary heap that skips replaced entries.
 
 use crate::queue::Stamp;
 use std::cmp::Reverse;
@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 /// A heap over sources.
 #[derive(Debug)]
 pub(crate) struct Heap {
-    /// The live entry of each source, [`Stamp::NEVER`] where there is none.
+    /// The live entry of each source; [`Stamp::NEVER`] if it has none.
     live: Vec<Stamp>,
     entries: BinaryHeap<Reverse<(Stamp, usize)>>,
 }

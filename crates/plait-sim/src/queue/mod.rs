@@ -1,5 +1,5 @@
-//! The queue of events, in the order of (time, cause). Each source has at most one live entry, so
-//! the queue holds a handful of them however many packets are under way.
+//! The event queue, ordered by time and then by cause. Each source has at most one live entry, so
+//! the queue stays small however many packets are in flight.
 
 mod calendar;
 mod few;
@@ -12,7 +12,7 @@ pub(crate) use calendar::Calendar;
 pub(crate) use few::Few;
 use plait_base::Time;
 
-/// When something happens: the time, and for the same time the order in which it was caused.
+/// Time of an event. Events of the same time are ordered by their cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Stamp {
     pub(crate) at: Time,
@@ -20,11 +20,12 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// No entry.
+    /// Means that a source has no entry.
     pub(crate) const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
 }
 
-/// Up to this many sources are in a knockout; a calendar pays only beyond (`benches/queue.rs`).
+/// Largest number of sources for the tournament tree. With more sources a calendar is faster
+/// (`benches/queue.rs`).
 pub(crate) const FEW: usize = 12;
 
 /// A queue over sources numbered from zero.
@@ -50,15 +51,15 @@ impl EventQueue {
         EventQueue { entries, next_order: 0 }
     }
 
-    /// A number for something that is caused now.
+    /// Returns a sequence number for an event that is caused now.
     #[inline]
     pub(crate) fn order(&mut self) -> u64 {
         self.next_order += 1;
         self.next_order
     }
 
-    /// The source's next event is at `stamp`; an earlier answer of the same source is void. One
-    /// that is never changes nothing.
+    /// Sets the source's next event to `stamp` and replaces its previous entry. Has no effect if
+    /// the time is [`Time::NEVER`].
     #[inline]
     pub(crate) fn set(&mut self, source: usize, stamp: Stamp) {
         if stamp.at == Time::NEVER {
@@ -70,7 +71,7 @@ impl EventQueue {
         }
     }
 
-    /// When the source's next event is.
+    /// Returns the time of the source's next event.
     #[inline]
     pub(crate) fn at(&self, source: usize) -> Time {
         match &self.entries {

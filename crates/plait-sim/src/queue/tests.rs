@@ -32,13 +32,13 @@ fn few_sources_are_in_a_knockout_and_many_kept_in_a_calendar() {
     assert!(matches!(EventQueue::new(FEW + 1).entries, Entries::Many(_)));
 }
 
-/// The three queues side by side, the one for few where there are no more; they have to agree in all
-/// that they say.
+/// The three queues side by side; they must always agree. `few` is used if it has room for the
+/// sources.
 struct Trio {
     few: Option<Few>,
     calendar: Calendar,
     heap: Heap,
-    /// Of each source, to compare what the queues say of it.
+    /// Expected entry of each source.
     live: Vec<Stamp>,
     now: u64,
     order: u64,
@@ -57,7 +57,7 @@ impl Trio {
     }
 
     fn set(&mut self, source: usize, nanos: u64) {
-        // The cause of a packet may be older than that of what was set before it.
+        // A packet's cause may be older than the cause of an entry set earlier.
         self.order += 1;
         let order = if self.order.is_multiple_of(5) { self.order / 2 } else { self.order };
         let at = Time::from_nanos(nanos.min(u64::MAX - 1));
@@ -90,20 +90,20 @@ impl Trio {
     }
 }
 
-/// What is done to the queues.
+/// An operation on the queues.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A source is set for so long after the last event.
+    /// Sets a source to a time after the last event.
     Set {
         source: usize,
         after: u64,
     },
-    /// For the instant of an entry that there may be already.
+    /// Sets a source to the time of another entry, if that exists.
     Tie {
         source: usize,
         with: usize,
     },
-    /// For a time before the last event.
+    /// Sets a source to a time before the last event.
     Late {
         source: usize,
         by: u64,
@@ -158,7 +158,7 @@ proptest! {
         trio.empty();
     }
 
-    /// Long runs in which sources come round, as in a world: the width adapts, up and down.
+    /// Long runs with recurring sources, as in a simulation, so that the width adapts up and down.
     #[test]
     fn sources_that_come_round_come_in_the_order_of_the_heap(
         seed in any::<u64>(),
@@ -176,7 +176,7 @@ proptest! {
                 let step = 1u64 << magnitude;
                 let after = if in_step { step } else { stream.below(2 * step) };
                 trio.set(source, trio.now + after);
-                // A timer that is set again before its time, or put far off.
+                // A timer that is set again before it expires, or postponed far.
                 let other = stream.below(sources as u64) as usize;
                 match stream.below(8) {
                     0 => trio.set(other, trio.now + stream.below(step)),

@@ -1,4 +1,4 @@
-//! Which app uses which connection: clients dial, servers take what was accepted, apps act.
+//! Assigns connections to apps: clients connect, servers accept, apps run.
 
 use super::{FIRST_PORT, World, is_client};
 use crate::host::{ConnSlot, Host};
@@ -8,7 +8,7 @@ use plait_base::{ConnId, Time};
 use plait_core::{Event, SubflowStats};
 
 impl World<'_> {
-    /// The client dials the connections whose time has come.
+    /// Opens the client's connections that are due.
     pub(super) fn dial(&mut self, host: usize) {
         if self.hosts[host].next_dial > self.now {
             return;
@@ -30,7 +30,7 @@ impl World<'_> {
         self.hosts[host].note_wakes();
     }
 
-    /// Lets the apps act that have something to do.
+    /// Polls the apps that have work.
     #[inline(never)]
     pub(super) fn poll_apps(&mut self, host: usize) {
         while let Some(conn) = self.hosts[host].endpoint.poll_accept() {
@@ -51,9 +51,11 @@ impl World<'_> {
         }
     }
 
-    /// Gives an accepted connection its app. A client that has begun again on another path may
-    /// leave a ghost of its first attempt behind, accepted when its delayed last ACK arrives:
-    /// nobody is at the other end, so it gets none.
+    /// Assigns an accepted connection to its app.
+    ///
+    /// A client that restarted on another path may leave its first attempt behind at the server,
+    /// which accepts it when the delayed third ACK arrives. Such a connection has no peer and gets
+    /// no app.
     #[cold]
     fn fill_server_slot(&mut self, host: usize, slot: usize, conn: ConnId) {
         if slot >= self.hosts[host].slots.len() || !self.is_current(host, slot, conn) {
@@ -72,15 +74,15 @@ impl World<'_> {
         self.hosts[host].note_wakes();
     }
 
-    /// The server's side of a connection begins again: another app, another observer, who learns
-    /// of the subflows that `conn` has already.
+    /// Restarts the server's side of a connection with a new app and a new observer. The observer
+    /// learns the subflows that `conn` already has.
     fn forget_first_attempt(&mut self, host: usize, slot: usize, conn: ConnId) {
         let ConnSlot { session, index, .. } = self.hosts[host].slots[slot];
         let config = &self.setup.pairs[host / 2].connections[session];
         let fresh = (self.apps)(host / 2, session).into_iter().nth(index);
         self.hosts[host].slots[slot].app = fresh.expect("a session has as many ends as before").1;
         self.failed[host / 2][slot] = None;
-        // What the client's app said of data that it sends still holds.
+        // Events of the client's app about data that it sends remain valid.
         if config.workload.sender() == Role::Client {
             return;
         }
@@ -96,8 +98,7 @@ impl World<'_> {
         self.observers[host / 2][slot] = observer;
     }
 
-    /// Whether the client at the other end still has the subflow that the server's connection
-    /// began with.
+    /// Returns true if the client still has a subflow of the server's connection.
     pub(super) fn is_current(&self, server: usize, slot: usize, conn: ConnId) -> bool {
         let client = &self.hosts[server - 1];
         let dialled = client.slots.get(slot).and_then(|slot| slot.conn);
@@ -118,7 +119,7 @@ impl World<'_> {
     }
 
     fn poll_app(&mut self, host: usize, slot: usize) {
-        // Events of the core up to here happened before what the app now does.
+        // The core's earlier events precede the events of this poll.
         self.drain_core(host);
         let this = &mut self.hosts[host];
         this.poll_app(self.now, slot);
@@ -128,7 +129,7 @@ impl World<'_> {
         }
     }
 
-    /// Tells observers what an app has said.
+    /// Reports an app's events to the observers.
     #[inline(never)]
     fn tell_of_app(&mut self, host: usize, slot: usize) {
         let World { hosts, observers, onlookers, failed, ending, now, .. } = self;

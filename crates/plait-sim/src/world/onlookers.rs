@@ -1,4 +1,4 @@
-//! Who looks on while a run goes: a watcher, and a wire that segments are put through.
+//! Onlookers of a run: a watcher, and a wire that encodes and parses segments.
 
 use crate::network::{Direction, Hop};
 use crate::setup::{Setup, Snapshot, Watch, Who};
@@ -8,7 +8,7 @@ use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
 use plait_wire::Segment;
 
-/// A segment on its way.
+/// A segment with the place and time of its event.
 #[derive(Clone, Copy)]
 pub(super) struct SegmentEvent<'s> {
     pub(super) now: Time,
@@ -19,14 +19,14 @@ pub(super) struct SegmentEvent<'s> {
     pub(super) segment: &'s Segment,
 }
 
-/// See the module. They change nothing.
+/// Onlookers of a run, which change nothing.
 pub(super) struct Onlookers<'a> {
     setup: &'a Setup,
-    /// `None` where nobody watches.
+    /// `None` if the run has no watcher.
     watch: Option<&'a mut dyn Watch>,
-    /// `None` where segments stay as they are.
+    /// `None` if segments are not encoded.
     wire: Option<Box<Wire>>,
-    /// Somebody looks at segments.
+    /// True if the watcher or the wire needs segments.
     segments: bool,
     /// The first invariant that was violated.
     pub(super) violation: Option<String>,
@@ -39,12 +39,12 @@ impl<'a> Onlookers<'a> {
         Onlookers { setup, watch, wire, segments, violation: None }
     }
 
-    /// Which events the watcher wants; measures are made from the least.
+    /// Returns the detail that the watcher needs. Measures alone need the least.
     pub(super) fn detail(&self) -> Detail {
         self.watch.as_ref().map_or(Detail::Measures, |watch| watch.detail())
     }
 
-    /// Notes a violation, if it is the first.
+    /// Records a violation unless an earlier one exists.
     pub(super) fn violated(&mut self, now: Time, what: impl FnOnce() -> String) {
         self.violation.get_or_insert_with(|| format!("{now:?}: {}", what()));
     }
@@ -56,7 +56,8 @@ impl<'a> Onlookers<'a> {
         }
     }
 
-    /// A segment was sent, delivered or dropped. False where it violates an invariant.
+    /// Reports a segment that was sent, delivered or dropped. Returns false after a violated
+    /// invariant.
     #[inline(always)]
     pub(super) fn on_segment(&mut self, event: SegmentEvent<'_>) -> bool {
         !self.segments || self.look_at(event)
@@ -82,7 +83,7 @@ impl<'a> Onlookers<'a> {
         self.violation.is_none()
     }
 
-    /// The cores of a connection's end have said something.
+    /// Reports events of a connection's core.
     #[inline(always)]
     pub(super) fn on_core(&mut self, now: Time, who: Who, said: &[(ConnId, Event)]) {
         if self.watch.is_some() {
@@ -97,7 +98,7 @@ impl<'a> Onlookers<'a> {
         }
     }
 
-    /// An app has said something.
+    /// Reports an event of an app.
     #[inline]
     pub(super) fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if let Some(watch) = self.watch_of(who.pair) {
@@ -105,12 +106,12 @@ impl<'a> Onlookers<'a> {
         }
     }
 
-    /// How often the watcher wants a sample.
+    /// Returns the watcher's sampling interval.
     pub(super) fn interval(&self) -> Option<Span> {
         self.watch.as_ref().and_then(|watch| watch.interval())
     }
 
-    /// The state at an instant. False where the watcher has seen enough.
+    /// Reports a sample. Returns false if the watcher ends the run.
     pub(super) fn on_sample(&mut self, at: Time, snapshot: &Snapshot) -> bool {
         self.watch.as_mut().is_none_or(|watch| {
             watch.on_sample(at, snapshot);

@@ -1,4 +1,4 @@
-//! What a host does when something has reached it or its time has come.
+//! Serves a host after a segment has arrived or a timer has expired.
 
 use super::onlookers::SegmentEvent;
 use super::{World, is_client};
@@ -7,11 +7,10 @@ use crate::queue::Stamp;
 use plait_base::Span;
 
 impl World<'_> {
-    /// Lets a host do all that it has to do now: apps act, segments leave, events are told.
+    /// Does all work that a host has now: runs apps, sends segments, reports events.
     #[inline(always)]
     pub(super) fn serve(&mut self, host: usize) {
-        // Somebody who watches wants to see what happened before what came of it; measures do not
-        // tell the difference.
+        // A watcher needs events before their consequences. Measures do not depend on this order.
         loop {
             if self.watched {
                 self.drain_core(host);
@@ -31,7 +30,7 @@ impl World<'_> {
         self.rearm(host);
     }
 
-    /// Looks for violations of invariants after a host was served.
+    /// Checks the invariants after a host was served.
     #[inline(never)]
     fn verify(&mut self, host: usize) {
         if self.onlookers.violation.is_none() {
@@ -42,8 +41,8 @@ impl World<'_> {
         }
     }
 
-    /// DATA_ACK is never ahead of delivery: what one end counts as acknowledged has arrived, in
-    /// order, at the other.
+    /// Checks that DATA_ACK is never ahead of delivery: acknowledged data must have arrived in
+    /// order at the other end.
     fn acknowledged_early(&self, pair: usize) -> Option<String> {
         let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
         for (index, (near, far)) in client.slots.iter().zip(&server.slots).enumerate() {
@@ -63,15 +62,15 @@ impl World<'_> {
         None
     }
 
-    /// Sets the host's wake-up. One that is set for an earlier time stands: it will find nothing to
-    /// do, which costs less than keeping the queue in step with every timer.
+    /// Sets the host's wake-up. An earlier wake-up remains set and finds nothing to do, which costs
+    /// less than updating the queue for every timer.
     #[inline(always)]
     pub(super) fn rearm(&mut self, host: usize) {
         let source = self.network.sources() + host;
         let next = self.hosts[host].next_wake();
         if next < self.queue.at(source) {
             let order = self.queue.order();
-            // A host that works on a segment sees to its timers when it is done.
+            // A host that is busy with a segment handles its timers afterwards.
             let at = next.max(self.now).max(self.hosts[host].busy_until());
             self.queue.set(source, Stamp { at, order });
         }

@@ -1,11 +1,11 @@
-//! What the cores say, on its way to the observers.
+//! Reports events of the cores to the observers.
 
 use super::World;
 use crate::host::{ConnSlot, Host};
 use crate::setup::Who;
 
 impl World<'_> {
-    /// Tells observers what the cores have said since the last time.
+    /// Reports the core's events since the last call.
     #[inline(always)]
     pub(super) fn drain_core(&mut self, host: usize) {
         if self.hosts[host].endpoint.has_events() {
@@ -18,7 +18,7 @@ impl World<'_> {
         let World { hosts, observers, onlookers, told, now, .. } = self;
         let Host { endpoint, slots, side, .. } = &mut hosts[host];
         endpoint.swap_events(told);
-        // Mostly there is one connection, and all that was said is of it.
+        // Usually the host has one connection, and all events belong to it.
         if let [ConnSlot { conn: Some(conn), .. }] = slots.as_slice()
             && told.iter().all(|(speaker, _)| speaker == conn)
             && let Some(observer) = observers[host / 2].first_mut()
@@ -30,13 +30,13 @@ impl World<'_> {
         self.tell_each(host);
     }
 
-    /// The same where several connections may have spoken.
+    /// Reports the events of several connections.
     #[inline(never)]
     fn tell_each(&mut self, host: usize) {
         let told = std::mem::take(&mut self.told);
         for said in told.chunk_by(|one, next| one.0 == next.0) {
             let conn = said[0].0;
-            // A server's connection speaks before it is accepted.
+            // A server's connection has events before it is accepted.
             let slot = self.hosts[host].slot_of(conn);
             let Some(slot) = slot.or_else(|| self.slot_before_accept(host, conn)) else { continue };
             let who = Who { pair: host / 2, connection: slot, host: self.hosts[host].side };
