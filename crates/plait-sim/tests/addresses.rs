@@ -1,4 +1,4 @@
-//! Addresses that clients lose in the middle of a connection, and get again.
+//! Addresses that clients lose and regain during a connection.
 
 mod common;
 
@@ -12,14 +12,14 @@ use std::net::IpAddr;
 
 #[derive(Default)]
 struct Seen {
-    /// When the application could read, and the longest time between.
+    /// Time of the last read; `longest` is the longest time between two reads.
     last_read: Option<Time>,
     gap: Span,
-    /// Data delivered to the client: when, on which path.
+    /// Data delivered to the client: time and path.
     data: Vec<(Time, PathId)>,
-    /// REMOVE_ADDR sent: when, on which path.
+    /// REMOVE_ADDR sent: time and path.
     removals: Vec<(Time, PathId)>,
-    /// SYNs sent.
+    /// SYNs sent: time and path.
     syns: Vec<(Time, PathId)>,
 }
 
@@ -56,8 +56,8 @@ fn removed(path: &mut PathSetup, from: u64, to: u64) {
     path.removed.push((at(from), at(to)));
 }
 
-/// R46: the peer is told on the other path, what was under way comes there within 300 ms, and when
-/// the address is back its path carries data after two round trips.
+/// R46: the client sends REMOVE_ADDR on the other path. Data in flight is delivered there within
+/// 300 ms. When the address is back, its path carries data after two round trips.
 #[test]
 fn an_address_goes_and_comes_back() {
     for scheduler in ["minrtt", "blest", "ecf", "roundrobin", "redundant", "otias", "sttf", "daps"]
@@ -80,7 +80,7 @@ fn an_address_goes_and_comes_back() {
     }
 }
 
-/// R58: the only address that works goes away for 20 s; the connection waits and goes on.
+/// R58: if the only usable address is absent for 20 s, the connection waits and then continues.
 #[test]
 fn every_address_is_gone_for_a_while() {
     let mut setup = two_paths("download:4MB", Config::default());
@@ -93,7 +93,7 @@ fn every_address_is_gone_for_a_while() {
     assert!(seen.syns.iter().all(|(time, _)| *time < at(1_000) || *time >= at(21_000)));
 }
 
-/// R58: for longer than a minute: it fails, at both ends.
+/// R58: if the address is absent for more than a minute, the connection fails at both ends.
 #[test]
 fn every_address_is_gone_for_too_long() {
     let mut setup = two_paths("download:4MB", Config::default());
@@ -110,7 +110,7 @@ fn every_address_is_gone_for_too_long() {
     }
 }
 
-/// The same with four subflows: both of the address go, and both come back.
+/// The same with four subflows: both subflows of the address fail, and both are re-established.
 #[test]
 fn a_mesh_loses_an_address() {
     let mut setup = two_paths("download:8MB", Config::default());
@@ -124,7 +124,7 @@ fn a_mesh_loses_an_address() {
     assert_eq!(again, [&(at(3_000), PathId(0)); 2]);
 }
 
-/// An address that goes away while the first SYN is under way.
+/// An address that is lost while the first SYN is in flight.
 #[test]
 fn an_address_goes_during_the_handshake() {
     for from in [0, 1, 14, 20, 31, 47, 60, 80, 120] {
@@ -139,8 +139,8 @@ fn an_address_goes_during_the_handshake() {
     }
 }
 
-/// R26, R58: the only address goes away at the very end, at any millisecond of the closing, and is
-/// back two seconds later: both ends learn that all has arrived.
+/// R26, R58: the only address is lost at any millisecond of the closing and returns two seconds
+/// later. Both ends learn that all data has arrived.
 #[test]
 fn an_address_goes_at_the_very_end() {
     for workload in ["download:200kB", "upload:200kB"] {
@@ -165,8 +165,8 @@ fn an_address_goes_at_the_very_end() {
     }
 }
 
-/// R14: with a server that denies joins the mesh has the first subflow, and those to the address that
-/// is announced.
+/// R14: if the server denies joins to its first address, the mesh consists of the first subflow and
+/// the subflows to the announced address.
 #[test]
 fn a_mesh_uses_announced_addresses_only() {
     let mut setup = two_paths("download:2MB", Config::default());

@@ -1,6 +1,6 @@
-//! The steady state allocates nothing: over two lossy paths, with measures and without, what grows
-//! with the windows has grown after a few seconds, and segments are used again, those of packets
-//! that arrive twice too.
+//! The steady state allocates nothing over two lossy paths, with and without measures. Buffers that
+//! grow with the windows have grown after a few seconds. Segments are reused, including the
+//! segments of duplicated packets.
 
 mod common;
 
@@ -17,7 +17,7 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations of the process so far, those that only move what is there included.
+/// Returns the allocations of the process so far, including reallocations.
 fn allocations() -> usize {
     let stats = ALLOCATOR.stats();
     stats.allocations + stats.reallocations
@@ -27,10 +27,10 @@ const WARM_UP_MS: u64 = 5_000;
 const SECONDS: u64 = 35;
 const FEWEST_PACKETS: u64 = 10_000;
 
-/// Counts data packets and allocations from the end of the warm-up to the last data packet.
+/// Counts data packets and allocations between the end of the warm-up and the last data packet.
 struct Count {
     detail: Detail,
-    /// Allocates once for each so many packets, to see that it is counted.
+    /// Allocates once per this many packets, to verify that allocations are counted.
     careless: Option<u64>,
     packets: u64,
     at_start: Option<usize>,
@@ -56,17 +56,17 @@ impl Watch for Count {
     }
 }
 
-/// What paths do besides losing packets.
+/// Faults of paths in addition to loss.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     duplicate: bool,
     reorder: bool,
 }
 
-/// One of a hundred.
+/// One in a hundred.
 const RARELY: u32 = 10_000_000;
 
-/// A path that loses packets and does more to them.
+/// Creates a path with loss and further faults.
 fn bad(name: &str, mbit: u64, rtt: u64, faults: Faults) -> PathSetup {
     let mut path = with_loss(limited(name, mbit, ms(rtt)), RARELY);
     for link in [&mut path.down, &mut path.up] {
@@ -80,7 +80,7 @@ fn bad(name: &str, mbit: u64, rtt: u64, faults: Faults) -> PathSetup {
     path
 }
 
-/// A run to count in.
+/// A run in which allocations are counted.
 #[derive(Clone, Copy)]
 struct Case {
     scheduler: &'static str,
@@ -100,19 +100,19 @@ const CASE: Case = Case {
     seed: 1,
 };
 
-/// Data packets after the warm-up, and allocations among them.
+/// Returns the data packets after the warm-up, and the allocations during this time.
 fn steady(case: Case) -> (u64, usize) {
     let Case { scheduler, controller, detail, careless, faults, seed } = case;
     let paths = vec![bad("wifi", 25, 25, faults), bad("lte", 4, 75, faults)];
     let spec = spec(scheduler, controller, 2, Config::default());
     let mut setup = Setup { seed, ..setup(paths, &spec, &format!("bulk:{SECONDS}s")) };
-    // The invariants put together what they compare.
+    // The invariants allocate their comparison data.
     setup.check = false;
     let mut count = Count { detail, careless, packets: 0, at_start: None, at_end: 0 };
     let outcome = run_watched(&setup, &mut count);
     assert!(outcome.complete());
     let links = || outcome.links.iter().flat_map(|(down, up)| [down, up]);
-    // A scheduler may leave a path alone in one connection or other.
+    // A scheduler may not use one of the paths.
     assert!(!faults.duplicate || links().map(|link| link.duplicated_packets).sum::<u64>() > 40);
     assert!(!faults.reorder || links().map(|link| link.reordered_packets).sum::<u64>() > 40);
     (count.packets, count.at_end - count.at_start.unwrap_or(0))
@@ -147,12 +147,13 @@ const SCHEDULERS: &[&str] = &[
 const AHEAD: [&str; 4] = ["otias", "sttf", "daps", "linux"];
 const CONTROLLERS: [&str; 2] = ["cubic", "lia"];
 
-/// Seeds for each kind of faults; each has, of the first five, another scheduler or controller than the one before.
+/// Seeds for each kind of faults. Each of the first five uses another scheduler or congestion
+/// control than the previous seed.
 fn seeds() -> u64 {
     if std::env::var_os("PLAIT_SOAK").is_some() { 200 } else { 20 }
 }
 
-/// One connection of so many may have a peak after the warm-up that was not there before: a list doubles.
+/// One connection in this many may reach a new peak after the warm-up, which doubles a list.
 const SELDOM: usize = 50;
 
 fn every_seed(faults: Faults) -> Result<(), Failed> {
@@ -161,7 +162,7 @@ fn every_seed(faults: Faults) -> Result<(), Failed> {
         let scheduler = SCHEDULERS[(seed % 5) as usize];
         let controller = CONTROLLERS[(seed / 5 % 2) as usize];
         let case = Case { scheduler, controller, faults, seed, ..CASE };
-        // Coupled flows behind the queue of a slow path carry less than the others.
+        // Coupled flows behind the queue of a slow path carry less than other flows.
         let fewest = if controller == "lia" { FEWEST_PACKETS / 2 } else { FEWEST_PACKETS };
         let (packets, allocations) = steady(case);
         let text =
@@ -179,12 +180,11 @@ fn every_seed(faults: Faults) -> Result<(), Failed> {
     }
 }
 
-/// What assigns ahead fills windows and buffers of megabytes behind a lost segment, and now and then
-/// further than before: then a list doubles. That is a few times in a connection: the mean of all seeds
-/// is no more than this.
+/// Schedulers that assign ahead fill windows and buffers of megabytes behind a lost segment. A new
+/// peak doubles a list, a few times in a connection. This limits the mean over all seeds.
 const FEW: usize = 4;
-/// And in one connection: what a buffer of 4 MB holds beyond a window of sixteen segments doubles a list
-/// eight times, and there are two, of the subflow and of the data.
+/// Limit for one connection. With a buffer of 4 MB and a window of sixteen segments, a list can
+/// double eight times. There are two lists: of the subflow and of the data level.
 const PEAKS: usize = 16;
 
 fn for_peaks_only(scheduler: &'static str) -> Result<(), Failed> {
@@ -192,7 +192,7 @@ fn for_peaks_only(scheduler: &'static str) -> Result<(), Failed> {
     for seed in 1..=seeds() {
         let controller = CONTROLLERS[(seed % 2) as usize];
         let (packets, allocations) = steady(Case { scheduler, controller, seed, ..CASE });
-        // Coupled flows behind the queue of a slow path carry less than the others.
+        // Coupled flows behind the queue of a slow path carry less than other flows.
         if packets < FEWEST_PACKETS / 2 || allocations > PEAKS {
             let text = format!("seed {seed}: {allocations} allocations in {packets} packets");
             return Err(text.into());
@@ -233,10 +233,10 @@ fn main() {
     }
     trials.push(Trial::test("an_allocation_now_and_then_is_counted", || {
         let seen = steady(Case { careless: Some(1_000), ..CASE });
-        // What the last packet allocates comes after the count.
+        // Allocations after the last packet are not counted.
         expect(seen, (seen.0 - 1) as usize / 1_000)
     }));
-    // All allocations of the process are counted, so one at a time, and on this thread.
+    // The counter covers the whole process, so the tests run one at a time and on this thread.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -1,5 +1,5 @@
-//! Bufferbloat mitigation over a queue of 5 MB: where the smoothed RTT settles against its least
-//! value (schedulers 3.4 and section 7, test 6).
+//! Bufferbloat mitigation over a queue of 5 MB: the steady smoothed RTT relative to its minimum
+//! (schedulers 3.4 and section 7, test 6).
 
 mod common;
 
@@ -27,7 +27,7 @@ struct Watcher {
 impl plait_sim::Watch for Watcher {
     fn on_core(&mut self, now: Time, _: Who, event: &Event) {
         let Event::Acked { srtt, bytes, .. } = *event else { return };
-        // Not the client, which sends a request and no more.
+        // Skips the client, which only sends a request.
         if srtt == Span::ZERO || bytes == 0 {
             return;
         }
@@ -40,7 +40,8 @@ impl plait_sim::Watch for Watcher {
     }
 }
 
-/// Mean and greatest smoothed RTT from 20 s to 60 s, over the least one; and Mbit/s.
+/// Returns the mean and the maximum of the smoothed RTT from 20 s to 60 s, relative to its minimum,
+/// and the goodput in Mbit/s.
 fn settles(scheduler: &str, ssthresh: Option<u64>) -> (f64, f64, f64) {
     let mut path = limited("a", MBIT, ms(RTT_MS));
     path.down.queue = QueueLimit::Bytes(5_000_000);
@@ -51,7 +52,7 @@ fn settles(scheduler: &str, ssthresh: Option<u64>) -> (f64, f64, f64) {
     });
     let mut watcher = Watcher::default();
     let mut setup = setup(vec![path], &spec(scheduler, "cubic", 1, config), "bulk:60s");
-    // Invariants after every event take long where thousands of segments are under way.
+    // Checking the invariants after every event is slow with thousands of segments in flight.
     setup.check = false;
     let outcome = run_watched(&setup, &mut watcher);
     assert_eq!(outcome.violation, None);
@@ -61,7 +62,7 @@ fn settles(scheduler: &str, ssthresh: Option<u64>) -> (f64, f64, f64) {
     (mean / least, watcher.most.as_nanos() as f64 / least, goodput)
 }
 
-/// The link is full, 1428 bytes of payload to a packet of 1500.
+/// The goodput of a full link: 1428 bytes of payload in a packet of 1500 bytes.
 const FULL: f64 = MBIT as f64 * 1428.0 / 1500.0 * 0.97;
 
 #[test]
@@ -82,8 +83,8 @@ fn the_delivery_rate_settles_at_lambda_from_slow_start() {
     }
 }
 
-/// What the paper's formula does from slow start without a loss: cwnd is far beyond three products
-/// of bandwidth and delay before the RTT shows it, and the limit follows cwnd. It stays there.
+/// The paper's formula in a slow start without loss. When the RTT shows the queue, cwnd is far
+/// beyond three bandwidth-delay products. The limit follows cwnd, so it stays there.
 #[test]
 fn the_formula_from_slow_start_settles_above_lambda() {
     let (mean, most, goodput) = settles("minrtt+bm", None);

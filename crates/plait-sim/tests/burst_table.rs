@@ -4,8 +4,10 @@ mod common;
 
 use common::{checked, ideal, ms, setup, spec, tcp, textbook};
 
-/// R, segments, then (delay in ms, share of the fast path) of tcp, minrtt, blest:mode=paper with
-/// 64 KiB and with 6 MiB, sttf, ecf and ecf without the floor, both without rec_cwnd.
+/// R, number of segments, then (delay in ms, share of the fast path) for each scheduler.
+///
+/// The schedulers are tcp, minrtt, blest:mode=paper with 64 KiB and with 6 MiB, sttf, ecf, and ecf
+/// without the floor. Both ecf columns run without rec_cwnd.
 type Row = (u64, u32, [(f64, f64); 7]);
 
 #[rustfmt::skip]

@@ -1,5 +1,5 @@
-//! What "Experimental Evaluation of Multipath TCP Schedulers" (CSWS 2014) says of its framework: the
-//! loop around the two callbacks of a scheduler, and a scheduler for each connection.
+//! Claims of "Experimental Evaluation of Multipath TCP Schedulers" (CSWS 2014) about its framework:
+//! the loop around the two callbacks of a scheduler, and one scheduler for each connection.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod common;
@@ -12,28 +12,29 @@ use plait_sched::{Decision, Outcome, Reason, Scheduler, View, What};
 use plait_sim::{ConnectionSetup, Watch, Who, run_watched};
 use std::sync::{Arc, Mutex};
 
-/// A call of the paper's frame and what it returns; `None` is its NULL.
+/// A call of the paper's framework and its result; `None` is the paper's NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Call {
     Subflow(Option<SubflowId>),
-    /// Asked for that subflow; the DSN where the data starts.
+    /// Request for data for this subflow; the result is the DSN of the first byte.
     Data(SubflowId, Option<u64>),
 }
 
 type Log = Arc<Mutex<Vec<(Time, Call)>>>;
 
-/// Figure 2 of the paper as a scheduler: a subflow is picked, and takes data until there is none for
-/// it; then the next is picked, until there is none. `send_data` is what the caller does.
+/// Figure 2 of the paper as a scheduler. It picks a subflow and assigns data to it until no data is
+/// left for it, then picks the next. It ends when it finds no subflow. The caller performs
+/// `send_data`.
 #[derive(Debug)]
 struct Frame {
-    /// The subflows are looked at in this order.
+    /// Order in which subflows are considered.
     order: [u8; 2],
     picked: Option<SubflowId>,
     log: Log,
 }
 
 impl Frame {
-    /// Where the data starts that `id` has room for.
+    /// Returns the offset of the first data that fits on `id`.
     fn data(view: &View<'_>, id: SubflowId) -> Option<u64> {
         let next = view.queue.unsent_at(0, view.next_len())?;
         let subflow = view.subflow(id)?;
@@ -73,7 +74,7 @@ impl Scheduler for Frame {
     }
 }
 
-/// What the server of each connection sent, from its burst on: when, where, from which DSN.
+/// Segments that each connection's server sent from its burst on: time, subflow, DSN.
 #[derive(Default)]
 struct Sent {
     from: [Option<Time>; 3],
@@ -96,7 +97,7 @@ impl Watch for Sent {
     }
 }
 
-/// The end that sends: its scheduler looks at subflows in that order.
+/// Returns the sending end, whose scheduler considers subflows in this order.
 fn server(order: [u8; 2], log: &Log) -> ConnectionSpec {
     let log = Arc::clone(log);
     let build = move || -> Box<dyn Scheduler> {
@@ -105,7 +106,8 @@ fn server(order: [u8; 2], log: &Log) -> ConnectionSpec {
     ConnectionSpec { scheduler: Arc::new(build), ..spec("minrtt", "cubic", 2, textbook()) }
 }
 
-/// The calls are whole passes through figure 2, each from its first line to the end of its loop.
+/// Returns true if the calls are complete passes through figure 2, each from its first line to the
+/// end of its loop.
 fn are_passes(calls: &[Call]) -> bool {
     let mut picked = None;
     for call in calls {
@@ -119,8 +121,9 @@ fn are_passes(calls: &[Call]) -> bool {
     calls.last() == Some(&Call::Subflow(None))
 }
 
-/// csws-u1: two connections have the default of their host, the third its own. Each is asked until
-/// it has no subflow to name, each time within the instant, and what it names is what is sent.
+/// csws-u1: two connections use the default scheduler of their host, and the third its own. Each
+/// scheduler is called until it returns no subflow, each time within the same instant. The server
+/// sends exactly the data that the scheduler returned.
 #[test]
 fn csws_u1_each_connection_loops_over_the_callbacks_of_its_own_scheduler() {
     let logs: [Log; 3] = Default::default();
@@ -155,7 +158,7 @@ fn csws_u1_each_connection_loops_over_the_callbacks_of_its_own_scheduler() {
         });
         assert_eq!(data.collect::<Vec<_>>(), *sent);
         assert_eq!(sent.len(), 45);
-        // Windows of ten: the subflow that its own scheduler prefers is filled first.
+        // With windows of ten segments, the subflow that the scheduler prefers is filled first.
         let first: Vec<u8> = sent[..20].iter().map(|(_, id, _)| id.0).collect();
         let [one, two] = orders[at];
         assert_eq!(first, [[one; 10], [two; 10]].concat(), "{at}");

@@ -1,5 +1,5 @@
-//! What "Low-Latency Scheduling in MPTCP" claims of hosts: of a host queue that holds a burst back,
-//! of a receive buffer that the slow path blocks, and of an RTT that nobody measures any more.
+//! Claims of "Low-Latency Scheduling in MPTCP" about hosts: a host queue that holds a burst back, a
+//! receive buffer blocked by the slow path, and an RTT that is no longer measured.
 
 mod common;
 
@@ -12,11 +12,11 @@ use plait_sim::{PathSetup, Snapshot, Watch, Who};
 
 const P1: SubflowId = SubflowId(0);
 const P2: SubflowId = SubflowId(1);
-/// Payload of a segment: what a DSS leaves of 1448 bytes.
+/// Payload of a segment: 1448 bytes minus the DSS option.
 const SEGMENT: u64 = 1428;
 
-/// What the server sent and the client could read, and what the server was told of it, from the
-/// burst on; times since its first segment, DSNs from its start.
+/// Segments that the server sent, bytes that the client could read, and DATA_ACKs that the server
+/// received, from the burst on. Times count from the burst's first segment, DSNs from its start.
 #[derive(Default)]
 struct Trace {
     burst: Option<Dsn>,
@@ -54,7 +54,8 @@ impl Watch for Trace {
 }
 
 impl Trace {
-    /// When and where segment `number` (of 1428 bytes, the first is 1) was sent for the first time.
+    /// Returns the time and the subflow of the first transmission of segment `number`. Segments
+    /// have 1428 bytes, and the first is number 1.
     fn departure(&self, number: u64) -> (Span, SubflowId) {
         let found = self.sent.iter().find(|(.., data, _)| data.end == Dsn::new(number * SEGMENT));
         found.map(|(after, subflow, ..)| (*after, *subflow)).expect("it was sent")
@@ -75,12 +76,14 @@ impl Trace {
 
 /// ton-u6: segments go to the second path before the first has ten in flight.
 ///
-/// Its second part, ten of the fifteen on the first path in the end, is a matter of the time that
-/// the host of the paper takes for a segment: its first path sends out what the host holds while
-/// the host still writes. Here a burst is written in no time: each path takes three segments at
-/// once (two are the limit, one more passes it) and then one for each that leaves, in turn, so that
-/// the first path carries eight. Ten it carries where the host holds nothing back, and by the same
-/// rule where the host takes two thirds of the link's time for a segment
+/// The second part of ton-u6, ten of the fifteen segments on the first path, depends on the time
+/// that the paper's host needs for a segment. Its first path transmits queued segments while the
+/// host still writes.
+///
+/// Here a burst is written in no time. Each path takes three segments at once: two are the limit,
+/// and one more exceeds it. After that, each path in turn takes one segment for each that leaves,
+/// so the first path carries eight. It carries ten if the host holds nothing back. It also carries
+/// ten, by the same rule, if the host needs two thirds of the link's time for a segment
 /// ([`ten_of_fifteen_where_the_host_takes_its_time`]).
 #[test]
 fn ton_u6_minrtt_leaks_while_the_host_queue_is_full() {
@@ -94,18 +97,20 @@ fn ton_u6_minrtt_leaks_while_the_host_queue_is_full() {
             watched(&setup(paths, &spec("minrtt", "cubic", 2, config), "burst:15seg"));
         let places = trace.places();
         let leak = places.iter().position(|it| *it == P2).expect("it leaks") + 1;
-        // Nothing is acknowledged yet: what went to P1 before is in flight.
+        // No segment is acknowledged yet, so the segments on P1 are in flight.
         assert!(trace.departure(15).0 < ms(10));
         assert_eq!((places.len(), leak), (15, first_leak), "{tsq}");
         assert_eq!(places.iter().filter(|it| **it == P1).count(), on_p1, "{tsq}");
     }
 }
 
-/// ton-u6, both parts in the simulation. The path of the paper has 0.5 Gbit/s and its hosts have
-/// links of 1 Gbit/s, which take 12 us for a segment. If a host works on each segment for more than
-/// half and less than three quarters of that time, segments go to P2 before P1 has ten in flight,
-/// and P1 carries ten of the fifteen ([`by_hand`] gives the same, for times twice as long). 7.5 us is
-/// what the experiments of this paper have.
+/// ton-u6, both parts in the simulation. The paper's path has 0.5 Gbit/s, and its hosts have links
+/// of 1 Gbit/s, which take 12 us for a segment.
+///
+/// The effect needs a host that works on each segment for more than half and less than three
+/// quarters of that time. Then segments go to P2 before P1 has ten in flight, and P1 carries ten of
+/// the fifteen. [`by_hand`] gives the same for times twice as long. The experiments of this paper
+/// use 7.5 us.
 #[test]
 fn ton_u6_minrtt_leaks_and_puts_ten_of_fifteen_on_the_fast_path() {
     let nic = Rate::from_bps(1_000_000_000);
@@ -118,17 +123,19 @@ fn ton_u6_minrtt_leaks_and_puts_ten_of_fifteen_on_the_fast_path() {
         let trace: Trace = watched(&it);
         let places = trace.places();
         let leak = places.iter().position(|it| *it == P2).expect("it leaks");
-        // All are sent before the first acknowledgement: what went to P1 is in flight.
+        // All segments are sent before the first acknowledgement, so the segments on P1 are in
+        // flight.
         assert!(trace.departure(15).0 < ms(10));
         assert!(leak < 10, "{cost_ns} ns: {leak}");
         assert_eq!(places.iter().filter(|it| **it == P1).count(), 10, "{cost_ns} ns");
     }
 }
 
-/// By hand: which of 15 segments is the first on P2, and how many P1 carries, where the host writes
-/// one every so many us and either link takes 24 us for one. The fast path gets each that its window
-/// of ten takes and that its host queue does not hold back, the slow path the others; a segment that
-/// neither takes waits until one leaves.
+/// Calculates by hand which of 15 segments is the first on P2, and how many P1 carries. The host
+/// writes a segment every `every_us`, and either link takes 24 us for one.
+///
+/// The fast path gets each segment that its window of ten and its host queue accept. The slow path
+/// gets the others. If neither accepts a segment, it waits until one leaves.
 fn by_hand(every_us: u64) -> (usize, usize) {
     let (mut free_at, mut carried, mut first) = ([Vec::new(), Vec::new()], [0; 2], 0);
     let mut now = 0;
@@ -136,7 +143,7 @@ fn by_hand(every_us: u64) -> (usize, usize) {
         now = now.max(segment * every_us);
         let path = loop {
             let held = |path: usize| free_at[path].iter().filter(|it: &&u64| **it > now).count();
-            // Two full segments are the limit, and one more passes it.
+            // Two full segments are the limit, and one more exceeds it.
             let takes = |path: usize| carried[path] < 10 && held(path) <= 2;
             if let Some(path) = [0, 1].into_iter().find(|path| takes(*path)) {
                 break path;
@@ -153,16 +160,17 @@ fn by_hand(every_us: u64) -> (usize, usize) {
     (first, carried[0])
 }
 
-/// ton-u6, its second part: the rule gives ten of fifteen, and a leak before ten are in flight, to a
-/// host that takes between a half and three quarters of its link's time; of a burst in no time it gives what the simulation has.
+/// ton-u6, second part. If a host needs between a half and three quarters of its link's time, the
+/// rule gives ten of fifteen, with a leak before ten are in flight. For a burst written in no time,
+/// it gives the same as the simulation.
 #[test]
 fn ten_of_fifteen_where_the_host_takes_its_time() {
     assert_eq!([14, 16, 18].map(by_hand), [(6, 10), (8, 10), (10, 10)]);
     assert_eq!(by_hand(0), (4, 8));
 }
 
-/// ton-u5: RTTs of 100 and 10 ms, a receive buffer of six segments, windows of two; 1 and 2 go to
-/// the slow path, the others to the fast one.
+/// ton-u5: RTTs of 100 and 10 ms, a receive buffer of six segments, windows of two segments.
+/// Segments 1 and 2 go to the slow path, the others to the fast path.
 #[test]
 fn ton_u5_the_slow_path_blocks_a_buffer_of_six_segments() {
     let paths = vec![ideal("slow", ms(100)), ideal("fast", ms(10))];
@@ -175,21 +183,21 @@ fn ton_u5_the_slow_path_blocks_a_buffer_of_six_segments() {
     let departures: Vec<Span> = (1..=6).map(|number| trace.departure(number).0).collect();
     assert_eq!(departures, [0, 0, 0, 0, 10, 10].map(ms));
     assert_eq!(trace.arrived, [5, 5, 15, 15, 50, 50, 60, 60].map(ms));
-    // ... but nothing is read before the slow path has carried 1 and 2,
+    // ... but no segment is read before the slow path has delivered 1 and 2,
     assert_eq!((1..=6).map(|it| trace.readable_at(it)).min(), Some(ms(50)));
     assert_eq!([trace.readable_at(3), trace.readable_at(4)], [ms(50); 2]);
-    // and 7 is not sent before their DATA_ACK, which takes the fast way back.
+    // and 7 is not sent before their DATA_ACK, which returns on the fast path.
     let acked = trace.acked.iter().find(|(_, dsn)| *dsn >= 2 * SEGMENT).expect("acknowledged").0;
     assert_eq!(acked, ms(55));
     assert!(trace.acked.iter().all(|(after, _)| *after >= acked));
     assert_eq!(trace.departure(7).0, acked);
 }
 
-/// Where the server sent data for the first time, second by second.
+/// Bytes that the server sent for the first time, by second and subflow.
 #[derive(Default)]
 struct Shares {
     by_second: Vec<[u64; 2]>,
-    /// When bytes were last seen in the queue of the first path.
+    /// Last time at which the first path's queue held bytes.
     busy: Option<Time>,
 }
 
@@ -215,7 +223,8 @@ impl Watch for Shares {
     }
 }
 
-/// Base RTTs of 20 and 30 ms; the first link is slow from 5 to 6 s. 1 Mbit/s in single segments.
+/// Base RTTs of 20 and 30 ms. The first link is slow from 5 to 6 s. The load is 1 Mbit/s in single
+/// segments.
 fn after_a_transient_queue(scheduler: &str) -> Shares {
     let mut first = limited("s1", 10, ms(20));
     first.down.rate = RateSource::Steps(vec![
@@ -228,15 +237,15 @@ fn after_a_transient_queue(scheduler: &str) -> Shares {
     watched(&setup(paths, &spec, "stream:1250B@10ms,for=30s"))
 }
 
-/// ton-u4: and so for as long as the load fits the other path. STTF, which does not go by an old
-/// RTT, comes back.
+/// ton-u4: minRTT stays on the other path while the load fits there. STTF, which does not use an
+/// old RTT, returns to the first path.
 #[test]
 fn ton_u4_minrtt_does_not_come_back_to_a_path_that_has_recovered() {
     let shares = after_a_transient_queue("minrtt");
     let empty_since = shares.busy.expect("a queue while the link was slow");
     assert!(at(5_000) < empty_since && empty_since < at(6_000), "{empty_since:?}");
-    // The smaller RTT until the queue, and the other one from the next second on: for ten seconds
-    // after it was empty, and then until the end.
+    // The first path is used until the queue builds, and the other path from the next second on. It
+    // is still used ten seconds after the queue was empty, and then until the end.
     assert!(shares.by_second[..5].iter().all(|[_, second]| *second == 0), "{:?}", shares.by_second);
     let later = &shares.by_second[6..30];
     assert_eq!(later, [[0, 125_000]; 24]);

@@ -1,4 +1,4 @@
-//! HyStart leaves slow start before a deep queue overflows, and costs nothing where there is none.
+//! HyStart leaves slow start before a deep queue overflows, and costs nothing without a deep queue.
 
 mod common;
 

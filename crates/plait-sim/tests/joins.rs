@@ -1,5 +1,7 @@
-//! When the first data arrives on each path, for the three join timings (schedulers, section 5): the
-//! vectors `join R1/R2` (imc-u3: 150 and 120 ms over 30/60), and the formulas on other pairs, to the nanosecond.
+//! Arrival of the first data on each path for the three join timings (schedulers, section 5).
+//!
+//! Checks the vectors `join R1/R2` (imc-u3: 150 and 120 ms over 30/60), and the formulas for other
+//! pairs, to the nanosecond.
 
 mod common;
 
@@ -26,7 +28,7 @@ impl Watch for FirstData {
 }
 
 fn first_data(r1: u64, r2: u64, join: JoinTiming) -> [Option<Span>; 2] {
-    // A window that never moves keeps the first path full, so that the second is used at once.
+    // A constant window keeps the first path full, so the second path is used at once.
     let paths = vec![ideal("one", ms(r1)), ideal("two", ms(r2))];
     let config = textbook().with(|it| it.joins.timing = join);
     let mut setup = setup(paths, &spec("minrtt", "fixed:cwnd=10seg", 2, config), "bulk:3s");
@@ -58,8 +60,8 @@ fn check_vector(vector: &Value) -> Result<(), Failed> {
     expect("simultaneous", together[1], expected("p2_simultaneous")?)
 }
 
-/// The formulas where the second path is the faster one too. A join right after the SYN/ACK then
-/// comes before the third ACK and waits for it.
+/// Checks the formulas with a faster second path. A join sent right after the SYN/ACK then arrives
+/// before the third ACK and waits for it.
 fn check_formulas() -> Result<(), Failed> {
     for (r1, r2) in [(10, 10), (10, 400), (80, 30), (100, 10), (26, 98)] {
         let (one, two) = (ms(r1), ms(r2));

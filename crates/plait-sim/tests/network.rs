@@ -1,4 +1,5 @@
-//! Paths that hold back, double, damage and drop at the head, and links that paths share.
+//! Paths that reorder, duplicate, damage, or drop at the head of the queue, and links that paths
+//! share.
 
 mod common;
 
@@ -12,7 +13,7 @@ use plait_wire::Segment;
 
 const HALF: Chance = Chance::from_ppb(500_000_000);
 
-/// Every hop, and the queue towards the client every 10 ms.
+/// Records every hop, and the queue towards the client every 10 ms.
 #[derive(Default)]
 struct Notes {
     hops: Vec<(Time, Hop, PathId, Direction, u32)>,
@@ -57,7 +58,8 @@ fn both(path: &mut PathSetup, change: impl Fn(&mut LinkConfig)) {
     change(&mut path.up);
 }
 
-/// Median and 95th percentile of the queue's drain time in milliseconds, after five seconds.
+/// Returns the median and the 95th percentile of the queue's drain time in milliseconds, after the
+/// first five seconds.
 fn standing_queue(aqm: Aqm) -> (f64, f64, f64) {
     let mut path = limited("a", 10, ms(20));
     path.down.queue = QueueLimit::Bytes(1_250_000);
@@ -99,7 +101,7 @@ fn damaged_segments_are_sent_and_not_delivered() {
     let (down, up) = outcome.links[0];
     let damaged = down.corrupted_packets + up.corrupted_packets;
     assert!(damaged > 20, "{damaged}");
-    // A few are on their way as the run ends.
+    // A few packets are in flight when the run ends.
     let whole = down.delivered_packets + up.delivered_packets - damaged;
     let dropped = notes.count(Hop::Dropped(DropCause::Corrupt)) as u64;
     let delivered = notes.count(Hop::Delivered) as u64;
@@ -114,7 +116,7 @@ fn doubled_segments_arrive_twice_at_once() {
     let (outcome, notes) = noted(&one(path, "download:100kB"));
     let sent = notes.count(Hop::Sent);
     let delivered: Vec<_> = notes.hops.iter().filter(|it| it.1 == Hop::Delivered).collect();
-    // The last ones may still be on their way.
+    // The last packets may still be in flight.
     assert!(delivered.len() >= 2 * sent - 40, "{} of {sent}", delivered.len());
     let down: Vec<_> = delivered.iter().filter(|it| it.3 == Direction::Down).collect();
     assert!(down.chunks_exact(2).all(|pair| pair[0].0 == pair[1].0 && pair[0].4 == pair[1].4));
@@ -127,12 +129,12 @@ fn segments_that_are_held_back_are_overtaken() {
     path.down.reorder = Reorder { chance: HALF, by: ms(7) };
     let (outcome, notes) = noted(&one(path, "download:500kB"));
     assert!(outcome.links[0].0.reordered_packets > 100);
-    // Nothing is lost; all that arrives late was overtaken, and times never go back.
+    // No packet is lost. Every late packet was overtaken, and times never decrease.
     assert_eq!(outcome.links[0].0.dropped_packets(), 0);
     assert!(notes.hops.windows(2).all(|pair| pair[0].0 <= pair[1].0));
 }
 
-/// A hand calculation: the first SYN goes through the path's own link and then the shared one.
+/// A hand calculation: the first SYN crosses the path's own link, then the shared link.
 #[test]
 fn packets_take_their_own_link_and_then_the_shared_one() {
     let mut path = ideal("a", ms(20));
@@ -148,7 +150,7 @@ fn packets_take_their_own_link_and_then_the_shared_one() {
     let (outcome, notes) = noted(&setup);
     let syn = notes.hops[1];
     assert_eq!((syn.1, syn.3), (Hop::Delivered, Direction::Up));
-    // A SYN of 60 or so bytes, b: 8 b us, 10 ms, 16 b us, 4 ms.
+    // A SYN of about 60 bytes, b: 8 b us, 10 ms, 16 b us, 4 ms.
     let bytes = outcome.links[0].1.offered_bytes / outcome.links[0].1.offered_packets;
     let took = syn.0.since(Time::ZERO).as_micros();
     assert_eq!((took - 14_000) % 24, 0);
@@ -174,7 +176,7 @@ fn paths_that_share_a_link_share_its_rate() {
         let through = outcome.shared[0].0;
         let own = outcome.links[0].0.delivered_packets + outcome.links[1].0.delivered_packets;
         assert!(outcome.links.iter().all(|(down, _)| down.delivered_packets > 100));
-        // Some are on their own link's last stretch as the run ends.
+        // Some packets are still propagating on their own link when the run ends.
         assert!(through.offered_packets <= own && own - through.offered_packets < 200);
         let cause = if aqm == Aqm::CODEL { DropCause::Aqm } else { DropCause::Queue };
         assert!(notes.count(Hop::Dropped(cause)) > 0);
@@ -197,7 +199,8 @@ fn two_pairs_of_hosts_meet_at_a_managed_queue() {
     assert_eq!(outcome.links[0].0.dropped_queue, 0);
 }
 
-/// The run ends with the connection, and what is seen of those beside it is in the queue.
+/// The run ends with the foreground connection. The watcher sees background connections only by
+/// their bytes in the queue.
 #[test]
 fn hosts_in_the_background_are_neither_waited_for_nor_watched() {
     let alone = one(limited("a", 10, ms(20)), "download:500kB");
@@ -208,7 +211,7 @@ fn hosts_in_the_background_are_neither_waited_for_nor_watched() {
     setup.pairs.push(beside);
     let (outcome, notes) = noted(&setup);
     let completion = |outcome: &plait_sim::Outcome| outcome.pairs[0][0].measures.completion_ms;
-    // The server learns half a round trip later.
+    // The server receives the request half a round trip later.
     let late =
         outcome.ended.since(Time::ZERO).as_millis_f64() - completion(&outcome).unwrap_or(0.0);
     assert!((10.0..12.0).contains(&late), "{late}");
@@ -218,7 +221,7 @@ fn hosts_in_the_background_are_neither_waited_for_nor_watched() {
     let seen = notes.hops.iter().filter(|it| it.1 == Hop::Sent && it.3 == Direction::Down);
     let seen: u64 = seen.map(|it| u64::from(it.4)).sum();
     let offered = outcome.links[0].0.offered_bytes;
-    // The connection's own bytes, what it sent again, and what the other one sent.
+    // The connection's own bytes, its retransmissions, and the bytes of the other connection.
     assert!(seen >= 500_000 && offered > seen + 200_000, "{seen} {offered}");
     let stats = outcome.pairs[0][0].measures.retransmitted_share.unwrap_or(1.0);
     assert!((seen as f64 * (1.0 - stats) - 500_000.0).abs() < 1.0, "{seen} {stats}");

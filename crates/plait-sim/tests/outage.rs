@@ -1,5 +1,5 @@
-//! A path that falls silent never holds a connection: each scheduler is done by two timeouts plus
-//! 1.1 times what is left at the survivor's rate.
+//! A silent path never blocks a connection. Each scheduler finishes within two timeouts plus 1.1
+//! times the remaining data at the survivor's rate.
 
 mod common;
 
@@ -10,11 +10,10 @@ use plait_core::{Config, Event, JoinTiming};
 use plait_sim::{Setup, Watch, Who, run_watched};
 
 const SIZE: u64 = 4_000_000;
-/// Payload rate of the survivor: 4 Mbit/s, 1428 of 1500 bytes, in bytes per second.
+/// Payload rate of the survivor in bytes per second: 4 Mbit/s, 1428 of 1500 bytes.
 const SURVIVOR: f64 = 4e6 / 8.0 * 0.952;
 
-/// Notes what was read by the time of the outage and the longest timeout of the silent path after
-/// it.
+/// Records the bytes read before the outage, and the longest timeout of the silent path after it.
 struct Notes {
     down: Time,
     read: u64,
@@ -43,8 +42,8 @@ impl Watch for Notes {
 #[test]
 fn a_fast_path_that_falls_silent_for_ever_holds_nobody() {
     let mut wrong = Vec::new();
-    // In steady state, in slow start, while the join is under way, between the SYN/ACK and the
-    // first data, before the request has arrived, before anything.
+    // Outages in steady state, in slow start, during the join, between the SYN/ACK and the first
+    // data, before the request has arrived, and from the start.
     for down in [1_000, 300, 120, 60, 45, 30, 20, 0] {
         for scheduler in [
             "minrtt",
@@ -67,7 +66,7 @@ fn a_fast_path_that_falls_silent_for_ever_holds_nobody() {
             let outcome = run_watched(&setup, &mut notes);
             assert_eq!(outcome.violation, None);
             let done = outcome.pairs[0][0].measures.completion_ms.unwrap_or(f64::INFINITY);
-            // Before its first sample a subflow's timeout is one second (RFC 6298).
+            // Before its first sample, a subflow's timeout is one second (RFC 6298).
             let rto = if notes.rto == Span::ZERO { Span::from_secs(1) } else { notes.rto };
             let left = (SIZE - notes.read) as f64 / SURVIVOR * 1e3;
             let bound =
@@ -96,7 +95,7 @@ fn early_joins_get_through_where_the_first_handshake_does_not() {
                 let setup = setup(paths, &spec, &format!("{workload}:{SIZE}B"));
                 let outcome = common::checked(&setup);
                 let done = outcome.pairs[0][0].measures.completion_ms.unwrap_or(f64::INFINITY);
-                // Two timeouts of a second before there is any sample, and all of it by the survivor.
+                // Two timeouts of a second before any sample, and all data on the survivor.
                 let bound = 2_000.0 + 1.1 * SIZE as f64 / SURVIVOR * 1e3;
                 if done > bound {
                     wrong
@@ -121,21 +120,21 @@ fn the_slow_path_may_fall_silent_too() {
     }
 }
 
-/// What came over a subflow after `heals` and made the client's stream longer. What other paths had
-/// brought before does not count.
+/// Counts bytes on a subflow after `heals` that extend the client's stream. Bytes that other paths
+/// had delivered before do not count.
 struct Again {
     subflow: SubflowId,
     heals: Time,
     bytes: u64,
-    /// When it was [`ENOUGH`].
+    /// Time at which the count reached [`ENOUGH`].
     enough: Option<Time>,
 }
 
-/// More than what probes bring and what had been lost in a window.
+/// More than the bytes of probes and of one lost window.
 const ENOUGH: u64 = 500_000;
 
 impl Again {
-    /// How long it took after the path was healed.
+    /// Returns the time from the repair of the path to [`ENOUGH`].
     fn on(setup: &Setup, subflow: u8, heals: Time) -> Option<Span> {
         let subflow = SubflowId(subflow);
         let mut again = Again { subflow, heals, bytes: 0, enough: None };
@@ -163,7 +162,7 @@ impl Watch for Again {
 #[test]
 fn a_healed_path_delivers_new_data_again_within_two_seconds() {
     for (down, up) in [(1_000, 4_000), (1_000, 21_000), (500, 61_000)] {
-        // Not DAPS, which plans a whole send buffer for the small window after the timeout.
+        // Excludes DAPS, which plans a whole send buffer for the small window after the timeout.
         for scheduler in ["minrtt", "roundrobin", "redundant", "ecf", "blest", "otias", "sttf"] {
             let heals = at(up);
             let wifi = silent(limited("wifi", 25, ms(25)), at(down), heals);

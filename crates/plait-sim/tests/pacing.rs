@@ -7,7 +7,7 @@ use plait_cc::IdleRestart;
 use plait_core::{Config, Pacing};
 use plait_link::QueueLimit;
 
-/// Packets that the queue dropped, and the goodput.
+/// Returns the packets that the queue dropped, and the goodput.
 fn carried(config: &Config, queue: u64, workload: &str) -> (u64, f64) {
     let mut path = limited("a", 20, ms(40));
     path.down.queue = QueueLimit::Bytes(queue);
@@ -31,9 +31,9 @@ fn unpaced(ssthresh: Option<u64>) -> Config {
     paced(ssthresh).with(|it| it.window.pacing = None)
 }
 
-/// With a threshold that lets no slow start overshoot, bulk over a queue of ten packets loses less
-/// when paced, and carries more. (A slow start without one overshoots a small queue later when
-/// paced, and then by more.)
+/// If the initial ssthresh prevents an overshoot of slow start, pacing reduces loss and increases
+/// goodput for bulk over a queue of ten packets. Without it, a paced slow start overshoots a small
+/// queue later and by more.
 #[test]
 fn bulk_over_a_small_queue_loses_less_and_carries_more() {
     let bdp = Some(90_000);
@@ -43,8 +43,8 @@ fn bulk_over_a_small_queue_loses_less_and_carries_more() {
     assert!(paced_goodput > goodput, "{paced_goodput} Mbit/s with pacing, {goodput} without");
 }
 
-/// A window that goes out at once after an idle time overruns a queue; spread over the round trip
-/// it does not.
+/// A window sent at once after an idle period overflows a queue. A window paced over the round trip
+/// does not.
 #[test]
 fn bursts_after_idle_times_fit_a_small_queue() {
     let stream = "stream:80kB@500ms,for=20s";

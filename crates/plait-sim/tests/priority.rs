@@ -1,4 +1,4 @@
-//! Subflows that become backups in mid-connection, and regular again (MP_PRIO).
+//! Subflows that become backups during a connection, and later regular again (MP_PRIO).
 
 mod common;
 
@@ -15,11 +15,11 @@ const TO: u64 = 4_000;
 
 #[derive(Default)]
 struct Seen {
-    /// MP_PRIO sent: when, on which path, which way, to what.
+    /// MP_PRIO sent: time, path, direction, backup flag.
     asked: Vec<(Time, PathId, Direction, bool)>,
-    /// Data sent on the path that rests, either way.
+    /// Times of data sent on the backup path, in either direction.
     sent: Vec<Time>,
-    /// The same by the server, without what the subflow had carried before.
+    /// The same for the server, without retransmissions of the subflow's earlier data.
     chosen: Vec<Time>,
 }
 
@@ -51,13 +51,13 @@ fn two_paths(scheduler: &str, workload: &str) -> Setup {
     setup(paths, &spec(scheduler, "cubic", 2, Config::default()), workload)
 }
 
-/// How much of `times` lies in a span, in milliseconds.
+/// Counts the `times` within a span given in milliseconds.
 fn within(times: &[Time], from: u64, to: u64) -> usize {
     times.iter().filter(|time| (at(from)..at(to)).contains(time)).count()
 }
 
-/// R47, R48: the client asks, and both ends go by it. Of a download the server hears half a round
-/// trip later; of an upload the client is the sender itself.
+/// R47, R48: the client sends MP_PRIO, and both ends respect it. In a download the server receives
+/// it half a round trip later. In an upload the client itself is the sender.
 #[test]
 fn both_ends_schedule_by_it() {
     for scheduler in ["minrtt", "roundrobin", "redundant", "ecf", "blest"] {
@@ -79,7 +79,7 @@ fn both_ends_schedule_by_it() {
     }
 }
 
-/// R47: an MP_PRIO that is lost is not repeated: this end goes by its wish all the same.
+/// R47: a lost MP_PRIO is not retransmitted; this end still treats the subflow as a backup.
 #[test]
 fn one_that_is_lost_is_not_repeated() {
     let mut setup = two_paths("minrtt", "download:4MB");

@@ -12,17 +12,17 @@ use std::sync::{Arc, Mutex};
 
 const OBJECT: u64 = 20_000;
 
-/// What the connections of a client know together: how many objects came.
+/// State shared by the connections of a client: the number of objects received.
 type Session = Arc<Mutex<u64>>;
 
-/// A client that asks for one object when `after` others have come.
+/// A client that requests one object after `after` other objects have arrived.
 #[derive(Debug)]
 struct Asker {
     session: Session,
     after: u64,
-    /// Bytes that are missing; `None` before it has asked.
+    /// Bytes still missing; `None` before the request.
     missing: Option<u64>,
-    /// The handshake is done.
+    /// The handshake is complete.
     open: bool,
     left: bool,
 }
@@ -103,7 +103,7 @@ impl App for Answerer {
     }
 }
 
-/// When each connection sent its first SYN, and the payload that it carried towards the client.
+/// Time of each connection's first SYN, and the payload towards the client.
 #[derive(Default)]
 struct Seen {
     syns: Vec<(u16, Time)>,
@@ -139,8 +139,8 @@ impl Watch for Seen {
     }
 }
 
-/// Four connections of one session: the first asks at once, the next two when one and two objects
-/// have come, the last never.
+/// Four connections of one session. The first sends its request at once, the next two after one and
+/// two objects, and the last never.
 fn session(_: usize, _: usize) -> Vec<Ends> {
     let session = Session::default();
     let lane = |after| -> Ends {
@@ -163,11 +163,12 @@ fn connections_open_when_they_are_needed_and_their_measures_add_up() {
     let outcome = run_apps(&setup, &session, &mut seen);
     assert_eq!(outcome.violation, None);
     assert!(outcome.over, "the connection that was never opened is waited for");
-    // The second connection is dialled as the first object is in, the third as the second is.
+    // The second connection opens when the first object is complete, the third after the second
+    // object.
     let reads: Vec<Time> = seen.reads.iter().map(|read| read.1).collect();
     assert_eq!(seen.reads.iter().map(|read| read.0).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(seen.syns, [(443, at(0)), (444, reads[0]), (445, reads[1])]);
-    // One session, one outcome: the shares are those of all three connections.
+    // One session has one outcome, with the shares of all three connections.
     let [pair] = &outcome.pairs[..] else { panic!("one pair") };
     let [session] = &pair[..] else { panic!("one session") };
     let all: u64 = seen.carried.iter().sum();
@@ -176,7 +177,7 @@ fn connections_open_when_they_are_needed_and_their_measures_add_up() {
         let share = session.measures.paths[path].path_share.unwrap();
         assert_eq!(share, *carried as f64 / all as f64);
     }
-    // Of each object from its request, which leaves when the handshake is done, to its last byte.
+    // Each object counts from its request, sent at the end of the handshake, to its last byte.
     let begun = seen.syns.iter().map(|syn| syn.1 + ms(20));
     let times: Vec<_> = begun.zip(&reads).map(|(asked, read)| read.since(asked)).collect();
     let mean = times.iter().map(|time| time.as_millis_f64()).sum::<f64>() / 3.0;

@@ -1,5 +1,5 @@
-//! The decision shapes and effects that no scheduler of the list uses yet, carried out by the core:
-//! data assigned ahead, data taken from further back in the queue, a cap on what may be in flight.
+//! Decision shapes and effects that no listed scheduler uses yet, executed by the core: data
+//! assigned ahead, data from further back in the queue, and a cap on data in flight.
 
 mod common;
 
@@ -10,7 +10,7 @@ use plait_sched::{Decision, Effect, Outcome as Out, Reason, Scheduler, View, Wha
 use plait_sim::{Outcome, Setup, Watch, Who, run, run_watched};
 use std::sync::Arc;
 
-/// Assigns every unsent byte at once, in runs that go to the subflows in turn.
+/// Assigns all unsent bytes at once, in runs that alternate between the subflows.
 #[derive(Debug)]
 struct Planner {
     run: u64,
@@ -47,7 +47,7 @@ impl Scheduler for Planner {
     }
 }
 
-/// The fast subflow takes the front of the queue, the slow one what lies a fixed gap ahead.
+/// The fast subflow takes the front of the queue, and the slow one takes data a fixed gap ahead.
 #[derive(Debug)]
 struct Gap(u64);
 
@@ -86,7 +86,7 @@ impl Scheduler for Gap {
     }
 }
 
-/// minrtt that lets each subflow have four segments in flight.
+/// minrtt with at most four segments in flight on each subflow.
 #[derive(Debug)]
 struct Capped(Box<dyn Scheduler>);
 
@@ -123,7 +123,7 @@ fn a_plan_ahead_of_the_windows_delivers_everything() {
         let outcome = run(&with(|| Box::new(Planner { run: 14_280 }), lossy));
         assert_whole(&outcome);
         let share = outcome.pairs[0][0].measures.paths[1].path_share;
-        // Equal turns: half of what was sent after the join, whatever the rates.
+        // Equal turns: half of the data sent after the join, whatever the rates.
         assert!(lossy || share.is_some_and(|share| (0.3..0.55).contains(&share)), "{share:?}");
     }
 }
@@ -151,7 +151,7 @@ fn a_cap_holds_the_flight_and_not_the_window() {
     let outcome = run_watched(&setup, &mut peak);
     assert_whole(&outcome);
     assert!(peak.0 <= 4 * 1_428, "{} bytes in flight", peak.0);
-    // Four segments a round trip of 20 and 60 ms: far below the links' rates.
+    // Four segments per round trip of 20 and 60 ms are far below the links' rates.
     let goodput = outcome.pairs[0][0].measures.goodput_mbps.unwrap_or(0.0);
     assert!((2.0..3.2).contains(&goodput), "{goodput} Mbit/s");
 }

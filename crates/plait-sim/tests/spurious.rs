@@ -1,4 +1,4 @@
-//! What is only late is not taken for lost, or if it is, the sender takes its mistake back.
+//! Late segments are not declared lost, or the sender undoes a spurious recovery.
 
 mod common;
 
@@ -9,7 +9,7 @@ use plait_link::Reorder;
 use plait_sim::{Direction, Hop, Watch, run_watched};
 use plait_wire::Segment;
 
-/// Counts the segments of data and the duplicates that the receiver tells of.
+/// Counts data segments, and the duplicates that the receiver reports.
 #[derive(Default)]
 struct Told {
     segments: u64,
@@ -25,7 +25,8 @@ impl Watch for Told {
             self.segments += u64::from(!segment.payload.is_empty());
             return;
         }
-        // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.
+        // RFC 2883 section 4: a D-SACK's first block is below the acknowledgement, or inside the
+        // second block.
         let after = |a: u32, b: u32| a != b && a.wrapping_sub(b) < 1 << 31;
         self.duplicates += u64::from(match segment.options.sack.as_slice() {
             [first, ..] if !after(first.1, segment.ack) => true,
@@ -41,8 +42,7 @@ struct Run {
     goodput_mbps: f64,
 }
 
-/// A download of 20 MB over 20 Mbit/s and 40 ms, where a twentieth of the packets is held back by
-/// `by` ms.
+/// A download of 20 MB over 20 Mbit/s and 40 ms. One packet in twenty is held back by `by` ms.
 fn reordered(by: u64, undo: bool) -> Run {
     let mut path = limited("a", 20, ms(40));
     path.down.reorder = Reorder { chance: Chance::from_ppb(50_000_000), by: ms(by) };
@@ -60,9 +60,9 @@ fn reordered(by: u64, undo: bool) -> Run {
     Run { stats, told, goodput_mbps: connection.measures.goodput_mbps.unwrap_or(0.0) }
 }
 
-/// F2, R66, R69: held back by up to a round trip (a bandwidth-delay product of packets), less than
-/// one segment in a hundred is sent again for nothing; the sender knows of them, and its window
-/// comes back.
+/// F2, R66, R69: packets are held back by up to a round trip (a bandwidth-delay product of
+/// packets). Less than one segment in a hundred is retransmitted spuriously. The sender detects
+/// these retransmissions and restores its window.
 #[test]
 fn reordering_up_to_a_round_trip_costs_little() {
     for by in [1, 5, 10, 20, 40] {

@@ -1,6 +1,5 @@
-//! A window stall, and what opportunistic retransmission and penalisation do about it: the slow
-//! path holds the head of a small receive window, and the fast one has nothing that it may send
-//! (schedulers 3.3).
+//! Opportunistic retransmission and penalisation in a window stall (schedulers 3.3). The slow path
+//! holds the head of a small receive window, and the fast path may not send.
 
 mod common;
 
@@ -10,7 +9,7 @@ use plait_core::{Block, Carry, Config, Event};
 use plait_link::QueueLimit;
 use plait_sim::{Who, run_watched};
 
-/// How long the sender was held back by the receive window, and what went out for it.
+/// Time during which the receive window blocked the sender, and the segments sent because of it.
 #[derive(Default)]
 struct Stalls {
     since: Option<Time>,
@@ -38,10 +37,10 @@ impl plait_sim::Watch for Stalls {
     }
 }
 
-/// The stalls of a transfer, and how long it took.
+/// Returns the stalls of a transfer, and its duration.
 fn transfer(scheduler: &str) -> (Stalls, f64) {
     let mut fast = limited("fast", 20, ms(20));
-    // Its window stays below the receive window, so that the slow path is used.
+    // Keeps the fast path's window below the receive window, so that the slow path is used.
     fast.down.queue = QueueLimit::Packets(20);
     let paths = vec![fast, limited("slow", 1, ms(300))];
     let config = Config::default().with(|it| it.buffers.rcvbuf = 128_000);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// The gap after each DATA_ACK.
 type Trace = Arc<Mutex<Vec<(Time, f64)>>>;
 
-/// A scheduler whose gap is written down.
+/// A scheduler whose gap is recorded.
 #[derive(Debug)]
 struct Recorded {
     inner: Box<dyn Scheduler>,
@@ -63,7 +63,7 @@ fn gaps(scheduler: &str, queue: u32, seconds: u64) -> Vec<(Time, f64)> {
                 let inner = scheduler.build();
                 if traced { Box::new(Recorded { inner, trace: trace.clone() }) } else { inner }
             }),
-            // One product of bandwidth and delay: 50 and 500 packets.
+            // One bandwidth-delay product: 50 and 500 packets.
             controller: Arc::new(|path: PathId| {
                 let segments = if path.0 == 0 { 50 } else { 500 };
                 plait_cc::Spec::parse(&format!("fixed:cwnd={segments}seg"))
@@ -81,7 +81,7 @@ fn gaps(scheduler: &str, queue: u32, seconds: u64) -> Vec<(Time, f64)> {
     trace.lock().expect("nobody panicked").clone()
 }
 
-/// Mean over time from `from` to `to` seconds.
+/// Returns the mean over time from `from` to `to` seconds.
 fn mean(trace: &[(Time, f64)], from: u64, to: u64) -> f64 {
     let (from, to) = (at(from * 1000), at(to * 1000));
     let mut sum = 0.0;
@@ -94,7 +94,7 @@ fn mean(trace: &[(Time, f64)], from: u64, to: u64) -> f64 {
     sum / to.since(from).as_secs_f64()
 }
 
-/// From both sides, and from the calculated gap, it comes to within 10 % of 225.
+/// From above, from below, and from the calculated gap, it converges to within 10 % of 225.
 #[test]
 fn the_gap_settles_near_225_from_below_and_above() {
     for start in ["0", "450", "auto"] {
@@ -103,8 +103,8 @@ fn the_gap_settles_near_225_from_below_and_above() {
     }
 }
 
-/// Without the exception for what was sent again the losses of the start look like a gap far too
-/// small, and it takes minutes to come down.
+/// Without the exception for retransmissions, the initial losses look like a gap that is far too
+/// small. It then takes minutes to decrease.
 #[test]
 fn samples_of_lost_segments_lead_astray() {
     let mean = mean(&gaps("stms-a:gap0=0,count_lost=on", 10, 60), 20, 60);

@@ -1,5 +1,5 @@
-//! Middleboxes that take MPTCP options off, at each position, against real bytes (R50 to R54, F5):
-//! what is written is read, byte for byte, and the fallback is told.
+//! Middleboxes that strip MPTCP options, at each position, with real bytes (R50 to R54, F5). The
+//! bytes read equal the bytes written, and the fallback is reported.
 #![allow(clippy::unwrap_used)]
 
 use plait_base::{ConnId, PathId, RandomStream, Span, Time};
@@ -20,7 +20,7 @@ impl Entropy for Draws {
     }
 }
 
-/// Which middlebox, where.
+/// The middleboxes and the paths of a run.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     middleboxes: [MiddleboxConfig; 2],
@@ -30,9 +30,9 @@ struct Case {
     len: usize,
 }
 
-/// What came of it.
+/// The outcome of a run.
 struct Outcome {
-    /// Bytes that arrived; all of them are those that were written.
+    /// Bytes that arrived, all equal to the bytes written.
     arrived: usize,
     client: (ConnectionState, Option<FallbackCause>),
     server: (ConnectionState, Option<FallbackCause>),
@@ -53,16 +53,16 @@ fn spec(case: &Case) -> ConnectionSpec {
     }
 }
 
-/// The longest that a run may take.
+/// Longest duration of a run.
 const DEADLINE: Span = Span::from_secs(300);
 
-/// Sends `len` random bytes one way, and an end both ways, over paths of 10 and 15 ms each way: what
-/// is read is what was written.
+/// Sends `len` random bytes in one or both directions, over paths of 10 and 15 ms each way. Checks
+/// that the bytes read equal the bytes written.
 fn run(case: &Case) -> Outcome {
     exchange(case, true)
 }
 
-/// The same where plain TCP may deliver what a middlebox changed after the fallback.
+/// As [`run`], but after the fallback plain TCP may deliver bytes that a middlebox changed.
 fn run_up_to_first_edit(case: &Case) -> Outcome {
     exchange(case, false)
 }
@@ -176,8 +176,8 @@ fn word(cause: Option<FallbackCause>) -> String {
     cause.map_or_else(|| "-".to_owned(), |cause| format!("{cause:?}"))
 }
 
-/// R50, R51, R52, R54, F5, S11: the whole matrix. What cannot go on ends with an error, and never
-/// with other bytes.
+/// R50, R51, R52, R54, F5, S11: the whole matrix. A connection that cannot continue fails with an
+/// error and never delivers other bytes.
 #[test]
 fn the_matrix() {
     let nothing = MiddleboxConfig::default();
@@ -226,9 +226,9 @@ fn the_matrix() {
     insta::assert_snapshot!(table);
 }
 
-/// R34, R53, F4: a middlebox changes bytes and repairs the TCP checksum. With DSS checksums what is
-/// read is what was written, beside a path without it; on an only path the connection goes on as
-/// plain TCP, which cannot tell.
+/// R34, R53, F4: a middlebox changes bytes and repairs the TCP checksum. With DSS checksums and a
+/// second, clean path, the bytes read equal the bytes written. On a single path the connection
+/// continues as plain TCP, which cannot detect the change.
 #[test]
 fn edits_are_found() {
     let edit = |ppb| MiddleboxConfig {
@@ -246,7 +246,7 @@ fn edits_are_found() {
         };
         let it = run(&case);
         assert_eq!((it.arrived, it.client.1, it.server.1), (LEN, None, None), "{case:?}");
-        // The first edit of an only path: nothing wrong is delivered before the fallback.
+        // The first edit on a single path: no wrong byte is delivered before the fallback.
         let case = Case { middleboxes: [edit(10_000_000), nothing], paths: 1, ..case };
         let it = run_up_to_first_edit(&case);
         let checksum = Some(FallbackCause::Checksum);
@@ -256,10 +256,12 @@ fn edits_are_found() {
     }
 }
 
-/// R52, R54, F5: the proof of a join never gets through, so that the server does not know of the
-/// second path; then the first one loses its options too. Where the client sends, it follows the
-/// server, which falls back alone. Where the server sends, the client cannot know that nothing was
-/// sent to it on the other path: the subflow is reset, and nothing wrong is delivered.
+/// R52, R54, F5: the HMAC of a join never arrives, so the server does not know the second path.
+/// Then the first path loses its options too.
+///
+/// If the client sends, it follows the server, which falls back alone. If the server sends, the
+/// client cannot know that no data was sent to it on the other path. It resets the subflow, and no
+/// wrong byte is delivered.
 #[test]
 fn a_peer_that_falls_back_alone_is_followed() {
     let unproven = strip(StripAt::ThirdAck, 0);

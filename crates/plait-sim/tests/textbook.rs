@@ -1,12 +1,12 @@
-//! What can be computed by hand, computed by the simulator.
+//! Checks the simulator against calculations by hand.
 
 mod common;
 
 use common::{checked, ideal, limited, ms, setup, spec, tcp, textbook};
 use plait_core::Config;
 
-/// R68: download time with windows of 10 20 40 45 46 ... segments (imc-u1): 1 RTT for the handshake
-/// and 1 for each round.
+/// R68: download time with windows of 10 20 40 45 46 ... segments (imc-u1). The handshake takes 1
+/// RTT, and so does each round.
 #[test]
 fn slow_start_with_a_threshold_of_45_segments() {
     for (rtt, expected) in [(30, [60.0, 120.0, 330.0]), (60, [120.0, 240.0, 660.0])] {

@@ -1,5 +1,6 @@
-//! When data first arrives on each subflow, as the table of the scheduler notes (section 5) has it:
-//! paths without rate and queue, the server sends, every subflow is used as soon as it may be.
+//! Arrival of the first data on each subflow, as in the table of the scheduler notes (section 5).
+//! Paths have neither rate nor queue, the server sends, and every subflow is used as soon as
+//! possible.
 
 mod common;
 
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// A client's address, by its path, and a server's.
+/// A client's address, given by its path, and a server's address.
 type Pair = (PathId, ServerAddress);
 
 const C1: PathId = PathId(0);
@@ -32,7 +33,7 @@ impl Watch for FirstData {
     }
 }
 
-/// What is set up, by the words of the table.
+/// The set-up, in the words of the table.
 #[derive(Clone, Copy)]
 enum Case {
     Two(JoinTiming),
@@ -41,7 +42,7 @@ enum Case {
 
 fn first_data((r1, r2): (u64, u64), case: Case) -> BTreeMap<Pair, Span> {
     let paths = vec![ideal("one", ms(r1)), ideal("two", ms(r2))];
-    // Windows that never move keep the earlier subflows full, so that a new one is used at once.
+    // Constant windows keep the earlier subflows full, so a new subflow is used at once.
     let (join, addresses) = match case {
         Case::Two(join) => (join, vec![]),
         Case::Mesh4 => (JoinTiming::AfterData, vec![IpAddr::from([10, 0, 0, 2])]),
@@ -61,7 +62,7 @@ fn first_data((r1, r2): (u64, u64), case: Case) -> BTreeMap<Pair, Span> {
 
 const RTTS: [(u64, u64); 3] = [(30, 80), (30, 60), (40, 40)];
 
-/// A row: what it shows, what is set up, whose first data counts, and the formula.
+/// A row: its title, the set-up, the address pair of the first data, and the formula.
 type Row = (&'static str, Case, Pair, fn(u64, u64) -> u64);
 
 const ROWS: [Row; 7] = [

@@ -1,5 +1,5 @@
-//! TCP small queues: a host that holds data back makes minrtt leak to the slow path even where the
-//! whole burst fits the fast path's window (ton-h10).
+//! TCP small queues: if a host holds data back, minrtt leaks to the slow path even when the whole
+//! burst fits the fast path's window (ton-h10).
 
 mod common;
 
@@ -14,7 +14,7 @@ fn path(name: &str, rtt: u64) -> PathSetup {
     PathSetup { nic_down: nic, nic_up: nic, ..limited(name, 100, ms(rtt)) }
 }
 
-/// Delay of a burst of ten segments in milliseconds, and the fast path's share.
+/// Returns the delay of a burst of ten segments in milliseconds, and the fast path's share.
 fn burst(slow: Option<u64>, tsq: bool) -> (f64, f64) {
     let config = Config { tsq, multipath: slow.is_some(), ..Config::default() };
     let paths: Vec<PathSetup> =
@@ -48,7 +48,7 @@ fn bulk_fills_its_path_with_tsq_too() {
     assert!(goodput > 0.95 * 0.965 * 100.0, "{goodput} Mbit/s");
 }
 
-/// The path of each segment with data towards the client, and when it left.
+/// Path and departure time of each data segment towards the client.
 #[derive(Default)]
 struct Sent(Vec<(Time, PathId)>);
 
@@ -60,9 +60,9 @@ impl Watch for Sent {
     }
 }
 
-/// A burst of 15 segments from hosts that work so long on each, over two paths of 0.5 Gbit/s whose
-/// hosts have links of 1 Gbit/s: how many it sends on the fast path before the first on the slow one,
-/// and the shortest time between two.
+/// Sends a burst of 15 segments over two paths of 0.5 Gbit/s. The hosts have links of 1 Gbit/s and
+/// work `nanos` on each segment. Returns the segments on the fast path before the first on the slow
+/// path, and the shortest time between two segments.
 fn leading(nanos: u64) -> (usize, Span) {
     let gigabit = Rate::from_bps(1_000_000_000);
     let path =
@@ -72,23 +72,24 @@ fn leading(nanos: u64) -> (usize, Span) {
     let mut setup = setup(vec![path("fast", 10), path("slow", 100)], &spec, "burst:15seg");
     setup.send_cost = Span::from_nanos(nanos);
     let Sent(sent) = watched(&setup);
-    // What went before warmed the subflows up.
+    // Earlier segments warmed the subflows up.
     let burst = &sent[sent.len() - 15..];
     let apart = burst.windows(2).map(|two| two[1].0.since(two[0].0)).min().unwrap_or(Span::ZERO);
     (burst.iter().take_while(|(_, path)| *path == PathId(0)).count(), apart)
 }
 
-/// Figure 6 of "Low-Latency Scheduling in MPTCP" has six segments on the fast path before small queues
-/// hold it back. A host that does no work sends three, as its link has sent none of them by then.
+/// In figure 6 of "Low-Latency Scheduling in MPTCP", the fast path takes six segments before small
+/// queues hold it back. A host that does no work sends three, because its link has sent none of
+/// them by then.
 #[test]
 fn a_host_that_works_on_each_segment_lets_six_pass_small_queues() {
     assert_eq!(leading(0), (3, Span::ZERO));
     assert_eq!(leading(7_500), (6, Span::from_nanos(7_500)));
-    // Its link takes 12 us for a segment: who works longer never has two in the queue.
+    // The link takes 12 us for a segment. A host that works longer never has two in the queue.
     assert_eq!(leading(12_000), (10, Span::from_nanos(12_000)));
 }
 
-/// Whatever it works, it sends what there is: no timer runs out and nothing is lost.
+/// For any amount of work, the host sends all data without timeouts or losses.
 #[test]
 fn a_host_that_works_is_as_fast_as_its_work_allows() {
     let spec = spec("minrtt", "cubic", 1, Config { multipath: false, ..Config::default() });

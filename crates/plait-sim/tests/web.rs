@@ -20,14 +20,14 @@ const PAGES: [(&str, u64, u64, u64); 6] = [
     ("huffpost", 141, 3_132_974, 12_420),
 ];
 
-/// What crossed the connections.
+/// Traffic of the connections.
 #[derive(Default)]
 struct Traffic {
-    /// First transmissions of the client and of the server.
+    /// Bytes sent for the first time by the client and by the server.
     sent: [u64; 2],
-    /// When each object was asked for, and came.
+    /// Times of each object's request and arrival.
     objects: BTreeMap<u64, (Time, Option<Time>)>,
-    /// Connections, and requests under way on each.
+    /// Open connections, and the requests pending on each.
     open: BTreeMap<usize, u64>,
     most_at_once: u64,
     loaded: Option<Time>,
@@ -83,7 +83,7 @@ fn over(paths: Vec<PathSetup>, scheduler: &str, workload: &str) -> Setup {
     setup(paths, &spec, workload)
 }
 
-/// A path that takes (next to) no time.
+/// A path that takes (almost) no time.
 fn instant() -> PathSetup {
     ideal("none", Span::from_nanos(200))
 }
@@ -105,7 +105,7 @@ fn pages_have_the_objects_and_bytes_that_were_measured_and_take_as_long_as_compu
                     assert_eq!(up, objects * request as u64);
                 }
                 Http::Two { .. } => {
-                    // Frames' heads of nine bytes: one for each body's 16 KiB, and two SETTINGS.
+                    // Frame headers of nine bytes: one for each 16 KiB of a body, and two SETTINGS.
                     let bodies = down - objects * head as u64 - 18;
                     let frames = (bodies - bytes) / 9;
                     assert_eq!(bodies, bytes + 9 * frames, "{text}");
@@ -118,8 +118,9 @@ fn pages_have_the_objects_and_bytes_that_were_measured_and_take_as_long_as_compu
     }
 }
 
-/// Where computing takes no time and the link is fast, an object costs a round trip of a connection,
-/// so connections divide the time. (Claims web-h1 and web-h2 are judged in the experiment web-model.)
+/// If computing takes no time and the link is fast, an object costs one round trip of a connection.
+/// Connections therefore divide the time. (The experiment web-model judges the claims web-h1 and
+/// web-h2.)
 #[test]
 fn connections_divide_the_time_of_the_guardian() {
     for rtt in [80, 194] {
@@ -147,7 +148,7 @@ fn objects_of_http_2_come_in_turns_on_one_connection() {
     let (seen, session) = load(&over(vec![path], "minrtt", "web:google,think=off"));
     assert_eq!(seen.open.len(), 1);
     assert!(seen.most_at_once > 2, "{} at once", seen.most_at_once);
-    // Mean of what the traffic shows.
+    // Mean time computed from the traffic.
     let took = seen.objects.values().map(|(asked, came)| came.expect("came").since(*asked));
     let mean = took.map(|took| took.as_millis_f64()).sum::<f64>() / 6.0;
     let measured = session.measures.object_time_ms.expect("objects");
@@ -155,7 +156,8 @@ fn objects_of_http_2_come_in_turns_on_one_connection() {
     assert!((measured.mean - mean).abs() < 1e-6);
 }
 
-/// RFC 9113 section 6.9: no more than the windows is under way, so each round trip brings one.
+/// RFC 9113 section 6.9: the data in flight never exceeds the windows, so each round trip delivers
+/// one window.
 #[test]
 fn a_small_window_of_http_2_holds_the_server_back() {
     let wide = PathSetup {
@@ -167,7 +169,8 @@ fn a_small_window_of_http_2_holds_the_server_back() {
         session.measures.page_load_ms.expect("loaded")
     };
     let [small, large] = ["web:google,window=64KiB,think=off", "web:google,think=off"].map(time);
-    // 906 kB in windows of 64 kB are fourteen round trips at best; half of one is told at a time.
+    // 906 kB in windows of 64 kB take at least fourteen round trips; WINDOW_UPDATE covers half a
+    // window.
     assert!((1_400.0..2_800.0).contains(&small), "{small}");
     assert!(large < 1_000.0, "{large}");
 }

@@ -6,7 +6,7 @@ use common::{checked, ideal, limited, ms, setup, spec, with_loss};
 use plait_core::{Config, StartOffsets};
 use plait_sim::Setup;
 
-/// 2 MB each way over two paths with losses; the numbers begin where `offsets` says.
+/// Transfers 2 MB each way over two lossy paths, with numbers that start at `offsets`.
 fn transfer(offsets: StartOffsets, multipath: bool, checksum: bool, seed: u64) -> Setup {
     let path = |name, mbit, rtt| {
         let mut path = with_loss(limited(name, mbit, ms(rtt)), 10_000_000);
@@ -22,8 +22,8 @@ fn transfer(offsets: StartOffsets, multipath: bool, checksum: bool, seed: u64) -
     setup
 }
 
-/// R29, R30, R65, F20: wherever the numbers begin, the same segments leave at the same times, every
-/// byte arrives at its place, and both ends take leave.
+/// R29, R30, R65, F20: for every start of the numbers, the same segments leave at the same times,
+/// every byte arrives at its place, and both ends close.
 #[test]
 fn a_transfer_does_not_notice_the_ends_of_its_numbers() {
     let before = |bits: u32, by: u64| (1_u128 << bits).wrapping_sub(u128::from(by)) as u64;
@@ -55,7 +55,7 @@ fn a_transfer_does_not_notice_the_ends_of_its_numbers() {
     }
 }
 
-/// R29, R30: numbers of 4 bytes are extended around what is expected, also beyond 2^32 bytes.
+/// R29, R30: numbers of 4 bytes are extended around the expected value, also beyond 2^32 bytes.
 #[test]
 fn a_transfer_goes_on_beyond_four_gigabytes() {
     for workload in ["download:4400MB", "upload:4400MB"] {

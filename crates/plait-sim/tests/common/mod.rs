@@ -1,4 +1,4 @@
-//! Scenarios for the tests, in a few words.
+//! Builders of scenarios for the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use plait_app::Workload;
@@ -65,7 +65,7 @@ pub(crate) fn silent(mut path: PathSetup, from: Time, to: Time) -> PathSetup {
     path
 }
 
-/// One connection over all `paths`.
+/// Returns the configuration of one connection over all `paths`.
 pub(crate) fn spec(
     scheduler: &str,
     controller: &str,
@@ -104,7 +104,7 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
     }
 }
 
-/// Plain TCP on one path.
+/// Returns a set-up with plain TCP on one path.
 pub(crate) fn tcp(path: PathSetup, controller: &str, config: &Config, workload: &str) -> Outcome {
     let config = Config { multipath: false, ..config.clone() };
     checked(&setup(vec![path], &spec("minrtt", controller, 1, config), workload))
@@ -116,7 +116,7 @@ pub(crate) fn checked(setup: &Setup) -> Outcome {
     outcome
 }
 
-/// What a watcher sees of a run that finishes.
+/// Runs a set-up that must finish, and returns its watcher.
 pub(crate) fn watched<W: Watch + Default>(setup: &Setup) -> W {
     let mut seen = W::default();
     let outcome = run_watched(setup, &mut seen);
@@ -125,7 +125,7 @@ pub(crate) fn watched<W: Watch + Default>(setup: &Setup) -> W {
     seen
 }
 
-/// One ACK per segment, as hand calculations have it.
+/// Sends one ACK per segment, as hand calculations assume.
 pub(crate) fn textbook() -> Config {
     Config { delayed_ack: false, ..Config::default() }
 }
