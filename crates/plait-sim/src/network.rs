@@ -146,7 +146,8 @@ impl Network {
     ) {
         let managed = config.aqm != Aqm::DropTail;
         // A single host feeds an unmanaged link in time order, so the link can decide at once.
-        // Several hosts do not, and a managed queue must first be drained up to the entry time.
+        // Several hosts may be out of order, and a managed queue must first be drained up to the
+        // entry time.
         let enters = host_links.len() > 1 || (managed && !host_links.is_empty());
         let way = self.ways.len();
         // Packets of every path enter a shared link.

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 #[derive(Default)]
 struct Seen {
-    /// Time of the last read; `longest` is the longest time between two reads.
+    /// Time of the last read; `gap` is the longest time between two reads.
     last_read: Option<Time>,
     gap: Span,
     /// Data delivered to the client: time and path.
@@ -110,7 +110,7 @@ fn every_address_is_gone_for_too_long() {
     }
 }
 
-/// The same with four subflows: both subflows of the address fail, and both are re-established.
+/// The same with four subflows: both subflows of the address are lost, and both are re-established.
 #[test]
 fn a_mesh_loses_an_address() {
     let mut setup = two_paths("download:8MB", Config::default());

@@ -147,8 +147,8 @@ const SCHEDULERS: &[&str] = &[
 const AHEAD: [&str; 4] = ["otias", "sttf", "daps", "linux"];
 const CONTROLLERS: [&str; 2] = ["cubic", "lia"];
 
-/// Seeds for each kind of faults. Each of the first five uses another scheduler or congestion
-/// control than the previous seed.
+/// Number of seeds for each kind of faults. Consecutive seeds use different schedulers, out of the
+/// first five.
 fn seeds() -> u64 {
     if std::env::var_os("PLAIT_SOAK").is_some() { 200 } else { 20 }
 }

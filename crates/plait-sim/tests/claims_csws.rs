@@ -34,7 +34,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Returns the offset of the first data that fits on `id`.
+    /// Returns the DSN of the next data if it fits on `id`.
     fn data(view: &View<'_>, id: SubflowId) -> Option<u64> {
         let next = view.queue.unsent_at(0, view.next_len())?;
         let subflow = view.subflow(id)?;

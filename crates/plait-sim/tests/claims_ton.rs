@@ -237,7 +237,7 @@ fn after_a_transient_queue(scheduler: &str) -> Shares {
     watched(&setup(paths, &spec, "stream:1250B@10ms,for=30s"))
 }
 
-/// ton-u4: minRTT stays on the other path while the load fits there. STTF, which does not use an
+/// ton-u4: minrtt stays on the other path while the load fits there. STTF, which does not use an
 /// old RTT, returns to the first path.
 #[test]
 fn ton_u4_minrtt_does_not_come_back_to_a_path_that_has_recovered() {

@@ -60,8 +60,8 @@ fn check_vector(vector: &Value) -> Result<(), Failed> {
     expect("simultaneous", together[1], expected("p2_simultaneous")?)
 }
 
-/// Checks the formulas with a faster second path. A join sent right after the SYN/ACK then arrives
-/// before the third ACK and waits for it.
+/// Checks the formulas, also with a faster second path. A join sent right after the SYN/ACK then
+/// arrives before the third ACK and waits for it.
 fn check_formulas() -> Result<(), Failed> {
     for (r1, r2) in [(10, 10), (10, 400), (80, 30), (100, 10), (26, 98)] {
         let (one, two) = (ms(r1), ms(r2));

@@ -104,7 +104,7 @@ fn the_gap_settles_near_225_from_below_and_above() {
 }
 
 /// Without the exception for retransmissions, the initial losses look like a gap that is far too
-/// small. It then takes minutes to decrease.
+/// small. The gap then grows too far, and takes minutes to decrease.
 #[test]
 fn samples_of_lost_segments_lead_astray() {
     let mean = mean(&gaps("stms-a:gap0=0,count_lost=on", 10, 60), 20, 60);

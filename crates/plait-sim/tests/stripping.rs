@@ -20,7 +20,7 @@ impl Entropy for Draws {
     }
 }
 
-/// The middleboxes and the paths of a run.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     middleboxes: [MiddleboxConfig; 2],

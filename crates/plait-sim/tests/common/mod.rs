@@ -104,7 +104,7 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
     }
 }
 
-/// Returns a set-up with plain TCP on one path.
+/// Runs plain TCP on one path and returns the outcome.
 pub(crate) fn tcp(path: PathSetup, controller: &str, config: &Config, workload: &str) -> Outcome {
     let config = Config { multipath: false, ..config.clone() };
     checked(&setup(vec![path], &spec("minrtt", controller, 1, config), workload))
