@@ -76,9 +76,9 @@ impl Trace {
 
 /// ton-u6: segments go to the second path before the first has ten in flight.
 ///
-/// The second part of ton-u6, ten of the fifteen segments on the first path, depends on the time
-/// that the paper's host needs for a segment. Its first path transmits queued segments while the
-/// host still writes.
+/// The second part of ton-u6 is ten of the fifteen segments on the first path. It depends on the
+/// time that the paper's host needs for a segment. Its first path transmits queued segments while
+/// the host still writes.
 ///
 /// Here a burst is written in no time. Each path takes three segments at once: two are the limit,
 /// and one more exceeds it. After that, each path in turn takes one segment for each that leaves,
@@ -160,8 +160,8 @@ fn by_hand(every_us: u64) -> (usize, usize) {
     (first, carried[0])
 }
 
-/// ton-u6, second part. If a host needs between a half and three quarters of its link's time, the
-/// rule gives ten of fifteen, with a leak before ten are in flight. For a burst written in no time,
+/// ton-u6, second part. A host needs between a half and three quarters of its link's time. The rule
+/// then gives ten of fifteen, with a leak before ten are in flight. For a burst written in no time,
 /// it gives the same as the simulation.
 #[test]
 fn ten_of_fifteen_where_the_host_takes_its_time() {

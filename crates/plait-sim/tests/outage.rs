@@ -42,8 +42,8 @@ impl Watch for Notes {
 #[test]
 fn a_fast_path_that_falls_silent_for_ever_holds_nobody() {
     let mut wrong = Vec::new();
-    // Outages in steady state, in slow start, during the join, between the SYN/ACK and the first
-    // data, before the request has arrived, and from the start.
+    // In steady state, in slow start, during the join, between the SYN/ACK and the first data,
+    // before the request has arrived, and from the start.
     for down in [1_000, 300, 120, 60, 45, 30, 20, 0] {
         for scheduler in [
             "minrtt",
