@@ -1,13 +1,13 @@
-//! Addresses as arguments, and what to say of texts that are none.
+//! Parses addresses in arguments, and explains invalid ones.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Why a text is not the address that is wanted, and what would be.
+/// The reason why a text is not a valid address, and the allowed form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AddressProblem {
     problem: String,
-    /// The shape, and an example close to what was given.
+    /// The form, and an example close to the given text.
     allowed: String,
 }
 
@@ -19,10 +19,10 @@ impl fmt::Display for AddressProblem {
 
 impl std::error::Error for AddressProblem {}
 
-/// Reads an argument `ADDR:PORT`.
+/// Parses an argument `ADDR:PORT`.
 ///
 /// # Errors
-/// If it is none; with what is allowed.
+/// If the text has another form. The error contains the allowed form.
 pub fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem> {
     let refuse = |problem: &str, example: String| {
         let allowed = format!("ADDR:PORT, as {example}");
@@ -56,8 +56,8 @@ pub fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem> {
     }
 }
 
-/// What an address without a port may stand for: `fd77::1:80` may be one with a port, but for its
-/// brackets.
+/// Returns possible readings of an address without a port. `fd77::1:80` may be an address and a port
+/// without brackets.
 fn without_port(text: &str, address: IpAddr) -> String {
     let whole = SocketAddr::new(address, 80).to_string();
     match text.rsplit_once(':') {
@@ -69,7 +69,7 @@ fn without_port(text: &str, address: IpAddr) -> String {
     }
 }
 
-/// Why no host of its own can have an address, if so.
+/// Returns why no host can own this address. Returns `None` if a host can.
 #[must_use]
 pub fn not_of_a_host(address: IpAddr) -> Option<String> {
     let mapped = match address {
@@ -84,17 +84,17 @@ pub fn not_of_a_host(address: IpAddr) -> Option<String> {
     }
 }
 
-/// Why an address cannot be dialled by way of a device, if so.
+/// Returns why no packet to this address can leave by a device. Returns `None` if one can.
 #[must_use]
 pub fn not_dialled(address: IpAddr) -> Option<String> {
     let own = "it is this host itself: no packet for it leaves by a device";
     not_of_a_host(address).or_else(|| address.is_loopback().then(|| own.to_owned()))
 }
 
-/// Reads an argument that names a network device. A name of the kernel has 15 bytes at most.
+/// Parses the name of a network device. The kernel allows at most 15 bytes.
 ///
 /// # Errors
-/// If it is none; with what is allowed.
+/// If the name is invalid. The error contains the allowed form.
 pub fn device_name(text: &str) -> Result<String, AddressProblem> {
     let problem = match text {
         "" => "it is empty",
@@ -113,10 +113,10 @@ pub fn device_name(text: &str) -> Result<String, AddressProblem> {
     Err(AddressProblem { problem: problem.to_owned(), allowed: allowed.to_owned() })
 }
 
-/// Reads an argument `ADDR`.
+/// Parses an argument `ADDR`.
 ///
 /// # Errors
-/// If it is none; with what is allowed.
+/// If the text is not an IP address. The error contains the allowed form.
 pub fn address(text: &str) -> Result<IpAddr, AddressProblem> {
     text.parse().map_err(|_| {
         let (problem, example) = match text.parse::<SocketAddr>() {
@@ -127,7 +127,7 @@ pub fn address(text: &str) -> Result<IpAddr, AddressProblem> {
     })
 }
 
-/// What is wrong with an argument `HOST:PORT`, as far as that can be seen without asking for names.
+/// Returns the error in an argument `HOST:PORT`, if there is one. Does not resolve the name.
 #[must_use]
 pub fn host_problem(text: &str) -> Option<AddressProblem> {
     let refuse = |problem: String, example: String| {
@@ -189,7 +189,7 @@ mod tests {
             assert_eq!(said(address_and_port(text)), told, "{text}");
         }
         assert_eq!(address_and_port("[fd77::1]:80").unwrap().port(), 80);
-        // It could be an address of eight groups that lacks a port, and is one with a port.
+        // Nine groups can only be an address of eight groups and a port.
         let told = said(address_and_port("1:2:3:4:5:6:7:8:80"));
         assert!(told.contains("[1:2:3:4:5:6:7:8]:80"), "{told}");
     }

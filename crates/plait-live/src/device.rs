@@ -6,8 +6,8 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// A TUN device that is up and not persistent: it goes when this is dropped, and its routes go with
-/// it. Reading and writing do not block.
+/// A TUN device that is up and not persistent. The kernel removes it and its routes when this value is
+/// dropped. Reads and writes do not block.
 pub struct Device {
     tun: SyncDevice,
     name: String,
@@ -17,7 +17,7 @@ pub struct Device {
     short_queue: Option<io::Error>,
 }
 
-/// Sets the length of the queue of packets for this process.
+/// Sets the length, in packets, of the queue towards this process.
 fn set_queue(index: u32, packets: u32) -> io::Result<()> {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -32,12 +32,12 @@ impl std::fmt::Debug for Device {
 }
 
 impl Device {
-    /// Length of the queue of packets for this process. The kernel drops packets when the queue is full, so
-    /// it holds more than a receive window of full packets.
+    /// Length, in packets, of the queue towards this process. The kernel drops packets when the queue is
+    /// full, so it holds more than a receive window of full packets.
     pub const QUEUE: u32 = 8_192;
 
-    /// A device in the namespace of the calling thread, with a largest packet of `mtu` bytes. A
-    /// `%d` in its name becomes the next free number.
+    /// Creates a device with an MTU of `mtu` bytes in the namespace of the calling thread. The kernel
+    /// replaces `%d` in the name by the next free number.
     ///
     /// # Errors
     /// If there is no TUN driver, if the process may not make devices, or if the name is taken.
@@ -45,8 +45,8 @@ impl Device {
         Device::build(name, mtu, false)
     }
 
-    /// The same. With `offload` the kernel segments superpackets and computes checksums in both directions:
-    /// it segments written packets, and a read packet may be longer than the MTU.
+    /// Creates a device as [`Device::open`] does, optionally with offload. With `offload` the kernel segments
+    /// written superpackets and computes checksums, and a read packet may be longer than the MTU.
     ///
     /// # Errors
     /// As for [`Device::open`].
@@ -56,12 +56,12 @@ impl Device {
         tun.set_nonblocking(true)?;
         let index = tun.if_index()?;
         let name = tun.name()?;
-        // In a user namespace, netlink may set it and the ioctl of `ip tuntap` may not.
+        // In a user namespace, netlink may set the queue length, but the ioctl of `ip tuntap` may not.
         let short_queue = set_queue(index, Device::QUEUE).err();
         Ok(Device { tun, name, index, offload, short_queue })
     }
 
-    /// Returns why the queue is shorter than [`Device::QUEUE`], if it is. Bursts are lost then.
+    /// Returns the error if the queue could not be set to [`Device::QUEUE`]. A shorter queue drops bursts.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
         self.short_queue.as_ref()
@@ -91,7 +91,7 @@ impl Device {
         }
     }
 
-    /// Returns the error, in words if the device is gone (a file descriptor in bad state).
+    /// Replaces EBADFD, which means that the device is gone, by an error with an explanation.
     fn gone(&self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(EBADFD) => {
@@ -124,8 +124,8 @@ impl Device {
         self.offload
     }
 
-    /// Gives a packet (headers and payload) to the kernel, with the offload work that is left. The inner
-    /// error is that of [`Device::try_send`].
+    /// Writes a packet (headers and payload) to the device. `virtio` describes the remaining offload work. The
+    /// inner error is the same as in [`Device::try_send`].
     pub(crate) fn try_send_offloaded(
         &self,
         virtio: Virtio,
@@ -137,8 +137,8 @@ impl Device {
         self.taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
     }
 
-    /// Gives a packet to the kernel. The inner error says why the kernel did not take it. The packet is lost
-    /// then, as on a wire.
+    /// Writes a packet to the device. If the kernel refuses the packet, it is lost, and the inner error is
+    /// the reason.
     ///
     /// # Errors
     /// If the device is gone ([`io::ErrorKind::NetworkDown`]).
@@ -149,7 +149,7 @@ impl Device {
         self.taken(self.tun.send(packet))
     }
 
-    /// Gives a complete packet (headers and payload) to the kernel. The inner error is that of
+    /// Writes a complete packet (headers and payload) to the device. The inner error is the same as in
     /// [`Device::try_send`].
     pub(crate) fn try_send_parts(
         &self,
@@ -163,7 +163,7 @@ impl Device {
     fn taken(&self, written: io::Result<usize>) -> io::Result<io::Result<()>> {
         match written {
             Ok(_) => Ok(Ok(())),
-            // No memory, a packet that the kernel does not understand, or a device that is down.
+            // The kernel has no memory, the packet is malformed, or the device is down.
             Err(error) if is_transient(&error) => Ok(Err(error)),
             Err(error) => match error.raw_os_error() {
                 Some(code) if [EIO, EINVAL, ENOBUFS, ENOMEM].contains(&code) => Ok(Err(error)),

@@ -19,24 +19,22 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// Time for the last segments of a connection after its data is acknowledged: its DATA_FIN and the FINs of
-/// its subflows.
+/// Time for the DATA_FIN and the FINs of the subflows after the data of a connection is acknowledged.
 const LEAVE: Span = Span::from_secs(3);
 
 /// An address to dial from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
-    /// The address: one that no device of this host has.
+    /// The address. No device of this host may have it.
     pub address: IpAddr,
-    /// The device that packets from this address leave by, whatever the routing table says. `None` follows
-    /// the routing table.
+    /// The device by which packets from this address leave. `None` uses the routing table.
     pub device: Option<String>,
 }
 
 /// Configuration of a [`Client`].
 #[derive(Clone, Debug)]
 pub struct DialSettings {
-    /// Own addresses. A connection begins at the first one that has the server's address family.
+    /// Own addresses. A connection starts from the first one of the server's address family.
     pub from: Vec<Origin>,
     /// Name of the TUN device.
     pub device: String,
@@ -70,7 +68,7 @@ impl Dialler {
     }
 }
 
-/// A client of any servers.
+/// A client that can connect to any number of servers.
 pub struct Client {
     driver: Driver,
     spec: ConnectionSpec,
@@ -85,10 +83,10 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// Makes the device, its routes, and the raw sockets that packets leave by.
+    /// Creates the device, its routes, and the raw sockets for origins with a device.
     ///
     /// # Errors
-    /// If the process may not make devices or raw sockets, or if one of the addresses already has a route.
+    /// If the process may not create devices or raw sockets, or if an address already has a route.
     pub fn open(settings: DialSettings) -> io::Result<Client> {
         let DialSettings { from, device, mut spec } = settings;
         let device = Device::build(
@@ -139,7 +137,7 @@ impl Client {
         self.driver.drain = time;
     }
 
-    /// Returns why the queue of the device is shorter than usual, if it is.
+    /// Returns the error if the queue of the device could not be made long enough.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
         self.driver.engine.stack.world.device.short_queue()
@@ -156,7 +154,8 @@ impl Client {
         self.driver.engine.limit(limits);
     }
 
-    /// Gives up connections that are not established after `patience`. With `None`, TCP's own limits apply.
+    /// Gives up connections that are not established after `patience`. Without this call, TCP's own limits
+    /// apply.
     pub fn give_up_after(&mut self, patience: Span) {
         self.driver.engine.give_up_after(patience);
     }
@@ -167,8 +166,8 @@ impl Client {
         self.dialler.clone()
     }
 
-    /// Makes the requested connections until it is stopped. Then it makes no more, and returns when the last
-    /// one has ended, when it is stopped again, or when the time to drain is over. `tell` gets each event.
+    /// Opens the requested connections until it is stopped. It then returns when the last connection has
+    /// ended, when it is stopped again, or when the drain time is over. Calls `tell` with each event.
     ///
     /// # Errors
     /// If the device is gone.
@@ -187,7 +186,7 @@ impl Client {
                     && let Ok(again) = again
                 {
                     socket = again;
-                    // Who does not listen any more is no concern of ours.
+                    // If this fails, the program has closed its socket.
                     let _ = socket.write_all(&failed);
                 }
             }
@@ -216,7 +215,7 @@ impl Client {
         self.driver.engine.stack.counters()
     }
 
-    /// Runs until all connections are over or it is stopped. `tell` gets each event.
+    /// Runs until all connections are over or it is stopped. Calls `tell` with each event.
     ///
     /// # Errors
     /// If the device is gone.

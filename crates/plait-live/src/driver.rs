@@ -1,4 +1,4 @@
-//! The loop around an engine: it waits for the kernel, for a request to stop, and for requests for its state.
+//! The event loop of an engine. It waits for the kernel, for stop requests and for state requests.
 
 use crate::asker::{ASK, Questions, STOP};
 use crate::links::LinkWatch;
@@ -12,10 +12,10 @@ use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Tokens of the poller beside those of the device and of streams.
+/// Tokens of the poller for the waker and the link watch.
 const WAKER: u64 = u64::MAX - 1;
 const LINKS: u64 = u64::MAX - 2;
-/// Time that connections have to end after a server is stopped, unless it is changed.
+/// Default time for connections to end after a server is stopped.
 pub(crate) const DRAIN: Span = Span::from_secs(5);
 /// Longest wait.
 const MAX_WAIT: Span = Span::from_secs(60);
@@ -87,8 +87,8 @@ impl Driver {
         self.engine.turn(&self.handed)
     }
 
-    /// Continues until no connection is relayed, until it is stopped again, or until the time to drain is
-    /// over. Then it resets the connections that are left.
+    /// Continues until all connections have ended, a second stop request arrives, or the drain time is over.
+    /// Then it resets the remaining connections.
     pub(crate) fn end_in_order(&mut self, tell: &mut dyn FnMut(&LogEvent)) -> io::Result<()> {
         self.stopped = false;
         let until = self.now() + self.drain;
@@ -102,7 +102,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Passes each event of the engine on.
+    /// Calls `tell` with each pending event of the engine.
     pub(crate) fn tell(&mut self, tell: &mut dyn FnMut(&LogEvent)) {
         self.engine.log_events.drain(..).for_each(|event| tell(&event));
     }
@@ -112,7 +112,7 @@ impl Driver {
         self.questions.answer(|| self.engine.overview());
     }
 
-    /// The device may have gone down or come up.
+    /// Logs an event for each change of the device between up and down.
     fn on_links(&mut self) {
         for up in self.links.news() {
             let device = self.engine.stack.world.device.name().to_owned();
@@ -121,7 +121,7 @@ impl Driver {
         }
     }
 
-    /// Handles a request to stop or for the state.
+    /// Handles stop requests. State requests only have to wake the loop.
     fn on_woken(&mut self) -> io::Result<()> {
         let mut bytes = [ASK; 64];
         let count = self.stopper.0.read(&mut bytes)?;
@@ -130,7 +130,7 @@ impl Driver {
     }
 }
 
-/// Returns how long the kernel of this host keeps the closed sockets of a program that has exited.
+/// Returns how long the kernel of this host keeps orphaned sockets in FIN-WAIT-2 (`tcp_fin_timeout`).
 fn orphaned() -> Option<Duration> {
     let told = fs::read_to_string("/proc/sys/net/ipv4/tcp_fin_timeout").ok();
     let seconds: Option<u64> = told.and_then(|text| text.trim().parse().ok());
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(told(&poller, 60_000).len(), 1);
         poller.change(socket.as_fd(), 1, connecting, idle).unwrap();
         assert_eq!(told(&poller, 1), []);
-        // Its end is told.
+        // The end of the stream wakes the loop.
         drop(service.accept().unwrap());
         assert_eq!(told(&poller, 60_000).len(), 1);
         assert_eq!(socket.read(&mut [0]).unwrap(), 0);

@@ -1,31 +1,32 @@
-//! Answers of HTTP/1: how the head and the body are taken apart (RFC 9112), nothing more.
+//! Parses the head and the body of HTTP/1 responses (RFC 9112).
 
 use std::io::{self, BufRead, Read, Write};
 
-/// Bytes of all heads of an answer, and of the lines between its chunks.
+/// Longest head of a response, in bytes, interim responses included; also the most between two chunks.
+/// Longer ones are refused.
 const LONGEST_HEAD: u64 = 64 * 1024;
 
-/// Why there is no whole body.
+/// The reason why a body is not complete.
 #[derive(Debug)]
 pub enum Broken {
-    /// The other end's bytes ended too early; what had come, or nothing where nothing had.
+    /// The stream ended too early. The text describes the received part, and is `None` if nothing arrived.
     Cut(Option<String>),
-    /// The answer is one that cannot be taken, or tells of no success.
+    /// The response cannot be parsed, or its status is not a success.
     Refused(String),
-    /// What the body is written to takes no more.
+    /// Writing the body failed.
     Sink(io::Error),
 }
 
-/// How it is known that a body is whole.
+/// The way in which the end of a body was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whole {
-    /// The answer says where it ends.
+    /// The response declares its length, or has a last chunk.
     Declared,
-    /// The other end sent no more: whole only where the connection ended in order.
+    /// The stream ended. The body is complete only if the connection ended without an error.
     ToTheEnd,
 }
 
-/// How long a body is (RFC 9112 section 6.3).
+/// The length of a body (RFC 9112 section 6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Body {
     Bytes(u64),
@@ -33,10 +34,10 @@ enum Body {
     ToTheEnd,
 }
 
-/// Takes an answer to GET; the body goes to what `open` gives, once there is one.
+/// Reads a response to GET. Calls `open` after the head, and writes the body to the result.
 ///
 /// # Errors
-/// If there is no whole body.
+/// If the body is not complete.
 pub fn answer<W: Write>(
     stream: &mut impl BufRead,
     open: impl FnOnce() -> io::Result<W>,
@@ -58,17 +59,17 @@ pub fn answer<W: Write>(
     Ok(whole)
 }
 
-/// Hands on up to `limit` bytes; fewer where the stream ends.
+/// Copies up to `limit` bytes and returns their number. It is less than `limit` if the stream ends.
 ///
 /// # Errors
-/// If `sink` takes no more.
+/// If writing to `sink` fails.
 pub fn copy(stream: &mut impl BufRead, sink: &mut impl Write, limit: u64) -> Result<u64, Broken> {
     let mut copied = 0;
     while copied < limit {
         let bytes = match stream.fill_buf() {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // The relay has gone: why, it tells elsewhere.
+            // The relay has closed its socket. It reports the reason elsewhere.
             Err(_) => &[],
         };
         let left = usize::try_from(limit - copied).unwrap_or(usize::MAX);
@@ -87,10 +88,11 @@ fn refused<T>(what: impl Into<String>) -> Result<T, Broken> {
     Err(Broken::Refused(what.into()))
 }
 
-/// A line without its end. `budget` is what lines may still hold; `what` they are.
+/// Reads a line and returns it without its line end. `budget` is the number of bytes that further lines
+/// may have. Error texts contain `what`.
 fn line(stream: &mut impl BufRead, budget: &mut u64, what: &str) -> Result<String, Broken> {
     let mut line = Vec::new();
-    // What fails has ended.
+    // An error counts as the end of the stream.
     let _ = stream.by_ref().take(*budget).read_until(b'\n', &mut line);
     *budget -= line.len() as u64;
     if line.pop_if(|last| *last == b'\n').is_none() {
@@ -104,7 +106,7 @@ fn line(stream: &mut impl BufRead, budget: &mut u64, what: &str) -> Result<Strin
     Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Takes the head, and those of interim answers before it.
+/// Reads the head, and skips the heads of interim responses before it.
 fn head(stream: &mut impl BufRead) -> Result<Body, Broken> {
     let mut budget = LONGEST_HEAD;
     loop {
@@ -126,7 +128,7 @@ fn head(stream: &mut impl BufRead) -> Result<Body, Broken> {
             fields.take(&field)?;
         }
         return match code {
-            // More is to come, but after a change of protocols that nobody asked for.
+            // Another head follows. 101 is refused, because the request did not ask for an upgrade.
             100 | 102..200 => continue,
             204 => Ok(Body::Bytes(0)),
             200..300 => fields.body(),
@@ -135,7 +137,7 @@ fn head(stream: &mut impl BufRead) -> Result<Body, Broken> {
     }
 }
 
-/// The fields of a head that tell how long the body is.
+/// The fields of a head that determine the length of the body.
 #[derive(Default)]
 struct Fields {
     length: Option<u64>,
@@ -168,7 +170,7 @@ impl Fields {
 
     fn body(self) -> Result<Body, Broken> {
         match self.codings.as_slice() {
-            // What the chunks say counts, whatever else is said.
+            // `chunked` overrides Content-Length (RFC 9112 section 6.3).
             [coding] if coding == "chunked" => Ok(Body::Chunks),
             [] => Ok(self.length.map_or(Body::ToTheEnd, Body::Bytes)),
             codings => {
@@ -179,7 +181,7 @@ impl Fields {
     }
 }
 
-/// A text of the other end, as much of it as a message has room for.
+/// Returns the first 60 characters of a text of the peer, escaped for an error message.
 fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(60).collect();
     if shown.len() < text.len() {
@@ -188,7 +190,7 @@ fn shown(text: &str) -> String {
     shown.escape_debug().to_string()
 }
 
-/// A body in chunks (RFC 9112 section 7.1).
+/// Copies a body in chunks (RFC 9112 section 7.1).
 fn chunks(stream: &mut impl BufRead, sink: &mut impl Write) -> Result<(), Broken> {
     let mut whole = 0;
     let cut = |whole: u64| Broken::Cut(Some(format!("it is cut off after {whole} bytes")));
@@ -207,7 +209,7 @@ fn chunks(stream: &mut impl BufRead, sink: &mut impl Write) -> Result<(), Broken
             return refused(format!("`{}` is no size of a chunk", shown(&text)));
         };
         if size == 0 {
-            // Trailers are of no use here.
+            // Trailers are skipped.
             while !next(stream, &mut budget, whole)?.is_empty() {}
             return Ok(());
         }
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is written of an answer, and how that ends.
+    /// Returns the written body and the outcome of [`answer`].
     fn taken(mut answer_bytes: &[u8]) -> (Vec<u8>, Result<Whole, String>) {
         let mut body = Vec::new();
         let outcome = answer(&mut answer_bytes, || Ok(&mut body));

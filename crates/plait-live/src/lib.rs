@@ -1,8 +1,8 @@
-//! Floor 4: the real world. The same endpoint that the simulator runs, over TUN devices and against
-//! the clock of the host; and links of `plait-link` that join network namespaces in real time.
+//! Floor 4: the host's kernel. Runs the endpoint of the simulator over TUN devices on the host's
+//! clock. It also joins network namespaces by links of `plait-link` that run in real time.
 //!
-//! Everything that is created here hangs on a file descriptor of the process: devices are not
-//! persistent, and their routes go with them. So nothing is left behind, however the process ends.
+//! Each object created here belongs to a file descriptor of the process. Devices are not persistent,
+//! and their routes are removed with them. So nothing is left behind, however the process ends.
 
 mod addresses;
 pub mod argument;

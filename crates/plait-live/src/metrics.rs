@@ -7,22 +7,22 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Longest request. It is read up to here.
+/// Longest request, in bytes. Further bytes are not read.
 const MAX_REQUEST_BYTES: usize = 8 * 1024;
-/// Most reads for a request.
+/// Most reads for a request. After them, the server answers the part that it has.
 const MAX_READS: usize = 8;
 /// Time for each read and each write.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Connections at a time. A further one closes the oldest.
+/// Most simultaneous connections. A further one closes the oldest.
 const MAX_CLIENTS: usize = 64;
 
-/// Answers requests for `/metrics` with the text that `told` returns, on threads of their own. If `told`
-/// returns none, the server is ending, and the answer is 503.
+/// Answers requests for `/metrics` with the text that `told` returns, on separate threads. If `told`
+/// returns `None`, the server is ending, and the response is 503.
 pub fn serve(listener: TcpListener, told: impl Fn() -> Option<String> + Send + Sync + 'static) {
     thread::spawn(move || listen(&listener, TIMEOUT, told));
 }
 
-/// Serves each client on a thread of its own, so that a silent client delays no other.
+/// Serves each client on a separate thread, so that a silent client delays no other.
 fn listen(
     listener: &TcpListener,
     timeout: Duration,
@@ -89,7 +89,7 @@ fn answer(
 mod tests {
     use super::*;
 
-    /// No timeout ends here: a client that waited for another one would wait for ever.
+    /// The timeout is so long that a client which waited for another one would wait for ever.
     #[test]
     fn a_silent_client_delays_no_other() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -107,7 +107,7 @@ mod tests {
             assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
             assert!(answer.ends_with("\r\n\r\nall is well\n"), "{answer}");
         }
-        // The first ones had to go.
+        // The server has closed the oldest connections.
         assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
     }
 }

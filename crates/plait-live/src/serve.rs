@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A further address of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServiceAddress {
-    /// The address as clients know it.
+    /// The address that clients use.
     pub address: IpAddr,
     /// The address behind the TUN device. It differs from `address` if the host itself has that address and
     /// translates between the two.
@@ -42,13 +42,13 @@ pub struct ServeSettings {
     pub to: SocketAddr,
     /// Name of the TUN device.
     pub device: String,
-    /// Whether the service gets the address of each client (PROXY protocol, version 2).
+    /// Whether each relayed connection begins with the client's address (PROXY protocol, version 2).
     pub proxy_header: bool,
     /// Settings of each connection. The server fills in the further addresses.
     pub spec: ConnectionSpec,
     /// Further ports of the same addresses, each with the settings of its connections.
     pub ports: Vec<(u16, ConnectionSpec)>,
-    /// Other settings for some clients. The first entry that matches a client counts.
+    /// Other settings for some clients. The first entry that matches a client applies.
     pub choices: Vec<Choice>,
 }
 
@@ -69,10 +69,10 @@ impl Server {
     /// it.
     pub const DRAIN: Span = DRAIN;
 
-    /// Makes the device and its routes, and listens.
+    /// Creates the device and its routes, and listens.
     ///
     /// # Errors
-    /// If the process may not make devices, or if the address already has a route.
+    /// If the process may not create devices, or if an address already has a route.
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
         let ServeSettings { listen, further, to, device, proxy_header, spec, ports, choices } =
             settings;
@@ -176,7 +176,7 @@ impl Server {
 
 /// Sets the values in `spec` that stock kernels require at addresses of this family.
 pub(crate) fn fit_to_kernels(spec: &mut ConnectionSpec, address: IpAddr) {
-    // The core counts with the IP header of IPv4, which is 20 bytes shorter than that of IPv6.
+    // The core assumes an IPv4 header, which is 20 bytes shorter than an IPv6 header.
     if address.is_ipv6() {
         spec.config.packets.mtu -= 20;
         spec.config.packets.unsaid_mss = Config::UNSAID_MSS_V6;

@@ -1,4 +1,4 @@
-//! SOCKS version 5 (RFC 1928), of the commands CONNECT, without authentication.
+//! SOCKS version 5 (RFC 1928). Supports the command CONNECT, without authentication.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -11,35 +11,35 @@ const V4: u8 = 1;
 const NAME: u8 = 3;
 const V6: u8 = 4;
 
-/// How a request ends (RFC 1928 section 6).
+/// The reply to a request (RFC 1928 section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// The connection is there.
+    /// The connection is established.
     Succeeded = 0,
     /// The server failed.
     Failed = 1,
-    /// The rules refuse it.
+    /// The rules forbid the connection.
     NotAllowed = 2,
-    /// The host is not known or not reached.
+    /// The host is unknown or unreachable.
     HostUnreachable = 4,
-    /// The host refused it.
+    /// The host refused the connection.
     Refused = 5,
-    /// Only CONNECT is known.
+    /// The command is not CONNECT.
     CommandNotSupported = 7,
-    /// No address of this kind is dialled.
+    /// Addresses of this type are not supported.
     AddressNotSupported = 8,
 }
 
 impl Reply {
-    /// As it is sent; the address that was bound is nobody's business.
+    /// Returns the encoded reply. The bound address is always 0.0.0.0:0, to reveal nothing.
     #[must_use]
     pub fn bytes(self) -> [u8; 10] {
         [VERSION, self as u8, 0, V4, 0, 0, 0, 0, 0, 0]
     }
 }
 
-/// Takes a request. An error is that of the stream, or that somebody speaks another language; what
-/// cannot be done comes as the reply to give.
+/// Reads a request. Returns the destination, or the reply to send if the request cannot be met. `wanted`
+/// selects the supported destinations.
 ///
 /// # Errors
 /// If the stream fails or speaks another protocol.
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A stream that says what is given, and keeps what it is told.
+    /// A stream that returns the given bytes and records the written ones.
     struct Both<'a>(&'a [u8], Vec<u8>);
 
     impl Read for Both<'_> {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(told(&v6), Err(Reply::AddressNotSupported));
         let bind = [5, 1, 0, 5, 2, 0, 1, 192, 0, 2, 7, 0, 80];
         assert_eq!(told(&bind), Err(Reply::CommandNotSupported));
-        // Who wants to authenticate gets to know that it is not for us; the same with version 4.
+        // Clients that require authentication, and clients of version 4, are refused.
         let (refused, answer) = asked(&[5, 1, 2]);
         assert!(refused.is_err());
         assert_eq!(answer, [5, 0xff]);
@@ -150,7 +150,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(kind in 0..6_u8, bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let _ = asked(&bytes);
-            // A name that has to be looked up is none for a test.
+            // A test must not resolve names.
             if kind != NAME {
                 let _ = asked(&[&[5, 1, 0, 5, 1, 0, kind][..], &bytes].concat());
             }
