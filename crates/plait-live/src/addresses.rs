@@ -1,4 +1,4 @@
-//! The addresses of this host's devices, as the kernel tells over netlink.
+//! Reads the addresses of this host's devices over netlink.
 
 use crate::netlink;
 use netlink_packet_core::{NLM_F_DUMP, NetlinkPayload};
@@ -8,11 +8,10 @@ use rustix::net::{AddressFamily as Family, SocketType, netdevice::name_to_index,
 use std::io;
 use std::net::IpAddr;
 
-/// Whether a device of this host, in the namespace of the calling thread, has an address. It needs no
-/// capability.
+/// Returns whether a device in the namespace of the calling thread has an address. Needs no capability.
 ///
 /// # Errors
-/// Where there is no such device, or the kernel does not tell.
+/// If there is no such device, or if the netlink request fails.
 pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
     let any = socket(Family::INET, SocketType::DGRAM, None)?;
     let index = name_to_index(&any, device)?;
@@ -20,7 +19,7 @@ pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
     each_address(address.is_ipv4(), |message| {
         let is_it = |attribute: &AddressAttribute| match attribute {
             AddressAttribute::Local(own) => *own == address,
-            // That of the other end, where there is a local one beside it.
+            // In IPv4, this is the peer's address on a point-to-point link.
             AddressAttribute::Address(own) => address.is_ipv6() && *own == address,
             _ => false,
         };
@@ -29,11 +28,11 @@ pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
     Ok(found)
 }
 
-/// Whether any device of this host, in the namespace of the calling thread, has an address of a family.
-/// Where none has, as in a namespace whose `lo` was never up, a kernel lets sockets take any address.
+/// Returns whether any device in the namespace of the calling thread has an address of a family. If none
+/// has, as when `lo` was never up, the kernel lets sockets bind any address.
 ///
 /// # Errors
-/// Where the kernel does not tell.
+/// If the netlink request fails.
 pub fn has_addresses(v4: bool) -> io::Result<bool> {
     let mut found = false;
     each_address(v4, |_| found = true)?;
@@ -58,7 +57,7 @@ fn each_address(v4: bool, mut f: impl FnMut(&AddressMessage)) -> io::Result<()> 
                 }
                 _ => {}
             }
-            // Each begins at a multiple of four.
+            // Each message begins at a multiple of four bytes.
             let len = (answer.header.length as usize).next_multiple_of(4).max(4);
             rest = rest.get(len..).unwrap_or_default();
         }

@@ -1,4 +1,4 @@
-//! Questions to a running server from other threads, and what wakes it.
+//! State requests from other threads to a running server.
 
 use plait_engine::Overview;
 use std::io::Write;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::time::Duration;
 
-/// What is written to a server's waker.
+/// The bytes that other threads write to the waker of a server.
 pub(crate) const STOP: u8 = 0;
 pub(crate) const ASK: u8 = 1;
 
-/// How long an answer is waited for.
+/// Longest wait for an answer. After it, [`Asker::ask`] returns `None`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Asks a running server how it stands, from any thread.
+/// Requests the state of a running server from any thread.
 #[derive(Clone, Debug)]
 pub struct Asker {
     questions: Sender<SyncSender<Overview>>,
@@ -22,7 +22,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// How it stands; `None` where it does not run any more.
+    /// Returns the state of the server. Returns `None` if it does not answer within 5 s or no longer runs.
     #[must_use]
     pub fn ask(&self) -> Option<Overview> {
         let (answer, answered) = mpsc::sync_channel(1);
@@ -32,7 +32,7 @@ impl Asker {
     }
 }
 
-/// Questions that wait for an answer.
+/// Pending state requests.
 #[derive(Debug)]
 pub(crate) struct Questions {
     asker: Asker,
@@ -49,7 +49,7 @@ impl Questions {
         self.asker.clone()
     }
 
-    /// Answers all of them; who does not wait any more gets none.
+    /// Answers all pending requests. Skips a request if its thread no longer waits.
     pub(crate) fn answer(&self, overview: impl Fn() -> Overview) {
         for answer in self.asked.try_iter() {
             let _ = answer.try_send(overview());

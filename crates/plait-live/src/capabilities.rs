@@ -2,22 +2,22 @@ use nix::unistd::{Gid, Group, Uid, User, setgroups, setresgid, setresuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use std::io;
 
-/// What the calling thread may do.
+/// Capabilities of the calling thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
-    /// Make devices and routes.
+    /// It may create devices and routes.
     pub net_admin: bool,
-    /// Open raw sockets.
+    /// It may open raw sockets.
     pub net_raw: bool,
-    /// Make device nodes. A user namespace gives this one without its use.
+    /// It may create device nodes. In a user namespace, this capability has no effect.
     pub mknod: bool,
 }
 
 impl Capabilities {
-    /// Those that are in effect.
+    /// Returns the effective capabilities.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel refuses the request.
     pub fn effective() -> io::Result<Capabilities> {
         let effective = capabilities(None)?.effective;
         Ok(Capabilities {
@@ -36,11 +36,11 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// From `NAME`, `UID`, or one of them and `:` and the name or number of a group. Without a group it is
-    /// that of the user.
+    /// Parses `NAME` or `UID`, optionally followed by `:` and the name or number of a group. The default is
+    /// the user's own group.
     ///
     /// # Errors
-    /// If there is no such user or group, or no group is given and a number has no entry among the users.
+    /// If there is no such user or group. Also if a UID without an entry is given without a group.
     pub fn find(text: &str) -> Result<Identity, String> {
         let (user, group) = match text.split_once(':') {
             Some((user, group)) => (user, Some(group)),
@@ -71,13 +71,14 @@ impl Identity {
         Ok(Identity { user: uid.ok_or_else(no_user)?, group })
     }
 
-    /// Whether it is the superuser.
+    /// Returns whether the user is the superuser.
     #[must_use]
     pub fn is_root(self) -> bool {
         self.user.is_root()
     }
 
-    /// Takes it on for the whole process, for good: real, effective and saved, without further groups.
+    /// Sets the real, effective and saved user and group of the process, without further groups. This cannot
+    /// be undone.
     ///
     /// # Errors
     /// If the process may not change its user and groups.
@@ -88,11 +89,11 @@ impl Identity {
     }
 }
 
-/// Gives up every capability of the calling thread, and of threads and programs that it starts
-/// later: devices that are open stay open, and none can be made any more.
+/// Drops every capability of the calling thread and of the threads and programs that it starts later. Open
+/// devices stay open, but no further device can be created.
 ///
 /// # Errors
-/// Where the kernel does not allow it.
+/// If the kernel refuses the change.
 pub fn drop_capabilities() -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let none = CapabilitySet::empty();

@@ -1,14 +1,14 @@
-//! What this host lets a process have.
+//! Resource limits of this process: memory and open files.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::path::Path;
 
-/// Files that are open beside the sockets of connections, at most.
+/// Most open files besides the sockets of connections.
 const OTHER_FILES: usize = 320;
 
-/// A quarter of the memory that this process may have: of the host's, or of its control group's
-/// where that is less. 256 MiB where neither can be told.
+/// Returns a quarter of the memory of the host or of the control group, whichever is less, in bytes.
+/// Returns 256 MiB if neither is known.
 #[must_use]
 pub fn memory_of_host() -> u64 {
     let host = fs::read_to_string("/proc/meminfo").ok().and_then(|text| host_memory(&text));
@@ -16,7 +16,7 @@ pub fn memory_of_host() -> u64 {
         let own = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
         let mut dirs = Path::new("/sys/fs/cgroup").join(own);
         let mut least = None::<u64>;
-        // Those above have a say too.
+        // The limits of the parent groups apply too.
         while dirs.starts_with("/sys/fs/cgroup") {
             let file = fs::read_to_string(dirs.join("memory.max"));
             let most = file.ok().and_then(|text| text.trim().parse().ok());
@@ -30,19 +30,19 @@ pub fn memory_of_host() -> u64 {
     host.into_iter().chain(group).min().map_or(256 << 20, |bytes| bytes / 4)
 }
 
-/// Connections for which this process may open files, a socket each, after it has taken as many as
-/// the system lets it have.
+/// Raises the limit of open files to its maximum, and returns how many connections it allows. Each
+/// connection needs one socket.
 #[must_use]
 pub fn connections_of_host() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // Where it is refused, there are as many as there were.
+    // If the kernel refuses, the old limit still applies.
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     let files = if raised.is_ok() { maximum } else { current };
     let files = files.and_then(|files| usize::try_from(files).ok());
     files.map_or(usize::MAX, |files| files.saturating_sub(OTHER_FILES).max(1))
 }
 
-/// What a host has in all, in bytes.
+/// Returns the total memory of the host in bytes.
 fn host_memory(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)

@@ -3,22 +3,21 @@
 use plait_base::{Span, Time};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The host's monotonic clock, counted from when this was made: jumps of the wall clock do not
-/// touch it.
+/// The time since its start on the host's monotonic clock. Jumps of the wall clock do not affect it.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    /// A clock that shows zero.
+    /// Starts a clock at zero.
     #[must_use]
     pub fn start() -> Clock {
         Clock { start: Instant::now() }
     }
 
-    /// What the host's wall clock showed at zero, as far as it has not been set since, in nanoseconds
-    /// since 1970.
+    /// Returns the wall-clock time of zero in nanoseconds since 1970. If the wall clock is set, later results
+    /// change by the same amount.
     #[must_use]
     pub fn epoch_ns(&self) -> u64 {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -26,14 +25,14 @@ impl Clock {
         now.saturating_sub(self.now().as_nanos())
     }
 
-    /// What it shows.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Time {
         let nanos = self.start.elapsed().as_nanos();
         Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How long to wait for `at`, at most `longest`.
+    /// Returns the time until `at`, at most `longest`.
     #[must_use]
     pub fn until(&self, at: Time, longest: Span) -> Duration {
         Duration::from_nanos(at.since(self.now()).min(longest).as_nanos())

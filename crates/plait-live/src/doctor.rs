@@ -1,4 +1,4 @@
-//! What stands in the way of Multipath TCP on this host, and the command that mends it.
+//! Finds the settings of this host that prevent Multipath TCP, and the commands that correct them.
 
 use crate::capabilities::Capabilities;
 use crate::rules::Rules;
@@ -8,7 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::process::Command;
 
-/// What a host is to do.
+/// A use of the host.
 #[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -20,17 +20,17 @@ pub enum Role {
     Kernel,
 }
 
-/// How something stands.
+/// The result of a check.
 #[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// As it has to be.
+    /// Correct.
     Fine,
-    /// It stands in the way.
+    /// Prevents Multipath TCP.
     Missing,
-    /// It is needed only to use several interfaces by the kernel's sockets.
+    /// Needed only if the kernel's sockets are to use several interfaces.
     Optional,
-    /// It could not be looked at.
+    /// Could not be checked.
     Unknown,
 }
 
@@ -41,33 +41,33 @@ pub struct Document {
     pub schema: &'static str,
     /// Nothing is missing.
     pub fine: bool,
-    /// What was looked at.
+    /// The checks, in a fixed order.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// A check and its result.
 #[derive(Serialize, JsonSchema, Debug)]
 pub struct Check {
-    /// What.
+    /// Name of the check.
     pub name: &'static str,
-    /// Who needs it.
+    /// Roles that need it.
     pub roles: Vec<Role>,
-    /// How it stands.
+    /// The result.
     pub state: State,
-    /// What was found.
+    /// The observed setting, as text.
     pub found: String,
-    /// The commands that mend it; empty if nothing is missing or no command helps.
+    /// Commands that correct the setting. Empty if nothing is missing or no command helps.
     pub mend: Vec<String>,
 }
 
 impl Check {
-    /// Missing where there is something to mend.
+    /// Returns a check that is missing if `mend` has commands, else fine.
     fn new(name: &'static str, roles: &[Role], found: String, mend: Vec<String>) -> Check {
         let state = if mend.is_empty() { State::Fine } else { State::Missing };
         Check { name, roles: roles.to_vec(), state, found, mend }
     }
 
-    /// Needed only for several interfaces.
+    /// Makes a missing check optional.
     fn waive(&mut self) {
         if self.state == State::Missing {
             self.state = State::Optional;
@@ -85,8 +85,8 @@ pub const ALL: &[Role] = &[Role::Serve, Role::Get, Role::Kernel];
 const OURS: &[Role] = &[Role::Serve, Role::Get];
 const KERNEL: &[Role] = &[Role::Kernel];
 
-/// Looks at what a host needs for `roles`, without changing anything; if none is named, for all of them,
-/// over one interface or several.
+/// Checks the host for `roles` without changing it. If `roles` is empty, checks all roles. Settings that
+/// only the kernel's sockets need are then optional.
 #[must_use]
 pub fn look(roles: &[Role]) -> Document {
     let all = roles.is_empty();
@@ -117,20 +117,21 @@ fn tun() -> Check {
     Check::new("tun", OURS, found, mend)
 }
 
-/// Whether this process may make device nodes: it has the capability, in the first user namespace.
+/// Returns whether this process may create device nodes. It needs the capability in the initial user
+/// namespace.
 fn makes_nodes() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let first = map.split_whitespace().eq(["0", "0", "4294967295"]);
     first && Capabilities::effective().is_ok_and(|own| own.mknod)
 }
 
-/// Whether the kernel has the TUN driver loaded or built in.
+/// Returns whether the TUN driver is loaded or built into the kernel.
 fn has_driver() -> bool {
     let drivers = fs::read_to_string("/proc/misc").unwrap_or_default();
     drivers.lines().any(|line| line.split_whitespace().nth(1) == Some("tun"))
 }
 
-/// The program that is to get a capability.
+/// Returns the path of the program for `setcap`.
 fn program() -> String {
     std::env::current_exe().map_or("plait".to_owned(), |path| path.display().to_string())
 }
@@ -172,7 +173,7 @@ fn nft() -> Check {
     }
 }
 
-/// Services and programs of this host are reached by it. In a new namespace it is down.
+/// Checks the device lo, which reaches services and programs of this host. It is down in a new namespace.
 fn lo() -> Check {
     let Some(lines) = ip("-o link show lo") else {
         return Check::unknown("lo", OURS, "`ip link` fails");
@@ -183,13 +184,13 @@ fn lo() -> Check {
     Check::new("lo", OURS, found, mend)
 }
 
-/// The value of a sysctl.
+/// Returns the value of a sysctl.
 fn sysctl(name: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).ok()?;
     Some(text.trim().to_owned())
 }
 
-/// A sysctl that has to be 1.
+/// Checks a sysctl that has to be 1.
 fn switch(name: &'static str, roles: &[Role], key: &str) -> Check {
     match sysctl(key) {
         Some(value) => {
@@ -201,7 +202,8 @@ fn switch(name: &'static str, roles: &[Role], key: &str) -> Check {
     }
 }
 
-/// Of a family of which no device but `lo` has a global address, nothing is to be forwarded.
+/// Checks whether the host forwards packets of a family. If only `lo` has a global address of the family,
+/// forwarding is not needed.
 fn forwarding(version: u8) -> Check {
     let (name, key) = match version {
         4 => ("forward-4", "net.ipv4.ip_forward"),
@@ -215,15 +217,16 @@ fn forwarding(version: u8) -> Check {
     check
 }
 
-/// Whether a device but `lo` has an address of the family that other hosts reach. True if that cannot be
-/// told.
+/// Returns whether a device other than `lo` has a global address of the family. Returns true if this is
+/// unknown.
 fn has_global(version: u8) -> bool {
     let lines = ip(&format!("-{version} -o addr show scope global"));
     lines.is_none_or(|lines| lines.iter().any(|line| line.split_whitespace().nth(1) != Some("lo")))
 }
 
-/// Strict filtering refuses what comes in by another device than answers leave by. The greater of the
-/// value for all and that of the device counts, so 2 (loose) for all decides.
+/// Checks the reverse path filter. Strict filtering drops packets that arrive by another device than the
+/// one of the return route. The kernel uses the greater of the values for all devices and for this one, so
+/// 2 (loose) for all is enough.
 fn rp_filter() -> Check {
     let name = "rp-filter";
     let value =
@@ -258,14 +261,14 @@ fn mptcp() -> Check {
     check
 }
 
-/// What `ip` prints, line by line; `None` where it is not there or fails.
+/// Returns the output lines of `ip`. Returns `None` if the program is missing or fails.
 fn ip(arguments: &str) -> Option<Vec<String>> {
     let output = Command::new("ip").args(arguments.split(' ')).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     output.status.success().then(|| text.lines().map(str::to_owned).collect())
 }
 
-/// The word that follows another one.
+/// Returns the word after `word`.
 fn after<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     line.split_whitespace().skip_while(|it| *it != word).nth(1)
 }
@@ -282,7 +285,7 @@ fn limits() -> Check {
     Check::new(name, KERNEL, found.trim().to_owned(), mend)
 }
 
-/// Devices with a default route, in the order of preference.
+/// Returns the devices with a default route, in order of preference.
 fn default_devices() -> Option<Vec<String>> {
     let mut devices = Vec::new();
     for family in ["-4", "-6"] {
@@ -313,8 +316,8 @@ fn routes() -> Check {
     Check::new(name, KERNEL, found, mend)
 }
 
-/// The kernel joins from addresses that are endpoints: one for every device but the preferred one,
-/// from which connections begin.
+/// Checks the endpoints, from which the kernel opens further subflows. Every device needs one, except the
+/// preferred device, from which connections start.
 fn endpoints() -> Check {
     let name = "endpoints";
     let (Some(devices), Some(known)) = (default_devices(), ip("mptcp endpoint show")) else {

@@ -1,10 +1,10 @@
 use plait_core::Entropy;
 
-/// Random numbers of the operating system, drawn a page at a time. Without them there are no keys,
-/// so an endpoint that cannot have them ends its process.
+/// Random numbers of the operating system, drawn 512 bytes at a time. Keys need them, so the process
+/// aborts if a later draw fails.
 pub struct SystemEntropy {
     drawn: [u8; 512],
-    /// Bytes of it that are used up.
+    /// Number of used bytes of `drawn`.
     used: usize,
 }
 
@@ -15,10 +15,10 @@ impl std::fmt::Debug for SystemEntropy {
 }
 
 impl SystemEntropy {
-    /// A source; fails where the operating system has no random numbers.
+    /// Opens a source and draws the first bytes.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// If the operating system has no random numbers.
     pub fn open() -> std::io::Result<SystemEntropy> {
         let mut source = SystemEntropy { drawn: [0; 512], used: 0 };
         source.draw()?;
@@ -35,7 +35,7 @@ impl SystemEntropy {
 impl Entropy for SystemEntropy {
     fn bits(&mut self) -> u64 {
         if self.used + 8 > self.drawn.len() && self.draw().is_err() {
-            // Keys that can be guessed would be worse than none.
+            // Guessable keys would be worse than no connection.
             std::process::abort();
         }
         let mut word = [0; 8];
@@ -52,8 +52,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// R16, R71: keys, nonces and initial sequence numbers are drawn from here: no two of ten thousand
-    /// words are alike, within a source and between two, and every bit is set in about half of them.
+    /// R16, R71: keys, nonces and initial sequence numbers come from this source. Ten thousand words of two
+    /// sources are all different, and every bit is set in about half of them.
     #[test]
     fn words_are_new_and_even() {
         let mut sources = [SystemEntropy::open().unwrap(), SystemEntropy::open().unwrap()];

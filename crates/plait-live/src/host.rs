@@ -23,10 +23,10 @@ impl fmt::Debug for Host {
 }
 
 impl Host {
-    /// Makes the device, routes the address of `listen` into it, and accepts connections there.
+    /// Creates the device, routes the address of `listen` to it, and accepts connections there.
     ///
     /// # Errors
-    /// If the process may not make devices, or if the address already has a route.
+    /// If the process may not create devices, or if the address already has a route.
     pub fn listen(listen: SocketAddr, device: &str, mut spec: ConnectionSpec) -> io::Result<Host> {
         let device = Device::build(
             device,

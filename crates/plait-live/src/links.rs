@@ -1,4 +1,4 @@
-//! Whether the device is up, as the kernel tells over netlink.
+//! Watches over netlink whether the device is up.
 
 use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// RTMGRP_LINK.
 const LINKS: u32 = 1;
 
-/// Hears of one device. It needs no capability.
+/// Watches the state of one device. Needs no capability.
 #[derive(Debug)]
 pub(crate) struct LinkWatch {
     socket: Socket,
@@ -19,7 +19,7 @@ pub(crate) struct LinkWatch {
 }
 
 impl LinkWatch {
-    /// Of the device with this number, which is up.
+    /// Watches the device with this interface index. It must be up.
     pub(crate) fn open(index: u32) -> io::Result<LinkWatch> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind(&SocketAddr::new(0, LINKS))?;
@@ -27,10 +27,10 @@ impl LinkWatch {
         Ok(LinkWatch { socket, index, up: true })
     }
 
-    /// Whether it has gone down or come up, in the order of time.
+    /// Returns the changes since the last call, in order: true if the device came up, false if it went down.
     pub(crate) fn news(&mut self) -> Vec<bool> {
         let mut news = Vec::new();
-        // Where messages were too many to be kept, the next one tells.
+        // If the kernel had to drop messages, the next message shows the state.
         while let Ok((bytes, _)) = self.socket.recv_from_full() {
             if let Some(up) = self.state(&bytes).filter(|up| *up != self.up) {
                 self.up = up;

@@ -5,20 +5,20 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
-/// A network namespace. It lives for as long as somebody holds it, or has a socket or device in it.
+/// A network namespace. The kernel keeps it while a file descriptor, a process or a socket refers to it.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
 }
 
-/// That of the calling thread.
+/// The namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
 impl Namespace {
-    /// A new namespace without any device but a loopback that is down.
+    /// Creates a namespace. Its only device is a loopback device that is down.
     ///
     /// # Errors
-    /// Where the process may not make one.
+    /// If the process may not create one.
     pub fn create() -> io::Result<Namespace> {
         let made = thread::spawn(|| -> io::Result<Namespace> {
             unshare(CloneFlags::CLONE_NEWNET)?;
@@ -27,43 +27,42 @@ impl Namespace {
         made.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// The namespace of the calling thread.
+    /// Returns the namespace of the calling thread.
     ///
     /// # Errors
-    /// Where `/proc` is not there.
+    /// If `/proc` is not mounted.
     pub fn current() -> io::Result<Namespace> {
         Namespace::open(Path::new(OWN))
     }
 
-    /// The namespace that a file names: one of `/run/netns` or `/proc/PID/ns/net`.
+    /// Opens the namespace of a file: one of `/run/netns`, or `/proc/PID/ns/net`.
     ///
     /// # Errors
-    /// Where the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Namespace> {
         Ok(Namespace { file: File::open(path)? })
     }
 
-    /// The same namespace once more.
+    /// Returns a second handle to the same namespace.
     ///
     /// # Errors
-    /// Where the process has no file descriptor left.
+    /// If the process has no file descriptor left.
     pub fn try_clone(&self) -> io::Result<Namespace> {
         Ok(Namespace { file: self.file.try_clone()? })
     }
 
-    /// Moves the calling thread there. Processes that it starts and sockets that it opens are there
-    /// from then on.
+    /// Moves the calling thread into the namespace. Its later processes and sockets are in it too.
     ///
     /// # Errors
-    /// Where the process may not enter it.
+    /// If the process may not enter it.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// What `f` gives on a thread that is there.
+    /// Runs `f` on a new thread in the namespace and returns its result.
     ///
     /// # Errors
-    /// Where the process may not enter it.
+    /// If the process may not enter it.
     pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> io::Result<T> {
         thread::scope(|scope| {
             let thread = scope.spawn(|| self.enter().map(|()| f()));

@@ -1,11 +1,11 @@
-//! Questions to the kernel about routes, addresses and devices, and its answers.
+//! Sends rtnetlink requests about routes, addresses and devices, and parses the replies.
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 
-/// Asks, with `flags` beside that of every request. The answers come by the socket.
+/// Sends a request with NLM_F_REQUEST and `flags`. The replies arrive at the returned socket.
 pub(crate) fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<Socket> {
     let mut request = NetlinkMessage::from(message);
     request.header.flags = NLM_F_REQUEST | flags;
@@ -18,7 +18,7 @@ pub(crate) fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<Socket
     Ok(socket)
 }
 
-/// Asks for a change, with `flags` beside those of every change, and waits for the kernel's verdict.
+/// Sends a change with NLM_F_ACK and `flags`, and waits for the kernel's reply.
 pub(crate) fn change(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     let socket = ask(message, NLM_F_ACK | flags)?;
     let (answer, _) = socket.recv_from_full()?;
@@ -31,7 +31,7 @@ pub(crate) fn change(message: RouteNetlinkMessage, flags: u16) -> io::Result<()>
     }
 }
 
-/// The first answer in `bytes`.
+/// Parses the first reply in `bytes`.
 pub(crate) fn parse(bytes: &[u8]) -> io::Result<NetlinkMessage<RouteNetlinkMessage>> {
     NetlinkMessage::deserialize(bytes)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))

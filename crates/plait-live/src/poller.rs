@@ -7,17 +7,17 @@ use std::mem::MaybeUninit;
 
 use crate::Clock;
 
-/// Events of one wait at most; the rest come with the next.
+/// Most events of one wait. The next wait returns the remaining ones.
 const EVENTS: usize = 64;
 
-/// What a file descriptor is ready for.
+/// Readiness of a file descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ready {
-    /// What it was registered as.
+    /// Token of its registration.
     pub(crate) token: u64,
-    /// It can be read from, or its end has come.
+    /// It is readable, at its end, or has failed.
     pub(crate) read: bool,
-    /// It can be written to, or has failed.
+    /// It is writable, hung up, or has failed.
     pub(crate) write: bool,
 }
 
@@ -36,7 +36,7 @@ impl Poller {
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token), wanted(read, write))?)
     }
 
-    /// Waits for something else from now on, to be read and to be written; `None` is not to wait.
+    /// Changes the readiness to wait for, as `(read, write)`. `None` means that it is not registered.
     pub(crate) fn change(
         &self,
         fd: impl AsFd,
@@ -56,8 +56,8 @@ impl Poller {
         Ok(())
     }
 
-    /// Waits until something is ready, it is `until`, or `longest` is over. What is ready is put
-    /// into `ready`.
+    /// Waits until a file descriptor is ready, until the time `until`, or at most `longest`. Replaces the
+    /// contents of `ready` by the events.
     pub(crate) fn wait(
         &self,
         clock: &Clock,

@@ -7,8 +7,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Keep-alives to a program that has ended its side: how many may stay unanswered, and at most so long
-/// apart.
+/// Number of unanswered keep-alives after which a program counts as gone, and their longest interval.
 const UNANSWERED: u32 = 9;
 const BETWEEN: Duration = Duration::from_secs(15);
 
@@ -49,7 +48,7 @@ impl Stream for Program {
 
     fn ask_after(&self, time: Duration) {
         let asked = TcpKeepalive::new().with_time(time).with_interval(time.min(BETWEEN));
-        // Sockets that are not of TCP are told of all ends.
+        // Other sockets than TCP do not need keep-alives: they report every end.
         let _ = self.0.set_tcp_keepalive(&asked.with_retries(UNANSWERED));
     }
 }

@@ -1,4 +1,4 @@
-//! Routes, over netlink. Those through a device of ours go when it goes.
+//! Adds routes over netlink. The kernel removes the routes of a device together with the device.
 
 use crate::{Device, netlink};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -10,10 +10,10 @@ use netlink_packet_route::route::{
 use std::io;
 use std::net::IpAddr;
 
-/// Sends packets for `address` alone to `device`, in the namespace of the calling thread.
+/// Adds a host route for `address` to `device`, in the namespace of the calling thread.
 ///
 /// # Errors
-/// Where the process may not, or there is a route for that address already.
+/// If the process may not add routes, or if the address already has a route.
 pub fn add_route(device: &Device, address: IpAddr) -> io::Result<()> {
     let (family, length, destination) = match address {
         IpAddr::V4(address) => (AddressFamily::Inet, 32, RouteAddress::Inet(address)),

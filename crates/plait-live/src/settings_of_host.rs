@@ -1,18 +1,18 @@
-//! What of this host's settings keeps packets from a device of plait, and what mends it.
+//! Finds settings of this host that keep packets from a device of plait, and their remedies.
 
 use std::fs;
 use std::io;
 use std::net::IpAddr;
 
-/// Settings of this host that stand in the way; empty if none does.
+/// Settings of this host that prevent or hinder transfers.
 #[derive(Debug)]
 pub struct HostState {
     problems: Vec<String>,
 }
 
 impl HostState {
-    /// Looks at what `device` needs for these own addresses. `short_queue` tells why few packets may wait
-    /// for this process, if so.
+    /// Checks the settings that `device` needs for these own addresses. `short_queue` is the error of
+    /// [`Device::short_queue`](crate::Device::short_queue).
     #[must_use]
     pub fn look(
         device: &str,
@@ -38,7 +38,7 @@ impl HostState {
         HostState { problems }
     }
 
-    /// A line for each problem.
+    /// Returns a line for each problem.
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems
@@ -52,8 +52,8 @@ fn unforwarded(key: &str) -> String {
     )
 }
 
-/// Whether packets of other hosts reach `device` and come back: it forwards, and so does another device.
-/// True if that cannot be told.
+/// Returns whether packets between `device` and other hosts are forwarded in both directions. For this,
+/// `device` and another device must forward. Unknown settings count as forwarding.
 fn forwards_v4(device: &str, value: impl Fn(&str) -> Option<String>, devices: &[String]) -> bool {
     let forwards = |name: &str| {
         let value = value(&format!("net/ipv4/conf/{name}/forwarding"));
@@ -62,7 +62,7 @@ fn forwards_v4(device: &str, value: impl Fn(&str) -> Option<String>, devices: &[
     let others =
         devices.iter().filter(|name| !["all", "default", "lo", device].contains(&name.as_str()));
     let mut others = others.peekable();
-    // A host without another device has no other hosts.
+    // Without another device, no packets of other hosts arrive.
     forwards(device) && (others.peek().is_none() || others.any(|name| forwards(name)))
 }
 
@@ -92,7 +92,7 @@ mod tests {
         };
         assert!(forwards(&["plait0", "eth0", "eth1"]));
         assert!(forwards(&["plait0", "eth1"]));
-        // Nothing comes, or no answer leaves.
+        // No packet arrives, or no reply leaves.
         assert!(!forwards(&["plait0", "lo", "all"]));
         assert!(!forwards(&["eth0", "eth1"]));
         assert!(!forwards(&[]));

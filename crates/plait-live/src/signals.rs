@@ -2,27 +2,27 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 
-/// What somebody wants of this process.
+/// A request from a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
     /// Ctrl-C (SIGINT).
     Interrupt,
-    /// Another end in order (SIGTERM, SIGHUP).
+    /// Another request to stop (SIGTERM, SIGHUP).
     Terminate,
 }
 
-/// SIGINT, SIGTERM and SIGHUP as something to wait for, in place of what they do otherwise.
+/// Receives SIGINT, SIGTERM and SIGHUP by a file descriptor, in place of their default actions.
 #[derive(Debug)]
 pub struct Signals {
     fd: SignalFd,
 }
 
 impl Signals {
-    /// Takes them over, for the calling thread and those that it starts later; so no other thread may
+    /// Blocks the signals for the calling thread and the threads that it starts later. No other thread may
     /// be running.
     ///
     /// # Errors
-    /// Where the process has no file descriptor left.
+    /// If the process has no file descriptor left.
     pub fn take_over() -> io::Result<Signals> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
@@ -32,10 +32,10 @@ impl Signals {
         Ok(Signals { fd: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     ///
     /// # Errors
-    /// What reading its file descriptor gives.
+    /// If reading the file descriptor fails.
     pub fn wait(&self) -> io::Result<Wish> {
         loop {
             if let Some(info) = self.fd.read_signal()? {

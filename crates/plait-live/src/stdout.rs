@@ -1,8 +1,7 @@
 use std::fs::OpenOptions;
 use std::io;
 
-/// Closes standard output while the process goes on: readers of a pipe see its end. What is written
-/// there later goes to `/dev/null`.
+/// Closes standard output, so that the reader of a pipe sees its end. Later output goes to `/dev/null`.
 ///
 /// # Errors
 /// If there is no `/dev/null`, or the process has no file descriptor left.

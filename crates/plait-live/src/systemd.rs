@@ -1,4 +1,4 @@
-//! What a service tells the systemd that started it (sd_notify(3)); of no effect elsewhere.
+//! Notifies systemd of the state of a service (sd_notify(3)). Has no effect if systemd did not start it.
 
 use crate::asker::Asker;
 use std::env;
@@ -14,18 +14,18 @@ use std::time::Duration;
 pub const READY: &str = "READY=1";
 /// The server is about to end.
 pub const STOPPING: &str = "STOPPING=1";
-/// The server has answered.
+/// The server has answered a request for its state.
 const ALIVE: &str = "WATCHDOG=1";
 
-/// Tells of a state. A service runs on whether or not it is heard.
+/// Sends a state to systemd. Errors are ignored, because the service does not depend on it.
 pub fn tell(state: &str) {
     if let Some(socket) = env::var_os("NOTIFY_SOCKET") {
         let _ = send(&socket, state);
     }
 }
 
-/// Tells systemd that the server lives, twice in each period of its watchdog (`WatchdogSec=`), for as long as
-/// the server answers. Of no effect without a watchdog.
+/// Resets the watchdog of systemd (`WatchdogSec=`) twice in each period until the server no longer answers.
+/// Has no effect without a watchdog.
 #[expect(clippy::disallowed_methods, reason = "the watchdog is one of real time")]
 pub fn watch(asker: Asker) {
     let period = watchdog(env::var("WATCHDOG_USEC").ok(), env::var("WATCHDOG_PID").ok());
@@ -39,7 +39,7 @@ pub fn watch(asker: Asker) {
     }
 }
 
-/// The period of the watchdog of this process, if it has one.
+/// Returns the period of the watchdog of this process, if it has one.
 fn watchdog(micros: Option<String>, process: Option<String>) -> Option<Duration> {
     let is_other = |of: String| of.parse() != Ok(std::process::id());
     if process.is_some_and(is_other) {

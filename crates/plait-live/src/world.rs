@@ -1,4 +1,4 @@
-//! The world of an engine that runs on a kernel: its clock, a TUN device and sockets.
+//! Implements the world of an engine on the host's kernel: a clock, a TUN device and sockets.
 
 use crate::device::Device;
 use crate::exit::Exit;
@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-/// What the poller knows the device by. Streams are known by the numbers of their connections.
+/// Token of the device in the poller. The token of a stream is the number of its connection.
 pub(crate) const DEVICE: u64 = u64::MAX;
 const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
 
@@ -20,7 +20,7 @@ pub(crate) struct Kernel {
     pub(crate) clock: Clock,
     pub(crate) device: Device,
     pub(crate) poller: Poller,
-    /// Where packets leave beside the device.
+    /// Raw sockets of the paths that do not send through the TUN device.
     pub(crate) exits: Vec<Exit>,
 }
 
@@ -31,7 +31,7 @@ impl Kernel {
         Ok(Kernel { clock: Clock::start(), device, poller, exits: Vec::new() })
     }
 
-    /// An endpoint in this world, by these names.
+    /// Creates a stack in this world with these names.
     pub(crate) fn stack(self, names: Names) -> io::Result<Stack<Kernel>> {
         Ok(Stack::new(self, names, Box::new(SystemEntropy::open()?)))
     }
@@ -93,7 +93,7 @@ impl World for Kernel {
     }
 }
 
-/// Whether an address is one of this host.
+/// Returns whether this host has the address.
 pub(crate) fn is_own(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
