@@ -1,5 +1,5 @@
-//! Messages of nf_tables (`linux/netfilter/nf_tables.h`), as far as tables, chains and rules for address
-//! translation need them.
+//! Encodes messages of nf_tables (`linux/netfilter/nf_tables.h`) for tables, chains and rules of address
+//! translation.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,7 @@ const EXCLUSIVE: u16 = 0x200;
 const CREATE: u16 = 0x400;
 const APPEND: u16 = 0x800;
 
-/// NLMSG_ERROR: an acknowledgement, or an error.
+/// NLMSG_ERROR: an acknowledgement if its code is 0, else an error.
 const VERDICT: u16 = 2;
 /// Bytes of `struct nlmsghdr`.
 const HEADER_BYTES: usize = 16;
@@ -37,8 +37,8 @@ const INET: u8 = 1;
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
 
-/// NFT_TABLE_F_OWNER: the table belongs to the socket that makes it. Only that socket may change it, and
-/// it goes with the socket (Linux 5.12).
+/// NFT_TABLE_F_OWNER: the table belongs to the socket that creates it. Only that socket may change it, and
+/// the kernel removes it with the socket (Linux 5.12).
 const OWNER: u32 = 2;
 /// Bytes of the name of a network device, with its closing zero (IFNAMSIZ).
 const DEVICE_NAME_BYTES: usize = 16;
@@ -48,12 +48,12 @@ const TCP: u8 = 6;
 const FIRST: u32 = 1;
 const SECOND: u32 = 2;
 
-/// Where packets are caught.
+/// The place at which packets are translated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Chain {
-    /// Before they are routed, to change destinations.
+    /// Before routing, to change destinations.
     In,
-    /// After they are routed, to change sources.
+    /// After routing, to change sources.
     Out,
 }
 
@@ -65,7 +65,7 @@ impl Chain {
         }
     }
 
-    /// The hook (NF_INET_PRE_ROUTING, NF_INET_POST_ROUTING) and the priority (dstnat, srcnat).
+    /// Returns the hook (NF_INET_PRE_ROUTING, NF_INET_POST_ROUTING) and the priority (dstnat, srcnat).
     fn hook(self) -> (u32, i32) {
         match self {
             Chain::In => (0, -100),
@@ -74,11 +74,11 @@ impl Chain {
     }
 }
 
-/// Messages that the kernel carries out together, or not at all.
+/// Messages that the kernel applies as one transaction.
 #[derive(Debug)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
-    /// What each message is about, from the second on: the first one opens the batch.
+    /// The subject of each message, for error texts, without the first message, which opens the batch.
     about: Vec<String>,
 }
 
@@ -89,14 +89,14 @@ impl Batch {
         batch
     }
 
-    /// A question that every kernel with nf_tables acknowledges. It changes nothing.
+    /// Creates a request that every kernel with nf_tables acknowledges. It changes nothing.
     pub(crate) fn question() -> Batch {
         let mut batch = Batch { bytes: Vec::new(), about: vec!["nf_tables".to_owned()] };
         batch.put(ASK_GENERATION, ACK, ANY, 0, &[]);
         batch
     }
 
-    /// A new table that belongs to the socket by which this batch goes.
+    /// Adds a table that belongs to the socket that sends this batch.
     pub(crate) fn table(&mut self, table: &str) {
         let body = [text(1, table), number(2, OWNER)].concat();
         self.ask(format!("table {table}"), NEW_TABLE, CREATE | EXCLUSIVE, &body);
@@ -109,7 +109,7 @@ impl Batch {
         self.ask(format!("chain {}", chain.name()), NEW_CHAIN, CREATE, &body);
     }
 
-    /// A rule at the end of a chain; `about` is the rule as people read it.
+    /// Adds a rule at the end of a chain. `about` is its text for error messages.
     pub(crate) fn rule(
         &mut self,
         table: &str,
@@ -126,20 +126,20 @@ impl Batch {
         self.put(BATCH_END, 0, ANY, SUBSYSTEM, &[]);
     }
 
-    /// The bytes to be sent.
+    /// Returns the encoded messages.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many messages are to be acknowledged.
+    /// Returns the number of messages that the kernel has to acknowledge.
     pub(crate) fn len(&self) -> usize {
         self.about.len()
     }
 
-    /// Reads the kernel's answers in `bytes`; gives how many messages they acknowledge.
+    /// Parses the kernel's replies in `bytes` and returns how many messages they acknowledge.
     ///
     /// # Errors
-    /// The kernel's reason if it refuses a message, with what the message is about.
+    /// If the kernel refuses a message. The text has the subject of the message and the kernel's reason.
     pub(crate) fn acknowledged(&self, mut bytes: &[u8]) -> io::Result<usize> {
         let mut count = 0;
         while let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) {
@@ -166,7 +166,7 @@ impl Batch {
         self.put(kind, flags | ACK, INET, 0, body);
     }
 
-    /// `struct nlmsghdr`, `struct nfgenmsg` and attributes.
+    /// Appends `struct nlmsghdr`, `struct nfgenmsg` and attributes.
     fn put(&mut self, kind: u16, flags: u16, family: u8, resource: u16, body: &[u8]) {
         let len = (HEADER_BYTES + 4 + body.len()) as u32;
         let sequence = self.about.len() as u32;
@@ -181,7 +181,7 @@ impl Batch {
     }
 }
 
-/// Sends TCP segments for `public` to another address and port of its family.
+/// Returns the expressions that redirect TCP segments for `public` to `to`, of the same family.
 pub(crate) fn redirect(public: SocketAddr, to: SocketAddr) -> Vec<Vec<u8>> {
     let (family, offset) = destination(public.ip());
     let port = public.port().to_be_bytes();
@@ -203,7 +203,8 @@ pub(crate) fn redirect(public: SocketAddr, to: SocketAddr) -> Vec<Vec<u8>> {
     .concat()
 }
 
-/// Gives packets from `source` that leave by `device` the address of that device.
+/// Returns the expressions that masquerade packets from `source` which leave by `device`. `None` applies to
+/// any device.
 pub(crate) fn masquerade(source: IpAddr, device: Option<&str>) -> Vec<Vec<u8>> {
     let (family, offset) = self::source(source);
     let by_device = device.map_or(Vec::new(), |device| {
@@ -221,7 +222,7 @@ pub(crate) fn masquerade(source: IpAddr, device: Option<&str>) -> Vec<Vec<u8>> {
     .concat()
 }
 
-/// The family of an address, and where the destination stands in its header.
+/// Returns the family of an address, and the offset of the destination in the IP header.
 fn destination(address: IpAddr) -> (u8, u32) {
     match address {
         IpAddr::V4(_) => (IPV4, 16),
@@ -229,7 +230,7 @@ fn destination(address: IpAddr) -> (u8, u32) {
     }
 }
 
-/// The same for the source.
+/// Returns the family of an address, and the offset of the source in the IP header.
 fn source(address: IpAddr) -> (u8, u32) {
     match address {
         IpAddr::V4(_) => (IPV4, 12),
@@ -253,15 +254,15 @@ fn meta(key: u32) -> Vec<u8> {
     expression("meta", &[number(2, key), number(1, FIRST)])
 }
 
-/// Loads bytes of the network header (base 1) or the transport header (base 2), and goes on if they are
-/// the expected ones.
+/// Compares bytes of the network header (base 1) or the transport header (base 2) with `expected`. The rule
+/// ends if they differ.
 fn loads_and_compares(base: u32, offset: u32, expected: &[u8]) -> Vec<Vec<u8>> {
     let len = expected.len() as u32;
     let load = [number(1, FIRST), number(2, base), number(3, offset), number(4, len)];
     vec![expression("payload", &load), compare(expected)]
 }
 
-/// Goes on if the first register has this value (NFT_CMP_EQ).
+/// Ends the rule if the first register differs from `value` (NFT_CMP_EQ).
 fn compare(value: &[u8]) -> Vec<u8> {
     expression("cmp", &[number(1, FIRST), number(2, 0), nested(3, &[attribute(1, value)])])
 }
@@ -287,7 +288,7 @@ fn text(kind: u16, value: &str) -> Vec<u8> {
     attribute(kind, &[value.as_bytes(), &[0]].concat())
 }
 
-/// `struct nlattr` and its value, filled up to a multiple of four bytes.
+/// Encodes `struct nlattr` and its value, padded to a multiple of four bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let len = (4 + value.len()) as u16;
     let mut bytes = [&len.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
@@ -331,7 +332,7 @@ mod tests {
         let error = batch.acknowledged(&answers).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(error.to_string().starts_with("`chain in`: "), "{error}");
-        // Answers that are cut off are none.
+        // Truncated replies acknowledge nothing.
         for len in 0..36 {
             assert_eq!(batch.acknowledged(&answers[..len]).unwrap_or(1), usize::from(len >= 20));
         }

@@ -1,5 +1,5 @@
-//! Rules of nftables that go with this process: a port of this host's own address that leads to a server
-//! behind a TUN device, and own addresses that servers see as those of a device.
+//! Rules of nftables that the kernel removes with this process. One kind redirects a port of an address of
+//! this host to a server behind a TUN device. The other masquerades origins as a device.
 
 use crate::Origin;
 use crate::nftables::{self, Batch, Chain};
@@ -8,17 +8,17 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-/// A rule for address translation. `Display` gives it as `nft` reads it, without its chain.
+/// A rule for address translation. `Display` writes it in the syntax of `nft`, without its chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// TCP segments for one address and port go to another one of the same family.
+    /// Redirects TCP segments for an address and port to another address and port of the same family.
     Redirect {
-        /// What clients connect to.
+        /// The address and port that clients connect to.
         public: SocketAddr,
-        /// Where plait listens.
+        /// The address and port at which plait listens.
         to: SocketAddr,
     },
-    /// Packets of an origin leave under the address of the device by which they leave.
+    /// Replaces the source address of an origin by the address of the device by which the packet leaves.
     Masquerade(Origin),
 }
 
@@ -59,9 +59,9 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Rules that are set. Their table belongs to a netlink socket of this process: nobody else may change
-/// it, and the kernel removes it with the socket, however the process ends. No capability and no other
-/// program is needed to keep it.
+/// Rules in effect. Their table belongs to a netlink socket of this process. No other process may change
+/// it, and the kernel removes it with the socket, however the process ends. Keeping it needs no capability
+/// and no other program.
 pub struct Rules {
     _owner: Socket,
 }
@@ -73,7 +73,7 @@ impl fmt::Debug for Rules {
 }
 
 impl Rules {
-    /// Rules as `nft` reads them, with the table and the chains that they need.
+    /// Returns the rules in the syntax of `nft`, with their table and chains.
     #[must_use]
     pub fn text(rules: &[Rule]) -> String {
         let table = table();
@@ -92,11 +92,11 @@ impl Rules {
         text
     }
 
-    /// Sets rules, all of them or none.
+    /// Adds all rules, or none of them.
     ///
     /// # Errors
-    /// If the process may not, or the kernel has no nf_tables or none with owned tables (before Linux
-    /// 5.12); the text names the rule.
+    /// If the process may not add rules, or if the kernel has no nf_tables or no owned tables (before Linux
+    /// 5.12). The text names the rule.
     pub fn set(rules: &[Rule]) -> io::Result<Rules> {
         let table = table();
         let mut batch = Batch::new();
@@ -111,23 +111,22 @@ impl Rules {
         Ok(Rules { _owner: carry_out(&batch)? })
     }
 
-    /// Whether the kernel has nf_tables. It changes nothing.
+    /// Checks whether the kernel has nf_tables. It changes nothing.
     ///
     /// # Errors
-    /// Why the kernel does not say so: without CAP_NET_ADMIN it refuses to
+    /// If the kernel has no nf_tables. Without CAP_NET_ADMIN the kernel refuses the request
     /// ([`ErrorKind::PermissionDenied`]).
     pub fn probe() -> io::Result<()> {
         carry_out(&Batch::question()).map(drop)
     }
 }
 
-/// Sends messages, and waits until the kernel has acknowledged all of them. What they make belongs to the
-/// socket.
+/// Sends messages and reads the kernel's acknowledgement of each. The returned socket owns the new table.
 fn carry_out(batch: &Batch) -> io::Result<Socket> {
     let mut socket = Socket::new(NETLINK_NETFILTER)?;
     socket.bind_auto()?;
     socket.connect(&Address::new(0, 0))?;
-    // The kernel answers before sending returns.
+    // The kernel replies before `send` returns.
     socket.set_non_blocking(true)?;
     socket.send(batch.bytes(), 0)?;
     let mut acknowledged = 0;
@@ -144,13 +143,13 @@ fn carry_out(batch: &Batch) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The chains that rules need.
+/// Returns the chains of the rules.
 fn chains(rules: &[Rule]) -> impl Iterator<Item = Chain> {
     let needed = |chain: &Chain| rules.iter().any(|rule| rule.chain() == *chain);
     [Chain::In, Chain::Out].into_iter().filter(needed)
 }
 
-/// A table of this process alone.
+/// Returns the name of the table, which only this process uses.
 fn table() -> String {
     format!("plait_{}", std::process::id())
 }

@@ -1,19 +1,19 @@
 use plait_base::Span;
 use std::fmt;
 
-/// How much later than its link said packets were handed on. Read with
-/// [`Lateness::allows_timing`] before any time of a run is believed.
+/// Statistics of how late the emulator delivered packets. Use the times of a run only if
+/// [`Lateness::allows_timing`] returns true.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Lateness {
     packets: u64,
     total: Span,
     worst: Span,
-    /// Packets that were later than a millisecond.
+    /// Packets more than 1 ms late.
     above_1_ms: u64,
 }
 
 impl Lateness {
-    /// Times of a run count where no packet was later than this.
+    /// The times of a run are valid if the emulator was never later than this.
     pub const LIMIT: Span = Span::from_millis(5);
 
     pub(super) fn note(&mut self, late: Span) {
@@ -23,30 +23,31 @@ impl Lateness {
         self.above_1_ms += u64::from(late > Span::from_millis(1));
     }
 
-    /// The emulator did not run for so long when it had to: what came meanwhile was taken in later.
+    /// Records that the emulator ran `late` after it was due. Packets that arrived meanwhile entered their
+    /// links too late.
     pub(super) fn note_pause(&mut self, late: Span) {
         self.worst = self.worst.max(late);
     }
 
-    /// Whether the times of the run count.
+    /// Returns whether the times of the run are valid.
     #[must_use]
     pub fn allows_timing(&self) -> bool {
         self.worst <= Lateness::LIMIT
     }
 
-    /// Packets handed on.
+    /// Returns the number of delivered packets.
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The mean.
+    /// Returns the mean lateness of packets.
     #[must_use]
     pub const fn mean(&self) -> Span {
         self.total.over(self.packets)
     }
 
-    /// The worst: of a packet, or of the emulator, where it was held up with none to hand on.
+    /// Returns the greatest lateness of a packet or of a wake-up of the emulator.
     #[must_use]
     pub const fn worst(&self) -> Span {
         self.worst

@@ -1,9 +1,9 @@
-//! Paths between two network namespaces: for each a pair of TUN devices, and two links of
-//! `plait-link` that run in real time between them. What kernels and programs send through them
-//! meets the same rates, queues, delays, losses and outages as in the simulator.
+//! Emulates paths between two network namespaces. Each path is a pair of TUN devices with two links of
+//! `plait-link` between them, which run in real time. Packets of kernels and programs meet the same rates,
+//! queues, delays, losses and outages as in the simulator.
 //!
-//! A packet may be handed on later than its link says: the host has other work. How late is
-//! counted ([`Lateness`]), and says whether a run's times mean anything.
+//! If the host is busy, packets are delivered later than the link model requires. [`Lateness`] records the
+//! delay and decides whether the times of a run are valid.
 
 mod lateness;
 mod strip;
@@ -21,18 +21,18 @@ use std::thread::{self, JoinHandle};
 pub use strip::Strip;
 use way::Way;
 
-/// Packets of one device that are taken before the others are looked at.
+/// Most packets read from one device before the other devices are served.
 const BATCH: usize = 64;
-/// The thread looks at its switches at least so often.
+/// Longest time between two reads of the switches.
 const LOOKS: Span = Span::from_millis(5);
 
-/// Late packets that are remembered one by one.
+/// Most recorded times of lateness. Later ones only enter [`Lateness`].
 const MOST_LATE: usize = 10_000;
 
-/// A path to be emulated.
+/// Configuration of an emulated path.
 #[derive(Debug)]
 pub struct Path {
-    /// Its name; streams of random numbers are derived from it.
+    /// Its name. The random streams of its links are derived from it.
     pub name: String,
     /// The device in the client's namespace.
     pub client: Device,
@@ -42,7 +42,7 @@ pub struct Path {
     pub down: LinkConfig,
     /// Client to server.
     pub up: LinkConfig,
-    /// Where MPTCP options are taken off.
+    /// The segments from which a middlebox removes MPTCP options.
     pub strip: Strip,
 }
 
@@ -55,7 +55,7 @@ pub enum Direction {
     Up,
 }
 
-/// Something that happens to a path in one or both directions, for as long as it is on.
+/// Turns an impairment of a path on and off, in one direction or in both.
 #[derive(Clone, Default, Debug)]
 pub struct Switch(Arc<[AtomicBool; 2]>);
 
@@ -75,40 +75,40 @@ impl Switch {
     }
 }
 
-/// The emulator was late: it handed on a packet, or ran again, later than it had to.
+/// An instance of lateness: the emulator delivered a packet, or woke up, later than it was due.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
-    /// When it did.
+    /// Time of the delivery or the wake-up.
     pub at: Time,
-    /// By how much it was late.
+    /// The delay after the due time.
     pub by: Span,
 }
 
 /// The switches of a path.
 #[derive(Clone, Default, Debug)]
 struct Switches {
-    /// Nothing gets through.
+    /// Loses all packets.
     cut: Switch,
-    /// Segments with FIN are lost.
+    /// Loses segments with FIN.
     fins: Switch,
-    /// [`Strip::AfterSyn`].
+    /// Applies [`Strip::AfterSyn`].
     strip: Switch,
 }
 
-/// What an emulator did.
+/// Results of an emulation.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How late packets were handed on.
+    /// Statistics of lateness.
     pub lateness: Lateness,
-    /// The times at which it was later than [`Lateness::LIMIT`], the first 10,000 of them.
+    /// The first 10,000 instances of lateness beyond [`Lateness::LIMIT`].
     pub late: Vec<Late>,
     /// The clock of these times.
     pub clock: Clock,
-    /// By path: down, then up.
+    /// Counters of each path: down, then up.
     pub links: Vec<[LinkCounters; 2]>,
 }
 
-/// Paths that are being emulated, until this is dropped.
+/// A running emulation. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct Emulator {
     stop: Arc<AtomicBool>,
@@ -117,19 +117,19 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Emulates `paths` on a thread of its own; chance is drawn from `seed`.
+    /// Emulates `paths` on a separate thread. All random numbers derive from `seed`.
     ///
     /// # Errors
-    /// Where a device cannot be waited for.
+    /// If a device cannot be polled, or if the thread cannot be created.
     pub fn start(paths: Vec<Path>, seed: u64) -> io::Result<Emulator> {
         let stop = Arc::new(AtomicBool::new(false));
         let switches: Vec<_> = paths.iter().map(|_| Switches::default()).collect();
         let mut relay = Relay::new(paths, &switches, seed)?;
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("emulator".into()).spawn(move || {
-            // Timers otherwise wait up to 50 us for company.
+            // By default, the kernel delays timers by up to 50 us to coalesce them.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-            // Before other work of the host, where the process may ask for that.
+            // Run before other work of the host, if the process may raise its priority.
             let _ = rustix::process::setpriority_process(None, -20);
             while !stopped.load(Ordering::Relaxed) {
                 relay.turn()?;
@@ -139,30 +139,30 @@ impl Emulator {
         Ok(Emulator { stop, switches, thread: Some(thread) })
     }
 
-    /// The switch that cuts the path with this number; `None` if there is no such path.
+    /// Returns the switch that cuts the path with this number. Returns `None` if there is no such path.
     #[must_use]
     pub fn cut(&self, path: usize) -> Option<Switch> {
         self.switches.get(path).map(|it| it.cut.clone())
     }
 
-    /// The switch that loses the segments with FIN of the path with this number; `None` if there is no
-    /// such path.
+    /// Returns the switch that loses the segments with FIN of the path with this number. Returns `None` if
+    /// there is no such path.
     #[must_use]
     pub fn fins(&self, path: usize) -> Option<Switch> {
         self.switches.get(path).map(|it| it.fins.clone())
     }
 
-    /// The switch of a middlebox that takes MPTCP options off what passes it on a path, SYNs and
-    /// SYN/ACKs aside.
+    /// Returns the switch that removes MPTCP options from all segments of a path except SYNs and SYN/ACKs.
+    /// Returns `None` if there is no such path.
     #[must_use]
     pub fn strip(&self, path: usize) -> Option<Switch> {
         self.switches.get(path).map(|it| it.strip.clone())
     }
 
-    /// Ends the emulation: what is under way is lost.
+    /// Ends the emulation. Packets in flight are lost.
     ///
     /// # Errors
-    /// What ended it before.
+    /// If the emulation had already failed.
     pub fn stop(mut self) -> io::Result<Report> {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
@@ -182,7 +182,7 @@ impl Drop for Emulator {
     }
 }
 
-/// The thread's state.
+/// The state of the emulator thread.
 struct Relay {
     clock: Clock,
     poller: Poller,
@@ -191,7 +191,7 @@ struct Relay {
     ways: Vec<Way>,
     lateness: Lateness,
     late: Vec<Late>,
-    /// When it last looked at its devices.
+    /// Time of the last wake-up.
     looked: Option<Time>,
     ready: Vec<Ready>,
     buffer: Box<[u8]>,
@@ -224,7 +224,7 @@ impl Relay {
         })
     }
 
-    /// Waits for the next thing to do, and does it.
+    /// Waits for packets or the next due time, and moves packets.
     fn turn(&mut self) -> io::Result<()> {
         let next = self.ways.iter().map(Way::next).min().unwrap_or(Time::NEVER);
         let before = self.clock.now();
@@ -237,7 +237,8 @@ impl Relay {
         self.hand_on()
     }
 
-    /// Notes how long it was held up: it was to run again by `due`, and does so every [`LOOKS`].
+    /// Records the delay of this wake-up. It was due at `due`, or [`LOOKS`] after the last one if that is
+    /// earlier.
     fn on_awake(&mut self, due: Time) {
         let now = self.clock.now();
         let due = self.looked.map_or(due, |looked| due.min(looked + LOOKS));
@@ -249,7 +250,7 @@ impl Relay {
         self.looked = Some(now);
     }
 
-    /// Reads what a way's device has.
+    /// Reads packets from a device into its link.
     fn take_in(&mut self, at: usize) -> io::Result<()> {
         let path = &self.paths[at / 2];
         let from = if at.is_multiple_of(2) { &path.server } else { &path.client };
@@ -260,7 +261,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Writes what has arrived.
+    /// Writes the packets that have left their links.
     fn hand_on(&mut self) -> io::Result<()> {
         for (at, way) in self.ways.iter_mut().enumerate() {
             let path = &self.paths[at / 2];

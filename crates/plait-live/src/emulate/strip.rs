@@ -1,5 +1,5 @@
-//! A middlebox that takes MPTCP options off. It reads packets with code of its own, so that it
-//! shares no error with the stack that it is to try.
+//! A middlebox that removes MPTCP options. It has its own packet parser, so that it shares no bug with the
+//! stack under test.
 
 /// The kind of MPTCP options.
 const MPTCP: u8 = 30;
@@ -7,27 +7,26 @@ const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// From which segments the options are taken, or what else is done to them.
+/// The segments from which the middlebox removes MPTCP options, or another change to them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Strip {
-    /// From none.
+    /// None.
     #[default]
     Nothing,
     /// SYNs.
     Syn,
     /// SYN/ACKs.
     SynAck,
-    /// All but SYNs and SYN/ACKs.
+    /// All segments except SYNs and SYN/ACKs.
     AfterSyn,
-    /// Those with data.
+    /// Segments with data, except SYNs.
     Data,
-    /// From none; but the proof (HMAC) of every address that is announced is damaged.
+    /// None. Instead, it damages the HMAC of every ADD_ADDR.
     AddressProof,
 }
 
 impl Strip {
-    /// Takes the options off where the packet is such a segment: no-operations stand in for them,
-    /// and the checksum fits.
+    /// Replaces the options by no-operations if the packet is such a segment, and corrects the checksum.
     pub(super) fn apply(self, packet: &mut [u8]) {
         if self != Strip::Nothing
             && let Some(tcp) = tcp_at(packet)
@@ -74,14 +73,14 @@ impl Strip {
     }
 }
 
-/// Whether a packet is a segment with FIN.
+/// Returns whether a packet is a segment with FIN.
 pub(super) fn has_fin(packet: &[u8]) -> bool {
     tcp_at(packet).is_some_and(|tcp| packet[tcp + 13] & FIN != 0)
 }
 
-/// Whether an option announces an address with its proof: ADD_ADDR that is no echo.
+/// Returns whether an option is an ADD_ADDR with an HMAC, so not an echo.
 fn has_proof(option: &[u8]) -> bool {
-    // An address of four bytes and a proof of eight, at least.
+    // Four bytes of header, at least four of address, and eight of HMAC.
     option.len() >= 16 && option[2] == 0x30
 }
 
@@ -90,7 +89,7 @@ fn blank(tcp: &mut [u8], from: usize, to: usize) {
     (from..to).for_each(|at| put(tcp, at, 1));
 }
 
-/// Overwrites a byte, and mends the checksum (RFC 1624).
+/// Overwrites a byte, and updates the checksum (RFC 1624).
 fn put(tcp: &mut [u8], at: usize, byte: u8) {
     let place = if at.is_multiple_of(2) { 8 } else { 0 };
     let mut sum = u32::from(!u16::from_be_bytes([tcp[16], tcp[17]]));
@@ -102,7 +101,7 @@ fn put(tcp: &mut [u8], at: usize, byte: u8) {
     tcp[16..18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
-/// Where the TCP header of a packet begins.
+/// Returns the offset of the TCP header. Returns `None` if the packet is not TCP or is too short.
 fn tcp_at(packet: &[u8]) -> Option<usize> {
     match packet.first()? >> 4 {
         4 if *packet.get(9)? == 6 => Some(usize::from(packet[0] & 15) * 4),
@@ -128,8 +127,8 @@ mod tests {
         sum as u16
     }
 
-    /// The SYN of `spec/protocol.md` section 3: its MP_CAPABLE becomes four no-operations, and what
-    /// its words add up to with the pseudo header stays what it was.
+    /// The SYN of `spec/protocol.md` section 3. Its MP_CAPABLE becomes four no-operations, and the sum of its
+    /// words with the pseudo header does not change.
     #[test]
     fn a_syn_loses_its_option_and_keeps_its_sum() {
         let text = "45000040c0d540003f0664310a6201010a4d0102df1611514ced7aec00000000b002faf085af0000\
@@ -151,7 +150,7 @@ mod tests {
         }
     }
 
-    /// An ACK with ADD_ADDR, its echo, and a DSS: only the first has a proof.
+    /// An ADD_ADDR, its echo, and a DSS. Only the first has an HMAC.
     #[test]
     fn the_proof_of_an_address_is_damaged_and_the_sum_kept() {
         for (option, proved) in [
@@ -176,8 +175,7 @@ mod tests {
         }
     }
 
-    /// The same SYN, of which bytes are missing or which is another protocol, and its twin over
-    /// IPv6. Only the whole packet is changed.
+    /// A SYN over IPv4 and over IPv6. Truncated packets and packets of other protocols do not change.
     #[test]
     fn what_is_no_tcp_or_cut_short_stays() {
         let all = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data, Strip::AddressProof];
@@ -205,7 +203,7 @@ mod tests {
                     strip.apply(&mut other);
                     assert_eq!(other, before, "{strip:?}, {byte:#x} at {at}");
                 }
-                // An option that claims more bytes than there are ends the look at options.
+                // Parsing stops at an option that is longer than the rest of the header.
                 let mut long = whole.clone();
                 let last = long.len() - 3;
                 long[last] = 5;

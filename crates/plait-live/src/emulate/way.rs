@@ -6,7 +6,7 @@ use plait_base::Time;
 use plait_link::{Fate, Link, LinkCounters};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Buffers that are kept for packets to come.
+/// Most buffers kept for later packets. Further ones are freed.
 const SPARES: usize = 256;
 
 pub(super) struct Way {
@@ -16,7 +16,7 @@ pub(super) struct Way {
     strip: Strip,
     /// Packets in a managed queue.
     waiting: VecDeque<Vec<u8>>,
-    /// Packets on their way, by when they arrive and in which order they were sent off.
+    /// Packets in flight, by arrival time and order of departure.
     under_way: BTreeMap<(Time, u64), Vec<u8>>,
     sent: u64,
     spare: Vec<Vec<u8>>,
@@ -36,7 +36,7 @@ impl Way {
         }
     }
 
-    /// A packet enters the link.
+    /// Offers a packet to the link. It is lost if a switch of this direction loses it.
     pub(super) fn offer(&mut self, now: Time, bytes: &[u8]) {
         let switches = &self.switches;
         let lost = switches.fins.is_on(self.direction) && has_fin(bytes);
@@ -59,7 +59,7 @@ impl Way {
         }
     }
 
-    /// What leaves a managed queue by now.
+    /// Moves the packets that leave the managed queue by `now` into flight.
     pub(super) fn dequeue(&mut self, now: Time) {
         if self.waiting.is_empty() {
             return;
@@ -91,13 +91,14 @@ impl Way {
         self.sent += 2;
     }
 
-    /// When this is to be called again.
+    /// Returns the time of the next arrival or dequeue.
     pub(super) fn next(&self) -> Time {
         let arrival = self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
         arrival.min(self.link.next_dequeue())
     }
 
-    /// A packet that has arrived by `now`, and when it did. One that arrives in a cut is lost.
+    /// Returns a packet that has arrived by `now`, and its arrival time. Packets that arrive during a cut are
+    /// lost.
     pub(super) fn take_arrival(&mut self, now: Time) -> Option<(Time, Vec<u8>)> {
         loop {
             let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
@@ -109,7 +110,7 @@ impl Way {
         }
     }
 
-    /// Keeps a buffer.
+    /// Keeps a buffer for reuse, unless there are [`SPARES`] already.
     pub(super) fn recycle(&mut self, packet: Vec<u8>) {
         if self.spare.len() < SPARES {
             self.spare.push(packet);
