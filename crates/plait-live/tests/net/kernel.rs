@@ -1,4 +1,4 @@
-//! Programs that speak TCP or Multipath TCP by way of the kernel.
+//! Programs that use TCP or Multipath TCP sockets of the kernel.
 
 use super::{Counters, until};
 use plait_live::Namespace;
@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 /// Longest wait for a peer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What kind of socket.
+/// The protocol of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Speaks {
     Tcp,
     Mptcp,
-    /// Multipath TCP, and the transfer begins once there are so many subflows: a kernel joins when its
-    /// worker has the time, which on a busy machine may be after the transfer.
+    /// Multipath TCP. The transfer begins when this many subflows exist. The kernel joins from a work queue,
+    /// which on a busy machine may run only after the transfer.
     Over(u64),
 }
 
-/// A socket with the congestion controller that tests count on; that of the namespace may be
-/// another one, and setting the sysctl there may have no effect.
+/// Returns a socket with the congestion controller that the tests expect. The default of the namespace may
+/// be another one, and setting its sysctl may have no effect.
 pub fn socket(to: IpAddr, speaks: Speaks) -> io::Result<Socket> {
     let protocol = if speaks == Speaks::Tcp { Protocol::TCP } else { Protocol::MPTCP };
     let domain = if to.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
@@ -37,8 +37,8 @@ pub fn socket(to: IpAddr, speaks: Speaks) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Does what waits for a peer, again where the program was stopped meanwhile: a socket that has a
-/// patience tells of that.
+/// Repeats `wait` if it was interrupted. A socket with a timeout returns EINTR if the program was stopped
+/// meanwhile.
 pub fn persist<T>(mut wait: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match wait() {
@@ -48,7 +48,7 @@ pub fn persist<T>(mut wait: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// The bytes of a test: no two stretches of them are alike.
+/// Returns test data in which every part is different.
 pub fn pattern(len: usize) -> Vec<u8> {
     let words = (0..len.div_ceil(8) as u64).map(|n| (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut bytes: Vec<u8> = words.flat_map(u64::to_be_bytes).collect();
@@ -56,20 +56,20 @@ pub fn pattern(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// SHA-256.
+/// Returns the SHA-256 of `bytes` in hexadecimal.
 pub fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A service on a thread of its own: for each connection it reads a request of one line, `get N`
-/// or `put N`, and sends or reads so many bytes. To a `put` it answers with the hash.
+/// A service on a separate thread. For each connection it reads a line `get N` or `put N`, and sends or
+/// reads N bytes. It answers a `put` with the hash.
 pub struct Service {
     pub address: SocketAddr,
     thread: JoinHandle<()>,
 }
 
 impl Service {
-    /// Serves `connections` of them in the namespace.
+    /// Serves `connections` connections in the namespace.
     pub fn start(
         space: &Namespace,
         address: SocketAddr,
@@ -85,7 +85,7 @@ impl Service {
         })??;
         let address = listener.local_addr()?.as_socket().unwrap();
         let thread = thread::spawn(move || {
-            // To make the bytes takes time that no link takes: those of the last answer are kept.
+            // Generating the data takes time that would distort measurements, so the last data is reused.
             let mut ready = Vec::new();
             for _ in 0..connections {
                 let Ok((stream, _)) = persist(|| listener.accept()) else { return };
@@ -122,12 +122,12 @@ fn answer(mut stream: Socket, ready: &mut Vec<u8>) -> io::Result<()> {
         stream.write_all(ready)?;
     }
     stream.shutdown(Shutdown::Write)?;
-    // The client ends last, or the kernel might reset what it has not read.
+    // The client closes last. Otherwise the kernel might reset the connection before all data is read.
     while persist(|| stream.read(&mut byte))? > 0 {}
     Ok(())
 }
 
-/// Connects from the namespace of the calling thread, and from this address of it, if one is given.
+/// Connects from the namespace of the calling thread, and from the address `from` if it is given.
 fn connect(from: Option<IpAddr>, to: SocketAddr, speaks: Speaks) -> io::Result<Socket> {
     let socket = socket(to.ip(), speaks)?;
     if let Some(from) = from {
@@ -137,13 +137,12 @@ fn connect(from: Option<IpAddr>, to: SocketAddr, speaks: Speaks) -> io::Result<S
     Ok(socket)
 }
 
-/// Connects, and writes a request of two parts, the second once all subflows are there that were asked
-/// for.
+/// Connects, and writes a request of two parts. Writes the second part when all requested subflows exist.
 pub fn request(to: SocketAddr, speaks: Speaks, parts: [&str; 2]) -> io::Result<Socket> {
     request_from(None, to, speaks, parts)
 }
 
-/// The same from this address, if one is given.
+/// Does the same from the address `from` if it is given.
 pub fn request_from(
     from: Option<IpAddr>,
     to: SocketAddr,
@@ -154,7 +153,7 @@ pub fn request_from(
     let before = joins();
     let mut stream = connect(from, to, speaks)?;
     if let Speaks::Over(subflows) = speaks {
-        // In two pieces a request takes a round trip more, which downloads that are timed have not.
+        // A request in two pieces would add a round trip to timed downloads.
         stream.write_all(parts[0].as_bytes())?;
         let asked = Instant::now();
         while joins() - before < subflows - 1 {
@@ -168,12 +167,12 @@ pub fn request_from(
     Ok(stream)
 }
 
-/// Asks the service for so much.
+/// Sends the request `verb len` to the service.
 fn ask(to: SocketAddr, speaks: Speaks, verb: &str, len: usize) -> io::Result<Socket> {
     request(to, speaks, [&format!("{verb} "), &format!("{len}\n")])
 }
 
-/// Downloads so many bytes, and gives them.
+/// Downloads `len` bytes and returns them.
 pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
     let mut stream = ask(to, speaks, "get", len)?;
     let mut bytes = Vec::new();
@@ -181,8 +180,8 @@ pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Asks for so many bytes over two subflows, and puts those that come into `bytes`, until none has come
-/// for `patience`. Tells how many there are meanwhile, and how it ends.
+/// Requests `len` bytes over two subflows, and appends them to `bytes` until none has arrived for
+/// `patience`. Reports the count meanwhile, and returns the outcome.
 pub fn get_some(
     to: SocketAddr,
     len: usize,
@@ -194,7 +193,7 @@ pub fn get_some(
     stream.set_read_timeout(Some(patience))?;
     let (mut piece, mut last) = (vec![0; 0x1_0000], Instant::now());
     loop {
-        // Not `persist`, which has the patience begin anew.
+        // Not `persist`, which would restart the timeout.
         let count = match stream.read(&mut piece) {
             Err(error)
                 if error.kind() == io::ErrorKind::Interrupted && last.elapsed() < patience =>
@@ -212,12 +211,12 @@ pub fn get_some(
     }
 }
 
-/// Uploads so many bytes, and gives the hash that the other end has found.
+/// Uploads `len` bytes and returns the hash that the peer computed.
 pub fn put(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
     upload(to, speaks, len, false)
 }
 
-/// The same, and ends the own side before the answer is there.
+/// Does the same, but shuts its side down before it reads the answer.
 pub fn put_and_end(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
     upload(to, speaks, len, true)
 }
@@ -233,19 +232,19 @@ fn upload(to: SocketAddr, speaks: Speaks, len: usize, end: bool) -> io::Result<S
     Ok(answer)
 }
 
-/// Where a download waits for what is to happen in the middle of it, however long that takes. What is
-/// under way so long, the client's buffers bound ([`super::Bed::bound_buffers`]).
+/// Pauses a download in the middle until the test opens it. The client's buffers limit the data that
+/// arrives meanwhile ([`super::Bed::bound_buffers`]).
 #[derive(Default, Debug)]
 pub struct Gate {
-    /// The reader goes beyond [`Gate::AT`].
+    /// Whether the reader may read beyond [`Gate::AT`].
     open: AtomicBool,
 }
 
 impl Gate {
-    /// So many bytes are read before it.
+    /// Number of bytes read before the pause.
     const AT: usize = 1_500_000;
 
-    /// Lets the reader go on.
+    /// Lets the reader continue.
     pub fn open(&self) {
         self.open.store(true, Ordering::Relaxed);
     }
@@ -255,8 +254,8 @@ impl Gate {
     }
 }
 
-/// Downloads so many bytes of the pattern over two subflows, and tells when how many came. Checks every
-/// byte. Where there is a gate it waits there.
+/// Downloads `len` bytes of the pattern over two subflows, and returns the time and size of each read.
+/// Checks every byte. If there is a gate, it waits at it.
 pub fn get_timed(
     to: SocketAddr,
     len: usize,
@@ -279,8 +278,8 @@ pub fn get_timed(
     }
 }
 
-/// Downloads so many bytes of the pattern by Multipath TCP with a receive buffer of `buffer` bytes,
-/// a piece of 16 KiB every `pause`. Gives the hash.
+/// Downloads `len` bytes of the pattern by Multipath TCP with a receive buffer of `buffer` bytes. Reads
+/// 16 KiB every `pause`. Returns the hash.
 pub fn get_slowly(
     to: SocketAddr,
     len: usize,
@@ -302,7 +301,7 @@ pub fn get_slowly(
     }
 }
 
-/// Uploads so many bytes over two subflows, one at a time without delay.
+/// Uploads `len` bytes over two subflows, one byte a segment, without delay.
 pub fn put_bytewise(to: SocketAddr, len: usize) -> io::Result<String> {
     let mut stream = ask(to, Speaks::Over(2), "put", len)?;
     stream.set_tcp_nodelay(true)?;
@@ -315,7 +314,7 @@ pub fn put_bytewise(to: SocketAddr, len: usize) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Asks for so many bytes over two subflows, reads some, and closes with the rest unread.
+/// Requests `len` bytes over two subflows, reads some, and closes with unread data.
 pub fn abort(to: SocketAddr, len: usize) -> io::Result<()> {
     let mut stream = ask(to, Speaks::Over(2), "get", len)?;
     stream.read_exact(&mut vec![0; 100_000])?;

@@ -1,4 +1,4 @@
-//! What live tests need: namespaces joined by emulated paths, and programs on stock kernels.
+//! Common parts of live tests: namespaces joined by emulated paths, and programs on stock kernels.
 
 pub mod kernel;
 pub mod nginx;
@@ -29,7 +29,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The client's and the server's address on the path with this number.
+    /// Returns the client's and the server's address on the path with this number.
     pub fn on_path(self, path: usize) -> (IpAddr, IpAddr) {
         let net = path as u8 + 1;
         match self {
@@ -43,7 +43,7 @@ impl Family {
         }
     }
 
-    /// An address of the client's network on a path that no device has.
+    /// Returns an address of the client's network on a path. No device has it.
     pub fn guest(self, path: usize) -> IpAddr {
         let net = path as u8 + 1;
         match self {
@@ -52,7 +52,7 @@ impl Family {
         }
     }
 
-    /// The address of a service that is reached over all paths.
+    /// Returns the address of the service. All paths reach it.
     pub fn service(self) -> IpAddr {
         match self {
             Family::V4 => Ipv4Addr::new(10, 99, 0, 1).into(),
@@ -60,12 +60,12 @@ impl Family {
         }
     }
 
-    /// An address is there at once.
+    /// Returns the option of `ip` that makes an address usable at once.
     fn nodad(self) -> &'static str {
         if self == Family::V4 { "" } else { "nodad" }
     }
 
-    /// A further address of the service.
+    /// Returns a further address of the service.
     pub fn second_service(self) -> IpAddr {
         match self {
             Family::V4 => Ipv4Addr::new(10, 99, 0, 2).into(),
@@ -85,9 +85,9 @@ pub struct Line {
     pub rtt: Span,
     pub queue: u64,
     pub strip: Strip,
-    /// In percent.
+    /// Loss rate in percent.
     pub loss: u32,
-    /// Longer packets vanish.
+    /// Longest packet in bytes. Longer packets are lost without an ICMP error.
     pub mtu: u32,
 }
 
@@ -122,7 +122,7 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// The client's further addresses are endpoints of its kernel, which joins from them.
+    /// Builds a bed. The client's further addresses are endpoints of its kernel, which joins from them.
     pub fn build(family: Family, lines: &[Line]) -> io::Result<Bed> {
         let (client, server) = (Namespace::create()?, Namespace::create()?);
         for space in [&client, &server] {
@@ -134,7 +134,7 @@ impl Bed {
                 set("net/ipv4/ip_forward", "1");
                 set("net/ipv6/conf/all/forwarding", "1");
                 set("net/mptcp/blackhole_timeout", "0");
-                // A SYN that is answered late is no reason to fall back; older kernels have no say.
+                // The kernel must not fall back if a SYN/ACK is late. Older kernels lack this sysctl.
                 let patience = "/proc/sys/net/mptcp/syn_retrans_before_tcp_fallback";
                 if fs::exists(patience)? {
                     fs::write(patience, "128")?;
@@ -183,18 +183,18 @@ impl Bed {
         Ok(Bed { family, client, server, emulator })
     }
 
-    /// Gives the service's address to the server's kernel.
+    /// Adds the service's address to the server's kernel.
     pub fn own_service(&self) -> io::Result<()> {
         let (service, nodad) = (self.family.service(), self.family.nodad());
         self.server.within(|| run(&format!("ip addr add {service} dev lo {nodad}")))
     }
 
-    /// What the client does not read comes to an end soon: its buffers hold less than 2 MB.
+    /// Limits the client's receive buffers, so that it holds less than 2 MB of unread data.
     pub fn bound_buffers(&self) -> io::Result<()> {
         self.client.within(|| set("net/ipv4/tcp_rmem", "4096 131072 1000000"))
     }
 
-    /// Bytes that a device of the client has received.
+    /// Returns the number of bytes that a device of the client has received.
     pub fn received(&self, device: &str) -> u64 {
         let table = || fs::read_to_string("/proc/thread-self/net/dev").unwrap();
         let table = self.client.within(table).unwrap();
@@ -203,17 +203,17 @@ impl Bed {
         line.unwrap().split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// Waits until it has received so many.
+    /// Waits until a device of the client has received this many bytes.
     pub fn await_received(&self, device: &str, bytes: u64) {
         until(device, || self.received(device) >= bytes);
     }
 
-    /// Whether the server's kernel has taken so many joins since.
+    /// Returns whether the server's kernel has accepted at least `joins` joins since `since`.
     pub fn has_taken(&self, joins: u64, since: &Counters) -> bool {
         self.counters()[1].since(since, "MPJoinAckRx") >= joins
     }
 
-    /// Counters of both kernels.
+    /// Returns the counters of both kernels: client, server.
     pub fn counters(&self) -> [Counters; 2] {
         [&self.client, &self.server].map(|space| space.within(Counters::read).unwrap())
     }
@@ -224,7 +224,7 @@ impl Bed {
 pub struct Counters(BTreeMap<(String, String), u64>);
 
 impl Counters {
-    /// What a transfer without fault leaves alone: fallbacks, resets, refusals.
+    /// Counters that a transfer without fault does not raise: fallbacks, resets, refusals.
     const FAULTS: [&str; 9] = [
         "Fallback",
         "Rst",
@@ -237,7 +237,7 @@ impl Counters {
         "Blackhole",
     ];
 
-    /// Those of the calling thread's.
+    /// Reads the counters of the calling thread's namespace.
     pub fn read() -> Counters {
         let mut all = BTreeMap::new();
         for file in ["netstat", "snmp"] {
@@ -255,28 +255,27 @@ impl Counters {
         Counters(all)
     }
 
-    /// By how much a counter of MPTCP has risen since.
+    /// Returns the increase of a counter of MPTCP.
     pub fn since(&self, earlier: &Counters, name: &str) -> u64 {
         let key = ("MPTcpExt".to_owned(), name.to_owned());
         let now = *self.0.get(&key).unwrap_or_else(|| panic!("no counter {name}"));
         now - earlier.0.get(&key).copied().unwrap_or(0)
     }
 
-    /// All of MPTCP that have risen since.
+    /// Returns all counters of MPTCP that have risen.
     pub fn risen(&self, earlier: &Counters) -> Vec<(&str, u64)> {
         self.risen_in("MPTcpExt", earlier)
     }
 
-    /// All of a group that have risen since.
+    /// Returns all counters of a group that have risen.
     pub fn risen_in(&self, wanted: &str, earlier: &Counters) -> Vec<(&str, u64)> {
         let ours = self.0.iter().filter(|((group, _), _)| group == wanted);
         let risen = ours.map(|(key, now)| (key.1.as_str(), now - earlier.0.get(key).unwrap_or(&0)));
         risen.filter(|(_, by)| *by > 0).collect()
     }
 
-    /// Those of them that tell of a fault. A subflow that this kernel reset is none by itself: it resets
-    /// what still comes for a connection that its program has closed, a late join or a copy. What it
-    /// finds wrong with a segment has a counter of its own.
+    /// Returns the counters of faults that have risen. A subflow reset by this kernel is not a fault by itself:
+    /// it also resets late joins and copies for a closed connection. Invalid segments have their own counters.
     pub fn faults(&self, earlier: &Counters) -> Vec<(&str, u64)> {
         let mut risen = self.risen(earlier);
         risen.retain(|(name, _)| {
@@ -286,7 +285,7 @@ impl Counters {
     }
 }
 
-/// Why live tests cannot run here, if they cannot.
+/// Returns why live tests cannot run here, if they cannot.
 pub fn obstacle() -> Option<String> {
     if Command::new("ip").arg("-V").output().is_err() {
         return Some("live tests: `ip` of iproute2 is not there".to_owned());
@@ -306,13 +305,13 @@ pub fn obstacle() -> Option<String> {
     }
 }
 
-/// Runs live tests as the command line asks, one after another: they share the machine's few cores
-/// with their own emulators. Where nothing live can run, it says why and skips them.
+/// Runs the live tests that the command line selects, one after another, because they share the cores with
+/// their emulators. If live tests cannot run, it prints the reason and skips them.
 pub fn conduct(trials: Vec<Trial>) -> ! {
     outcome(trials).exit()
 }
 
-/// The same for a program that has more to say before it ends.
+/// Does the same, but returns, so that the program can print more before it ends.
 pub fn outcome(mut trials: Vec<Trial>) -> Conclusion {
     let mut args = Arguments::from_args();
     args.test_threads = Some(1);
@@ -323,7 +322,7 @@ pub fn outcome(mut trials: Vec<Trial>) -> Conclusion {
     libtest_mimic::run(&args, trials)
 }
 
-/// Waits for something that happens sooner or later, for a minute at most.
+/// Waits until `happened` returns true, at most one minute. Panics after that.
 pub fn until(what: &str, happened: impl Fn() -> bool) {
     let start = Instant::now();
     while !happened() {
@@ -340,7 +339,7 @@ pub fn run(line: &str) {
     assert!(output.status.success(), "{line}: {error}");
 }
 
-/// What a command prints, in the namespace of the calling thread.
+/// Runs a command in the namespace of the calling thread and returns its output.
 pub fn said(line: &str) -> String {
     let mut words = line.split_whitespace();
     let output = Command::new(words.next().unwrap()).args(words).output().unwrap();

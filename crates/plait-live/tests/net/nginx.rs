@@ -18,20 +18,19 @@ pub struct Nginx {
     pub address: SocketAddr,
 }
 
-/// The program: `$PLAIT_NGINX`, or where packages have it.
+/// Returns the program: `$PLAIT_NGINX`, or the usual path of packages.
 fn program() -> PathBuf {
     env::var_os("PLAIT_NGINX").map_or_else(|| "/usr/sbin/nginx".into(), PathBuf::from)
 }
 
-/// Why there is none, if so.
+/// Returns why nginx is not available, if it is not.
 pub fn obstacle() -> Option<String> {
     let known = Command::new(program()).arg("-v").output().is_ok_and(|it| it.status.success());
     (!known).then(|| "downloads from nginx: it is not there (Debian package nginx)".to_owned())
 }
 
 impl Nginx {
-    /// Serves files of these lengths, each under its length as its name, out of a directory that it
-    /// makes.
+    /// Creates a directory and serves files of these lengths from it. The name of a file is its length.
     pub fn start(space: &Namespace, dir: &Path, sizes: &[usize]) -> io::Result<Nginx> {
         let _ = fs::remove_dir_all(dir);
         let files = dir.join("files");
@@ -73,7 +72,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its worker ends with it: by a signal that the master can pass on.
+        // The master passes SIGTERM on, so that its worker ends too.
         let pid = self.child.id().to_string();
         let told = Command::new("kill").args(["-TERM", &pid]).status();
         if !told.is_ok_and(|status| status.success()) {
@@ -84,7 +83,7 @@ impl Drop for Nginx {
     }
 }
 
-/// Downloads a file by a socket of the kernel, from the namespace of the calling thread.
+/// Downloads a file through a kernel socket, from the namespace of the calling thread.
 pub fn fetch(to: SocketAddr, speaks: Speaks, size: usize) -> io::Result<Vec<u8>> {
     let mut stream = request(to, speaks, ["GET ", &format!("/{size} HTTP/1.0\r\n\r\n")])?;
     let mut answer = Vec::new();

@@ -1,4 +1,4 @@
-//! plait in the server's place, and in the client's.
+//! plait as the server and as the client.
 
 use super::{Bed, until};
 use plait_core::{Config, ConnectionSpec};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// What a connection is made from, with this scheduler.
+/// Returns the settings of connections with this scheduler.
 pub fn spec(scheduler: &str) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(scheduler).unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
@@ -26,16 +26,16 @@ pub fn spec(scheduler: &str) -> ConnectionSpec {
     }
 }
 
-/// A server that runs on a thread of its own.
+/// A server that runs on a separate thread.
 pub struct Serving {
     stopper: UnixStream,
-    /// Connections that have ended.
+    /// Number of ended connections.
     ended: Arc<AtomicUsize>,
     thread: JoinHandle<io::Result<(Vec<LogEvent>, StackCounters)>>,
 }
 
 impl Serving {
-    /// In front of `to`, at the service's address of the bed and the spec's further ones.
+    /// Starts a server in front of `to`, at the bed's service address and the further addresses of `spec`.
     pub fn start(bed: &Bed, to: SocketAddr, spec: ConnectionSpec) -> io::Result<Serving> {
         let listen = SocketAddr::new(bed.family.service(), 80);
         let device = "plait0".to_owned();
@@ -68,26 +68,25 @@ impl Serving {
         Ok(Serving { stopper, ended, thread })
     }
 
-    /// How many connections have ended.
+    /// Returns the number of ended connections.
     pub fn ended(&self) -> usize {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Waits until so many have: a server that is stopped gives them seconds.
+    /// Waits until `count` connections have ended. A stopped server would wait only a few seconds for them.
     pub fn until_ended(&self, count: usize) {
         until("the end of connections", || self.ended() >= count);
     }
 
-    /// Ends it, and tells what happened.
+    /// Stops the server and returns its events and counters.
     pub fn stop(mut self) -> io::Result<(Vec<LogEvent>, StackCounters)> {
         self.stopper.write_all(&[0])?;
         self.thread.join().unwrap()
     }
 }
 
-/// What plait has from a server, in the client's place: dials from an address of its own on every
-/// path of the bed, writes the first byte of `request` and the others once it is `ready`, and reads to
-/// the other end's.
+/// Runs plait as a client, and reads the answer up to its end. Dials from an own address on every path of
+/// the bed. Writes the first byte of `request`, and the others when `ready` returns true.
 pub fn exchange(
     bed: &Bed,
     paths: usize,
@@ -116,7 +115,7 @@ pub fn exchange(
         let writing = scope.spawn(move || writer.write_all(others).map(|()| writer));
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
-        // A kernel takes no join once it knows that the other end has no more to say.
+        // A kernel refuses joins after it has received the DATA_FIN.
         writing.join().unwrap()?.shutdown(Shutdown::Write)?;
         io::Result::Ok(bytes)
     })?;

@@ -4,13 +4,14 @@ use super::Line;
 use plait_lab::{RawScenario, Subject, cells, simulate};
 use plait_sim::Watch;
 
-/// Nobody watches.
+/// An observer that ignores all events.
 struct Unseen;
 
 impl Watch for Unseen {}
 
-/// Of what two paths carry to the client of a download of `size` bytes, how much the second one does,
-/// where both subflows are there from the start. `window` is the receive buffer of the client, as `plait run --rcvbuf` takes it.
+/// Returns the share of the second path in the bytes that reach the client of a download of `size` bytes.
+/// Both subflows exist from the start. `window` is the client's receive buffer, in the format of
+/// `plait run --rcvbuf`.
 pub fn share(scheduler: &str, lines: &[Line; 2], size: usize, window: &str) -> f64 {
     let mut raw = RawScenario::new();
     for (name, Line { mbit, rtt, queue, .. }) in ["a", "b"].into_iter().zip(lines) {

@@ -1,4 +1,4 @@
-//! What results were made with.
+//! The origin of results: date, version, commit and machine.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 static STAMP: OnceLock<String> = OnceLock::new();
 
-/// Date, version, commit, kernel, machine and build. A program asks when it begins: the sources may
-/// have changed when it writes its results.
+/// Returns date, version, commit, kernel, machine and build. Call it when the program starts, because the
+/// sources may change before the results are written.
 pub fn stamp() -> &'static str {
     STAMP.get_or_init(made)
 }
@@ -28,7 +28,7 @@ fn made() -> String {
     )
 }
 
-/// The commit that the sources are of, and whether they have been changed since. Results are no
+/// Returns the commit of the sources, and whether they have been changed since. Results do not count as
 /// sources.
 fn commit() -> String {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -39,7 +39,7 @@ fn commit() -> String {
     if changed.is_empty() || commit == "?" { commit } else { format!("{commit} with changes") }
 }
 
-/// What a command prints first; a question mark where it cannot be run.
+/// Returns the first line of a command's output, or a question mark if the command cannot be run.
 fn said(command: &str, args: &[&str]) -> String {
     match Command::new(command).args(args).output() {
         Ok(output) if output.status.success() => {

@@ -1,23 +1,22 @@
-//! What is said of times, on machines that have other things to do.
+//! Repeats measurements of time, because a busy machine can falsify one.
 
 use super::urgent::Urgent;
 use libtest_mimic::Failed;
 use plait_live::emulate::Report;
 use plait_live::{StackCounters, Untaken};
 
-/// How often something is looked at whose times count, where packets were late.
+/// Most measurements of one claim. If they settle nothing, the claim is skipped.
 pub const TRIES: usize = 5;
-/// So many of these looks have to refute what is said, where one does not decide.
+/// Number of measurements that refute a claim, if one is not enough.
 const REFUTATIONS: usize = 3;
 
-/// Looks at something until no packet was late, [`TRIES`] times at most; what is said of its times has to
-/// hold then. `look` gives what was seen, or nothing where packets were late, and `refute` tells what is
-/// wrong with it. What was seen is given back; where nothing is settled, that is told and there is
-/// nothing.
+/// Measures a claim about times until it is settled, at most [`TRIES`] times. `look` returns a measurement,
+/// or `None` if packets were late. `refute` returns the contradiction to the claim, if there is one. Returns
+/// the measurement that settled the claim, or `None` with a printed note if none did.
 ///
-/// That one look decides is for machines that put these programs before all others. On those that do not,
-/// one may have been at a program that waited for a core while no packet did: more looks have to bear it
-/// out than refute it, and [`REFUTATIONS`] to refute it.
+/// With real-time priority, one measurement decides. Without it, a program may have waited for a core while
+/// no packet was late. Then more measurements have to support the claim than refute it, and [`REFUTATIONS`]
+/// refute it.
 pub fn measured<T>(
     what: &str,
     look: impl FnMut() -> Result<Option<T>, Failed>,
@@ -28,8 +27,8 @@ pub fn measured<T>(
     settled(what, refutations, look, refute)
 }
 
-/// The same of what is compared with a number that it scatters about, such as the share of a path with
-/// that in the simulator: more looks have to bear it out than refute it.
+/// Does the same for a value that scatters about its expectation, such as the share of a path. More
+/// measurements have to support the claim than refute it.
 pub fn agreed<T>(
     what: &str,
     look: impl FnMut() -> Result<Option<T>, Failed>,
@@ -45,7 +44,7 @@ fn settled<T>(
     look: impl FnMut() -> Result<Option<T>, Failed>,
     refute: impl Fn(&T) -> Option<String>,
 ) -> Result<Option<T>, Failed> {
-    // Where it holds in the end, that is seen as well.
+    // Print refutations even if the claim holds in the end.
     let refute = |seen: &T| refute(seen).inspect(|why| eprintln!("refuted: {what}: {why}"));
     Ok(match weighed(what, refutations, look, refute)? {
         Ok(seen) => Some(seen),
@@ -56,7 +55,7 @@ fn settled<T>(
     })
 }
 
-/// The looks themselves: what was seen, or why nothing is settled.
+/// Measures until the claim is settled. Returns the measurement, or the reason why nothing is settled.
 pub fn weighed<T>(
     what: &str,
     refutations: usize,
@@ -84,10 +83,10 @@ pub fn weighed<T>(
 /// EAGAIN, ENOMEM and ENOBUFS: the kernel had no room for a packet.
 const NO_ROOM: [i32; 3] = [11, 12, 105];
 
-/// The kernel took every packet of plait's, and there were bytes for each. A TUN device answers before the
-/// packet comes to TCP, so nothing that TCP thinks of one that is late (a number outside the window, an
-/// old stamp) is an answer: it refuses what is malformed (EINVAL), what comes while it is down (EIO), and
-/// what it has no memory for. The last is the machine's affair, where it was also late.
+/// Asserts that the kernel accepted every packet of plait. A TUN device returns before TCP processes the
+/// packet, so TCP's judgement of a late packet (outside the window, old timestamp) is no error. The device
+/// refuses malformed packets (EINVAL), packets while it is down (EIO), and packets without memory. Lack of
+/// memory is excused if packets were also late.
 pub fn none_dropped(counters: &StackCounters, report: &Report) {
     let late = !report.lateness.allows_timing();
     let excused = match counters.why {
@@ -101,10 +100,10 @@ pub fn none_dropped(counters: &StackCounters, report: &Report) {
     assert!(excused && counters.dropped < 5, "{counters:?}");
 }
 
-/// Every link carried data: `bytes` of it, where no packet was late, and in any case more than
-/// handshakes are. `part` is the direction that counts, down or up, where only one does.
+/// Asserts that every link carried data: `bytes` if no packet was late, else more than handshakes need.
+/// `part` selects one direction, down or up; `None` checks both.
 pub fn all_carried(report: &Report, part: Option<usize>, bytes: u64) {
-    // Ten segments, which a subflow sends before it has heard anything.
+    // An initial window of ten segments is less than twice this.
     let least = if report.lateness.allows_timing() { bytes } else { 10_000 };
     for links in &report.links {
         for (at, link) in links.iter().enumerate() {

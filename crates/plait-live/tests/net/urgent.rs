@@ -1,24 +1,23 @@
-//! Runs whose times count. On a machine that is busy with other things they would measure how long
-//! programs wait for a core; so for as long as they last, they go before all others.
+//! Real-time priority for timed runs. On a busy machine, they would otherwise measure how long programs
+//! wait for a core.
 
 use super::until;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Priorities of the real-time class: of all that the test starts, and of emulators, which nothing is
-/// to hold up.
+/// Real-time priorities of the processes that the test starts, and of emulators, which nothing may delay.
 const ALL: &str = "10";
 const EMULATOR: &str = "20";
 
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// While it lives, this program and what it starts are of the real-time class, where the machine
-/// allows that. Where it does not, the lateness of the emulator tells whether times count.
+/// Gives this program and its children real-time priority until it is dropped, if the machine allows it.
+/// If not, the lateness of the emulator decides whether times are valid.
 pub struct Urgent;
 
 impl Urgent {
-    /// Of tests that come one after the other.
+    /// Raises the priority. Only one test may run at a time.
     pub fn start() -> Urgent {
         ON.store(set(&["-a", "-f", "-p", ALL], &own()), Ordering::Relaxed);
         Urgent
@@ -26,7 +25,7 @@ impl Urgent {
 }
 
 impl Urgent {
-    /// Whether the machine has allowed it.
+    /// Returns whether the machine allowed the priority.
     pub fn holds(&self) -> bool {
         ON.load(Ordering::Relaxed)
     }
@@ -40,12 +39,12 @@ impl Drop for Urgent {
     }
 }
 
-/// The emulators of this program go before what they hand packets to.
+/// Raises the emulators of this program above the receivers of their packets.
 pub fn raise_emulators() {
     if !ON.load(Ordering::Relaxed) {
         return;
     }
-    // A thread has its name once it runs.
+    // A thread has its name only when it runs.
     until("an emulator", || {
         let mut found = false;
         for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
@@ -63,7 +62,7 @@ fn own() -> String {
     std::process::id().to_string()
 }
 
-/// Runs `chrt` of util-linux; whether it did what it was told.
+/// Runs `chrt` of util-linux and returns whether it succeeded.
 fn set(args: &[&str], whom: &str) -> bool {
     let mut chrt = Command::new("chrt");
     chrt.args(args).arg(whom).stdout(Stdio::null()).stderr(Stdio::null());
