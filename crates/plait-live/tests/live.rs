@@ -1,4 +1,4 @@
-//! Against stock kernels: namespaces joined by emulated paths. Needs root, TUN and MPTCP.
+//! Tests plait against stock kernels, in namespaces joined by emulated paths. Needs root, TUN and MPTCP.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code)]
 
@@ -54,7 +54,7 @@ fn main() {
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let strips = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data];
     for (at, strip) in strips.into_iter().enumerate() {
-        // The other cells of `make test` have plait as the client (rough.rs).
+        // `make test` runs the other combinations with plait as the client (rough.rs).
         for checksum in [false, true].into_iter().filter(|on| soak || *on == (at % 2 == 0)) {
             let name = format!("options_stripped_are_plain_tcp/{strip:?}/checksum={checksum}");
             trials.push(Trial::test(name, move || stripped(strip, checksum)));
@@ -64,8 +64,8 @@ fn main() {
     net::conduct(trials)
 }
 
-/// What is said of times is settled by the first look that was not late, where that is decisive; else it
-/// holds where more looks bear it out than refute it. `+` does, `-` refutes it, and `.` was late.
+/// If one refutation is enough, the first measurement without late packets settles a claim. Else more
+/// measurements have to support it than refute it. `+` supports it, `-` refutes it, and `.` was late.
 fn looks() -> Result<(), Failed> {
     let decisive =
         [("+", Some(true)), ("..-", Some(false)), ("....+", Some(true)), (".....", None)];
@@ -107,7 +107,7 @@ struct Front {
     connections: usize,
 }
 
-/// What there was to see at the end.
+/// Observations at the end of a test.
 struct Seen {
     log_events: Vec<LogEvent>,
     counters: StackCounters,
@@ -129,7 +129,7 @@ impl Front {
         Ok(Front { bed, served, serving, to, connections })
     }
 
-    /// Ends all of it. The connections end by themselves.
+    /// Waits until the connections have ended, and stops everything.
     fn end(self) -> Result<Seen, Failed> {
         self.served.join();
         self.serving.until_ended(self.connections);
@@ -141,7 +141,7 @@ impl Front {
 }
 
 impl Seen {
-    /// The ends of connections, in order: whether they spoke Multipath TCP.
+    /// Returns for each ended connection, in order, whether it used Multipath TCP.
     fn ended(&self) -> Vec<bool> {
         let ended = |event: &LogEvent| match event {
             LogEvent::Ended { multipath, problem: None, .. } => Some(*multipath),
@@ -156,7 +156,7 @@ impl Seen {
     }
 }
 
-/// The bed itself: two stock kernels join over both of its paths, and the links have their rates.
+/// Tests the bed: two stock kernels join over both of its paths, and the links have their rates.
 fn kernels_talk(family: Family) -> Result<(), Failed> {
     let bed = Bed::build(family, &two_lines())?;
     let service = bed.family.service();
@@ -176,13 +176,13 @@ fn kernels_talk(family: Family) -> Result<(), Failed> {
     let report = bed.emulator.stop()?;
     eprintln!("{took:?}; {}", report.lateness);
     all_carried(&report, None, 200_000);
-    // 2 MB over 30 Mbit/s take half a second, whatever the machine does.
+    // 2 MB over 30 Mbit/s take at least half a second on any machine.
     assert!(took.as_millis() > 500, "{took:?}");
     Ok(())
 }
 
-/// R5, R6, R10, R21, R27, R28, R29, R56: a stock client downloads from a stock service through plait,
-/// over both paths, the second of which it comes from unannounced, and no counter tells of a fault.
+/// R5, R6, R10, R21, R27, R28, R29, R56: a stock client downloads from a stock service through plait over
+/// both paths. It joins from the second path without an announcement. No counter shows a fault.
 fn download(family: Family, scheduler: &str) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec(scheduler), 1)?;
     let (took, seen) = fetched(front, 1_500_000)?;
@@ -192,8 +192,8 @@ fn download(family: Family, scheduler: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A stock client gets so many bytes over two subflows, whole and without a fault. How long it took, and
-/// what was seen of it.
+/// Downloads `len` bytes with a stock client over two subflows, complete and without a fault. Returns the
+/// duration and the observations.
 fn fetched(front: Front, len: usize) -> Result<(Duration, Seen), Failed> {
     let [before, _] = front.bed.counters();
     let start = Instant::now();
@@ -208,7 +208,7 @@ fn fetched(front: Front, len: usize) -> Result<(Duration, Seen), Failed> {
     Ok((took, seen))
 }
 
-/// R22, R31, R36: the other way, with mappings as long as the kernel likes.
+/// R22, R31, R36: a stock client uploads, with mappings of any length that the kernel chooses.
 fn upload(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
     let len = 2_000_000;
@@ -223,8 +223,8 @@ fn upload(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R8, R21, R22, R56: plait is the client of a stock kernel: it joins from a second address, what it
-/// sends and what it gets is whole.
+/// R8, R21, R22, R56: plait is the client of a stock kernel. It joins from a second address, and the data
+/// of both directions is complete.
 fn dial(family: Family) -> Result<(), Failed> {
     let bed = Bed::build(family, &two_lines())?;
     let service = family.service();
@@ -282,8 +282,8 @@ fn lossy(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R37, R39: a reader with a small buffer takes its time; windows close and open, on both subflows,
-/// and next to nothing is sent beyond them or again. Where packets are late, some is.
+/// R37, R39: a reader with a small buffer reads slowly, so windows close and open on both subflows. Almost
+/// nothing is sent beyond them or retransmitted. If packets are late, some is.
 fn slow_reader(scheduler: &str) -> Result<(), Failed> {
     let look = || {
         let (seen, refused) = read_slowly(scheduler)?;
@@ -291,7 +291,7 @@ fn slow_reader(scheduler: &str) -> Result<(), Failed> {
     };
     let copies = if scheduler == "redundant" { 2 } else { 1 };
     let wasteful = |(counters, refused): &(StackCounters, u64)| {
-        // A subflow with nothing in flight may try one segment where its window was told long ago.
+        // A subflow with nothing in flight may send one segment if its last window update is old.
         let wasteful = refused * 20 >= counters.packets_out
             || counters.bytes_out >= copies * SLOW_LEN as u64 * 11 / 10;
         wasteful.then(|| format!("{refused} refused, {counters:?}"))
@@ -301,7 +301,7 @@ fn slow_reader(scheduler: &str) -> Result<(), Failed> {
 
 const SLOW_LEN: usize = 1_000_000;
 
-/// What was seen, and how many segments the kernel had no room for.
+/// Returns the observations, and the number of segments that the kernel dropped for lack of buffer.
 fn read_slowly(scheduler: &str) -> Result<(Seen, u64), Failed> {
     let front = Front::build(V4, &two_lines(), spec(scheduler), 1)?;
     let (to, len) = (front.to, SLOW_LEN);
@@ -362,7 +362,7 @@ fn many(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R57: the answer comes after the client's end.
+/// R57: the answer arrives after the client has shut down its side.
 fn half_closed(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
     let len = 300_000;
@@ -377,7 +377,7 @@ fn half_closed(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R43: plait tells of a further address, the kernel echoes it and joins there too.
+/// R43: plait advertises a further address, and the kernel echoes it and joins there.
 fn announced(family: Family) -> Result<(), Failed> {
     let mut spec = spec("minrtt");
     spec.addresses = vec![family.second_service()];
@@ -390,7 +390,7 @@ fn announced(family: Family) -> Result<(), Failed> {
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     let risen = |name| after.since(&before, name);
     assert_eq!(risen("MPJoinSynAckRx"), 2, "{:?}", after.risen(&before));
-    // Where its echo is late, an address is told of again.
+    // ADD_ADDR is retransmitted if its echo is late.
     let (told, echoed) = (risen("AddAddr"), risen("EchoAddTx"));
     assert!(echoed > 0 && told >= echoed, "{:?}", after.risen(&before));
     assert!(!timely || (told, echoed) == (1, 1), "{:?}", after.risen(&before));
@@ -398,7 +398,7 @@ fn announced(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R12, R34: plait asks for checksums; the kernel's are right, and so are ours.
+/// R12, R34: plait requires checksums, and the checksums of both ends are correct.
 fn checksums(family: Family) -> Result<(), Failed> {
     let mut spec = spec("minrtt");
     spec.config.checksum = true;
@@ -433,8 +433,8 @@ fn denied(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R46, R47: in the middle of a download the client makes its second path a backup, and then takes
-/// its address away. From then on the path carries next to nothing.
+/// R46, R47: during a download, the client makes its second path a backup, and then removes its address.
+/// After that, the path carries almost nothing.
 fn addresses(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
     front.bed.bound_buffers()?;
@@ -461,12 +461,12 @@ fn addresses(family: Family) -> Result<(), Failed> {
     let risen = |name| after.since(&before, name);
     assert_eq!((risen("MPPrioTx"), risen("RmAddrTx")), (1, 1), "{:?}", after.risen(&before));
     assert_eq!(seen.ended(), [true]);
-    // What was under way. Of 4 MB that come after the gate it would carry more than one.
+    // Packets in flight. Otherwise, it would carry more than 1 MB of the 4 MB after the gate.
     assert!(carried < 500_000, "{carried}");
     Ok(())
 }
 
-/// R55: a client that closes with data unread ends the connection at once, and the relay with it.
+/// R55: if a client closes with unread data, the connection and its relay end at once.
 fn aborted(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
     let [before, _] = front.bed.counters();
@@ -474,15 +474,15 @@ fn aborted(family: Family) -> Result<(), Failed> {
     front.serving.until_ended(1);
     let [after, _] = front.bed.counters();
     let seen = front.end()?;
-    // On each subflow.
+    // One on each subflow.
     assert_eq!(after.since(&before, "MPFastcloseTx"), 2, "{:?}", after.risen(&before));
     let problem = |it: &LogEvent| matches!(it, LogEvent::Ended { problem: Some(_), .. });
     assert!(seen.log_events.iter().any(problem), "{:?}", seen.log_events);
     Ok(())
 }
 
-/// F7: one of two equal paths swallows everything in the middle of a download; what is read goes on
-/// after a pause, and once the path is whole again it carries data.
+/// F7: one of two equal paths loses everything during a download. The download continues after a pause,
+/// and the path carries data again after its repair.
 fn blackhole(family: Family) -> Result<(), Failed> {
     let look = || {
         let (gap, again, lateness) = silent_path(family)?;
@@ -495,7 +495,7 @@ fn blackhole(family: Family) -> Result<(), Failed> {
     measured("a download with a silent path", look, wrong).map(drop)
 }
 
-/// The longest time between two reads, and how many bytes came over the path that was whole again.
+/// Returns the longest time between two reads, and the bytes that the repaired path carried.
 fn silent_path(family: Family) -> Result<(Duration, u64, Lateness), Failed> {
     let lines = [Line::new(10, 40, 60_000); 2];
     let front = Front::build(family, &lines, spec("minrtt"), 1)?;
@@ -524,8 +524,8 @@ fn silent_path(family: Family) -> Result<(Duration, u64, Lateness), Failed> {
     Ok((gap, again, seen.report.lateness))
 }
 
-/// R63: the server's own kernel has a link of 1,280 bytes towards the client and says so by ICMP, which
-/// it does of packets that may not be fragmented only: segments fill it.
+/// R63: the server's kernel has a link of 1,280 bytes towards the client and reports it by ICMP, but only
+/// for packets that may not be fragmented. Segments then fill the link.
 fn told_narrow(family: Family) -> Result<(), Failed> {
     let mean = narrow(family, 1_500, |bed| {
         bed.server.within(|| net::run("ip link set s0 mtu 1280")).map_err(Into::into)
@@ -534,15 +534,15 @@ fn told_narrow(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R63, F17: packets of more than 1,280 bytes vanish, and nobody says so.
+/// R63, F17: packets of more than 1,280 bytes are lost without an ICMP error.
 fn silently_narrow(family: Family) -> Result<(), Failed> {
     let mean = narrow(family, 1_280, |_| Ok(()))?;
     assert!(mean <= 1_220, "packets of {mean} bytes");
     Ok(())
 }
 
-/// A download over two paths, the first of which does not take 1,500 bytes. Gives the mean length of
-/// the packets there that had much to carry.
+/// Downloads over two paths, the first of which does not carry 1,500 bytes. Returns the mean length of its
+/// large packets.
 fn narrow(
     family: Family,
     mtu: u32,
@@ -555,14 +555,14 @@ fn narrow(
     let [down, _] = seen.report.links[0];
     let mean = down.delivered_bytes / down.delivered_packets.max(1);
     eprintln!("{took:?}, {mean} bytes a packet, {} too long", down.dropped_mtu);
-    // Far more than it had while it was thought to be wide.
+    // Far more than it carried before the smaller MTU was known.
     let least = if seen.report.lateness.allows_timing() { 1_000_000 } else { 200_000 };
     assert!(down.delivered_bytes > least, "the narrow path carried {}", down.delivered_bytes);
     assert!(took < Duration::from_secs(20), "{took:?}");
     Ok(mean)
 }
 
-/// R50, R51, R54: something on the only path takes the options off, at one of four places; data
+/// R50, R51, R54: a middlebox on the only path removes the options of one of four kinds of segments. Data
 /// flows as plain TCP.
 fn stripped(strip: Strip, checksum: bool) -> Result<(), Failed> {
     let line = Line { strip, ..Line::new(20, 20, 60_000) };

@@ -1,6 +1,6 @@
-//! What goes wrong on the way, against stock kernels: outages of all paths, interfaces that go down,
-//! middleboxes before plait's own client, announced ports. Needs root, TUN and MPTCP. `PLAIT_SOAK=1`
-//! makes outages as long as the reliability goals have them, and runs every cell.
+//! Tests failures of the network against stock kernels: outages of all paths, interfaces that go down,
+//! middleboxes in front of plait's client, announced ports. Needs root, TUN and MPTCP. With `PLAIT_SOAK=1`,
+//! outages last as long as in the reliability goals, and all combinations run.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, reason = "each test file uses its own part")]
 
@@ -42,7 +42,7 @@ fn main() {
     ];
     let strips = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data];
     for (at, strip) in strips.into_iter().enumerate() {
-        // The other cells of `make test` have plait as the server.
+        // `make test` runs the other combinations with plait as the server.
         for checksum in [false, true].into_iter().filter(|on| soak || *on == (at % 2 == 1)) {
             let name = format!("a_client_falls_back/{strip:?}/checksum={checksum}");
             trials.push(Trial::test(name, move || stripped(strip, checksum)));
@@ -54,7 +54,7 @@ fn main() {
     net::conduct(trials)
 }
 
-/// S9: a process that has given its capabilities up opens no further device.
+/// S9: a process that has dropped its capabilities cannot open a further device.
 fn privileges() -> Result<(), Failed> {
     let space = Namespace::create()?;
     let outcome = std::thread::spawn(move || {
@@ -68,17 +68,17 @@ fn privileges() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A download through plait, in the middle of which something happened: when how much came.
+/// The record of a download through plait with an event in the middle.
 struct Download {
     arrivals: Vec<(Instant, usize)>,
-    /// No packet was late.
+    /// Whether no packet was late.
     timed: bool,
-    /// When some were.
+    /// Times at which packets were late.
     late: Vec<Instant>,
 }
 
 impl Download {
-    /// Whether no packet was late in a window of time.
+    /// Returns whether no packet was late in a window of time.
     fn was_timely(&self, within: Range<Instant>) -> bool {
         !self.late.iter().any(|at| within.contains(at))
     }
@@ -122,7 +122,7 @@ fn sleep(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
 }
 
-/// F16: nothing gets through for a while, and within five seconds after that data flows again.
+/// F16: all paths lose everything for a while. Data flows again within five seconds after the repair.
 fn outage() -> Result<(), Failed> {
     let look = || {
         let (after, timely) = both_silent(3_000)?;
@@ -133,8 +133,8 @@ fn outage() -> Result<(), Failed> {
     measured("data after an outage of both paths", look, late).map(drop)
 }
 
-/// Nothing gets through for so many milliseconds; how long after that data flows again, and whether no
-/// packet was late so long.
+/// Cuts both paths for `time` milliseconds. Returns the time from the repair until data flows again, and
+/// whether no packet was late meanwhile.
 fn both_silent(time: u64) -> Result<(Duration, bool), Failed> {
     let lines = [Line::new(10, 40, 60_000); 2];
     let (mut healed, gate) = (None, Gate::default());
@@ -152,8 +152,8 @@ fn both_silent(time: u64) -> Result<(Duration, bool), Failed> {
     Ok((next - healed, it.was_timely(healed..next)))
 }
 
-/// F15: the second path's interface at the client goes down in the middle of a download, and comes
-/// up again: the data goes by the first.
+/// F15: the client's interface of the second path goes down and up during a download. The first path
+/// carries the data.
 fn interface() -> Result<(), Failed> {
     let look = || {
         let lines = [Line::new(10, 40, 60_000); 2];
@@ -174,8 +174,8 @@ fn interface() -> Result<(), Failed> {
     measured("a download with an interface that goes down", look, long).map(drop)
 }
 
-/// A download over `lines` from a kernel that announces a further address with a port of its own, begun
-/// once there is what it is about; what the kernel counted.
+/// Downloads over `lines` from a kernel that advertises a further address with a separate port. Starts
+/// when the condition of the test holds. Returns the counters of the kernel.
 fn with_an_announced_port(
     lines: &[Line],
     len: usize,
@@ -204,7 +204,7 @@ fn with_an_announced_port(
     Ok([before, after])
 }
 
-/// R43: a kernel announces an address with a port of its own, and plait joins there.
+/// R43: a kernel advertises an address with a separate port, and plait joins there.
 fn announced_port() -> Result<(), Failed> {
     let lines = [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)];
     let joined = |risen: &dyn Fn(&str) -> u64| risen("MPJoinPortAckRx") > 0;
@@ -216,14 +216,13 @@ fn announced_port() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Two paths on which announced addresses lose their proof.
+/// Returns two paths on which the HMAC of ADD_ADDR is damaged.
 fn meddled_lines() -> [Line; 2] {
     [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)]
         .map(|line| Line { strip: Strip::AddressProof, ..line })
 }
 
-/// R44: an address whose HMAC is wrong is passed over by a kernel, and the transfer goes on: plait's
-/// own announcements are of no use to those who meddle with them.
+/// R44: a kernel ignores an ADD_ADDR of plait with a wrong HMAC, and the transfer continues.
 fn unproven_to_a_kernel() -> Result<(), Failed> {
     let mut spec = spec("minrtt");
     spec.addresses = vec![V4.second_service()];
@@ -241,22 +240,22 @@ fn unproven_to_a_kernel() -> Result<(), Failed> {
     bed.emulator.stop()?;
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     let risen = |name| after.since(&before, name);
-    // Its own second address joins; the announced one it neither echoes nor joins.
+    // The kernel joins from its own second address. It neither echoes nor joins the advertised one.
     let seen = (risen("EchoAddTx"), risen("MPJoinSynAckRx"));
     assert_eq!(seen, (0, 1), "{:?}", after.risen(&before));
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
     Ok(())
 }
 
-/// R44: the same with a kernel's announcement, of a port of its own, by which joins there are told from
-/// others: plait does not echo it, and does not dial it.
+/// R44: plait neither echoes nor dials an ADD_ADDR of a kernel with a wrong HMAC. Its separate port
+/// distinguishes joins there from others.
 fn unproven_to_plait() -> Result<(), Failed> {
     for strip in [Strip::AddressProof, Strip::Nothing] {
         let lines = meddled_lines().map(|line| Line { strip, ..line });
         let proven = strip == Strip::Nothing;
         let there = |risen: &dyn Fn(&str) -> u64| match proven {
             true => risen("EchoAdd") > 0 && risen("MPJoinPortAckRx") > 0,
-            // And the join that needs no announcement.
+            // The join that needs no announcement is also there.
             false => risen("AddAddrTx") > 0 && risen("MPJoinAckRx") > 0,
         };
         let [before, after] = with_an_announced_port(&lines, 1_000_000, there)?;
@@ -267,14 +266,14 @@ fn unproven_to_plait() -> Result<(), Failed> {
     Ok(())
 }
 
-/// R52, F5: with both paths joined, something begins to take the options off all segments of both.
-/// The bytes that arrive are the right ones, and both ends learn that there are no more.
+/// R52, F5: when both paths are joined, a middlebox starts to remove the options from all segments. The
+/// bytes that arrive are correct, and both ends learn that the connection failed.
 fn vanished() -> Result<(), Failed> {
     let lines = [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)];
     let bed = Bed::build(V4, &lines)?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
     let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
-    // So long an end waits for a subflow once it has none; otherwise it is a minute, as with kernels.
+    // Time that plait waits for a new subflow when it has none. The default is a minute, as in kernels.
     let mut spec = spec("minrtt");
     spec.config.timeouts.close = Span::from_secs(2);
     let serving = Serving::start(&bed, served.address, spec)?;
@@ -297,7 +296,7 @@ fn vanished() -> Result<(), Failed> {
     assert_eq!(after.since(&before, "MPJoinSynAckRx"), 1, "{:?}", after.risen(&before));
     assert!(bytes.len() > 300_000 && bytes.len() < len, "{}", bytes.len());
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)[..bytes.len()]));
-    // The kernel resets both subflows; no end says that this was all.
+    // The kernel resets both subflows, and no DATA_FIN arrives.
     assert!(ended.is_err(), "{ended:?}");
     serving.until_ended(1);
     let (log_events, _) = serving.stop()?;
@@ -308,7 +307,7 @@ fn vanished() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A SYN as strangers send it.
+/// Returns the SYN of a stranger.
 fn stranger(number: u32, to: SocketAddr) -> Vec<u8> {
     let from = (0xc612_0000 + number / 50_000).to_be_bytes();
     let segment = Segment {
@@ -325,8 +324,8 @@ fn stranger(number: u32, to: SocketAddr) -> Vec<u8> {
     packet
 }
 
-/// R80, F10, S3: strangers send SYNs and answer nothing, 5,000 at once and then 1,000 each second. A
-/// download over both paths goes on as it would without them, and who comes meanwhile is served.
+/// R80, F10, S3: strangers send 5,000 SYNs at once and then 1,000 each second, and answer nothing. A
+/// download over both paths continues as without them, and new clients are served.
 fn syn_flood() -> Result<(), Failed> {
     let look = || {
         let (calm, _, quiet) = with_strangers(0)?;
@@ -340,8 +339,8 @@ fn syn_flood() -> Result<(), Failed> {
     measured("the goodput in a flood of SYNs", look, wrong).map(drop)
 }
 
-/// How many seconds a download takes while so many SYNs come, how many packets plait got, and whether
-/// none was late.
+/// Returns the seconds that a download takes while `count` SYNs arrive, the number of packets that plait
+/// received, and whether none was late.
 fn with_strangers(count: u32) -> Result<(f64, u64, bool), Failed> {
     let lines = [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)];
     let (len, to) = (9_000_000, SocketAddr::new(V4.service(), 80));
@@ -373,7 +372,7 @@ fn with_strangers(count: u32) -> Result<(f64, u64, bool), Failed> {
     let took = (arrivals.last().unwrap().0 - start).as_secs_f64();
     assert_eq!(arrivals.iter().map(|(_, count)| count).sum::<usize>(), len);
     let start = Instant::now();
-    // If the table is full, both come by SYN cookies.
+    // If the table is full, plait accepts both by SYN cookies.
     for speaks in [Speaks::Mptcp, Speaks::Tcp] {
         let bytes = bed.client.within(|| kernel::get(to, speaks, 10_000))??;
         assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(10_000)));
@@ -397,8 +396,8 @@ fn with_strangers(count: u32) -> Result<(f64, u64, bool), Failed> {
     Ok((took, counters.packets_in, report.lateness.allows_timing()))
 }
 
-/// R11, R50, R51, R54, F5: something on the only path takes the options off, and plait is the client:
-/// data flows as plain TCP, both ways.
+/// R11, R50, R51, R54, F5: plait is the client, and a middlebox on the only path removes the options. Data
+/// flows as plain TCP in both directions.
 fn stripped(strip: Strip, checksum: bool) -> Result<(), Failed> {
     let bed = Bed::build(V4, &[Line { strip, ..Line::new(20, 20, 60_000) }])?;
     bed.own_service()?;
@@ -423,32 +422,32 @@ fn stripped(strip: Strip, checksum: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What was seen of a path that swallowed everything for a while.
+/// Measurements of a path that lost everything for a while. A value is `None` if packets were late.
 struct Blackhole {
     rtt: u64,
     /// The longest time without data for the reader.
     gap: Option<Duration>,
-    /// Of the other path's rate, what came in the second from one second after the start on.
+    /// Goodput relative to the other path's capacity, from 1 s to 2 s after the start of the outage.
     rate: Option<f64>,
-    /// From when it was whole again until it had carried 20 kB.
+    /// Time from the repair until the path had carried 20 kB.
     again: Option<Duration>,
 }
 
-/// How many of them, how many have to be timed well, and how many outages of both paths.
+/// Number of black holes, least number of valid measurements, and number of outages of both paths.
 const BLACKHOLES: usize = 36;
 const ENOUGH: usize = 20;
 const OUTAGES: usize = 3;
-/// What the reliability goals of spec/protocol.md say.
+/// The reliability goals of spec/protocol.md.
 const LONGEST_GAP: Duration = Duration::from_millis(500);
 const LEAST_RATE: f64 = 0.8;
 const SOON_AGAIN: Duration = Duration::from_secs(2);
 const SOON_AFTER: Duration = Duration::from_secs(5);
 
-/// One of two paths of 10 Mbit/s swallows everything for a while. What is seen is `None` where a packet
-/// was late in the time that it is of.
+/// Measures an outage of one of two paths of 10 Mbit/s. A value is `None` if a packet was late in its
+/// period.
 fn one_blackhole(n: usize) -> Result<Blackhole, Failed> {
     let rtt = [10, 20, 35, 50][n % 4];
-    // The first one or the other, and not always at the same place of a round trip.
+    // Vary the path, and the start within a round trip.
     let (path, moment) = (n / 4 % 2, 700 + 13 * n as u64);
     let lines = [Line::new(10, rtt, 60_000); 2];
     let (mut cut_at, mut found) = (None, None);
@@ -472,7 +471,7 @@ fn one_blackhole(n: usize) -> Result<Blackhole, Failed> {
     let within = from..from + Duration::from_secs(1);
     let bytes = it.arrivals.iter().filter(|(at, _)| within.contains(at));
     let bytes: usize = bytes.map(|(_, count)| count).sum();
-    // What 10 Mbit/s carry of payload: 1,428 of each 1,500 bytes, timestamps and DSS being on.
+    // With timestamps and DSS, 1,428 of each 1,500 bytes are payload.
     let rate = bytes as f64 * 8.0 / (10e6 * 1_428.0 / 1_500.0);
     Ok(Blackhole {
         rtt,
@@ -482,8 +481,8 @@ fn one_blackhole(n: usize) -> Result<Blackhole, Failed> {
     })
 }
 
-/// The value that 95 % are no worse than, and how many there are; `None` where they are too few. The
-/// worst come last.
+/// Returns the 95th percentile, and the number of values. `order` puts the worst values last. The
+/// percentile is `None` if there are fewer than [`ENOUGH`].
 fn percentile<T: Copy>(
     all: impl Iterator<Item = Option<T>>,
     order: fn(&T, &T) -> Ordering,
@@ -499,12 +498,12 @@ fn millis(time: Duration) -> String {
     format!("{:.0} ms", time.as_secs_f64() * 1e3)
 }
 
-/// What there is, or that there is nothing.
+/// Returns the value as text, or "not measured".
 fn shown<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or("not measured".to_owned(), show)
 }
 
-/// The fifth of what must hold, written to docs/results/outages.md.
+/// Tests the fifth requirement, and writes docs/results/outages.md.
 fn blackholes() -> Result<(), Failed> {
     let urgent = Urgent::start();
     let (mut holes, mut outages) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Superpackets between plait and a stock kernel: cut on the way there, lost in part, put together on
-//! the way back. Needs root, TUN and MPTCP.
+//! Tests superpackets between plait and a stock kernel. The kernel segments them towards the client,
+//! parts are lost, and segments are merged on the way back. Needs root, TUN and MPTCP.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, reason = "each test file uses its own part")]
 
@@ -41,13 +41,13 @@ fn offloaded() -> ConnectionSpec {
     spec
 }
 
-/// The kernel of a namespace asks for DSS checksums, and verifies them.
+/// Sets whether the kernel of a namespace requires and verifies DSS checksums.
 fn ask_for_checksums(space: &Namespace, checksum: bool) -> io::Result<()> {
     space.within(|| net::set("net/mptcp/checksum_enabled", if checksum { "1" } else { "0" }))
 }
 
-/// A download and an upload over paths that lose so many percent of the packets. The kernel cuts what
-/// plait sends before it comes to them, so parts of superpackets are lost and sent again.
+/// Tests a download and an upload over paths that lose `loss` percent of the packets. The kernel segments
+/// superpackets before the paths, so parts of them are lost and retransmitted.
 fn cut(family: Family, speaks: Speaks, checksum: bool, loss: u32) -> Result<(), Failed> {
     const LEN: usize = 1_500_000;
     let line = |rtt| Line { loss, ..Line::new(200, rtt, 400_000) };
@@ -63,10 +63,10 @@ fn cut(family: Family, speaks: Speaks, checksum: bool, loss: u32) -> Result<(), 
     assert_eq!(kernel::hash(&bytes), expected);
     serving.until_ended(1);
     let (_, counters) = serving.stop()?;
-    // The first window, of ten segments, is granted at once. Of it one may go alone, beside the keys.
+    // The initial window has ten segments. One of them, with the keys, may be sent separately.
     assert!(counters.longest_out > 9 * 1_400, "{counters:?}");
-    // In slow start, which lasts until a queue is full, each acknowledgement lets two segments go at once.
-    // After a loss it lets one go, and how much went before that is chance.
+    // In slow start, which lasts until a queue is full, each ACK releases two segments at once. After a loss
+    // it releases one, and the amount sent before the loss is random.
     let share = counters.bytes_cut as f64 / counters.bytes_out as f64;
     assert!(loss > 0 || share > 0.8, "{share:.3}: {counters:?}");
     let serving = Serving::start(&bed, served.address, offloaded())?;
@@ -85,8 +85,8 @@ fn cut(family: Family, speaks: Speaks, checksum: bool, loss: u32) -> Result<(), 
     Ok(())
 }
 
-/// A download and an upload by the kernel on the other side of the device, which hands superpackets
-/// over as they are, both ways.
+/// Tests a download and an upload with the kernel behind the device, which passes superpackets unchanged in
+/// both directions.
 fn at_once(family: Family, checksum: bool) -> Result<(), Failed> {
     const LEN: usize = 30_000_000;
     let bed = Bed::build(family, &[Line::new(200, 10, 400_000)])?;

@@ -1,5 +1,5 @@
-//! Many transfers against stock kernels, and nginx behind plait. A handful in every test; with
-//! PLAIT_SOAK the numbers that the project promises, which are then written to docs/results/live.md.
+//! Runs many transfers against stock kernels, and with nginx behind plait. A normal run has a few of them.
+//! With PLAIT_SOAK it has the promised numbers, and writes docs/results/live.md.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code)]
 
@@ -27,8 +27,8 @@ fn lines() -> [Line; 2] {
     [Line::new(200, 10, 400_000), Line::new(100, 30, 500_000)]
 }
 
-/// Those of a large download, which is to last some round trips and few seconds: the longer it lasts, the
-/// likelier some packet is late.
+/// Returns the lines for a download of `size` bytes. A large one must last some round trips but only few
+/// seconds, because late packets are more likely in a long one.
 fn lines_for(size: usize) -> [Line; 2] {
     if size < 20_000_000 {
         [Line::new(40, 20, 200_000), Line::new(20, 40, 200_000)]
@@ -37,33 +37,33 @@ fn lines_for(size: usize) -> [Line; 2] {
     }
 }
 
-/// From this size on the shares of the paths are those of the simulator, and both subflows have to
-/// carry data with schedulers that fill every path.
+/// From this size in bytes, the shares of the paths must match the simulator. Schedulers that fill every
+/// path must then use both subflows.
 const LARGE: usize = 4_000_000;
 const FILLING: [&str; 4] = ["minrtt", "roundrobin", "redundant", "linux"];
-/// How far shares may be apart.
+/// Largest difference between shares.
 const NEAR: f64 = 0.1;
-/// The window of a stock client in these downloads, by and large. `daps` and `otias`, which assign
-/// ahead, use all of it.
+/// Approximate receive window of a stock client in these downloads. `daps` and `otias` assign data ahead
+/// and use all of it.
 const WINDOW: &str = "2MiB";
 
-/// What a download was.
+/// The result of a download.
 struct Download {
     scheduler: &'static str,
     size: usize,
-    /// Of a large one.
+    /// Only for large downloads.
     large: Option<Large>,
 }
 
-/// What was seen of a large download.
+/// The path shares of a large download.
 struct Large {
-    /// Of the bytes on both paths, how many come over the second in the simulator.
+    /// Share of the second path in the simulator.
     simulated: f64,
-    /// The same live, and how long it took, where nothing was handed on late.
+    /// The live share and the duration, if no packet was late.
     seen: Option<(f64, Duration)>,
 }
 
-/// What plait is in a transfer; of the kernels among themselves one learns what is usual.
+/// The role of plait in a transfer. Transfers between kernels show the normal behaviour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Role {
     Server,
@@ -71,7 +71,7 @@ enum Role {
     Neither,
 }
 
-/// What was seen of a kind of transfers.
+/// The results of one kind of transfers.
 struct Transfers {
     what: String,
     count: usize,
@@ -118,14 +118,14 @@ fn main() {
     conclusion.exit();
 }
 
-/// Of how many large downloads the share was compared, and of how many packets were late each time.
+/// Returns the number of large downloads with a compared share, and of those with late packets each time.
 fn compared(downloads: &[Download]) -> (usize, usize) {
     let large = downloads.iter().filter_map(|it| it.large.as_ref());
     let (seen, late): (Vec<_>, Vec<_>) = large.partition(|it| it.seen.is_some());
     (seen.len(), late.len())
 }
 
-/// Downloads that have a bed of their own: scheduler, family and sizes.
+/// Returns the downloads of each separate bed: scheduler, family and sizes.
 fn batches(soak: bool) -> Vec<(&'static str, Family, Vec<usize>)> {
     if !soak {
         let sizes = vec![1_000, 30_000, 300_000, 4_000_000];
@@ -133,8 +133,8 @@ fn batches(soak: bool) -> Vec<(&'static str, Family, Vec<usize>)> {
         let of = |scheduler| families.clone().map(|(family, sizes)| (scheduler, family, sizes));
         return ["minrtt", "ecf", "redundant"].into_iter().flat_map(of).collect();
     }
-    // From 1 kB to 100 MB, every size a step of the same factor, in an order that gives each scheduler
-    // small and large ones.
+    // Sizes from 1 kB to 100 MB in steps of the same factor, ordered so that each scheduler gets small and
+    // large ones.
     let schedulers = plait_sched::SCHEDULERS;
     let batch = |n: usize| {
         let size = 1_000.0 * 10_f64.powf(5.0 * ((n * 37) % 100) as f64 / 99.0);
@@ -144,7 +144,7 @@ fn batches(soak: bool) -> Vec<(&'static str, Family, Vec<usize>)> {
     (0..100).map(batch).collect()
 }
 
-/// The first of what must hold: an unmodified client downloads from nginx behind plait.
+/// Tests the first requirement: an unmodified client downloads from nginx behind plait.
 fn downloads(
     number: usize,
     scheduler: &'static str,
@@ -164,8 +164,9 @@ fn downloads(
     Ok(())
 }
 
-/// Files of these sizes come whole from nginx behind plait, each once both subflows are there: a kernel
-/// joins when its worker has the time. Gives how long the last took, and what the emulator saw.
+/// Downloads files of these sizes from nginx behind plait, and checks them. Each download waits for both
+/// subflows, because the kernel joins from a work queue. Returns the duration of the last one and the
+/// emulator's report.
 fn fetch(
     number: usize,
     scheduler: &str,
@@ -195,8 +196,8 @@ fn fetch(
     Ok((last, report))
 }
 
-/// A large download, as often as packets are late, at most [`TRIES`] times: the share of the paths is
-/// that of the simulator, where both subflows are there from the start.
+/// Repeats a large download while packets are late, at most [`TRIES`] times. The shares of the paths must
+/// match the simulator, in which both subflows exist from the start.
 fn compare(
     number: usize,
     scheduler: &'static str,
@@ -222,14 +223,14 @@ fn compare(
     Ok(Large { simulated, seen })
 }
 
-/// The third of what must hold: downloads and uploads in turn, from a byte to a megabyte, with plait
-/// in one of the roles; all of them whole, and no counter of the kernel tells of a fault.
+/// Tests the third requirement: alternating downloads and uploads from 1 byte to 1 MB, with plait in one
+/// of the roles. All are complete, and no counter of the kernel shows a fault.
 fn mixed(family: Family, role: Role, count: usize) -> Result<(), Failed> {
     let bed = Bed::build(family, &lines())?;
     let schedulers = plait_sched::SCHEDULERS;
     let service = SocketAddr::new(family.service(), 80);
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
-    // A server has one scheduler for all, a client one for each.
+    // A server has one scheduler for all connections, a client one for each.
     let (served, serving) = if role == Role::Server {
         let served = Service::start(&bed.server, local, Speaks::Tcp, count)?;
         let serving = Serving::start(&bed, served.address, spec("ecf+copy"))?;
@@ -267,7 +268,7 @@ fn mixed(family: Family, role: Role, count: usize) -> Result<(), Failed> {
     }
     let mut resets = 0;
     for (after, before) in after.iter().zip(&before) {
-        // A join that meets a connection which has just ended is reset, by kernels among themselves too.
+        // A join to a connection that has just ended is reset, also between kernels.
         resets += after.since(before, "MPRstTx");
         let mut faults = after.faults(before);
         faults.retain(|(name, _)| !name.starts_with("MPRst"));
@@ -282,7 +283,7 @@ fn mixed(family: Family, role: Role, count: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Writes docs/results/live.md. Fails where some of what it is made from failed.
+/// Writes docs/results/live.md. Fails if a transfer for it failed.
 fn results() -> Result<(), Failed> {
     let (downloads, transfers) = (DOWNLOADS.lock().unwrap(), TRANSFERS.lock().unwrap());
     assert_eq!((downloads.len(), transfers.iter().map(|it| it.count).sum()), (100, 1_500));

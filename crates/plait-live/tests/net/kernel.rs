@@ -180,8 +180,8 @@ pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Requests `len` bytes over two subflows, and appends them to `bytes` until none has arrived for
-/// `patience`. Reports the count meanwhile, and returns the outcome.
+/// Requests `len` bytes over two subflows, appends them to `bytes`, and stores their number in `there`.
+/// Returns an error if none arrives for `patience`.
 pub fn get_some(
     to: SocketAddr,
     len: usize,
@@ -301,7 +301,7 @@ pub fn get_slowly(
     }
 }
 
-/// Uploads `len` bytes over two subflows, one byte a segment, without delay.
+/// Uploads `len` bytes over two subflows. Writes one byte at a time, with TCP_NODELAY.
 pub fn put_bytewise(to: SocketAddr, len: usize) -> io::Result<String> {
     let mut stream = ask(to, Speaks::Over(2), "put", len)?;
     stream.set_tcp_nodelay(true)?;

@@ -103,7 +103,7 @@ pub fn none_dropped(counters: &StackCounters, report: &Report) {
 /// Asserts that every link carried data: `bytes` if no packet was late, else more than handshakes need.
 /// `part` selects one direction, down or up; `None` checks both.
 pub fn all_carried(report: &Report, part: Option<usize>, bytes: u64) {
-    // An initial window of ten segments is less than twice this.
+    // Less than an initial window of ten segments.
     let least = if report.lateness.allows_timing() { bytes } else { 10_000 };
     for links in &report.links {
         for (at, link) in links.iter().enumerate() {
