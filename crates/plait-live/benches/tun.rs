@@ -1,8 +1,9 @@
-//! Throughput over a TUN device between plait and the stock kernel of this machine: two subflows, no
-//! emulated link. `cargo bench -p plait-live --bench tun`; root, for it makes a namespace and devices.
+//! Measures throughput over a TUN device between plait and the stock kernel of this machine, with two
+//! subflows and no emulated link. Run it with `cargo bench -p plait-live --bench tun`. It needs root,
+//! because it creates a namespace and devices.
 //!
-//! `out` is from plait to the kernel, `in` the other way. The endpoint alone makes and throws away its
-//! data itself; behind a relay (`plait serve`) the other side is a program on a loopback socket.
+//! `out` is from plait to the kernel, `in` the reverse. The endpoint alone generates and discards its data
+//! itself. With the relay (`plait serve`), a program on a loopback socket does.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use plait_base::{ConnId, Span};
@@ -22,17 +23,17 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const SERVICE: &str = "10.99.0.1:80";
 const CLIENT: &str = "10.98.1.1:0";
 
-/// What is measured.
+/// A measured combination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Case {
-    /// plait sends.
+    /// Whether plait sends.
     out: bool,
     relayed: bool,
-    /// The kernel cuts superpackets and adds up checksums.
+    /// Whether the kernel segments superpackets and computes checksums.
     offload: bool,
 }
 
-/// What was moved since the start, and the thread that plait runs on.
+/// The bytes moved since the start, and the thread of plait.
 #[derive(Default)]
 struct Meter {
     bytes: AtomicU64,
@@ -41,14 +42,14 @@ struct Meter {
 }
 
 impl Meter {
-    /// This thread is plait's.
+    /// Records the calling thread as that of plait.
     fn runs_here(&self) {
         let link = fs::read_link("/proc/thread-self").unwrap();
         let id = link.file_name().unwrap().to_str().unwrap().parse().unwrap();
         self.thread.store(id, Ordering::Relaxed);
     }
 
-    /// Seconds that plait's thread has had a core, the kernel's work in its name included.
+    /// Returns the CPU seconds of plait's thread, its time in the kernel included.
     fn ran(&self) -> f64 {
         let path = format!("/proc/self/task/{}/schedstat", self.thread.load(Ordering::Relaxed));
         let text = fs::read_to_string(path).unwrap();
@@ -67,7 +68,7 @@ fn run(line: &str) {
     assert!(output.status.success(), "{line}: {error}");
 }
 
-/// A namespace whose kernel has two addresses, and joins from the second.
+/// Creates a namespace whose kernel has two addresses and joins from the second.
 fn namespace() -> io::Result<Namespace> {
     let space = Namespace::create()?;
     space.within(|| {
@@ -98,7 +99,7 @@ fn spec(offload: bool) -> ConnectionSpec {
     }
 }
 
-/// The endpoint alone.
+/// Runs the endpoint alone.
 fn endpoint(case: Case, meter: &Meter) -> io::Result<()> {
     let mut host = Host::listen(SERVICE.parse().unwrap(), "plait0", spec(case.offload))?;
     meter.runs_here();
@@ -118,7 +119,7 @@ fn endpoint(case: Case, meter: &Meter) -> io::Result<()> {
     Ok(())
 }
 
-/// A program behind the relay that sends or takes.
+/// Runs a program behind the relay that sends or receives.
 fn service(listener: &Socket, case: Case) -> io::Result<()> {
     let (mut stream, _) = listener.accept()?;
     let mut piece = vec![7; 0x4_0000];
@@ -130,7 +131,7 @@ fn service(listener: &Socket, case: Case) -> io::Result<()> {
     Ok(())
 }
 
-/// `plait serve` in front of such a program.
+/// Runs `plait serve` in front of such a program.
 fn relay(case: Case, meter: &Meter) -> io::Result<()> {
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
@@ -155,7 +156,7 @@ fn relay(case: Case, meter: &Meter) -> io::Result<()> {
             while !meter.over() {
                 thread::sleep(Duration::from_millis(20));
             }
-            // Once to take no more connections, and once more to end those that are there.
+            // The first byte stops accepting connections, the second ends the open ones.
             for _ in 0..2 {
                 stopper.write_all(&[0]).unwrap();
                 thread::sleep(Duration::from_millis(100));
@@ -165,7 +166,7 @@ fn relay(case: Case, meter: &Meter) -> io::Result<()> {
     })
 }
 
-/// The kernel's side: one connection, used until the end.
+/// Runs the kernel's side: one connection, used until the end.
 fn kernel(case: Case, meter: &Meter) -> io::Result<()> {
     let mut stream = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
     stream.set_tcp_congestion(b"cubic")?;
@@ -177,7 +178,7 @@ fn kernel(case: Case, meter: &Meter) -> io::Result<()> {
     while !meter.over() {
         match if case.out { stream.read(&mut piece) } else { stream.write(&piece) } {
             Ok(count) => meter.bytes.fetch_add(count as u64, Ordering::Relaxed),
-            // The other end has stopped.
+            // The peer has stopped.
             Err(_) if meter.over() => break,
             Err(error) => return Err(error),
         };
@@ -185,7 +186,7 @@ fn kernel(case: Case, meter: &Meter) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints what a case moves, on the clock of the wall and for a second of plait's thread.
+/// Prints the throughput of a case, by wall-clock time and by CPU time of plait's thread.
 fn measure(case: Case, seconds: u64) -> io::Result<()> {
     let (space, meter) = (namespace()?, Meter::default());
     thread::scope(|scope| {

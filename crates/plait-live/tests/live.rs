@@ -301,7 +301,8 @@ fn slow_reader(scheduler: &str) -> Result<(), Failed> {
 
 const SLOW_LEN: usize = 1_000_000;
 
-/// Returns the observations, and the number of segments that the kernel dropped for lack of buffer.
+/// Returns the observations, and the number of segments that the kernel dropped beyond its window or for
+/// lack of buffer.
 fn read_slowly(scheduler: &str) -> Result<(Seen, u64), Failed> {
     let front = Front::build(V4, &two_lines(), spec(scheduler), 1)?;
     let (to, len) = (front.to, SLOW_LEN);
@@ -541,8 +542,8 @@ fn silently_narrow(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Downloads over two paths, the first of which does not carry 1,500 bytes. Returns the mean length of its
-/// large packets.
+/// Downloads over two paths, the first of which does not carry 1,500 bytes. Returns the mean length of the
+/// packets that it delivered to the client.
 fn narrow(
     family: Family,
     mtu: u32,

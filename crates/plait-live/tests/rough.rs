@@ -174,8 +174,8 @@ fn interface() -> Result<(), Failed> {
     measured("a download with an interface that goes down", look, long).map(drop)
 }
 
-/// Downloads over `lines` from a kernel that advertises a further address with a separate port. Starts
-/// when the condition of the test holds. Returns the counters of the kernel.
+/// Downloads over `lines` from a kernel that advertises a further address with a separate port. Completes
+/// the request when `ready` returns true. Returns the kernel's counters before and after.
 fn with_an_announced_port(
     lines: &[Line],
     len: usize,
@@ -267,7 +267,7 @@ fn unproven_to_plait() -> Result<(), Failed> {
 }
 
 /// R52, F5: when both paths are joined, a middlebox starts to remove the options from all segments. The
-/// bytes that arrive are correct, and both ends learn that the connection failed.
+/// bytes that arrive are correct, and both ends report an error.
 fn vanished() -> Result<(), Failed> {
     let lines = [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)];
     let bed = Bed::build(V4, &lines)?;

@@ -1,15 +1,15 @@
-//! plait's model of a stock Linux kernel beside that kernel.
+//! Compares plait's model of a stock Linux kernel with that kernel.
 //!
 //! `measure` runs Multipath TCP of this machine's kernel over emulated links, and adds the results to
-//! docs/results/kernel-model.csv. `compare` runs the same links in the simulator and prints how far
-//! the model is off; with `--write` it writes docs/results/kernel-model.md.
+//! docs/results/kernel-model.csv. `compare` runs the same links in the simulator and prints the error of
+//! the model. With `--write` it writes docs/results/kernel-model.md.
 //!
 //! ```text
 //! cargo bench -p plait-live --bench kernel_model --profile dev -- measure --runs 7
 //! cargo bench -p plait-live --bench kernel_model --profile dev -- compare
 //! ```
 //!
-//! `measure` needs root, because it makes namespaces and devices.
+//! `measure` needs root, because it creates namespaces and devices.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, clippy::expect_used)]
 
@@ -25,14 +25,14 @@ use pairs::{Group, Pair};
 use std::path::PathBuf;
 use std::process::exit;
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Options {
     pairs: Vec<Pair>,
     runs: u64,
     cc: String,
     settings: model::Settings,
     write: bool,
-    /// The measurements.
+    /// The file of measurements.
     file: PathBuf,
 }
 
@@ -102,7 +102,7 @@ fn options(command: &str, args: &[String]) -> Options {
     Options { pairs, runs, cc, settings, write, file }
 }
 
-/// Round by round, so that what changes on the machine over time meets all pairs alike.
+/// Measures all pairs in each round, so that changes of the machine over time affect all pairs alike.
 fn measure_all(options: &Options) -> std::io::Result<()> {
     if let Some(why) = net::obstacle() {
         refuse(&why);

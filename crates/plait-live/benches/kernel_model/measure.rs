@@ -1,4 +1,4 @@
-//! A stock kernel on both ends of emulated links.
+//! Measures a stock kernel on both ends of emulated links.
 
 use super::net::kernel::persist;
 use super::net::urgent::Urgent;
@@ -13,22 +13,22 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a client's request, as in the simulator.
 pub const REQUEST: usize = 200;
-/// Runs are repeated if the emulator was late, so many times at most.
+/// Most tries of a run. A run is repeated if the emulator was late.
 const TRIES: usize = 8;
 /// A run counts if no packet was later than this, in us. ACKs 2 ms apart end the train of HyStart
 /// (`hystart_ack_delta_us` of tcp_cubic.c), so later ones change a window's growth.
 pub const MOST_LATE_US: u64 = 2_000;
-/// Between the set-up and the first SYN.
+/// Time between the set-up and the first SYN.
 const SETTLING: Duration = Duration::from_millis(400);
 /// Longest wait for the peer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What one run showed.
+/// The results of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Time from the first SYN to the last byte read, in ms.
     pub completion_ms: f64,
-    /// Delay of each message from when it was due, in ms; none for a download.
+    /// Delay of each message after its due time, in ms. Empty for a download.
     pub delays_ms: Vec<f64>,
     /// IP bytes that each link delivered to the client.
     pub delivered: [u64; 2],
@@ -36,11 +36,11 @@ pub struct Run {
     pub dropped: [u64; 2],
     /// MPTCP-level retransmissions of the server.
     pub reinjected: u64,
-    /// How late the emulator was at worst, in us.
+    /// Greatest lateness of the emulator, in us.
     pub late_us: u64,
 }
 
-/// Measures a pair once. Runs in which the emulator was late do not count.
+/// Measures a pair once. Repeats the run if the emulator was late.
 pub fn run(pair: &Pair, cc: &str) -> io::Result<Run> {
     let _urgent = Urgent::start();
     let mut late = 0;
@@ -94,7 +94,7 @@ fn attempt(pair: &Pair, cc: &str) -> io::Result<Result<Run, u64>> {
     }))
 }
 
-/// An MPTCP socket with the congestion controller `cc`.
+/// Returns an MPTCP socket with the congestion controller `cc`.
 fn socket(cc: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
     socket.set_tcp_congestion(cc.as_bytes())?;
@@ -123,7 +123,7 @@ fn serve(listener: &Socket, cc: &str, load: Load, began: &OnceLock<Instant>) -> 
         }
     }
     stream.shutdown(Shutdown::Write)?;
-    // The client ends last: what it has not read is not reset.
+    // The client closes last, so that the kernel does not reset unread data.
     while persist(|| stream.read(&mut [0; 64]))? > 0 {}
     Ok(())
 }
@@ -135,7 +135,7 @@ fn ask(
     pair: &Pair,
     began: &OnceLock<Instant>,
 ) -> io::Result<(f64, Vec<f64>)> {
-    // The devices come up, and whoever watches them looks.
+    // Wait until the devices are up and programs that watch them are done.
     thread::sleep(SETTLING);
     let mut stream = socket(cc)?;
     if let Some(bytes) = pair.rcvbuf {

@@ -1,19 +1,19 @@
-//! The same pairs in the simulator.
+//! Runs the same pairs in the simulator.
 
 use super::pairs::{Load, Pair};
 use super::table::Seen;
 use plait_lab::{RawScenario, ScenarioError, Subject, cells, simulate};
 use plait_sim::Watch;
 
-/// Settings of the model, as on a command line.
+/// Settings of the model, in the form of command-line options.
 pub type Settings = Vec<(&'static str, String)>;
 
-/// Nobody watches.
+/// An observer that ignores all events.
 struct Unwatched;
 
 impl Watch for Unwatched {}
 
-/// Runs a pair so many times in the simulator, with the jitter of hosts that a comparison has.
+/// Runs a pair `runs` times in the simulator, with the host jitter of a comparison.
 pub fn runs(pair: &Pair, settings: &Settings, runs: u64) -> Result<Vec<Seen>, ScenarioError> {
     let mut raw = RawScenario::new();
     for (name, text) in arguments(pair).iter().chain(settings) {
@@ -40,7 +40,7 @@ pub fn runs(pair: &Pair, settings: &Settings, runs: u64) -> Result<Vec<Seen>, Sc
     Ok((1..=runs).map(run).collect())
 }
 
-/// The links and the load of a pair as arguments of `plait compare`.
+/// Returns the links and the load of a pair as arguments of `plait compare`.
 pub fn arguments(pair: &Pair) -> Settings {
     let path = |name: &str, line: &super::net::Line| {
         let (mbit, rtt, queue) = (line.mbit, line.rtt.as_micros() / 1_000, line.queue);

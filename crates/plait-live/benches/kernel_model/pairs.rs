@@ -1,28 +1,28 @@
-//! The pairs of links and their loads: A to F, and pairs drawn at random by a seed.
+//! The pairs of links and their loads: A to F, and pairs drawn at random from a seed.
 
 use super::net::Line;
 use plait_base::Span;
 
-/// Seed of the pairs that the model was mended by, and of those seen since. It was fixed before
-/// anything was measured.
+/// Seed of the pairs that were used to improve the model, and of the pairs seen since. It was fixed before
+/// any measurement.
 const SEED: u64 = 1;
-/// Seed of the pairs that are held out. It was fixed before any of them was measured.
+/// Seed of the held-out pairs. It was fixed before any of them was measured.
 const HELD_OUT_SEED: u64 = 2;
 /// Drawn pairs of each group.
 const DRAWN_PER_GROUP: usize = 12;
 /// Bytes of a full packet.
 const PACKET_BYTES: f64 = 1500.0;
 
-/// What a pair is used for.
+/// The use of a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     /// The links A to F of docs/promise.md.
     Fixed,
-    /// Drawn, and looked at to mend the model.
+    /// Drawn, and used to improve the model.
     Mending,
     /// Drawn, held out of the first version of the model, and published with it.
     Seen,
-    /// Drawn, and not looked at before the model was done.
+    /// Drawn, and not examined before the model was complete.
     HeldOut,
 }
 
@@ -38,7 +38,7 @@ impl Group {
         }
     }
 
-    /// The first letter of its pairs' names.
+    /// Returns the first letter of the names of its pairs.
     fn initial(self) -> &'static str {
         match self {
             Group::Fixed => "",
@@ -49,17 +49,17 @@ impl Group {
     }
 }
 
-/// What a server sends.
+/// The data that a server sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Load {
-    /// So many bytes at once.
+    /// `bytes` bytes at once.
     Download { bytes: u64 },
-    /// A message of so many bytes at every interval, `messages` times.
+    /// A message of `bytes` bytes every `interval`, `messages` times.
     Stream { bytes: u64, interval: Span, messages: u64 },
 }
 
 impl Load {
-    /// All bytes that the server sends.
+    /// Returns the number of bytes that the server sends.
     pub fn total(self) -> u64 {
         match self {
             Load::Download { bytes } => bytes,
@@ -76,16 +76,16 @@ pub struct Pair {
     /// The primary link first.
     pub lines: [Line; 2],
     pub load: Load,
-    /// The client's receive buffer in bytes of payload; none if the kernel tunes it.
+    /// The client's receive buffer in bytes of payload. `None` if the kernel tunes it.
     pub rcvbuf: Option<u64>,
 }
 
-/// A link with a rate in Mbit/s, a round-trip time in ms, and a queue in ms at that rate.
+/// Returns a link with a rate in Mbit/s, a round-trip time in ms, and a queue in ms at that rate.
 fn line(mbit: u64, rtt_ms: u64, queue_ms: u64) -> Line {
     Line::new(mbit, rtt_ms, mbit * 1_000 / 8 * queue_ms)
 }
 
-/// Messages at intervals of 50 ms for 10 s.
+/// Returns a stream of messages of `bytes` bytes every 50 ms for 10 s.
 fn stream(bytes: u64) -> Load {
     Load::Stream { bytes, interval: Span::from_millis(50), messages: 200 }
 }
@@ -94,7 +94,7 @@ fn download(bytes: u64) -> Load {
     Load::Download { bytes }
 }
 
-/// All pairs, always the same ones.
+/// Returns all pairs, always the same.
 pub fn all() -> Vec<Pair> {
     let near = || line(10, 20, 100);
     let far = || line(3, 200, 600);
@@ -112,7 +112,7 @@ pub fn all() -> Vec<Pair> {
     ];
     let mut chance = Chance::new(SEED);
     for number in 0..2 * DRAWN_PER_GROUP {
-        // Every other pair was held out at first.
+        // Every other pair was initially held out.
         let group = if number % 2 == 0 { Group::Mending } else { Group::Seen };
         pairs.push(chance.pair(group, number / 2));
     }
@@ -131,7 +131,7 @@ impl Chance {
         Chance(seed)
     }
 
-    /// A whole number below `end`.
+    /// Returns an integer below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
@@ -144,17 +144,17 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 to below 1.
     fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// From `low` to `high`, uniform in the logarithm.
+    /// Returns a number from `low` to `high`, uniform in the logarithm.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.uniform())
     }
 
-    /// The pair of a group with this number. A third of the pairs carry streams.
+    /// Returns the pair of a group with this number. A third of the pairs carry streams.
     fn pair(&mut self, group: Group, number: usize) -> Pair {
         let lines = [self.line(), self.line()];
         let rate = (lines[0].mbit + lines[1].mbit) as f64 * 1e6 / 8.0;
@@ -169,7 +169,7 @@ impl Chance {
         Pair { name, group, lines, load, rcvbuf: None }
     }
 
-    /// 1 to 50 Mbit/s, 10 to 300 ms, and a queue of a half to four bandwidth-delay products.
+    /// Draws a link of 1 to 50 Mbit/s and 10 to 300 ms, with a queue of 0.5 to 4 bandwidth-delay products.
     fn line(&mut self) -> Line {
         let mbit = self.between(1.0, 50.0).round();
         let rtt_ms = self.between(10.0, 300.0).round();

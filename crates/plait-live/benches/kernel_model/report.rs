@@ -1,4 +1,4 @@
-//! How far the model is off.
+//! Reports the error of the model.
 
 use super::Options;
 use super::measure::MOST_LATE_US;
@@ -18,7 +18,7 @@ const SAMPLES: usize = 2_000;
 /// Seeds of the samples for the interval of the model and for the kernel beside itself.
 const MODEL_SEED: u64 = 1;
 const KERNEL_SEED: u64 = 2;
-/// A spread of the kernel's own runs beyond this leaves the error of a pair open.
+/// If the kernel's own runs spread by more than this, the error of a pair is inconclusive.
 const WIDE_SPREAD: f64 = 0.15;
 /// Settings of the model, unless others are given.
 const MODEL: [(&str, &str); 2] = [("schedulers", "linux"), ("kernel", "6.18")];
@@ -31,24 +31,24 @@ struct Line {
     model: [f64; 3],
     /// Relative error of the medians.
     error: f64,
-    /// Its 95 % interval, over the runs of both.
+    /// Its 95 % interval, over the runs of the kernel and the model.
     interval: [f64; 2],
-    /// The error of the median of as many runs of the kernel, drawn twice from its runs.
+    /// Errors between the medians of two samples of the kernel's own runs.
     kernel_again: Vec<f64>,
     shares: [f64; 2],
-    /// Median of the packets that each queue dropped: of the kernel, of the model.
+    /// Median number of packets that each queue dropped: for the kernel, for the model.
     drops: [[f64; 2]; 2],
 }
 
 impl Line {
-    /// Range of the kernel's own runs over their median.
+    /// Returns the range of the kernel's own runs over their median.
     fn spread(&self) -> f64 {
         let [middle, least, largest] = self.kernel;
         (largest - least) / middle
     }
 
-    /// The error without its sign. If the kernel's own runs spread by more than that, it is the least
-    /// error within the interval.
+    /// Returns the absolute error. If the kernel's own runs spread by more than that, returns the least error
+    /// within the interval.
     fn judged(&self) -> f64 {
         let error = self.error.abs();
         if self.spread() <= error {
@@ -59,7 +59,7 @@ impl Line {
     }
 }
 
-/// Median, least and largest.
+/// Returns the median, the least and the largest value.
 fn summary(values: &[f64]) -> [f64; 3] {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -89,14 +89,14 @@ pub fn compare(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// The measurements whose times count.
+/// Returns the measurements with valid times.
 fn loaded(options: &Options) -> io::Result<Vec<Measured>> {
     let mut all = table::load(&options.file)?;
     all.retain(|it| it.late_us <= MOST_LATE_US);
     Ok(all)
 }
 
-/// The same with the scheduler alone, in a connection with fixed buffers.
+/// Returns the same lines for a model with only the scheduler and fixed buffers.
 fn lines_before(options: &Options) -> io::Result<Vec<Line>> {
     lines(options, &vec![("schedulers", "linux".to_owned())])
 }
@@ -141,14 +141,15 @@ fn lines_of(pair: &Pair, kernel: &[Seen], model: &[Seen]) -> Vec<Line> {
         .collect()
 }
 
-/// The 95 % interval of the relative error of the medians, by a bootstrap over both sets of runs.
+/// Returns the 95 % interval of the relative error of the medians, by a bootstrap over both sets of runs.
 fn interval(kernel: &[f64], model: &[f64]) -> [f64; 2] {
     let mut errors = errors_of_samples(kernel, model, MODEL_SEED);
     errors.sort_by(f64::total_cmp);
     [interpolated(&errors, 2.5), interpolated(&errors, 97.5)]
 }
 
-/// The relative error of the median of `runs` against that of `kernel`, both drawn with replacement.
+/// Returns the relative errors of the median of `runs` against that of `kernel`. Each sample draws both
+/// with replacement.
 fn errors_of_samples(kernel: &[f64], runs: &[f64], seed: u64) -> Vec<f64> {
     let mut chance = Chance::new(seed);
     let mut sample = || {
@@ -162,7 +163,7 @@ fn errors_of_samples(kernel: &[f64], runs: &[f64], seed: u64) -> Vec<f64> {
     (0..SAMPLES).map(|_| sample()).collect()
 }
 
-/// How well a second measurement of the kernel agrees with the first one: no model can agree better.
+/// Describes how well a second measurement of the kernel agrees with the first. No model can agree better.
 fn repeatability(lines: &[Line]) -> String {
     let groups = [vec![Group::Fixed], vec![Group::HeldOut], vec![Group::Fixed, Group::HeldOut]];
     let mut text = REPEATABILITY.to_owned();
@@ -196,12 +197,12 @@ fn repeatability(lines: &[Line]) -> String {
     text
 }
 
-/// The error without its sign.
+/// Returns the absolute error.
 fn plain(line: &Line) -> f64 {
     line.error.abs()
 }
 
-/// The `error` of the lines of each group, and of what the model was not mended by.
+/// Returns the `error` of the lines of each group, and of all pairs not used to improve the model.
 fn groups(lines: &[Line], error: impl Fn(&Line) -> f64) -> Vec<(String, Vec<f64>)> {
     let of = |groups: &[Group]| -> Vec<f64> {
         let of_groups = lines.iter().filter(|it| groups.contains(&it.pair.group));
@@ -304,7 +305,7 @@ second command runs the same links in the simulator and writes this page.
   since. Seed 2 drew the pairs that this version holds out (n): nobody compared them before the model was done.
 ";
 
-/// When and where kernel-model.csv was made.
+/// Date and machine of kernel-model.csv.
 const MEASURED: &str = "Measured on 2026-11-23, Linux 6.18.44-fc-v669, AMD EPYC (2 cores).";
 
 const SUMMARY: &str = "\
@@ -367,7 +368,7 @@ fn row(line: &Line) -> String {
     )
 }
 
-/// What was measured with controllers that the simulator does not have.
+/// Reports the measurements with congestion controllers that the simulator lacks.
 fn others(options: &Options) -> io::Result<String> {
     let measured = loaded(options)?;
     let mut text = "The simulator has no bbr (`plait list cc`), so that nothing stands beside these. Medians and ranges in ms.\n\n\

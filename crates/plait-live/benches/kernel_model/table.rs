@@ -1,4 +1,4 @@
-//! Results of runs: their file, and what they say together.
+//! Reads and writes the file of results, and computes statistics.
 
 use super::measure::Run;
 use super::pairs::{Load, Pair};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub completion_ms: f64,
-    /// Percentiles of the delay of messages; none for a download.
+    /// Percentiles of the delay of messages. `None` for a download.
     pub p50_ms: Option<f64>,
     pub p99_ms: Option<f64>,
     /// Share of the second link in the IP bytes that reached the client.
@@ -26,7 +26,7 @@ pub struct Measured {
     pub pair: String,
     pub cc: String,
     pub seen: Seen,
-    /// How late the emulator was at worst, in us.
+    /// Greatest lateness of the emulator, in us.
     pub late_us: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Measured {
 const HEADER: &str = "group,pair,cc,completion_ms,p50_ms,p99_ms,bytes_first,bytes_second,\
                       dropped_first,dropped_second,reinjected,late_us";
 
-/// The file of measurements.
+/// Returns the path of the file of measurements.
 pub fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/kernel-model.csv")
 }
@@ -64,7 +64,7 @@ pub fn append(file: &Path, pair: &Pair, cc: &str, run: &Run) -> io::Result<()> {
     fs::write(file, text)
 }
 
-/// All measurements of the file.
+/// Reads all measurements of the file.
 pub fn load(file: &Path) -> io::Result<Vec<Measured>> {
     let text = fs::read_to_string(file)?;
     let bad = |line: &str| io::Error::other(format!("{}: bad line: {line}", file.display()));
@@ -91,7 +91,7 @@ fn parse(line: &str) -> Option<Measured> {
     })
 }
 
-/// A percentile of sorted values, interpolated linearly, as `plait compare` does.
+/// Returns a percentile of sorted values, interpolated linearly as in `plait compare`.
 pub fn interpolated(sorted: &[f64], percent: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let rank = last as f64 * percent / 100.0;
@@ -100,7 +100,7 @@ pub fn interpolated(sorted: &[f64], percent: f64) -> f64 {
     sorted[low] + (above - sorted[low]) * part
 }
 
-/// The median of unsorted values.
+/// Returns the median of unsorted values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -110,7 +110,7 @@ pub fn median(values: &[f64]) -> f64 {
 /// The name of a measure, and its value in a run.
 pub type Measure = (&'static str, fn(&Seen) -> f64);
 
-/// The measures of a load.
+/// Returns the measures of a load.
 pub fn measures(load: Load) -> Vec<Measure> {
     match load {
         Load::Download { .. } => vec![("completion", |seen| seen.completion_ms)],
