@@ -89,7 +89,7 @@ fn answer(
 mod tests {
     use super::*;
 
-    /// The timeout is so long that a client which waited for another one would wait for ever.
+    /// The timeout never expires here. If a silent client delayed another one, the test would hang.
     #[test]
     fn a_silent_client_delays_no_other() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -158,7 +158,7 @@ impl Server {
     }
 
     /// Serves until it is stopped. Then it accepts no more connections, and returns when the last one has
-    /// ended, when it is stopped again, or when the time to drain is over. `tell` gets each event.
+    /// ended, when it is stopped again, or when the drain time is over. Calls `tell` with each event.
     ///
     /// # Errors
     /// If the device is gone.

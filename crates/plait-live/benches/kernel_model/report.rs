@@ -202,7 +202,7 @@ fn plain(line: &Line) -> f64 {
     line.error.abs()
 }
 
-/// Returns the `error` of the lines of each group, and of all pairs not used to improve the model.
+/// Returns the `error` of the lines of each group, and of A to F together with the held-out pairs.
 fn groups(lines: &[Line], error: impl Fn(&Line) -> f64) -> Vec<(String, Vec<f64>)> {
     let of = |groups: &[Group]| -> Vec<f64> {
         let of_groups = lines.iter().filter(|it| groups.contains(&it.pair.group));
