@@ -39,7 +39,7 @@ pub enum State {
 pub struct Document {
     /// Always `plait.doctor/1`.
     pub schema: &'static str,
-    /// Nothing is missing.
+    /// Whether no check is missing.
     pub fine: bool,
     /// The checks, in a fixed order.
     pub checks: Vec<Check>,

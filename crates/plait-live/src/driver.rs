@@ -17,7 +17,7 @@ const WAKER: u64 = u64::MAX - 1;
 const LINKS: u64 = u64::MAX - 2;
 /// Default time for connections to end after a server is stopped.
 pub(crate) const DRAIN: Span = Span::from_secs(5);
-/// Longest wait.
+/// Longest wait of one turn.
 const MAX_WAIT: Span = Span::from_secs(60);
 
 /// An engine on this host's kernel.

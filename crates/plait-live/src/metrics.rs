@@ -11,7 +11,7 @@ use std::time::Duration;
 const MAX_REQUEST_BYTES: usize = 8 * 1024;
 /// Most reads for a request. After them, the server answers the part that it has.
 const MAX_READS: usize = 8;
-/// Time for each read and each write.
+/// Time limit of each read and each write. After it, the server closes the connection.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// Most simultaneous connections. A further one closes the oldest.
 const MAX_CLIENTS: usize = 64;

@@ -65,8 +65,7 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Time that connections have to end after the server is stopped, unless [`Server::drain_for`] changes
-    /// it.
+    /// Default time for connections to end after the server is stopped. [`Server::drain_for`] changes it.
     pub const DRAIN: Span = DRAIN;
 
     /// Creates the device and its routes, and listens.
@@ -120,7 +119,7 @@ impl Server {
         self.driver.drain = time;
     }
 
-    /// Returns why the queue of the device is shorter than usual, if it is.
+    /// Returns the error if the queue of the device could not be made long enough.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
         self.driver.engine.stack.world.device.short_queue()

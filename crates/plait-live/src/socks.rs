@@ -16,7 +16,7 @@ const V6: u8 = 4;
 pub enum Reply {
     /// The connection is established.
     Succeeded = 0,
-    /// The server failed.
+    /// The server failed for another reason.
     Failed = 1,
     /// The rules forbid the connection.
     NotAllowed = 2,

@@ -15,7 +15,7 @@ use std::path::Path;
 const MODEL_RUNS: u64 = 30;
 /// Samples of a bootstrap.
 const SAMPLES: usize = 2_000;
-/// Seeds of the samples for the interval of the model and for the kernel beside itself.
+/// Seeds of the samples for the interval of the model, and for the comparison of the kernel with itself.
 const MODEL_SEED: u64 = 1;
 const KERNEL_SEED: u64 = 2;
 /// If the kernel's own runs spread by more than this, the error of a pair is inconclusive.

@@ -102,7 +102,7 @@ pub struct Report {
     pub lateness: Lateness,
     /// The first 10,000 instances of lateness beyond [`Lateness::LIMIT`].
     pub late: Vec<Late>,
-    /// The clock of these times.
+    /// The clock of the times in `late`.
     pub clock: Clock,
     /// Counters of each path: down, then up.
     pub links: Vec<[LinkCounters; 2]>,

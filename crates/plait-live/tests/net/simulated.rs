@@ -1,4 +1,4 @@
-//! The same links in the simulator.
+//! Runs the links of a test in the simulator.
 
 use super::Line;
 use plait_lab::{RawScenario, Subject, cells, simulate};
