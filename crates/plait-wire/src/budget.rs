@@ -1,35 +1,36 @@
-//! The 40 bytes that options share, and what gives way where they do not suffice.
+//! The 40 bytes of option space, and which options are left out when it is too small.
 //!
-//! | keeps its room | options | bytes |
+//! | precedence | options | bytes |
 //! |---|---|---|
-//! | always | those of a SYN; MP_CAPABLE and MP_JOIN until the handshake is over | 23 to 36 |
-//! | always | timestamps, once negotiated (RFC 7323 section 3.2) | 12, packed 10 |
-//! | before the rest | the mapping of payload, DATA_FIN, the infinite mapping | 14 to 26 |
-//! | before a DATA_ACK | one signal: ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE | 3 to 30 |
-//! | before SACK | a DATA_ACK without a mapping: it can be told on the next segment | 8 or 12 |
-//! | last | SACK blocks, the most recent first: they can be told again | 4 + 8 each |
+//! | always sent | the options of a SYN; MP_CAPABLE and MP_JOIN until the handshake ends | 23 to 36 |
+//! | always sent | timestamps, once negotiated (RFC 7323 section 3.2) | 12, packed 10 |
+//! | over all below | the mapping of payload, DATA_FIN, the infinite mapping | 14 to 26 |
+//! | over a DATA_ACK | one signal: ADD_ADDR, REMOVE_ADDR, MP_PRIO, MP_FAIL, MP_FASTCLOSE | 3 to 30 |
+//! | over SACK | a DATA_ACK without a mapping; the next segment can carry it | 8 or 12 |
+//! | lowest | SACK blocks, the most recent first; later ACKs can repeat them | 4 + 8 each |
 //!
-//! As in Linux, MPTCP goes before SACK. What must not give way and does not fit is refused by
-//! [`crate::codec::encode`].
+//! As in Linux, MPTCP options have precedence over SACK. [`crate::codec::encode`] returns an error if
+//! the options that remain do not fit.
 
 use crate::{MAX_OPTION_BYTES, Options};
 
-/// What was left out of a segment.
+/// The options that were left out of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct GaveWay {
-    /// SACK blocks.
+    /// Number of SACK blocks left out.
     pub sack_blocks: u32,
-    /// The DATA_ACK, to be told on another segment.
+    /// True if the DATA_ACK was left out and must be sent on another segment.
     pub data_ack: bool,
 }
 
 impl Options {
-    /// Lets options give way, in the order of the table from its end, until all fit: SACK blocks as
-    /// long as padding has no room, then a DSS that has nothing but a DATA_ACK if not even packed
-    /// options fit.
+    /// Leaves options out, lowest precedence first (see the table above), until all fit.
+    ///
+    /// SACK blocks are left out while the padded form exceeds [`MAX_OPTION_BYTES`]. A DSS with only
+    /// a DATA_ACK is left out if even the packed form does not fit then.
     #[inline]
     pub fn give_way(&mut self) -> GaveWay {
-        // A DSS beside timestamps always fits, and that is nearly every segment.
+        // Fast path for nearly every segment: a DSS beside timestamps always fits.
         if self.sack.count() == 0 && self.mptcp.is_none() {
             return GaveWay::default();
         }
@@ -58,7 +59,7 @@ mod tests {
     use alloc::boxed::Box;
     use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-    /// An ACK with timestamps, a DATA_ACK, four SACK blocks and an option.
+    /// An ACK with timestamps, a DATA_ACK, four SACK blocks and, if given, another option.
     fn ack(long: bool, option: Option<Mptcp>) -> Options {
         let mut options = Options {
             timestamps: Some(Timestamps { value: 1, echo: 2 }),
@@ -72,8 +73,8 @@ mod tests {
         options
     }
 
-    /// R2, R43, R45: how many SACK blocks are left beside each signal, and where the DATA_ACK has to
-    /// wait (protocol notes, section 1.9).
+    /// R2, R43, R45: how many SACK blocks fit beside each signal, and when the DATA_ACK is left out
+    /// (protocol notes, section 1.9).
     #[test]
     fn who_gives_way_to_whom() {
         let (v4, v6) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(long.give_way().sack_blocks, 3);
     }
 
-    /// R2: a mapping never gives way, and neither does a DATA_FIN.
+    /// R2: a mapping is never left out, and neither is a DATA_FIN.
     #[test]
     fn mappings_stay() {
         let mapping = Mapping { dsn: 1, long: true, ssn: 1, len: 9, checksum: Some(1) };

@@ -4,25 +4,26 @@
 use crate::Payload;
 use crate::payload::pattern_word;
 
-/// A running ones' complement sum of bytes, the first of them in the high half of a 16-bit word.
+/// A running ones' complement sum of bytes. The first byte of each 16-bit word is the high half.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sum {
-    /// Sums of 32-bit words: 2^16 is 1 modulo 0xffff, so they fold to the sum of 16-bit words.
+    /// Sum of 32-bit words. Since 2^16 is 1 modulo 0xffff, it folds to the sum of 16-bit words.
     words: u64,
-    /// An odd number of bytes was added so far.
+    /// True if an odd number of bytes was added so far.
     odd: bool,
 }
 
 impl Sum {
-    /// The sum of the pseudo header of a mapping: all 64 bits of the DSN, whatever its option
-    /// sends, the subflow sequence number relative to the SYN, the length, and zeros.
+    /// Returns the sum of the pseudo header of a mapping: the DSN, the subflow sequence number
+    /// relative to the SYN, the length, and zeros. All 64 bits of the DSN count, even if the option
+    /// carries 32.
     #[must_use]
     pub const fn of_mapping(dsn: u64, ssn: u32, len: u16) -> Sum {
         let words = (dsn >> 32) + (dsn & 0xffff_ffff) + ssn as u64 + len as u64;
         Sum { words, odd: false }
     }
 
-    /// Adds the bytes of a payload, real or not, without storing any.
+    /// Adds the bytes of a payload. A pattern is added without being stored.
     pub fn add_payload(&mut self, payload: &Payload) {
         match payload {
             Payload::Empty => {}
@@ -45,9 +46,9 @@ impl Sum {
             self.push(u64::from(*first));
             (self.odd, bytes) = (false, rest);
         }
-        // The sum does not depend on the order of the bytes in a word, if those of the sum are swapped
-        // as well (RFC 1071 section 2), and without an order to restore this loop is vectorised. A
-        // slice would need 2^34 bytes to overflow it.
+        // The sum does not depend on the byte order of the words if its own bytes are swapped as well
+        // (RFC 1071 section 2). Without a swap in the loop, the compiler vectorises it. A slice would
+        // need 2^34 bytes to overflow the sum.
         let (chunks, rest) = bytes.as_chunks::<4>();
         let words = chunks.iter().fold(0, |sum, word| sum + u64::from(u32::from_le_bytes(*word)));
         self.push(u64::from(fold(words).swap_bytes()));
@@ -74,13 +75,13 @@ impl Sum {
         self.words = sum + carry as u64;
     }
 
-    /// The checksum that makes the sum of everything, itself included, come out as all ones.
+    /// Returns the checksum. The sum of all bytes, checksum included, is then all ones.
     #[must_use]
     pub const fn checksum(self) -> u16 {
         !fold(self.words)
     }
 
-    /// Whether `told` is the checksum of what was added. Zero has two forms.
+    /// Returns true if `told` is the checksum of the added bytes. Zero has two forms, 0 and 0xffff.
     #[must_use]
     pub const fn matches(self, told: u16) -> bool {
         let own = self.checksum();
@@ -88,7 +89,7 @@ impl Sum {
     }
 }
 
-/// A sum as one of 16 bits.
+/// Folds a sum to 16 bits.
 const fn fold(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(sum.checksum(), !0xddf2);
     }
 
-    /// R34: DSN 1, SSN 1, length 2 and the bytes 01 02: 1 + 1 + 2 + 0x0102 = 0x0106. All 64 bits
+    /// R34: DSN 1, SSN 1, length 2 and the bytes 01 02 give 1 + 1 + 2 + 0x0102 = 0x0106. All 64 bits
     /// of a DSN count.
     #[test]
     fn a_mapping_by_hand() {
@@ -122,13 +123,13 @@ mod tests {
         assert_eq!(high.checksum(), !0x0107);
     }
 
-    /// R34: a DATA_FIN alone covers the pseudo header only.
+    /// R34: the checksum of a DATA_FIN without data covers the pseudo header only.
     #[test]
     fn a_pseudo_header_alone() {
         assert_eq!(Sum::of_mapping(0x1_0000_0002, 0, 1).checksum(), !4);
     }
 
-    /// Pieces of any length give the sum of the whole, for real and synthetic bytes alike.
+    /// Pieces of any length give the sum of the whole, for real bytes and for the pattern.
     #[test]
     fn pieces_and_wholes_agree() {
         for (offset, len) in [(0, 1), (3, 17), (5, 64), (1_427, 1_428), (u64::from(u32::MAX), 333)]
@@ -152,7 +153,7 @@ mod tests {
         }
     }
 
-    /// F4: an edited byte changes the sum, wherever it is, in real bytes and in the pattern alike.
+    /// F4: an edited byte changes the sum at any position, in real bytes and in the pattern.
     #[test]
     fn an_edit_shows() {
         let sum = |payload: &Payload| {
@@ -167,7 +168,7 @@ mod tests {
             let (synthetic, copied) = (pattern.edited(at), real.edited(at));
             assert_ne!(sum(&synthetic), sum(&pattern), "{at}");
             assert_eq!(sum(&synthetic), sum(&copied), "{at}");
-            // The piece without the edit is as it was.
+            // The piece without the edit is unchanged.
             let (rest, edit) = (synthetic.slice(at + 1, 100), synthetic.slice(at, 1));
             assert_eq!(sum(&rest), sum(&pattern.slice(at + 1, 100)));
             assert_ne!(sum(&edit), sum(&pattern.slice(at, 1)));

@@ -5,8 +5,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// A connection key of one end (RFC 8684 section 3.1). It never appears in debug output, and keys
-/// are compared in constant time.
+/// A connection key of one end (RFC 8684 section 3.1). Debug output never shows it. Keys are compared
+/// in constant time.
 #[derive(Clone, Copy, Eq)]
 pub struct Key(pub u64);
 
@@ -21,16 +21,16 @@ impl Key {
         Sha256::digest(self.0.to_be_bytes()).into()
     }
 
-    /// The token that names the connection in MP_JOIN: the top 32 bits of SHA-256 of the key
-    /// (RFC 8684 section 3.2).
+    /// Returns the token that identifies the connection in MP_JOIN: the top 32 bits of SHA-256 of the
+    /// key (RFC 8684 section 3.2).
     #[must_use]
     pub fn token(self) -> u32 {
         let hash = self.hash();
         u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]])
     }
 
-    /// The initial data sequence number: the low 64 bits of SHA-256 of the key (RFC 8684 section
-    /// 3.1). The first byte of data has the number after it.
+    /// Returns the initial data sequence number: the low 64 bits of SHA-256 of the key (RFC 8684
+    /// section 3.1). The first byte of data has the next number.
     #[must_use]
     pub fn idsn(self) -> u64 {
         let hash = self.hash();
@@ -44,16 +44,17 @@ impl fmt::Debug for Key {
     }
 }
 
-/// HMAC-SHA256 that the end with key `own` proves itself with in MP_JOIN: keyed by both keys, its
-/// own first, over both nonces, its own first (RFC 8684 section 3.2).
+/// Returns the HMAC-SHA256 by which the end with key `own` authenticates itself in MP_JOIN (RFC 8684
+/// section 3.2). The HMAC key is `own`, then `peer`; the message is `own_nonce`, then `peer_nonce`.
 #[must_use]
 pub fn join_hmac(own: Key, peer: Key, own_nonce: u32, peer_nonce: u32) -> JoinHmac {
     JoinHmac(hmac(own, peer, &[&own_nonce.to_be_bytes(), &peer_nonce.to_be_bytes()]))
 }
 
-/// The rightmost 64 bits of the HMAC-SHA256 that an ADD_ADDR carries: keyed by both keys, that of
-/// the sender first, over address identifier, address and port, the port zero where there is none
-/// (RFC 8684 section 3.4.1). Compare a received one with [`add_addr_hmac_matches`].
+/// Returns the rightmost 64 bits of the HMAC-SHA256 of an ADD_ADDR (RFC 8684 section 3.4.1).
+///
+/// The HMAC key is the sender's key `own`, then `peer`. The message is address identifier, address and
+/// port; the port is zero if absent. Compare a received value with [`add_addr_hmac_matches`].
 #[must_use]
 pub fn add_addr_hmac(own: Key, peer: Key, id: u8, address: IpAddr, port: Option<u16>) -> u64 {
     let port = port.unwrap_or(0).to_be_bytes();
@@ -64,13 +65,13 @@ pub fn add_addr_hmac(own: Key, peer: Key, id: u8, address: IpAddr, port: Option<
     number(&full[24..])
 }
 
-/// Whether `received` is the HMAC `expected`, in constant time.
+/// Returns true if `received` equals `expected`; takes constant time.
 #[must_use]
 pub fn add_addr_hmac_matches(expected: u64, received: u64) -> bool {
     expected.ct_eq(&received).into()
 }
 
-/// HMAC-SHA256 of the parts of a message, keyed by `own` and `peer`.
+/// Returns the HMAC-SHA256 of the parts of a message, keyed by `own` and `peer`.
 fn hmac(own: Key, peer: Key, message: &[&[u8]]) -> [u8; 32] {
     let mut secret = [0u8; 16];
     secret[..8].copy_from_slice(&own.0.to_be_bytes());
@@ -78,7 +79,7 @@ fn hmac(own: Key, peer: Key, message: &[&[u8]]) -> [u8; 32] {
     keyed_hash(&secret, message)
 }
 
-/// A secret of one endpoint that never leaves it: what it signs, only it can verify.
+/// A secret that never leaves its endpoint. Only this endpoint can verify its signatures.
 #[derive(Clone, Copy)]
 pub struct Secret([u8; 32]);
 
@@ -93,7 +94,7 @@ impl Secret {
         Secret(bytes)
     }
 
-    /// Returns the HMAC-SHA256 of the parts of a message, one after the other.
+    /// Returns the HMAC-SHA256 of the concatenated parts of a message.
     #[must_use]
     pub fn sign(&self, message: &[&[u8]]) -> [u8; 32] {
         keyed_hash(&self.0, message)
@@ -106,11 +107,11 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// HMAC-SHA256 of the parts of a message.
+/// Returns the HMAC-SHA256 of the concatenated parts of a message.
 fn keyed_hash(secret: &[u8], message: &[&[u8]]) -> [u8; 32] {
     let mut mac = match Hmac::<Sha256>::new_from_slice(secret) {
         Ok(mac) => mac,
-        // HMAC takes keys of any length, so there is no error to hand on.
+        // HMAC accepts keys of any length, so this never fails.
         Err(_) => return [0; 32],
     };
     for part in message {
@@ -119,23 +120,23 @@ fn keyed_hash(secret: &[u8], message: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// Big-endian bytes, at most eight, as a number.
+/// Converts big-endian bytes, at most eight, to a number.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |value, byte| (value << 8) | u64::from(*byte))
 }
 
-/// A full HMAC-SHA256 and the parts of it that MP_JOIN carries.
+/// A full HMAC-SHA256, of which MP_JOIN carries parts.
 #[derive(Clone, Copy)]
 pub struct JoinHmac([u8; 32]);
 
 impl JoinHmac {
-    /// Leftmost 64 bits, for the SYN/ACK.
+    /// Returns the leftmost 64 bits, for the SYN/ACK.
     #[must_use]
     pub fn left64(&self) -> u64 {
         number(&self.0[..8])
     }
 
-    /// Leftmost 160 bits, for the third ACK.
+    /// Returns the leftmost 160 bits, for the third ACK.
     #[must_use]
     pub fn left160(&self) -> [u8; 20] {
         let mut left = [0; 20];
@@ -143,13 +144,13 @@ impl JoinHmac {
         left
     }
 
-    /// Whether a received 64-bit value is right, in constant time.
+    /// Returns true if a received 64-bit value matches; takes constant time.
     #[must_use]
     pub fn matches64(&self, received: u64) -> bool {
         self.0[..8].ct_eq(&received.to_be_bytes()).into()
     }
 
-    /// Whether a received 160-bit value is right, in constant time.
+    /// Returns true if a received 160-bit value matches; takes constant time.
     #[must_use]
     pub fn matches160(&self, received: &[u8; 20]) -> bool {
         self.0[..20].ct_eq(received).into()
@@ -180,8 +181,8 @@ mod tests {
         core::array::from_fn(|n| u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).unwrap())
     }
 
-    /// R21: the MP_JOIN that a stock Linux 6.18 made with these keys: client nonce f9391820, server
-    /// nonce ceeca092. The full values come from an independent HMAC implementation.
+    /// R21: the MP_JOIN of a stock Linux 6.18 with these keys, client nonce f9391820 and server
+    /// nonce ceeca092. The full values are from an independent HMAC implementation.
     #[test]
     fn golden_join_hmacs() {
         let server = join_hmac(SERVER, CLIENT, 0xceec_a092, 0xf939_1820);
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(client.left160(), bytes("762cdba99df52c78fed0a4bc79bd969ef39a5bac"));
     }
 
-    /// R23.
+    /// R23: an HMAC is refused if any one bit is wrong.
     #[test]
     fn an_hmac_with_one_wrong_bit_is_refused() {
         let hmac = join_hmac(SERVER, CLIENT, 1, 2);
@@ -211,12 +212,12 @@ mod tests {
             wrong[bit / 8] ^= 1 << (bit % 8);
             assert!(!hmac.matches160(&wrong));
         }
-        // Neither a replay with the roles exchanged nor other nonces.
+        // Exchanged roles or exchanged nonces are refused as well.
         assert!(!join_hmac(CLIENT, SERVER, 1, 2).matches64(hmac.left64()));
         assert!(!join_hmac(SERVER, CLIENT, 2, 1).matches64(hmac.left64()));
     }
 
-    /// R43: values of an independent HMAC implementation.
+    /// R43: values from an independent HMAC implementation.
     #[test]
     fn golden_add_addr_hmacs() {
         let v4 = IpAddr::from([10, 77, 2, 2]);
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Values of an independent HMAC implementation.
+    /// Values from an independent HMAC implementation.
     #[test]
     fn golden_signatures() {
         let secret = Secret::new([0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f, 1, u64::MAX]);

@@ -1,8 +1,8 @@
 //! Floor 1: a TCP segment as the protocol core sees it: header fields, options, payload.
 //!
-//! Numbers are those of the wire (32-bit sequence numbers, 4- or 8-byte DSNs), sizes are those
-//! that the bytes would have, so a simulated segment costs what a real one costs. [`codec`] makes
-//! those bytes, and segments of bytes.
+//! Numbers have the width of the wire: 32-bit sequence numbers, 4- or 8-byte DSNs. Sizes are the
+//! lengths of the encoded bytes, so a simulated segment costs as much as a real one. [`codec`]
+//! converts segments to bytes and bytes to segments.
 #![no_std]
 
 extern crate alloc;

@@ -4,15 +4,15 @@ use core::net::IpAddr;
 
 use crate::{Key, Segment};
 
-/// Room for options in a TCP header (RFC 9293 section 3.1).
+/// Maximum length of the options of a TCP header, in bytes (RFC 9293 section 3.1).
 pub const MAX_OPTION_BYTES: u32 = 40;
 
 /// The timestamps option (RFC 7323 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timestamps {
-    /// Sender's clock.
+    /// The sender's clock (TSval).
     pub value: u32,
-    /// The peer's clock as last seen.
+    /// The most recent clock value of the peer (TSecr).
     pub echo: u32,
 }
 
@@ -38,7 +38,8 @@ impl fmt::Debug for SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block from `left` up to, not including, `right`; false where there is no room.
+    /// Adds the block from `left` up to, but not including, `right`. Returns false if there are four
+    /// blocks already.
     pub fn push(&mut self, left: u32, right: u32) -> bool {
         match self.blocks.get_mut(usize::from(self.len)) {
             None => false,
@@ -50,19 +51,19 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks in order.
+    /// Returns the blocks, in the order in which they were added.
     #[must_use]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub const fn count(&self) -> u32 {
         self.len as u32
     }
 
-    /// Keeps the first `count` blocks.
+    /// Keeps the first `count` blocks and removes the others.
     pub fn truncate(&mut self, count: u32) {
         self.len = self.len.min(count as u8);
     }
@@ -71,33 +72,33 @@ impl SackBlocks {
 /// A DATA_ACK of 4 or 8 bytes (RFC 8684 section 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataAck {
-    /// Next data sequence number expected; the low 32 bits count in the short form.
+    /// Next data sequence number expected. The short form carries the low 32 bits only.
     pub value: u64,
-    /// Whether all 64 bits are sent.
+    /// True if all 64 bits are sent.
     pub long: bool,
 }
 
-/// Which data a run of subflow bytes carries (RFC 8684 section 3.3.1).
+/// Maps subflow bytes to data sequence numbers (RFC 8684 section 3.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// Data sequence number of the first byte; the low 32 bits count in the short form.
+    /// Data sequence number of the first byte. The short form carries the low 32 bits only.
     pub dsn: u64,
-    /// Whether all 64 bits of the DSN are sent.
+    /// True if all 64 bits of the DSN are sent.
     pub long: bool,
     /// Subflow sequence number of the first byte, relative to the subflow's first SYN.
     pub ssn: u32,
     /// Bytes covered, DATA_FIN included.
     pub len: u16,
-    /// DSS checksum, where the connection uses it.
+    /// DSS checksum, if the connection uses checksums.
     pub checksum: Option<u16>,
 }
 
 /// The data sequence signal (RFC 8684 section 3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Dss {
-    /// Connection-level acknowledgement.
+    /// Connection-level acknowledgement, if the option has one.
     pub data_ack: Option<DataAck>,
-    /// Mapping of the payload.
+    /// Mapping of the payload, if the option has one.
     pub mapping: Option<Mapping>,
     /// DATA_FIN: the mapping's last byte is the end of the data.
     pub data_fin: bool,
@@ -108,22 +109,22 @@ pub struct Dss {
 pub struct MpCapable {
     /// Flag A: the DSS checksum is required.
     pub checksum_required: bool,
-    /// Flag C: the sender takes no further subflow to the address and port that this comes from.
+    /// Flag C: the sender accepts no further subflow to the source address and port of this segment.
     pub joins_denied: bool,
     /// Key of the segment's sender; absent in a SYN.
     pub sender_key: Option<Key>,
     /// Key of the segment's receiver; present from the third ACK on.
     pub receiver_key: Option<Key>,
-    /// Length of the data that rides along, on the first data segment.
+    /// Length of the payload in bytes, on the first data segment.
     pub data_len: Option<u16>,
-    /// DSS checksum of that data, where the connection uses it.
+    /// DSS checksum of the payload, if the connection uses checksums.
     pub checksum: Option<u16>,
 }
 
 /// MP_JOIN on a SYN (RFC 8684 section 3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JoinSyn {
-    /// The sender asks to use this subflow as a backup.
+    /// True if the sender requests that this subflow be a backup.
     pub backup: bool,
     /// Identifier of the sender's address.
     pub address_id: u8,
@@ -136,7 +137,7 @@ pub struct JoinSyn {
 /// MP_JOIN on a SYN/ACK.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JoinSynAck {
-    /// The sender asks to use this subflow as a backup.
+    /// True if the sender requests that this subflow be a backup.
     pub backup: bool,
     /// Identifier of the sender's address.
     pub address_id: u8,
@@ -160,7 +161,7 @@ pub struct AddAddr {
     pub address_id: u8,
     /// The address.
     pub address: IpAddr,
-    /// A port other than the connection's own.
+    /// Port, if it differs from the port of the connection.
     pub port: Option<u16>,
     /// Rightmost 64 bits of the HMAC; absent in an echo.
     pub hmac: Option<u64>,
@@ -185,7 +186,7 @@ pub enum ResetReason {
     Middlebox,
 }
 
-/// Every MPTCP option but the DSS, which has a place of its own (RFC 8684 section 3).
+/// Any MPTCP option except the DSS, which has its own field (RFC 8684 section 3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mptcp {
     /// Subtype 0.
@@ -198,32 +199,31 @@ pub enum Mptcp {
     JoinAck(JoinAck),
     /// Subtype 3.
     AddAddr(AddAddr),
-    /// Subtype 4: the addresses with these identifiers are gone.
+    /// Subtype 4: identifiers of the addresses that are no longer available.
     RemoveAddr(Box<[u8]>),
-    /// Subtype 5: whether the sender asks to use this subflow as a backup.
+    /// Subtype 5: changes the backup priority of this subflow.
     Prio {
-        /// Flag B.
+        /// Flag B: true if the sender requests that this subflow be a backup.
         backup: bool,
     },
-    /// Subtype 6: the DSN at which a checksum failed.
+    /// Subtype 6: the DSN of the data whose checksum failed.
     Fail(u64),
     /// Subtype 7: the receiver's key.
     FastClose(Key),
     /// Subtype 8.
     Reset {
-        /// Why.
+        /// Reason code.
         reason: ResetReason,
-        /// Flag T: trying again may help.
+        /// Flag T: the condition is transient, so a new subflow may succeed.
         transient: bool,
     },
-    /// Two or more of the options for a connection that is established, each of another subtype: a
-    /// peer may tell that an address is gone and ask for a backup in one segment. Plait's own
-    /// segments have one.
+    /// Two or more options of an established connection, each of another subtype. For example, a
+    /// peer may send REMOVE_ADDR and MP_PRIO in one segment. Plait sends one option per segment.
     Several(Box<[Mptcp]>),
 }
 
-/// The options of a segment. Small and inline; what only appears in handshakes and address
-/// management is boxed.
+/// The options of a segment. Common options are stored inline. Options of handshakes and of
+/// address management are boxed to keep the struct small.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Options {
     /// Maximum segment size (RFC 9293 section 3.7.1).
@@ -238,12 +238,12 @@ pub struct Options {
     pub sack: SackBlocks,
     /// Data sequence signal.
     pub dss: Option<Dss>,
-    /// Any other MPTCP option; it may share a segment with a DSS.
+    /// Any other MPTCP option. It may share a segment with a DSS.
     pub mptcp: Option<Box<Mptcp>>,
 }
 
 impl Dss {
-    /// Bytes of the option.
+    /// Returns the length of the option in bytes, without padding.
     #[must_use]
     pub const fn len(&self) -> u32 {
         let ack = match &self.data_ack {
@@ -260,7 +260,7 @@ impl Dss {
         4 + ack + map
     }
 
-    /// The same in whole words. A checksum fills the last word of a mapping.
+    /// Returns the length in whole words. A checksum fills the last word of a mapping.
     const fn padded_len(&self) -> u32 {
         let ack = match &self.data_ack {
             None => 0,
@@ -273,7 +273,7 @@ impl Dss {
         4 + ack + map
     }
 
-    /// Whether the option says nothing.
+    /// Returns true if the option has no DATA_ACK, no mapping and no DATA_FIN.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.data_ack.is_none() && self.mapping.is_none() && !self.data_fin
@@ -281,7 +281,7 @@ impl Dss {
 }
 
 impl Mptcp {
-    /// Bytes of the option (RFC 8684 section 3; table in section 1.9 of the protocol notes).
+    /// Returns the length in bytes (RFC 8684 section 3; table in section 1.9 of the protocol notes).
     #[must_use]
     pub fn len(&self) -> u32 {
         match self {
@@ -311,13 +311,13 @@ impl Mptcp {
         }
     }
 
-    /// Bytes of the option in the padded form, where each takes whole words.
+    /// Returns the length in the padded form, in which each option takes whole words.
     #[cold]
     fn padded_len(&self) -> u32 {
         self.all().iter().map(|option| words(option.len())).sum()
     }
 
-    /// The options that this is: itself, or each of several.
+    /// Returns the options of `Several`, or this option alone.
     #[must_use]
     pub fn all(&self) -> &[Mptcp] {
         match self {
@@ -326,29 +326,29 @@ impl Mptcp {
         }
     }
 
-    /// Never: an option has at least its header.
+    /// Returns false: an option has at least its header.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// `len` rounded up to whole 32-bit words.
+/// Rounds `len` up to whole 32-bit words.
 const fn words(len: u32) -> u32 {
     len.div_ceil(4) * 4
 }
 
 impl Options {
-    /// Takes every option out.
+    /// Removes every option.
     pub fn clear(&mut self) {
         self.clear_inline();
         self.mptcp = None;
     }
 
-    /// Takes every option out that is not behind a pointer.
+    /// Removes every option except the boxed MPTCP option.
     #[inline]
     pub fn clear_inline(&mut self) {
-        // Field by field: the room of SACK blocks need not be written.
+        // Field by field, to avoid writing the storage of the SACK blocks.
         self.mss = None;
         self.window_scale = None;
         self.sack_permitted = false;
@@ -357,9 +357,10 @@ impl Options {
         self.dss = None;
     }
 
-    /// Bytes of all options, each padded with NOPs to whole words as common stacks do: MSS 4,
-    /// SACK permitted and timestamps share 12 on a SYN, window scale 4, SACK 4 + 8n, MPTCP
-    /// options rounded up.
+    /// Returns the length of all options, each padded with NOPs to whole words as in common stacks.
+    ///
+    /// Lengths in bytes: MSS 4, window scale 4, timestamps 12, SACK 4 + 8n. SACK permitted shares the
+    /// 12 bytes of the timestamps on a SYN. MPTCP options are rounded up to whole words.
     #[must_use]
     #[inline]
     pub fn padded_len(&self) -> u32 {
@@ -374,7 +375,7 @@ impl Options {
         clock + sack + dss + rare
     }
 
-    /// What few segments have.
+    /// Returns the padded length of the options that few segments have.
     #[cold]
     fn padded_len_of_rare(&self) -> u32 {
         let mss = if self.mss.is_some() { 4 } else { 0 };
@@ -384,7 +385,7 @@ impl Options {
         mss + scale + permitted + mptcp
     }
 
-    /// Bytes of all options back to back, without any padding.
+    /// Returns the length in bytes of all options back to back, without padding.
     #[must_use]
     pub fn raw_len(&self) -> u32 {
         let mss = if self.mss.is_some() { 4 } else { 0 };
@@ -400,14 +401,14 @@ impl Options {
         mss + scale + permitted + clock + sack + dss + mptcp
     }
 
-    /// Bytes that the options take in the header, always whole words.
+    /// Returns the bytes that the options occupy in the header, always whole words.
     ///
-    /// The rule for both directions of the codec: options are written in the padded form, which
-    /// every stack and middlebox knows from Linux. Only where that exceeds
-    /// [`MAX_OPTION_BYTES`] are they packed: back to back without NOPs, with zeros (end of option
-    /// list, RFC 9293 section 3.1) up to the next word. That is how a DSS with a 4-byte DSN and a
-    /// 4-byte DATA_ACK leaves room for one SACK block, and how an ADD_ADDR for an IPv6 address
-    /// with a port goes with timestamps.
+    /// The codec follows this rule in both directions. Options are written in the padded form, which
+    /// other stacks and middleboxes know from Linux. If the padded form exceeds
+    /// [`MAX_OPTION_BYTES`], the packed form is used: options back to back without NOPs, then zeros
+    /// (end of option list, RFC 9293 section 3.1) up to the next word. In the packed form, a DSS with
+    /// a 4-byte DSN and a 4-byte DATA_ACK leaves room for one SACK block. An ADD_ADDR for an IPv6
+    /// address with a port then fits beside timestamps.
     #[must_use]
     #[inline]
     pub fn header_len(&self) -> u32 {
@@ -415,22 +416,24 @@ impl Options {
         if padded <= MAX_OPTION_BYTES { padded } else { words(self.raw_len()) }
     }
 
-    /// Whether the options must be packed: see [`Options::header_len`].
+    /// Returns true if the options need the packed form (see [`Options::header_len`]).
     #[must_use]
     pub fn is_packed(&self) -> bool {
         self.padded_len() > MAX_OPTION_BYTES
     }
 
-    /// Whether the options fit a TCP header, packed if need be.
+    /// Returns true if the options fit a TCP header in the padded or the packed form.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.header_len() <= MAX_OPTION_BYTES
     }
 }
 
-/// Payload of a full segment in bytes: what headers of IPv4 and TCP (40 bytes) and
-/// `options_padded` bytes of options leave of `mtu`; zero if they leave nothing. At 1500 bytes
-/// that is 1448 for TCP with timestamps and 1428 with a DSS of 20 bytes beside them.
+/// Returns the payload of a full segment in bytes.
+///
+/// It is `mtu` less the headers of IPv4 and TCP (40 bytes) and less `options_padded` bytes of
+/// options, or zero if nothing is left. With an MTU of 1500 bytes it is 1448 for TCP with
+/// timestamps, and 1428 with a DSS of 20 bytes in addition.
 #[must_use]
 pub const fn payload_per_segment(mtu: u32, options_padded: u32) -> u32 {
     mtu.saturating_sub(Segment::IPV4_HEADER + Segment::TCP_HEADER).saturating_sub(options_padded)
@@ -486,7 +489,7 @@ mod tests {
     const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
-    /// An established segment with timestamps.
+    /// Options of a segment of an established connection, with timestamps.
     fn with(option: Mptcp) -> Options {
         Options { timestamps: CLOCK, mptcp: Some(Box::new(option)), ..Options::default() }
     }
@@ -553,7 +556,7 @@ mod tests {
         }
     }
 
-    /// R2, R28: how many SACK blocks go with each kind of DSS: padded, and packed.
+    /// R2, R28: how many SACK blocks fit beside each kind of DSS, padded and packed.
     #[test]
     fn what_room_is_left_for_sack() {
         let table = [
@@ -584,7 +587,7 @@ mod tests {
         let address = with(add_addr(V6, Some(80), Some(1)));
         assert_eq!((address.padded_len(), address.raw_len(), address.header_len()), (44, 40, 40));
         assert!(data.is_packed() && data.fits() && address.is_packed() && address.fits());
-        // 10 + 30 + 8 bytes: not in any form.
+        // 10 + 30 + 8 bytes exceed both forms.
         let both = Options { dss: dss(ack(false), None).dss, ..address };
         assert!(!both.fits());
     }

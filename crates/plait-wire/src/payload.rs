@@ -1,13 +1,13 @@
 use alloc::sync::Arc;
 
-/// What an edit does to a byte. No edit of one bit leaves a ones' complement sum as it was.
+/// Mask that an edit applies to a byte. A change of one bit always changes a ones' complement sum.
 const EDIT: u8 = 0x01;
 
-/// From one word of the pattern to the next.
+/// Difference between consecutive words of the pattern.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Eight bytes of the pattern, the first in the highest place: multiples of an odd number, so that
-/// no two stretches of it are alike.
+/// Returns eight bytes of the pattern, the first in the most significant place. They are multiples of
+/// an odd number, so no two words of the pattern are equal.
 pub(crate) const fn pattern_word(index: u64) -> u64 {
     index.wrapping_add(1).wrapping_mul(STEP)
 }
@@ -20,7 +20,7 @@ fn write_pattern(offset: u64, out: &mut [u8]) {
     first.copy_from_slice(&pattern_word(offset / 8).to_be_bytes()[odd..odd + head]);
     let start = (offset + head as u64) / 8;
     let (words, tail) = rest.as_chunks_mut::<8>();
-    // From one word to the next it is a step, which costs less than a product.
+    // Adding a step costs less than a multiplication per word.
     let mut next = pattern_word(start);
     for word in words {
         *word = next.to_be_bytes();
@@ -30,7 +30,7 @@ fn write_pattern(offset: u64, out: &mut [u8]) {
     tail.copy_from_slice(&last[..tail.len()]);
 }
 
-/// Whether `bytes` are the pattern from position `offset` on.
+/// Returns true if `bytes` are the pattern from position `offset` on.
 fn is_pattern(offset: u64, bytes: &[u8]) -> bool {
     let odd = (offset % 8) as usize;
     let head = if odd == 0 { 0 } else { (8 - odd).min(bytes.len()) };
@@ -48,47 +48,47 @@ fn is_pattern(offset: u64, bytes: &[u8]) -> bool {
         && tail == &last[..tail.len()]
 }
 
-/// The bytes that a segment carries.
+/// The payload of a segment.
 #[derive(Clone, Debug, Default)]
 pub enum Payload {
-    /// None.
+    /// No bytes.
     #[default]
     Empty,
-    /// `len` bytes of a known pattern, from `offset` on: what simulations carry.
+    /// `len` bytes of a known pattern from `offset` on. Simulations carry these.
     Pattern {
-        /// Where in the pattern the bytes start.
+        /// Position of the first byte in the pattern.
         offset: u64,
         /// Number of bytes.
         len: u32,
     },
-    /// Pattern bytes of which a middlebox has changed one.
+    /// Bytes of the pattern, one of which was changed by a middlebox.
     Edited {
-        /// Where in the pattern the bytes start.
+        /// Position of the first byte in the pattern.
         offset: u64,
         /// Number of bytes.
         len: u32,
-        /// Which of them was changed, counted from the first.
+        /// Index of the changed byte, from 0.
         at: u32,
     },
-    /// Real bytes, shared.
+    /// Real bytes in a shared buffer.
     Bytes {
-        /// The buffer that holds them.
+        /// The buffer.
         buffer: Arc<[u8]>,
         /// Number of bytes.
         len: u32,
-        /// First byte within the buffer.
+        /// Index of the first byte in the buffer.
         start: u32,
     },
 }
 
 impl Payload {
-    /// A payload of real bytes.
+    /// Returns a payload with a copy of `bytes`.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Payload {
         Payload::Bytes { buffer: Arc::from(bytes), start: 0, len: bytes.len() as u32 }
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     #[inline]
     pub const fn len(&self) -> u32 {
@@ -99,13 +99,13 @@ impl Payload {
         }
     }
 
-    /// Whether there is no byte.
+    /// Returns true if there are no bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// `len` bytes from `skip` on, cut where the payload ends.
+    /// Returns `len` bytes from `skip` on, or fewer if the payload ends before.
     #[must_use]
     pub fn slice(&self, skip: u32, len: u32) -> Payload {
         let skip = skip.min(self.len());
@@ -131,8 +131,8 @@ impl Payload {
         }
     }
 
-    /// The payload with its byte at `at` changed, as a middlebox may; the same where there is no
-    /// such byte.
+    /// Returns the payload with its byte at `at` changed, as a middlebox may do. If there is no such
+    /// byte, or if a pattern was edited before, the payload is returned unchanged.
     #[must_use]
     pub fn edited(&self, at: u32) -> Payload {
         match self {
@@ -149,18 +149,18 @@ impl Payload {
         }
     }
 
-    /// The byte of the pattern at `position`.
+    /// Returns the byte of the pattern at `position`.
     #[must_use]
     pub const fn pattern_byte(position: u64) -> u8 {
         pattern_word(position / 8).to_be_bytes()[(position % 8) as usize]
     }
 
-    /// What an edit leaves there.
+    /// Returns the byte of the pattern at `position` after an edit.
     pub(crate) const fn edited_byte(position: u64) -> u8 {
         Payload::pattern_byte(position) ^ EDIT
     }
 
-    /// Writes the bytes, real or not, to the front of `out`: as many as there are and as fit.
+    /// Copies the payload to the front of `out`; bytes that do not fit are left out.
     pub fn copy_to(&self, out: &mut [u8]) {
         let len = out.len().min(self.len() as usize);
         let out = out.get_mut(..len).unwrap_or_default();
@@ -181,7 +181,7 @@ impl Payload {
         }
     }
 
-    /// Whether these are the bytes, real or not.
+    /// Returns true if the payload equals `bytes`. A pattern is compared without being stored.
     #[must_use]
     pub fn is(&self, bytes: &[u8]) -> bool {
         let same = |from: usize, to: usize, offset: u64| {
@@ -201,7 +201,7 @@ impl Payload {
         }
     }
 
-    /// The real bytes, where there are any.
+    /// Returns the real bytes, or `None` for an empty payload and for the pattern.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -219,8 +219,8 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    /// Bytes come out as they are told one by one, and are known again; with a byte changed they are
-    /// not. Offsets and lengths meet every place within a word.
+    /// The written bytes equal those of `pattern_byte` and are recognised; with one byte changed they
+    /// are not. Offsets and lengths cover every place within a word.
     #[test]
     fn bytes_are_written_and_known_again() {
         for (offset, len) in (0..17).flat_map(|offset| (0..40).map(move |len| (offset, len))) {

@@ -2,7 +2,7 @@ use crate::{Options, Payload};
 use core::fmt;
 use plait_base::ServerAddress;
 
-/// The flags of a TCP header that plait uses (RFC 9293 section 3.1).
+/// The flags of a TCP header (RFC 9293 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u8);
 
@@ -15,16 +15,16 @@ impl Flags {
     pub const RST: Flags = Flags(0x04);
     /// Push.
     pub const PSH: Flags = Flags(0x08);
-    /// The acknowledgement field counts.
+    /// The acknowledgement field is valid.
     pub const ACK: Flags = Flags(0x10);
 
-    /// Whether all flags of `other` are set.
+    /// Returns true if all flags of `other` are set.
     #[must_use]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -43,7 +43,7 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// A TCP segment. The client's address is that of the path it travels.
+/// A TCP segment. The client's address is not stored: the path of the segment determines it.
 #[derive(Clone, Debug, Default)]
 pub struct Segment {
     /// Sender's port.
@@ -52,11 +52,11 @@ pub struct Segment {
     pub dst_port: u16,
     /// Sequence number of the first byte (or of SYN or FIN).
     pub seq: u32,
-    /// Next sequence number expected; counts where [`Flags::ACK`] is set.
+    /// Next sequence number expected. Valid if [`Flags::ACK`] is set.
     pub ack: u32,
     /// Header flags.
     pub flags: Flags,
-    /// The server's address, which it comes from or goes to.
+    /// The server's address: the source or the destination of the segment.
     pub server: ServerAddress,
     /// Window field as on the wire, not yet scaled (RFC 7323 section 2.2).
     pub window: u16,
@@ -72,7 +72,7 @@ impl Segment {
     /// Bytes of a TCP header without options.
     pub const TCP_HEADER: u32 = 20;
 
-    /// How much of the sequence space the segment takes: its data, SYN and FIN.
+    /// Returns the length in sequence space: the payload in bytes, plus one each for SYN and FIN.
     #[must_use]
     pub const fn seq_len(&self) -> u32 {
         let syn = self.flags.has(Flags::SYN) as u32;
@@ -80,7 +80,7 @@ impl Segment {
         self.payload.len() + syn + fin
     }
 
-    /// Bytes of the whole IPv4 packet.
+    /// Returns the length of the IPv4 packet in bytes.
     #[must_use]
     #[inline]
     pub fn ip_len(&self) -> u32 {

@@ -1,40 +1,40 @@
-//! What can be wrong with bytes and with segments.
+//! Errors of the parser and of the encoder.
 
 use thiserror::Error;
 
-/// Why a packet holds no segment, and where in it.
+/// An error of the parser: the problem and its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("{problem}, at byte {at} of the packet")]
 pub struct ParseError {
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
     /// Offset of the field in the packet.
     pub at: usize,
 }
 
-/// What is wrong with a packet.
+/// A problem of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Problem {
     /// The packet ends within a header.
     #[error("{0} is cut short")]
     Short(Field),
-    /// Neither IPv4 nor IPv6.
+    /// The IP version is neither 4 nor 6.
     #[error("IP version {0}")]
     Version(u8),
-    /// A length that is smaller than its header, or larger than what is there.
+    /// A length that is smaller than its header, or larger than the available bytes.
     #[error("{0} says {1} bytes")]
     Length(Field, u32),
-    /// A checksum that is not that of the bytes.
+    /// The checksum does not match the bytes.
     #[error("wrong checksum of {0}")]
     Checksum(Field),
-    /// A piece of a packet (RFC 791): they are not put together.
+    /// A fragment (RFC 791). Fragments are not reassembled.
     #[error("fragment")]
     Fragment,
-    /// Something other than TCP, by its protocol number.
+    /// The packet carries a protocol other than TCP; the value is its protocol number.
     #[error("protocol {0}")]
     Protocol(u8),
-    /// An IPv6 extension header on which delivery here depends: a route that is not at its end, or
-    /// more headers than anybody needs.
+    /// An IPv6 extension header prevents delivery: a routing header with segments left, or one header
+    /// more than the eight that are supported.
     #[error("IPv6 extension header {0}")]
     Extension(u8),
 }
@@ -68,12 +68,12 @@ pub enum Field {
     Segment,
 }
 
-/// Options that a parsed segment does not have.
+/// Options that the parser left out of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Skipped {
-    /// How many.
+    /// Number of options, at most 255.
     pub count: u8,
-    /// The first of them.
+    /// The first skipped option.
     pub first: Option<Unread>,
 }
 
@@ -87,63 +87,63 @@ impl Skipped {
 /// An option that was skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unread {
-    /// Offset of its kind, within the options.
+    /// Offset of the option within the options, in bytes.
     pub at: u8,
-    /// Its kind (30 for MPTCP).
+    /// The option's kind (30 for MPTCP).
     pub kind: u8,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why an option was skipped.
+/// The reason why an option was skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// No use for the kind.
+    /// The kind is not supported.
     Kind,
-    /// Its length runs out of the header or is less than two: what follows cannot be read either.
+    /// The length exceeds the header or is less than two. The options after it are lost as well.
     Broken,
-    /// A length that the option never has.
+    /// The option never has this length.
     Length(u8),
-    /// An MPTCP subtype without a meaning.
+    /// The MPTCP subtype is not defined.
     Subtype(u8),
     /// MP_CAPABLE of another version (RFC 8684 section 3.1).
     Version(u8),
-    /// MP_CAPABLE with flag B set or without flag H: nothing that can be agreed upon.
+    /// MP_CAPABLE with flag B set or without flag H: no algorithm that both ends support.
     Flags(u8),
-    /// An option on a segment that cannot have it: MP_CAPABLE of a SYN on an ACK, MSS after the
-    /// handshake.
+    /// The option does not belong on such a segment. Examples: the MP_CAPABLE of a SYN on an ACK, an
+    /// MSS after the handshake.
     Place,
-    /// There was one of the kind, or one that excludes it: the first counts.
+    /// An earlier option has the same kind or excludes this one. The first one is used.
     Twice,
 }
 
-/// What no packet can carry.
+/// The reason why no packet can carry a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum EncodeError {
-    /// Addresses of two families.
+    /// The addresses are of two families.
     #[error("one address is IPv4, the other IPv6")]
     Families,
     /// The buffer is too small.
     #[error("the packet needs {needs} bytes, the buffer has {has}")]
     Room {
-        /// Bytes of the packet.
+        /// Length of the packet in bytes.
         needs: usize,
-        /// Bytes of the buffer.
+        /// Length of the buffer in bytes.
         has: usize,
     },
-    /// More bytes than the length field of IP can say.
+    /// The packet exceeds the 16-bit length field of its IP header.
     #[error("a packet of {0} bytes")]
     Length(usize),
-    /// More than 40 bytes of options.
+    /// The options exceed 40 bytes.
     #[error("{0} bytes of options")]
     Options(u32),
-    /// An option on a segment that cannot have it.
+    /// The option does not belong on such a segment.
     #[error("{0} on such a segment")]
     Place(&'static str),
-    /// A number that its field cannot hold.
+    /// The number exceeds its field.
     #[error("{0} does not fit its field")]
     Number(&'static str),
-    /// An option with fields that do not go together.
+    /// The fields of the option are not a valid combination.
     #[error("{0} in no shape of the option")]
     Shape(&'static str),
 }

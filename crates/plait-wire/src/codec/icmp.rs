@@ -1,5 +1,5 @@
-//! What a router says of a packet that was too long for its next hop: ICMP type 3 code 4 (RFC 792,
-//! RFC 1191 section 4), ICMPv6 type 2 (RFC 4443 section 3.2). Nothing else of ICMP is read.
+//! ICMP errors about packets that exceed the MTU of the next hop: ICMP type 3 code 4 (RFC 792,
+//! RFC 1191 section 4) and ICMPv6 type 2 (RFC 4443 section 3.2). Other messages are not read.
 
 use super::ip::{TCP, V4_HEADER, V6_HEADER};
 use crate::Sum;
@@ -7,28 +7,29 @@ use core::net::IpAddr;
 
 const ICMP_V4: u8 = 1;
 const ICMP_V6: u8 = 58;
-/// Type, code, checksum, and what depends on them.
+/// Length of the ICMP header in bytes: type, code, checksum and four bytes that depend on the type.
 const HEADER: usize = 8;
 
-/// A packet did not fit a link on its way.
+/// The report of a router that a packet exceeded the MTU of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig {
-    /// Who had sent that packet.
+    /// Source address of that packet.
     pub src: IpAddr,
-    /// Whom it was for.
+    /// Destination address of that packet.
     pub dst: IpAddr,
-    /// TCP port of its sender.
+    /// TCP source port.
     pub src_port: u16,
-    /// TCP port of its receiver.
+    /// TCP destination port.
     pub dst_port: u16,
-    /// Sequence number of the segment in it.
+    /// Sequence number of the quoted segment.
     pub seq: u32,
-    /// Bytes of IP that would have fitted; zero where an old router does not say.
+    /// MTU of the link in bytes, or zero if an old router does not report it.
     pub mtu: u32,
 }
 
-/// Reads such a message, whose checksum has to be right. `None` where the packet is anything else, or
-/// what is quoted in it is no start of a TCP segment. Never panics, never reads beyond the packet.
+/// Parses an ICMP "packet too big" message. Returns `None` for any other packet, if the ICMP checksum
+/// is wrong, or if the quoted bytes do not start a TCP segment. Never panics, never reads beyond the
+/// packet.
 #[must_use]
 pub fn parse_too_big(packet: &[u8]) -> Option<TooBig> {
     match packet.first()? >> 4 {
@@ -57,7 +58,8 @@ fn read_v4(packet: &[u8]) -> Option<TooBig> {
     segment(address(12), address(16), tcp, mtu)
 }
 
-/// Header and body of an IPv4 packet, no fragment but a first one. One that is quoted is cut short.
+/// Splits an IPv4 packet into header and body. Returns `None` for fragments other than the first. A
+/// quoted packet (`whole` is false) may be cut short.
 fn v4(packet: &[u8], whole: bool) -> Option<(&[u8], &[u8])> {
     let fixed = packet.first_chunk::<V4_HEADER>()?;
     let header_len = usize::from(fixed[0] & 0x0f) * 4;
@@ -95,7 +97,7 @@ fn read_v6(packet: &[u8]) -> Option<TooBig> {
     segment(address(8), address(24), quoted.get(V6_HEADER..)?, mtu)
 }
 
-/// Ports and sequence number are in the eight bytes of a segment that every message quotes.
+/// Reads ports and sequence number. Every message quotes at least these eight bytes of the segment.
 fn segment(src: IpAddr, dst: IpAddr, tcp: &[u8], mtu: u32) -> Option<TooBig> {
     let start = tcp.first_chunk::<8>()?;
     let word = |at: usize| u16::from_be_bytes([start[at], start[at + 1]]);

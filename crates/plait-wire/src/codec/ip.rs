@@ -10,17 +10,17 @@ pub(super) const V6_HEADER: usize = 40;
 pub(super) const TCP: u8 = 6;
 /// "Don't fragment".
 const DF: u16 = 0x4000;
-/// "More fragments" and the offset.
+/// "More fragments" and the fragment offset.
 const FRAGMENT: u16 = 0x3fff;
-/// More extension headers than this have no honest use.
+/// Maximum number of IPv6 extension headers. A packet with more of them is refused.
 const MOST_EXTENSIONS: usize = 8;
 
 /// The IP layer of a packet.
 pub(super) struct Ip<'a> {
     pub(super) headers: Headers,
-    /// What IP carries: the TCP segment.
+    /// The payload of IP: the TCP segment.
     pub(super) body: &'a [u8],
-    /// Where it begins.
+    /// Offset of the TCP segment in the packet, in bytes.
     pub(super) at: usize,
 }
 
@@ -30,7 +30,7 @@ impl Ip<'_> {
     }
 }
 
-/// The sum over addresses, protocol and length (RFC 9293 section 3.1, RFC 8200 section 8.1).
+/// Returns the sum of addresses, protocol and length (RFC 9293 section 3.1, RFC 8200 section 8.1).
 fn pseudo_header(headers: &Headers, len: usize) -> Sum {
     let mut sum = Sum::default();
     for address in [headers.src, headers.dst] {
@@ -44,8 +44,8 @@ fn pseudo_header(headers: &Headers, len: usize) -> Sum {
     sum
 }
 
-/// Writes the header of a packet that carries `len` bytes of TCP; `out` has its length. Gives the
-/// sum of the pseudo header.
+/// Writes the header of a packet that carries `len` bytes of TCP and returns the sum of its pseudo
+/// header. `out` has the length of the header.
 pub(super) fn write(headers: &Headers, len: usize, out: &mut [u8]) -> Result<Sum, EncodeError> {
     match (headers.src, headers.dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => write_v4(headers, src, dst, len, out)?,
@@ -110,7 +110,7 @@ fn write_v6(
     Ok(())
 }
 
-/// The IP layer of a packet whose version says what it is.
+/// Reads the IP header of a packet, IPv4 or IPv6 by its version field.
 pub(super) fn read(packet: &[u8]) -> Result<Ip<'_>, ParseError> {
     let error = |problem| Err(ParseError { problem, at: 0 });
     match packet.first().map(|first| first >> 4) {
@@ -190,8 +190,8 @@ fn read_v6(packet: &[u8]) -> Result<Ip<'_>, ParseError> {
     Ok(Ip { headers, body, at })
 }
 
-/// Where TCP begins behind hop-by-hop and destination options and a route that is at its end (RFC
-/// 8200 section 4).
+/// Returns the offset of the TCP header. Skips hop-by-hop options, destination options and routing
+/// headers without segments left (RFC 8200 section 4).
 fn skip_extensions(packet: &[u8], first: u8) -> Result<usize, ParseError> {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
@@ -209,7 +209,7 @@ fn skip_extensions(packet: &[u8], first: u8) -> Result<usize, ParseError> {
         let Some(header) = packet.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
             return error(Problem::Short(Field::Extension), at);
         };
-        // The fourth byte of a routing header counts the stops that are left.
+        // The fourth byte of a routing header is "segments left".
         if kind == ROUTING && header[3] != 0 {
             return error(Problem::Extension(kind), at + 3);
         }

@@ -1,24 +1,24 @@
 //! Segments as bytes: an IPv4 or IPv6 packet with a TCP header, its options and the payload.
 //!
-//! * [`encode`] appends a packet to a buffer, [`encode_to`] writes it to a slice; they refuse what no
-//!   packet can carry and never cut anything short.
-//! * [`parse`] gives the segment of a packet with a copy of its payload, [`parse_into`] fills a
-//!   segment that is there and lends the payload. Neither reads beyond the packet, neither panics.
+//! * [`encode`] appends a packet to a buffer, and [`encode_to`] writes it to a slice. Both return an
+//!   error if no packet can carry the segment; they never truncate it.
+//! * [`parse`] returns the segment of a packet with a copy of its payload. [`parse_into`] fills an
+//!   existing segment and borrows the payload. Neither reads beyond the packet, neither panics.
 //!
-//! What is parsed is what was encoded: [`Headers`] hold the addresses and what else the IP header
-//! says, the [`Segment`] holds ports, numbers, flags, window, options and payload. Two things are not
-//! on the wire: [`Segment::server`] is the driver's number for the server's address (zero after a
-//! parse), and whether a payload is a pattern or bytes.
+//! Parsing an encoded packet returns the encoded values. [`Headers`] hold the addresses and the other
+//! fields of the IP header. The [`Segment`] holds ports, numbers, flags, window, options and payload.
+//! Two properties are not on the wire. [`Segment::server`] is the driver's number of the server
+//! address, and is zero after a parse. The form of a payload, pattern or bytes, is not kept either.
 //!
-//! [`parse_too_big`] reads what routers say of packets that were too long.
+//! [`parse_too_big`] reads the ICMP errors of routers about packets that exceed the MTU.
 //!
-//! Checksums are a switch: a driver with checksum offload leaves the sum of the pseudo header for the
-//! device ([`TcpChecksum::PseudoHeader`]; the virtio header then says
-//! `csum_start` = length of the IP header, `csum_offset` = [`TCP_CHECKSUM_OFFSET`]) and trusts it the
-//! other way ([`Verify::Trusted`]).
+//! Checksums are configurable for drivers with checksum offload. On transmission,
+//! [`TcpChecksum::PseudoHeader`] writes the sum of the pseudo header, and the device adds the rest.
+//! The virtio header then has `csum_start` = length of the IP header and
+//! `csum_offset` = [`TCP_CHECKSUM_OFFSET`]. On reception, [`Verify::Trusted`] skips the verification.
 //!
-//! Options that are unknown, malformed, out of place or told twice are left out of the segment and
-//! counted in [`Skipped`]; as in Linux a broken option does not take the segment with it.
+//! Unknown, malformed, misplaced and repeated options are left out of the segment and counted in
+//! [`Skipped`]. As in Linux, a malformed option does not invalidate its segment.
 
 mod error;
 mod icmp;
@@ -35,7 +35,7 @@ use crate::{Payload, Segment};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-/// What the IP header says beside lengths and checksums.
+/// The fields of an IP header except lengths and checksums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
     /// Sender's address.
@@ -46,57 +46,57 @@ pub struct Headers {
     pub hop_limit: u8,
     /// Type of service, or traffic class; the lowest two bits are ECN (RFC 3168).
     pub traffic_class: u8,
-    /// Identification of an IPv4 packet. Packets go out with "don't fragment" set, so it need not be
-    /// unique (RFC 6864 section 4).
+    /// Identification of an IPv4 packet. It need not be unique, because packets are sent with "don't
+    /// fragment" set (RFC 6864 section 4).
     pub ident: u16,
     /// Flow label of an IPv6 packet, 20 bits (RFC 6437).
     pub flow_label: u32,
 }
 
 impl Headers {
-    /// A packet from `src` to `dst` with a hop limit of 64 and everything else zero.
+    /// Returns the header from `src` to `dst` with a hop limit of 64 and all other fields zero.
     #[must_use]
     pub const fn new(src: IpAddr, dst: IpAddr) -> Headers {
         Headers { src, dst, hop_limit: 64, traffic_class: 0, ident: 0, flow_label: 0 }
     }
 
-    /// Bytes of the IP header.
+    /// Returns the length of the IP header in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         if self.src.is_ipv4() { ip::V4_HEADER } else { ip::V6_HEADER }
     }
 
-    /// Never: there is always a header.
+    /// Returns false: a header is never empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// A parsed packet, beside its segment.
+/// A parsed packet, without its segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// What the IP header says.
+    /// The IP header.
     pub headers: Headers,
     /// The payload, within the packet.
     pub payload: &'a [u8],
-    /// Where in the packet the payload begins.
+    /// Offset of the payload in the packet, in bytes.
     pub payload_at: usize,
-    /// Options that the segment does not have.
+    /// Options that were left out of the segment.
     pub skipped: Skipped,
 }
 
-/// Bytes of the packet that [`encode`] makes.
+/// Returns the length in bytes of the packet that [`encode`] writes.
 #[must_use]
 pub fn encoded_len(headers: &Headers, segment: &Segment) -> usize {
     let tcp = Segment::TCP_HEADER + segment.options.header_len();
     headers.len() + tcp as usize + segment.payload.len() as usize
 }
 
-/// Appends the packet to `out` and tells how many bytes it has.
+/// Appends the packet to `out` and returns its length in bytes.
 ///
 /// # Errors
-/// What no packet can carry, see [`EncodeError`]; `out` is then as it was.
+/// Returns an [`EncodeError`] if no packet can carry the segment; `out` is then unchanged.
 pub fn encode(
     headers: &Headers,
     segment: &Segment,
@@ -115,11 +115,11 @@ pub fn encode(
     written
 }
 
-/// Appends the headers of the packet to `out`, without its payload, for a device that is lent that.
-/// Tells how many bytes they have.
+/// Appends the headers of the packet to `out` and returns their length in bytes. The payload is left
+/// out, for devices that borrow it.
 ///
 /// # Errors
-/// What no packet can carry, see [`EncodeError`]; `out` is then as it was.
+/// Returns an [`EncodeError`] if no packet can carry the segment; `out` is then unchanged.
 pub fn encode_headers(
     headers: &Headers,
     segment: &Segment,
@@ -144,11 +144,11 @@ pub fn encode_headers(
     written.map(|()| headers.len() + tcp_len)
 }
 
-/// Writes the packet to the front of `out` and tells how many bytes it has.
+/// Writes the packet to the front of `out` and returns its length in bytes.
 ///
 /// # Errors
-/// What no packet can carry, or no room for it, see [`EncodeError`]; what `out` then holds is not
-/// defined.
+/// Returns an [`EncodeError`] if no packet can carry the segment, or if `out` is too short. The
+/// content of `out` is then unspecified.
 pub fn encode_to(
     headers: &Headers,
     segment: &Segment,
@@ -166,10 +166,10 @@ pub fn encode_to(
     Ok(len)
 }
 
-/// The segment of a packet, with a copy of its payload.
+/// Returns the headers and the segment of a packet, with a copy of its payload.
 ///
 /// # Errors
-/// What is wrong and where, see [`ParseError`].
+/// Returns a [`ParseError`] that says what is wrong and at which byte.
 pub fn parse(packet: &[u8], verify: Verify) -> Result<(Headers, Segment), ParseError> {
     let mut segment = Segment::default();
     let parsed = parse_into(packet, verify, &mut segment)?;
@@ -179,11 +179,12 @@ pub fn parse(packet: &[u8], verify: Verify) -> Result<(Headers, Segment), ParseE
     Ok((parsed.headers, segment))
 }
 
-/// Fills `segment` with what a packet says, the payload excepted, which is lent. Allocates only
-/// where there is an MPTCP option other than a DSS.
+/// Fills `segment` from a packet and returns the rest; the payload is borrowed from the packet.
+///
+/// Allocates only if the packet has an MPTCP option other than a DSS.
 ///
 /// # Errors
-/// What is wrong and where, see [`ParseError`]; what `segment` then holds is not defined.
+/// Returns a [`ParseError`]; the content of `segment` is then unspecified.
 pub fn parse_into<'a>(
     packet: &'a [u8],
     verify: Verify,

@@ -23,9 +23,9 @@ const RESET: u8 = 8;
 const VERSION: u8 = 1;
 /// MP_CAPABLE: checksum required.
 const FLAG_A: u8 = 0x80;
-/// MP_CAPABLE: an extension that nobody has defined.
+/// MP_CAPABLE: the extensibility flag, for which no extension is defined.
 const FLAG_B: u8 = 0x40;
-/// MP_CAPABLE: no joins to this address and port.
+/// MP_CAPABLE: no further subflows to this address and port.
 const FLAG_C: u8 = 0x20;
 /// MP_CAPABLE: HMAC-SHA256.
 const FLAG_H: u8 = 0x01;
@@ -35,14 +35,14 @@ const LONG_DSN: u8 = 0x08;
 const HAS_MAPPING: u8 = 0x04;
 const LONG_ACK: u8 = 0x02;
 const HAS_ACK: u8 = 0x01;
-/// MP_JOIN and MP_PRIO: use as a backup.
+/// MP_JOIN and MP_PRIO: the subflow is a backup.
 const BACKUP: u8 = 0x01;
 /// ADD_ADDR: an echo, which has no HMAC.
 const ECHO: u8 = 0x01;
-/// MP_TCPRST: trying again may help.
+/// MP_TCPRST: the condition is transient.
 const TRANSIENT: u8 = 0x01;
 
-/// Refuses options that do not belong on a segment with such flags.
+/// Returns an error if the option does not belong on a segment with these flags.
 pub(super) fn check_place(option: &Mptcp, flags: Flags) -> Result<(), EncodeError> {
     if let Mptcp::Several(options) = option
         && (options.len() < 2 || !distinct(options))
@@ -55,7 +55,7 @@ pub(super) fn check_place(option: &Mptcp, flags: Flags) -> Result<(), EncodeErro
     }
 }
 
-/// Whether these may share a segment: none opens a subflow, and no two are of one subtype.
+/// Returns true if the options may share a segment: none opens a subflow, and all subtypes differ.
 fn distinct(options: &[Mptcp]) -> bool {
     let alone = |option: &Mptcp| {
         use Mptcp::{Capable, JoinAck, JoinSyn, JoinSynAck, Several};
@@ -71,7 +71,7 @@ fn distinct(options: &[Mptcp]) -> bool {
     true
 }
 
-/// Whether the option, in its shape, belongs on a segment with such flags.
+/// Returns true if the option, with its fields, belongs on a segment with these flags.
 fn belongs(option: &Mptcp, flags: Flags) -> bool {
     let (syn, ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
     match option {
@@ -97,12 +97,12 @@ fn name(option: &Mptcp) -> &'static str {
     }
 }
 
-/// Writes kind, length, subtype with the four bits beside it.
+/// Writes kind, length and subtype, with the four bits beside the subtype.
 fn begin(out: &mut Writer<'_>, len: u32, subtype: u8, low: u8) {
     out.put(&[MPTCP, len as u8, subtype << 4 | low]);
 }
 
-/// A data sequence number in its short or long form.
+/// Writes a data sequence number in its short or long form.
 fn put_number(
     out: &mut Writer<'_>,
     value: u64,
@@ -183,7 +183,7 @@ pub(super) fn write(option: &Mptcp, out: &mut Writer<'_>) -> Result<(), EncodeEr
             begin(out, len, RESET, u8::from(*transient) * TRANSIENT);
             out.put(&[*reason as u8]);
         }
-        // Not within several; the caller takes those apart.
+        // The caller writes the options of `Several` one by one; a nested `Several` is invalid.
         Mptcp::Several(_) => return Err(EncodeError::Shape("several options")),
     }
     Ok(())
@@ -226,7 +226,7 @@ fn write_add_addr(add: &AddAddr, len: u32, out: &mut Writer<'_>) {
     }
 }
 
-/// Big-endian fields, taken from the front. What is not there is zero: lengths are checked before.
+/// Reads big-endian fields from the front. Missing bytes read as zero; the callers check lengths.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -261,7 +261,7 @@ impl Fields<'_> {
     }
 }
 
-/// Reads an option, kind and length taken off.
+/// Reads an option without its kind and length.
 pub(super) fn read(body: &[u8], flags: Flags, options: &mut Options) -> Result<(), Why> {
     let len = body.len() as u8 + 2;
     let Some((first, _)) = body.split_first() else { return Err(Why::Length(len)) };
@@ -324,7 +324,7 @@ fn read_dss(len: u8, fields: &mut Fields<'_>) -> Result<Dss, Why> {
         Mapping { dsn, long, ssn, len, checksum: None }
     });
     let mut dss = Dss { data_ack, mapping, data_fin: has(DATA_FIN) };
-    // Only the length tells whether there is a checksum.
+    // No flag announces a checksum; only the length does.
     if let Some(map) = &mut dss.mapping
         && fields.0.len() == 2
     {
@@ -397,7 +397,7 @@ fn read_add_addr(len: u8, low: u8, fields: &mut Fields<'_>) -> Result<Mptcp, Why
     Ok(Mptcp::AddAddr(AddAddr { address_id, address, port, hmac }))
 }
 
-/// Codes without a meaning count as 0 (RFC 8684 section 3.6).
+/// Converts a reason code. Undefined codes are read as 0 (RFC 8684 section 3.6).
 fn reset_reason(code: u8) -> ResetReason {
     match code {
         1 => ResetReason::Mptcp,

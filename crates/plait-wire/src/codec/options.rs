@@ -1,4 +1,4 @@
-//! The options of a TCP header. [`Options::header_len`] tells which of the two forms they take.
+//! The options of a TCP header. [`Options::header_len`] defines which of two forms is used.
 
 use super::error::{EncodeError, Skipped, Unread, Why};
 use super::mptcp;
@@ -14,10 +14,10 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 pub(super) const MPTCP: u8 = 30;
 
-/// The largest shift (RFC 7323 section 2.3).
+/// The largest window scale shift (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// Options on their way into a header.
+/// Writes options to the option space of a header.
 pub(super) struct Writer<'a> {
     room: &'a mut [u8],
     at: usize,
@@ -25,7 +25,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Bytes that are beyond the room are counted and not written.
+    /// Appends bytes. Bytes beyond the room are counted but not written.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         if let Some(room) = self.room.get_mut(self.at..self.at + bytes.len()) {
             room.copy_from_slice(bytes);
@@ -33,14 +33,14 @@ impl Writer<'_> {
         self.at += bytes.len();
     }
 
-    /// NOPs before an option that is not a multiple of four bytes long, in the padded form.
+    /// In the padded form, writes NOPs before an option whose length is not a multiple of four.
     fn lead(&mut self, nops: &[u8]) {
         if self.padded {
             self.put(nops);
         }
     }
 
-    /// NOPs up to the next word, in the padded form.
+    /// In the padded form, writes NOPs up to the next word.
     pub(super) fn align(&mut self) {
         while self.padded && !self.at.is_multiple_of(4) {
             self.put(&[NOP]);
@@ -48,7 +48,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes the options of a segment; `room` has their length.
+/// Writes the options of a segment. `room` has the length of the options.
 pub(super) fn write(segment: &Segment, room: &mut [u8]) -> Result<(), EncodeError> {
     let options = &segment.options;
     check_places(segment)?;
@@ -95,14 +95,14 @@ pub(super) fn write(segment: &Segment, room: &mut [u8]) -> Result<(), EncodeErro
             out.align();
         }
     }
-    // The packed form ends in zeros, the end of the list.
+    // The packed form ends with zeros, which mean end of option list.
     while !out.at.is_multiple_of(4) {
         out.put(&[END]);
     }
     if out.at == needs { Ok(()) } else { Err(EncodeError::Options(out.at as u32)) }
 }
 
-/// Refuses options that the peer's parser would not take from such a segment.
+/// Returns an error if a parser would skip an option on a segment with these flags.
 fn check_places(segment: &Segment) -> Result<(), EncodeError> {
     let options = &segment.options;
     let syn = segment.flags.has(Flags::SYN);
@@ -121,7 +121,7 @@ fn check_places(segment: &Segment) -> Result<(), EncodeError> {
     }
 }
 
-/// Reads the options of a segment with `flags` into `options`, which are empty.
+/// Reads the options of a segment with `flags` into `options`, which must be empty.
 pub(super) fn read(bytes: &[u8], flags: Flags, options: &mut Options) -> Skipped {
     let mut skipped = Skipped::default();
     let (mut rest, mut at) = (bytes, 0u8);
@@ -151,7 +151,7 @@ pub(super) fn read(bytes: &[u8], flags: Flags, options: &mut Options) -> Skipped
     }
 }
 
-/// Reads one option, kind and length taken off.
+/// Reads one option without its kind and length.
 fn read_one(kind: u8, body: &[u8], flags: Flags, options: &mut Options) -> Result<(), Why> {
     let syn = flags.has(Flags::SYN);
     let wrong_len = Err(Why::Length(body.len() as u8 + 2));
@@ -191,7 +191,7 @@ fn read_one(kind: u8, body: &[u8], flags: Flags, options: &mut Options) -> Resul
     }
 }
 
-/// The first of a kind counts.
+/// Stores the first option of a kind. A second one is skipped with [`Why::Twice`].
 pub(super) fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), Why> {
     if slot.is_some() {
         return Err(Why::Twice);

@@ -9,30 +9,30 @@ use plait_base::ServerAddress;
 
 const HEADER: usize = Segment::TCP_HEADER as usize;
 
-/// Where in the TCP header its checksum is: `csum_offset` of a virtio header.
+/// Offset of the checksum in the TCP header: `csum_offset` of a virtio header.
 pub const TCP_CHECKSUM_OFFSET: u16 = 16;
 
-/// What goes into the checksum field.
+/// The content of the checksum field.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum TcpChecksum {
-    /// The checksum.
+    /// The complete checksum.
     #[default]
     Full,
-    /// The sum of the pseudo header, not inverted: a device adds the rest.
+    /// The sum of the pseudo header, not inverted. A device adds the rest.
     PseudoHeader,
 }
 
-/// Whether the TCP checksum of a packet is verified. That of an IPv4 header always is.
+/// Whether the TCP checksum of a packet is verified. The checksum of an IPv4 header always is.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Verify {
-    /// It is.
+    /// The parser verifies it.
     #[default]
     Checksum,
-    /// Somebody else has done it, or the bytes never left this host.
+    /// The parser does not verify it. A device has done so, or the bytes never left this host.
     Trusted,
 }
 
-/// Bytes of header and options.
+/// Returns the length of the header with its options, in bytes.
 pub(super) fn header_len(segment: &Segment) -> Result<usize, EncodeError> {
     let option_bytes = segment.options.header_len();
     if option_bytes > MAX_OPTION_BYTES {
@@ -41,7 +41,7 @@ pub(super) fn header_len(segment: &Segment) -> Result<usize, EncodeError> {
     Ok(HEADER + option_bytes as usize)
 }
 
-/// Writes header, options and payload; `out` has their length.
+/// Writes header, options and payload. `out` has their length.
 pub(super) fn write(
     segment: &Segment,
     pseudo: Sum,
@@ -60,7 +60,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Puts the checksum into a header that is written, of a payload that is elsewhere.
+/// Writes the checksum into a complete header whose payload is stored elsewhere.
 pub(super) fn finish_checksum(segment: &Segment, pseudo: Sum, header: &mut [u8]) {
     let mut sum = pseudo;
     header[16..18].fill(0);
@@ -69,8 +69,8 @@ pub(super) fn finish_checksum(segment: &Segment, pseudo: Sum, header: &mut [u8])
     header[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
 }
 
-/// Writes header and options, with the sum of the pseudo header for checksum; `header` has their
-/// length.
+/// Writes header and options. The checksum field gets the sum of the pseudo header. `header` has the
+/// length of both.
 pub(super) fn write_header(
     segment: &Segment,
     pseudo: Sum,
@@ -88,7 +88,7 @@ pub(super) fn write_header(
     options::write(segment, &mut header[HEADER..])
 }
 
-/// Reads header and options into `segment`. Tells where in the packet the payload begins.
+/// Reads header and options into `segment`. Returns the offset of the payload in the packet.
 pub(super) fn read(
     ip: &Ip<'_>,
     verify: Verify,
