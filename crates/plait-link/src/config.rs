@@ -6,43 +6,43 @@ use plait_base::{Chance, Rate, Span, Time};
 use crate::schedule::Schedule;
 use crate::{CrossTraffic, LossModel, Reorder, Trace};
 
-/// Full packet of the default queue's lower bound, in bytes.
+/// Size in bytes of a full packet, for the lower bound of the default queue.
 const FULL_PACKET: u64 = 1500;
 
-/// What one direction of a path does to packets.
+/// Configuration of one direction of a path.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// How fast packets leave the queue, counted over whole IP packets.
+    /// Rate of the transmitter, counted over whole IP packets.
     pub rate: RateSource,
-    /// What the queue holds, the packet in transmission included.
+    /// Limit of the queue, including the packet in transmission.
     pub queue: QueueLimit,
-    /// What the queue does before it is full.
+    /// Active queue management.
     pub aqm: Aqm,
     /// Propagation delay, from departure to arrival.
     pub delay: Span,
-    /// Later propagation delays, ascending: each holds for what departs from its time on, until the
-    /// next one's. A packet never overtakes another: where the delay falls, those that departed
-    /// earlier arrive first, and those behind wait for them.
+    /// Later propagation delays, in ascending order of time. Each applies to packets that depart from its time
+    /// on, until the next step. If the delay falls, later packets wait until the earlier ones have
+    /// arrived: no packet overtakes another.
     pub delay_steps: Vec<(Time, Span)>,
-    /// Random extra delay, uniform in `[0, jitter]`; it never lets a packet overtake another.
+    /// Random extra delay, uniform in `[0, jitter]`. It never reorders packets.
     pub jitter: Span,
     /// Loss of packets before they reach the queue.
     pub loss: LossModel,
-    /// Packets that arrive later than they should.
+    /// Packets that are held back, so that later ones overtake them.
     pub reorder: Reorder,
-    /// Chance of each packet to arrive twice.
+    /// Probability that a packet arrives twice.
     pub duplicate: Chance,
-    /// Chance of each packet to arrive damaged.
+    /// Probability that a packet arrives damaged.
     pub corrupt: Chance,
-    /// What others send through the queue, where it is a drop-tail queue.
+    /// Cross traffic through the queue. A managed queue ignores it.
     pub cross: Vec<CrossTraffic>,
-    /// The longest packet in bytes that gets through, each from its time on, until the next one's;
-    /// before the first any does. A longer one vanishes, and nobody is told.
+    /// MTU in bytes, each from its time on until the next step; unlimited before the first. A longer packet is
+    /// dropped without an ICMP error.
     pub mtu: Vec<(Time, u32)>,
-    /// Outages `[from, to)`, in any order; [`Time::NEVER`] as the end means for ever.
+    /// Outages `[from, to)`, in any order. An end of [`Time::NEVER`] means for ever.
     pub outages: Vec<(Time, Time)>,
-    /// From here on nothing is lost at random, held back, doubled or damaged any more;
-    /// [`Time::NEVER`] where that goes on.
+    /// From this time on, packets are no longer lost at random, held back, duplicated or damaged. With
+    /// [`Time::NEVER`] the faults never end.
     pub heals: Time,
 }
 
@@ -51,15 +51,15 @@ pub struct LinkConfig {
 pub enum RateSource {
     /// One rate all the time.
     Fixed(Rate),
-    /// Each rate holds from its time until the next one's; the first holds before its time too,
-    /// the last for ever. Of several steps at one time the last counts. No step means no limit.
-    /// A rate of zero holds the queue.
+    /// Each rate applies from its time until the next step. The first also applies before its time, the
+    /// last applies for ever. If several steps have one time, the last applies. Without steps the rate is
+    /// unlimited. A rate of zero stops the queue.
     Steps(Vec<(Time, Rate)>),
     /// A recorded link, repeated without end.
     Trace {
         /// The recording.
         trace: Arc<Trace>,
-        /// Where in the recording the link starts; wraps at its end.
+        /// Position in the recording at which the link starts, modulo its duration.
         offset: Span,
     },
 }
@@ -67,42 +67,41 @@ pub enum RateSource {
 /// Active queue management.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Aqm {
-    /// None: a packet that enters the queue leaves it.
+    /// None: packets are dropped only if the queue is full.
     #[default]
     DropTail,
-    /// CoDel (RFC 8289): once packets have waited for the target or longer during an interval, it
-    /// drops at the head of the queue, faster and faster until they wait for less.
+    /// CoDel (RFC 8289). When packets have waited for at least `target` during an `interval`, CoDel drops
+    /// at the head of the queue. It drops at an increasing rate until they wait for less.
     Codel {
-        /// The wait that may stand.
+        /// Acceptable standing queue delay.
         target: Span,
-        /// How long it may stand above the target, about the round-trip time of slow connections.
+        /// How long the delay may exceed the target: about the round-trip time of slow connections.
         interval: Span,
     },
 }
 
 impl Aqm {
-    /// CoDel with the parameters of the Internet (RFC 8289 sections 4.2 and 4.3): 5 ms and 100 ms.
+    /// CoDel with the parameters for the Internet (RFC 8289 sections 4.2 and 4.3): 5 ms and 100 ms.
     pub const CODEL: Aqm =
         Aqm::Codel { target: Span::from_millis(5), interval: Span::from_millis(100) };
 }
 
-/// How much a queue holds at most. A packet that finds the queue empty is always taken.
+/// Limit of a queue. A packet that finds the queue empty is always accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
-    /// Everything.
+    /// No limit.
     Infinite,
-    /// At most so many bytes, those of the packet in transmission and of the new one included.
+    /// Maximum bytes, including the packet in transmission and the new one.
     Bytes(u64),
-    /// At most so many packets, the one in transmission and the new one included.
+    /// Maximum packets, including the packet in transmission and the new one.
     Packets(u32),
-    /// At a fixed rate and without AQM: what would wait longer than this before its transmission
-    /// begins is dropped. Otherwise: as many [`QueueLimit::Bytes`] as the mean rate sends in this
-    /// time.
+    /// Maximum delay. At a fixed rate and without AQM, a packet is dropped if it would wait longer than this
+    /// before its transmission. Otherwise the limit is the number of bytes that the mean rate sends in this time.
     Delay(Span),
 }
 
 impl LinkConfig {
-    /// A link with the default queue for its rate, on which nothing ever goes wrong.
+    /// Returns a link with the default queue for its rate and without faults.
     #[must_use]
     pub fn new(rate: RateSource, delay: Span) -> LinkConfig {
         LinkConfig {
@@ -123,8 +122,8 @@ impl LinkConfig {
         }
     }
 
-    /// The queue of a link whose configuration names none: 100 ms at `rate`, and at least 10
-    /// packets of 1500 bytes.
+    /// Returns the default queue: 100 ms at `rate`, but at least 10 packets of 1500 bytes. It is unlimited
+    /// if the rate is.
     #[must_use]
     pub fn default_queue(rate: Rate) -> QueueLimit {
         if rate.is_infinite() {
@@ -135,9 +134,10 @@ impl LinkConfig {
 }
 
 impl RateSource {
-    /// The mean rate, rounded down to whole bits per second: of a trace over one lap, of steps
-    /// from the first one on, where the last, which has no end, counts as long as the average of
-    /// those before it.
+    /// Returns the mean rate, rounded down to whole bits per second.
+    ///
+    /// For a trace, it is the mean of one lap. For steps, it is the mean from the first step on. The last
+    /// step has no end, so it counts with the average length of the steps before it.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         match self {
@@ -147,7 +147,7 @@ impl RateSource {
         }
     }
 
-    /// The one rate that holds all the time, where there is only one.
+    /// Returns the rate if it never changes.
     pub(crate) fn constant(&self) -> Option<Rate> {
         match self {
             RateSource::Fixed(rate) => Some(*rate),
@@ -161,11 +161,11 @@ impl RateSource {
     }
 }
 
-/// Steps in order of time, one for each time.
+/// Sorts the steps by time and keeps one for each time.
 fn ordered(steps: &[(Time, Rate)]) -> Vec<(Time, Rate)> {
     let mut list = steps.to_vec();
     list.sort_by_key(|step| step.0);
-    // Keeps the later of two steps at one time: the kept element takes the dropped one's rate.
+    // Of two steps at one time the later one applies: the kept element takes the rate of the dropped one.
     list.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         if same {
@@ -176,7 +176,7 @@ fn ordered(steps: &[(Time, Rate)]) -> Vec<(Time, Rate)> {
     list
 }
 
-/// The rows of a schedule that follows `steps` and never ends.
+/// Returns an endless schedule that follows `steps`.
 pub(crate) fn schedule_of(steps: &[(Time, Rate)]) -> Schedule {
     let list = ordered(steps);
     let ends = list.iter().skip(1).map(|step| step.0.as_nanos()).chain([u64::MAX]);
@@ -194,7 +194,7 @@ fn mean_of(steps: &[(Time, Rate)]) -> Rate {
         return Rate::INFINITE;
     }
     let count = steps.len() as u64 - 1;
-    // Lengths are scaled by the number of steps but one, which keeps the average an integer.
+    // Lengths are multiplied by the number of steps less one, which keeps the average an integer.
     let average = u128::from(last.0.since(first.0).as_nanos());
     let mut units = 0u128;
     for (step, next) in steps.iter().zip(&steps[1..]) {

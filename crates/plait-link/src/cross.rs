@@ -2,37 +2,37 @@ use alloc::vec::Vec;
 
 use plait_base::{RandomStream, Rate, Span, Time};
 
-/// UDP cross traffic: packets of others that meet a link's drop-tail queue between those that it is
-/// offered. They come whatever becomes of them. A managed queue gets none.
+/// UDP cross traffic in the drop-tail queue of a link. Its packets do not react to losses. A managed
+/// queue ignores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CrossTraffic {
     /// Mean rate over IP packets.
     pub rate: Rate,
-    /// Bytes of a packet, IP header included.
+    /// Size of a packet in bytes, including the IP header.
     pub size: u32,
-    /// When packets come.
+    /// Arrival process of the packets.
     pub arrivals: Arrivals,
 }
 
-/// When the packets of cross traffic come.
+/// Arrival process of cross traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrivals {
-    /// Independently of each other: the times between them are exponential.
+    /// Poisson process: the times between packets are independent and exponential.
     Poisson,
-    /// Evenly while on, at the rate that makes up for the times off. Both times follow a Pareto
-    /// distribution.
+    /// Evenly spaced packets during on times. The rate in on times compensates for the off times. Both
+    /// times follow a Pareto distribution.
     ParetoOnOff {
-        /// Mean time on.
+        /// Mean on time.
         on: Span,
-        /// Mean time off.
+        /// Mean off time.
         off: Span,
-        /// Shape of both distributions in thousandths, above 1000; up to 2000 the variance is
-        /// infinite, and sums over many sources are self-similar.
+        /// Shape of both distributions in thousandths, above 1000. Up to 2000 the variance is infinite,
+        /// and the sum of many sources is self-similar.
         shape_milli: u32,
     },
 }
 
-/// The longest time that is drawn.
+/// Maximum of any drawn time; longer ones are cut to it.
 const LONGEST: Span = Span::from_secs(3_600);
 
 /// The cross traffic of a link.
@@ -45,18 +45,18 @@ pub(crate) struct Cross {
 struct Source {
     traffic: CrossTraffic,
     stream: RandomStream,
-    /// When its next packet comes.
+    /// Arrival time of the next packet.
     next: Time,
-    /// Time between two packets: on average, or while it is on.
+    /// Time between two packets: the mean (Poisson), or the exact time while on.
     gap: Span,
-    /// When the present time on ends.
+    /// End of the current on time.
     off_from: Time,
     passed_bytes: u64,
 }
 
 impl Cross {
-    /// `None` where there is no such traffic. Streams are those of `stream` for the purpose and the
-    /// place in the list.
+    /// Returns `None` if no source has a rate above zero. `stream` returns the random stream of the source
+    /// at a position in the list.
     pub(crate) fn new(
         list: &[CrossTraffic],
         stream: impl Fn(usize) -> RandomStream,
@@ -67,14 +67,15 @@ impl Cross {
         (!sources.is_empty()).then_some(Cross { sources })
     }
 
-    /// When the next packet comes.
+    /// Returns the arrival time of the next packet.
     pub(crate) fn next(&self) -> Time {
         self.sources.iter().map(|source| source.next).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes the next packet: when it comes and its bytes. `pass` tells whether the queue takes it.
+    /// Takes the next packet. Calls `pass` with its time and size; `pass` returns true if the queue
+    /// accepts it.
     pub(crate) fn take(&mut self, pass: impl FnOnce(Time, u32) -> bool) {
-        // Of several at one instant the first in the list.
+        // If several arrive at one instant, the first in the list is taken.
         let Some(source) = self.sources.iter_mut().min_by_key(|source| source.next) else { return };
         if pass(source.next, source.traffic.size) {
             source.passed_bytes += u64::from(source.traffic.size);
@@ -82,7 +83,7 @@ impl Cross {
         source.turn();
     }
 
-    /// Bytes that got through, by source.
+    /// Returns the accepted bytes of each source.
     pub(crate) fn passed_bytes(&self) -> impl Iterator<Item = u64> {
         self.sources.iter().map(|source| source.passed_bytes)
     }
@@ -107,7 +108,7 @@ impl Source {
         source
     }
 
-    /// The first packet: at the rate of the rest from the start on.
+    /// Schedules the first packet, so that the mean rate applies from the start on.
     fn begin(&mut self) {
         match self.traffic.arrivals {
             Arrivals::Poisson => self.turn(),
@@ -124,7 +125,7 @@ impl Source {
         }
     }
 
-    /// Goes on to the next packet.
+    /// Schedules the next packet.
     fn turn(&mut self) {
         match self.traffic.arrivals {
             Arrivals::Poisson => {
@@ -138,7 +139,7 @@ impl Source {
         }
     }
 
-    /// Goes on by so much time on: what the present one has not, the next ones have.
+    /// Advances by `time` of on time. Skips off times.
     fn advance(&mut self, mut time: Span, on: Span, off: Span, shape_milli: u32) {
         loop {
             let left = self.off_from.since(self.next);
@@ -152,7 +153,7 @@ impl Source {
         }
     }
 
-    /// A time with this mean. At least a nanosecond, so that time goes on.
+    /// Draws a Pareto-distributed time with this mean. It is at least 1 ns, so that time advances.
     fn pareto(&mut self, mean: Span, shape_milli: u32) -> Span {
         let shape = f64::from(shape_milli.max(1_001)) / 1_000.0;
         let least = mean.as_nanos() as f64 * (shape - 1.0) / shape;

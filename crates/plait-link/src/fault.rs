@@ -2,17 +2,17 @@ use plait_base::{Chance, RandomStream, Span};
 
 use crate::LinkConfig;
 
-/// Packets that are held back while later ones overtake them.
+/// Packets that are held back, so that later ones overtake them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Reorder {
-    /// Chance of each packet.
+    /// Probability for each packet.
     pub chance: Chance,
-    /// How much later than otherwise it arrives.
+    /// Extra delay of a packet that is held back.
     pub by: Span,
 }
 
-/// What goes wrong with packets on their way. Each kind draws from a stream of its own, so none
-/// shifts the numbers of another.
+/// Random faults in propagation. Each kind draws from its own stream, so kinds do not change each other's
+/// numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     reorder: Reorder,
@@ -23,7 +23,7 @@ pub(crate) struct Faults {
     corrupt_stream: RandomStream,
 }
 
-/// What goes wrong with one packet.
+/// Faults of one packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Mishap {
     pub(crate) held_back: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Mishap {
 }
 
 impl Faults {
-    /// `None` where nothing can go wrong.
+    /// Returns `None` if the configuration has no faults.
     pub(crate) fn new(
         config: &LinkConfig,
         stream: impl Fn(&str) -> RandomStream,

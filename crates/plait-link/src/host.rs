@@ -2,28 +2,28 @@ use plait_base::{Rate, Time};
 
 use crate::Service;
 
-/// The sending host's own link, which packets leave through before the path: a first-in-first-out
-/// queue without limit at one rate.
+/// The network interface of the sending host, which packets pass before the path. It is a
+/// first-in-first-out queue without limit, with one rate.
 #[derive(Clone, Debug)]
 pub struct HostLink {
     service: Service,
 }
 
 impl HostLink {
-    /// A link of `rate` that is idle at [`Time::ZERO`].
+    /// Creates a link of `rate` that is idle at [`Time::ZERO`].
     #[must_use]
     pub fn new(rate: Rate) -> HostLink {
         HostLink { service: Service::fixed(rate) }
     }
 
-    /// Takes a packet of `size` bytes at `at`, which never goes back; returns when it has left the
-    /// host.
+    /// Queues a packet of `size` bytes at `at`, which must not decrease. Returns the time at which its last
+    /// byte leaves the host.
     #[inline]
     pub fn offer(&mut self, at: Time, size: u32) -> Time {
         self.service.serve(at, size)
     }
 
-    /// When the last packet taken has left.
+    /// Returns the time at which the last queued packet leaves the host.
     #[must_use]
     pub fn free_at(&self) -> Time {
         self.service.free_at()

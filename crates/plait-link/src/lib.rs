@@ -1,16 +1,16 @@
 //! Floor 1: one direction of a path.
 //!
-//! A packet that is offered to a [`Link`] meets, in this order: an outage, the largest packet, loss (random or in
-//! bursts), a queue, a transmitter with a fixed, stepped or recorded rate, and the propagation
-//! delay with its jitter, reordering, duplication and damage. [`CrossTraffic`] of others takes places in the queue. What a packet carries is no concern
-//! of the link: it sees when the packet is offered and how many bytes it has, and returns its
-//! [`Fate`]. The departure from a first-in-first-out queue with a known rate is known on entry, so
-//! a link needs no events of its own; virtual time and real time can both drive it. Only a queue
-//! that drops at its head ([`Aqm::Codel`]) has to be asked again when packets leave it.
+//! A packet that is offered to a [`Link`] passes these stages in order: outage, MTU, loss (random or in
+//! bursts), queue, transmitter, propagation. The transmitter has a fixed, stepped or recorded rate. Propagation
+//! adds delay, jitter, reordering, duplication and corruption. [`CrossTraffic`] shares the queue. The link
+//! does not see the content of a packet, only its offer time and its size, and returns its [`Fate`].
 //!
-//! Times are integer nanoseconds and capacity is integrated exactly: a back-to-back train of
-//! packets departs when the exact integral of the rate says, rounded up to the nanosecond, however
-//! long the train is.
+//! The departure from a first-in-first-out queue with a known rate is known on entry. A link therefore needs
+//! no events of its own, and virtual time and real time can both drive it. Only a queue that drops at its
+//! head ([`Aqm::Codel`]) needs a second call when packets leave it.
+//!
+//! Times are integer nanoseconds and capacity is integrated exactly. The departure of each packet in a
+//! back-to-back train is the exact integral of the rate, rounded up to the nanosecond, for any train length.
 #![no_std]
 
 extern crate alloc;

@@ -30,7 +30,7 @@ pub struct Link {
     service: Service,
     backlog: Backlog,
     limit: Limit,
-    /// Takes the place of the backlog where the queue is managed.
+    /// Replaces the backlog if the queue is managed.
     managed: Option<Box<ManagedQueue>>,
     outages: Outages,
     mtus: Mtus,
@@ -38,53 +38,53 @@ pub struct Link {
     propagation: Propagation,
     /// `None` on nearly every link: then no packet pays for it.
     faults: Option<Box<Faults>>,
-    /// `None` on nearly every link: then its next packet never comes.
+    /// `None` on nearly every link; `cross_next` is then [`Time::NEVER`].
     cross: Option<Box<Cross>>,
     cross_next: Time,
-    /// The end of losses and faults.
+    /// Time from which on there are no losses and no faults.
     heals: Time,
-    /// Nothing befalls packets but that they wait, or find no room: no outage, no largest packet, no
-    /// loss, no fault, no managed queue, no cross traffic, and one delay for all.
+    /// True if packets can only wait or overflow the queue, with one delay for all. The link then has no
+    /// outage, MTU, loss, fault, managed queue or cross traffic.
     plain: bool,
     passed: Passed,
     counters: LinkCounters,
 }
 
-/// Counts of what [`Link::try_pass`] took: delivered as well as offered, and counted in [`LinkCounters`] as
-/// neither.
+/// Packets that [`Link::try_pass`] accepted. They count as offered and as delivered, but are not included in
+/// the stored [`LinkCounters`].
 #[derive(Clone, Default, Debug)]
 struct Passed {
     packets: u64,
     bytes: u64,
 }
 
-/// What becomes of a packet, decided when it is offered.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It gets through. Both times are [`Time::NEVER`] where the rate is zero from some time on:
-    /// the packet stays in the queue.
+    /// The packet is delivered. If the rate stays zero from some time on, the packet stays in the queue,
+    /// and both times are [`Time::NEVER`].
     Deliver {
-        /// When its last byte leaves the queue.
+        /// Time at which its last byte leaves the queue.
         departs: Time,
-        /// When its last byte is at the other end. Never before the arrival of a packet that
-        /// departed earlier, unless that one is held back.
+        /// Time at which its last byte arrives. Never before the arrival of a packet that departed
+        /// earlier, unless that packet was held back.
         arrives: Time,
-        /// It was held back on its way: packets that depart after it may arrive before it. Those
-        /// held back keep the order among themselves.
+        /// True if the packet was held back: packets that depart after it may arrive before it.
+        /// Packets that were held back keep their order.
         held_back: bool,
-        /// When a second copy of it, damaged if it is, arrives: right behind.
+        /// Arrival time of a duplicate, directly after the packet and damaged if the packet is.
         twin: Option<Time>,
-        /// It arrives damaged: a receiver that verifies checksums has to drop it.
+        /// True if the packet arrives damaged. A receiver that verifies checksums must drop it.
         corrupt: bool,
     },
-    /// It does not.
+    /// The packet is dropped.
     Drop(DropCause),
-    /// It waits in a managed queue: [`Link::dequeue`] tells its fate when its turn has come.
+    /// The packet waits in a managed queue. [`Link::dequeue`] reports its fate later.
     Queued,
 }
 
 impl Fate {
-    /// It gets through once, whole and in order.
+    /// Returns the fate of a packet that is delivered once, undamaged and in order.
     #[inline]
     #[must_use]
     pub const fn deliver(departs: Time, arrives: Time) -> Fate {
@@ -102,49 +102,49 @@ pub enum DropCause {
     Queue,
     /// The queue's management dropped it, at the head of the queue.
     Aqm,
-    /// The link was down when the packet was offered, or would be when it departed.
+    /// The link was down when the packet was offered, or will be down when it departs.
     Outage,
-    /// It was longer than the link takes ([`LinkConfig::mtu`]).
+    /// The packet exceeded the MTU of the link ([`LinkConfig::mtu`]).
     Mtu,
-    /// It arrived, but damaged. No link says so: it is the receiving host that drops the packet.
+    /// The packet arrived damaged and the receiving host dropped it. Links never return this cause.
     Corrupt,
 }
 
-/// What a link did so far. Every packet counts when its fate is known, which is when it is offered
-/// except in a managed queue: `offered_packets` is the sum of delivered, held and dropped ones and
-/// of those that wait in a managed queue.
+/// Counters of a link. A packet is counted when its fate is known: on offer, or, in a managed queue, when it
+/// leaves the queue. `offered_packets` is the sum of delivered, held and dropped packets, and of packets that
+/// wait in a managed queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered_packets: u64,
-    /// Their bytes.
+    /// Bytes offered.
     pub offered_bytes: u64,
-    /// Packets that get through, each once.
+    /// Packets delivered; a duplicate does not count.
     pub delivered_packets: u64,
-    /// Their bytes.
+    /// Bytes delivered.
     pub delivered_bytes: u64,
-    /// Packets among the delivered that were held back on their way.
+    /// Delivered packets that were held back.
     pub reordered_packets: u64,
-    /// Packets among the delivered that arrive twice, counted once there.
+    /// Delivered packets that arrive twice.
     pub duplicated_packets: u64,
-    /// Packets among the delivered that arrive damaged.
+    /// Delivered packets that arrive damaged.
     pub corrupted_packets: u64,
-    /// Packets that stay in the queue for ever, as the rate stays zero.
+    /// Packets that stay in the queue for ever, because the rate stays zero.
     pub held_packets: u64,
     /// Packets lost at random.
     pub dropped_loss: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub dropped_queue: u64,
-    /// Packets that the queue's management dropped.
+    /// Packets dropped by active queue management.
     pub dropped_aqm: u64,
     /// Packets lost in an outage.
     pub dropped_outage: u64,
-    /// Packets longer than the link takes.
+    /// Packets longer than the MTU of the link.
     pub dropped_mtu: u64,
 }
 
 impl LinkCounters {
-    /// Packets dropped for any cause.
+    /// Returns the number of packets dropped for any cause.
     #[must_use]
     pub const fn dropped_packets(&self) -> u64 {
         let unmanaged = self.dropped_loss + self.dropped_queue + self.dropped_outage;
@@ -153,8 +153,8 @@ impl LinkCounters {
 }
 
 impl Link {
-    /// An idle link. Each kind of chance draws from a stream of its own, derived from `seed` and
-    /// `name`, so links do not shift each other's numbers.
+    /// Creates an idle link. Each kind of random event draws from its own stream, derived from `seed` and
+    /// `name`. Links and kinds of events therefore do not change each other's numbers.
     #[must_use]
     pub fn new(config: &LinkConfig, seed: u64, name: &[&str]) -> Link {
         let stream = |purpose: &str| {
@@ -205,10 +205,10 @@ impl Link {
         }
     }
 
-    /// Offers a packet of `size` bytes at `at`, which never goes back.
+    /// Offers a packet of `size` bytes at `at`, which must not decrease.
     ///
-    /// A packet that would depart during an outage takes its place in the queue and its time on
-    /// the transmitter all the same: the link does not know that nobody listens.
+    /// A packet that would depart during an outage still occupies the queue and the transmitter, because a
+    /// sender does not detect the outage.
     pub fn offer(&mut self, at: Time, size: u32) -> Fate {
         if self.cross_next <= at {
             self.cross_until(at);
@@ -230,7 +230,7 @@ impl Link {
         if self.managed.is_some() {
             return self.enqueue(at, size);
         }
-        // What has left since the last look does not matter where there is room for it.
+        // Departed packets need not be removed if there is room beside them.
         if !self.limit.admits_beside(&self.backlog, &self.service, at, size)
             && !self.admits(at, size)
         {
@@ -244,17 +244,19 @@ impl Link {
         self.depart(departs, size)
     }
 
-    /// Whether the queue takes a packet of `size` bytes, now that those are out of it that have left by
-    /// `at`.
+    /// Removes the packets that departed by `at` and returns true if the queue accepts a packet of `size`
+    /// bytes.
     #[inline(never)]
     fn admits(&mut self, at: Time, size: u32) -> bool {
         self.backlog.drain(at);
         self.backlog.is_empty() || self.limit.admits_beside(&self.backlog, &self.service, at, size)
     }
 
-    /// Offers a packet as [`Link::offer`] does where it gets through once, whole and in order, and returns
-    /// when it arrives: [`Time::NEVER`] where it stays in the queue for ever. `None` where nothing was
-    /// offered: then [`Link::offer`] has to be asked.
+    /// Offers a packet on the fast path and returns its arrival time.
+    ///
+    /// The result is the same as from [`Link::offer`] for a packet that is delivered once, undamaged and in order.
+    /// It is [`Time::NEVER`] if the packet stays in the queue for ever. If this returns `None`, nothing was
+    /// offered and the caller must call [`Link::offer`].
     #[inline(always)]
     pub fn try_pass(&mut self, at: Time, size: u32) -> Option<Time> {
         if !self.plain || !self.limit.admits_beside(&self.backlog, &self.service, at, size) {
@@ -275,8 +277,8 @@ impl Link {
         Some(departs + self.propagation.delay())
     }
 
-    /// Lets the cross traffic that came by `at` meet the queue. It is not counted with what the link is
-    /// offered, and draws no number of the link's own.
+    /// Offers the cross traffic up to `at` to the queue. The link's counters do not include it, and it draws no
+    /// random numbers from the link's streams.
     #[inline(never)]
     fn cross_until(&mut self, at: Time) {
         let Some(cross) = &mut self.cross else { return };
@@ -302,8 +304,8 @@ impl Link {
         self.cross_next = cross.next();
     }
 
-    /// Bytes of each source of cross traffic ([`LinkConfig::cross`]) that the queue took by `now`,
-    /// which never goes back.
+    /// Returns the bytes that the queue accepted by `now`, for each source of cross traffic
+    /// ([`LinkConfig::cross`]). `now` must not decrease.
     pub fn cross_bytes(&mut self, now: Time) -> Vec<u64> {
         self.cross_until(now);
         self.cross.iter().flat_map(|cross| cross.passed_bytes()).collect()
@@ -321,17 +323,17 @@ impl Link {
         Fate::Queued
     }
 
-    /// When the managed queue has a packet for the transmitter: [`Link::dequeue`] is due then.
-    /// [`Time::NEVER`] where nothing waits, and where the queue is not managed.
+    /// Returns the time at which [`Link::dequeue`] is due: the managed queue then has a packet for the
+    /// transmitter. Returns [`Time::NEVER`] if no packet waits or if the queue is not managed.
     #[must_use]
     pub fn next_dequeue(&self) -> Time {
         let head = self.managed.as_ref().and_then(|queue| queue.head());
         head.map_or(Time::NEVER, |came| came.max(self.service.free_at()))
     }
 
-    /// Hands packets from the managed queue to the transmitter as it was free for them up to
-    /// `now`, and tells the fate of each packet that leaves the queue, in the order in which they
-    /// were offered. Late calls change nothing but that an offer before them found a fuller queue.
+    /// Moves packets from the managed queue to the transmitter, each at the time at which the transmitter
+    /// became free, up to `now`. Calls `fate` for each packet that leaves the queue, in the order of the
+    /// offers. A late call changes nothing, except that earlier offers found a fuller queue.
     pub fn dequeue(&mut self, now: Time, mut fate: impl FnMut(Fate)) {
         loop {
             let at = self.next_dequeue();
@@ -345,7 +347,7 @@ impl Link {
                 fate(Fate::Drop(DropCause::Aqm));
             });
             if let Some((came, size)) = taken {
-                // Offered as of when it came, which keeps the transmitter's exact place.
+                // The transmitter gets the offer time of the packet, which keeps its position exact.
                 let departs = self.service.serve(came, size);
                 queue.on_sending(departs, size);
                 fate(self.depart(departs, size));
@@ -353,7 +355,7 @@ impl Link {
         }
     }
 
-    /// The fate of a packet whose transmission ends at `departs`.
+    /// Returns the fate of a packet whose transmission ends at `departs`.
     fn depart(&mut self, departs: Time, size: u32) -> Fate {
         if self.outages.hit_departure(departs) {
             self.counters.dropped_outage += 1;
@@ -376,7 +378,7 @@ impl Link {
         Fate::deliver(departs, arrives)
     }
 
-    /// What goes wrong on the way with a packet that would arrive at `arrives`.
+    /// Applies reordering, duplication and corruption to a packet that would arrive at `arrives`.
     #[inline(never)]
     fn tamper(&mut self, departs: Time, arrives: Time) -> Fate {
         let Some(faults) = self.faults.as_mut().filter(|_| departs < self.heals) else {
@@ -397,7 +399,7 @@ impl Link {
         }
     }
 
-    /// Bytes in the queue at `now`, the packet in transmission included until it departs.
+    /// Returns the bytes in the queue at `now`, including the packet in transmission.
     pub fn queued_bytes(&mut self, now: Time) -> u64 {
         if let Some(queue) = &self.managed {
             return queue.load(now).1;
@@ -409,7 +411,7 @@ impl Link {
         self.backlog.bytes()
     }
 
-    /// Packets in the queue at `now`, the one in transmission included until it departs.
+    /// Returns the packets in the queue at `now`, including the packet in transmission.
     pub fn queued_packets(&mut self, now: Time) -> usize {
         if let Some(queue) = &self.managed {
             return queue.load(now).0;
@@ -421,7 +423,7 @@ impl Link {
         self.backlog.packets()
     }
 
-    /// What the link did so far.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> LinkCounters {
         let counters = self.counters;

@@ -1,35 +1,35 @@
 use plait_base::{Chance, RandomStream};
 
-/// How packets are lost before they reach the queue.
+/// Model of packet loss before the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossModel {
-    /// Each with this chance, whatever became of the others.
+    /// Independent losses with this probability.
     Random(Chance),
-    /// In bursts: the channel is in a good or a bad state and each state has a loss of its own
-    /// (Gilbert 1960, Elliott 1963). It begins in the good one.
+    /// Losses in bursts. The channel is in a good or a bad state, and each state has its own loss rate
+    /// (Gilbert 1960, Elliott 1963). It starts in the good state.
     GilbertElliott(GilbertElliott),
 }
 
-/// A channel with two states. For each packet the state changes first, then the loss of the state
-/// is drawn.
+/// A channel with two states. For each packet, the state changes first; then the loss is drawn with the
+/// probability of the new state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GilbertElliott {
-    /// Chance of the good state to become bad at a packet.
+    /// Probability per packet of a change from good to bad.
     pub p: Chance,
-    /// Chance of the bad state to become good at a packet.
+    /// Probability per packet of a change from bad to good.
     pub r: Chance,
-    /// Loss in the bad state.
+    /// Loss probability in the bad state.
     pub bad: Chance,
-    /// Loss in the good state.
+    /// Loss probability in the good state.
     pub good: Chance,
 }
 
 impl LossModel {
-    /// Nothing is lost.
+    /// No loss.
     pub const NEVER: LossModel = LossModel::Random(Chance::NEVER);
 
-    /// The share of packets that is lost in the long run, rounded down to parts per billion. In
-    /// the two-state model the bad state holds for `p / (p + r)` of the packets.
+    /// Returns the long-term loss rate, rounded down to parts per billion. In the two-state model, the
+    /// bad state applies to `p / (p + r)` of the packets.
     #[must_use]
     pub fn mean(self) -> Chance {
         match self {
@@ -38,7 +38,7 @@ impl LossModel {
         }
     }
 
-    /// Whether two channels can differ in what they lose.
+    /// Returns true if the losses depend on random numbers.
     #[must_use]
     pub fn is_random(self) -> bool {
         let dice = |chance: Chance| chance != Chance::NEVER && chance != Chance::ALWAYS;
@@ -46,7 +46,7 @@ impl LossModel {
             LossModel::Random(chance) => dice(chance),
             LossModel::GilbertElliott(model) if model.p == Chance::NEVER => dice(model.good),
             LossModel::GilbertElliott(GilbertElliott { p, r, bad, good }) => {
-                // States without a difference in loss cannot be told apart.
+                // States with equal loss rates cannot be distinguished.
                 dice(bad) || dice(good) || (bad != good && (dice(p) || dice(r)))
             }
         }
@@ -73,12 +73,12 @@ impl GilbertElliott {
             return self.good;
         }
         let lost = part(self.p) * part(self.bad) + part(self.r) * part(self.good);
-        // A mean of two numbers that fit.
+        // The mean of two `u32` values fits in `u32`.
         Chance::from_ppb((lost / turns) as u32)
     }
 }
 
-/// The losses of one link, and where it is in their model.
+/// The losses of one link, with the state of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
     model: LossModel,
@@ -91,7 +91,7 @@ impl Losses {
         Losses { model, bad: false, stream }
     }
 
-    /// Whether the next packet is lost.
+    /// Returns true if the next packet is lost.
     #[inline]
     pub(crate) fn hit(&mut self) -> bool {
         match self.model {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_state_changes_before_the_loss_is_drawn() {
-        // In and out of the bad state at every packet: the first one is bad already.
+        // The state changes at every packet, and the first packet is in the bad state.
         assert_eq!(lost(model(100, 100, 100, 0), 4), [true, false, true, false]);
         // Bad from the first packet on, for ever.
         assert_eq!(lost(model(100, 0, 100, 0), 3), [true; 3]);

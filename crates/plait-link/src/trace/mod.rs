@@ -19,8 +19,7 @@ pub const OPPORTUNITY_BYTES: u32 = 1500;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// A recorded link. It repeats: what holds at the end of the recording is followed by what holds
-/// at its start.
+/// A recorded link. It repeats: after its end, it continues at its start.
 #[derive(Clone, Debug)]
 pub struct Trace {
     name: Box<str>,
@@ -34,17 +33,16 @@ enum Body {
     Rows(Arc<Schedule>),
 }
 
-/// How a recording is written.
+/// File format of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceFormat {
-    /// One whole number of milliseconds a line, not decreasing, repeats allowed. Each line is an
-    /// opportunity to deliver 1500 bytes at that time. It is accounted in bytes: small packets
-    /// share one and a large packet takes several; what is not used is lost. A packet must be
-    /// there before an opportunity to use it. Repeats with the last stamp as the period.
+    /// One whole number of milliseconds a line, not decreasing; repeats are allowed. Each line is an
+    /// opportunity to deliver 1500 bytes at that time. Opportunities are accounted in bytes: small
+    /// packets share one and a large packet takes several. Unused bytes are lost. A packet can use an
+    /// opportunity only if it was queued before. Repeats with the last stamp as the period.
     Mahimahi,
-    /// Rows of a time and a rate. Without a header these are seconds and bytes per second; a header
-    /// names other units, such as `time_ms,mbps`. A rate of zero means that nothing is delivered.
-    /// Repeats after the last row.
+    /// Rows of a time and a rate, without a header in seconds and bytes per second. A header names other
+    /// units, such as `time_ms,mbps`. While the rate is zero, nothing is delivered. Repeats after the last row.
     ///
     /// A rate holds from the previous row's time (0 at first) until its own. If the first row is at
     /// 0, or its time is a date (seconds since 1970), a rate holds from its own time until the next
@@ -56,7 +54,7 @@ impl TraceFormat {
     /// Every format.
     pub const ALL: [TraceFormat; 2] = [TraceFormat::Mahimahi, TraceFormat::Csv];
 
-    /// The format's name in commands and files.
+    /// Returns the name of the format in commands and files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +63,7 @@ impl TraceFormat {
         }
     }
 
-    /// One line for lists.
+    /// Returns a description of one line.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -78,18 +76,18 @@ impl TraceFormat {
 }
 
 impl Trace {
-    /// Reads `text`, whose format it recognises by its first line. `name` is for messages, usually
-    /// the file's. A byte order mark, blanks around fields, CRLF and empty lines at the end are
+    /// Parses `text` and recognises the format by the first line. `name` is used in messages and is
+    /// usually the file name. A byte order mark, blanks around fields, CRLF and empty lines at the end are
     /// accepted.
     ///
     /// # Errors
-    /// The first line that is not what the format allows, an empty recording, or one in which
-    /// nothing would ever be delivered.
+    /// Returns an error for the first line that violates the format, for an empty recording, and for one
+    /// that never delivers anything.
     pub fn parse(name: &str, text: &str) -> Result<Trace, TraceError> {
         Trace::parse_as(parse::sniff(name, text)?, name, text)
     }
 
-    /// Like [`Trace::parse`], with the format given.
+    /// Parses `text` in the given format.
     ///
     /// # Errors
     /// As [`Trace::parse`].
@@ -101,13 +99,13 @@ impl Trace {
         Ok(Trace { name: name.into(), body })
     }
 
-    /// The name given to [`Trace::parse`].
+    /// Returns the name given to [`Trace::parse`].
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How the recording was written.
+    /// Returns the file format of the recording.
     #[must_use]
     pub fn format(&self) -> TraceFormat {
         match self.body {
@@ -116,7 +114,7 @@ impl Trace {
         }
     }
 
-    /// Length of the recording, after which it repeats; above zero.
+    /// Returns the length of the recording, after which it repeats. It is above zero.
     #[must_use]
     pub fn duration(&self) -> Span {
         Span::from_nanos(match &self.body {
@@ -127,7 +125,7 @@ impl Trace {
         })
     }
 
-    /// Capacity of one lap over its duration, rounded down to whole bits per second.
+    /// Returns the mean capacity of one lap, rounded down to whole bits per second.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         let units = match &self.body {
@@ -137,7 +135,7 @@ impl Trace {
         rate_of(units, self.duration().as_nanos())
     }
 
-    /// The rows of a recording of rates.
+    /// Returns the rows of a recording of rates.
     pub(crate) fn schedule(&self) -> Option<Arc<Schedule>> {
         match &self.body {
             Body::Opportunities(_) => None,
@@ -145,7 +143,7 @@ impl Trace {
         }
     }
 
-    /// The stamps of a recording of opportunities; none of one of rates.
+    /// Returns the stamps of a recording of opportunities, or none for a recording of rates.
     pub(crate) fn stamps(&self) -> Arc<[u32]> {
         match &self.body {
             Body::Opportunities(stamps) => stamps.clone(),
@@ -154,17 +152,17 @@ impl Trace {
     }
 }
 
-/// Capacity of `count` opportunities, in bits per second times nanoseconds.
+/// Returns the capacity of `count` opportunities, in bits per second times nanoseconds.
 fn opportunity_units(count: usize) -> u128 {
     count as u128 * u128::from(OPPORTUNITY_BYTES) * UNITS_PER_BYTE
 }
 
-/// The mean rate that passes `units` in `nanos`.
+/// Returns the mean rate that sends `units` in `nanos`.
 fn rate_of(units: u128, nanos: u64) -> Rate {
     Rate::from_bps(u64::try_from(units / u128::from(nanos.max(1))).unwrap_or(u64::MAX))
 }
 
-/// What is wrong with a recording, and where.
+/// An error in a recording: its line, the text found there, and the allowed text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceError {
     name: Box<str>,
@@ -174,25 +172,25 @@ pub struct TraceError {
 }
 
 impl TraceError {
-    /// Name of the recording.
+    /// Returns the name of the recording.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Line, counted from 1.
+    /// Returns the line number, counted from 1.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// What stands there.
+    /// Returns the text that was found.
     #[must_use]
     pub fn found(&self) -> &str {
         &self.found
     }
 
-    /// What may stand there.
+    /// Returns a description of the allowed text.
     #[must_use]
     pub fn allowed(&self) -> &'static str {
         self.allowed
