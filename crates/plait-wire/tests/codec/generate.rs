@@ -1,4 +1,4 @@
-//! Segments that a wire can carry, and near to all of those.
+//! Generators of segments, most of which can be encoded.
 
 use plait_wire::codec::Headers;
 use plait_wire::{
@@ -104,7 +104,7 @@ fn established(flags: impl Strategy<Value = MpCapable>) -> impl Strategy<Value =
     ]
 }
 
-/// Several options of one segment, each of another subtype.
+/// Several options for one segment, each of another subtype.
 fn several() -> impl Strategy<Value = Mptcp> {
     let options = (any::<u64>(), any::<u8>(), any::<bool>(), 0..REASONS.len());
     (options, proptest::sample::subsequence(vec![0, 1, 2, 3], 2..=4)).prop_map(
@@ -157,7 +157,7 @@ fn payload() -> impl Strategy<Value = Payload> {
     ]
 }
 
-/// Segments whose options stand where they may; they need not fit.
+/// Segments whose options are in permitted places. The options need not fit.
 pub(crate) fn segment() -> impl Strategy<Value = Segment> {
     let kind = (any::<bool>(), any::<bool>(), any::<u8>());
     kind.prop_flat_map(|(syn, ack, other)| {

@@ -1,4 +1,4 @@
-//! Bytes that a stock Linux 6.18 sent or took (protocol notes, sections 1 and 3).
+//! Bytes that a stock Linux 6.18 sent or accepted (protocol notes, sections 1 and 3).
 
 use super::{hex, option_bytes, options_of};
 use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse, parse_into};
@@ -20,7 +20,7 @@ fn with(option: Mptcp) -> Options {
     Options { mptcp: Some(Box::new(option)), ..Options::default() }
 }
 
-/// R1, R5: the SYN of the kernel, byte for byte both ways, its checksums included.
+/// R1, R5: the SYN of the kernel parses and encodes byte for byte, including its checksums.
 #[test]
 fn the_syn_of_a_kernel() {
     let packet =
@@ -49,7 +49,7 @@ fn the_syn_of_a_kernel() {
     assert_eq!(again, packet);
 }
 
-/// R6: our SYN/ACK, as the kernel took it.
+/// R6: the SYN/ACK of plait that the kernel accepted.
 #[test]
 fn the_syn_ack_that_a_kernel_took() {
     let bytes = hex("02040578 0402 080a001a55d074ea5476 01030307 1e0c0101 683e36b25f2dbc92");
@@ -71,8 +71,8 @@ fn keys(data_len: Option<u16>, checksum: Option<u16>) -> MpCapable {
     MpCapable { sender_key, receiver_key, data_len, checksum, ..capable() }
 }
 
-/// Every MPTCP option in every shape and length, as bytes: those of the kernel where the notes have
-/// them, composed by hand from the figures of RFC 8684 where not.
+/// Every MPTCP option in every shape and length, as bytes. They are from the kernel if the notes have
+/// them, and otherwise composed by hand from the figures of RFC 8684.
 ///
 /// R1, R5, R6, R7, R12, R14, R20, R21, R43, R46, R47, R49, R53, R55.
 #[test]
@@ -186,7 +186,7 @@ fn the_dss_in_every_shape() {
             "1e102004 ed808c0d 00000001 03e8 beef",
             dss(None, map(0xed80_8c0d, false, 1000, Some(0xbeef))),
         ),
-        // The kernel's first data: 8-byte DSN, 4-byte DATA_ACK.
+        // The first data segment of the kernel: 8-byte DSN, 4-byte DATA_ACK.
         (
             "1e16200d eccce7a8 eff70ab6ed808c0d 00000001 03e8",
             dss(ack(0xeccc_e7a8, false), map(0xeff7_0ab6_ed80_8c0d, true, 1000, None)),
@@ -238,7 +238,7 @@ fn the_dss_in_every_shape() {
     }
 }
 
-/// R2: a DSS with a 4-byte DSN and a 4-byte DATA_ACK leaves just the room of one SACK block, packed.
+/// R2: a DSS with a 4-byte DSN and a 4-byte DATA_ACK leaves room for one SACK block when packed.
 #[test]
 fn packed_options_have_no_nops() {
     let mut options = Options {
@@ -258,7 +258,7 @@ fn packed_options_have_no_nops() {
     assert_eq!(options_of(Flags::ACK, &bytes).0, segment.options);
 }
 
-/// R78: over IPv6 the pseudo header has the long addresses. The checksum was computed by hand.
+/// R78: over IPv6 the pseudo header has 128-bit addresses. The checksum was computed by hand.
 #[test]
 fn a_syn_over_ipv6() {
     let (src, dst) = ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
@@ -274,7 +274,7 @@ fn a_syn_over_ipv6() {
     };
     let mut packet = Vec::new();
     encode(&headers, &segment, TcpChecksum::Full, &mut packet).unwrap();
-    // 2 x 2001, 2 x 0db8, 1, 2; 24 bytes, protocol 6; then the segment's words.
+    // 2 x 2001, 2 x 0db8, 1, 2; 24 bytes, protocol 6; then the words of the segment.
     let sum: u32 =
         2 * 0x2001 + 2 * 0x0db8 + 1 + 2 + 24 + 6 + 1 + 2 + 3 + 0x6002 + 4 + 0x1e04 + 0x0101;
     let checksum = format!("{:04x}", !(sum as u16));
@@ -289,7 +289,7 @@ fn a_syn_over_ipv6() {
     assert_eq!((parsed.headers, read.options), (headers, segment.options));
 }
 
-/// With offload the field holds the sum of the pseudo header, which the device completes.
+/// With offload, the field holds the sum of the pseudo header, and the device adds the rest.
 #[test]
 fn a_device_completes_the_checksum() {
     let segment = Segment { src_port: 1, dst_port: 2, flags: Flags::SYN, ..Segment::default() };
@@ -297,7 +297,7 @@ fn a_device_completes_the_checksum() {
     encode(&super::headers(), &segment, TcpChecksum::Full, &mut full).unwrap();
     encode(&super::headers(), &segment, TcpChecksum::PseudoHeader, &mut partial).unwrap();
     assert!(parse(&partial, Verify::Checksum).is_err() && parse(&partial, Verify::Trusted).is_ok());
-    // What a device does: the sum from csum_start on, into csum_start + csum_offset.
+    // As a device does: sums from csum_start on and writes to csum_start + csum_offset.
     let mut sum = plait_wire::Sum::default();
     sum.add(&partial[20..]);
     let at = 20 + usize::from(plait_wire::codec::TCP_CHECKSUM_OFFSET);

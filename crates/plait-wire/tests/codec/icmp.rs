@@ -1,4 +1,4 @@
-//! What routers say of packets that are too long.
+//! ICMP errors about packets that exceed the MTU.
 
 use crate::router::too_big;
 use plait_wire::codec::{Headers, TooBig, parse_too_big};
@@ -6,7 +6,7 @@ use plait_wire::{Payload, Segment};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
-/// What a router at `router` says of the packet of `segment`, quoting so many bytes of it.
+/// Returns a "packet too big" message for `segment` that quotes `quoted` bytes, and its parsed form.
 fn message(v6: bool, segment: &Segment, mtu: u32, quoted: usize) -> (Vec<u8>, TooBig) {
     let address = |last: u8| match v6 {
         true => IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]),
@@ -23,7 +23,7 @@ fn sent() -> Segment {
     Segment { src_port: 443, dst_port: 50_000, seq: 0xdead_beef, payload, ..Segment::default() }
 }
 
-/// R63: the ports and the sequence number that a router quotes are read, of eight bytes of TCP too.
+/// R63: ports and sequence number are read, even if only eight bytes of TCP are quoted.
 #[test]
 fn a_message_of_a_router_is_read() {
     for v6 in [false, true] {
@@ -44,8 +44,7 @@ fn a_message_of_a_router_is_read() {
 }
 
 proptest! {
-    /// R79: whatever the bytes are, nothing panics; and a changed byte behind the addresses is found
-    /// by the checksum.
+    /// R79: no bytes cause a panic. If a byte after the addresses changes, the checksum detects it.
     #[test]
     fn no_bytes_are_too_strange(
         v6: bool,

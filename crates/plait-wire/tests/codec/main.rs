@@ -1,5 +1,5 @@
-//! The byte codec: golden packets of a stock kernel, properties over generated segments, and what
-//! malformed bytes do.
+//! The byte codec: golden packets of a stock kernel, properties over generated segments, and malformed
+//! bytes.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -29,13 +29,13 @@ fn bytes_of(headers: &Headers, segment: &Segment) -> Vec<u8> {
     out
 }
 
-/// The options, as they come in a header.
+/// Returns the options as they are encoded in a header.
 fn option_bytes(segment: &Segment) -> Vec<u8> {
     let packet = bytes_of(&headers(), segment);
     packet[40..40 + segment.options.header_len() as usize].to_vec()
 }
 
-/// What a parser makes of options on a segment with `flags`.
+/// Parses options on a segment with `flags`.
 fn options_of(flags: plait_wire::Flags, bytes: &[u8]) -> (Options, Skipped) {
     let mut packet = bytes_of(&headers(), &Segment { flags, ..Segment::default() });
     let words = bytes.len().div_ceil(4);
@@ -53,7 +53,7 @@ fn options_of(flags: plait_wire::Flags, bytes: &[u8]) -> (Options, Skipped) {
     (segment.options, parsed.skipped)
 }
 
-/// Whether two segments are the same but for the driver's number of the server.
+/// Returns true if two segments are equal, except for the driver's number of the server.
 fn same(one: &Segment, other: &Segment) -> bool {
     let bytes = |payload: &Payload| {
         let mut bytes = vec![0; payload.len() as usize];

@@ -1,4 +1,4 @@
-//! What is refused, what is skipped, and what the error says.
+//! Packets that are refused, options that are skipped, and their errors.
 
 use super::{bytes_of, headers, hex, option_bytes, options_of};
 use plait_wire::codec::{
@@ -13,7 +13,7 @@ fn refused(packet: &[u8]) -> ParseError {
     parse(packet, Verify::Checksum).unwrap_err()
 }
 
-/// Sets bytes and mends the checksum of the IPv4 header.
+/// Sets bytes and corrects the checksum of the IPv4 header.
 fn changed(packet: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut packet = packet.to_vec();
     packet[at..at + bytes.len()].copy_from_slice(bytes);
@@ -24,7 +24,7 @@ fn changed(packet: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// R1, R79: each error names what is wrong and where.
+/// R1, R79: each error names the problem and its position.
 #[test]
 fn packets_that_are_refused() {
     let packet = bytes_of(
@@ -48,7 +48,7 @@ fn packets_that_are_refused() {
         refused(&changed(&packet, 2, &[0, 39])),
         error(Problem::Short(Field::TcpHeader), 39)
     );
-    // R79: the first, a middle and the last piece of a packet.
+    // R79: the first, a middle and the last fragment of a packet.
     for piece in [[0x20, 0], [0x20, 8], [0, 8]] {
         assert_eq!(refused(&changed(&packet, 6, &piece)), error(Problem::Fragment, 6));
     }
@@ -68,7 +68,7 @@ fn packets_that_are_refused() {
     assert_eq!(shown, "the total length says 45 bytes, at byte 2 of the packet");
 }
 
-/// What stands behind the packet is not part of it, as behind short packets on Ethernet.
+/// Bytes after the packet are ignored, such as the padding of short packets on Ethernet.
 #[test]
 fn padding_behind_the_packet_is_left_alone() {
     let mut packet = bytes_of(&headers(), &Segment::default());
@@ -76,7 +76,7 @@ fn padding_behind_the_packet_is_left_alone() {
     assert_eq!(parse(&packet, Verify::Checksum).unwrap().1.payload.len(), 0);
 }
 
-/// A packet of IPv6 with extension headers put in.
+/// An IPv6 packet with extension headers inserted.
 fn with_extensions(first: u8, extensions: &[u8]) -> Vec<u8> {
     let headers = Headers::new("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
     let plain = bytes_of(&headers, &Segment { flags: Flags::SYN, ..Segment::default() });
@@ -88,8 +88,8 @@ fn with_extensions(first: u8, extensions: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// R78, R79: hop-by-hop and destination options are skipped and so is a route that is at its end;
-/// fragments and other routes are refused. The checksum covers what is behind them.
+/// R78, R79: hop-by-hop options, destination options and routing headers without segments left are
+/// skipped. Fragments and other routing headers are refused. The checksum covers the TCP segment after them.
 #[test]
 fn extension_headers() {
     let eight = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
@@ -118,7 +118,7 @@ fn extension_headers() {
     assert_eq!(refused(&cut), error(Problem::Short(Field::Extension), 40));
 }
 
-/// R1, R3, R11, R13, R15, R47, R64, R72: what is skipped, and why; the rest of the options counts.
+/// R1, R3, R11, R13, R15, R47, R64, R72: skipped options and the reasons; the other options are used.
 #[test]
 fn options_that_are_skipped() {
     let ack = Flags::ACK;
@@ -139,7 +139,7 @@ fn options_that_are_skipped() {
         ("050600000001", ack, 5, Why::Length(6)),
         ("050a 00000001 00000002", syn, 5, Why::Place),
         ("1e02", ack, 30, Why::Length(2)),
-        // MP_CAPABLE of version 0 and 2, with flag B, without flag H, and of a SYN on an ACK.
+        // MP_CAPABLE of versions 0 and 2, with flag B, without flag H, and the one of a SYN on an ACK.
         ("1e0c0001 683e36b25f2dbc92", syn, 30, Why::Version(0)),
         ("1e040201", syn, 30, Why::Version(2)),
         ("1e040141", syn, 30, Why::Flags(0x41)),
@@ -148,15 +148,15 @@ fn options_that_are_skipped() {
         ("1e0c0101 683e36b25f2dbc92", syn, 30, Why::Place),
         ("1e060101 0000", syn, 30, Why::Length(6)),
         ("1e03 01", syn, 30, Why::Length(3)),
-        // MP_JOIN of a SYN on an ACK, and one too short.
+        // The MP_JOIN of a SYN on an ACK, and one that is too short.
         ("1e0c1001 09e08e65 f9391820", ack, 30, Why::Place),
         ("1e0b1001 09e08e65 f93918", syn, 30, Why::Length(11)),
-        // A DSS on a SYN, one byte short of its flags, and longer than they say.
+        // A DSS on a SYN, one that is a byte too short for its flags, and one that is too long for them.
         ("1e082001 eccce7a8", syn, 30, Why::Place),
         ("1e072001 eccce7", ack, 30, Why::Length(7)),
         ("1e0a2001 eccce7a8 0000", ack, 30, Why::Length(10)),
         ("1e0f2004 ed808c0d 00000001 03e8 be", ack, 30, Why::Length(15)),
-        // An echo with an HMAC, and an address without.
+        // An echo with an HMAC, and an address without one.
         ("1e103101 0a4d0202 3fdc1272ab68df56", ack, 30, Why::Length(16)),
         ("1e083001 0a4d0202", ack, 30, Why::Length(8)),
         ("1e0340", ack, 30, Why::Length(3)),
@@ -183,7 +183,7 @@ fn options_that_are_skipped() {
     }
 }
 
-/// R3: of two of a kind the first counts, in any order and with or without padding.
+/// R3: if a kind occurs twice, the first is used, in any order and with or without padding.
 #[test]
 fn the_first_of_a_kind_counts() {
     let twice = hex("1e082001 00000001 01 1e082001 00000002 080a 00000001 00000002");
@@ -191,12 +191,12 @@ fn the_first_of_a_kind_counts() {
     assert_eq!(options.dss.unwrap().data_ack.unwrap().value, 1);
     assert_eq!(skipped.first, Some(Unread { at: 9, kind: 30, why: Why::Twice }));
     assert!(options.timestamps.is_some());
-    // A broken first one does not count.
+    // A malformed first one is not used.
     let (options, _) = options_of(Flags::ACK, &hex("1e072001 000000 1e082001 00000002"));
     assert_eq!(options.dss.unwrap().data_ack.unwrap().value, 2);
 }
 
-/// R4: other options may share a segment, with a DSS as well, but not with one that opens a subflow.
+/// R4: options may share a segment, even with a DSS, unless one of them opens a subflow.
 #[test]
 fn several_options_in_one_segment() {
     let gone = Mptcp::RemoveAddr([2].into());
@@ -224,7 +224,7 @@ fn several_options_in_one_segment() {
     assert!(refused(&[Mptcp::Several(all.into()), gone]) && refused(&[fail.clone(), fail]));
 }
 
-/// R64: a shift above 14 counts as 14 (RFC 7323 section 2.3).
+/// R64: a shift above 14 is read as 14 (RFC 7323 section 2.3).
 #[test]
 fn a_window_scale_ends_at_14() {
     assert_eq!(options_of(Flags::SYN, &hex("0303ff")).0.window_scale, Some(14));
@@ -238,7 +238,7 @@ fn with(flags: Flags, options: Options) -> Segment {
     Segment { flags, options, ..Segment::default() }
 }
 
-/// R2, R4, R64: the encoder refuses and never cuts short.
+/// R2, R4, R64: the encoder returns an error and never truncates.
 #[test]
 fn segments_that_are_refused() {
     let mptcp = |flags, option| {

@@ -1,4 +1,4 @@
-//! What holds for all segments and all bytes.
+//! Properties of all segments and all bytes.
 
 use super::{generate, same};
 use plait_wire::codec::{
@@ -7,7 +7,7 @@ use plait_wire::codec::{
 use plait_wire::{Options, Payload, Segment};
 use proptest::prelude::*;
 
-/// Checks of one packet, whatever it is: what it parses to can be encoded, and parses to the same.
+/// Checks that a packet, if it parses, can be encoded and parses to the same segment again.
 fn whatever_parses_encodes(packet: &[u8]) -> Result<(), TestCaseError> {
     let Ok((headers, segment)) = parse(packet, Verify::Trusted) else { return Ok(()) };
     let mut again = Vec::new();
@@ -18,7 +18,7 @@ fn whatever_parses_encodes(packet: &[u8]) -> Result<(), TestCaseError> {
             prop_assert_eq!(headers, same_headers);
             prop_assert!(same(&read, &segment), "{:?} is not {:?}", read, segment);
         }
-        // Padded options may need more room than those of the packet did.
+        // The padded options may need more room than the options of the packet did.
         Err(error) => prop_assert!(
             matches!(error, EncodeError::Options(_) | EncodeError::Length(_)),
             "{error}: {segment:?}"
@@ -30,8 +30,8 @@ fn whatever_parses_encodes(packet: &[u8]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-    /// R1, R2, R64: what is encoded parses to the same, checksum and all; what does not fit is
-    /// refused and leaves the buffer as it was.
+    /// R1, R2, R64: an encoded segment parses to the same, checksum included. If it does not fit, the
+    /// encoder returns an error and leaves the buffer unchanged.
     #[test]
     fn what_is_encoded_parses_to_the_same(
         headers in generate::headers(),
@@ -60,7 +60,7 @@ proptest! {
         }
     }
 
-    /// Headers for a payload that is lent are those of the packet.
+    /// Headers written without the payload equal the headers of the whole packet.
     #[test]
     fn headers_alone_are_those_of_the_packet(
         headers in generate::headers(),
@@ -77,13 +77,13 @@ proptest! {
         }
     }
 
-    /// R1, R79: no bytes make the parser panic or read beyond them.
+    /// R1, R79: no bytes cause a panic or a read beyond them.
     #[test]
     fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
         whatever_parses_encodes(&bytes)?;
     }
 
-    /// R1, R3: neither do packets with a few bytes changed, nor those cut short.
+    /// R1, R3: the same for packets with a few changed bytes and for truncated packets.
     #[test]
     fn mutated_packets_do_no_harm(
         headers in generate::headers(),
@@ -93,7 +93,7 @@ proptest! {
     ) {
         let mut packet = Vec::new();
         if encode(&headers, &segment, TcpChecksum::Full, &mut packet).is_ok() {
-            // Most changes hit the headers, where they matter.
+            // Most changes affect the headers.
             let reach = packet.len().min(100);
             for (at, value) in changes {
                 packet[usize::from(at) % reach] = value;
@@ -104,8 +104,8 @@ proptest! {
         }
     }
 
-    /// R3: random options of any kind and length never take the segment with them, and what could be
-    /// read of them can be told again.
+    /// R3: random options of any kind and length never invalidate the segment. The options that were read
+    /// can be encoded again.
     #[test]
     fn random_options_do_no_harm(
         flags in any::<u8>(),
@@ -122,8 +122,8 @@ proptest! {
         }
     }
 
-    /// F4: one flipped bit never goes unnoticed where checksums are verified, but for the fields of
-    /// IPv6 that no checksum covers.
+    /// F4: if checksums are verified, one flipped bit is always detected, except in the fields of IPv6
+    /// that no checksum covers.
     #[test]
     fn a_flipped_bit_is_noticed(
         headers in generate::headers(),
@@ -140,7 +140,7 @@ proptest! {
     }
 }
 
-/// The segment of an empty packet has no options.
+/// Parsing a segment without options clears the options of the earlier segment.
 #[test]
 fn options_of_another_segment_do_not_stay() {
     let mut segment =

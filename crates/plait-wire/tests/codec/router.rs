@@ -1,11 +1,11 @@
-//! What a router says of a packet that did not fit.
+//! ICMP errors about packets that exceed the MTU.
 
 use plait_wire::codec::{Headers, TcpChecksum, encode};
 use plait_wire::{Payload, Segment, Sum};
 use std::net::IpAddr;
 
-/// What `router` says of the packet with these headers and this segment, quoting so many bytes of it:
-/// its next hop takes `mtu` bytes.
+/// Returns the message of `router` about the packet of `headers` and `segment`. It quotes a part of the
+/// packet, and the next hop has an MTU of `mtu` bytes.
 pub(crate) fn too_big(
     router: IpAddr,
     headers: &Headers,
@@ -20,7 +20,7 @@ pub(crate) fn too_big(
     let mut body = if v6 { vec![2, 0, 0, 0] } else { vec![3, 4, 0, 0] };
     body.extend_from_slice(&mtu.to_be_bytes());
     body.extend_from_slice(&packet);
-    // The headers of a segment from the router to us lend theirs.
+    // The IP header is taken from an encoded segment from the router to us.
     let blank = Segment { payload: Payload::from_bytes(&body), ..Segment::default() };
     let mut out = Vec::new();
     encode(&Headers::new(router, headers.src), &blank, TcpChecksum::Full, &mut out).unwrap();
@@ -43,7 +43,7 @@ pub(crate) fn too_big(
     out
 }
 
-/// Mends the checksum of such a message.
+/// Corrects the checksum of such a message.
 pub(crate) fn mend(message: &mut [u8]) {
     let v6 = message[0] >> 4 == 6;
     let (head, body) = message.split_at_mut(if v6 { 40 } else { 20 });

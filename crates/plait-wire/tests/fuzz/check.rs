@@ -1,4 +1,4 @@
-//! What the codec promises about any bytes.
+//! Guarantees of the codec for any bytes.
 
 use plait_wire::codec::{
     EncodeError, ParseError, Problem, TcpChecksum, Verify, Why, encode, parse, parse_into,
@@ -6,10 +6,10 @@ use plait_wire::codec::{
 use plait_wire::{AddAddr, Mptcp, Options, Segment};
 use std::net::IpAddr;
 
-/// Parses the bytes and holds what comes out against the promises. Tells what it met, in words, or
-/// which promise was broken.
+/// Parses the bytes and checks the guarantees. Returns names of the cases that occurred, or the guarantee
+/// that was broken.
 pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
-    // Another parser of the same bytes.
+    // The ICMP parser gets the same bytes.
     let said = plait_wire::codec::parse_too_big(packet);
     let said = said.map(|it| if it.src.is_ipv4() { "too big v4" } else { "too big v6" });
     let verified = parse(packet, Verify::Checksum);
@@ -56,7 +56,7 @@ pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
     }
 }
 
-/// What was parsed can be encoded, and parses to the same; padding may be too much for the options.
+/// Checks that a parsed packet can be encoded and parses to the same. Padded options may not fit.
 fn round(packet: &[u8], segment: &Segment) -> Result<(), String> {
     let Ok((headers, whole)) = parse(packet, Verify::Trusted) else {
         return Err("it parses once, but not twice".to_owned());
@@ -77,7 +77,7 @@ fn round(packet: &[u8], segment: &Segment) -> Result<(), String> {
     if same { Ok(()) } else { Err(format!("{whole:?} came back as {read:?}")) }
 }
 
-/// The options of a packet that parses, found anew.
+/// Finds the options of a packet that parses, independently of the codec.
 fn option_bytes(packet: &[u8], payload_at: usize) -> &[u8] {
     let byte = |at: usize| usize::from(packet.get(at).copied().unwrap_or(0));
     let mut tcp = if byte(0) >> 4 == 4 { (byte(0) & 15) * 4 } else { 40 };
@@ -88,8 +88,8 @@ fn option_bytes(packet: &[u8], payload_at: usize) -> &[u8] {
     packet.get(tcp + 20..payload_at).unwrap_or_default()
 }
 
-/// How many options there are, a broken one included, after which there are none, and the bytes of
-/// those before it.
+/// Returns the number of options, including a malformed last one, and the number of bytes of the options
+/// before it.
 fn walk(mut rest: &[u8]) -> (usize, usize) {
     let (mut options, mut bytes) = (0, 0);
     loop {
@@ -116,7 +116,7 @@ fn count(options: &Options) -> usize {
         + options.mptcp.as_deref().map_or(0, |option| option.all().len())
 }
 
-/// Every option in its shape.
+/// Returns the name of every option, with its shape.
 fn names(options: &Options) -> Vec<String> {
     let mut names = Vec::new();
     let simple = [
@@ -160,7 +160,7 @@ fn name(option: &Mptcp) -> String {
     }
 }
 
-/// The kind of what is wrong with a packet.
+/// Returns the name of the problem of a packet.
 fn problem(error: &ParseError) -> String {
     let text = format!("{:?}", error.problem);
     let kind = text.split([',', ')']).next().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! A fuzzer that knows the shape of a packet: it takes the committed corpus (`fuzz/corpus/codec`)
-//! apart, changes, splices and cuts options and headers, mends lengths and checksums most of the
-//! time, has routers quote them now and then, and holds the codec to its promises (`check.rs`).
+//! A fuzzer that knows the structure of a packet. It splits the packets of the corpus
+//! (`fuzz/corpus/codec`), then changes, splices and cuts options and headers. It usually corrects lengths
+//! and checksums, and sometimes quotes a packet in an ICMP error. `check.rs` checks the codec.
 //!
-//! `PLAIT_FUZZ_SECONDS=600 cargo test --release -p plait-wire --test fuzz` goes on for so long;
-//! otherwise it makes a number of rounds that does not depend on the machine. A finding is told in
-//! hexadecimal. `cargo +nightly fuzz run codec` fuzzes the same checks led by coverage.
+//! `PLAIT_FUZZ_SECONDS=600 cargo test --release -p plait-wire --test fuzz` runs for that time. Without the
+//! variable, the number of rounds does not depend on the machine. A finding is printed in hexadecimal.
+//! `cargo +nightly fuzz run codec` runs the same checks with coverage guidance.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod check;
@@ -17,10 +17,10 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// What was met, and how often.
+/// Names of the cases that occurred, with counts.
 type Met = BTreeMap<String, u64>;
 
-/// Bytes that break a promise, and which.
+/// Bytes that break a guarantee, and the guarantee.
 struct Finding {
     #[cfg_attr(feature = "planted-bugs", allow(dead_code, reason = "the bug is known"))]
     packet: Vec<u8>,
@@ -28,7 +28,7 @@ struct Finding {
     round: u64,
 }
 
-/// The committed packets, in the order of their names.
+/// The packets of the corpus, sorted by file name.
 fn corpus() -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/codec");
     let mut files: Vec<_> = fs::read_dir(dir).unwrap().map(|it| it.unwrap().path()).collect();
@@ -37,7 +37,7 @@ fn corpus() -> Vec<Vec<u8>> {
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// One case; a panic is a broken promise like another.
+/// Checks one packet. A panic counts as a broken guarantee.
 fn examine(packet: &[u8], met: &mut Met) -> Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| check(packet)));
     let words = outcome.unwrap_or_else(|panic| {
@@ -49,7 +49,7 @@ fn examine(packet: &[u8], met: &mut Met) -> Result<(), String> {
     Ok(())
 }
 
-/// Rounds until something breaks or `go_on` says no.
+/// Runs rounds until a guarantee is broken or `go_on` returns false.
 fn fuzz(seed: u64, met: &mut Met, go_on: impl Fn(u64) -> bool) -> Result<u64, Finding> {
     let mut mutator = Mutator::new(seed, &corpus());
     let mut round = 0;
@@ -68,7 +68,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// F18: every packet of the corpus parses, without anything skipped.
+/// F18: every packet of the corpus parses, and no option is skipped.
 #[cfg(not(feature = "planted-bugs"))]
 #[test]
 fn the_corpus_is_sound() {
@@ -83,8 +83,8 @@ fn the_corpus_is_sound() {
     }
 }
 
-/// R1, R3, R79, F18: no bytes break a promise, and every parser of an option in every shape, every
-/// reason to skip one and every error was met.
+/// R1, R3, R79, F18: no bytes break a guarantee. Every shape of every option, every reason to skip an
+/// option and every error occurred.
 #[cfg(not(feature = "planted-bugs"))]
 #[test]
 fn no_bytes_break_the_codec() {
@@ -107,7 +107,7 @@ fn no_bytes_break_the_codec() {
     assert!(missing.is_empty(), "never met: {missing:?}");
 }
 
-/// Everything that the parser tells apart.
+/// All cases that the parser distinguishes.
 #[cfg(not(feature = "planted-bugs"))]
 const EXPECTED: [&str; 72] = [
     "MSS",
@@ -184,7 +184,7 @@ const EXPECTED: [&str; 72] = [
     "too big v6",
 ];
 
-/// The test of the test: the fuzzer finds each bug that can be planted in the codec.
+/// Tests the fuzzer: it finds each bug that can be planted in the codec.
 #[cfg(feature = "planted-bugs")]
 #[test]
 fn every_planted_bug_is_found() {

@@ -1,14 +1,14 @@
-//! Packets made of packets.
+//! Packets made by mutation of other packets.
 
 use plait_base::RandomStream;
 use plait_wire::Sum;
 
-/// Numbers at which parsers stumble.
+/// Numbers at the limits of parsers.
 const ODD: [u8; 12] = [0, 1, 2, 3, 4, 7, 8, 12, 30, 0x7f, 0x80, 0xff];
-/// SYN, SYN/ACK, ACK, PSH/ACK, RST, RST/ACK, FIN/ACK, and what nobody sends.
+/// SYN, SYN/ACK, ACK, PSH/ACK, RST, RST/ACK, FIN/ACK, and an invalid combination.
 const FLAGS: [u8; 8] = [0x02, 0x12, 0x10, 0x18, 0x04, 0x14, 0x11, 0xff];
 
-/// A packet taken apart.
+/// A packet split into its parts.
 #[derive(Clone)]
 struct Parts {
     ip: Vec<u8>,
@@ -17,7 +17,7 @@ struct Parts {
     payload: Vec<u8>,
 }
 
-/// Makes packets, the same ones for the same seed.
+/// Generates packets; the same seed gives the same packets.
 pub(crate) struct Mutator {
     stream: RandomStream,
     corpus: Vec<Parts>,
@@ -47,7 +47,7 @@ impl Mutator {
         self.corpus[index].clone()
     }
 
-    /// The next packet.
+    /// Returns the next packet.
     pub(crate) fn next(&mut self) -> &[u8] {
         let mut parts = self.any();
         if self.one_in(3) {
@@ -79,7 +79,7 @@ impl Mutator {
                 let other = self.any().options;
                 options.splice(0..0, other);
             }
-            // One bit, one byte: most likely a kind, a length, flags.
+            // One bit of one byte, most likely of a kind, a length or flags.
             2 if len > 0 => {
                 let at = self.below(len);
                 options[at] ^= 1 << self.below(8);
@@ -100,7 +100,7 @@ impl Mutator {
         }
     }
 
-    /// Lengths and the checksum of an IPv4 header are right, as damage comes later.
+    /// Joins the parts, with correct lengths and a correct checksum of the IPv4 header. Damage comes later.
     fn assemble(&mut self, parts: &Parts) {
         let words = 5 + parts.options.len() / 4;
         self.packet.clear();
@@ -118,12 +118,12 @@ impl Mutator {
         }
     }
 
-    /// A router quotes the packet, for it was too long.
+    /// Quotes the packet in an ICMP error of a router.
     fn quote(&mut self) {
         let v6 = self.packet[0] >> 4 == 6;
         let (header, most) = if v6 { (40, 1_232) } else { (20, 548) };
         let quoted = self.packet.len().min(8 + self.below(most));
-        // Its own header is that of the packet, whose addresses are as good as others.
+        // Its IP header is that of the packet; the addresses do not matter.
         let mut said = self.packet[..header].to_vec();
         said.extend(if v6 { [2, 0, 0, 0, 0, 0] } else { [3, 4, 0, 0, 0, 0] });
         said.extend((self.stream.bits() as u16).to_be_bytes());
@@ -146,7 +146,7 @@ impl Mutator {
         self.packet = said;
     }
 
-    /// Now and then something in the headers, and the end.
+    /// Sometimes changes bytes of the headers, and sometimes the end of the packet.
     fn damage(&mut self) {
         if self.one_in(4) {
             for _ in 0..=self.below(3) {
@@ -154,7 +154,7 @@ impl Mutator {
                 let at = self.below(reach);
                 self.packet[at] = self.byte();
             }
-            // Otherwise nothing gets past the checksum.
+            // With a wrong checksum the parser would stop at the IPv4 header.
             if self.packet[0] >> 4 == 4 && !self.one_in(4) {
                 mend_v4(&mut self.packet);
             }
@@ -167,7 +167,7 @@ impl Mutator {
 }
 
 impl Parts {
-    /// Of a packet that is sound.
+    /// Splits a valid packet.
     fn of(packet: &[u8]) -> Parts {
         let byte = |at: usize| usize::from(packet[at]);
         let mut tcp = if byte(0) >> 4 == 4 { (byte(0) & 15) * 4 } else { 40 };
@@ -185,7 +185,7 @@ impl Parts {
     }
 }
 
-/// The checksum of the IPv4 header that the packet says to have.
+/// Corrects the checksum of an IPv4 header, whose length the packet gives.
 fn mend_v4(packet: &mut [u8]) {
     let len = usize::from(packet[0] & 15) * 4;
     if len < 20 || packet.len() < len {
