@@ -2,19 +2,19 @@ use alloc::collections::VecDeque;
 
 use plait_base::{Span, Time};
 
-/// After how many intervals without a drop the last drop rate says nothing any more.
+/// After this many intervals without a drop, the last drop rate is no longer used (RFC 8289).
 const MEMORY: u64 = 16;
 
-/// A queue whose head is dropped when packets have waited too long for too long (RFC 8289). What
-/// leaves it is known when its turn comes, not when it enters.
+/// A queue that drops at its head when packets have waited too long for too long (RFC 8289). The fate of a
+/// packet is known when it leaves the queue, not when it enters.
 #[derive(Clone, Debug)]
 pub(crate) struct ManagedQueue {
-    /// When each packet came, and its bytes.
+    /// Arrival time and bytes of each packet.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     /// Departure and bytes of the packet that left the queue last.
     sending: (Time, u32),
-    /// Bytes of the largest packet so far, which stands for the MTU.
+    /// Size in bytes of the largest packet so far, used as the MTU.
     largest: u32,
     codel: Codel,
 }
@@ -36,13 +36,13 @@ impl ManagedQueue {
         self.waiting.push_back((at, size));
     }
 
-    /// When the packet at the head came.
+    /// Returns the arrival time of the packet at the head.
     pub(crate) fn head(&self) -> Option<Time> {
         self.waiting.front().map(|packet| packet.0)
     }
 
-    /// Takes the packet that is to be sent at `now`: when it came and its bytes. Tells the bytes
-    /// of those that are dropped before it.
+    /// Removes the next packet to be sent at `now` and returns its arrival time and bytes. Calls
+    /// `dropped` with the bytes of each packet that is dropped before it.
     pub(crate) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<(Time, u32)> {
         loop {
             let Some((came, size)) = self.waiting.pop_front() else {
@@ -58,12 +58,12 @@ impl ManagedQueue {
         }
     }
 
-    /// The packet taken last departs then.
+    /// Records that the packet removed last departs at `departs`.
     pub(crate) fn on_sending(&mut self, departs: Time, size: u32) {
         self.sending = (departs, size);
     }
 
-    /// Packets and bytes at `now`, the packet in transmission included until it departs.
+    /// Returns packets and bytes at `now`, including the packet in transmission until it departs.
     pub(crate) fn load(&self, now: Time) -> (usize, u64) {
         let (departs, size) = self.sending;
         let (packets, bytes) = if departs > now { (1, u64::from(size)) } else { (0, 0) };
@@ -71,20 +71,20 @@ impl ManagedQueue {
     }
 }
 
-/// The controller of RFC 8289 section 5: whether the packet at the head is to be dropped. It is the
-/// `deque` of section 5.5 turned inside out, asked again for the packet behind one that it drops.
+/// The controller of RFC 8289 section 5, which decides if the packet at the head is dropped. It is the
+/// `deque` of section 5.5 as a state machine: after a drop it is called again for the next packet.
 #[derive(Clone, Debug)]
 struct Codel {
     target: Span,
     interval: Span,
-    /// If packets still wait too long then, it is time to drop.
+    /// If packets still wait too long at this time, dropping starts.
     first_above: Option<Time>,
-    /// Whether it is in the dropping state.
+    /// True in the dropping state.
     dropping: bool,
-    /// What became of the packet before, at this very instant.
+    /// Fate of the packet before, at the same instant.
     before: Before,
     drop_next: Time,
-    /// Drops since the dropping state began, and those it began with.
+    /// Number of drops since the dropping state began, and its value at that time.
     count: u64,
     first_count: u64,
 }
@@ -92,7 +92,7 @@ struct Codel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Before {
     Sent,
-    /// Dropped, which began the dropping state.
+    /// Dropped on entry to the dropping state.
     First,
     /// Dropped in the dropping state.
     Further,
@@ -118,13 +118,13 @@ impl Codel {
         self.before = Before::Sent;
     }
 
-    /// Asked of each packet that comes to the head at `now`, after `sojourn` in the queue; `little`
-    /// says that no more than a full packet waits behind it.
+    /// Decides if the packet at the head at `now` is dropped, after `sojourn` in the queue. `little` is true
+    /// if at most one full packet waits behind it.
     fn drops(&mut self, now: Time, sojourn: Span, little: bool) -> bool {
         let may = self.may_drop(now, sojourn, little);
         let before = core::mem::replace(&mut self.before, Before::Sent);
         if before == Before::First {
-            // It goes out however long it waited.
+            // RFC 8289 sends this packet regardless of its sojourn time.
             return false;
         }
         if !self.dropping {
@@ -148,8 +148,8 @@ impl Codel {
         true
     }
 
-    /// Section 5.4's `dodequeue`: whether packets have waited for the target or longer during a
-    /// whole interval.
+    /// Returns true if packets have waited for at least the target during a whole interval
+    /// (`dodequeue` of section 5.4).
     fn may_drop(&mut self, now: Time, sojourn: Span, little: bool) -> bool {
         if sojourn < self.target || little {
             self.first_above = None;
@@ -167,7 +167,7 @@ impl Codel {
     fn enter(&mut self, now: Time) {
         self.dropping = true;
         self.before = Before::First;
-        // Soon after the last time, the rate of then is a good one to begin with.
+        // Soon after the last dropping state, its drop rate is a good start value.
         let drops = self.count - self.first_count;
         let recent = now.since(self.drop_next) < self.interval.times(MEMORY);
         self.count = if drops > 1 && recent { drops } else { 1 };
@@ -175,7 +175,7 @@ impl Codel {
         self.first_count = self.count;
     }
 
-    /// The control law: an interval over the square root of the count later, rounded down.
+    /// The control law: adds the interval divided by the square root of the count, rounded down.
     fn after(&self, time: Time) -> Time {
         let interval = u128::from(self.interval.as_nanos());
         let step = (interval * interval / u128::from(self.count.max(1))).isqrt();
@@ -193,8 +193,8 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    /// A queue that was filled at 0 and is emptied by one packet each millisecond from `from` on:
-    /// when packets were dropped.
+    /// Fills a queue at 0 ms and removes one packet each millisecond from `from` on. Returns the times
+    /// of the drops.
     fn dropped(queue: &mut ManagedQueue, from: u64, to: u64) -> Vec<u64> {
         let mut list = vec![];
         for n in from..to {
@@ -213,7 +213,7 @@ mod tests {
     fn it_drops_after_an_interval_above_the_target_and_then_faster_and_faster() {
         let mut queue = filled(ms(0), 1000);
         // Above the target from 5 ms on. Steps of 100 ms over the roots of 1 to 6: 100, 70.71,
-        // 57.73, 50, 44.72, 40.82, each to be awaited by the next whole millisecond.
+        // 57.73, 50, 44.72, 40.82, each rounded up to the next whole millisecond.
         let drops = dropped(&mut queue, 1, 500);
         assert_eq!(drops, [105, 205, 276, 334, 384, 429, 469]);
         assert_eq!(queue.codel.count, 7);
@@ -223,7 +223,7 @@ mod tests {
     fn a_packet_below_the_target_ends_it_and_the_rate_is_remembered() {
         let mut queue = filled(ms(0), 450);
         assert_eq!(dropped(&mut queue, 1, 430).len(), 6);
-        // Two packets wait no longer than the target: it leaves.
+        // Two packets wait no longer than the target, so the dropping state ends.
         let packets = 450 - 429 - 6;
         for _ in 0..packets {
             queue.pop(ms(430), |_| ());
@@ -236,7 +236,7 @@ mod tests {
         // Back at 500 ms: drops = 6 - 1, so the first step is 100 / sqrt(5).
         (0..900).for_each(|_| queue.push(ms(495), 1500));
         assert_eq!(dropped(&mut queue, 500, 700), [600, 645, 686]);
-        // Much later nothing is remembered.
+        // Much later, the earlier drop rate is not used.
         let mut late = filled(ms(0), 1000);
         late.codel.count = 9;
         late.codel.first_count = 2;
@@ -249,7 +249,7 @@ mod tests {
     /// planned drop at 0. Dropping begins 100 ms after the queue is first found too long.
     #[test]
     fn the_rate_is_remembered_for_sixteen_intervals() {
-        // 9 - 2 drops at last: the step is 100 / sqrt(7) = 37.8 ms, otherwise 100 ms.
+        // 9 - 2 drops before: the step is 100 / sqrt(7) = 37.8 ms, otherwise 100 ms.
         for (from, second) in [(750, 888), (1_499, 1_637), (1_500, 1_700)] {
             let mut queue = filled(ms(0), 1000);
             (queue.codel.count, queue.codel.first_count) = (9, 2);
@@ -273,9 +273,9 @@ mod tests {
 
     #[test]
     fn at_one_instant_several_may_go() {
-        // The transmitter stood still until 900 ms: the first look at the queue begins an interval,
-        // the second, at 1000 ms, drops. After it drops are due at 1100 and, by the steps of 70.7,
-        // 57.7, 50, 44.7, 40.8, 37.8, 35.4 and 33.3 ms, up to 1470; the next one at 1502.
+        // The transmitter is idle until 900 ms. The first call begins an interval; the second, at 1000 ms,
+        // drops. The next drops are due at 1100 and, by the steps of 70.7, 57.7, 50, 44.7, 40.8, 37.8,
+        // 35.4 and 33.3 ms, up to 1470; the next one at 1502.
         let mut queue = filled(ms(0), 1000);
         assert_eq!(dropped(&mut queue, 900, 901), []);
         assert_eq!(dropped(&mut queue, 1000, 1001), [1000]);

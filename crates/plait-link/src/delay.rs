@@ -1,4 +1,4 @@
-//! Propagation: a delay that may change in steps, and jitter. No packet overtakes another.
+//! Propagation: a delay that may change in steps, and jitter. Packets are not reordered.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,18 +7,18 @@ use plait_base::{RandomStream, Span, Time};
 
 use crate::LinkConfig;
 
-/// When packets that depart arrive.
+/// Computes arrivals from departures.
 #[derive(Clone, Debug)]
 pub(crate) struct Propagation {
-    /// That of what departs now.
+    /// Delay of a packet that departs now.
     delay: Span,
-    /// Delays that are still to come; `None` on nearly every link.
+    /// Later delays; `None` on nearly every link.
     delays: Option<Box<Delays>>,
     jitter: Span,
     jitter_stream: RandomStream,
-    /// Packets have delays of their own, so that one might overtake another.
+    /// True if delays differ between packets, so that one might overtake another.
     uneven: bool,
-    /// When the packet before arrives, which none may overtake.
+    /// Arrival of the previous packet, which no packet may overtake.
     last_arrival: Time,
 }
 
@@ -34,24 +34,24 @@ impl Propagation {
         }
     }
 
-    /// Whether packets have delays of their own.
+    /// Returns true if delays differ between packets.
     pub(crate) const fn is_uneven(&self) -> bool {
         self.uneven
     }
 
-    /// The delay of a packet of a link on which all have the same.
+    /// Returns the delay of all packets, on a link on which it never differs.
     #[inline(always)]
     pub(crate) const fn delay(&self) -> Span {
         self.delay
     }
 
-    /// When a packet arrives that departs at `departs`, which never goes back.
+    /// Returns the arrival of a packet that departs at `departs`, which must not decrease.
     #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {
         if self.uneven { self.uneven_arrival(departs) } else { departs + self.delay }
     }
 
-    /// When a packet arrives whose delay is not that of the one before.
+    /// Returns the arrival if delays differ between packets.
     fn uneven_arrival(&mut self, departs: Time) -> Time {
         if let Some(delay) = self.delays.as_mut().and_then(|delays| delays.turn(departs)) {
             self.delay = delay;
@@ -65,15 +65,15 @@ impl Propagation {
     }
 }
 
-/// The steps that are still to come.
+/// The later delay steps.
 #[derive(Clone, Debug)]
 struct Delays {
-    /// The last comes first.
+    /// Steps in reverse order of time.
     steps: Vec<(Time, Span)>,
 }
 
 impl Delays {
-    /// The steps in the order of time, of several at one time the last; `None` where there is none.
+    /// Returns the steps, or `None` if there are none. Of several at one time, the last applies.
     fn new(steps: &[(Time, Span)]) -> Option<Delays> {
         let mut steps = steps.to_vec();
         steps.sort_by_key(|step| step.0);
@@ -81,7 +81,7 @@ impl Delays {
         (!steps.is_empty()).then_some(Delays { steps })
     }
 
-    /// The delay that has come to hold by `departs`, which never goes back, if it is a new one.
+    /// Returns the delay at `departs`, which must not decrease, if it has changed.
     fn turn(&mut self, departs: Time) -> Option<Span> {
         let mut found = None;
         while let Some((_, delay)) = self.steps.pop_if(|(from, _)| *from <= departs) {

@@ -36,7 +36,7 @@ pub struct Link {
     mtus: Mtus,
     losses: Losses,
     propagation: Propagation,
-    /// `None` on nearly every link: then no packet pays for it.
+    /// `None` on nearly every link, so that packets do not pay for it.
     faults: Option<Box<Faults>>,
     /// `None` on nearly every link; `cross_next` is then [`Time::NEVER`].
     cross: Option<Box<Cross>>,

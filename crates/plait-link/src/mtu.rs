@@ -2,12 +2,12 @@ use alloc::vec::Vec;
 
 use plait_base::Time;
 
-/// How long a packet may be. It is asked with times that never go back, so it keeps its place.
+/// The MTU of a link over time. Queries must be in order of time, so that it can keep its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Mtus {
-    /// In order of time.
+    /// Steps in order of time.
     steps: Vec<(Time, u32)>,
-    /// The first that is still to come.
+    /// Index of the next step.
     next: usize,
     most: u32,
 }
@@ -19,12 +19,12 @@ impl Mtus {
         Mtus { steps, next: 0, most: u32::MAX }
     }
 
-    /// Whether packets may have any length, always.
+    /// Returns true if packets of any length are admitted at any time.
     pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Whether a packet of `size` bytes that is offered at `at` fits.
+    /// Returns true if a packet of `size` bytes that is offered at `at` fits.
     #[inline]
     pub(crate) fn admits(&mut self, at: Time, size: u32) -> bool {
         while let Some(&(_, most)) = self.steps.get(self.next).filter(|step| step.0 <= at) {

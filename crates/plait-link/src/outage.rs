@@ -2,11 +2,11 @@ use alloc::vec::Vec;
 
 use plait_base::Time;
 
-/// When the link is down. Both questions are asked with times that never go back, so each keeps
-/// its place in the list.
+/// The times at which the link is down. Each of the two queries must be in order of time, so that each
+/// can keep its position in the list.
 #[derive(Clone, Debug)]
 pub(crate) struct Outages {
-    /// Disjoint, in order of time.
+    /// Disjoint spans in order of time.
     spans: Vec<(Time, Time)>,
     offers: usize,
     departures: usize,
@@ -26,18 +26,18 @@ impl Outages {
         Outages { spans: list, offers: 0, departures: 0 }
     }
 
-    /// Whether the link is never down.
+    /// Returns true if the link is never down.
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Whether a packet offered at `at` finds the link down.
+    /// Returns true if the link is down at `at`, when a packet is offered.
     #[inline]
     pub(crate) fn hit_offer(&mut self, at: Time) -> bool {
         covers(&self.spans, &mut self.offers, at)
     }
 
-    /// Whether a packet that departs at `departs` finds the link down.
+    /// Returns true if the link is down at `departs`, when a packet departs.
     #[inline]
     pub(crate) fn hit_departure(&mut self, departs: Time) -> bool {
         covers(&self.spans, &mut self.departures, departs)
@@ -74,7 +74,7 @@ mod tests {
         let down: Vec<u64> = (0..60).filter(|n| outages.hit_offer(at(*n))).collect();
         let expected: Vec<u64> = (10..30).chain(50..60).collect();
         assert_eq!(down, expected);
-        // Departures keep a place of their own.
+        // Departures have their own position.
         assert!(outages.hit_departure(at(29)));
         assert!(!outages.hit_departure(at(30)));
         assert!(outages.hit_departure(at(u64::MAX - 1)));

@@ -4,9 +4,8 @@ use plait_base::{Rate, Span, Time};
 
 use crate::{QueueLimit, RateSource, Service};
 
-/// The packets that have not departed yet. Their departures are known, so nothing needs to happen
-/// when they leave: whoever looks next removes them, and nobody has to look where there is room for
-/// all that were in it.
+/// Packets with their departure times, which are known on entry. No event removes a packet when it
+/// departs; [`Backlog::drain`] does it later, and only if the queue might be full.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
     ring: VecDeque<(Time, u32)>,
@@ -14,17 +13,17 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// Room for most queues, so that one that fills late allocates nothing.
+    /// Initial capacity. It suffices for most queues, so that they never allocate later.
     const ROOM: usize = 64;
 
     pub(crate) fn new() -> Backlog {
         Backlog { ring: VecDeque::with_capacity(Backlog::ROOM), bytes: 0 }
     }
 
-    /// Removes what has departed by `now`.
+    /// Removes the packets that have departed by `now`.
     #[inline(never)]
     pub(crate) fn drain(&mut self, now: Time) {
-        // Many at once: the ring is in at most two pieces.
+        // Removes many at once: the ring consists of at most two slices.
         loop {
             let (front, _) = self.ring.as_slices();
             let (mut gone, mut bytes) = (0, 0);
@@ -43,7 +42,7 @@ impl Backlog {
         }
     }
 
-    /// Takes in a packet that comes at `at`.
+    /// Adds a packet that arrives at `at`.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, departs: Time, size: u32) {
         if self.ring.len() == self.ring.capacity() {
@@ -53,23 +52,23 @@ impl Backlog {
         self.ring.push_back((departs, size));
     }
 
-    /// Whether there is none, those included that nobody has removed yet.
+    /// Returns true if it holds no packet. Departed packets count until they are drained.
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// Bytes in it, those included that nobody has removed yet.
+    /// Returns the bytes, including departed packets that were not drained.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Packets in it, those included that nobody has removed yet.
+    /// Returns the packets, including departed packets that were not drained.
     pub(crate) fn packets(&self) -> usize {
         self.ring.len()
     }
 }
 
-/// A queue limit in the terms of the link that applies it.
+/// A queue limit, converted for one link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
     None,
@@ -92,7 +91,7 @@ impl Limit {
         }
     }
 
-    /// The same limit where no packet's wait is known when it comes.
+    /// Returns the limit for a managed queue, in which the wait is not known on arrival.
     pub(crate) fn without_wait(limit: QueueLimit, rate: &RateSource) -> Limit {
         match (limit, rate.mean_rate()) {
             (QueueLimit::Delay(_), Rate::INFINITE) => Limit::None,
@@ -101,15 +100,15 @@ impl Limit {
         }
     }
 
-    /// Whether a packet of `size` bytes that would wait for `wait` may join a queue of so many
-    /// packets and bytes.
+    /// Returns true if a queue of `packets` and `bytes` accepts a packet of `size` bytes that would wait for
+    /// `wait`.
     #[inline]
     pub(crate) fn admits(self, packets: usize, bytes: u64, size: u32, wait: Span) -> bool {
         packets == 0 || self.has_room(packets, bytes, size, || wait)
     }
 
-    /// Whether a packet of `size` bytes that comes at `at` may join a backlog that is not empty. Where it
-    /// may join one that holds packets which have left by then, it may without them.
+    /// Returns true if a backlog that is not empty accepts a packet of `size` bytes at `at`. The backlog may
+    /// still hold departed packets. If there is room beside them, there is room without them.
     #[inline(always)]
     pub(crate) fn admits_beside(
         self,
@@ -123,7 +122,7 @@ impl Limit {
 
     #[inline(always)]
     fn has_room(self, packets: usize, bytes: u64, size: u32, wait: impl Fn() -> Span) -> bool {
-        // That of nearly every link comes first.
+        // Nearly every link has this limit.
         if let Limit::Bytes(limit) = self {
             return bytes + u64::from(size) <= limit;
         }

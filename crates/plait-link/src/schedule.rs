@@ -3,28 +3,27 @@ use alloc::vec::Vec;
 
 use plait_base::Rate;
 
-/// Capacity that one byte takes, in bits per second times nanoseconds.
+/// Capacity of one byte, in bits per second times nanoseconds.
 pub(crate) const UNITS_PER_BYTE: u128 = 8_000_000_000;
 
-/// A rate that is constant in each of a list of rows, either without end or repeated for ever.
+/// A piecewise constant rate. The last row lasts for ever, or the rows repeat.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    /// Where each row ends, in nanoseconds from the start of the lap, strictly increasing, and its
-    /// rate.
+    /// End and rate of each row. Ends are nanoseconds from the start of the lap, strictly increasing.
     rows: Vec<(u64, Rate)>,
-    /// Whether the rows repeat after the last one's end.
+    /// True if the rows repeat after the end of the last one.
     repeats: bool,
     /// Capacity of one lap, in bits per second times nanoseconds.
     lap_units: u128,
 }
 
 impl Schedule {
-    /// Rows of which the last has no end.
+    /// Returns a schedule whose last row has no end.
     pub(crate) fn endless(rows: Vec<(u64, Rate)>) -> Schedule {
         Schedule { rows, repeats: false, lap_units: 0 }
     }
 
-    /// Rows that repeat; `None` if a lap has no capacity, as nothing would ever depart.
+    /// Returns a schedule that repeats, or `None` if a lap has no capacity: nothing would ever depart.
     pub(crate) fn repeating(rows: Vec<(u64, Rate)>) -> Option<Schedule> {
         let mut from = 0;
         let mut lap_units = 0;
@@ -39,7 +38,7 @@ impl Schedule {
         &self.rows
     }
 
-    /// Length of a lap in nanoseconds.
+    /// Returns the length of a lap in nanoseconds.
     pub(crate) fn period(&self) -> u64 {
         self.rows.last().map_or(0, |row| row.0)
     }
@@ -49,15 +48,15 @@ impl Schedule {
     }
 }
 
-/// A transmitter that follows a [`Schedule`], and its exact place in it.
+/// A transmitter that follows a [`Schedule`], with its exact position.
 #[derive(Clone, Debug)]
 pub(crate) struct ScheduleCursor {
     schedule: Arc<Schedule>,
-    /// Start of the lap.
+    /// Start of the lap, in nanoseconds.
     base: u64,
     row: usize,
-    /// The transmitter is free at `free` nanoseconds plus `phase / rate` of one, `rate` being the
-    /// row's and `phase` less than it: no fraction is ever dropped. `u64::MAX` is never.
+    /// The transmitter is free at `free + phase / rate` nanoseconds. `rate` is the rate of the row, and
+    /// `phase` is less than it. No fraction is ever dropped. `u64::MAX` means never.
     free: u64,
     phase: u64,
 }
@@ -67,14 +66,14 @@ impl ScheduleCursor {
         ScheduleCursor { schedule, base: 0, row: 0, free: 0, phase: 0 }
     }
 
-    /// First whole nanosecond at which the transmitter is free.
+    /// Returns the first whole nanosecond at which the transmitter is free.
     #[inline]
     pub(crate) fn free_at(&self) -> u64 {
         self.free.saturating_add(u64::from(self.phase > 0))
     }
 
-    /// Sends `size` bytes that are there from `at` on, after all that came before; returns the
-    /// departure, rounded up.
+    /// Sends `size` bytes that are available from `at` on, after all earlier bytes. Returns the departure,
+    /// rounded up.
     pub(crate) fn serve(&mut self, at: u64, size: u32) -> u64 {
         if at >= self.free_at() {
             self.seek(at);
@@ -98,11 +97,11 @@ impl ScheduleCursor {
         self.free_at()
     }
 
-    /// Moves by `need` units inside the row; the caller knows that they fit.
+    /// Advances by `need` units inside the row. The caller ensures that they fit.
     #[inline]
     fn advance(&mut self, need: u128, rate: u64) {
         let total = u128::from(self.phase) + need;
-        // Narrow division where it will do, which is nearly always.
+        // A narrow division is faster and nearly always suffices.
         let (whole, rest) = match u64::try_from(total) {
             Ok(total) => (total / rate, total % rate),
             Err(_) => ((total / u128::from(rate)) as u64, (total % u128::from(rate)) as u64),
@@ -111,8 +110,8 @@ impl ScheduleCursor {
         self.phase = rest;
     }
 
-    /// Goes on at the start of the next row, at `end`, with `need` units yet to find. Whole laps
-    /// are taken in one step.
+    /// Continues at the start of the next row, at `end`, with `need` units left. Skips whole laps in one
+    /// step.
     fn next_row(&mut self, end: u64, need: &mut u128) {
         self.phase = 0;
         self.free = end;
@@ -133,7 +132,7 @@ impl ScheduleCursor {
         self.base = self.free;
     }
 
-    /// Goes to `at`, which is not before the place of the cursor.
+    /// Moves to `at`, which is not before the position of the cursor.
     fn seek(&mut self, at: u64) {
         self.free = at;
         self.phase = 0;
@@ -152,8 +151,8 @@ impl ScheduleCursor {
     }
 }
 
-/// Index of the first element that passes, where all after it pass too; searches close to the
-/// front first, so that a cursor which moves in small steps pays little.
+/// Returns the index of the first element that passes; all elements after it must pass too. It searches
+/// near the front first, so that a cursor with small steps pays little.
 pub(crate) fn first_from<T>(list: &[T], passes: impl Fn(&T) -> bool) -> usize {
     let mut low = 0;
     let mut step = 1;

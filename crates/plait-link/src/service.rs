@@ -7,17 +7,17 @@ use crate::config::schedule_of;
 use crate::schedule::{ScheduleCursor, UNITS_PER_BYTE};
 use crate::trace::OpportunityCursor;
 
-/// The transmitter of a link: it sends packets one after the other, in the order offered, and
-/// knows on entry when each departs.
+/// The transmitter of a link. It sends packets one at a time in the order offered, and returns their
+/// departure on entry.
 #[derive(Clone, Debug)]
 pub struct Service(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// No limit: departs at once.
+    /// No limit: packets depart at once.
     Immediate(u64),
     Fixed(FixedRate),
-    /// Steps (shift 0) or a CSV trace; the schedule's time runs `shift` ahead of the link's.
+    /// Steps (shift 0) or a CSV trace. The schedule's time is `shift` ahead of the link's time.
     Schedule {
         cursor: ScheduleCursor,
         shift: u64,
@@ -29,7 +29,7 @@ enum Kind {
 }
 
 impl Service {
-    /// A transmitter at `source`'s rate that is idle at [`Time::ZERO`].
+    /// Creates a transmitter with the rate of `source` that is idle at [`Time::ZERO`].
     #[must_use]
     pub fn new(source: &RateSource) -> Service {
         if let Some(rate) = source.constant() {
@@ -56,7 +56,7 @@ impl Service {
         })
     }
 
-    /// A transmitter at one rate.
+    /// Creates a transmitter with a fixed rate.
     #[must_use]
     pub fn fixed(rate: Rate) -> Service {
         Service(match rate {
@@ -65,8 +65,8 @@ impl Service {
         })
     }
 
-    /// Sends `size` bytes that are there from `at` on; returns when the last of them has left,
-    /// rounded up to the nanosecond, [`Time::NEVER`] if the rate stays zero. `at` never goes back.
+    /// Sends `size` bytes that are available from `at` on. Returns the departure of the last byte, rounded up
+    /// to the nanosecond, or [`Time::NEVER`] if the rate stays zero. `at` must not decrease.
     #[inline(always)]
     pub fn serve(&mut self, at: Time, size: u32) -> Time {
         match &mut self.0 {
@@ -75,7 +75,7 @@ impl Service {
         }
     }
 
-    /// The same at another rate than a fixed one.
+    /// Like [`Service::serve`], for rates that are not fixed.
     #[inline(never)]
     fn serve_varying(&mut self, at: u64, size: u32) -> Time {
         match &mut self.0 {
@@ -93,7 +93,7 @@ impl Service {
         }
     }
 
-    /// When all that was offered has departed.
+    /// Returns the time at which the last offered packet has departed.
     #[inline]
     #[must_use]
     pub fn free_at(&self) -> Time {
@@ -106,7 +106,7 @@ impl Service {
     }
 }
 
-/// A time of the recording as a time of the link; never stays never.
+/// Converts a time of the recording to a time of the link. `u64::MAX` becomes [`Time::NEVER`].
 #[inline]
 fn shifted_back(time: u64, shift: u64) -> Time {
     if time == u64::MAX { Time::NEVER } else { Time::from_nanos(time.saturating_sub(shift)) }
@@ -116,11 +116,11 @@ fn shifted_back(time: u64, shift: u64) -> Time {
 #[derive(Clone, Debug)]
 struct FixedRate {
     rate: u64,
-    /// Free at `end` nanoseconds less `lack / rate` of one, where `lack` is below `rate`.
+    /// The transmitter is free at `end` ns minus `lack / rate` ns; `lack` is less than `rate`.
     end: u64,
     lack: u64,
-    /// How long the size served last takes: whole nanoseconds and a rest in units of 1 / rate.
-    /// Most packets have the size of the one before, and a division costs as much as all the rest.
+    /// Transmission time of `size`: whole nanoseconds, and a rest in units of 1 / rate. It is cached,
+    /// because most packets have the size of the previous one and the division dominates the cost.
     size: u32,
     whole: u64,
     rest: u64,
@@ -131,7 +131,7 @@ impl FixedRate {
         FixedRate { rate: rate.as_bps(), end: 0, lack: 0, size: 0, whole: 0, rest: 0 }
     }
 
-    /// The first whole nanosecond at which it is free.
+    /// Returns the first whole nanosecond at which the transmitter is free.
     #[inline]
     fn free_at(&self) -> u64 {
         self.end
@@ -146,8 +146,8 @@ impl FixedRate {
         if size != self.size {
             self.measure(size);
         }
-        // What is lacking to a whole nanosecond is used up first. No size has a rest that would take the
-        // whole beyond the last nanosecond.
+        // The fraction up to `end` is used first. No size has a rest that would exceed the last
+        // nanosecond.
         let (lack, more) = self.lack.overflowing_sub(self.rest);
         self.lack = if more { lack.wrapping_add(self.rate) } else { lack };
         self.end = self.end.saturating_add(self.whole + u64::from(more));

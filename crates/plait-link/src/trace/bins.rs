@@ -10,18 +10,18 @@ use super::{
 };
 use crate::schedule::{ScheduleCursor, UNITS_PER_BYTE};
 
-/// Capacity of one bin after the other.
+/// Iterates over the capacity of consecutive bins.
 struct Bins<'a> {
     body: &'a Body,
     duration: u64,
     bin: u64,
     /// Start of the next bin.
     from: u64,
-    /// First opportunity, or row, that earlier bins have not passed.
+    /// First opportunity or row that is not in an earlier bin.
     place: usize,
 }
 
-/// One bin: it ends at `end` and is `len` nanoseconds long.
+/// One bin, which ends at `end` and is `len` nanoseconds long.
 struct Bin {
     end: u64,
     len: u64,
@@ -70,15 +70,15 @@ impl Trace {
         Bins { body: &self.body, duration, bin: bin.as_nanos(), from: 0, place: 0 }
     }
 
-    /// The mean rate in each bin of one lap, for drawing; the last bin may be shorter. A bin of
-    /// length zero gives none. An opportunity at the border of two bins counts to the earlier, as
-    /// it serves what waited before it; one at zero counts to the first.
+    /// Returns the mean rate in each bin of one lap, for charts. The last bin may be shorter. If `bin` is
+    /// zero, the list is empty. An opportunity at the border of two bins counts in the earlier one,
+    /// because it serves packets that waited before it. One at zero counts in the first bin.
     #[must_use]
     pub fn rate_per_bin(&self, bin: Span) -> Vec<Rate> {
         self.bins(bin).map(|bin| rate_of(bin.units, bin.len)).collect()
     }
 
-    /// The recording as CSV with a row a second, the last one shorter where the recording ends
+    /// Returns the recording as CSV with one row per second. The last row is shorter if the recording ends
     /// within a second. Rates are rounded up to whole bytes per second.
     #[must_use]
     pub fn to_csv(&self) -> String {
@@ -98,7 +98,7 @@ impl Trace {
         text
     }
 
-    /// The recording in Mahimahi's format: see [`Trace::write_mahimahi`].
+    /// Returns the recording in the Mahimahi format; see [`Trace::write_mahimahi`].
     #[must_use]
     pub fn to_mahimahi(&self) -> String {
         let mut text = String::new();
@@ -107,13 +107,13 @@ impl Trace {
         text
     }
 
-    /// Writes the recording in Mahimahi's format, one line for each 1500 bytes (12 Mbit/s is 1000
-    /// lines a second). An opportunity comes when the 1500th byte could have left, rounded up to
-    /// the millisecond. Where the last one comes before the end of the recording, one more at the
-    /// end keeps the period.
+    /// Writes the recording in the Mahimahi format, one line for each 1500 bytes (12 Mbit/s is 1000
+    /// lines a second). An opportunity is at the time at which the 1500th byte could have left, rounded up
+    /// to the millisecond. If the last one is before the end of the recording, one more at the end keeps
+    /// the period.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write_mahimahi(&self, out: &mut impl Write) -> fmt::Result {
         let schedule = match &self.body {
             Body::Opportunities(stamps) => {
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn bins_hold_what_ends_with_them() {
         let trace = Trace::parse("t", "0\n5\n10\n10\n15\n").unwrap();
-        // 3 opportunities up to 10 ms (and that at zero), 1 in the 5 ms that are left.
+        // 3 opportunities up to 10 ms (and the one at zero), 1 in the remaining 5 ms.
         assert_eq!(trace.rate_per_bin(Span::from_millis(10)), bps(&[4_800_000, 2_400_000]));
         assert_eq!(trace.rate_per_bin(Span::ZERO), vec![]);
         let trace = Trace::parse("t", "1,1000\n2,0\n4,500\n").unwrap();

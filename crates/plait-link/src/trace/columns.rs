@@ -1,11 +1,11 @@
-//! What the columns of a CSV trace mean: their header names the units.
+//! The columns of a CSV trace. A header names their units.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Words that may stand beside the unit of a time, or for seconds if there is no unit.
+/// Words that may accompany the unit of a time. Without a unit they mean seconds.
 const TIME_WORDS: [&str; 8] = ["at", "elapsed", "end", "offset", "t", "time", "timestamp", "in"];
-/// Words that may stand beside the unit of a rate; alone they name no unit.
+/// Words that may accompany the unit of a rate; alone they name no unit.
 const RATE_WORDS: [&str; 16] = [
     "bandwidth",
     "bw",
@@ -55,10 +55,10 @@ const PREFIXES: [(&str, u64); 9] = [
     ("g", 1_000_000_000),
     ("G", 1_000_000_000),
 ];
-/// How a second is written in a rate.
+/// Spellings of "second" in a rate.
 const SECONDS: [&str; 4] = ["s", "sec", "second", "seconds"];
 
-/// What stands in the columns of a CSV trace.
+/// The units of the columns of a CSV trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Columns {
     /// Nanoseconds of one unit of the time.
@@ -68,10 +68,10 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// `seconds,bytes_per_second`: what a trace without a header has.
+    /// The columns of a trace without a header: `seconds,bytes_per_second`.
     pub(super) const USUAL: Columns = Columns { time_nanos: 1_000_000_000, rate_bps: 8 };
 
-    /// Reads a header of two names; `None` if it does not say what they are.
+    /// Reads a header of two names. Returns `None` if it does not name both units.
     pub(super) fn read(header: &str) -> Option<Columns> {
         let header = header.trim().trim_start_matches('#');
         let (time, rate) = header.split_once(',')?;
@@ -79,7 +79,7 @@ impl Columns {
     }
 }
 
-/// The words of a column's name.
+/// Splits the name of a column into words.
 fn words(name: &str) -> Vec<&str> {
     name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
@@ -100,7 +100,7 @@ fn time_unit(name: &str) -> Option<u64> {
     unit.or_else(|| (!words.is_empty()).then_some(Columns::USUAL.time_nanos))
 }
 
-/// Bits per second of a unit such as `mbps`, `Mbit/s`, `MB/s`, `bytes_per_second`.
+/// Returns the bits per second of a unit such as `mbps`, `Mbit/s`, `MB/s`, `bytes_per_second`.
 fn rate_unit(name: &str) -> Option<u64> {
     let mut words = words(name);
     words.retain(|word| !RATE_WORDS.contains(&word.to_ascii_lowercase().as_str()));
@@ -115,7 +115,7 @@ fn rate_unit(name: &str) -> Option<u64> {
     per_second(first, in_seconds)
 }
 
-/// `in_seconds`: whether `/s` follows, so that the word itself need not say it.
+/// Reads a unit. `in_seconds` is true if `/s` follows, so that the word need not include it.
 fn per_second(word: &str, in_seconds: bool) -> Option<u64> {
     // `mbps` and `Mbps` are bits and `MBps` bytes; `MBPS` may be either.
     let (word, in_seconds) = match word.strip_suffix("ps") {

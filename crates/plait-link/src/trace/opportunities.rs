@@ -3,21 +3,21 @@ use alloc::sync::Arc;
 use super::{NANOS_PER_MILLI, OPPORTUNITY_BYTES};
 use crate::schedule::first_from;
 
-/// A transmitter that sends when a recording of delivery opportunities says so.
+/// A transmitter that sends at the delivery opportunities of a recording.
 ///
-/// As in Mahimahi, an opportunity serves only what was there before it: a packet that is offered
-/// at an opportunity's very time waits for the next one.
+/// As in Mahimahi, an opportunity serves only packets that were queued before it. A packet that is offered
+/// at the time of an opportunity waits for the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct OpportunityCursor {
-    /// Milliseconds within a lap, not decreasing; the last is the length of a lap.
+    /// Milliseconds within a lap, not decreasing. The last one is the length of a lap.
     stamps: Arc<[u32]>,
     /// Start of the lap, in nanoseconds.
     base: u64,
-    /// The first opportunity of the lap that is not used; the list's length if all are.
+    /// The first unused opportunity of the lap; the length of the list if all are used.
     next: usize,
-    /// Bytes that are left in the opportunity before it, while the queue is not empty.
+    /// Unused bytes of the last opportunity, while the queue is not empty.
     left: u32,
-    /// When the last packet departed or departs.
+    /// Departure of the last packet.
     free: u64,
 }
 
@@ -31,8 +31,7 @@ impl OpportunityCursor {
         self.free
     }
 
-    /// Sends `size` bytes that are there from `at` on, after all that came before; returns the
-    /// departure.
+    /// Sends `size` bytes that are available from `at` on, after all earlier bytes. Returns the departure.
     #[inline]
     pub(crate) fn serve(&mut self, at: u64, size: u32) -> u64 {
         if at >= self.free {
@@ -46,7 +45,7 @@ impl OpportunityCursor {
         self.free
     }
 
-    /// Takes as many opportunities as `need` bytes, at least one, ask for.
+    /// Uses as many opportunities as `need` bytes take, at least one.
     fn take(&mut self, need: u64) {
         let per = u64::from(OPPORTUNITY_BYTES);
         let count = need.div_ceil(per);
@@ -61,7 +60,7 @@ impl OpportunityCursor {
         self.free = self.base.saturating_add(stamp);
     }
 
-    /// Gives up what is left and all opportunities up to `at`, at which the queue is empty.
+    /// Discards unused bytes and all opportunities up to `at`, when the queue is empty.
     fn seek(&mut self, at: u64) {
         self.left = 0;
         let Some(mut within) = at.checked_sub(self.base) else { return };

@@ -8,13 +8,13 @@ use super::columns::Columns;
 use super::{NANOS_PER_SEC, TraceError, TraceFormat};
 use crate::schedule::Schedule;
 
-/// Longest recording: a week. Stamps beyond it are a mistake, such as seconds since 1970.
+/// Longest recording: a week. Longer ones are an error; their stamps may be seconds since 1970.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
 /// Highest rate: 10 Tbit/s.
 const MAX_BPS: u64 = 10_000_000_000_000;
-/// Most rows or stamps of a recording.
+/// Maximum number of rows or stamps of a recording.
 const MAX_ROWS: usize = 10_000_000;
-/// A time from here on is a date: seconds since 1970, in the year 2001 and later.
+/// A time from here on is a date in seconds since 1970, in the year 2001 or later.
 const EPOCH_SECONDS: u64 = 1_000_000_000;
 
 const STAMP: &str = "one whole number of milliseconds a line, from 0 to 604800000 (7 days)";
@@ -31,7 +31,7 @@ const FEWER: &str = "at most 10000000 lines";
 const SOME_ROWS: &str = "a Mahimahi trace (one millisecond stamp a line) or CSV rows of \
                          `seconds,bytes_per_second`";
 
-/// Lines with their numbers from 1, trimmed, without the empty ones at the end.
+/// Returns trimmed lines with their numbers from 1, without empty lines at the end.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_end();
     text.lines().map(str::trim).enumerate().map(|(index, line)| (index + 1, line))
@@ -41,7 +41,7 @@ fn error(name: &str, line: usize, found: String, allowed: &'static str) -> Trace
     TraceError { name: name.into(), line, found, allowed }
 }
 
-/// `text` as it is shown in a message: on one line, and short.
+/// Returns `text` for a message: on one line, and shortened.
 fn quoted(text: &str) -> String {
     const LONGEST: usize = 40;
     let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
@@ -55,7 +55,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A plain decimal such as `12` or `0.25` in billionths, rounded down; `None` for anything else.
+/// Parses a plain decimal such as `12` or `0.25` to billionths, rounded down; `None` for anything else.
 fn billionths(text: &str) -> Option<u128> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     if !is_digits(whole) || !is_digits(part) {
@@ -69,11 +69,11 @@ fn billionths(text: &str) -> Option<u128> {
     Some(value)
 }
 
-/// The format that the first line is in.
+/// Recognises the format by the first line.
 pub(super) fn sniff(name: &str, text: &str) -> Result<TraceFormat, TraceError> {
     match lines(text).next() {
         Some((_, line)) if line.contains(',') => Ok(TraceFormat::Csv),
-        // Anything with digits in front is meant as a stamp, so the error can say what a stamp is.
+        // A first line with a leading digit is read as a stamp, so that the error describes stamps.
         Some((_, line)) if line.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
             Ok(TraceFormat::Mahimahi)
         }
@@ -85,7 +85,7 @@ pub(super) fn sniff(name: &str, text: &str) -> Result<TraceFormat, TraceError> {
     }
 }
 
-/// The stamps of a Mahimahi trace.
+/// Parses the stamps of a Mahimahi trace.
 pub(super) fn mahimahi(name: &str, text: &str) -> Result<Vec<u32>, TraceError> {
     let mut stamps = Vec::new();
     let mut before = 0;
@@ -117,14 +117,14 @@ pub(super) fn mahimahi(name: &str, text: &str) -> Result<Vec<u32>, TraceError> {
     }
 }
 
-/// A row as it is written.
+/// A row of the file.
 struct Row {
     line: usize,
     nanos: u64,
     rate: Rate,
 }
 
-/// The rows of a CSV trace.
+/// Parses the rows of a CSV trace.
 pub(super) fn csv(name: &str, text: &str) -> Result<Schedule, TraceError> {
     let mut columns = Columns::USUAL;
     let mut rows: Vec<Row> = Vec::new();
@@ -168,13 +168,13 @@ pub(super) fn csv(name: &str, text: &str) -> Result<Schedule, TraceError> {
     })
 }
 
-/// When each rate ends, in nanoseconds from the start, and the rate.
+/// Returns the end of each rate, in nanoseconds from the start, and the rate.
 fn ends(name: &str, rows: &[Row]) -> Result<Vec<(u64, Rate)>, TraceError> {
     let first = rows.first().map_or(0, |row| row.nanos);
     if first > 0 && first < EPOCH_SECONDS * NANOS_PER_SEC {
         return Ok(rows.iter().map(|row| (row.nanos, row.rate)).collect());
     }
-    // A row at the start of the recording holds from its time on.
+    // If the first row is at 0 or is a date, a rate holds from its own time on.
     let [.., before, last] = rows else {
         let found = "one row, at the start".into();
         let allowed = "a second row, or the time at which the rate ends in place of 0";
@@ -185,7 +185,7 @@ fn ends(name: &str, rows: &[Row]) -> Result<Vec<(u64, Rate)>, TraceError> {
     Ok(next.zip(rows).map(|(end, row)| (end, row.rate)).collect())
 }
 
-/// Reads a line with its number.
+/// Parses a line with its number.
 fn row(name: &str, (number, line): (usize, &str), columns: Columns) -> Result<Row, TraceError> {
     let Some((time, rate)) = line.split_once(',') else {
         return Err(error(name, number, quoted(line), ROW));
@@ -206,12 +206,12 @@ fn row(name: &str, (number, line): (usize, &str), columns: Columns) -> Result<Ro
     Ok(Row { line: number, nanos, rate: Rate::from_bps((bps / billion) as u64) })
 }
 
-/// The first field of a row.
+/// Returns the first field of a row.
 fn time_of(line: &str) -> &str {
     line.split(',').next().unwrap_or_default().trim()
 }
 
-/// A header has a word where a row has the seconds.
+/// Returns true if the line is a header: it starts with a word or `#` instead of the seconds.
 fn is_header(line: &str) -> bool {
     let first = line.split(',').next().unwrap_or("").trim().trim_start_matches('"');
     line.contains(',') && first.starts_with(|c: char| c.is_alphabetic() || c == '#')
