@@ -1,4 +1,4 @@
-//! Departures and fates that were computed by hand.
+//! Departures and fates computed by hand.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn link(rate: RateSource, change: impl FnOnce(&mut LinkConfig)) -> Link {
     Link::new(&config, 1, &["t"])
 }
 
-/// Departures of packets offered one after the other.
+/// Returns the departures of packets offered one after the other.
 fn departures(rate: &RateSource, packets: &[(Time, u32)]) -> Vec<Time> {
     let mut service = Service::new(rate);
     packets.iter().map(|(at, size)| service.serve(*at, *size)).collect()
@@ -52,7 +52,7 @@ fn packets_of_a_burst_leave_one_after_the_other() {
         let (departs, arrives) = (us(480 * n), us(480 * n + 12_000));
         assert_eq!(link.offer(Time::ZERO, 1500), Fate::deliver(departs, arrives));
     }
-    // 1440 us of work were offered at 0; one that comes later than that finds the link idle.
+    // 1440 us of work were offered at 0; a packet that arrives later finds the link idle.
     assert_eq!(departs(link.offer(us(1439), 1500)), Ok(us(1920)));
     assert_eq!(departs(link.offer(us(5000), 750)), Ok(us(5240)));
 }
@@ -76,7 +76,7 @@ fn the_ends_of_the_scale() {
     assert_eq!(departs(free.offer(ms(1), 1500)), Ok(ms(1)));
     assert_eq!(free.queued_bytes(ms(1)), 0);
     assert_eq!(departures(&RateSource::Steps(vec![]), &[(ms(1), 1500)]), [ms(1)]);
-    // One bit a nanosecond and a bit more than that; the largest size; one bit a second.
+    // One bit per nanosecond and a little more; the largest size; one bit per second.
     let list = departures(&fixed(8_000_000_000), &[(Time::ZERO, u32::MAX), (Time::ZERO, 1)]);
     assert_eq!(list[1], Time::from_nanos(u64::from(u32::MAX) + 1));
     assert_eq!(departures(&fixed(u64::MAX - 1), &[(ms(1), 9); 3])[2], ms(1) + Span::from_nanos(1));
@@ -89,7 +89,7 @@ fn a_queue_of_two_packets_drops_the_third() {
     assert_eq!(departs(link.offer(Time::ZERO, 1500)), Ok(us(480)));
     assert_eq!(departs(link.offer(Time::ZERO, 1500)), Ok(us(960)));
     assert_eq!(departs(link.offer(us(479), 40)), Err(DropCause::Queue));
-    // The first has departed: there is room.
+    // The first packet has departed, so there is room.
     assert_eq!(departs(link.offer(us(480), 1500)), Ok(us(1440)));
     assert_eq!(link.queued_bytes(us(480)), 3000);
     assert_eq!((link.queued_bytes(us(960)), link.queued_packets(us(960))), (1500, 1));
@@ -107,7 +107,7 @@ fn a_queue_of_bytes_counts_what_is_in_transmission() {
     assert_eq!(departs(link.offer(Time::ZERO, 1501)), Err(DropCause::Queue));
     assert!(departs(link.offer(Time::ZERO, 1500)).is_ok());
     assert_eq!(departs(link.offer(us(100), 1)), Err(DropCause::Queue));
-    // Into an empty queue even what is larger than the queue.
+    // An empty queue accepts even a packet that is larger than its limit.
     assert_eq!(departs(link.offer(us(960), 9000)), Ok(us(960 + 2880)));
 }
 
@@ -128,7 +128,7 @@ fn a_queue_of_a_delay_drops_what_would_wait_longer() {
     assert_eq!(departs(stepped.offer(Time::ZERO, 1500)), Ok(us(1200)));
     assert_eq!(departs(stepped.offer(Time::ZERO, 1500)), Err(DropCause::Queue));
 
-    // No time at all: only an idle link takes a packet.
+    // With a limit of zero, only an idle link accepts a packet.
     let none = QueueLimit::Delay(Span::ZERO);
     let mut strict = link(fixed(25_000_000), |config| config.queue = none);
     assert_eq!(departs(strict.offer(Time::ZERO, 1500)), Ok(us(480)));
@@ -139,20 +139,20 @@ fn a_queue_of_a_delay_drops_what_would_wait_longer() {
 #[test]
 fn a_packet_crosses_steps() {
     let (slow, fast) = (Rate::from_bps(4_000_000), Rate::from_bps(10_000_000));
-    // 10000 of the 12000 bits in the first millisecond, the others at 4 Mbit/s.
+    // 10000 of the 12000 bits leave in the first millisecond, the others at 4 Mbit/s.
     let down = RateSource::Steps(vec![(ms(1), slow), (ms(0), fast)]);
     assert_eq!(departures(&down, &[(ms(0), 1500), (ms(0), 1500)]), [us(1500), us(4500)]);
-    // The first rate holds before its time; idle time carries the cursor on.
+    // The first rate also applies before its time. Idle time moves the cursor forward.
     let late = RateSource::Steps(vec![(ms(5), fast), (ms(50), slow), (ms(60), fast)]);
     assert_eq!(
         departures(&late, &[(ms(1), 1500), (ms(55), 1500), (ms(70), 1500)]),
         [us(2200), us(58_000), us(71_200)]
     );
-    // A rate of zero holds the queue: 5000 bits, silence, 7000 bits.
+    // A rate of zero stops the queue: 5000 bits, silence, 7000 bits.
     let pause =
         RateSource::Steps(vec![(ms(0), fast), (us(500), Rate::ZERO), (ms(2), fast), (ms(9), slow)]);
     assert_eq!(departures(&pause, &[(ms(0), 1500), (ms(1), 125)]), [us(2700), us(2800)]);
-    // No limit from 500 us on.
+    // The rate is unlimited from 500 us on.
     let open = RateSource::Steps(vec![(ms(0), fast), (us(500), Rate::INFINITE)]);
     assert_eq!(
         departures(&open, &[(ms(0), 1500), (ms(0), 1500), (ms(3), 1500)]),
@@ -175,7 +175,7 @@ fn a_queue_that_is_held_for_ever_fills_up() {
 fn opportunities_are_shared_split_and_lost() {
     let text = "1\n1\n3\n";
     let here = recorded(text, Span::ZERO);
-    // Two in the first millisecond; the fourth packet takes the first of the next lap.
+    // Two packets use the first millisecond; the fourth packet takes the first stamp of the next lap.
     assert_eq!(departures(&here, &[(ms(0), 1500); 4]), [ms(1), ms(1), ms(3), ms(4)]);
     // Six packets of 300 bytes: five share the first opportunity, the sixth takes the second.
     assert_eq!(departures(&here, &[(ms(0), 300); 11])[9..], [ms(1), ms(3)]);
@@ -184,12 +184,12 @@ fn opportunities_are_shared_split_and_lost() {
         departures(&here, &[(ms(0), 4000), (ms(0), 500), (ms(0), 1)]),
         [ms(3), ms(3), ms(4)]
     );
-    // What is left when the queue is empty is lost, so is an opportunity at the packet's own time.
+    // Unused bytes are lost when the queue is empty. So is an opportunity at the packet's own time.
     assert_eq!(departures(&here, &[(ms(0), 100), (us(1500), 1500)]), [ms(1), ms(3)]);
     assert_eq!(departures(&here, &[(ms(0), 100), (ms(1), 100)]), [ms(1), ms(3)]);
-    // More than a lap at once: 10 opportunities are 3 laps and one.
+    // More than a lap at once: 10 opportunities are three laps and one opportunity.
     assert_eq!(departures(&here, &[(ms(0), 15_000), (ms(0), 1500)]), [ms(10), ms(10)]);
-    // After a silence of a billion laps.
+    // A packet after a silence of a billion laps.
     let late = 3_000_000_000;
     assert_eq!(departures(&here, &[(us(late * 1000 + 1), 40)]), [ms(late + 1)]);
     assert_eq!(departures(&here, &[(ms(0), 40), (ms(late + 1), 40)]), [ms(1), ms(late + 3)]);
@@ -218,11 +218,11 @@ fn offsets_start_inside_a_trace_and_wrap() {
 fn a_silence_in_a_csv_trace_holds_the_queue() {
     let source = recorded("1,1440\n2,0\n3,5000000\n", Span::ZERO);
     assert_eq!(departures(&source, &[(ms(0), 1440), (ms(0), 1500)]), [ms(1000), us(2_000_300)]);
-    // 720 bytes until 1 s, 780 after the silence.
+    // 720 bytes leave until 1 s, and 780 after the silence.
     assert_eq!(departures(&source, &[(ms(500), 1500)]), [us(2_000_156)]);
     // 500 bytes until the end, 1000 in the next lap: 694.444444.. ms at 1440 B/s.
     assert_eq!(departures(&source, &[(us(2_999_900), 1500)]), [Time::from_nanos(3_694_444_445)]);
-    // After a long silence.
+    // A packet after a long silence.
     let late = 3_000_000_000;
     assert_eq!(
         departures(&source, &[(ms(0), 40), (ms(late + 1200), 1500), (ms(late + 2500), 1500)])[1..],
@@ -235,12 +235,12 @@ fn a_packet_may_take_many_laps() {
     // 100 bytes in the first second of every two: the 1500th byte leaves in the 15th lap.
     let source = recorded("1,100\n2,0\n", Span::ZERO);
     assert_eq!(departures(&source, &[(ms(0), 1500), (ms(0), 50)]), [ms(29_000), ms(30_500)]);
-    // A rate so small that a packet never leaves within the time there is.
+    // The rate is so small that a packet never leaves within the range of `Time`.
     let source = recorded("0.000000001,1\n604800,0\n", Span::ZERO);
     assert_eq!(departures(&source, &[(ms(0), 1500), (ms(5), 1)]), [Time::NEVER; 2]);
 }
 
-/// The delay is that of the departure, and where it falls nothing is overtaken.
+/// The delay is the one at departure. If the delay falls, no packet is overtaken.
 #[test]
 fn a_delay_in_steps_keeps_the_order() {
     let mut link = link(fixed(12_000_000), |config| {
@@ -252,10 +252,10 @@ fn a_delay_in_steps_keeps_the_order() {
         other => panic!("{other:?}"),
     };
     assert_eq!(arrives(ms(8)), ms(59));
-    // It departs as the step begins.
+    // The packet departs at the start of the step.
     assert_eq!(arrives(ms(9)), ms(210));
     assert_eq!(arrives(ms(15)), ms(216));
-    // On the short way, but behind those that are still on the long one.
+    // The packet has the short delay, but arrives after the packets with the long one.
     assert_eq!(arrives(ms(30)), ms(216));
     assert_eq!(arrives(ms(200)), ms(216));
     assert_eq!(arrives(ms(300)), ms(301));
@@ -267,9 +267,9 @@ fn an_outage_takes_what_is_offered_and_what_departs_in_it() {
         config.delay = Span::from_millis(50);
         config.outages = vec![(ms(30), Time::NEVER), (ms(10), ms(20))];
     });
-    // Departs at 9.48 ms: it propagates while the link is down.
+    // The packet departs at 9.48 ms and propagates while the link is down.
     assert_eq!(link.offer(us(9000), 1500), Fate::deliver(us(9480), us(59_480)));
-    // Departs at 10 ms sharp.
+    // The packet departs at exactly 10 ms.
     assert_eq!(departs(link.offer(us(9520), 1500)), Err(DropCause::Outage));
     assert_eq!(link.queued_bytes(us(9999)), 1500);
     assert_eq!(departs(link.offer(us(10_000), 1500)), Err(DropCause::Outage));
@@ -281,7 +281,7 @@ fn an_outage_takes_what_is_offered_and_what_departs_in_it() {
     assert_eq!(link.counters().dropped_outage, 5);
 }
 
-/// A packet longer than the path takes is gone before it meets the queue; that of others too.
+/// A packet that exceeds the MTU is dropped before the queue, and so is such cross traffic.
 #[test]
 fn what_is_too_long_vanishes() {
     let steps = vec![(Time::ZERO, 1_400), (ms(10), 600), (ms(20), 1_500)];
@@ -344,7 +344,7 @@ fn jitter_does_not_change_which_packets_are_lost() {
     assert_eq!(losses(Span::ZERO), losses(Span::from_millis(5)));
 }
 
-/// The fates of packets that are offered a millisecond apart.
+/// Returns the fates of packets that are offered a millisecond apart.
 fn fates(count: u64, change: impl FnOnce(&mut LinkConfig)) -> Vec<Fate> {
     let mut link = link(fixed(25_000_000), |config| {
         config.delay = Span::from_millis(10);
@@ -365,7 +365,7 @@ fn every_packet_can_be_held_back_doubled_and_damaged() {
         let twin = Some(arrives);
         assert_eq!(fate, Fate::Deliver { departs, arrives, held_back: true, twin, corrupt: true });
     }
-    // Held back by nothing is not held back.
+    // A packet that is held back for zero time is not counted as held back.
     let none = fates(1, |config| config.reorder.chance = Chance::ALWAYS);
     assert_eq!(none, [Fate::deliver(us(480), us(10_480))]);
 }
@@ -421,7 +421,7 @@ fn a_managed_queue_tells_fates_when_packets_leave_it() {
         config.queue = QueueLimit::Delay(Span::from_millis(10));
     });
     assert_eq!(link.next_dequeue(), Time::NEVER);
-    // 10 ms at the rate are ten packets, the one in transmission included.
+    // 10 ms at this rate are ten packets, including the one in transmission.
     let mut told = Vec::new();
     assert_eq!(link.offer(us(100), 1500), Fate::Queued);
     assert_eq!(link.next_dequeue(), us(100));
@@ -432,7 +432,7 @@ fn a_managed_queue_tells_fates_when_packets_leave_it() {
     assert_eq!(link.offer(us(100), 1500), Fate::Drop(DropCause::Queue));
     assert_eq!((link.queued_packets(us(100)), link.queued_bytes(us(1100))), (10, 13_500));
     assert_eq!(link.next_dequeue(), us(1100));
-    // A call that comes late finds the departures where they were.
+    // A late call does not change the departures.
     link.dequeue(us(3500), |fate| told.push(fate));
     let expected: Vec<Fate> =
         (1..=4).map(|n| Fate::deliver(us(1000 * n + 100), us(1000 * n + 100))).collect();
@@ -445,7 +445,7 @@ fn a_managed_queue_tells_fates_when_packets_leave_it() {
 
 #[test]
 fn a_managed_queue_drops_at_its_head() {
-    // One packet a millisecond out, eleven in ten milliseconds in.
+    // One packet leaves each millisecond, and eleven arrive in ten milliseconds.
     let mut link = link(fixed(12_000_000), |config| {
         config.aqm = Aqm::CODEL;
         config.queue = QueueLimit::Infinite;
@@ -463,8 +463,8 @@ fn a_managed_queue_drops_at_its_head() {
         }
         assert_eq!(link.offer(at, 1500), Fate::Queued);
     }
-    // Packet n comes at 10 n / 11 ms and waits n / 11 ms: 5 ms from n = 55 on, which is sent at
-    // 55 ms. Then steps of 100, 100 and 70.7 ms.
+    // Packet n arrives at 10 n / 11 ms and waits n / 11 ms. The wait is 5 ms from n = 55 on, which is sent
+    // at 55 ms. Then steps of 100, 100 and 70.7 ms follow.
     assert_eq!(dropped, [155, 255, 326]);
     assert_eq!(link.counters().dropped_aqm, 3);
 }
@@ -489,15 +489,15 @@ fn what_goes_wrong_on_a_link_heals() {
         twin: Some(ms(6)),
         corrupt: true,
     };
-    // The second departs when all is well again.
+    // The second packet departs after the outage.
     assert_eq!(
         [link.offer(us(0), 1_000), link.offer(us(0), 1_000)],
         [held, Fate::deliver(ms(2), ms(2))]
     );
 }
 
-/// 10 Mbit/s of which Poisson packets want 3: what is offered all the time gets the rest, whatever the
-/// queue holds. Random loss of the link is not touched, nor counted.
+/// Poisson packets of 3 Mbit/s share a link of 10 Mbit/s with constant offers, which get the rest with any
+/// queue limit. The random loss of the link is neither changed nor counted.
 #[test]
 fn cross_traffic_takes_its_share_of_a_link() {
     let cross =
@@ -508,7 +508,7 @@ fn cross_traffic_takes_its_share_of_a_link() {
         config.loss = Chance::from_ppb(10_000_000).into();
         config.cross = cross;
         let mut link = Link::new(&config, seed, &["a"]);
-        // 4 Mbit/s: there is room for both.
+        // At 4 Mbit/s there is room for both.
         let offers = 20_000u64;
         let lost: Vec<u64> = (0..offers)
             .filter(|n| {
@@ -527,7 +527,7 @@ fn cross_traffic_takes_its_share_of_a_link() {
     assert!((rate / 3e6 - 1.0).abs() < 0.02, "{rate}");
     assert_eq!(run(vec![cross], 1), run(vec![cross], 1));
     assert_ne!(run(vec![cross], 1).1, run(vec![cross], 2).1);
-    // 8 Mbit/s beside 4 do not fit: the queue is full, and what does not fit is dropped.
+    // 8 Mbit/s in addition to 4 do not fit: the queue is full and drops packets.
     let heavy = CrossTraffic { rate: Rate::from_bps(8_000_000), ..cross };
     let (_, passed, queued) = run(vec![heavy], 1);
     assert!(queued > 1_000_000, "{queued}");

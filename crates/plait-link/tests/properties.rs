@@ -1,4 +1,4 @@
-//! What holds for every link and every arrival of packets.
+//! Properties of every link and every arrival of packets.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write;
@@ -13,8 +13,8 @@ use proptest::prelude::*;
 
 const UNITS_PER_BYTE: u128 = 8_000_000_000;
 
-/// Capacity in (from, to] in bits per second times nanoseconds, added up row by row with no
-/// cleverness: what the service is measured against.
+/// Returns the capacity in (from, to] in bits per second times nanoseconds. It is summed row by row as a
+/// simple reference for the service.
 fn capacity(source: &RateSource, from: u64, to: u64) -> u128 {
     match source {
         RateSource::Fixed(rate) => u128::from(to - from) * u128::from(rate.as_bps()),
@@ -78,7 +78,7 @@ fn source() -> impl Strategy<Value = RateSource> {
                 list.push((at, rate));
                 at += Span::from_nanos(length);
             }
-            // The last rate is above zero, so everything departs in the end.
+            // The last rate is above zero, so that every packet departs.
             list.push((at, Rate::from_bps(last)));
             RateSource::Steps(list)
         });
@@ -103,7 +103,7 @@ fn source() -> impl Strategy<Value = RateSource> {
             }
             at += 5;
             writeln!(text, "{}.{:03},20000", at / 1000, at % 1000).unwrap();
-            // The text is the name, so that the oracle has it.
+            // The name is the text, so that the oracle can parse it again.
             let trace = Arc::new(Trace::parse(&text, &text).unwrap());
             RateSource::Trace { trace, offset: Span::from_nanos(offset) }
         },
@@ -129,8 +129,8 @@ fn limit() -> impl Strategy<Value = QueueLimit> {
 }
 
 proptest! {
-    /// A packet departs at the first nanosecond at which the rate, summed up since the queue was
-    /// last empty, has passed it and all before it: neither earlier nor later.
+    /// A packet departs at the first nanosecond at which the capacity suffices, neither earlier nor later.
+    /// The capacity is summed since the queue was last empty, for the packet and all before it.
     #[test]
     fn departures_are_the_exact_integral_of_the_rate(source in source(), packets in packets()) {
         let mut service = Service::new(&source);
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// Over no interval does a link deliver more than its rate allows and one packet.
+    /// In any interval, a link delivers at most the capacity of its rate plus one packet.
     #[test]
     fn a_link_delivers_what_its_rate_allows_in_order(
         source in source(),
@@ -214,8 +214,8 @@ proptest! {
         prop_assert_eq!(counters.delivered_bytes, delivered.iter().map(|packet| u64::from(packet.2)).sum::<u64>());
     }
 
-    /// Whatever goes wrong on the way: what is not held back stays in order, so does what is, and
-    /// nothing departs at another time than on a link where all is well.
+    /// With any faults, packets that are held back keep their order, and so do the other packets. The
+    /// departures are the same as on a link without faults.
     #[test]
     fn faults_change_arrivals_only(
         source in source(),
@@ -249,7 +249,7 @@ proptest! {
         }
     }
 
-    /// A managed queue that never finds a wait too long is a drop-tail queue, whenever it is asked.
+    /// A managed queue in which no wait exceeds the target is a drop-tail queue, for any times of the calls.
     #[test]
     fn a_patient_managed_queue_is_a_drop_tail_queue(
         source in source(),
@@ -290,7 +290,7 @@ proptest! {
         prop_assert_eq!(managed.counters(), plain.counters());
     }
 
-    /// One rate is one rate, however it is written.
+    /// A constant rate gives the same result in each notation.
     #[test]
     fn fixed_steps_and_csv_of_one_rate_agree(
         bytes_per_second in 1_000u64..1_000_000_000,

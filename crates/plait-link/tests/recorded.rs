@@ -1,5 +1,4 @@
-//! Recorded traces, where they are present: `$PLAIT_DATA`, then `../shared/data` beside the
-//! checkout.
+//! Recorded traces from `$PLAIT_DATA`, or from `../shared/data` beside the checkout, if present.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,8 +35,8 @@ fn recorded_traces_are_read_and_replayed() {
         let again = Trace::parse(&name, &trace.to_mahimahi()).unwrap();
         assert_eq!(again.duration(), trace.duration(), "{name}");
 
-        // A queue that is never empty uses all there is: two laps end at the recording's end,
-        // give or take a packet.
+        // A queue that is never empty uses the whole capacity: two laps end at the end of the recording,
+        // within one packet.
         let lap = trace.mean_rate().bytes_in(trace.duration());
         let duration = trace.duration();
         let mut service =
