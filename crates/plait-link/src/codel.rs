@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn at_one_instant_several_may_go() {
         // The transmitter is idle until 900 ms. The first call begins an interval; the second, at 1000 ms,
-        // drops. The next drops are due at 1100 and, by the steps of 70.7, 57.7, 50, 44.7, 40.8, 37.8,
-        // 35.4 and 33.3 ms, up to 1470; the next one at 1502.
+        // drops. The next drop is due at 1100. The steps of 70.7, 57.7, 50, 44.7, 40.8, 37.8, 35.4 and
+        // 33.3 ms lead to drops up to 1470, and the one after them is due at 1502.
         let mut queue = filled(ms(0), 1000);
         assert_eq!(dropped(&mut queue, 900, 901), []);
         assert_eq!(dropped(&mut queue, 1000, 1001), [1000]);

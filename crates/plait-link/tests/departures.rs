@@ -489,15 +489,15 @@ fn what_goes_wrong_on_a_link_heals() {
         twin: Some(ms(6)),
         corrupt: true,
     };
-    // The second packet departs after the outage.
+    // The second packet departs after the faults have ended.
     assert_eq!(
         [link.offer(us(0), 1_000), link.offer(us(0), 1_000)],
         [held, Fate::deliver(ms(2), ms(2))]
     );
 }
 
-/// Poisson packets of 3 Mbit/s share a link of 10 Mbit/s with constant offers, which get the rest with any
-/// queue limit. The random loss of the link is neither changed nor counted.
+/// Poisson packets of 3 Mbit/s share a link of 10 Mbit/s with constant offers. They do not change the random
+/// losses of the offered packets and are not counted as offered.
 #[test]
 fn cross_traffic_takes_its_share_of_a_link() {
     let cross =

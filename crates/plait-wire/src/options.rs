@@ -405,9 +405,9 @@ impl Options {
     ///
     /// The codec follows this rule in both directions. Options are written in the padded form, which
     /// other stacks and middleboxes know from Linux. If the padded form exceeds
-    /// [`MAX_OPTION_BYTES`], the packed form is used: options back to back without NOPs, then zeros
-    /// (end of option list, RFC 9293 section 3.1) up to the next word. In the packed form, a DSS with
-    /// a 4-byte DSN and a 4-byte DATA_ACK leaves room for one SACK block. An ADD_ADDR for an IPv6
+    /// [`MAX_OPTION_BYTES`], the packed form is used. It has options back to back without NOPs, then
+    /// zeros (end of option list, RFC 9293 section 3.1) up to the next word. In the packed form, a DSS
+    /// with a 4-byte DSN and a 4-byte DATA_ACK leaves room for one SACK block. An ADD_ADDR for an IPv6
     /// address with a port then fits beside timestamps.
     #[must_use]
     #[inline]

@@ -44,9 +44,9 @@ pub enum TraceFormat {
     /// Rows of a time and a rate, without a header in seconds and bytes per second. A header names other
     /// units, such as `time_ms,mbps`. While the rate is zero, nothing is delivered. Repeats after the last row.
     ///
-    /// A rate holds from the previous row's time (0 at first) until its own. If the first row is at
-    /// 0, or its time is a date (seconds since 1970), a rate holds from its own time until the next
-    /// row's, and the last one as long as the one before.
+    /// A rate applies from the previous row's time (0 at first) until its own. If the first row is at
+    /// 0, or its time is a date (seconds since 1970), a rate applies from its own time until the next
+    /// row's. The last rate then applies as long as the one before.
     Csv,
 }
 
