@@ -24,7 +24,7 @@ pub struct GaveWay {
 }
 
 impl Options {
-    /// Leaves options out, lowest precedence first (see the table above), until all fit.
+    /// Leaves options out, lowest precedence first, until all fit. Returns the options left out.
     ///
     /// SACK blocks are left out while the padded form exceeds [`MAX_OPTION_BYTES`]. A DSS with only
     /// a DATA_ACK is left out if even the packed form does not fit then.
