@@ -1,20 +1,21 @@
-//! Reports of runs, of comparisons and of reproductions: documents, text, pages, figures, captures and
-//! logs. The laboratory (`plait-lab`) makes the numbers; the command line (`plait-cli`) asks for a
-//! report and shows it.
+//! Reports of runs, of comparisons and of reproductions, as documents, text, pages, figures,
+//! captures and logs. The laboratory (`plait-lab`) computes the numbers. The command line
+//! (`plait-cli`) chooses a report and prints it.
 //!
-//! * [`run`] has the document (JSON) and the text of one run, [`reproduction`] the document of the
-//!   papers' experiments. The documents of comparisons and explanations are in `plait-lab`.
+//! * [`run`] has the document (JSON) and the text of one run; [`reproduction`] has the document of
+//!   the papers' experiments. The documents of comparisons and explanations are in `plait-lab`.
 //! * [`render`] draws text: tables, charts, timelines and the sentences around them.
 //! * [`page`] and [`papers`] write pages for browsers, and figures (SVG, PDF).
-//! * [`events`], [`capture`] and [`qlog`] write files while a run goes on. [`live`] writes captures
-//!   and qlog beside a kernel. [`recorded`] reads a file of events back.
-//! * [`recorder`] watches a run for its timeline. [`Watchers`] lets several watch one run.
-//! * [`decide`] asks a scheduler or a congestion controller outside any connection: JSON in, JSON
+//! * [`events`], [`capture`] and [`qlog`] write files during a run. [`live`] writes captures and
+//!   qlog of connections with a kernel. [`recorded`] reads a file of events back.
+//! * [`recorder`] records a run for its timeline. [`Watchers`] lets several observers watch one
+//!   run.
+//! * [`decide`] runs a scheduler or a congestion controller outside any connection: JSON in, JSON
 //!   out.
 //! * [`names`] finds the nearest name for an unknown one.
 //!
-//! Nothing here reads flags or looks at a terminal: a function that makes text takes its width, and
-//! whether colour is wanted. An [`Error`] names a file by its [`Contents`].
+//! This crate does not read flags and does not inspect the terminal: a function that makes text
+//! takes its width, and whether to use colour. An [`Error`] names a file by its [`Contents`].
 
 pub mod capture;
 pub mod decide;
@@ -47,8 +48,8 @@ pub use watchers::Watchers;
 /// The version of plait.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit that it is made of; `unknown` outside of git.
+/// The commit of this build; `unknown` if it was built outside a git repository.
 pub const COMMIT: &str = env!("PLAIT_COMMIT");
 
-/// Both, as documents name the program that wrote them.
+/// Version and commit, the form in which documents name the program.
 pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PLAIT_COMMIT"), ")");

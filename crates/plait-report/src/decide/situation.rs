@@ -1,5 +1,5 @@
-//! From a question to what a scheduler sees: segments become bytes, milliseconds nanoseconds, and
-//! counts the ranges that they imply.
+//! Converts a question to the view of a scheduler: segments to bytes, milliseconds to nanoseconds,
+//! and counts to ranges.
 
 use super::Refusal;
 use super::question::{Happening, INFINITE_SSTHRESH, LossState, Question, Subflow};
@@ -8,12 +8,12 @@ use plait_sched::{
     CaState, ConnectionView, LeftEdge, Notice, SentRange, Spec, StaticQueue, SubflowView, View,
 };
 
-/// Counts above this many bytes would not stay exact in JSON.
+/// Greatest number of bytes that a JSON number represents exactly: 2^53.
 pub(super) const GREATEST_COUNT: f64 = 9_007_199_254_740_992.0;
-/// Room without a limit, far from the end of the numbers.
+/// Room without a limit; small enough that sums do not overflow.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Everything a view borrows from.
+/// The data that a view borrows.
 #[derive(Debug)]
 pub(super) struct Situation {
     now: Time,
@@ -24,7 +24,7 @@ pub(super) struct Situation {
 }
 
 impl Situation {
-    /// What the scheduler sees.
+    /// Returns the scheduler's view.
     pub(super) fn view(&self) -> View<'_> {
         View {
             now: self.now,
@@ -35,14 +35,14 @@ impl Situation {
         }
     }
 
-    /// Bytes in segments.
+    /// Converts bytes to segments.
     pub(super) fn segments(&self, bytes: u64) -> f64 {
         bytes as f64 / f64::from(self.connection.mss.max(1))
     }
 }
 
 impl Question {
-    /// What the scheduler is to be told before it is asked.
+    /// Returns the event that the scheduler processes before it decides.
     pub(super) fn notice(&self) -> Result<Option<Notice>, Refusal> {
         let Some(Happening { data_ack, edge, again }) = self.event else { return Ok(None) };
         if data_ack == 0 {
@@ -59,7 +59,7 @@ impl Question {
         Ok(Some(Notice::DataAck { old: new - covered, new, edge }))
     }
 
-    /// The view's substance in bytes and nanoseconds.
+    /// Converts the question to bytes and nanoseconds, and checks it.
     pub(super) fn situation(&self) -> Result<Situation, Refusal> {
         let mss = self.connection.mss;
         if mss == 0 {
@@ -107,8 +107,8 @@ impl Question {
         Ok(Situation { now, tsq: connection.tsq, connection: view, subflows, queue })
     }
 
-    /// Puts the unsent data into its place: into the holes of what `connection.sent` lists, where a
-    /// segment went ahead of its turn, and the rest from `start` on.
+    /// Places the unsent data. It first fills the holes between the ranges of `connection.sent`,
+    /// which exist if a segment was sent out of order. The rest begins at `start`.
     fn fill(&self, queue: &mut StaticQueue, view: &ConnectionView, start: Dsn) {
         let (mut at, mut left) = (view.snd_una, view.unsent);
         let mut taken: Vec<DataRange> = Vec::new();
@@ -125,9 +125,9 @@ impl Question {
         queue.unsent.insert(DataRange::new(start, start.saturating_add(left)));
     }
 
-    /// Whether the first segment sent waits for reinjection. Where nothing is said, data that a
-    /// subflow has carried does so, unless the window or the send buffer is what stalls: then it is
-    /// the head that blocks them.
+    /// Returns true if the first sent segment waits for reinjection. Without `connection.reinject`,
+    /// this is so if a subflow has carried it and neither the window nor the send buffer blocks new
+    /// data. If one of them blocks, that segment is the blocking head.
     fn reinjects(&self, view: &ConnectionView) -> bool {
         let next = view.unsent.min(u64::from(view.mss));
         let stalled = view.app_blocked && view.unsent == 0
@@ -136,7 +136,7 @@ impl Question {
         self.connection.reinject.unwrap_or(carried && !stalled)
     }
 
-    /// What has been sent, as given or as the counters imply.
+    /// Returns the ranges sent, either as given or as the counters imply.
     fn sent(&self) -> Result<Vec<SentRange>, Refusal> {
         let (connection, mss) = (&self.connection, self.connection.mss);
         if !connection.sent.is_empty() {
@@ -166,7 +166,8 @@ impl Question {
         Ok(sent)
     }
 
-    /// What has been assigned and not sent, where it is given; counts it for its subflows.
+    /// Returns the given ranges that are assigned and not sent, and adds them to their subflows'
+    /// counts.
     fn assigned(
         &self,
         subflows: &mut [SubflowView],
@@ -194,8 +195,8 @@ impl Question {
         Ok(assigned)
     }
 
-    /// How far the unsent data lies above `snd_nxt`: behind what is assigned, as it is given or, for
-    /// a scheduler that assigns ahead, as the subflows' counts imply.
+    /// Returns the distance in bytes from `snd_nxt` to the unsent data. Assigned data lies between
+    /// them. It is given or, for a scheduler that assigns ahead, implied by the subflows' counts.
     fn assigned_after(
         &self,
         snd_nxt: Dsn,
@@ -278,7 +279,7 @@ impl Subflow {
     }
 }
 
-/// Segments, perhaps with a fraction, in bytes.
+/// Converts segments, which may have a fraction, to bytes.
 fn count(segments: f64, mss: u32, place: &str) -> Result<u64, Refusal> {
     let bytes = (segments * f64::from(mss)).round();
     if (0.0..=GREATEST_COUNT).contains(&bytes) {
@@ -293,12 +294,12 @@ fn bytes_of(segments: u64, mss: u32, place: &str) -> Result<u64, Refusal> {
     bytes.ok_or_else(|| Refusal::new(place, "must be below 2^62 bytes"))
 }
 
-/// The data sequence number of the segment `segment`.
+/// Returns the data sequence number of segment number `segment`.
 fn dsn_of(segment: u64, mss: u32, place: &str) -> Result<Dsn, Refusal> {
     bytes_of(segment, mss, place).map(Dsn::new)
 }
 
-/// Milliseconds as a span, to the nanosecond.
+/// Converts milliseconds to a span, rounded to the nanosecond.
 pub(super) fn span(ms: f64, place: &str) -> Result<Span, Refusal> {
     let nanos = (ms * 1e6).round();
     if (0.0..=GREATEST_COUNT).contains(&nanos) {

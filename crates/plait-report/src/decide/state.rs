@@ -1,12 +1,13 @@
-//! Whether a value of a saved state is one that could have been saved.
+//! Checks that a value of a saved state could have been saved.
 
 use super::Refusal;
 
-/// What a value loses at most on its way in and out: nanoseconds of a time, billionths of a count.
+/// Greatest rounding error of a saved value: times are in nanoseconds, counts in billionths.
 const ROUNDING: f64 = 1e-6;
 
-/// Fails where a scheduler or controller that was given `value` would not save it again: then nobody
-/// ever saved it. Zero may be kept as nothing. `place` is that of the state, `words` are the names of the state and their meanings.
+/// Returns an error if a scheduler or controller that loads `value` would not save the same value.
+/// Such a value never came from an answer. Zero may be saved as an absent value. `place` is the
+/// path of the state; `words` are the names of the state and their meanings.
 pub(super) fn is_kept(
     place: &str,
     (name, value): (&str, f64),
@@ -27,7 +28,7 @@ pub(super) fn is_kept(
     Err(Refusal::new(&format!("{place}.{name}"), &problem))
 }
 
-/// Whether a name such as `gap.1` is one of `gap.ID`.
+/// Returns true if a name such as `gap.1` matches a pattern such as `gap.ID`.
 fn is_of(pattern: &str, name: &str) -> bool {
     match pattern.split_once("ID") {
         None => pattern == name,

@@ -1,9 +1,9 @@
-//! What the JSON reader complains of, in words of the page that describes the questions.
+//! Rewrites error messages of the JSON reader in the terms of docs/decide.md.
 
 use plait_app::name::nearest;
 
-/// The reader's message without its line, which the caller knows better: with kinds of values named
-/// as JSON names them, and the nearest of the names that it allows.
+/// Returns the reader's message without its line number, which the caller adds. Kinds of values get
+/// the names that JSON has for them. For an unknown name, the nearest allowed name is suggested.
 #[must_use]
 pub fn plain(message: &str) -> String {
     let (text, column) = message.split_once(" at line 1 column ").unwrap_or((message, ""));
@@ -18,7 +18,7 @@ pub fn plain(message: &str) -> String {
     format!("{text}{}{column}", near(&text))
 }
 
-/// A kind of value, or a value with its kind, as people say it.
+/// Returns the everyday name of a kind of value, or of a value with its kind.
 fn kind(word: &str) -> String {
     let said = match word {
         "f32" | "f64" => "a number",
@@ -43,7 +43,7 @@ fn kind(word: &str) -> String {
     said.to_owned()
 }
 
-/// "; did you mean" for "unknown field `a`, expected one of `b`, `c`".
+/// Returns "; did you mean" and a name for "unknown field `a`, expected one of `b`, `c`".
 fn near(text: &str) -> String {
     let mut quoted = text.split('`').skip(1).step_by(2);
     let near = match (text.starts_with("unknown"), quoted.next()) {

@@ -1,4 +1,4 @@
-//! How the claims that hold stand with other seeds.
+//! Verdicts with other seeds on the claims that hold.
 
 use plait_lab::experiment::{Again, Standing};
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ impl From<&Again> for Repeated {
     }
 }
 
-/// How many claims hold again, seed by seed; nothing without `--again`.
+/// Returns how many claims hold again with each seed; `None` without `--again`.
 pub(super) fn repeated(list: &[Repeated]) -> Option<String> {
     let claims = list.first()?.claims;
     let each = list.iter().map(|it| format!("{} with seed {}", it.holds, it.seed));

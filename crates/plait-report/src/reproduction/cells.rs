@@ -50,7 +50,7 @@ impl Values {
     }
 }
 
-/// The cells of an experiment.
+/// Returns the cells of an experiment with their values.
 pub(super) fn cells(results: &Results) -> Vec<CellValues> {
     let experiment = &results.plan.experiment;
     let cell = |(at, planned): (usize, &plait_lab::experiment::Planned)| {
@@ -77,7 +77,8 @@ pub(super) fn cells(results: &Results) -> Vec<CellValues> {
 }
 
 impl CellValues {
-    /// A line of CSV for each measure: the experiment, the row, its points, the measure, its values.
+    /// Returns a line of CSV for each measure: the experiment, the row, its points, the measure,
+    /// its values.
     pub(crate) fn csv(&self, axes: &[String]) -> Vec<Vec<String>> {
         let line = |(name, it): (&String, &Values)| {
             let mut line = vec![self.experiment.clone(), self.row.clone()];

@@ -1,4 +1,4 @@
-//! The report of `plait experiment run` and `plait reproduce`: the document of `--json`. Tables are made from it.
+//! The `--json` document of `plait experiment run` and `plait reproduce`. Tables are made from it.
 
 mod again;
 mod cells;
@@ -24,13 +24,13 @@ pub struct Made {
     pub settled: Settled,
     /// The claims that hold, judged with further seeds.
     pub repeated: Vec<Again>,
-    /// The claims, judged with the values that the papers leave open.
+    /// The claims, judged with the alternatives for values that the papers do not specify.
     pub ablated: Vec<Ablated>,
-    /// The experiments that a quick run leaves out.
+    /// The experiments that a quick run skips.
     pub left_out: Vec<LeftOut>,
     /// Seed of the first run of each cell.
     pub seed: u64,
-    /// Whether runs are missing because it was interrupted.
+    /// True if runs are missing because of an interrupt.
     pub interrupted: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Document {
     interrupted: bool,
 }
 
-/// The standing of a claim that holds with the first seed and not with each further one.
+/// The standing of a claim that holds with the first seed, but not with every further seed.
 const VARIES: &str = "varies";
 
 /// An experiment that was run.
@@ -106,7 +106,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Why it was not run, and what runs it.
+    /// Returns why it was not run, and the command that runs it.
     pub(crate) fn sentence(&self) -> String {
         let claims = match self.claims {
             1 => "1 claim, but no core claim".to_owned(),
@@ -162,18 +162,18 @@ pub struct Verdict {
     pub again: Vec<String>,
 }
 
-/// A paper, or a group of experiments that somebody calls alike.
+/// A paper, or a group of experiments whose names share a prefix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Paper {
-    /// What its experiments' names begin with.
+    /// The prefix of its experiments' names.
     pub(crate) tag: String,
     /// Its title.
     pub(crate) title: String,
-    /// Where it appeared; empty for experiments that are of no paper.
+    /// The place of publication; empty if the experiments belong to no paper.
     pub(crate) place: String,
 }
 
-/// What a document speaks of: the papers in their order, then the experiments of no paper.
+/// Returns the papers of a document in their order, then the groups that belong to no paper.
 pub(crate) fn papers(document: &Document) -> Vec<Paper> {
     let mut tags: Vec<&str> = Vec::new();
     let experiments = document.experiments.iter().map(|it| tag(&it.id));
@@ -193,13 +193,14 @@ pub(crate) fn papers(document: &Document) -> Vec<Paper> {
     papers.map(|(tag, title, place)| Paper { tag, title, place }).collect()
 }
 
-/// What the name of an experiment or claim begins with.
+/// Returns the part of an experiment's or claim's name before the first `-`.
 fn tag(id: &str) -> &str {
     id.split('-').next().unwrap_or(id)
 }
 
 impl Verdict {
-    /// The tag of the paper: that of its experiment, or of its own name if a test proves it.
+    /// Returns the tag of the paper. A claim that a test proves has no experiment; its own name has
+    /// the tag.
     pub(crate) fn paper_tag(&self) -> &str {
         tag(if self.experiment.is_empty() { &self.id } else { &self.experiment })
     }
@@ -232,7 +233,7 @@ impl From<&Judged> for Verdict {
     }
 }
 
-/// The wanted of the claims that tests prove, as they stand in the table of a paper.
+/// Returns the claims proven by tests that `wanted` selects, as rows for the table of a paper.
 pub fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     let verdict = |(id, claim): (&String, &plait_lab::experiment::ProvenClaim)| Verdict {
         id: id.clone(),
@@ -255,7 +256,7 @@ pub fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     proven.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
 
-/// Claims that nothing judges, and why.
+/// Returns the claims that no experiment judges, each with its reason.
 pub fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     let verdict = |(id, claim): (&String, &plait_lab::experiment::UnrunClaim)| Verdict {
         id: id.clone(),
@@ -276,7 +277,7 @@ pub fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
 }
 
 impl Document {
-    /// The document of what was run.
+    /// Creates the document of the runs.
     pub fn of(
         schema: &str,
         command: String,
@@ -319,13 +320,13 @@ impl Document {
         }
     }
 
-    /// Whether it has an experiment of a paper.
+    /// Returns true if it has an experiment of a paper.
     pub(crate) fn of_papers(&self) -> bool {
         let mut run = self.experiments.iter().map(|it| tag(&it.id));
         run.any(|tag| PAPERS.iter().any(|known| known.0 == tag))
     }
 
-    /// How the claims of each kind stand, in a sentence each.
+    /// Returns one sentence for each kind of claim, with the counts of its standings.
     pub(crate) fn headline(&self) -> String {
         let count = |kind: &str, words: &[&str]| {
             let of = self.claims.iter().filter(|it| it.kind == kind);
@@ -368,7 +369,7 @@ impl Document {
         lines.iter().map(|line| format!("{line}.\n")).collect()
     }
 
-    /// The claims because of which the run fails, a line each.
+    /// Returns a line for each claim that makes the run fail.
     #[must_use]
     pub fn broken(&self) -> Vec<String> {
         let gates = self.claims.iter().filter(|claim| claim.gates);

@@ -1,4 +1,4 @@
-//! What a verdict owes to the values that a paper leaves open.
+//! How a verdict depends on values that a paper does not specify.
 
 use plait_lab::experiment::{Ablated, Judged, Standing};
 use schemars::JsonSchema;
@@ -25,9 +25,9 @@ pub struct Sensitivity {
     pub other: Vec<String>,
 }
 
-/// What becomes of each claim over all values, in the order of the claims.
+/// Returns the verdicts of each claim over all values, in the order of the claims.
 pub(super) fn sensitivities(judged: &[Judged], ablated: &[Ablated]) -> Vec<Sensitivity> {
-    // A miss fails, and a listed one that holds, holds.
+    // A miss counts as failing; a listed miss that holds counts as holding.
     let plain = |judged: &Judged| match &judged.standing {
         Standing::Miss(_) => Standing::Fails.name(),
         Standing::HoldsAgain => Standing::Holds.name(),
