@@ -1,10 +1,10 @@
-//! Why a report was not written.
+//! Errors of writing a report.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contents {
     /// The packets of a run or of a host (pcapng).
@@ -13,7 +13,7 @@ pub enum Contents {
     Events,
     /// Pages for a browser.
     Pages,
-    /// What an end sees and decides (qlog).
+    /// The events and decisions of one end (qlog).
     Qlog,
     /// The events of a run, to be read back.
     RecordedRun,
@@ -45,33 +45,33 @@ impl fmt::Display for Contents {
     }
 }
 
-/// Why a report was not written.
+/// The reason why a report was not written.
 #[derive(Debug)]
 pub enum Error {
     /// A file cannot be written or read.
     File {
-        /// What it holds.
+        /// Its contents.
         contents: Contents,
         /// Its name.
         file: PathBuf,
-        /// What is wrong with it, and what is allowed.
+        /// The problem, and the allowed values.
         problem: String,
     },
-    /// An input has other contents than it should have, in words.
+    /// An input has unexpected contents; the text describes them.
     Refused(String),
-    /// A fault of this program, in words.
+    /// An internal error of this program, with a description.
     Internal(String),
 }
 
 impl Error {
-    /// A file that cannot be written.
+    /// Creates the error of a file that cannot be written.
     #[must_use]
     pub fn unwritable(contents: Contents, file: &Path, error: &io::Error) -> Error {
         Error::File { contents, file: file.to_owned(), problem: unwritable(file, error) }
     }
 }
 
-/// Why a file cannot be written, and what would help.
+/// Returns the reason why a file cannot be written, and a remedy.
 #[must_use]
 pub fn unwritable(file: &Path, error: &io::Error) -> String {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -1,4 +1,4 @@
-//! `plait run --events`: every event of a run as JSON lines, as `docs/events.md` tells.
+//! `plait run --events`: every event of a run as JSON lines; docs/events.md has the format.
 
 use super::weighed::{Assigned, Considered, Weighed};
 use super::words::{
@@ -237,16 +237,16 @@ struct Packet<'a> {
     data_fin: bool,
 }
 
-/// Writes the file while the run goes on.
+/// Writes the file during the run.
 pub struct EventLog {
     file: PathBuf,
     out: BufWriter<Box<dyn Write>>,
     paths: Vec<String>,
-    /// What belongs to the decision that comes next.
+    /// Details of the next decision.
     weighed: Weighed,
-    /// What decisions foretold, until it comes true or not. `plait run` has one connection.
+    /// Predictions of decisions, each kept until it is settled. `plait run` has one connection.
     foretold: Foretold,
-    /// The first failure to write; nothing is written after it.
+    /// The first write error; the log stops there.
     broken: Option<io::Error>,
 }
 
@@ -254,7 +254,7 @@ impl EventLog {
     /// Creates the file and writes the header.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the file cannot be created.
     pub fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Error> {
         let out = File::create(file)
             .map_err(|error| Error::unwritable(Contents::Events, file, &error))?;
@@ -263,7 +263,7 @@ impl EventLog {
         Ok(log)
     }
 
-    /// Writes what would be in `file`, but for the header, to `out`.
+    /// Writes to `out` the contents of `file` without the header.
     pub(super) fn into_writer(file: &Path, out: Box<dyn Write>, paths: &[String]) -> EventLog {
         EventLog {
             file: file.to_owned(),
@@ -275,7 +275,7 @@ impl EventLog {
         }
     }
 
-    /// Writes what is not yet written; fails if a line before could not be.
+    /// Flushes buffered lines; returns an error if an earlier write failed.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.broken.take().map_or_else(|| self.out.flush(), Err)
     }
@@ -283,10 +283,10 @@ impl EventLog {
     /// Ends the file.
     ///
     /// # Errors
-    /// If a line of it could not be written.
+    /// If a line could not be written.
     pub fn finish(mut self) -> Result<(), Error> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
-        // A reader that went away (`--events /dev/stdout | head`) has what it wanted.
+        // A reader that closed the pipe (`--events /dev/stdout | head`) is no error.
         let outcome = outcome.or_else(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => Ok(()),
             _ => Err(error),
@@ -310,14 +310,14 @@ fn line(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
 
 impl Watch for EventLog {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        // What a decision foretold is followed on the first connection of a session.
+        // Predictions are followed on the first connection of a session.
         let first = who.connection == 0;
         let settled = first.then(|| self.foretold.on_core(now, who.host, event)).flatten();
         if self.weighed.collect(event) {
             return;
         }
         let weighed = std::mem::take(&mut self.weighed);
-        // The names are lent to the line, so they leave their place for a moment.
+        // The line borrows the names, so they leave `self` for a moment.
         let paths = std::mem::take(&mut self.paths);
         if let Some(what) = core(event, &paths, weighed) {
             self.write(now, who.host, who.connection, what);
@@ -344,7 +344,7 @@ impl Watch for EventLog {
             Hop::Delivered => (receiver, What::SegmentDelivered(packet)),
             Hop::Dropped(cause) => (sender, What::SegmentDropped { cause: cause.into(), packet }),
         };
-        // The one connection that `plait run` has; the ports would tell several apart.
+        // `plait run` has one connection; ports would be needed to distinguish several.
         self.write(now, host, 0, what);
         self.paths = paths;
     }
@@ -354,7 +354,7 @@ fn name(paths: &[String], path: PathId) -> &str {
     paths.get(path.index()).map_or("", String::as_str)
 }
 
-/// `None` for what belongs to a decision.
+/// Returns `None` for details of a decision.
 fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What<'a>> {
     Some(match *event {
         Event::Considered { .. } | Event::Weighed(_) | Event::Assigned { .. } => return None,

@@ -1,6 +1,6 @@
-//! `--qlog`: what one end sees and decides (of a run, the data's sender), in the sequential form of
-//! qlog (draft-ietf-quic-qlog-main-schema): RTTs and windows under the names that QUIC's events have,
-//! with the subflow in place of a QUIC path, and Multipath TCP's own events.
+//! `--qlog`: the events and decisions of one end (in a run, the data's sender), in the sequential
+//! form of qlog (draft-ietf-quic-qlog-main-schema). RTTs and windows have the names of QUIC's
+//! events, with the subflow instead of a QUIC path. Multipath TCP has events of its own.
 
 use super::weighed::Weighed;
 use super::whole::{WholeRecords, problem};
@@ -20,10 +20,11 @@ use std::path::{Path, PathBuf};
 
 /// Each record begins with this byte and ends with a line feed (RFC 7464).
 const RECORD: u8 = 0x1e;
-/// Connections that are known at a time: those that are done with may still say something.
+/// Greatest number of tracked connections. Closed ones still have events; above the limit, the one
+/// with the lowest id is dropped.
 const VIEWS: usize = 4_096;
 
-/// The connection that an event belongs to, where there are several.
+/// The connection of an event, if there are several.
 pub(super) type Group = Option<ConnId>;
 
 /// The observer that writes the file.
@@ -31,14 +32,14 @@ pub struct Qlog {
     file: PathBuf,
     out: WholeRecords,
     paths: Vec<String>,
-    /// Whose view it is.
+    /// The end whose view it is.
     vantage: Role,
     views: BTreeMap<Group, View>,
-    /// The first failure to write; nothing is written after it.
+    /// The first write error; the log stops there.
     broken: Option<io::Error>,
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Default)]
 struct View {
     weighed: Weighed,
@@ -50,7 +51,7 @@ impl Qlog {
     /// Creates the file for a run of a cell and writes its header.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the file cannot be created.
     pub fn create(file: &Path, cell: &Cell, command: &str) -> Result<Qlog, Error> {
         let scenario = &cell.scenario;
         let mut qlog = Qlog::open(file, scenario.workload.sender())?;
@@ -61,7 +62,7 @@ impl Qlog {
         Ok(qlog)
     }
 
-    /// Creates the file for what one end sees.
+    /// Creates the file for the view of one end.
     pub(super) fn open(file: &Path, vantage: Role) -> Result<Qlog, Error> {
         let out =
             File::create(file).map_err(|error| Error::unwritable(Contents::Qlog, file, &error))?;
@@ -81,7 +82,7 @@ impl Qlog {
         self.record(&json!({
             "file_schema": "urn:ietf:params:qlog:file:sequential",
             "serialization_format": "application/qlog+json-seq",
-            // Readers of earlier drafts look for these.
+            // Readers of earlier drafts need these.
             "qlog_version": "0.3",
             "qlog_format": "JSON-SEQ",
             "title": title,
@@ -108,19 +109,19 @@ impl Qlog {
         }
     }
 
-    /// Nothing more is expected of a connection.
+    /// Drops the state of a connection.
     pub(super) fn forget(&mut self, group: Group) {
         self.views.remove(&group);
     }
 
-    /// Hands what was written to the system, for readers.
+    /// Flushes the buffer to the operating system, for readers.
     pub(super) fn flush(&mut self) {
         if self.broken.is_none() {
             self.broken = self.out.flush().err();
         }
     }
 
-    /// Why nothing is written any more, if so.
+    /// Returns the reason why writing has stopped, if it has.
     pub(super) fn problem(&self) -> Option<String> {
         problem(self.broken.as_ref()?)
     }
@@ -128,11 +129,11 @@ impl Qlog {
     /// Ends the file.
     ///
     /// # Errors
-    /// If a record of it could not be written.
+    /// If a record could not be written.
     pub fn finish(mut self) -> Result<(), Error> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
         match outcome {
-            // A reader that went away has what it wanted.
+            // A reader that closed the pipe is no error.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => {
                 outcome.map_err(|error| Error::unwritable(Contents::Qlog, &self.file, &error))
@@ -160,7 +161,7 @@ impl Qlog {
         self.record(&record);
     }
 
-    /// `recovery:metrics_updated` after an acknowledgement.
+    /// Writes `recovery:metrics_updated` after an ACK.
     fn acked(&mut self, now: Time, group: Group, event: &Event) {
         let Event::Acked { subflow, rtt, srtt, cwnd, inflight, .. } = *event else { return };
         let view = self.views.entry(group).or_default();
@@ -263,7 +264,7 @@ impl Qlog {
 
 impl Watch for Qlog {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        // Events name subflows, so those of a session's other connections would be mixed up with them.
+        // Events name subflows, so other connections of a session would be mixed up with the first.
         if who.host == self.vantage && who.connection == 0 {
             self.hear(now, None, event);
         }
@@ -279,7 +280,7 @@ impl Watch for Qlog {
     }
 }
 
-/// Milliseconds, as qlog has times.
+/// Converts nanoseconds to milliseconds, the unit of qlog.
 fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }

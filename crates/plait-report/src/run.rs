@@ -45,8 +45,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of a run of a cell that a recorder watched, with the seed of its scenario.
-    /// `command` runs it again. `stopped` tells whether somebody asked it to end early.
+    /// Creates the report of a run that a recorder watched, with the seed of its scenario.
+    /// `command` reproduces the run. `stopped` is true if the user asked it to end early.
     #[must_use]
     pub fn of(
         cell: &Cell,
@@ -58,7 +58,7 @@ impl Report {
         let scenario = &cell.scenario;
         let title = format!("{cell}, {}, {}, seed {}", cell.cc, scenario.workload, scenario.seed);
         let complete = outcome.complete();
-        // A run that was done by then is a whole one.
+        // A run that was complete before the interrupt counts as complete.
         let interrupted_ms =
             (!complete && stopped).then(|| outcome.ended.since(Time::ZERO).as_millis_f64());
         let competing = plait_lab::competing(scenario, &outcome);
@@ -79,7 +79,7 @@ impl Report {
         Report { document, timeline, measures }
     }
 
-    /// The timeline, the measures, and the line that runs it again.
+    /// Returns the timeline, the measures, and the command that runs it again.
     #[must_use]
     pub fn to_text(&self, width: usize, colour: bool) -> String {
         let drawing = self.timeline.to_text(width, colour);
@@ -165,8 +165,8 @@ pub struct SeriesDocument {
 }
 
 impl Document {
-    /// What stands below the measures: the flows beside it, how it ended where that was early, and
-    /// the line that runs it again.
+    /// Returns the text below the measures: the competing flows, the reason for an early end, and
+    /// the command that runs it again.
     fn ending(&self, width: usize) -> String {
         let unfinished = match self.interrupted_ms {
             Some(at) => format!("Interrupted after {} s.\n", figure(at / 1e3)),
@@ -181,7 +181,7 @@ impl Document {
     }
 }
 
-/// Gives the drawn paths what was measured of them.
+/// Copies the measures of each path to the timeline.
 fn tell_paths(timeline: &mut Timeline, measures: &Measures) {
     let sent: u64 = timeline.counters.iter().map(|path| path.sent_bytes).sum();
     for (counters, path) in timeline.counters.iter_mut().zip(&measures.paths) {
@@ -193,7 +193,7 @@ fn tell_paths(timeline: &mut Timeline, measures: &Measures) {
     }
 }
 
-/// The measures of the run that are there, on as many lines as they need.
+/// Returns the measures that the run has, on as many lines as needed.
 fn headline(measures: &Measures, width: usize) -> String {
     let parts = MEASURES.iter().filter_map(|entry| match entry.value {
         Value::Run(of) => {
@@ -209,7 +209,7 @@ fn headline(measures: &Measures, width: usize) -> String {
     wrap(&parts.collect::<Vec<_>>().join(", "), width.min(96)).join("\n") + "\n"
 }
 
-/// A line for each kind of competing flows.
+/// Returns a line for each kind of competing flows.
 fn beside(competing: &BTreeMap<String, Vec<f64>>) -> String {
     let line = |(kind, flows): (&String, &Vec<f64>)| {
         let flows: Vec<String> = flows.iter().map(|mbps| figure(*mbps)).collect();

@@ -1,4 +1,4 @@
-//! What is answered: the decision with its effects, its reason, its numbers and the state after it.
+//! Answers: the decision with its effects, its reason, its numbers and the state after it.
 
 use super::situation::Situation;
 use plait_base::SubflowId;
@@ -57,7 +57,7 @@ enum Effected {
 }
 
 impl Answer {
-    /// Puts a decision into words.
+    /// Creates the answer for a decision.
     pub(super) fn new(
         situation: &Situation,
         decision: Decision,
@@ -118,13 +118,14 @@ impl Answer {
     }
 }
 
-/// The subflow that a plan assigns everything to, if it is one.
+/// Returns the subflow if a plan assigns all data to the same one.
 fn sole(outcome: &Outcome) -> Option<SubflowId> {
     let (_, first) = outcome.plan.first()?;
     outcome.plan.iter().all(|(_, subflow)| subflow == first).then_some(*first)
 }
 
-/// The name of a number, with its subflow's id where it is one's, and its value.
+/// Returns a number's name and value. The name ends in the subflow's id if the number belongs to
+/// one.
 pub(crate) fn named(entry: &Number) -> (String, Value) {
     let name = match entry.subflow {
         Some(id) => format!("{}.{}", entry.name, id.0),
@@ -133,18 +134,18 @@ pub(crate) fn named(entry: &Number) -> (String, Value) {
     (name, rounded_number(entry.value))
 }
 
-/// A number that was weighed.
+/// Returns a number of a decision, rounded.
 pub(super) fn rounded_number(value: f64) -> Value {
     number(rounded(value))
 }
 
-/// Twelve significant digits: what floats add beyond them is no information. The state is never
+/// Rounds to twelve significant digits; later digits are rounding noise. The state is never
 /// rounded.
 fn rounded(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// A JSON number, whole where the value is whole; what JSON cannot hold is null.
+/// Returns a JSON number: an integer if the value is whole, `null` if JSON cannot represent it.
 pub(super) fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         Value::from(value as i64)

@@ -1,5 +1,5 @@
-//! Asking a scheduler, or a congestion controller, outside any connection. The names and units of
-//! the JSON form are those of docs/decide.md; this module is that page in code.
+//! Runs a scheduler or a congestion controller outside any connection. docs/decide.md defines the
+//! names and units of the JSON form.
 
 mod answer;
 pub mod controller;
@@ -22,7 +22,7 @@ pub(crate) use answer::named;
 pub use question::Question;
 pub use words::plain;
 
-/// Why a question cannot be answered.
+/// The reason why a question cannot be answered.
 #[derive(Debug)]
 pub struct Refusal(String);
 
@@ -41,14 +41,14 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Answers questions; keeps its memory between them, and nothing else.
+/// Answers questions. It reuses its allocations between questions and keeps no other state.
 #[derive(Default)]
 pub struct Session {
     outcome: Outcome,
 }
 
 impl Session {
-    /// One question, one answer, both JSON text on one line.
+    /// Answers one question; both are JSON text on one line.
     ///
     /// ```
     /// let question = r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}"#;
@@ -58,7 +58,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// If the line is no question, in the words of the page that describes the questions.
+    /// If the line is not a valid question. The message uses the terms of docs/decide.md.
     pub fn answer(&mut self, line: &str) -> Result<String, Refusal> {
         let question: Question = parse(line, SAMPLE, known_scheduler)?;
         let mut scheduler = build(&question)?;
@@ -74,10 +74,11 @@ impl Session {
     }
 }
 
-/// A question, to show where it says nothing of the kind.
+/// An example of a question for error messages.
 const SAMPLE: &str = r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}"#;
 
-/// Reads a question. `known` fails where one that cannot be read names what there is not.
+/// Parses a question. If parsing fails, `known` checks the names, so that an unknown name is
+/// reported.
 fn parse<T: DeserializeOwned>(
     line: &str,
     sample: &str,
@@ -91,7 +92,7 @@ fn parse<T: DeserializeOwned>(
     let mut json = serde_json::Deserializer::from_str(line);
     let question: T = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = match error.path().to_string() {
-            // Nothing yet, or a name that is not even text.
+            // No path yet, or a key that is not a string.
             path if path == "." || path == "?" => String::new(),
             path => path,
         };
@@ -106,7 +107,7 @@ fn parse<T: DeserializeOwned>(
                 ),
             );
         }
-        // A name that nothing has is worth more than what is missing beside it.
+        // An unknown name matters more than a missing field.
         if let Err(unknown) = known(&serde_json::from_str(line).unwrap_or_default()) {
             return unknown;
         }
@@ -116,14 +117,14 @@ fn parse<T: DeserializeOwned>(
     Ok(question)
 }
 
-/// Fails where a line that is no question names a scheduler that there is not.
+/// Returns an error if an invalid question names an unknown scheduler.
 fn known_scheduler(value: &Value) -> Result<(), Refusal> {
     let Some(name) = value["scheduler"].as_str() else { return Ok(()) };
     let refused = |error| Refusal::new("scheduler", &crate::names::spec_problem(&error));
     Spec::parse(name).map(drop).map_err(refused)
 }
 
-/// The scheduler that a question names, in the state that it gives.
+/// Builds the scheduler of a question with the given state.
 fn build(question: &Question) -> Result<Box<dyn Scheduler>, Refusal> {
     let text = question.spec()?;
     let spec = Spec::parse(&text)

@@ -1,4 +1,4 @@
-//! What is asked: the JSON form of a question. `situation` makes of it what a scheduler sees.
+//! The JSON form of a question. `situation` converts it to the view of a scheduler.
 
 use super::Refusal;
 use plait_sched::{Decorator, Entry, Listed, Param};
@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// Payload bytes of a segment where nothing is said: that of the vectors.
+/// Default payload bytes of a segment, as in the vectors.
 pub(super) const MSS: u32 = 1460;
-/// A threshold of this many segments and above is infinite, as the vectors write it.
+/// In the vectors, a threshold of at least this many segments is infinite.
 pub(super) const INFINITE_SSTHRESH: f64 = 1e9;
 
 /// One question: a scheduler, its state, and what it would see.
@@ -231,7 +231,7 @@ fn yes() -> bool {
 }
 
 impl Question {
-    /// The scheduler with its parameters in the grammar of `--schedulers`.
+    /// Returns the scheduler with its parameters in the grammar of `--schedulers`.
     pub(super) fn spec(&self) -> Result<String, Refusal> {
         let mut parts: Vec<String> = self.scheduler.split('+').map(str::to_owned).collect();
         for (key, value) in &self.params {
@@ -256,8 +256,8 @@ impl Question {
         Ok(parts.join("+"))
     }
 
-    /// Fails where a parameter is one of a decorator that is there, and not written so: `mode` or
-    /// `rp:mode` in place of `rp.mode`.
+    /// Returns an error if a parameter belongs to a decorator of the question but lacks its prefix:
+    /// `mode` or `rp:mode` instead of `rp.mode`.
     fn belongs_to_decorator(&self, key: &str, place: &str) -> Result<(), Refusal> {
         if key.contains('.') {
             return Ok(());
@@ -281,7 +281,7 @@ impl Question {
         Ok(())
     }
 
-    /// The state's names and values; switches count as 0 and 1.
+    /// Returns the state's names and values; switches count as 0 and 1.
     pub(super) fn state(&self) -> impl Iterator<Item = (&str, Result<f64, &'static str>)> {
         self.state.iter().map(|(name, value)| {
             let number = match value {
@@ -293,7 +293,7 @@ impl Question {
     }
 }
 
-/// The value of a parameter in the grammar of the command line.
+/// Returns the value of a parameter in the grammar of the command line.
 pub(super) fn param_text(value: &Value) -> Option<String> {
     match value {
         Value::Bool(on) => Some(if *on { "on" } else { "off" }.to_owned()),

@@ -1,18 +1,18 @@
-//! What the project has measured of each scheduler, beside minrtt and plain TCP on the best path
-//! alone: a stored table, which a test measures anew. Pages print their part of it.
+//! Measurements of each scheduler, next to minrtt and plain TCP on the best path alone. They are a
+//! stored table, which a test measures again. Pages print their part of it.
 
 use plait_app::measure::Better;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The table as measured: a line for each scheduler, a column for each [`CASES`], medians.
+/// The stored table: a line for each scheduler, a column for each of [`CASES`], medians.
 pub(super) const STORED: &str = include_str!("measured.txt");
-/// What all are held against.
+/// The scheduler that all others are compared with.
 const BASELINE: &str = "minrtt";
 /// The rows of plain TCP: the paths of [`PATHS`] have these names.
 const ALONE: [&str; 2] = ["tcp:fast", "tcp:slow"];
 
-/// Paths and what else the command line says of them; the name is for the table.
+/// Paths with their command-line arguments; the name is for the table.
 pub(super) const PATHS: [(&str, &str); 4] = [
     ("unlike", "--path fast:rate=25mbit,rtt=25ms --path slow:rate=4mbit,rtt=75ms"),
     ("far", "--path fast:rate=10mbit,rtt=10ms --path slow:rate=10mbit,rtt=100ms"),
@@ -20,14 +20,14 @@ pub(super) const PATHS: [(&str, &str); 4] = [
     ("lossy", "--path fast:rate=25mbit,rtt=25ms,loss=1% --path slow:rate=4mbit,rtt=75ms --runs 15"),
 ];
 
-/// What is measured.
+/// A measured case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     /// Column of the stored table: one word, unique.
     pub(super) column: &'static str,
     /// Name in [`PATHS`].
     pub(super) paths: &'static str,
-    /// The workload and settings beside it, as after `--workload`.
+    /// The workload and further settings, as after `--workload`.
     pub(super) workload: &'static str,
     /// The primary measure of the workload.
     pub(super) measure: &'static str,
@@ -42,7 +42,7 @@ const fn case(
     Case { column, paths, workload, measure }
 }
 
-/// Everything that is measured.
+/// All measured cases.
 pub(super) const CASES: [Case; 10] = [
     case("unlike/512kB", "unlike", "download:512kB", "completion_ms"),
     case("unlike/4MB", "unlike", "download:4MB", "completion_ms"),
@@ -57,7 +57,7 @@ pub(super) const CASES: [Case; 10] = [
 ];
 
 impl Case {
-    /// The settings of its command line, without the schedulers.
+    /// Returns the arguments of its command line, without the schedulers.
     pub(super) fn arguments(&self) -> String {
         let paths = PATHS.iter().find(|(name, _)| *name == self.paths);
         let paths = paths.map_or("", |(_, settings)| settings);
@@ -98,7 +98,7 @@ pub(super) struct Measurement {
     pub(super) best_path_alone: f64,
 }
 
-/// The rows of a stored table: a name and its fields.
+/// Returns the rows of a stored table: a name and its fields.
 fn rows(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -106,12 +106,13 @@ fn rows(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     })
 }
 
-/// The row under which an entry of the registry is measured: a decorator (`+rp`) around minrtt.
+/// Returns the name of the row that measures an entry: a decorator (`+rp`) is measured around
+/// minrtt.
 pub(super) fn row_of(name: &str) -> String {
     if name.starts_with('+') { format!("{BASELINE}{name}") } else { name.to_owned() }
 }
 
-/// Every row that is measured, in the order of the registries.
+/// Returns every measured row, in the order of the registries.
 #[cfg(test)]
 pub(super) fn row_names() -> Vec<String> {
     let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
@@ -120,7 +121,7 @@ pub(super) fn row_names() -> Vec<String> {
     bases.chain(decorators.map(|name| row_of(&name))).chain(alone).collect()
 }
 
-/// What `table` has of the scheduler or decorator of this name. Nothing where it was not measured.
+/// Returns the measurements of a scheduler or decorator in `table`; empty if it was not measured.
 pub(super) fn of(name: &str, table: &str) -> Vec<Measurement> {
     let row = row_of(name);
     let header: Vec<&str> = rows(table).next().map(|(_, columns)| columns).unwrap_or_default();

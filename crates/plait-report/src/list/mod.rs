@@ -1,4 +1,4 @@
-//! `plait list`: what there is, read from the registries; and the page of each entry.
+//! `plait list`: the entries of the registries, and the page of each entry.
 
 mod measured;
 mod page;
@@ -13,7 +13,7 @@ use plait_params::{About, Listed, Param};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What can be listed.
+/// A kind of entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Packet schedulers and their decorators.
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// What it is, in a few words.
+    /// Returns a short description.
     #[must_use]
     pub const fn summary(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-/// Forms up to here stand in the list as they are.
+/// Forms of at most this many characters are listed in full.
 const LONG_FORM: usize = 40;
 
 /// `plait list --json`.
@@ -138,7 +138,7 @@ struct StateValue {
     meaning: &'static str,
 }
 
-/// The entry of that name, or those of which it is put together: `ecf:beta=0.5+copy`.
+/// Returns the entry with this name, or the parts of a compound name such as `ecf:beta=0.5+copy`.
 fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, String> {
     let one = |name: &str| {
         let wanted = entries.iter().find(|item| item.answers_to(name)).cloned();
@@ -153,7 +153,7 @@ fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, String>
 }
 
 impl Document {
-    /// What there is to list.
+    /// Creates the list of the kinds.
     #[must_use]
     pub fn of_kinds() -> Document {
         let item = |kind: Kind| {
@@ -164,10 +164,11 @@ impl Document {
         Document { schema: "plait.list/1", kind: "lists", entries }
     }
 
-    /// The entries of a kind; with a name this one alone, or those of which it is put together.
+    /// Creates the list of the entries of a kind. With a name, it has only that entry, or the parts
+    /// of a compound name.
     ///
     /// # Errors
-    /// If nothing has the name; with the nearest one.
+    /// If no entry has the name; the message suggests the nearest one.
     pub fn of(kind: Kind, name: Option<&str>) -> Result<Document, String> {
         let mut entries = entries(kind);
         if let Some(name) = name {
@@ -176,7 +177,7 @@ impl Document {
         Ok(Document { schema: "plait.list/1", kind: kind.plural(), entries })
     }
 
-    /// The entries as CSV.
+    /// Returns the entries as CSV.
     #[must_use]
     pub fn csv(&self) -> String {
         let row =
@@ -185,25 +186,25 @@ impl Document {
         csv(&["name", "aliases", "summary"], &rows)
     }
 
-    /// The table of the entries in Markdown.
+    /// Returns the table of the entries in Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         table(self).to_markdown()
     }
 
-    /// The table of the entries as text.
+    /// Returns the table of the entries as text.
     #[must_use]
     pub fn text(&self, width: usize, colour: bool) -> String {
         table(self).to_text(width, colour)
     }
 
-    /// The page of each entry in Markdown.
+    /// Returns the page of each entry in Markdown.
     #[must_use]
     pub fn markdown_pages(&self) -> String {
         self.entries.iter().map(page::markdown).collect()
     }
 
-    /// The page of each entry as text.
+    /// Returns the page of each entry as text.
     #[must_use]
     pub fn pages(&self, width: usize) -> String {
         fold(&self.entries.iter().map(page::text).collect::<String>(), width)
@@ -226,7 +227,7 @@ fn table(document: &Document) -> Table {
     table
 }
 
-/// A form without its options where it is long: the page of the item has them.
+/// Returns a long form without its options, which the entry's page has.
 fn brief(form: &str) -> String {
     match form.split_once('[') {
         Some((must, _)) if form.chars().count() > LONG_FORM => format!("{must}[,...]"),
@@ -251,7 +252,7 @@ fn entries(kind: Kind) -> Vec<Item> {
     }
 }
 
-/// What every registry of schedulers, decorators or controllers says of an entry.
+/// Creates the item of an entry in a registry of schedulers, decorators or controllers.
 fn item(about: About) -> Item {
     let setting = |param: &Param| Setting {
         name: param.name,
@@ -283,7 +284,7 @@ fn schedulers() -> Vec<Item> {
     bases.chain(decorators).collect()
 }
 
-/// The default of the live commands, if the scheduler or decorator `name` is a part of it.
+/// Returns the default of the live commands if the scheduler or decorator `name` is part of it.
 fn live_default(name: &str) -> Option<&'static str> {
     let default = plait_sched::LIVE_DEFAULT;
     let mut parts = default.split('+').filter_map(|part| part.split(':').next());

@@ -1,42 +1,42 @@
 //! The page of an entry, as text for a terminal and as Markdown for `docs/`.
 //!
-//! A page of a registry is paragraphs, formulas (indented, after a blank line) and labelled lines
-//! (`Good at  bulk transfers`), whose further lines are indented.
+//! A page consists of paragraphs, formulas (indented, after a blank line) and labelled lines (`Good
+//! at bulk transfers`). Continuation lines of a label are indented.
 
 use super::measured::{Measurement, PATHS};
 use super::{Item, Setting, StateValue};
 use crate::render::{Align, Column, Emphasis, Table, wrap};
 use std::fmt::Write;
 
-/// What a labelled line begins with.
+/// The labels of labelled lines.
 const LABELS: [&str; 8] =
     ["Measured", "Numbers", "Papers", "Paper", "Source", "Follows", "Good at", "Bad at"];
 /// Width of running text.
 const WIDTH: usize = 100;
 /// Columns of a page on a terminal.
 const TEXT_WIDTH: usize = 80;
-/// Width of a label, with the space behind it.
+/// Width of a label, including the space after it.
 const LABEL_WIDTH: usize = 9;
 
-/// What a page says of the default of the live commands.
+/// Returns the sentence about the default of the live commands.
 fn live_default(default: &str) -> String {
     format!(
         "The live commands use `{default}` where nothing else is asked for (docs/promise.md).\n"
     )
 }
 
-/// A piece of a page.
+/// A part of a page.
 #[derive(Clone, PartialEq, Debug)]
 enum Block {
     /// Running text.
     Paragraph(String),
-    /// Lines that stay as they are, without what all of them are indented by.
+    /// Verbatim lines without their common indentation.
     Formula(Vec<String>),
     /// A label and its text.
     Labelled(&'static str, String),
 }
 
-/// The label of a line and what follows it, after a colon or at least two spaces.
+/// Returns the label of a line and its text, which follows a colon or at least two spaces.
 pub(super) fn label(line: &str) -> Option<(&'static str, &str)> {
     LABELS.iter().find_map(|label| {
         let rest = line.strip_prefix(label)?;
@@ -47,7 +47,7 @@ pub(super) fn label(line: &str) -> Option<(&'static str, &str)> {
 
 fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
-    // Whether the next line may go on with the last block.
+    // True if the next line may continue the last block.
     let mut open = false;
     for line in page.lines() {
         let (indented, text) = (line.starts_with("  "), line.trim());
@@ -84,21 +84,21 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// A form that a page is written in. [`walk`] says what comes, in order.
+/// An output format of a page. [`walk`] fixes the order of the parts.
 trait Form {
     /// Name and summary.
     fn title(&mut self, name: &str, summary: &str);
     /// Other names.
     fn aliases(&mut self, names: &[String]);
-    /// What the live commands use by default, of which it is a part.
+    /// The default of the live commands that contains the entry.
     fn live_default(&mut self, default: &str);
-    /// How it is written.
+    /// The grammar of the entry.
     fn grammar(&mut self, grammar: &str);
     /// An empty line.
     fn gap(&mut self);
-    /// A piece of the page.
+    /// A part of the page.
     fn block(&mut self, block: &Block);
-    /// What was measured, and the lines that measure it again.
+    /// The measurements, and the commands that repeat them.
     fn measured(&mut self, table: &Table, again: &[String]);
     /// Its parameters.
     fn params(&mut self, params: &[Setting]);
@@ -106,7 +106,7 @@ trait Form {
     fn state(&mut self, values: &[StateValue]);
 }
 
-/// Writes the page of `item`: the one order of its parts, whatever the form.
+/// Writes the page of `item`. All formats have the same order of parts.
 fn walk(item: &Item, form: &mut impl Form) {
     form.title(&item.name, &item.summary);
     if !item.aliases.is_empty() {
@@ -121,7 +121,7 @@ fn walk(item: &Item, form: &mut impl Form) {
     let mut labelled = false;
     for block in &blocks(&item.page) {
         let label = matches!(block, Block::Labelled(..));
-        // Labelled lines stand together.
+        // Adjacent labelled lines have no gap.
         if !(labelled && label) {
             form.gap();
         }
@@ -142,14 +142,14 @@ fn walk(item: &Item, form: &mut impl Form) {
     }
 }
 
-/// The page as text.
+/// Returns the page as text.
 pub(super) fn text(item: &Item) -> String {
     let mut form = Text(String::new());
     walk(item, &mut form);
     form.0
 }
 
-/// The page as Markdown.
+/// Returns the page as Markdown.
 pub(super) fn markdown(item: &Item) -> String {
     let mut form = Markdown(String::new());
     walk(item, &mut form);
@@ -223,7 +223,7 @@ impl Form for Text {
 /// For `docs/`.
 struct Markdown(String);
 
-/// As code within a line.
+/// Formats text as inline code.
 fn code(text: &str) -> String {
     format!("`{text}`")
 }
@@ -288,7 +288,7 @@ impl Form for Markdown {
     }
 }
 
-/// `beta=0.25`, with its unit.
+/// Returns `beta=0.25`, with its unit.
 fn written(param: &Setting) -> String {
     let unit = if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) };
     format!("{}={}{unit}", param.name, param.default)
@@ -298,7 +298,7 @@ fn left(titles: &[&str]) -> Table {
     Table::new(titles.iter().map(|title| Column::new(title, Align::Left)).collect())
 }
 
-/// The measurements of one scheduler; minrtt is not held against itself.
+/// Returns the measurements of one scheduler. `minrtt` is not compared with itself.
 fn measured(list: &[Measurement]) -> Table {
     let name = list.first().map_or("", |first| first.scheduler.as_str());
     let mut columns: Vec<Column> =
@@ -320,7 +320,7 @@ fn measured(list: &[Measurement]) -> Table {
     table
 }
 
-/// What the names of the paths stand for, and the line that runs a row again.
+/// Returns the legend of the paths, and the command that repeats a row.
 fn command(list: &[Measurement]) -> Vec<String> {
     let name = list.first().map_or("", |first| first.scheduler.as_str());
     let others = if name == "minrtt" { "" } else { ",minrtt" };
@@ -328,12 +328,12 @@ fn command(list: &[Measurement]) -> Vec<String> {
     std::iter::once(again).chain(legend()).collect()
 }
 
-/// The names of the paths, each with what it stands for.
+/// Returns the names of the paths, each with its settings.
 pub(super) fn legend() -> impl Iterator<Item = String> {
     PATHS.iter().map(|(name, settings)| format!("{name:<7} {settings}"))
 }
 
-/// With a capital at its start.
+/// Capitalizes the first letter.
 pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -351,8 +351,8 @@ pub(super) fn fenced(page: &mut String, formula: impl IntoIterator<Item = impl A
     page.push_str("```\n");
 }
 
-/// Running text in Markdown, `lead` before its first line. No line begins with what would be a
-/// mark of Markdown.
+/// Writes running text in Markdown, with `lead` before its first line. No line begins with Markdown
+/// syntax.
 fn prose(page: &mut String, lead: &str, text: &str) {
     let indent = " ".repeat(lead.len());
     for (nth, line) in wrap(text, WIDTH - lead.len()).iter().enumerate() {
