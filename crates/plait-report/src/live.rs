@@ -1,5 +1,5 @@
-//! `--pcap` and `--qlog` of the commands that speak to kernels: what this end sends, takes in and
-//! decides.
+//! `--pcap` and `--qlog` of the commands that talk to kernels: packets sent and received by this
+//! end, and its decisions.
 
 use super::pcapng::{CaptureFile, Frame};
 use super::qlog::Qlog;
@@ -16,23 +16,23 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Interfaces of a capture at most, as clients' addresses are many; the paths of further ones share
-/// the last.
+/// Greatest number of interfaces in a capture, because clients have many addresses. Paths beyond it
+/// share the last interface.
 const INTERFACES: usize = 1_000;
-/// Connections whose reasons are known at a time.
+/// Greatest number of connections whose reasons are tracked at a time.
 const KNOWN: usize = 4_096;
 
-/// Shows a line to somebody at once, or puts it into a log.
+/// Prints a line at once or appends it to a log.
 pub type Tell = fn(&dyn Display);
 
-/// The files that were asked for. A handle of it hears, another one ends them.
+/// The requested files. One handle observes events, another one ends the files.
 #[derive(Clone)]
 pub struct LiveFiles {
     inner: Arc<Mutex<Inner>>,
 }
 
 struct Inner {
-    /// Takes a line about a file that cannot be written.
+    /// Receives a line if a file cannot be written.
     tell: Option<Tell>,
     capture: Option<LiveCapture>,
     qlog: Option<Qlog>,
@@ -41,7 +41,7 @@ struct Inner {
     command: String,
 }
 
-/// Names of paths by the client's address: that address, unless it was given another one.
+/// Names of paths by the client's address; the default name is the address.
 struct Names {
     given: BTreeMap<IpAddr, String>,
     known: BTreeMap<u32, IpAddr>,
@@ -54,12 +54,12 @@ impl Names {
 }
 
 impl LiveFiles {
-    /// Creates a capture, a qlog of one end, or both. The title and the command stand at their heads;
-    /// `names` are those of paths that have another name than the client's address.
-    /// `tell` takes a line, once, if a file cannot be written.
+    /// Creates a capture, a qlog of one end, or both. Their headers contain the title and the
+    /// command. `names` are the names of paths that differ from the client's address. `tell`
+    /// receives one line if a file cannot be written.
     ///
     /// # Errors
-    /// If one of them cannot be made.
+    /// If a file cannot be created.
     pub fn create(
         (pcap, qlog): (Option<&Path>, Option<&Path>),
         end: Role,
@@ -148,7 +148,7 @@ impl Observe for LiveFiles {
 }
 
 impl Inner {
-    /// Hands what was written to the system, and tells of what could not be written, once.
+    /// Flushes the buffers to the operating system, and reports the first write error once.
     fn flush(&mut self) {
         if let Some(capture) = &mut self.capture {
             capture.file.flush();
@@ -164,7 +164,7 @@ impl Inner {
         }
     }
 
-    /// A line for the log where a file is written no more.
+    /// Returns a log line if writing to a file has stopped.
     fn problem(&self) -> Option<String> {
         let captured =
             self.capture.as_ref().and_then(|it| Some((Contents::Capture, it.file.problem()?)));
@@ -175,15 +175,15 @@ impl Inner {
     }
 }
 
-/// A capture with packets of several connections, to and from addresses that come as they like.
+/// A capture with packets of several connections and arbitrary addresses.
 struct LiveCapture {
     file: CaptureFile,
     epoch_ns: u64,
     interfaces: BTreeMap<IpAddr, usize>,
     reasons: BTreeMap<ConnId, Reasons>,
-    /// The instant that `said` is of.
+    /// The time of the entries in `said`.
     now: Time,
-    /// What was told and no packet has claimed: bytes of payload, and why.
+    /// Reasons not yet matched to a packet: payload bytes, and the reason.
     said: VecDeque<(u64, String)>,
 }
 
@@ -207,7 +207,7 @@ impl LiveCapture {
         self.said.extend(self.reasons.entry(conn).or_default().hear(event));
     }
 
-    /// What was told of instants before `now` explains no packet any more.
+    /// Discards reasons from before `now`; they explain no later packet.
     fn settle(&mut self, now: Time) {
         if now > self.now {
             self.now = now;
@@ -248,7 +248,7 @@ impl LiveCapture {
     }
 }
 
-/// An instant in nanoseconds since 1970, as RFC 3339 writes it.
+/// Formats nanoseconds since 1970 as RFC 3339 does.
 fn rfc3339(nanos: u64) -> String {
     let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
     let (mut days, second) = (seconds / 86_400, seconds % 86_400);
@@ -284,8 +284,8 @@ mod tests {
         LiveFiles::create((pcap, qlog), Role::Server, head, BTreeMap::new(), None).unwrap()
     }
 
-    /// What comes after the user is done with a connection, which may be most of it, is there to be read
-    /// soon as well, whole.
+    /// Events after the end of a connection's use, which may be most of its events, are also
+    /// flushed soon and in whole records.
     #[test]
     fn what_comes_after_the_end_can_be_read() {
         let dir = std::env::temp_dir().join(format!("plait-live-{}", std::process::id()));
@@ -316,7 +316,7 @@ mod tests {
             block.unwrap();
             blocks += 1;
         }
-        // An interface, too.
+        // One more block describes the interface.
         assert_eq!(blocks, 3_001);
         std::fs::remove_dir_all(&dir).unwrap();
     }
@@ -332,7 +332,7 @@ mod tests {
         assert!(matches!(files.finish(), Err(Error::File { .. })));
     }
 
-    /// As `date -u -d @SECONDS` says.
+    /// The expected values are from `date -u -d @SECONDS`.
     #[test]
     fn dates_are_those_of_the_calendar() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000000000Z");

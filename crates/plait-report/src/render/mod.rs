@@ -1,5 +1,5 @@
-//! Drawing with text: bars, charts, tables and timelines. Everything here takes plain data and a
-//! width and returns lines; nothing here knows where the data comes from or where the lines go.
+//! Text drawings: bars, charts, tables and timelines. All functions take plain data and a width,
+//! and return lines. They depend neither on the source of the data nor on the output.
 
 mod bars;
 pub mod comparison;
@@ -16,8 +16,8 @@ pub use explain::explained;
 pub use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
 pub use timeline::{Cause, PathCounters, PathSeries, Timeline};
 
-/// `Run again: COMMAND`, broken before flags so that no line is wider than `width` if its words allow.
-/// The lines can be pasted into a shell as they are.
+/// Formats `Run again: COMMAND`. It is broken before flags, so that no line is wider than `width`
+/// unless a word is. The lines can be pasted into a shell.
 #[must_use]
 pub fn again(command: &str, width: usize) -> String {
     const MARGIN: &str = "      ";
@@ -30,7 +30,7 @@ pub fn again(command: &str, width: usize) -> String {
         let word = if at == 0 { part.to_owned() } else { format!("--{part}") };
         let line = lines.last_mut().map(|line| (line.chars().count(), line));
         match line {
-            // Two columns stay for the backslash.
+            // Two columns are reserved for the backslash.
             Some((used, line)) if at == 0 || used + 1 + word.chars().count() + 2 <= width => {
                 line.push_str(if at == 0 { "" } else { " " });
                 line.push_str(&word);
@@ -45,13 +45,13 @@ pub fn again(command: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// Bytes with a decimal unit and about three digits: `1.23 MB`.
+/// Formats bytes with a decimal unit and about three digits: `1.23 MB`.
 #[must_use]
 pub fn bytes(count: u64) -> String {
     scaled(count as f64, 1000.0, &["B", "kB", "MB", "GB", "TB"])
 }
 
-/// A rate with its unit and about three digits: `8.21 mbit`.
+/// Formats a rate with its unit and about three digits: `8.21 mbit`.
 #[must_use]
 pub fn rate(bps: u64) -> String {
     if bps == u64::MAX {
@@ -60,13 +60,13 @@ pub fn rate(bps: u64) -> String {
     scaled(bps as f64, 1000.0, &["bit", "kbit", "mbit", "gbit", "tbit"])
 }
 
-/// Milliseconds with their unit and about three digits: `480 us`, `12.5 ms`, `1.84 s`.
+/// Formats milliseconds with their unit and about three digits: `480 us`, `12.5 ms`, `1.84 s`.
 #[must_use]
 pub fn millis(ms: f64) -> String {
     scaled(ms * 1000.0, 1000.0, &["us", "ms", "s"])
 }
 
-/// A share as a percentage: `0`, `0.4 %`, `64 %`.
+/// Formats a share as a percentage: `0`, `0.4 %`, `64 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -79,7 +79,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A number with about four digits, without a unit.
+/// Formats a number with about four digits, without a unit.
 #[must_use]
 pub fn figure(value: f64) -> String {
     match value.abs() {

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-/// Where a column's text stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
     /// Names.
@@ -16,51 +16,52 @@ pub enum Align {
 pub struct Column {
     /// Its heading.
     title: String,
-    /// Where its text stands.
+    /// Alignment of its text.
     align: Align,
-    /// 0 always stays; of the others the highest goes first where the width is short.
+    /// 0 is never dropped. If the width is too small, columns with the highest rank are dropped
+    /// first.
     dispensable: u8,
-    /// A drawing: it has no meaning outside text.
+    /// A drawing; only text output has it.
     drawing: bool,
-    /// Running text: it is broken into lines where the width is short.
+    /// Running text, wrapped if the width is too small.
     prose: bool,
 }
 
 impl Column {
-    /// A column that always stays.
+    /// Creates a column that is never dropped.
     #[must_use]
     pub fn new(title: &str, align: Align) -> Column {
         Column { title: title.to_owned(), align, dispensable: 0, drawing: false, prose: false }
     }
 
-    /// The same, given up in this order where the width is short.
+    /// Returns the column with a rank for dropping.
     #[must_use]
     pub fn dispensable(self, rank: u8) -> Column {
         Column { dispensable: rank, ..self }
     }
 
-    /// The same, for running text.
+    /// Returns the column as running text.
     #[must_use]
     pub fn prose(self) -> Column {
         Column { prose: true, ..self }
     }
 
-    /// The same, for text only.
+    /// Returns the column as a drawing, for text only.
     #[must_use]
     pub fn drawing(self) -> Column {
         Column { drawing: true, ..self }
     }
 }
 
-/// How a row stands out.
+/// The emphasis of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Emphasis {
-    /// It does not.
+    /// No emphasis.
     #[default]
     None,
     /// The best: bold.
     Best,
-    /// Worse than what it is measured against: red.
+    /// Worse than the reference: red.
     Bad,
     /// For reference: dimmed.
     Reference,
@@ -85,19 +86,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table with these columns.
+    /// Creates an empty table with these columns.
     #[must_use]
     pub fn new(columns: Vec<Column>) -> Table {
         Table { columns, rows: Vec::new() }
     }
 
-    /// Adds a row; missing cells are empty, surplus ones are dropped.
+    /// Adds a row. Missing cells are empty; surplus cells are dropped.
     pub fn row(&mut self, emphasis: Emphasis, mut cells: Vec<String>) {
         cells.resize(self.columns.len(), String::new());
         self.rows.push((emphasis, cells));
     }
 
-    /// Columns that fit into `width`, dispensable ones given up.
+    /// Returns the columns that fit into `width`, after dropping dispensable ones.
     fn fitting(&self, width: usize) -> Vec<(usize, &Column, usize)> {
         let cell_width = |index: usize| {
             let cells = self.rows.iter().filter_map(|(_, cells)| cells.get(index));
@@ -123,7 +124,8 @@ impl Table {
         kept
     }
 
-    /// The titles of the columns that [`Table::to_text`] gives up at this width, drawings aside.
+    /// Returns the titles of the columns, except drawings, that [`Table::to_text`] drops at this
+    /// width.
     pub(crate) fn left_out(&self, width: usize) -> Vec<&str> {
         let kept = self.fitting(width);
         let gone = |at: &usize| kept.iter().all(|(index, ..)| index != at);
@@ -132,7 +134,8 @@ impl Table {
         columns.map(|(_, column)| column.title.as_str()).collect()
     }
 
-    /// Aligned text, at most `width` columns where giving up dispensable columns gets there.
+    /// Returns aligned text. It is at most `width` columns wide if dropping dispensable columns
+    /// suffices.
     #[must_use]
     pub fn to_text(&self, width: usize, colour: bool) -> String {
         let columns = self.fitting(width);
@@ -161,7 +164,7 @@ impl Table {
         text
     }
 
-    /// A table of GitHub's Markdown, without drawings.
+    /// Returns a table in GitHub's Markdown, without drawings.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let columns: Vec<_> = self.columns.iter().enumerate().filter(|(_, c)| !c.drawing).collect();
@@ -184,7 +187,7 @@ impl Table {
     }
 }
 
-/// A row as lines of cells, running text broken to the room of its column.
+/// Splits a row into lines of cells; running text is wrapped to the width of its column.
 fn broken(cells: &[String], columns: &[(usize, &Column, usize)]) -> Vec<Vec<String>> {
     let Some((at, _, room)) = columns.iter().find(|(_, column, _)| column.prose) else {
         return vec![cells.to_vec()];
@@ -201,7 +204,7 @@ fn broken(cells: &[String], columns: &[(usize, &Column, usize)]) -> Vec<Vec<Stri
     lines.into_iter().enumerate().map(row).collect()
 }
 
-/// Text in lines of at most `width` columns; at least one line.
+/// Wraps text to lines of at most `width` columns; returns at least one line.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -220,8 +223,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The same lines; a line wider than `width` is broken at spaces. The rest begins below the text
-/// behind a label, or a step to the right.
+/// Wraps the lines wider than `width` at spaces. Continuation lines begin below the text after a
+/// label, or two columns further right.
 #[must_use]
 pub fn fold(text: &str, width: usize) -> String {
     let mut out = String::new();
@@ -239,7 +242,8 @@ pub fn fold(text: &str, width: usize) -> String {
     out
 }
 
-/// Where the text behind a label such as `    apply    once in I` begins, or two columns right of the start.
+/// Returns the column of the text after a label such as `    apply    once in I`. Without a label,
+/// it is two columns right of the indentation.
 fn hanging(line: &str) -> usize {
     /// Labels are shorter than this.
     const LONGEST_LABEL: usize = 24;
@@ -252,7 +256,8 @@ fn hanging(line: &str) -> usize {
     described.unwrap_or(indent + 2)
 }
 
-/// The byte at which a line wider than `width` is broken; none if it is narrow enough or one word without options.
+/// Returns the byte at which to break a line wider than `width`. Returns `None` if the line fits,
+/// or is one word without options.
 fn break_of(line: &str, width: usize) -> Option<usize> {
     let end = line.char_indices().nth(width).map(|(at, _)| at)?;
     let indent = line.len() - line.trim_start().len();
@@ -262,7 +267,7 @@ fn break_of(line: &str, width: usize) -> Option<usize> {
     before.or_else(option).or_else(|| line[end..].find(' ').map(|at| end + at))
 }
 
-/// Rows as CSV (RFC 4180, lines end with LF).
+/// Formats rows as CSV (RFC 4180; lines end with LF).
 #[must_use]
 pub fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
     let field = |text: &str| -> String {

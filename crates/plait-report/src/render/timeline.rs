@@ -1,21 +1,21 @@
-//! The timeline of one run: what each path sent and held over time, and what held the connection
-//! back.
+//! The timeline of one run: bytes sent, windows and queues of each path over time, and the causes
+//! that blocked the sender.
 
 use super::{Align, Column, Emphasis, Table, bytes, chart, millis, percent, rate};
 use plait_base::{Span, Time};
 
-/// Most columns of text that a timeline takes.
+/// Greatest width of a timeline in columns.
 const MAX_WIDTH: usize = 100;
-/// Columns for the names on the left and the figures on the right of a chart.
+/// Columns of the names on the left of a chart, and of the numbers on its right.
 const LABEL: usize = 14;
 const FIGURE: usize = 18;
 
-/// What keeps a sender from sending although it has data.
+/// The reason why a sender with data does not send.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cause {
     /// The peer's window is full.
     SendWindow,
-    /// The send buffer is full, the application waits.
+    /// The send buffer is full; the application waits.
     SendBuffer,
     /// Every congestion window is full.
     Cwnd,
@@ -39,7 +39,7 @@ impl Cause {
         }
     }
 
-    /// Its name in JSON.
+    /// Returns its name in JSON.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -52,16 +52,16 @@ impl Cause {
     }
 }
 
-/// One path over time; every series has one value a bin.
+/// One path over time; every series has one value per bin.
 #[derive(Clone, Default, Debug)]
 pub struct PathSeries {
     /// The path's name.
     pub name: String,
     /// Payload bytes sent in the bin, all kinds.
     pub sent_bytes: Vec<u64>,
-    /// Congestion window in bytes, greatest in the bin.
+    /// Congestion window in bytes, maximum of the bin.
     pub cwnd_bytes: Vec<u64>,
-    /// Bytes in the bottleneck's queue, greatest in the bin.
+    /// Bytes in the bottleneck's queue, maximum of the bin.
     pub queue_bytes: Vec<u64>,
     /// Packets lost in the bin.
     pub lost: Vec<u32>,
@@ -76,34 +76,34 @@ pub struct PathCounters {
     pub sent_bytes: u64,
     /// Data segments sent.
     pub segments: u64,
-    /// Share of all payload bytes sent: copies and retransmissions count.
+    /// Share of all payload bytes sent, including copies and retransmissions.
     pub share: f64,
-    /// Of the bytes sent, those that the subflow had sent before.
+    /// Bytes that the same subflow had sent before.
     pub retransmitted_bytes: u64,
-    /// Of the bytes sent, those that another subflow had sent before.
+    /// Bytes that another subflow had sent before.
     pub reinjected_bytes: u64,
-    /// Packets that the link lost, all causes.
+    /// Packets dropped by the link, all causes.
     pub lost: u64,
     /// Least, mean and greatest RTT sample in milliseconds.
     pub rtt_ms: Option<(f64, f64, f64)>,
 }
 
-/// Everything the drawing needs.
+/// The data of the drawing.
 #[derive(Clone, Default, Debug)]
 pub struct Timeline {
-    /// What ran, in a few words.
+    /// A short description of the run.
     pub title: String,
     /// Length of a bin.
     pub bin: Span,
     /// The paths.
     pub paths: Vec<PathSeries>,
-    /// When the sender was held back, from when to when.
+    /// The intervals in which the sender was blocked: cause, start, end.
     pub blocked: Vec<(Cause, Time, Time)>,
     /// Totals.
     pub counters: Vec<PathCounters>,
 }
 
-/// Bins merged so that they fit the columns there are.
+/// Bins merged to fit the available columns.
 struct Grid {
     bins: usize,
     per_column: usize,
@@ -120,7 +120,7 @@ impl Grid {
         Grid { bins, per_column, columns, column: timeline.bin.times(per_column as u64) }
     }
 
-    /// One value a column: `merge` over the bins of each.
+    /// Returns one value per column: `merge` of its bins.
     fn merged<T: Copy + Default>(&self, series: &[T], merge: impl Fn(&[T]) -> f64) -> Vec<f64> {
         let mut padded = series.to_vec();
         padded.resize(self.bins, T::default());
@@ -133,7 +133,7 @@ impl Grid {
 }
 
 impl Timeline {
-    /// The drawing and the table of counters, at most `width` (and 100) columns wide.
+    /// Returns the drawing and the table of counters, at most `width` (and 100) columns wide.
     #[must_use]
     pub fn to_text(&self, width: usize, colour: bool) -> String {
         let grid = Grid::new(self, width);
@@ -211,7 +211,8 @@ impl Timeline {
     }
 }
 
-/// The charts of one path: bytes sent three lines high, windows two, the queue one, losses marked.
+/// Draws the charts of one path. Bytes sent take three lines, windows two, and the queue one;
+/// losses are marked.
 fn path_lines(path: &PathSeries, grid: &Grid) -> Vec<String> {
     let sum = |cells: &[u64]| cells.iter().map(|n| *n as f64).sum::<f64>();
     let greatest = |cells: &[u64]| cells.iter().copied().max().unwrap_or(0) as f64;
@@ -261,7 +262,7 @@ fn labelled(label: &str, drawing: &str, grid: &Grid, figure: &str) -> String {
     format!("{label:>room$} {drawing:<columns$}  {figure}", columns = grid.columns)
 }
 
-/// The time axis: a tick and its time about every fifteen columns.
+/// Draws the time axis, with a tick and its time about every fifteen columns.
 fn axis(grid: &Grid) -> String {
     let mut text = " ".repeat(LABEL);
     let mut at = 0;

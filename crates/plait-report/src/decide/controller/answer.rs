@@ -1,4 +1,4 @@
-//! What a controller answers: the flows after the event, in the form of the question.
+//! A controller's answer: the flows after the event, in the form of the question.
 
 use super::super::answer::{number, rounded_number};
 use super::question::Known;
@@ -56,7 +56,7 @@ impl Answer {
         numbers: Map<String, Value>,
     ) -> Answer {
         let after = windows[own].books();
-        // Apart, so that whole bytes are not lost beside the fraction.
+        // Subtracted separately, so that large whole numbers do not cost digits of the fraction.
         let whole = after.cwnd as f64 - before.cwnd as f64;
         let change = whole + (after.fraction - before.fraction);
         let flows = known.iter().zip(windows).map(|(known, window)| After::new(known, window));
@@ -83,7 +83,7 @@ impl After {
             phase: match books.phase {
                 Phase::SlowStart { after_timeout: true } => "restart",
                 Phase::Recovery => "recovery",
-                // A window that was cut from outside is below its threshold again.
+                // A window that something else reduced can be below its threshold again.
                 _ if window.in_slow_start() => "slow-start",
                 Phase::SlowStart { .. } | Phase::Avoidance => "avoidance",
             },

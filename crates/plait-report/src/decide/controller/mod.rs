@@ -1,5 +1,5 @@
-//! Asking a congestion controller outside any connection: the flows, an event, and the flows after
-//! it. The names and units of the JSON form are those of docs/decide.md.
+//! Runs a congestion controller outside any connection: a question has the flows and an event, the
+//! answer has the flows after it. docs/decide.md defines the names and units of the JSON form.
 
 mod answer;
 mod question;
@@ -12,13 +12,13 @@ pub use question::Question;
 use question::{Happens, Known};
 use serde_json::{Map, Value};
 
-/// A question, to show where it says nothing of the kind.
+/// An example of a question for error messages.
 const SAMPLE: &str = r#"{"cc":"lia","flows":[{"cwnd":20,"srtt_ms":20}],"event":{"ack":1460}}"#;
 
-/// One question, one answer, both JSON text on one line.
+/// Answers one question; both are JSON text on one line.
 ///
 /// # Errors
-/// If the line is no question, in the words of the page that describes the questions.
+/// If the line is not a valid question. The message uses the terms of docs/decide.md.
 pub fn answer(line: &str) -> Result<String, Refusal> {
     let question: Question = parse(line, SAMPLE, known_controller)?;
     let spec = spec(&question)?;
@@ -31,14 +31,14 @@ pub fn answer(line: &str) -> Result<String, Refusal> {
         windows.push(window(&spec, known, &question.flows[nth].state, nth)?);
     }
     let mut all: Vec<Flow> = known.iter().map(Known::flow).collect();
-    // A fixed window is what its parameter says, whatever was given.
+    // The parameter of a fixed window overrides the given window.
     for (flow, window) in all.iter_mut().zip(&windows) {
         flow.cwnd = window.cwnd();
     }
     let mut numbers = Map::new();
     if let Some(view) = View::of(Flows { all: &all, own }) {
         windows[own].algorithm().numbers(now, &view, &mut |name, value| {
-            // What is not defined here (no flow has an RTT) is left out.
+            // Undefined numbers (no flow has an RTT) are omitted.
             if value.is_finite() {
                 numbers.insert(name.to_owned(), super::answer::rounded_number(value));
             }
@@ -82,7 +82,7 @@ fn apply(
     }
 }
 
-/// Fails where a line that is no question names a controller that there is not.
+/// Returns an error if an invalid question names an unknown controller.
 fn known_controller(value: &Value) -> Result<(), Refusal> {
     match value["cc"].as_str() {
         Some(name) => Spec::parse(name).map(drop).map_err(|error| refused(&error)),
@@ -90,7 +90,7 @@ fn known_controller(value: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// The controller with its parameters.
+/// Returns the controller with its parameters.
 fn spec(question: &Question) -> Result<Spec, Refusal> {
     let mut text = question.cc.clone();
     for (key, value) in &question.params {
@@ -107,7 +107,7 @@ fn refused(error: &plait_cc::SpecError) -> Refusal {
     Refusal::new("cc", &crate::names::spec_problem(error))
 }
 
-/// The window of a flow as it was given.
+/// Returns the window of a flow in its given state.
 fn window(
     spec: &Spec,
     known: &Known,

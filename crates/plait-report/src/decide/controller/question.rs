@@ -1,4 +1,4 @@
-//! What is asked of a controller: the flows, one event, and their translation.
+//! Questions to a controller: the flows, one event, and their conversion.
 
 use super::super::{GREATEST_COUNT, INFINITE_SSTHRESH, MSS, Refusal, span};
 use plait_base::{Span, Time};
@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Flows of a question: as many as a connection has subflows.
+/// Greatest number of flows in a question: as many as a connection has subflows.
 const MOST_FLOWS: usize = 8;
-/// Repetitions of an event.
+/// Greatest number of repetitions of an event.
 const MOST_TIMES: u64 = 1_000_000;
 
 /// One question: a controller, the flows of a connection, and what happens to one of them.
@@ -113,7 +113,7 @@ fn yes() -> bool {
     true
 }
 
-/// Keeps `null` apart from nothing.
+/// Distinguishes `null` from an absent field.
 #[expect(clippy::option_option, reason = "null is infinite; nothing said is the window")]
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<f64>>, D::Error> {
     Option::deserialize(from).map(Some)
@@ -170,7 +170,7 @@ pub(super) enum Happens {
         cwnd_limited: bool,
         round: bool,
     },
-    /// With the bytes in flight, where they are not the window.
+    /// `inflight` is the bytes in flight, if they differ from the window.
     Loss {
         inflight: Option<u64>,
     },
@@ -190,7 +190,7 @@ impl Event {
         Ok(Time::ZERO + span(self.now_ms, "event.now_ms")?)
     }
 
-    /// The one thing that happens.
+    /// Returns the event; a question has exactly one.
     pub(super) fn happens(&self, mss: u32) -> Result<Happens, Refusal> {
         if !(1..=MOST_TIMES).contains(&self.times) {
             let problem = format!(
@@ -263,7 +263,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// As its siblings see it.
+    /// Returns the flow as its siblings see it.
     pub(super) fn flow(&self) -> Flow {
         Flow {
             cwnd: self.books.cwnd,
@@ -373,8 +373,8 @@ impl Given {
 }
 
 impl Given {
-    /// Fails where the phase given is not that of the windows beside it: outside recovery, what is
-    /// below its threshold is in slow start, and nothing else is.
+    /// Returns an error if the given phase contradicts the windows. Outside recovery, a flow is in
+    /// slow start if and only if its window is below its threshold.
     fn agrees_with_phase(
         &self,
         cwnd: u64,
@@ -391,7 +391,7 @@ impl Given {
             (Some(Standing::SlowStart), Some(ssthresh)) if cwnd >= ssthresh => {
                 ("slow-start", "the window is not below the threshold")
             }
-            // One segment may be all of the threshold after a timeout.
+            // After a timeout the threshold may be one segment.
             (Some(Standing::Restart), Some(ssthresh)) if cwnd > ssthresh => {
                 ("restart", "the window is above the threshold")
             }
@@ -402,8 +402,8 @@ impl Given {
     }
 }
 
-/// Fails where a number of segments of `mss` bytes is not the number of bytes given beside it, to the
-/// digits that an answer has.
+/// Returns an error if `segments` of `mss` bytes differ from `bytes`, within the precision of an
+/// answer.
 fn agree(place: &str, (segments, mss): (f64, u32), bytes: f64) -> Result<(), Refusal> {
     let product = segments * f64::from(mss);
     if (product - bytes).abs() <= 1e-3 + bytes.abs() * 1e-11 {
@@ -416,12 +416,12 @@ fn agree(place: &str, (segments, mss): (f64, u32), bytes: f64) -> Result<(), Ref
     Err(Refusal::new(place, &problem))
 }
 
-/// Bytes, and the fraction of one.
+/// Splits a size into whole bytes and a fraction.
 fn size(bytes: f64, place: &str) -> Result<(u64, f64), Refusal> {
     if !(0.0..=GREATEST_COUNT).contains(&bytes) {
         return Err(Refusal::new(place, "must be 0 or more, and below 2^53 bytes"));
     }
-    // What segments leave of a byte by their decimals is no fraction.
+    // A tiny fraction is a rounding error of the conversion from segments.
     let near = bytes.round();
     let bytes = if (bytes - near).abs() < 1e-6 { near } else { bytes };
     Ok((bytes.trunc() as u64, bytes.fract()))
