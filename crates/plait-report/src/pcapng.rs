@@ -1,5 +1,5 @@
 //! Packet captures as files: pcapng with an interface for each path, IP packets without a link
-//! layer, nanoseconds, and comments.
+//! layer, timestamps in nanoseconds, and comments.
 
 use super::whole::{WholeRecords, problem};
 use crate::{Contents, Error};
@@ -24,28 +24,28 @@ const OUTBOUND: u32 = 2;
 
 /// A packet of a capture.
 pub(crate) struct Frame<'a> {
-    /// Interface, by its place.
+    /// Index of the interface.
     pub(crate) interface: usize,
     /// Nanoseconds since the epoch.
     pub(crate) at_ns: u64,
-    /// It leaves the host where the capture is made.
+    /// True if the packet leaves the host of the capture.
     pub(crate) outbound: bool,
-    /// From the IP header on.
+    /// The packet from the IP header on.
     pub(crate) bytes: &'a [u8],
-    /// Empty for none.
+    /// Empty if there is no comment.
     pub(crate) comment: &'a str,
 }
 
-/// A file that is being written.
+/// A capture that is being written.
 pub(crate) struct CaptureFile {
     file: PathBuf,
     out: PcapNgWriter<WholeRecords>,
-    /// The first failure to write; nothing is written after it.
+    /// The first write error; the capture stops there.
     broken: Option<PcapError>,
 }
 
 impl CaptureFile {
-    /// Creates the file; `comment` stands at its head.
+    /// Creates the file with `comment` in its header.
     pub(crate) fn create<'a>(
         file: &Path,
         comment: &str,
@@ -55,7 +55,7 @@ impl CaptureFile {
         let out = File::create(file).map_err(|error| fail(PcapError::IoError(error)))?;
         let program = format!("plait {}", crate::PROGRAM);
         let section = SectionHeaderBlock {
-            // The same bytes on every machine.
+            // Little-endian on every machine, so that the bytes do not vary.
             endianness: Endianness::Little,
             options: vec![
                 SectionHeaderOption::UserApplication(program.into()),
@@ -73,7 +73,7 @@ impl CaptureFile {
         Ok(file)
     }
 
-    /// Adds an interface, and gives its place; failures are told by [`CaptureFile::finish`].
+    /// Adds an interface and returns its index. [`CaptureFile::finish`] reports write errors.
     pub(crate) fn add_interface(&mut self, name: &str) -> usize {
         let place = self.out.interfaces().len();
         if self.broken.is_none() {
@@ -82,14 +82,14 @@ impl CaptureFile {
         place
     }
 
-    /// Hands what was written to the system, for readers.
+    /// Flushes the buffer to the operating system, for readers.
     pub(crate) fn flush(&mut self) {
         if self.broken.is_none() {
             self.broken = self.out.get_mut().flush().map_err(PcapError::IoError).err();
         }
     }
 
-    /// Writes a packet; failures are told by [`CaptureFile::finish`].
+    /// Writes a packet. [`CaptureFile::finish`] reports write errors.
     pub(crate) fn write(&mut self, frame: &Frame<'_>) {
         if self.broken.is_some() {
             return;
@@ -112,7 +112,7 @@ impl CaptureFile {
         self.broken = ended.err();
     }
 
-    /// Why nothing is written any more, if so.
+    /// Returns the reason why writing has stopped, if it has.
     pub(crate) fn problem(&self) -> Option<String> {
         match self.broken.as_ref()? {
             PcapError::IoError(error) => problem(error),
@@ -120,12 +120,12 @@ impl CaptureFile {
         }
     }
 
-    /// Ends the file; fails if a packet of it could not be written.
+    /// Ends the file; returns an error if a packet could not be written.
     pub(crate) fn finish(self) -> Result<(), Error> {
         let flushed = || self.out.into_inner().flush().map_err(PcapError::IoError);
         let outcome = self.broken.map_or_else(flushed, Err);
         match outcome {
-            // A reader that went away has what it wanted.
+            // A reader that closed the pipe is no error.
             Err(PcapError::IoError(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => outcome.map_err(|error| unwritable(&self.file, error)),
         }

@@ -1,5 +1,5 @@
-//! A file of `plait run --events`, read back: it says what ran, and its lines are held against
-//! those of the run made again.
+//! Reads a file of `plait run --events` back. It contains the scenario, and its lines are compared
+//! with the lines of a repeated run.
 
 use super::events::EventLog;
 use crate::{Contents, Error};
@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Most bytes of the first line: that of a scenario, quoted (2 MiB).
+/// Greatest length of the first line in bytes: a quoted scenario (2 MiB).
 const LONGEST_HEADER: u64 = 2 << 20;
 
 /// The parts of the first line that are needed to run it again.
@@ -33,16 +33,16 @@ struct Opening {
     paths: Vec<String>,
 }
 
-/// A file of events; as a watcher of the run made again it finds the first line that differs.
+/// A file of events. As a watcher of the repeated run, it finds the first line that differs.
 pub struct Recorded {
     file: PathBuf,
     opening: Opening,
     log: EventLog,
-    /// What is left of the file, and how far the comparison came.
+    /// The unread part of the file, and the progress of the comparison.
     state: Arc<Mutex<Comparison>>,
 }
 
-/// Where the comparison stands.
+/// The progress of the comparison.
 struct Comparison {
     rest: BufReader<File>,
     /// Lines that agree, the header included.
@@ -50,7 +50,7 @@ struct Comparison {
     differs: bool,
 }
 
-/// Takes what would be written and compares it with what is there.
+/// Compares written bytes with the file instead of writing them.
 struct Comparing(Arc<Mutex<Comparison>>);
 
 impl Write for Comparing {
@@ -80,7 +80,7 @@ impl Recorded {
     /// Opens a file and reads its first line.
     ///
     /// # Errors
-    /// If it cannot be read, or is no such file.
+    /// If it cannot be read, or is not a file of events.
     pub fn open(file: &Path) -> Result<Recorded, Error> {
         let shown = file.display();
         let unreadable = |error: &io::Error| {
@@ -118,10 +118,10 @@ impl Recorded {
         Ok(Recorded { file: file.to_owned(), opening, log, state })
     }
 
-    /// The scenario that made it.
+    /// Returns the scenario of the file.
     ///
     /// # Errors
-    /// If it is wrong. The error has a place in the text in the first line.
+    /// If the scenario is invalid. The error has a place in the text in the first line.
     pub fn draft(&self) -> Result<RawScenario, Error> {
         let name = format!("{}:1: scenario", self.file.display());
         RawScenario::from_toml(&name, &self.opening.scenario)
@@ -131,7 +131,7 @@ impl Recorded {
     /// Ends the comparison.
     ///
     /// # Errors
-    /// If the file is not what the run made again says.
+    /// If the file differs from the repeated run.
     pub fn finish(mut self) -> Result<(), Error> {
         let written = self.log.flush();
         let Ok(mut state) = self.state.lock() else { return Ok(()) };

@@ -7,16 +7,16 @@ use plait_link::{OPPORTUNITY_BYTES, Trace};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A silence of this length is worth a word.
+/// Shortest silence that is reported.
 const OUTAGE: Span = Span::from_secs(1);
-/// Most bins that a recording is cut into when silences are searched.
+/// Greatest number of bins in the search for silences.
 const FINEST: u64 = 100_000;
-/// Lines of the drawing, and columns left of it.
+/// Lines of the drawing, and columns to its left.
 const HEIGHT: usize = 6;
 const SCALE: usize = 12;
-/// Most lines of a converted trace.
+/// Greatest number of lines of a converted trace.
 const MOST_LINES: u64 = 10_000_000;
-/// Most silences that the text lists.
+/// Greatest number of silences in the text.
 const LISTED: usize = 5;
 
 /// `plait trace show --json`.
@@ -53,7 +53,7 @@ pub struct Silence {
     to_ms: f64,
 }
 
-/// The trace in Mahimahi's format, unless it has too many lines.
+/// Returns the trace in Mahimahi's format.
 ///
 /// # Errors
 /// If it has too many lines.
@@ -78,7 +78,7 @@ pub fn describe(trace: &Trace, width: usize) -> Document {
     let second = Span::from_secs(1).min(duration);
     let rates = trace.rate_per_bin(second);
     let bps = |rates: &[Rate]| rates.iter().map(|rate| rate.as_bps()).collect::<Vec<_>>();
-    // A bin is whole milliseconds where that is possible: it is easier to read.
+    // A bin has whole milliseconds if possible, because it is easier to read.
     let bin = duration.as_nanos().div_ceil(columns.max(1) as u64);
     let bin = Span::from_nanos(bin.next_multiple_of(1_000_000).max(1));
     Document {
@@ -95,7 +95,7 @@ pub fn describe(trace: &Trace, width: usize) -> Document {
     }
 }
 
-/// Times of a second and more without delivery, to a tenth of a second where the length allows.
+/// Returns the silences of at least a second, to a tenth of a second if the length allows it.
 fn silences(trace: &Trace) -> Vec<Silence> {
     let least = trace.duration().as_nanos().div_ceil(FINEST);
     let bin = Span::from_nanos(least.next_multiple_of(100_000_000));
@@ -180,7 +180,8 @@ mod tests {
     #[test]
     fn silences_have_their_place() {
         assert_eq!(silences(&ramp()), [Silence { from_ms: 10_000.0, to_ms: 13_000.0 }]);
-        // Stamps at 0.1 s and 3 s: the silence is from the bin after the one up to the other's.
+        // Stamps at 0.1 s and 3 s: the silence reaches from the bin after the first to the bin of
+        // the second.
         let trace = Trace::parse("t", "100\n3000\n").unwrap();
         assert_eq!(silences(&trace), [Silence { from_ms: 100.0, to_ms: 2_900.0 }]);
     }

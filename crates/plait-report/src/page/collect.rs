@@ -1,4 +1,4 @@
-//! Watches one run for the page.
+//! Collects the data of a run for the page.
 
 use super::marks::{Kind, Marks};
 use super::series::{BINS, Grid, Sum, Track};
@@ -12,10 +12,10 @@ use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
 use plait_wire::{Payload, Segment};
 use std::collections::BTreeMap;
 
-/// Incidents kept at most; further ones are only counted.
+/// Greatest number of incidents kept; further ones are only counted.
 const INCIDENTS: usize = 1_500;
 
-/// What holds a sender back, in the order of the drawing.
+/// The causes that block a sender, in the order of the drawing.
 pub(super) const BLOCKS: [Block; 5] = [
     Block::ReceiveWindow,
     Block::SendBuffer,
@@ -42,14 +42,14 @@ pub(super) struct PathTracks {
     pub(super) idle_resets: u64,
 }
 
-/// What became of a subflow, seen from the sender.
+/// The life of a subflow, seen from the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Life {
     pub(super) subflow: SubflowId,
     pub(super) path: PathId,
     pub(super) up: Time,
     pub(super) down: Option<Time>,
-    /// Payload bytes: new, sent again, copies of another subflow's.
+    /// Payload bytes: new, retransmitted, reinjected from another subflow.
     pub(super) new: u64,
     pub(super) again: u64,
     pub(super) copied: u64,
@@ -75,18 +75,18 @@ impl Life {
     }
 }
 
-/// A subflow as one end sees it.
+/// A subflow at one end.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     path: PathId,
-    /// Its place among the lives.
+    /// Index into the lives.
     life: usize,
-    /// Not known before the first event that tells it.
+    /// `None` until the first event that has the window.
     cwnd: Option<u64>,
     inflight: u64,
 }
 
-/// Something rare on a path.
+/// A rare event on a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incident {
     pub(super) at: Time,
@@ -94,12 +94,12 @@ pub(super) struct Incident {
     pub(super) what: &'static str,
 }
 
-/// What the receiver holds.
+/// The data held by the receiver.
 #[derive(Clone, Default, Debug)]
 struct Receiver {
     /// First byte that is not readable.
     frontier: Dsn,
-    /// What arrived beyond it.
+    /// Data received beyond it.
     held: DataRangeSet,
     /// When `held` last changed.
     changed: Time,
@@ -109,9 +109,9 @@ struct Receiver {
 pub struct Collector {
     sender: Role,
     pub(super) grid: Grid,
-    /// The workload began with a warm-up, which is not drawn.
+    /// True if the workload began with a warm-up, which is not drawn.
     warmed: bool,
-    /// First byte of data that is drawn.
+    /// First drawn byte of data.
     pub(super) base: Dsn,
     pub(super) paths: Vec<PathTracks>,
     pub(super) marks: Marks,
@@ -119,11 +119,11 @@ pub struct Collector {
     pub(super) held: Track,
     pub(super) blocked: [Sum; BLOCKS.len()],
     pub(super) incidents: Vec<Incident>,
-    /// Incidents that are not among them.
+    /// Number of incidents that are not in the list.
     pub(super) incidents_left_out: u64,
-    /// Every subflow that there was, in the order in which they came up.
+    /// All subflows, in the order of their start.
     pub(super) lives: Vec<Life>,
-    /// How often the scheduler said what about which path.
+    /// How often the scheduler gave each reason for each path.
     pub(super) decisions: BTreeMap<(Option<PathId>, Reason), u64>,
     sending: [Option<Flow>; SubflowId::MAX],
     receiving: [Option<PathId>; SubflowId::MAX],
@@ -133,7 +133,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// An observer of a run over paths with these outages.
+    /// Creates an observer of a run over paths with these outages.
     #[must_use]
     pub fn new(sender: Role, outages: Vec<Vec<(Time, Time)>>) -> Collector {
         let path = |outages| PathTracks { outages, ..PathTracks::default() };
@@ -159,13 +159,13 @@ impl Collector {
         }
     }
 
-    /// Closes what is open as the run ends.
+    /// Ends open intervals at the end of the run.
     pub(super) fn close(&mut self) {
         self.settle(Time::NEVER);
         self.stall(self.last, None);
     }
 
-    /// Starts over: what came before is not measured. Subflows and their windows stay.
+    /// Starts over, because earlier events are not measured. Subflows and their windows stay.
     fn restart(&mut self, now: Time, base: Dsn) {
         let outages = self.paths.iter_mut().map(|path| std::mem::take(&mut path.outages));
         let fresh = Collector::new(self.sender, outages.collect());
@@ -189,7 +189,7 @@ impl Collector {
         }
     }
 
-    /// The bin of `now`, after widening if it lies beyond the last.
+    /// Returns the bin of `now`. The bins are widened if it lies beyond the last.
     fn bin(&mut self, now: Time) -> Option<usize> {
         while self.grid.index(now)? >= BINS {
             self.grid.bin = self.grid.bin.times(2);
@@ -207,7 +207,7 @@ impl Collector {
         self.grid.index(now)
     }
 
-    /// The bin and the tracks of a path.
+    /// Returns the bin and the tracks of a path.
     fn at(&mut self, now: Time, path: PathId) -> Option<(usize, &mut PathTracks)> {
         let bin = self.bin(now)?;
         self.last = self.last.max(now);
@@ -218,7 +218,7 @@ impl Collector {
         now.since(self.grid.origin).as_micros()
     }
 
-    /// Window and bytes in flight of a path: those of its subflows together.
+    /// Returns the window and the bytes in flight of a path, summed over its subflows.
     fn flows(&self, path: PathId) -> (Option<u64>, u64) {
         let flows = self.sending.iter().flatten().filter(|flow| flow.path == path);
         flows.fold((None, 0), |(cwnd, inflight), flow| {
@@ -226,7 +226,7 @@ impl Collector {
         })
     }
 
-    /// Notes what a path now has.
+    /// Records the current window and bytes in flight of a path.
     fn note_flows(&mut self, now: Time, path: PathId) {
         let (cwnd, inflight) = self.flows(path);
         if let Some((bin, tracks)) = self.at(now, path) {
@@ -237,13 +237,13 @@ impl Collector {
         }
     }
 
-    /// What is kept of a subflow that is up.
+    /// Returns the life of a live subflow.
     fn life(&mut self, subflow: SubflowId) -> Option<&mut Life> {
         let flow = self.sending.get(subflow.index()).copied().flatten()?;
         self.lives.get_mut(flow.life)
     }
 
-    /// Changes a subflow and notes what its path then has.
+    /// Changes a subflow and records the new state of its path.
     fn change(&mut self, now: Time, subflow: SubflowId, change: impl FnOnce(&mut Flow)) {
         if let Some(Some(flow)) = self.sending.get_mut(subflow.index()) {
             change(flow);
@@ -266,7 +266,7 @@ impl Collector {
         }
     }
 
-    /// Spreads the time since the sender was last held back over the bins.
+    /// Distributes the time since the sender was blocked over the bins.
     fn stall(&mut self, now: Time, block: Option<Block>) {
         let _ = self.bin(now);
         if let Some((cause, since)) = self.stalled.take() {
@@ -283,8 +283,8 @@ impl Collector {
         self.stalled = cause.map(|cause| (cause, now));
     }
 
-    /// Notes what the receiver holds as an instant ends: a segment that arrives in order is not
-    /// held, though it arrives before it is readable.
+    /// Records the bytes held by the receiver at the end of an instant. A segment that arrives in
+    /// order is not held, although it arrives before it is readable.
     fn settle(&mut self, now: Time) {
         if now > self.receiver.changed {
             let (changed, len) = (self.receiver.changed, self.receiver.held.len());
@@ -367,7 +367,7 @@ impl Collector {
                 if let Some((_, tracks)) = self.at(now, path) {
                     tracks.timeouts += 1;
                 }
-                // Everything outstanding counts as lost (RFC 6298 section 5.4).
+                // All outstanding data counts as lost (RFC 6298 section 5.4).
                 self.change(now, subflow, |flow| flow.inflight = 0);
             }
             Event::IdleReset { subflow, after, .. } => {
@@ -387,7 +387,7 @@ impl Collector {
         }
     }
 
-    /// A range counted from the first byte that is drawn.
+    /// Returns a range relative to the first drawn byte.
     fn drawn(&self, data: DataRange) -> (u64, u64) {
         (data.start.saturating_sub(self.base), data.end.saturating_sub(self.base))
     }
@@ -454,7 +454,7 @@ impl Watch for Collector {
             let lost = if with_data { &mut tracks.lost } else { &mut tracks.lost_acks };
             lost.add(bin, 1);
             *tracks.drops.entry(drop_word(cause)).or_insert(0) += 1;
-            // A simulated payload says which bytes of the data it stands for.
+            // A simulated payload carries the range of data that it stands for.
             if let (true, Payload::Pattern { offset, len }) = (with_data, &segment.payload) {
                 let data = DataRange::with_len(Dsn::new(*offset), u64::from(*len));
                 let (at, (start, end)) = (self.micros(now), self.drawn(data));
@@ -464,7 +464,8 @@ impl Watch for Collector {
     }
 
     fn interval(&self) -> Option<Span> {
-        // As often as the timeline looks, or its samples would change with a page beside it.
+        // The same interval as the timeline's, so that a page does not change the timeline's
+        // samples.
         Some(LOOK)
     }
 

@@ -1,21 +1,21 @@
-//! Which byte was where when: marks in the plane of time and data, merged with their neighbours
-//! where there are more than a page can carry.
+//! The positions of data over time: marks in the plane of time and data. Neighbouring marks are
+//! merged if there are more than a page can carry.
 
 use std::collections::BTreeMap;
 
-/// Marks kept at most.
+/// Greatest number of marks kept.
 pub(super) const MARKS: usize = 12_000;
-/// Cells along each side of the drawing as merging begins: finer than the eye.
+/// Cells along each side of the drawing when merging begins; finer than visible.
 const SIDE: u64 = 4_096;
 
-/// What a mark tells.
+/// The kind of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Kind {
     /// Sent for the first time.
     Sent,
-    /// Sent again on the subflow that carried it.
+    /// Retransmitted on the same subflow.
     Again,
-    /// Sent on another subflow before.
+    /// Sent before on another subflow.
     Copied,
     /// Arrived at the receiver.
     Arrived,
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// A box that holds all that was merged into it: microseconds and bytes, ends included.
+/// The bounding box of merged marks in microseconds and bytes, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mark {
     pub(super) from_us: u64,
@@ -59,8 +59,8 @@ impl Mark {
 /// Kind, path, and the cell of a mark.
 type Place = (Kind, u32, u64, u64);
 
-/// All marks. Cells are powers of two on both sides and only ever grow, so that what was merged
-/// stays merged.
+/// All marks. Both sides of a cell are powers of two and only ever grow, so that merged marks never
+/// need to be split.
 #[derive(Debug)]
 pub(super) struct Marks {
     cell_us: u64,
@@ -69,7 +69,7 @@ pub(super) struct Marks {
     marks: BTreeMap<Place, Mark>,
     /// Greatest time and byte so far.
     reach: (u64, u64),
-    /// How many were put in.
+    /// Number of marks pushed.
     told: u64,
 }
 
@@ -87,7 +87,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// A range of bytes at an instant.
+    /// Adds a range of bytes at an instant.
     pub(super) fn push(&mut self, kind: Kind, path: u32, at_us: u64, start: u64, end: u64) {
         self.reach = (self.reach.0.max(at_us), self.reach.1.max(end));
         self.told += 1;
@@ -103,7 +103,8 @@ impl Marks {
         self.marks.insert(place, joined);
     }
 
-    /// Cells such that the drawing is `side` cells wide and high, then half as many.
+    /// Enlarges the cells so that the drawing is at most `side` cells wide and high, then halves
+    /// `side`.
     fn coarsen(&mut self) {
         let cell = |reach: u64| (reach / self.side.max(1)).max(1).next_power_of_two();
         self.cell_us = self.cell_us.max(cell(self.reach.0));
@@ -112,19 +113,19 @@ impl Marks {
         for ((kind, path, ..), mark) in old {
             self.place(kind, path, mark);
         }
-        // Room for as many again, or the next mark would call for this anew.
+        // Leaves room for as many marks again; otherwise the next mark would trigger another merge.
         if self.marks.len() > MARKS / 2 {
             self.side = (self.side / 2).max(1);
         }
     }
 
-    /// How many marks were put in, how many there are after merging, and the sides of the cells
-    /// within which they were merged: microseconds and bytes.
+    /// Returns the number of marks pushed, the number after merging, and the sides of the merged
+    /// cells in microseconds and bytes.
     pub(super) fn thinned(&self) -> (u64, usize, u64, u64) {
         (self.told, self.marks.len(), self.cell_us, self.cell_bytes)
     }
 
-    /// Each kind and path with its marks, in the order of time.
+    /// Returns the marks of each kind and path, ordered by time.
     pub(super) fn groups(&self) -> Vec<(Kind, u32, Vec<Mark>)> {
         let mut groups: Vec<(Kind, u32, Vec<Mark>)> = Vec::new();
         for ((kind, path, ..), mark) in &self.marks {
@@ -167,7 +168,7 @@ mod tests {
         }
         let all: usize = marks.groups().iter().map(|(.., marks)| marks.len()).sum();
         assert!((MARKS / 8..=MARKS).contains(&all), "{all}");
-        // No mark is longer than a hundredth of the drawing, on either side.
+        // No mark is longer than a hundredth of the drawing in either direction.
         for (.., group) in marks.groups() {
             for mark in group {
                 assert!(mark.to_us - mark.from_us <= 600_000, "{mark:?}");

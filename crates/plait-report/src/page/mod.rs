@@ -1,5 +1,5 @@
-//! `plait run --html`: one page that needs nothing but itself. The tables are in its text; the
-//! drawings are made by its script from the numbers that it carries.
+//! `plait run --html`: one page without external resources. The tables are in its text. Its script
+//! makes the drawings from the numbers in the page.
 
 mod collect;
 mod marks;
@@ -19,7 +19,7 @@ use series::Band;
 use std::fmt::Write;
 
 pub(crate) const STYLE: &str = include_str!("page.css");
-/// One function, so that its parts share their names with each other and with nobody else.
+/// One function, so that the parts share their names without making them global.
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("plot.js"),
@@ -28,8 +28,8 @@ const SCRIPT: &str = concat!(
     "})();\n"
 );
 
-/// What the script draws. Bins are `bin_us` long and start where drawing starts; bytes count from
-/// the first byte that is drawn.
+/// The data of the script. Bins are `bin_us` microseconds long and begin at the start of the
+/// drawing; bytes count from the first drawn byte.
 #[derive(Serialize, Debug)]
 struct Drawing {
     bin_us: f64,
@@ -60,7 +60,7 @@ struct PathDrawing {
     down: Vec<(u64, u64)>,
 }
 
-/// One cause that held the sender back.
+/// One cause that blocked the sender.
 #[derive(Serialize, Debug)]
 struct Lane {
     name: &'static str,
@@ -76,10 +76,10 @@ struct Group {
     boxes: Vec<u64>,
 }
 
-/// The page of a run: what it was, its totals by path, and what was seen of it.
+/// Returns the page of a run: its settings, its totals by path, and its observations.
 ///
 /// # Errors
-/// If the numbers of the drawings are no JSON.
+/// If the numbers of the drawings cannot be written as JSON.
 pub fn render(
     document: &Document,
     counters: &[PathCounters],
@@ -89,7 +89,7 @@ pub fn render(
     let drawing = drawing(document, &seen);
     let numbers = serde_json::to_string(&drawing)
         .map_err(|error| Error::Internal(error.to_string()))?
-        // Nothing in it may end the element that it stands in.
+        // A `<` could end the element around the numbers.
         .replace('<', "\\u003c");
     let title = format!("{}, {}", document.scheduler, document.workload);
     let mut page = String::with_capacity(numbers.len() + 64 * 1024);
@@ -124,7 +124,7 @@ pub fn render(
     Ok(page)
 }
 
-/// Words for what holds a sender back.
+/// Returns the words for a cause that blocks a sender.
 fn cause_words(block: Block) -> &'static str {
     match block {
         Block::ReceiveWindow => "peer\u{2019}s window full",
@@ -135,14 +135,14 @@ fn cause_words(block: Block) -> &'static str {
     }
 }
 
-/// The outages of a path within what is drawn.
+/// Returns the outages of a path within the drawn time.
 fn outages(tracks: &PathTracks, origin: Time, end: Time) -> Vec<(u64, u64)> {
     let at = |time: Time| time.clamp(origin, end).since(origin).as_micros();
     let spans = tracks.outages.iter().map(|(from, to)| (at(*from), at(*to)));
     spans.filter(|(from, to)| from < to).collect()
 }
 
-/// What the drawings leave out, and how much it is.
+/// Returns a sentence about data that the drawings omit, with its amount.
 fn thinned(drawing: &Drawing, seen: &Collector) -> String {
     let (told, kept, cell_us, cell_bytes) = seen.marks.thinned();
     let marks = if told == kept as u64 {
@@ -242,7 +242,7 @@ fn head(page: &mut String, document: &Document) {
     );
 }
 
-/// A drawing with its heading, its words and the place for values at the cursor.
+/// Writes a drawing with its heading, its note and the place for values at the cursor.
 fn panel(page: &mut String, plot: &str, class: &str, heading: &str, note: &str, label: &str) {
     let _ = writeln!(
         page,
@@ -308,7 +308,7 @@ fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
     let _ = writeln!(page, "<p class=\"hint\" id=\"thinned\">{}</p>\n</section>", escaped(thinned));
 }
 
-/// The charts of the path at `index`, whose name is escaped.
+/// Writes the charts of the path at `index`; `name` is already escaped.
 fn path_charts(page: &mut String, index: usize, name: &str) {
     let _ = writeln!(
         page,
@@ -328,7 +328,7 @@ fn path_charts(page: &mut String, index: usize, name: &str) {
     one("queue", "low", "Queue", "in the path, towards the receiver");
 }
 
-/// Text that stands in the page as it is.
+/// Escapes text for HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,37 +1,37 @@
-//! Values over time in bins that widen as the run goes on, so that a run of any length takes the
-//! same memory and the page has the same size.
+//! Values over time in bins that widen during the run, so that a run of any length takes the same
+//! memory and the page has the same size.
 
 use plait_base::{Span, Time};
 use serde::Serialize;
 
-/// Bins kept at most; above it two become one.
+/// Greatest number of bins; above it, pairs of bins are merged.
 pub(super) const BINS: usize = 1_200;
-/// First length of a bin.
+/// Initial length of a bin.
 const FINEST: Span = Span::from_micros(100);
 
-/// Which bin an instant falls into.
+/// Maps instants to bins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
-    /// When what is drawn begins.
+    /// Start of the drawing.
     pub(super) origin: Time,
     /// Length of a bin.
     pub(super) bin: Span,
 }
 
 impl Grid {
-    /// Bins of the finest length from `origin` on.
+    /// Creates a grid of the finest bins that begins at `origin`.
     pub(super) fn new(origin: Time) -> Grid {
         Grid { origin, bin: FINEST }
     }
 
-    /// The bin of `at`; `None` before the origin.
+    /// Returns the bin of `at`; `None` before the origin.
     pub(super) fn index(&self, at: Time) -> Option<usize> {
         let since = (at >= self.origin).then(|| at.since(self.origin).as_nanos())?;
         usize::try_from(since / self.bin.as_nanos().max(1)).ok()
     }
 }
 
-/// Least, greatest and last value in a bin.
+/// Minimum, maximum and last value in a bin.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     least: u64,
@@ -42,18 +42,18 @@ struct Seen {
 /// A value that holds until it changes.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Track {
-    /// What holds as drawing starts, unless it changes in that very bin.
+    /// The value at the start of the drawing, unless the first bin has one.
     before: Option<u64>,
     bins: Vec<Option<Seen>>,
 }
 
 impl Track {
-    /// A track that starts out at a value.
+    /// Creates a track with a starting value.
     pub(super) fn starting(value: Option<u64>) -> Track {
         Track { before: value, bins: Vec::new() }
     }
 
-    /// The value is `value` from this bin on.
+    /// Records that the value is `value` from this bin on.
     pub(super) fn note(&mut self, index: usize, value: u64) {
         if self.bins.len() <= index {
             self.bins.resize(index + 1, None);
@@ -67,7 +67,7 @@ impl Track {
         });
     }
 
-    /// Two bins become one.
+    /// Merges pairs of bins.
     pub(super) fn widen(&mut self) {
         let merged = self.bins.chunks(2).map(|pair| match *pair {
             [Some(a), Some(b)] => Some(Seen {
@@ -82,13 +82,13 @@ impl Track {
         self.bins = merged.collect();
     }
 
-    /// The band over `bins` bins. A value that nobody mentions stays what it was.
+    /// Returns the band over `bins` bins. A bin without a record keeps the previous value.
     pub(super) fn finish(&self, bins: usize) -> Band {
         let mut band = Band::default();
         let mut held: Option<u64> = None;
         for index in 0..bins {
             let seen = self.bins.get(index).copied().flatten();
-            // What held as the bin began belongs to it too.
+            // The value at the start of the bin belongs to it too.
             let (least, greatest, last) = match (seen, held) {
                 (Some(seen), Some(held)) => {
                     (Some(seen.least.min(held)), Some(seen.greatest.max(held)), Some(seen.last))
@@ -108,7 +108,7 @@ impl Track {
     }
 }
 
-/// A value over time: one entry a bin, absent before there is one.
+/// A value over time: one entry per bin, absent before the first value.
 #[derive(Serialize, Default, Debug)]
 pub(super) struct Band {
     least: Vec<Option<u64>>,
@@ -121,7 +121,7 @@ pub(super) struct Band {
 pub(super) struct Sum(pub(super) Vec<u64>);
 
 impl Sum {
-    /// `amount` more in this bin.
+    /// Adds `amount` to this bin.
     pub(super) fn add(&mut self, index: usize, amount: u64) {
         if self.0.len() <= index {
             self.0.resize(index + 1, 0);
@@ -129,12 +129,12 @@ impl Sum {
         self.0[index] += amount;
     }
 
-    /// Two bins become one.
+    /// Merges pairs of bins.
     pub(super) fn widen(&mut self) {
         self.0 = self.0.chunks(2).map(|pair| pair.iter().sum()).collect();
     }
 
-    /// The bins that are not zero, with their amounts.
+    /// Returns the bins that are not zero, with their amounts.
     pub(super) fn sparse(&self) -> Vec<(usize, u64)> {
         let filled = self.0.iter().copied().enumerate();
         filled.filter(|(_, amount)| *amount > 0).collect()

@@ -9,15 +9,15 @@ use plait_base::Time;
 use plait_lab::PathReport;
 use std::fmt::Write;
 
-/// Measures that stand at the top of the page.
+/// Number of measures at the top of the page.
 const TILES: usize = 4;
 
-/// The measures that the run has, in the order of their list.
+/// Returns the measures that the run has, in the order of their list.
 fn measures(document: &Document) -> impl Iterator<Item = (&'static Entry, f64)> {
     MEASURES.iter().filter_map(|entry| Some((entry, *document.measures.get(entry.name)?)))
 }
 
-/// A measure as people read it: with its unit.
+/// Formats a measure with its unit.
 fn value(entry: &Entry, value: f64) -> String {
     match entry.unit {
         _ if entry.name.ends_with("_share") => percent(value),
@@ -27,13 +27,13 @@ fn value(entry: &Entry, value: f64) -> String {
     }
 }
 
-/// The name of a measure without its unit, in words.
+/// Returns the name of a measure in words, without its unit.
 fn words(name: &str) -> String {
     let end = ["_ms", "_mbps"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
     end.replace("ooo", "out-of-order").replace("rwnd", "receive window").replace('_', " ")
 }
 
-/// The first few measures, large.
+/// Writes the first few measures in large type.
 pub(super) fn tiles(page: &mut String, document: &Document) {
     page.push_str("<dl class=\"tiles\">\n");
     let spread = ["_median", "_p95", "_min", "_max"];
@@ -50,7 +50,7 @@ pub(super) fn tiles(page: &mut String, document: &Document) {
     page.push_str("</dl>\n");
 }
 
-/// All tables.
+/// Writes all tables.
 pub(super) fn write(
     page: &mut String,
     document: &Document,
@@ -143,7 +143,7 @@ fn subflows(page: &mut String, document: &Document, seen: &Collector) {
     table(page, "Subflows of the sender", &head, rows.collect());
 }
 
-/// The flows that competed, which no drawing shows.
+/// Writes the competing flows, which no drawing shows.
 fn beside(page: &mut String, document: &Document) {
     let rows = document.competing_mbps.iter().map(|(kind, flows)| {
         let each: Vec<String> = flows.iter().map(|mbps| figure(*mbps)).collect();
@@ -207,7 +207,7 @@ fn scenario_row(path: &PathReport) -> Vec<String> {
     ]
 }
 
-/// A table, unless it would be empty. It scrolls within itself on a narrow screen.
+/// Writes a table unless it is empty. It scrolls within itself on a narrow screen.
 fn table(page: &mut String, caption: &str, head: &[&str], rows: Vec<Vec<String>>) {
     if rows.is_empty() {
         return;
@@ -217,7 +217,7 @@ fn table(page: &mut String, caption: &str, head: &[&str], rows: Vec<Vec<String>>
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n\
          <table><caption>{caption}</caption>\n<thead><tr>"
     );
-    // Columns of numbers are set flush right.
+    // Columns of numbers are right-aligned.
     let number =
         |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || "\u{2013}<".contains(c));
     let numbers: Vec<bool> = (0..head.len())
