@@ -103,8 +103,8 @@ impl Marks {
         self.marks.insert(place, joined);
     }
 
-    /// Enlarges the cells so that the drawing is at most `side` cells wide and high, then halves
-    /// `side`.
+    /// Enlarges the cells so that the drawing is about `side` cells wide and high. Halves `side`
+    /// for the next time if more than half of the marks remain.
     fn coarsen(&mut self) {
         let cell = |reach: u64| (reach / self.side.max(1)).max(1).next_power_of_two();
         self.cell_us = self.cell_us.max(cell(self.reach.0));

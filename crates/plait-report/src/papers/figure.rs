@@ -1,4 +1,4 @@
-//! From the cells of an experiment to its pictures.
+//! Draws the figures of an experiment from its cells.
 
 use super::labels;
 use super::palette::{Look, Palette};
@@ -7,22 +7,22 @@ use plait_app::aggregation_benefit;
 use plait_lab::experiment::{Picture, PictureKind, Results, figure};
 use plait_lab::stats::percentile;
 
-/// Cells with runs without a value that a note names at most.
+/// Greatest number of cells that a note names because runs lack a value.
 const MOST_CELLS_NAMED: usize = 4;
 
-/// A picture that is drawn.
+/// A drawn figure.
 pub(crate) struct Drawn {
-    /// What it is called as a file: `ton-fig8-1-2`.
+    /// Its file name without extension: `ton-fig8-1-2`.
     pub(crate) name: String,
-    /// What stands above it.
+    /// The heading above it.
     pub(crate) title: String,
-    /// What its marks mean, and what it leaves out.
+    /// The meaning of its marks, and the data that it omits.
     pub(crate) note: String,
     /// The drawing.
     pub(crate) svg: String,
 }
 
-/// Every picture of an experiment, a panel each.
+/// Draws every figure of an experiment, one for each panel.
 pub(super) fn draw(results: &Results, palette: &Palette) -> Vec<Drawn> {
     let experiment = &results.plan.experiment;
     let mut drawn = Vec::new();
@@ -72,7 +72,8 @@ struct View<'a> {
     size: Size,
 }
 
-/// What a panel shows: the words of the horizontal axis, and for each row a list of values by point.
+/// The data of a panel: the words of the horizontal axis, and for each row a list of values by
+/// point.
 struct Table {
     /// The points of the horizontal axis that were run.
     points: Vec<usize>,
@@ -81,19 +82,19 @@ struct Table {
 }
 
 impl View<'_> {
-    /// The runs of a row at a point of the horizontal axis; `None` where it is not run there.
+    /// Returns the runs of a row at a point of the horizontal axis; `None` if it was not run there.
     fn runs(&self, row: usize, x: Option<usize>, y: Option<usize>) -> Option<Vec<f64>> {
         self.pooled(row, &self.places(x, y), &self.picture.measure)
     }
 
-    /// The runs of a row at all of these places.
+    /// Returns the runs of a row at all of these places.
     fn pooled(&self, row: usize, places: &[Vec<usize>], measure: &str) -> Option<Vec<f64>> {
         let runs = places.iter().filter_map(|at| self.at_place(row, at, measure));
         let all: Vec<f64> = runs.flatten().collect();
         (!all.is_empty()).then_some(all)
     }
 
-    /// The places whose runs are taken together.
+    /// Returns the places whose runs are pooled.
     fn places(&self, x: Option<usize>, y: Option<usize>) -> Vec<Vec<usize>> {
         let drawn = [(self.picture.kind.x(), x), (self.picture.kind.y(), y)];
         let drawn = drawn.into_iter().filter_map(|(axis, point)| Some((axis?, point?)));
@@ -124,7 +125,7 @@ impl View<'_> {
 
     fn measured(&self, row: usize, at: &[usize], measure: &str) -> Option<Vec<f64>> {
         let cell = self.results.plan.position(row, at)?;
-        // Runs end at different times: their median would jump from second to second.
+        // Runs end at different times, so a median over runs would jump from second to second.
         if self.picture.kind == PictureKind::Time {
             return self.results.values(cell, measure);
         }
@@ -132,7 +133,7 @@ impl View<'_> {
         (!values.is_empty()).then_some(values)
     }
 
-    /// Whether runs of a row were made at one of these places.
+    /// Returns true if a row was run at one of these places.
     fn was_run(&self, row: usize, places: &[Vec<usize>]) -> bool {
         let mut cells = places.iter().filter_map(|at| self.results.plan.position(row, at));
         cells.any(|cell| self.results.made(cell) > 0)
@@ -156,11 +157,11 @@ impl View<'_> {
         let rows = self.picture.rows.iter();
         let rows = rows.map(|row| (experiment.rows[*row].name.clone(), values(*row)));
         let rows: Vec<_> = rows.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
-        // A picture of rows that were not run is not drawn.
+        // A figure is not drawn if none of its rows was run.
         (!rows.is_empty()).then_some(Table { points, words, rows })
     }
 
-    /// The points of the horizontal axis at which some row was run.
+    /// Returns the points of the horizontal axis at which some row was run.
     fn points_run(&self) -> Vec<usize> {
         let Some(axis) = self.picture.kind.x() else { return vec![0] };
         let was_run = |x: &usize| {
@@ -170,7 +171,8 @@ impl View<'_> {
         (0..self.results.plan.experiment.axes[axis].points.len()).filter(was_run).collect()
     }
 
-    /// What the marks mean, which points are left out, and which cells have runs without a value.
+    /// Returns the meaning of the marks, the omitted points, and the cells that have runs without a
+    /// value.
     fn note(&self) -> String {
         let mut sentences = vec![self.marks().to_owned()];
         sentences.extend(self.points_left_out());
@@ -178,7 +180,7 @@ impl View<'_> {
         sentences.join(" ")
     }
 
-    /// The runs behind each mark of a picture over one axis.
+    /// Returns the runs behind each mark of a figure over one axis.
     fn samples(&self) -> Vec<Vec<f64>> {
         let rows = self.table().into_iter().flat_map(|table| table.rows);
         rows.flat_map(|(_, values)| values).flatten().collect()
@@ -218,7 +220,7 @@ impl View<'_> {
         }
     }
 
-    /// How many points of the horizontal axis were run, if not all were.
+    /// Returns how many points of the horizontal axis were run, unless all were.
     fn points_left_out(&self) -> Option<String> {
         let axis = self.picture.kind.x().filter(|_| self.picture.kind.y().is_none())?;
         let axis = &self.results.plan.experiment.axes[axis];
@@ -227,9 +229,9 @@ impl View<'_> {
         (run < all).then(|| format!("Of the {all} points of {}, {run} {were} run.", axis.name))
     }
 
-    /// `minrtt at 40ms: 5 of 8 runs have a value.`
+    /// Returns `minrtt at 40ms: 5 of 8 runs have a value.`
     fn runs_left_out(&self) -> Option<String> {
-        // A picture over time has as many measures as seconds.
+        // A figure over time has as many measures as seconds.
         if self.picture.kind == PictureKind::Time {
             return None;
         }
@@ -269,7 +271,7 @@ impl View<'_> {
         Some(format!("{first} runs have a value{rest}{more}."))
     }
 
-    /// The name of the vertical axis, with its unit.
+    /// Returns the name of the vertical axis with its unit.
     fn unit(&self) -> String {
         match self.picture.benefit.is_empty() {
             true => labels::measure(&self.picture.measure),
@@ -277,7 +279,8 @@ impl View<'_> {
         }
     }
 
-    /// The name of the horizontal axis. Its words carry their units; numbers have theirs here.
+    /// Returns the name of the horizontal axis. Words carry their own units; for numbers the name
+    /// has it.
     fn axis_name(&self, words: bool) -> String {
         let Some(axis) = self.picture.kind.x() else { return String::new() };
         let axis = &self.results.plan.experiment.axes[axis];
@@ -296,7 +299,7 @@ impl View<'_> {
         Plot::new((self.title, self.size), scales, series, name, Side::Numbers)
     }
 
-    /// Medians over the axis, with the range of the runs where there are several.
+    /// Draws medians over the axis, with the range of the runs if there are several.
     fn lines(&self) -> Option<String> {
         let table = self.table()?;
         let axis = &self.results.plan.experiment.axes[self.picture.kind.x()?];
@@ -330,7 +333,7 @@ impl View<'_> {
         Some(plot.finish())
     }
 
-    /// Medians of the runs over the time of a run, in seconds.
+    /// Draws medians of the runs over the time of a run in seconds.
     fn over_time(&self) -> Option<String> {
         let experiment = &self.results.plan.experiment;
         let measures = self.results.measures();
@@ -369,7 +372,8 @@ impl View<'_> {
         Some(plot.finish())
     }
 
-    /// Groups by point, a bar for each row; the line is the range of nine tenths of the runs.
+    /// Draws a group for each point and a bar for each row. The line spans the middle 90 % of the
+    /// runs.
     fn bars(&self) -> Option<String> {
         let table = self.table()?;
         let all = table.rows.iter().flat_map(|(_, values)| values).flatten().flatten().copied();
@@ -391,7 +395,7 @@ impl View<'_> {
         Some(plot.finish())
     }
 
-    /// Box from the 25th to the 75th percentile, whiskers from the 5th to the 95th.
+    /// Draws boxes from the 25th to the 75th percentile, with whiskers from the 5th to the 95th.
     fn boxes(&self) -> Option<String> {
         let table = self.table()?;
         let all = table.rows.iter().flat_map(|(_, values)| values).flatten().flatten().copied();
@@ -419,7 +423,7 @@ impl View<'_> {
     }
 
     fn groups(&self, table: &Table, y: Scale) -> Plot {
-        // Groups stand at whole numbers.
+        // Groups are centred at whole numbers.
         let x = Scale::of(-0.5, table.words.len() as f64 - 0.5);
         let mut plot = self.plot((x, y), &self.series(table), &self.unit());
         let places: Vec<f64> = (0..table.words.len()).map(|at| at as f64).collect();
@@ -427,8 +431,8 @@ impl View<'_> {
         plot
     }
 
-    /// The share of the points at which the median is at most so much; without a horizontal axis
-    /// that of the runs.
+    /// Draws the share of points whose median is at most a given value. Without a horizontal axis,
+    /// it is the share of runs.
     fn distribution(&self) -> Option<String> {
         let table = self.table()?;
         let points = self.picture.kind.x().is_some();
@@ -459,8 +463,8 @@ impl View<'_> {
         Some(plot.finish())
     }
 
-    /// The medians of each row, relative to another where one is named: a picture each, the colours
-    /// of all for the same range.
+    /// Draws a heat map of each row's medians, relative to another row if `against` names one. All
+    /// maps use the same colour range.
     fn heats(&self, name: &str, against: Option<usize>) -> Vec<Drawn> {
         let kind = self.picture.kind;
         let (columns, lines) = (self.words(kind.x()), self.words(kind.y()));
@@ -524,26 +528,26 @@ impl View<'_> {
     }
 }
 
-/// A number for a cell of a heat map: as short as a difference between cells allows.
+/// Formats a number for a cell of a heat map; differences between cells stay visible.
 fn brief(value: f64) -> String {
     if value.abs() < 10.0 { format!("{value:.2}") } else { figure(value) }
 }
 
-/// Where a bar of a group stands.
+/// Returns the left and right edge of a bar in a group.
 fn place(group: usize, row: usize, rows: usize) -> (f64, f64) {
     let width = 0.84 / rows.max(1) as f64;
     let left = group as f64 - 0.42 + width * row as f64;
     (left + width * 0.06, left + width * 0.94)
 }
 
-/// The 5th percentile, the median and the 95th.
+/// Returns the 5th percentile, the median and the 95th percentile.
 fn spread(runs: &[f64]) -> Option<[f64; 3]> {
     let mut sorted = runs.to_vec();
     sorted.sort_by(f64::total_cmp);
     Some([percentile(&sorted, 5.0)?, percentile(&sorted, 50.0)?, percentile(&sorted, 95.0)?])
 }
 
-/// The pictures of one experiment, with looks of its own.
+/// Draws the figures of one experiment with a palette of its own.
 #[cfg(test)]
 fn drawing(results: &Results) -> Vec<Drawn> {
     draw(results, &Palette::of(&[results]))

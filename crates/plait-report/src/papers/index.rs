@@ -1,4 +1,4 @@
-//! The index: of every page that its directory has, whenever it was made.
+//! The index of all pages in its directory, including pages of earlier runs.
 
 use super::super::page::escaped;
 use crate::{Contents, Error};
@@ -7,14 +7,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// What a page says of itself, each the content of a `meta`.
+/// Names of the `meta` elements that describe a page.
 const PARTS: [&str; 3] = ["plait-title", "plait-place", "plait-claims"];
-/// Title of an index with papers in it.
+/// Title of an index that lists papers.
 const OF_PAPERS: &str = "The papers again";
-/// Bytes of a page's start in which that stands.
+/// Length of a page's start that contains these elements, in bytes.
 const HEAD: usize = 4_096;
 
-/// What a page says of itself for the index, as lines of its head.
+/// Returns the description of a page for the index, as lines of its head.
 pub(super) fn entry(title: &str, place: &str, claims: &str) -> String {
     let mut lines = String::new();
     for (name, text) in PARTS.into_iter().zip([title, place, claims]) {
@@ -23,8 +23,8 @@ pub(super) fn entry(title: &str, place: &str, claims: &str) -> String {
     lines
 }
 
-/// The title of the index, and the table of the pages in the directory: papers in their order, each followed by its figures,
-/// then the experiments of others.
+/// Returns the title of the index and the table of the pages in the directory. Papers come first,
+/// in their order, each followed by its figures; other experiments follow.
 pub(super) fn body(directory: &Path) -> Result<(&'static str, String), Error> {
     let trouble = |error| Error::unwritable(Contents::Pages, directory, &error);
     let mut pages: Vec<(usize, String, [String; 3])> = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn body(directory: &Path) -> Result<(&'static str, String), Error> {
         let Some(stem) = name.strip_suffix(".html") else { continue };
         let tag = stem.split('-').next().unwrap_or(stem);
         let paper = PAPERS.iter().position(|known| known.0 == tag).unwrap_or(PAPERS.len());
-        // What cannot be read is no page of ours.
+        // An unreadable file is not a page of plait.
         let text = fs::read_to_string(directory.join(name)).unwrap_or_default();
         pages.extend(told(&text).map(|parts| (paper, stem.to_owned(), parts)));
     }
@@ -62,7 +62,7 @@ pub(super) fn body(directory: &Path) -> Result<(&'static str, String), Error> {
     Ok((title, body))
 }
 
-/// What a page says of itself, still escaped. `None` where it is no page of ours.
+/// Returns the description in a page, still escaped; `None` if plait did not write the page.
 fn told(page: &str) -> Option<[String; 3]> {
     let head = page.get(..HEAD).unwrap_or(page);
     let part = |name: &str| {

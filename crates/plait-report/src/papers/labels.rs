@@ -1,4 +1,4 @@
-//! Words for axes: what a measure or an axis of a sweep is, with its unit.
+//! Labels of axes: the name of a measure or of a swept setting, with its unit.
 
 use plait_app::quantity;
 use plait_lab::experiment::Axis;
@@ -6,7 +6,7 @@ use plait_lab::experiment::Axis;
 /// Units at the end of a measure's name.
 const UNITS: [(&str, &str); 4] =
     [("mbps", "Mbit/s"), ("ms", "ms"), ("s", "s"), ("seg", "segments")];
-/// Words for the parts of measures' names. Parts that are not listed stand as they are.
+/// Words for the parts of measures' names. Other parts are used unchanged.
 const WORDS: [(&str, &str); 13] = [
     ("completion", "completion time"),
     ("cwnd", "congestion window"),
@@ -31,7 +31,7 @@ const STATISTICS: [(&str, &str); 5] = [
     ("sd", "standard deviation"),
 ];
 
-/// `completion time (ms)` for `completion_ms`, `share of path cell` for `path_share.cell`.
+/// Returns `completion time (ms)` for `completion_ms`, `share of path cell` for `path_share.cell`.
 pub(super) fn measure(name: &str) -> String {
     let (name, of) = name.split_once('.').unwrap_or((name, ""));
     if name == "path_share" {
@@ -76,8 +76,8 @@ pub(super) fn measure(name: &str) -> String {
     }
 }
 
-/// `RTT (ms)`: what an axis is called, with the unit that its points have as `numbers`. A label that
-/// ends in a unit has it already.
+/// Returns `RTT (ms)`: the label of an axis, with the unit of its points if they are drawn as
+/// `numbers`. A label that ends in a unit stays unchanged.
 pub(super) fn axis(axis: &Axis, numbers: bool) -> String {
     if axis.label.ends_with(')') {
         return axis.label.clone();
@@ -105,7 +105,7 @@ fn with_unit<'a>(name: &str, points: impl Iterator<Item = &'a str>) -> String {
     unit.map_or_else(|| name.to_owned(), |unit| format!("{name} ({unit})"))
 }
 
-/// The unit in which an amount is drawn.
+/// Returns the unit in which a quantity is drawn.
 fn unit_of(text: &str) -> Option<&'static str> {
     if quantity::time(text).is_ok() {
         Some("ms")

@@ -1,5 +1,5 @@
-//! `plait reproduce --html`: a page for each paper, or of one figure, an index of all pages that the
-//! directory has, and every picture as a file. A page needs nothing but itself.
+//! `plait reproduce --html`: a page for each paper or for one figure, an index of all pages in the
+//! directory, and every figure as a file. Pages need no external resources.
 
 mod figure;
 mod index;
@@ -25,7 +25,7 @@ fn write(file: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(file, text).map_err(|error| Error::unwritable(Contents::Pages, file, &error))
 }
 
-/// Where the files of a page go.
+/// The directories of a page's files.
 struct Files {
     svg: PathBuf,
     pdf: PathBuf,
@@ -33,7 +33,7 @@ struct Files {
 }
 
 impl Files {
-    /// Makes the directories that are missing.
+    /// Creates missing directories.
     fn in_directory(directory: &Path) -> Result<Files, Error> {
         let made = |name: &str| {
             let path = directory.join(name);
@@ -45,11 +45,11 @@ impl Files {
     }
 }
 
-/// Writes the pages and pictures into a directory, which is made if it is missing. A single
-/// `figure` has a page of its own, so that it does not replace the page of its paper.
+/// Writes the pages and figures into a directory, which is created if it is missing. A single
+/// `figure` gets its own page, so that it does not replace the page of its paper.
 ///
 /// # Errors
-/// If one of them cannot be written, or a figure cannot be drawn.
+/// If a file cannot be written, or a figure cannot be drawn.
 pub fn render(
     directory: &Path,
     results: &[Results],
@@ -109,7 +109,7 @@ pub fn render(
     write(&directory.join("index.html"), &page(title, "", &body, document))
 }
 
-/// How many claims stand how.
+/// Returns the number of claims for each standing.
 fn tally(claims: &[&Verdict]) -> String {
     let mut counts: Vec<(String, u32)> = Vec::new();
     for claim in claims {
@@ -258,7 +258,7 @@ mod tests {
         let pdf = pdf::render(&standalone::svg(DRAWING)).unwrap();
         let has = |part: &[u8]| pdf.windows(part.len()).any(|window| window == part);
         assert!(pdf.starts_with(b"%PDF-") && has(b"/FontFile2") && has(b"[0 0 200 117]"));
-        // The table of characters has the sign for "at least", and what stands for no glyph.
+        // The character table has the sign for "at least" and the replacement for missing glyphs.
         assert!(has(b"<2265>") && has(b"<003F>") && !has(b"<4E00>"));
         assert!(pdf::render("<svg").is_err());
     }

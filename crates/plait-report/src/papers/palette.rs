@@ -1,19 +1,19 @@
-//! Colours of series: one row has one colour in every figure of a page.
+//! Colours of series. A row has the same colour in every figure of a page.
 
 use plait_lab::experiment::Results;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Colours of the style sheet.
+/// Number of colours in the style sheet.
 const COLOURS: usize = 8;
-/// Series that look different: each colour plain and dashed.
+/// Number of distinct looks: each colour solid and dashed.
 const LOOKS: usize = 2 * COLOURS;
 
-/// How a series looks.
+/// The look of a series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Look {
     /// The colour, from 0.
     pub(super) colour: usize,
-    /// Whether its lines are dashed: another series in the same picture has the colour.
+    /// True if its lines are dashed, because another series in the figure has the same colour.
     pub(super) dashed: bool,
 }
 
@@ -22,8 +22,8 @@ pub(super) struct Look {
 pub(super) struct Palette(BTreeMap<String, usize>);
 
 impl Palette {
-    /// Looks for the rows of the pictures of these experiments. Rows that share a picture look
-    /// different, up to [`LOOKS`] of them.
+    /// Assigns looks to the rows of these experiments' figures. Rows of the same figure look
+    /// different, up to [`LOOKS`] rows.
     pub(super) fn of(results: &[&Results]) -> Palette {
         let mut pictures: Vec<Vec<&str>> = Vec::new();
         for experiment in results.iter().map(|one| &one.plan.experiment) {
@@ -49,7 +49,7 @@ impl Palette {
         Palette(looks)
     }
 
-    /// The look of a row; the first for one that no picture has.
+    /// Returns the look of a row; the first look if the row is in no figure.
     pub(super) fn look(&self, name: &str) -> Look {
         let look = self.0.get(name).copied().unwrap_or(0);
         Look { colour: look % COLOURS, dashed: look >= COLOURS }

@@ -1,4 +1,4 @@
-//! A drawing as PDF, with its font inside: it looks the same on a machine without fonts.
+//! A drawing as PDF with an embedded font, so that it looks the same on a machine without fonts.
 
 use super::standalone::TEXT_SIZE;
 use crate::Error;
@@ -8,28 +8,28 @@ use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
 use ttf_parser::{Face, GlyphId};
 
-/// Latin letters and the signs that figures have, of DejaVu Sans.
+/// DejaVu Sans, reduced to Latin letters and the symbols of the figures.
 const FONT: &[u8] = include_bytes!("DejaVuSans.ttf");
 const FONT_NAME: Name<'static> = Name(b"DejaVuSans");
-/// What the page calls the font.
+/// The name of the font within the page.
 const FONT_HERE: Name<'static> = Name(b"F");
-/// What stands for a character that the font does not have.
+/// The replacement for characters that the font does not have.
 const UNKNOWN: char = '?';
-/// How far a control point of a Bezier curve stands from the end of a quarter circle of radius 1.
+/// Distance of a Bezier control point from the end of a quarter circle of radius 1.
 const QUARTER: f32 = 0.552_284_8;
 
-/// Glyphs are numbered as Adobe's identity has it.
+/// Glyph numbers follow Adobe's Identity ordering.
 const IDENTITY: SystemInfo<'static> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
-/// The PDF of a standalone drawing.
+/// Returns the PDF of a standalone drawing.
 pub(super) fn render(svg: &str) -> Result<Vec<u8>, Error> {
     let broken = |what: String| Error::Internal(format!("a figure as PDF: {what}"));
     let document = Document::parse(svg).map_err(|error| broken(error.to_string()))?;
     let face = Face::parse(FONT, 0).map_err(|error| broken(error.to_string()))?;
     let root = document.root_element();
     let (width, height) = (number(root, "width"), number(root, "height"));
-    // Where the view box begins: the title stands above zero.
+    // The upper edge of the view box: the title is above zero.
     let view = root.attribute("viewBox").unwrap_or_default();
     let above: f32 = view.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0.0);
     let mut page = Page {
@@ -45,12 +45,12 @@ pub(super) fn render(svg: &str) -> Result<Vec<u8>, Error> {
     Ok(file(&content.finish(), (width, height), &face, &used))
 }
 
-/// A number of an attribute; 0 if it has none.
+/// Returns a numeric attribute; 0 if it is absent.
 fn number(node: Node<'_, '_>, name: &str) -> f32 {
     node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or(0.0)
 }
 
-/// A colour `#rrggbb` on white, `share` of it opaque.
+/// Returns the colour `#rrggbb` blended on white with opacity `share`.
 fn colour(text: &str, share: f32) -> Option<[f32; 3]> {
     let hex = text.strip_prefix('#')?;
     let part = |at: usize| {
@@ -65,7 +65,7 @@ struct Page<'a> {
     face: &'a Face<'a>,
     /// Height of the page above the drawing's zero.
     height: f32,
-    /// Glyphs that the page has, and their characters.
+    /// Glyphs of the page, and their characters.
     used: BTreeMap<u16, char>,
 }
 
@@ -96,7 +96,7 @@ impl Page<'_> {
         };
     }
 
-    /// Sets the colour to fill with; `false` for none.
+    /// Sets the fill colour; returns false if there is no fill.
     fn fill(&mut self, node: Node<'_, '_>) -> bool {
         let share = ["opacity", "fill-opacity"]
             .iter()
@@ -108,7 +108,7 @@ impl Page<'_> {
         true
     }
 
-    /// Sets colour, width and dashes of lines; `false` for none.
+    /// Sets colour, width and dashes of lines; returns false if there is no stroke.
     fn stroke(&mut self, node: Node<'_, '_>) -> bool {
         let Some([red, green, blue]) = node.attribute("stroke").and_then(|text| colour(text, 1.0))
         else {
@@ -164,7 +164,7 @@ impl Page<'_> {
             Some("end") => wide,
             _ => 0.0,
         };
-        // The only turned text is the name of the vertical axis, which reads upward.
+        // Only the name of the vertical axis is rotated; it reads upward.
         let matrix = match node.attribute("transform") {
             Some(_) => [0.0, 1.0, -1.0, 0.0, x, y - back],
             None => [1.0, 0.0, 0.0, 1.0, x - back, y],
@@ -174,13 +174,13 @@ impl Page<'_> {
     }
 }
 
-/// The width of a glyph in thousandths of the text's size.
+/// Returns the width of a glyph in thousandths of the text's size.
 fn width_of(face: &Face<'_>, glyph: GlyphId) -> f32 {
     let units = f32::from(face.units_per_em().max(1));
     f32::from(face.glyph_hor_advance(glyph).unwrap_or(0)) * 1000.0 / units
 }
 
-/// The file of one page with its font.
+/// Returns the file of one page with its font.
 fn file(
     content: &[u8],
     (width, height): (f32, f32),

@@ -1,38 +1,38 @@
-//! Small charts as SVG: axes that may be logarithmic, and marks of up to eight series.
+//! Small charts as SVG, with linear or logarithmic axes and marks of up to eight series.
 
 use super::escaped;
 use super::palette::Look;
 use std::fmt::Write;
 
-/// Width of a drawing, and the height of its plane. A page scales it to the room that it gets.
+/// Width of a drawing and height of its plane. A page scales the drawing to the available room.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Size(f64, f64);
 
-/// A figure that has the width of the page.
+/// A figure as wide as the page.
 pub(super) const WHOLE: Size = Size(760.0, 280.0);
-/// A panel that stands beside another one.
+/// A panel beside another one.
 pub(super) const PANEL: Size = Size(500.0, 230.0);
-/// Room of a character, in the widest of the fonts that a page may be shown in.
+/// Greatest width of a character in the fonts of a page.
 pub(super) const LETTER: f64 = 6.4;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 13.0;
-/// Between the plane and the words below it, which keep clear of the lowest word beside it.
+/// Gap between the plane and the words below it, which clears the lowest word on the vertical axis.
 const DROP: f64 = 4.0;
-/// Room of the vertical axis' name.
+/// Room for the name of the vertical axis.
 const NAME: f64 = 18.0;
-/// Right of the plane.
+/// Margin right of the plane.
 const RIGHT: f64 = 8.0;
-/// Ticks of a logarithmic axis that is shorter than a decade or two.
+/// Ticks of a logarithmic axis that spans at most about two decades.
 const EVERY_DIGIT: [f64; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
-/// What two words on the same height keep between them.
+/// Least gap between two words at the same height.
 const GAP: f64 = 6.0;
 
-/// How wide a text is at most.
+/// Returns the greatest width of a text.
 fn room(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
 }
 
-/// What stands beside the vertical axis.
+/// The labels of the vertical axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side<'a> {
     /// The numbers of the scale, with lines across the plane.
@@ -50,7 +50,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// A scale that holds these values; one that is not logarithmic begins at zero where `zero`.
+    /// Creates a scale that contains these values. A linear scale begins at zero if `zero` is set.
     pub(super) fn over(values: impl Iterator<Item = f64>, log: bool, zero: bool) -> Scale {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|it| it.is_finite() && (!log || *it > 0.0)) {
@@ -72,12 +72,12 @@ impl Scale {
         Scale { low, high, log }
     }
 
-    /// A scale between two numbers as they are.
+    /// Creates a linear scale between exactly these two numbers.
     pub(super) fn of(low: f64, high: f64) -> Scale {
         Scale { low, high, log: false }
     }
 
-    /// Where a value stands, from 0 to 1.
+    /// Returns the position of a value, from 0 to 1.
     fn share(self, value: f64) -> f64 {
         if self.log {
             let of = |x: f64| libm::log(x.max(self.low * 1e-3));
@@ -114,7 +114,7 @@ impl Scale {
     }
 }
 
-/// A round step so that four to eight of them make the length.
+/// Returns a round step; four to eight steps cover the length.
 fn step_of(length: f64) -> f64 {
     let rough = length / 5.0;
     let power = libm::pow(10.0, libm::floor(libm::log10(rough)));
@@ -122,20 +122,20 @@ fn step_of(length: f64) -> f64 {
     steps.into_iter().map(|step| step * power).find(|step| *step >= rough).unwrap_or(power)
 }
 
-/// A drawing that is being made.
+/// A drawing in progress.
 pub(super) struct Plot {
     svg: String,
     size: Size,
     x: Scale,
     y: Scale,
-    /// Left and upper edge of the plane, and the end of all that is written below it.
+    /// Left and upper edge of the plane, and the lower end of the text below it.
     left: f64,
     top: f64,
     bottom: f64,
 }
 
 impl Plot {
-    /// An empty plane with the names of the series above it, and its vertical axis with its name.
+    /// Creates an empty plane with a legend above it, and with the vertical axis and its name.
     pub(super) fn new(
         (title, size): (&str, Size),
         scales: (Scale, Scale),
@@ -156,7 +156,7 @@ impl Plot {
         let mut plot = Plot { svg: String::new(), size, x, y, left, top: 8.0, bottom: 0.0 };
         plot.legend(series);
         plot.bottom = plot.top + size.1;
-        // Words keep a line's height between them.
+        // Words are at least a line's height apart.
         let lines = (size.1 / LINE) as usize;
         let every = match side {
             Side::Numbers => 1,
@@ -184,7 +184,7 @@ impl Plot {
         plot
     }
 
-    /// The names of the series, in as many lines as they need.
+    /// Draws the legend on as many lines as needed.
     fn legend(&mut self, series: &[(Look, &str)]) {
         let (first, mut line) = (self.left, 10.0);
         let mut at = first;
@@ -229,7 +229,7 @@ impl Plot {
         )
     }
 
-    /// Numbers of the horizontal axis, those that have room, and its name.
+    /// Draws the numbers of the horizontal axis that fit, and its name.
     pub(super) fn horizontal(&mut self, name: &str) {
         let ticks = self.x.ticks().into_iter().map(|tick| (tick, number(tick)));
         let placed = self.placed(ticks);
@@ -245,8 +245,8 @@ impl Plot {
         self.name(name);
     }
 
-    /// Words under the horizontal axis at evenly spaced values, in one line, or in two where one is
-    /// too short, or some of them; and the name of the axis.
+    /// Draws words under the horizontal axis at evenly spaced values, and the name of the axis. The
+    /// words take one line, or two if one is too short; words that still do not fit are omitted.
     pub(super) fn words(&mut self, values: &[f64], words: &[String], name: &str) {
         let most = (self.size.0 - self.left - RIGHT) / 2.0;
         let words = words.iter().map(|word| shortened(word, most));
@@ -268,7 +268,7 @@ impl Plot {
         self.name(name);
     }
 
-    /// Where the middle of each text stands, so that none goes beyond the drawing.
+    /// Returns the centre of each text, moved so that no text leaves the drawing.
     fn placed(&self, texts: impl Iterator<Item = (f64, String)>) -> Vec<(f64, String)> {
         let inside = |(value, text): (f64, String)| {
             let half = room(&text) / 2.0;
@@ -278,7 +278,7 @@ impl Plot {
         texts.map(inside).collect()
     }
 
-    /// The name of the horizontal axis.
+    /// Draws the name of the horizontal axis.
     fn name(&mut self, name: &str) {
         if !name.is_empty() {
             self.bottom += LINE;
@@ -291,7 +291,7 @@ impl Plot {
         }
     }
 
-    /// A line through points.
+    /// Draws a line through points.
     pub(super) fn line(&mut self, look: Look, points: &[(f64, f64)]) {
         let path: Vec<String> = points
             .iter()
@@ -309,7 +309,7 @@ impl Plot {
         );
     }
 
-    /// A dot, with what it says where it is pointed at.
+    /// Draws a dot with a tooltip.
     pub(super) fn dot(&mut self, look: Look, x: f64, y: f64, says: &str) {
         let (x, y) = self.at(x, y);
         let _ = write!(
@@ -320,7 +320,7 @@ impl Plot {
         );
     }
 
-    /// A bar from the axis up.
+    /// Draws a bar from the axis upward.
     pub(super) fn bar(&mut self, look: Look, x: (f64, f64), y: (f64, f64), says: &str) {
         let (left, bottom) = self.at(x.0, y.0);
         let (right, top) = self.at(x.1, y.1);
@@ -336,7 +336,7 @@ impl Plot {
         );
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub(super) fn rule(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let ((x1, y1), (x2, y2)) = (self.at(from.0, from.1), self.at(to.0, to.1));
         let _ = write!(
@@ -345,7 +345,8 @@ impl Plot {
         );
     }
 
-    /// A cell of a heat map, `share` of the way to the full colour; its number where it has room.
+    /// Draws a cell of a heat map, `share` of the way to the full colour. Its number is drawn if it
+    /// fits.
     pub(super) fn cell(&mut self, x: f64, y: f64, share: f64, text: &str, says: &str) {
         let (left, bottom) = self.at(x - 0.5, y - 0.5);
         let (right, top) = self.at(x + 0.5, y + 0.5);
@@ -373,13 +374,13 @@ impl Plot {
         )
     }
 
-    /// The least of the vertical axis: where bars stand.
+    /// Returns the least value of the vertical axis, at which bars begin.
     pub(super) fn floor(&self) -> f64 {
         if self.y.log { self.y.low } else { 0.0_f64.max(self.y.low) }
     }
 }
 
-/// A text that is cut where it is wider than `most`.
+/// Shortens a text that is wider than `most`.
 fn shortened(text: &str, most: f64) -> String {
     let letters = (most / LETTER) as usize;
     if text.chars().count() <= letters {
@@ -388,7 +389,7 @@ fn shortened(text: &str, most: f64) -> String {
     text.chars().take(letters.saturating_sub(1)).chain(['\u{2026}']).collect()
 }
 
-/// A number of an axis.
+/// Formats a number of an axis.
 pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     if size >= 1e6 {
@@ -417,10 +418,10 @@ mod tests {
         let scale = Scale::over([12.0, 900.0].into_iter(), true, false);
         assert_eq!(scale.ticks(), [20.0, 50.0, 100.0, 200.0, 500.0]);
         assert!((scale.share(12.0)).abs() < 1e-9 && (scale.share(900.0) - 1.0).abs() < 1e-9);
-        // A logarithmic axis has three ticks at least, however short it is.
+        // A logarithmic axis has at least three ticks, even if it is short.
         let scale = Scale::over([12_000.0, 38_000.0].into_iter(), true, false);
         assert_eq!(scale.ticks(), [15_000.0, 20_000.0, 25_000.0, 30_000.0, 35_000.0]);
-        // Nothing, one value, and what has no logarithm.
+        // No value, one value, and values without a logarithm.
         for values in [vec![], vec![5.0], vec![f64::NAN, -1.0]] {
             for log in [false, true] {
                 let scale = Scale::over(values.iter().copied(), log, false);

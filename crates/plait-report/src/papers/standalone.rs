@@ -1,5 +1,5 @@
-//! A drawing as a file of its own: colours and fonts stand at each mark, as style sheets with
-//! variables and media queries are not understood by converters and by LaTeX.
+//! A drawing as a separate file. Each mark has its own colours and fonts, because converters and
+//! LaTeX do not support style sheets with variables and media queries.
 
 use super::super::page::STYLE;
 use super::plot::{LETTER, LINE};
@@ -9,17 +9,17 @@ use std::fmt::Write;
 /// The size of text, in units of the drawing.
 pub(super) const TEXT_SIZE: f64 = 10.5;
 
-/// Left of the title.
+/// Margin left of the title.
 const MARGIN: f64 = 4.0;
 
-/// A colour of the style sheet's light form: `light("p0")` is `#0072b2`.
+/// Returns a colour of the style sheet's light theme: `light("p0")` is `#0072b2`.
 fn light(name: &str) -> &'static str {
     let light = STYLE.split("@media").next().unwrap_or_default();
     let (_, rest) = light.split_once(&format!("--{name}: ")).unwrap_or_default();
     rest.split(';').next().unwrap_or("#000000")
 }
 
-/// The attributes that a class stands for; a later class goes before an earlier one.
+/// Returns the attributes of a class; a later class precedes an earlier one.
 fn attributes(class: &str) -> Vec<(&'static str, &'static str)> {
     let colour = |attribute, number: &str| vec![(attribute, light(&format!("p{number}")))];
     match class {
@@ -41,7 +41,7 @@ fn attributes(class: &str) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// The drawing with attributes in place of classes, on white, and with its title above it.
+/// Returns the drawing on white with attributes instead of classes, and with its title above it.
 pub(super) fn svg(drawing: &str) -> String {
     let mut out = String::new();
     let mut rest = drawing;
@@ -83,7 +83,7 @@ pub(super) fn svg(drawing: &str) -> String {
     out.replacen(&view, &head, 1).replacen("</title>", &ground, 1) + "\n"
 }
 
-/// Width and height of a drawing.
+/// Returns the width and height of a drawing.
 pub(super) fn size(drawing: &str) -> (f64, f64) {
     let (_, view) = drawing.split_once("viewBox=\"").unwrap_or_default();
     let numbers: Vec<f64> = view

@@ -1,15 +1,15 @@
-//! Every picture of every experiment is well formed, and no label lies on another.
+//! Checks that every figure of every experiment is well formed and that no labels overlap.
 
 use super::*;
 use plait_lab::experiment::{Experiment, Plan, RunRecord, experiments};
 use plait_lab::scenario::no_files;
 use roxmltree::{Document, Node};
 
-/// Room of a letter of the pages' fonts at 10.5 px, at least.
+/// Least width of a letter in the pages' fonts at 10.5 px.
 const LETTER: f64 = 6.0;
 
-/// Results with numbers out of nothing for what the pictures show: of several magnitudes, and with
-/// runs that differ.
+/// Returns made-up results for the measures of the figures: values of several magnitudes, with runs
+/// that differ.
 fn imagined(experiment: &Experiment) -> Results {
     let plan = Plan::of(experiment, false, &no_files).unwrap_or_else(|error| panic!("{error}"));
     let measures: Vec<String> = experiment
@@ -54,7 +54,7 @@ fn label(node: Node<'_, '_>) -> Label {
         Some("e") => -long,
         _ => 0.0,
     };
-    // Upright letters reach 8 above their line and 3 below it.
+    // Upright letters reach 8 above their baseline and 3 below it.
     let (left, right, top, bottom) = match node.attribute("transform") {
         Some(_) => (x - 8.0, x + 3.0, y + start, y + start + long),
         None => (x + start, x + start + long, y - 8.0, y + 3.0),
@@ -105,7 +105,7 @@ fn the_pictures_of_every_experiment_are_well_formed_and_legible() {
     assert!(wrong.is_empty() && count > 100, "{count} pictures\n{}", wrong.join("\n"));
 }
 
-/// Every kind with what the experiments do not have: many rows, long names, both axes logarithmic,
+/// Every kind with features that the experiments lack: many rows, long names, two logarithmic axes,
 /// no axis at all.
 #[test]
 fn every_kind_is_legible_at_its_worst() {

@@ -1,4 +1,4 @@
-//! What pictures show.
+//! Tests of the contents of figures.
 
 use super::*;
 use plait_lab::experiment::{Experiment, Plan, RunRecord};
@@ -41,7 +41,7 @@ benefit = ["one", "other"]
     assert!(svg.contains("both, : 0.5<") && svg.contains("aggregation benefit"), "{svg}");
 }
 
-/// One box of the runs at all networks, and a line that goes on from second to second.
+/// One box pools the runs of all networks; a line continues from second to second.
 #[test]
 fn runs_are_taken_together_over_an_axis_and_followed_over_time() {
     let text = r#"
@@ -124,7 +124,7 @@ fn two_points(of: impl Fn(usize, usize) -> Option<f64>) -> Vec<Drawn> {
     drawing(&Results { runs, plan })
 }
 
-/// Runs that put nothing measurable on a path do not take the others out of the figure.
+/// A cell with some runs without a value is drawn with the other runs.
 #[test]
 fn a_cell_is_drawn_with_the_runs_that_have_a_value() {
     let drawn = two_points(|cell, run| (cell == 0 || run > 0).then_some(10.0 + run as f64));
@@ -133,7 +133,7 @@ fn a_cell_is_drawn_with_the_runs_that_have_a_value() {
     let note = &drawn[0].note;
     assert!(note.ends_with("both at 160ms: 3 of 4 runs have a value."), "{note}");
     assert!(!note.contains("points of"), "{note}");
-    // A point at which no run has one was run all the same.
+    // A point counts as run even if none of its runs has a value.
     let drawn = two_points(|cell, _| (cell == 0).then_some(10.0));
     let note = &drawn[0].note;
     assert!(note.ends_with("both at 160ms: 0 of 4 runs have a value."), "{note}");
