@@ -1,12 +1,12 @@
-//! Bars and charts of block characters, each cell worth eight steps.
+//! Bars and charts of block characters; a cell has eight steps.
 
 /// Left part of a cell, in eighths.
 const ACROSS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 /// Lower part of a cell, in eighths.
 const UPWARD: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// How many eighths of `cells` cells `value` fills where `max` fills all; anything above zero
-/// shows.
+/// Returns how many eighths of `cells` cells `value` fills if `max` fills all. A positive value
+/// fills at least one.
 fn eighths(value: f64, max: f64, cells: usize) -> usize {
     if !(value > 0.0 && max > 0.0 && value.is_finite()) {
         return 0;
@@ -15,7 +15,7 @@ fn eighths(value: f64, max: f64, cells: usize) -> usize {
     (((value / max) * full as f64).round() as usize).clamp(1, full)
 }
 
-/// A horizontal bar, without trailing space.
+/// Draws a horizontal bar without trailing space.
 pub(crate) fn bar(value: f64, max: f64, width: usize) -> String {
     let filled = eighths(value, max, width);
     let mut text = "█".repeat(filled / 8);
@@ -25,7 +25,7 @@ pub(crate) fn bar(value: f64, max: f64, width: usize) -> String {
     text
 }
 
-/// Columns `height` lines high, top line first, one column a value.
+/// Draws columns `height` lines high, top line first, one column per value.
 #[must_use]
 pub fn chart(values: &[f64], max: f64, height: usize) -> Vec<String> {
     let line = |row: usize| -> String {

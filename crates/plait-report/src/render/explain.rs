@@ -3,7 +3,7 @@
 use super::{Align, Column, Emphasis, Table, again, bytes, figure, wrap};
 use plait_lab::explain::{Alternative, Explained, Explanation, Judged, MOST_STALLS, Opinion};
 
-/// What a person reads, at most `width` columns wide.
+/// Returns the explanation as text, at most `width` columns wide.
 #[must_use]
 pub fn explained(explanation: &Explanation, width: usize) -> String {
     let Explanation { scheduler, cc, workload, seed, .. } = explanation;
@@ -21,7 +21,7 @@ pub fn explained(explanation: &Explanation, width: usize) -> String {
     text + "\n" + &again(&explanation.command, width) + "\n"
 }
 
-/// How many waits there are, how many are shown, and what shows more.
+/// Returns the number of waits, the number shown, and the flag that shows more.
 fn counted(explanation: &Explanation) -> String {
     let Explanation { stalls_found: found, stalls_asked: asked, stalls, .. } = explanation;
     let (found, asked, shown) = (*found, *asked, stalls.len());
@@ -42,7 +42,7 @@ fn counted(explanation: &Explanation) -> String {
     text
 }
 
-/// Names subflows in sentences: by their paths and, where a path has several, by their numbers.
+/// Names subflows in sentences by their paths, and also by their numbers if a path has several.
 #[derive(Clone, Copy)]
 struct Names {
     numbered: bool,
@@ -63,13 +63,13 @@ impl Names {
         if self.numbered { format!("{path} (subflow {subflow})") } else { path.to_owned() }
     }
 
-    /// Who was chosen, or waited for; `any` where it was nobody in particular.
+    /// Names the subflow that was chosen or waited for; `any` if there is none in particular.
     fn any(self, path: Option<&str>, subflow: Option<u8>) -> String {
         path.zip(subflow).map_or("any".to_owned(), |(path, subflow)| self.name(path, subflow))
     }
 }
 
-/// One stretch.
+/// Describes one stall.
 fn one(stall: &Explained, nth: usize, whole: &Explanation, width: usize) -> String {
     let names = Names::of_run(whole);
     let lines = wrap(&headline(stall), width.saturating_sub(4).max(30));
@@ -84,7 +84,7 @@ fn one(stall: &Explained, nth: usize, whole: &Explanation, width: usize) -> Stri
     text
 }
 
-/// What waited, for how long.
+/// Returns the kind and the duration of the wait.
 fn headline(stall: &Explained) -> String {
     let length = ms(stall.length_ms);
     let span = format!("{length} from {} to {}", ms(stall.from_ms), ms(stall.to_ms));
@@ -103,7 +103,7 @@ fn headline(stall: &Explained) -> String {
     }
 }
 
-/// The blocking segment on its way.
+/// Describes the blocking segment's transmissions.
 fn journey(stall: &Explained, names: Names) -> String {
     let first = stall.blocking.dsn;
     let last = first + stall.blocking.len_bytes;
@@ -166,7 +166,7 @@ fn judgement(
     text
 }
 
-/// What a decision saw of the subflows.
+/// Returns the state of the subflows at a decision.
 fn views(decision: &Judged) -> Table {
     let right = |title: &str| Column::new(title, Align::Right);
     let mut table = Table::new(vec![
@@ -197,7 +197,7 @@ fn views(decision: &Judged) -> Table {
     table
 }
 
-/// What the decision cost, in words.
+/// Describes the cost of the decision.
 fn cost(decision: &Judged, stall: &Explained, whole: &Explanation, names: Names) -> String {
     let best = decision.alternatives.iter().filter(|it| it.saved_ms.is_some());
     let best = best
@@ -234,7 +234,7 @@ fn waiting(stall: &Explained) -> &'static str {
     if stall.waiting == stall.blocking { "it" } else { "all that waited" }
 }
 
-/// What the replay says of the workload's own measure.
+/// Describes the replay's effect on the workload's own measure.
 fn effect(best: &Alternative, whole: &Explanation) -> String {
     let values = whole.primary_value.zip(best.primary_value);
     values.map_or(String::new(), |(run, other)| {
@@ -266,7 +266,7 @@ fn offset(ms: f64, after: &str, before: &str) -> String {
     }
 }
 
-/// Milliseconds with enough digits to tell segments apart.
+/// Formats milliseconds with enough digits to distinguish segments.
 fn ms(value: f64) -> String {
     format!("{value:.3} ms")
 }
@@ -275,7 +275,7 @@ fn short(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") }
 }
 
-/// A label and text beside it, broken into lines.
+/// Formats a label with wrapped text beside it.
 fn labelled(label: &str, text: &str, width: usize) -> String {
     let lines = wrap(text, width.saturating_sub(13).max(30));
     format!("   {label:<9} {}\n", lines.join("\n             "))

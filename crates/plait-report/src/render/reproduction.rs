@@ -1,4 +1,4 @@
-//! Claims and what became of them, as text, Markdown and CSV.
+//! Claims and their verdicts as text, Markdown and CSV.
 
 use super::table::{self, wrap};
 use super::{Align, Column, Emphasis, Table};
@@ -6,13 +6,13 @@ use crate::reproduction::{Document, Paper, Verdict, papers};
 use anstyle::{AnsiColor, Style};
 use plait_lab::experiment::{Experiment, Results, figure};
 
-/// What changed in the set-ups since they were frozen.
+/// Changes of the set-ups since they were frozen.
 const CHANGED: &str = include_str!("../../../../experiments/changed.md");
 
-/// Room of the names and standings before the running text.
+/// Columns of the names and standings before the running text.
 const NAMES: usize = 32;
 
-/// The experiments of a paper, one a line.
+/// Returns the experiments of a paper, one per line.
 #[must_use]
 pub fn list(experiments: &[&Experiment], width: usize) -> String {
     let mut table = Table::new(vec![
@@ -27,7 +27,7 @@ pub fn list(experiments: &[&Experiment], width: usize) -> String {
     table.to_text(width, false)
 }
 
-/// A table for each paper.
+/// Returns a table for each paper.
 #[must_use]
 pub fn text(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
     let mut out = String::new();
@@ -39,7 +39,7 @@ pub fn text(results: &[Results], document: &Document, width: usize, colour: bool
             out.push_str(&claims(&of, width, colour));
             out.push('\n');
         }
-        // What has no claims is shown by its numbers.
+        // Experiments without claims are shown by their numbers.
         let unjudged = |one: &&Results| {
             let experiment = &one.plan.experiment;
             experiment.paper() == tag && experiment.claims.is_empty()
@@ -53,7 +53,7 @@ pub fn text(results: &[Results], document: &Document, width: usize, colour: bool
     out + &closing(document)
 }
 
-/// The experiments that a quick run leaves out.
+/// Names the experiments that a quick run skips.
 fn left_out(document: &Document, width: usize) -> String {
     let text = match document.left_out.as_slice() {
         [] => return String::new(),
@@ -66,7 +66,7 @@ fn left_out(document: &Document, width: usize) -> String {
     format!("{}\n", wrap(&text, width).join("\n"))
 }
 
-/// Each claim over the values of what its paper leaves open.
+/// Returns each claim over the values that its paper does not specify.
 fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
     if document.ablation.is_empty() {
         return String::new();
@@ -95,7 +95,7 @@ fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
     format!("What the papers leave open, one value at a time\n\n{}\n", write(&table))
 }
 
-/// The cells of one experiment, then its claims.
+/// Returns the cells of one experiment, then its claims.
 #[must_use]
 pub fn experiment(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
     let mut out = String::new();
@@ -111,24 +111,24 @@ pub fn experiment(results: &[Results], document: &Document, width: usize, colour
     out + &closing(document)
 }
 
-/// What an experiment is called, and its numbers.
+/// Returns the title of an experiment and its numbers.
 fn measured(results: &Results, width: usize) -> String {
     let experiment = &results.plan.experiment;
     format!("{}: {}\n{}\n", experiment.id, experiment.title, cells(results, width))
 }
 
-/// The title of a paper, with the place where it appeared.
+/// Returns the title of a paper with its place of publication.
 fn heading(title: &str, place: &str) -> String {
     if place.is_empty() { format!("{title}\n") } else { format!("{title} ({place})\n") }
 }
 
-/// Medians by row at each point.
+/// Returns medians by row at each point.
 fn cells(results: &Results, width: usize) -> String {
     let Some((title, table)) = medians(results) else { return String::new() };
     format!("{title}\n{}", table.to_text(width, false))
 }
 
-/// An experiment in Markdown: its cells, then its claims.
+/// Returns an experiment in Markdown: its cells, then its claims.
 #[must_use]
 pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
     let mut out = String::new();
@@ -147,7 +147,7 @@ pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
     out + &closing(document)
 }
 
-/// Every measure of every cell, one a line.
+/// Returns every measure of every cell, one per line.
 pub fn csv_of_cells(results: &[Results], document: &Document) -> String {
     let axes = results.iter().flat_map(|it| &it.plan.experiment.axes);
     let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
@@ -158,7 +158,7 @@ pub fn csv_of_cells(results: &[Results], document: &Document) -> String {
     table::csv(&header, &rows)
 }
 
-/// The measure of an experiment, and its medians by row at each point.
+/// Returns the measure of an experiment, and its medians by row at each point.
 fn medians(results: &Results) -> Option<(String, Table)> {
     let experiment = &results.plan.experiment;
     let first = results.plan.cells.first()?;
@@ -187,7 +187,8 @@ fn medians(results: &Results) -> Option<(String, Table)> {
     Some((format!("{measure}, {runs} in each cell"), table))
 }
 
-/// Name, kind and standing; beside them the paper's words and, below, what came out.
+/// Returns name, kind and standing of each claim; beside them the paper's words and, below, the
+/// result.
 fn claims(list: &[&Verdict], width: usize, colour: bool) -> String {
     let room = width.saturating_sub(NAMES).max(30);
     let half = room.saturating_sub(2) / 2;
@@ -241,7 +242,7 @@ fn painted(text: &str, style: Style, colour: bool) -> String {
     }
 }
 
-/// How many stand how, and the line that runs it again.
+/// Returns the number of claims for each standing, and the command that runs it again.
 fn closing(document: &Document) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
@@ -253,11 +254,11 @@ fn closing(document: &Document) -> String {
     format!("{}{tally}\nRun again: {}\n", document.headline(), document.command)
 }
 
-/// How the claims of each kind stand, then a table for each paper, in Markdown.
+/// Returns the standings of each kind of claim, then a table for each paper, in Markdown.
 pub fn markdown(document: &Document) -> String {
     let mut out: String =
         document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
-    // The list of changes concerns the papers' experiments alone.
+    // The list of changes concerns only the papers' experiments.
     if document.of_papers() {
         out.push_str(CHANGED);
         out.push('\n');
@@ -281,7 +282,7 @@ pub fn markdown(document: &Document) -> String {
     out + &closing(document)
 }
 
-/// Claims, one a line.
+/// Returns a table of claims, one per line.
 fn claims_table(claims: &[&Verdict], document: &Document) -> Table {
     let mut titles =
         vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
@@ -296,7 +297,7 @@ fn claims_table(claims: &[&Verdict], document: &Document) -> Table {
     table
 }
 
-/// A line for each kind of claim, a column for each standing.
+/// Returns a line for each kind of claim and a column for each standing.
 fn kinds(document: &Document) -> Table {
     let titles = ["", "claims"].into_iter().chain(document.tally.keys().map(String::as_str));
     let mut table = Table::new(titles.map(|title| Column::new(title, Align::Left)).collect());
@@ -310,7 +311,7 @@ fn kinds(document: &Document) -> Table {
     table
 }
 
-/// Every claim, one a line.
+/// Returns every claim as a line of CSV.
 pub fn csv(document: &Document) -> String {
     let header =
         ["claim", "experiment", "kind", "paper", "got", "standing", "runs", "why", "again"];
@@ -321,7 +322,7 @@ pub fn csv(document: &Document) -> String {
 fn row(claim: &Verdict) -> Vec<String> {
     let Verdict { id, experiment, kind, paper, got, standing, why, runs, networks, .. } =
         claim.clone();
-    // Of each cell; networks that are a sample take the place of runs.
+    // Counts are per cell. If the networks are a sample, they are counted as well.
     let made = match (networks, runs) {
         (Some(networks), Some(runs)) => format!("{runs} of each of {networks} networks"),
         (None, Some(runs)) => runs.to_string(),
@@ -330,7 +331,7 @@ fn row(claim: &Verdict) -> Vec<String> {
     vec![id, experiment, kind, paper, got, standing, made, why, again(claim)]
 }
 
-/// The verdicts with further seeds, each with how often it came: `holds 4, undecided 1`.
+/// Returns the verdicts with further seeds and their counts: `holds 4, undecided 1`.
 fn again(claim: &Verdict) -> String {
     let mut words: Vec<&String> = claim.again.iter().collect();
     words.sort();

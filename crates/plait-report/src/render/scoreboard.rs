@@ -1,12 +1,12 @@
-//! A scoreboard as people read it: who stands where by the worst cell, and every cell.
+//! A scoreboard as text: the schedulers ranked by their worst cell, and every cell.
 
 use super::{Align, Column, Emphasis, Table, again, figure, wrap};
 use plait_lab::scoreboard::{Board, Cell, EQUAL, Score};
 
-/// Schedulers that have a column in the text; JSON, CSV and Markdown have all.
+/// Greatest number of schedulers with a column in the text; JSON, CSV and Markdown have all.
 const COLUMNS: usize = 6;
 
-/// The board as text.
+/// Returns the board as text.
 #[must_use]
 pub fn text(board: &Board, width: usize, colour: bool) -> String {
     let mut text = format!("{}\n\n", wrap(&title(board), width).join("\n"));
@@ -21,7 +21,7 @@ pub fn text(board: &Board, width: usize, colour: bool) -> String {
     text + &again(&board.command, width) + "\n"
 }
 
-/// What the names of the cells mean.
+/// Explains the names of the cells.
 fn key(board: &Board) -> String {
     let own = board.cells.iter().all(is_own);
     let mut text = match own {
@@ -51,7 +51,7 @@ fn key(board: &Board) -> String {
     text
 }
 
-/// The board as the page in `docs/`.
+/// Returns the board as the page in `docs/`.
 #[must_use]
 pub fn markdown(board: &Board) -> String {
     let head = "# Where each scheduler helps and harms";
@@ -85,7 +85,7 @@ pub fn markdown(board: &Board) -> String {
 /// The median error of plait's model of Linux 6.18, from docs/results/kernel-model.md.
 const MODEL_ERROR: &str = "4.0 %";
 
-/// The difference between the row `linux` and a stock kernel.
+/// Explains how the row `linux` differs from a stock kernel.
 fn about_linux() -> String {
     format!(
         "`linux` is the rule of the kernel's scheduler alone. plait's model of Linux 6.18 \
@@ -94,7 +94,7 @@ fn about_linux() -> String {
     )
 }
 
-/// The board as CSV: a line a cell and scheduler, plain TCP on the best path among them.
+/// Returns the board as CSV, one line per cell and scheduler, including plain TCP on the best path.
 #[must_use]
 pub fn csv(board: &Board) -> String {
     let mut rows = Vec::new();
@@ -125,7 +125,7 @@ fn title(board: &Board) -> String {
     )
 }
 
-/// Who has the best worst cell, and what that comes to.
+/// Names the scheduler with the best worst cell, and its result.
 fn verdict(board: &Board) -> String {
     let Some(first) = board.standings.first() else { return "No cell was measured.".to_owned() };
     let mut text = format!(
@@ -180,7 +180,7 @@ fn standings(board: &Board) -> Table {
     table
 }
 
-/// A line a cell; the first `most` schedulers in their order.
+/// Returns one line per cell, with the first `most` schedulers in their order.
 fn cells(board: &Board, most: usize) -> Table {
     let names: Vec<&str> =
         board.standings.iter().take(most).map(|it| it.scheduler.as_str()).collect();
@@ -189,7 +189,7 @@ fn cells(board: &Board, most: usize) -> Table {
         Column::new("best path", Align::Left),
         Column::new("alone", Align::Right),
     ];
-    // The later ones go first where the width is short.
+    // If the width is too small, later columns are dropped first.
     let column = |(at, name): (usize, &&str)| {
         Column::new(name, Align::Right).dispensable(u8::try_from(at).unwrap_or(u8::MAX))
     };
@@ -203,13 +203,13 @@ fn cells(board: &Board, most: usize) -> Table {
     table
 }
 
-/// The median of plain TCP on the best path, with its unit.
+/// Returns the median of plain TCP on the best path with its unit.
 fn alone(cell: &Cell) -> String {
     let entry = plait_app::MEASURES.iter().find(|entry| entry.name == cell.measure);
     format!("{} {}", figure(cell.best_path_median), entry.map_or("", |entry| entry.unit))
 }
 
-/// A line a scheduler, a column a cell.
+/// Returns one line per scheduler and one column per cell.
 fn medians(board: &Board, mut cells: Vec<&Cell>) -> Table {
     cells.sort_by(|a, b| a.cell.cmp(&b.cell));
     let mut columns = vec![Column::new("", Align::Left)];
@@ -227,7 +227,8 @@ fn medians(board: &Board, mut cells: Vec<&Cell>) -> Table {
     table
 }
 
-/// What each cell is run from, once for each links and load; recordings by the names of their files.
+/// Returns the settings of the cells, once for each pair of links and load. Recordings have their
+/// file names only.
 fn settings(board: &Board) -> String {
     let mut lines: Vec<(String, String)> = Vec::new();
     for cell in &board.cells {
@@ -244,7 +245,7 @@ fn settings(board: &Board) -> String {
     text + "```\n"
 }
 
-/// `trace=some/where/wifi.csv` as `trace=wifi.csv`.
+/// Changes `trace=some/where/wifi.csv` to `trace=wifi.csv`.
 fn without_directories(settings: &str) -> String {
     let field = |field: &str| match field.split_once("trace=") {
         Some((before, file)) => {
@@ -255,13 +256,13 @@ fn without_directories(settings: &str) -> String {
     settings.split(',').map(field).collect::<Vec<_>>().join(",")
 }
 
-/// Whether a cell is of the links A to F.
+/// Returns true if a cell belongs to the links A to F.
 fn is_measured(cell: &Cell) -> bool {
     let links = cell.cell.split(' ').next().unwrap_or_default();
     plait_lab::scoreboard::measured().iter().any(|ground| ground.links == links)
 }
 
-/// Whether a cell is of the links of a user. Its name begins with a workload.
+/// Returns true if a cell belongs to a user's own links. Its name begins with a workload.
 fn is_own(cell: &Cell) -> bool {
     cell.cell.contains(':')
 }
@@ -274,7 +275,7 @@ fn score(score: Option<&Score>) -> String {
     }
 }
 
-/// A ratio with two digits: what is below 1 is not rounded up to it.
+/// Formats a ratio with two digits; a value below 1 is never rounded up to 1.
 fn ratio(ratio: f64) -> String {
     let hundredths = (ratio * 100.0).floor() / 100.0;
     if (hundredths..1.0).contains(&ratio) && ratio > 0.995 {
@@ -352,7 +353,7 @@ mod tests {
         insta::assert_snapshot!(markdown(&board()));
     }
 
-    /// The page of the model is measured anew from time to time.
+    /// The page about the model is measured again from time to time.
     #[test]
     fn the_error_of_the_model_is_that_of_its_page() {
         let measured = format!("| A-F and held-out | median {MODEL_ERROR},");

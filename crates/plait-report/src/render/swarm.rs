@@ -1,9 +1,9 @@
-//! The report of a swarm as people read it.
+//! The report of a swarm as text.
 
 use super::{Align, Column, Emphasis, Table, again, percent, wrap};
 use plait_lab::swarm::{Broken, Count, KINDS, Report, ServerReport, Verdict, Violation};
 
-/// What broke, and where.
+/// Describes a violation and its place.
 #[must_use]
 pub fn sentence(violation: &Violation) -> String {
     let Violation { broken, what, at_ns, segments } = violation;
@@ -39,7 +39,7 @@ fn faults(report: &Report) -> Table {
     table
 }
 
-/// The report in Markdown: the same lines as in [`csv`].
+/// Returns the report in Markdown, with the same lines as [`csv`].
 #[must_use]
 pub fn markdown(report: &Report) -> String {
     let mut table = faults(report);
@@ -50,13 +50,14 @@ pub fn markdown(report: &Report) -> String {
     table.to_markdown()
 }
 
-/// The row of what broke: all seeds, those that broke something, and their share.
+/// Returns the row of violations: all seeds, the seeds with a violation, and their share.
 fn broke(report: &Report) -> [String; 4] {
     let share = report.broken as f64 / report.seeds.max(1) as f64;
     ["broke".to_owned(), report.seeds.to_string(), report.broken.to_string(), share.to_string()]
 }
 
-/// The report as CSV: a line for each kind of fault, and one for the seeds that broke something.
+/// Returns the report as CSV: a line for each kind of fault, and one for the seeds with a
+/// violation.
 #[must_use]
 pub fn csv(report: &Report) -> String {
     let row = |Count { name, drawn, met, share }: &Count| {
@@ -68,7 +69,7 @@ pub fn csv(report: &Report) -> String {
     super::csv(&["fault", "drawn", "met", "share"], &rows)
 }
 
-/// The report as text.
+/// Returns the report as text.
 #[must_use]
 pub fn text(report: &Report, width: usize, colour: bool) -> String {
     let mut text = faults(report).to_text(width, colour);
@@ -110,7 +111,8 @@ pub fn text(report: &Report, width: usize, colour: bool) -> String {
     text
 }
 
-/// A failure, the line that runs it again, and a smaller case: its line, its failure, and the last events.
+/// Returns a failure, the command that runs it again, and a smaller case with its command, its
+/// failure and the last events.
 fn failure_text(
     violation: &Violation,
     replay: &str,
@@ -124,7 +126,7 @@ fn failure_text(
     text
 }
 
-/// Counts and failures of the cases of servers.
+/// Returns counts and failures of the cases of servers.
 fn server_text(server: &ServerReport, list: &dyn Fn(&str, &[Count]) -> String) -> String {
     let mut text = list("servers with", &server.drawn);
     text += &format!(
@@ -140,7 +142,7 @@ fn server_text(server: &ServerReport, list: &dyn Fn(&str, &[Count]) -> String) -
     text
 }
 
-/// What came of one case, with the last things that happened.
+/// Returns the outcome of one case after its last events.
 #[must_use]
 pub fn replayed(last: &[String], verdict: &Verdict, command: &str) -> String {
     let mut text: String = last.iter().map(|line| format!("{line}\n")).collect();

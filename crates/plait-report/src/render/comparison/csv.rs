@@ -1,14 +1,14 @@
-//! A comparison as CSV: a line for each number of each row, or a line for each run.
+//! A comparison as CSV, with a line for each number of each row, or with a line for each run.
 
 use plait_lab::{Difference, Document, Report, Row, RunRecord};
 use std::collections::BTreeSet;
 
-/// The columns of a number, after those that say whose it is.
+/// The columns of a number, after the columns that identify its row.
 const NUMBERS: [&str; 9] =
     ["measure", "mean", "median", "p95", "min", "max", "ci95_low", "ci95_high", "n"];
 
-/// The document as CSV: one line for each number of each row. The varied settings come first, each in
-/// a column of its own.
+/// Returns the document as CSV, one line for each number of each row. The varied settings come
+/// first, each in a column of its own.
 #[must_use]
 pub fn csv(document: &Document) -> String {
     let mut lines = Vec::new();
@@ -29,8 +29,8 @@ pub fn csv(document: &Document) -> String {
     crate::render::csv(&header, &lines)
 }
 
-/// The document as CSV with one line for each run of each row: the varied settings, the row, the seed,
-/// and a column for every measure. What a run lacks is empty.
+/// Returns the document as CSV with one line for each run of each row: the varied settings, the
+/// row, the seed, and a column for every measure. Absent values are empty.
 #[must_use]
 pub fn csv_of_runs(document: &Document) -> String {
     let runs = || document.reports().iter().flat_map(|report| &report.each_run);
@@ -59,7 +59,7 @@ pub fn csv_of_runs(document: &Document) -> String {
     crate::render::csv(&header, &lines)
 }
 
-/// The values of the varied settings.
+/// Returns the values of the varied settings.
 fn place(document: &Document, report: &Report) -> Vec<String> {
     let value = |name: &String| report.vary.get(name).cloned().unwrap_or_default();
     document.varied.iter().map(|varied| value(&varied.name)).collect()
@@ -80,7 +80,7 @@ fn of_run(report: &Report, run: &RunRecord) -> [String; 6] {
     ]
 }
 
-/// The measures of a row with their statistics.
+/// Returns the measures of a row with their statistics.
 fn summaries(row: &Row) -> Vec<Vec<String>> {
     let competing = row.competing.iter();
     let competing = competing.map(|(flows, it)| (format!("competing_mbps.{flows}"), it));
@@ -95,7 +95,8 @@ fn summaries(row: &Row) -> Vec<Vec<String>> {
     measures.chain(competing).map(line).collect()
 }
 
-/// The numbers of a row that have no statistics, in the column of the mean; ratios with their interval.
+/// Returns the numbers of a row that have no statistics, in the column of the mean. Ratios have
+/// their interval.
 fn plain(row: &Row) -> Vec<Vec<String>> {
     let by_path = |name: &str, of: &std::collections::BTreeMap<String, f64>| {
         of.iter().map(|(path, it)| (format!("{name}.{path}"), *it)).collect::<Vec<_>>()
@@ -120,7 +121,7 @@ fn plain(row: &Row) -> Vec<Vec<String>> {
         ("aggregation_benefit", row.standing.aggregation_benefit),
         ("group", row.standing.group.map(f64::from)),
     ];
-    // A measure with statistics is written once.
+    // A measure with statistics is written only once.
     let alone = optional.into_iter().filter(|(name, _)| !row.measures.contains_key(*name));
     numbers.extend(alone.filter_map(|(name, it)| Some((name.to_owned(), it?))));
     let mut lines: Vec<Vec<String>> = numbers

@@ -1,9 +1,9 @@
-//! The expectations that do not hold.
+//! The expectations that failed.
 
 use crate::render::figure;
 use plait_lab::{Document, Verdict};
 
-/// Each expectation that does not hold, at which point, and with which values.
+/// Returns each expectation that failed, with its point and its values.
 #[must_use]
 pub fn broken(document: &Document) -> String {
     let mut broken = Vec::new();
@@ -17,7 +17,7 @@ pub fn broken(document: &Document) -> String {
     broken.join("\n")
 }
 
-/// The comparisons of a verdict with their values.
+/// Returns the comparisons of a verdict with their values.
 fn values(verdict: &Verdict) -> String {
     let number = |value: Option<f64>| value.map_or("(no value)".to_owned(), figure);
     let parts = verdict.comparisons.iter().map(|it| {

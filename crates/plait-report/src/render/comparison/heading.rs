@@ -1,11 +1,11 @@
-//! What is above the table: the question, and the paths.
+//! The text above the table: the question and the paths.
 
 use super::tables::of_messages;
 use super::{made, primary, undecided};
 use crate::render::{percent, wrap};
 use plait_lab::{PathReport, Report};
 
-/// What is compared, in one line: workload, measure, runs and seed.
+/// Returns the workload, the measure, the number of runs and the seed in one line.
 pub(super) fn title(report: &Report) -> String {
     let (words, unit, more) = primary(report);
     let better = if more { "more" } else { "less" };
@@ -29,7 +29,7 @@ pub(super) fn title(report: &Report) -> String {
     format!("{}: {words} in {unit}, {better} is better; {runs}, seed {seed}{cut}", report.workload)
 }
 
-/// The title and the paths, in lines of at most `width`.
+/// Returns the title and the paths in lines of at most `width`.
 pub(super) fn heading(report: &Report, width: usize) -> String {
     let mut lines = wrap(&title(report), width);
     for path in &report.paths {
@@ -46,7 +46,7 @@ pub(super) fn heading(report: &Report, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Lines with a margin of two columns, and of four from the second line on.
+/// Wraps text with a margin of two columns, and of four from the second line on.
 fn indented(text: &str, width: usize) -> Vec<String> {
     let lines = wrap(text, width.saturating_sub(4).max(20));
     let margin =
@@ -80,7 +80,7 @@ fn path_line(path: &PathReport) -> String {
     if path.backup {
         words.push("backup".to_owned());
     }
-    // What the words above do not tell, as it was written.
+    // The settings that the text above omits, as the user wrote them.
     let told =
         ["rate=", "rtt=", "owd_", "queue=", "loss=", "loss_up=", "jitter=", "trace", "backup"];
     let whole = |said: &&String| {

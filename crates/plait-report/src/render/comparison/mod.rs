@@ -1,4 +1,4 @@
-//! The report of a comparison as people read it: a table, a few sentences, and the line that runs it
+//! The report of a comparison as text: a table, a few sentences, and the command that runs it
 //! again.
 
 mod csv;
@@ -19,7 +19,7 @@ use verdict::{limits, verdict};
 /// Ratios closer to 1 than this count as equal.
 const EXACT: f64 = 0.005;
 
-/// The document as text, in lines of at most `width` columns.
+/// Returns the document as text, in lines of at most `width` columns.
 #[must_use]
 pub fn text(document: &Document, width: usize, colour: bool) -> String {
     let again = again(&document.command, width);
@@ -54,7 +54,7 @@ pub fn text(document: &Document, width: usize, colour: bool) -> String {
     format!("{head}\n\n{map}{}\n{legend}\n\n{precision}{limits}{again}\n", tables.join("\n"))
 }
 
-/// The meaning of the columns of the table, and those that the width leaves out.
+/// Explains the columns of the table, and names the columns dropped because of the width.
 fn legend(report: &Report, left_out: &[&str]) -> String {
     if report.rows.iter().all(|row| row.standing.paired_vs_best.is_none()) {
         return String::new();
@@ -86,7 +86,7 @@ fn legend(report: &Report, left_out: &[&str]) -> String {
     text
 }
 
-/// The lines about buffers of a sweep, each once.
+/// Returns the lines about buffers of a sweep, each once.
 fn shared_limits(document: &Document) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for report in document.reports() {
@@ -102,12 +102,13 @@ fn shared_limits(document: &Document) -> Vec<String> {
     lines
 }
 
-/// The names of the paths: `wifi/lte`.
+/// Returns the names of the paths: `wifi/lte`.
 fn names_of_paths(report: &Report) -> String {
     report.paths.iter().map(|path| path.name.as_str()).collect::<Vec<_>>().join("/")
 }
 
-/// Runs that every row has: fewer than were asked for if the comparison was interrupted.
+/// Returns the number of runs that every row has. It is below the requested number if the
+/// comparison was interrupted.
 fn made(report: &Report) -> u32 {
     let runs = report.rows.iter().filter_map(|row| {
         let summary = row.measures.get(&report.primary_measure)?;
@@ -116,7 +117,8 @@ fn made(report: &Report) -> u32 {
     runs.min().unwrap_or(report.runs)
 }
 
-/// Whether there is one run of many that would differ, so that no rows can be told apart.
+/// Returns true if there is only one run although runs would differ, so that rows cannot be
+/// distinguished.
 fn undecided(report: &Report) -> bool {
     let random = report.host_jitter_us.is_some()
         || report.runs > 1
@@ -128,14 +130,14 @@ fn undecided(report: &Report) -> bool {
     made(report) == 1 && random
 }
 
-/// How far a row is behind the best in a typical run, in per cent with its interval.
+/// Returns by how many per cent a row is behind the best in a typical run, with its interval.
 fn behind(report: &Report, row: &Row) -> Option<String> {
     let (_, _, more) = primary(report);
     let difference = row.standing.paired_vs_best?;
-    // Of a measure that is better if higher, a ratio of 0.9 is 10 % behind.
+    // If higher values are better, a ratio of 0.9 is 10 % behind.
     let percent = |ratio: f64| if more { (1.0 - ratio) * 100.0 } else { (ratio - 1.0) * 100.0 };
     let number = |value: f64| match value.abs() {
-        // An interval of few runs may have an end without meaning.
+        // With few runs, an end of the interval may be meaningless.
         v if v >= 9_999.5 => ">9999".to_owned(),
         v if v >= 99.5 => format!("{value:.0}"),
         v if v < 0.05 => "0".to_owned(),
@@ -151,7 +153,7 @@ fn behind(report: &Report, row: &Row) -> Option<String> {
     })
 }
 
-/// Why each row was fast or slow, where that was asked for.
+/// Returns the reasons why each row was fast or slow, if they were requested.
 fn why(report: &Report, width: usize) -> String {
     let rows = ordered(report);
     let told: Vec<(String, &String)> =
@@ -167,7 +169,7 @@ fn why(report: &Report, width: usize) -> String {
     format!("{}\n", told.iter().map(line).collect::<String>())
 }
 
-/// The document as Markdown.
+/// Returns the document as Markdown.
 pub fn markdown(document: &Document) -> String {
     if let Some(report) = document.single() {
         let rows = ordered(report);
@@ -193,7 +195,7 @@ pub fn markdown(document: &Document) -> String {
     format!("{}\n\n{map}{}\n    {}\n", title(first), tables.join("\n"), document.command)
 }
 
-/// What a report's primary measure is called, its unit, and whether more is better.
+/// Returns the name of a report's primary measure, its unit, and true if higher is better.
 fn primary(report: &Report) -> (String, &'static str, bool) {
     let name = &report.primary_measure;
     let entry = MEASURES.iter().find(|entry| entry.name == name);
@@ -204,8 +206,8 @@ fn primary(report: &Report) -> (String, &'static str, bool) {
     (words, unit, entry.is_some_and(|entry| entry.better == Better::Higher))
 }
 
-/// How many times better a row typically is than the best path alone in one run; if the runs cannot be
-/// paired, the ratio of the medians.
+/// Returns the typical speedup of a row over the best path alone within one run. If the runs cannot
+/// be paired, it is the ratio of the medians.
 fn typical_speedup(report: &Report, row: &Row) -> Option<f64> {
     let (_, _, more) = primary(report);
     let medians = row.standing.speedup_vs_best_path?;
@@ -218,14 +220,16 @@ fn is_tcp(row: &Row) -> bool {
     row.scheduler.starts_with("tcp:")
 }
 
-/// The number that a row is ranked by: of messages the pooled median, otherwise the median of its runs.
+/// Returns the number that ranks a row: the pooled median for messages, otherwise the median of its
+/// runs.
 fn central(report: &Report, row: &Row) -> Option<f64> {
     let summary = row.measures.get(&report.primary_measure)?;
     let messages = row.messages.filter(|_| report.primary_measure == "message_delay_ms");
     Some(messages.map_or(summary.median, |messages| messages.median_ms))
 }
 
-/// Scheduler rows by group and value, best first and those without a value last, then plain TCP.
+/// Returns scheduler rows by group and value, best first and rows without a value last, then plain
+/// TCP.
 fn ordered(report: &Report) -> Vec<&Row> {
     let (_, _, more) = primary(report);
     let key = |row: &Row| {
@@ -254,7 +258,7 @@ fn ratio(speedup: f64) -> String {
     }
 }
 
-/// Name of a row: the scheduler, with the controller where there are several.
+/// Returns the name of a row: the scheduler, with the controller if there are several.
 fn label(report: &Report, row: &Row) -> String {
     let many = report.rows.iter().any(|other| other.cc != row.cc);
     if many { format!("{} ({})", row.scheduler, row.cc) } else { row.scheduler.clone() }

@@ -8,7 +8,7 @@ use crate::render::{Align, Column, Emphasis, Table, bar, figure, percent};
 use plait_lab::stats::Summary;
 use plait_lab::{Document, Report, Row};
 
-/// Columns of the longest bar.
+/// Length of the longest bar in columns.
 const BAR: usize = 12;
 
 pub(super) fn table(report: &Report) -> Table {
@@ -37,13 +37,13 @@ fn several_ccs(report: &Report) -> bool {
     report.rows.iter().any(|row| report.rows.first().is_some_and(|first| first.cc != row.cc))
 }
 
-/// Whether the typical run of a row is worse than that of the best path alone, beyond chance.
+/// Returns true if the typical run of a row is significantly worse than the best path alone.
 pub(super) fn slower(report: &Report, row: &Row) -> bool {
     let (_, _, more) = primary(report);
     row.standing.paired_vs_best_path.is_some_and(|it| it.told_apart && (it.ratio > 1.0) != more)
 }
 
-/// Whether the numbers of the table are percentiles of messages.
+/// Returns true if the numbers of the table are percentiles of messages.
 pub(super) fn of_messages(report: &Report) -> bool {
     let many = |row: &Row| row.messages.is_some_and(|it| it.n > u64::from(report.runs));
     report.primary_measure == "message_delay_ms" && report.rows.iter().any(many)
@@ -80,14 +80,14 @@ fn columns(report: &Report) -> Vec<Column> {
     columns
 }
 
-/// Whether a row has more than one run, so that there is a spread to show.
+/// Returns true if a row has more than one run, so that it has a spread.
 pub(super) fn spread(report: &Report) -> bool {
     let mut summaries =
         report.rows.iter().filter_map(|row| row.measures.get(&report.primary_measure));
     summaries.any(|summary| summary.n > 1)
 }
 
-/// The cells of a row from its first number on.
+/// Returns the cells of a row from its first number on.
 fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
     let dash = || "-".to_owned();
     let summary = row.measures.get(&report.primary_measure);
@@ -139,7 +139,7 @@ fn is_best_path(report: &Report, row: &Row) -> bool {
         && report.findings.best_path_cc.as_deref().is_none_or(|cc| cc == row.cc)
 }
 
-/// The share of each path in all payload bytes sent, copies included: `81/19 %`.
+/// Returns the share of each path in all payload bytes sent, including copies: `81/19 %`.
 fn shares(report: &Report, row: &Row) -> String {
     let all: f64 = row.traffic.path_bytes.values().sum();
     if all <= 0.0 {
@@ -154,7 +154,7 @@ fn shares(report: &Report, row: &Row) -> String {
     format!("{} %", report.paths.iter().map(share).collect::<Vec<_>>().join("/"))
 }
 
-/// A number with about three digits: spreads need no more.
+/// Formats a number with about three digits, which suffice for spreads.
 pub(super) fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 99.95 => format!("{value:.0}"),
@@ -163,8 +163,8 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// A line for each point and a column for each row of the reports, in as many tables as the width
-/// needs. A row that is first or tied first at its point is marked.
+/// Returns a line for each point and a column for each row of the reports, in as many tables as the
+/// width requires. A row that is first or tied first at its point is marked.
 pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
     let Some(first) = document.points.first() else { return Vec::new() };
     let names: Vec<String> = first.rows.iter().map(|row| label(first, row)).collect();
@@ -215,8 +215,9 @@ pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
     tables
 }
 
-/// The first row of each point of a grid: a line for each value of the first setting, a column for each
-/// of the second, in as many tables as the width needs. None for fewer than two settings.
+/// Returns the first row of each point of a grid: a line for each value of the first setting, a
+/// column for each value of the second. The width determines the number of tables. Documents that
+/// do not vary exactly two settings have none.
 pub(super) fn map(document: &Document, width: usize) -> Vec<Table> {
     let [down, across] = document.varied.as_slice() else { return Vec::new() };
     let corner = format!("{} \\ {}", down.name, across.name);
@@ -250,7 +251,7 @@ pub(super) fn map(document: &Document, width: usize) -> Vec<Table> {
     columns.chunks(each).map(part).collect()
 }
 
-/// The first row of a report with the number of those that are tied with it, as in `ecf +2`.
+/// Returns the first row of a report and the number of rows tied with it, as in `ecf +2`.
 fn winner(report: &Report) -> String {
     let leading = leading(report);
     let Some(leader) = leading.first() else { return "-".to_owned() };
@@ -260,14 +261,15 @@ fn winner(report: &Report) -> String {
     }
 }
 
-/// The rows that are first at a point, best first: the first group and the best path alone, without
-/// those that the other is ahead of.
+/// Returns the rows that are first at a point, best first. They are the first group and the best
+/// path alone, unless one of the two is ahead of the other.
 fn leading(report: &Report) -> Vec<&Row> {
     let rows = ordered(report);
     let group: Vec<&Row> =
         rows.iter().copied().filter(|row| row.standing.group == Some(1)).collect();
     let path = rows.iter().copied().find(|row| is_tcp(row) && is_best_path(report, row));
-    // The best path is behind if the best scheduler is told apart from it and is not slower.
+    // The best path is behind if the best scheduler differs significantly from it and is not
+    // slower.
     let told_apart = |row: &Row| row.standing.paired_vs_best_path.is_none_or(|it| it.told_apart);
     let path_is_behind =
         group.first().is_some_and(|row| !is_tcp(row) && told_apart(row) && !slower(report, row));

@@ -98,7 +98,7 @@ fn document(report: Report) -> Document {
     Document { command, varied: Vec::new(), points: vec![report], digest: String::new() }
 }
 
-/// Every line but those with a word that is wider itself.
+/// Checks every line except lines with one word wider than `width`.
 fn fits(text: &str, width: usize) {
     for line in text.lines() {
         assert!(line.chars().count() <= width, "{} columns: {line}", line.chars().count());
@@ -195,7 +195,7 @@ fn a_line_for_each_run_has_a_column_for_each_measure() {
     );
 }
 
-/// A sweep over these values of each setting.
+/// Creates a sweep over these values of each setting.
 fn sweep(varied: &[(&str, &[&str])]) -> Document {
     let mut places: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (name, values) in varied {
@@ -295,12 +295,13 @@ fn the_line_to_run_again_is_broken_before_flags_and_can_be_pasted() {
     assert_eq!(super::super::again("plait x", 80), "Run again: plait x");
 }
 
-/// The verdict asks every row of the first group, and agrees with the table.
+/// The verdict covers every row of the first group, and agrees with the table.
 #[test]
 fn a_verdict_does_not_contradict_itself() {
     let said = |report: Report| text(&document(report), 400, false);
     let mut tied = report();
-    // ecf and blest are not told apart from the path; minrtt and strict are, and are slower.
+    // ecf and blest do not differ significantly from the path; minrtt and strict are significantly
+    // slower.
     for row in &mut tied.rows {
         let ratio = match row.scheduler.as_str() {
             "ecf" => Some((0.995, false)),
@@ -323,7 +324,7 @@ fn a_verdict_does_not_contradict_itself() {
         text.lines().any(|it| it.contains(" minrtt ") && it.contains("1.20x slower")),
         "{text}"
     );
-    // One of the first group is slower.
+    // One row of the first group is slower.
     tied.rows[5].standing.paired_vs_best_path = Some(difference(1.03, true));
     let text = said(tied);
     assert!(text.contains("ecf is not told apart from tcp:wifi"), "{text}");
@@ -385,7 +386,8 @@ fn csv_has_each_number_once() {
     assert_eq!(of_ecf.count(), 1, "{csv}");
 }
 
-/// Plain TCP that is ahead is first at a point; if it is not told apart, it is tied first.
+/// Plain TCP is first at a point if it is ahead, and tied first if the difference is not
+/// significant.
 #[test]
 fn a_sweep_marks_plain_tcp_that_is_first() {
     let point = |ratio: f64, told_apart: bool| {

@@ -5,11 +5,11 @@ use super::{central, is_tcp, label, made, ordered, primary, ratio, typical_speed
 use crate::render::{figure, percent};
 use plait_lab::{Document, Precision, Report, Row, TailDifference};
 
-/// Names that a sentence lists at most.
+/// Greatest number of names in a sentence.
 const MAX_NAMES: usize = 8;
 
-/// What the comparison shows: who is first, who is slower than the best path alone, what is identical,
-/// what the tail shows, and what is missing.
+/// Returns the result of the comparison: the first row, the rows slower than the best path alone,
+/// identical rows, the tail, and missing data.
 pub(super) fn verdict(report: &Report) -> String {
     let mut sentences = first(report);
     sentences.extend(slower_than_path(report));
@@ -27,7 +27,7 @@ pub(super) fn verdict(report: &Report) -> String {
     sentences.join(" ")
 }
 
-/// Lines about buffers that hold the rows back, each with the flag that helps.
+/// Returns lines about buffers that limit the rows, each with the flag that helps.
 pub(super) fn limits(report: &Report) -> Vec<String> {
     let line = |limit: &plait_lab::BufferLimit| {
         let buffer = if limit.flag == "--sndbuf" { "send" } else { "receive" };
@@ -51,7 +51,7 @@ pub(super) fn limits(report: &Report) -> Vec<String> {
     report.findings.limits.iter().map(line).collect()
 }
 
-/// What speedups are measured against.
+/// Returns the reference of the speedups.
 fn reference(report: &Report) -> String {
     let path = report.rows.iter().find(|row| {
         Some(&row.scheduler) == report.findings.best_path.as_ref()
@@ -63,7 +63,7 @@ fn reference(report: &Report) -> String {
     }
 }
 
-/// Who is first, or tied first.
+/// Names the rows that are first or tied first.
 fn first(report: &Report) -> Vec<String> {
     let rows = ordered(report);
     let schedulers: Vec<&Row> =
@@ -117,7 +117,7 @@ fn first(report: &Report) -> Vec<String> {
     vec![sentence]
 }
 
-/// `1.20x faster`, or `1.16x to 1.20x faster` for several rows.
+/// Returns `1.20x faster`, or `1.16x to 1.20x faster` for several rows.
 fn gain(report: &Report, rows: &[&Row]) -> String {
     let speedups: Vec<f64> = rows.iter().filter_map(|row| typical_speedup(report, row)).collect();
     let most = speedups.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -133,7 +133,7 @@ fn gain(report: &Report, rows: &[&Row]) -> String {
     }
 }
 
-/// Which schedulers are slower than the best path alone.
+/// Names the schedulers that are slower than the best path alone.
 fn slower_than_path(report: &Report) -> Option<String> {
     let rows = ordered(report);
     let rated: Vec<&Row> = rows
@@ -158,7 +158,7 @@ fn slower_than_path(report: &Report) -> Option<String> {
     }
 }
 
-/// Rows that are like the best one but for a few runs.
+/// Names the rows that differ from the best one in only a few runs.
 fn few_differ(report: &Report) -> Option<String> {
     let rows = ordered(report);
     let differing = |row: &&Row| {
@@ -176,7 +176,7 @@ fn few_differ(report: &Report) -> Option<String> {
     (!told.is_empty()).then(|| format!("Typically equal to the best: {}.", list(&told)))
 }
 
-/// `At p99 of the messages, ecf+copy is 12x better than tcp:wifi (41.00 against 2009 ms).`
+/// Returns `At p99 of the messages, ecf+copy is 12x better than tcp:wifi (41.00 against 2009 ms).`
 fn tail_sentence(report: &Report, tail: &TailDifference) -> String {
     let (_, unit, _) = primary(report);
     let medians = report
@@ -227,7 +227,7 @@ fn failures(report: &Report) -> Option<String> {
     Some(format!("Some runs failed{reason} and are in no number: {}.", list(&unfinished)))
 }
 
-/// The widest interval that `--until` reached in a sweep, in one sentence.
+/// Returns a sentence with the widest interval that `--until` reached in a sweep.
 pub(super) fn precision_of_points(document: &Document) -> Option<String> {
     let reports = document.reports();
     let told: Vec<(&Report, Precision)> =
@@ -260,7 +260,7 @@ pub(super) fn precision_of_points(document: &Document) -> Option<String> {
     })
 }
 
-/// What the number of runs means for the verdict.
+/// Explains how the number of runs limits the verdict.
 fn runs(report: &Report) -> Option<String> {
     if let Some(precision) = report.precision {
         let widest = precision.widest.map_or("no interval".to_owned(), |widest| {
@@ -279,7 +279,7 @@ fn runs(report: &Report) -> Option<String> {
     one.then(|| "One run tells no rows apart: use --runs 30.".to_owned())
 }
 
-/// Names in a list, shortened if there are many.
+/// Joins names, shortened if there are many.
 fn list(names: &[String]) -> String {
     match names.len() > MAX_NAMES {
         false => names.join(", "),
