@@ -1,4 +1,4 @@
-//! The reasons for which the endpoint refuses a call.
+//! Reasons why the endpoint refuses a call.
 
 use core::fmt;
 use core::net::IpAddr;

@@ -1,16 +1,16 @@
-//! What the core tells observers. Events are typed and small; the world stamps them with the time.
+//! Events that the core reports to observers. Events are typed and small; the driver adds the time.
 
 use crate::data::agreement::FallbackCause;
 use plait_base::{DataRange, Dsn, PathId, ServerAddress, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{Effect, Number, Reason};
 
-/// Why a range of data was put on a subflow.
+/// Why a range of data was sent on a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Carry {
-    /// For the first time on any subflow.
+    /// Sent for the first time on any subflow.
     New,
-    /// Lost on this subflow and sent on it again.
+    /// Lost on this subflow and retransmitted on it.
     Retransmission,
     /// Sent on another subflow before (reinjection at the data level).
     Reinjection,
@@ -18,15 +18,15 @@ pub enum Carry {
     Redundant,
     /// Opportunistic retransmission of the range that blocks the window.
     Opportunistic,
-    /// A probe for a lost tail (RFC 8985 section 7).
+    /// A tail loss probe (RFC 8985 section 7).
     TailProbe,
 }
 
-/// What keeps a connection with unsent data from sending.
+/// Why a connection with unsent data does not send.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Block {
-    /// The peer's receive window is used up while a subflow has room.
+    /// The peer's receive window is full while a subflow has room.
     ReceiveWindow,
     /// The send buffer is full of data that is not DATA_ACKed, while a subflow has room and the
     /// application has more to write.
@@ -41,8 +41,8 @@ pub enum Block {
 }
 
 impl Block {
-    /// Whether measures are made from it. Of the others an endpoint that records
-    /// [`Detail::Measures`] tells nothing.
+    /// Returns true if measures use this block. An endpoint that records [`Detail::Measures`] omits
+    /// the others.
     #[must_use]
     pub const fn is_measured(self) -> bool {
         matches!(self, Block::ReceiveWindow | Block::SendBuffer)
@@ -61,7 +61,7 @@ pub enum Event {
         /// The server's address at its end.
         server: ServerAddress,
     },
-    /// A subflow is gone: it was reset or given up, or both ends have taken leave on it (FIN).
+    /// A subflow has ended: it was reset, timed out, or closed by a FIN in both directions.
     SubflowDown {
         /// The subflow.
         subflow: SubflowId,
@@ -75,45 +75,45 @@ pub enum Event {
         /// Why.
         carry: Carry,
     },
-    /// Payload arrived that this end had not seen on this subflow.
+    /// New payload arrived on this subflow.
     DataArrived {
         /// The subflow.
         subflow: SubflowId,
         /// Data sequence numbers.
         data: DataRange,
-        /// Bytes that had come before on another subflow, among those that this segment put in
-        /// subflow order.
+        /// Bytes that had already arrived on another subflow, out of the bytes that this segment
+        /// put in subflow order.
         duplicate: u64,
     },
     /// Data became in order and readable; emitted for each run of bytes that arrived together.
     DataReadable {
         /// Data sequence numbers.
         data: DataRange,
-        /// Since it arrived at this host (out-of-order delay).
+        /// Time since it arrived at this host (out-of-order delay).
         waited: Span,
         /// The subflow on which it arrived.
         subflow: SubflowId,
     },
-    /// An acknowledgement for a subflow's data was taken in.
+    /// An acknowledgement of a subflow's data was processed.
     Acked {
         /// The subflow.
         subflow: SubflowId,
         /// Bytes newly acknowledged, cumulatively or selectively.
         bytes: u64,
-        /// RTT sample, if it gave one.
+        /// RTT sample, if there was one.
         rtt: Option<Span>,
-        /// Smoothed RTT after it.
+        /// Smoothed RTT after the acknowledgement.
         srtt: Span,
-        /// Congestion window after it, in bytes.
+        /// Congestion window after the acknowledgement, in bytes.
         cwnd: u64,
-        /// Bytes in flight after it.
+        /// Bytes in flight after the acknowledgement.
         inflight: u64,
     },
-    /// The left edge of the data moved.
+    /// A DATA_ACK advanced.
     DataAcked {
-        /// Old first DSN not acknowledged.
+        /// Old first unacknowledged DSN.
         old: Dsn,
-        /// New one.
+        /// New first unacknowledged DSN.
         new: Dsn,
     },
     /// A subflow's congestion window changed for a reason other than an acknowledgement.
@@ -127,26 +127,26 @@ pub enum Event {
         /// Why.
         cause: WindowCause,
     },
-    /// What the scheduler saw of a subflow as it decided. Those of all live subflows come right
-    /// before the [`Event::Decision`] that they belong to.
+    /// State of a subflow when the scheduler decided. The events of all live subflows directly
+    /// precede their [`Event::Decision`].
     Considered {
         /// The subflow.
         subflow: SubflowId,
         /// Smoothed RTT; `None` before the first sample.
         srtt: Option<Span>,
-        /// Congestion window, or the cap where one is below it, in bytes.
+        /// Congestion window in bytes, or the cap if it is smaller.
         cwnd: u64,
         /// Bytes in flight.
         inflight: u64,
-        /// Bytes that the window still takes, assigned ones deducted.
+        /// Free bytes of the window, less assigned ones.
         room: u64,
-        /// When the segment at hand would arrive at the peer by the plain estimate
+        /// Estimated arrival of the current segment at the peer
         /// ([`plait_sched::SubflowView::plain_arrival`]); [`Time::NEVER`] without an RTT sample.
         arrival: Time,
     },
-    /// A number that weighed in the [`Event::Decision`] that comes next.
+    /// A number that influenced the next [`Event::Decision`].
     Weighed(Number),
-    /// The [`Event::Decision`] that comes next assigns data ahead of sending.
+    /// The next [`Event::Decision`] assigns this data before it is sent.
     Assigned {
         /// The subflow.
         subflow: SubflowId,
@@ -155,26 +155,26 @@ pub enum Event {
     },
     /// The scheduler decided.
     Decision {
-        /// Which decision of the connection it is, from 1; those that say nothing new are counted
-        /// and not told.
+        /// Number of this decision in the connection, from 1. Decisions that repeat the previous
+        /// one are counted, but not reported.
         number: u64,
-        /// The data at hand: what is to be sent or, of a wait and of an assignment, the segment
-        /// that comes first. Empty where there is none.
+        /// The data to be sent, or the next segment if the decision is a wait or an assignment.
+        /// Empty if there is none.
         data: DataRange,
-        /// Its choice, to send or to assign first; `None` for wait and idle.
+        /// The subflow chosen to send, or to be assigned data first; `None` for wait and idle.
         chosen: Option<SubflowId>,
-        /// The subflow that is waited for.
+        /// The subflow that the scheduler waits for.
         waits_for: Option<SubflowId>,
-        /// The candidates it weighed.
+        /// The candidates that it considered.
         candidates: SubflowSet,
-        /// Those of them that had room.
+        /// The candidates that had room.
         usable: SubflowSet,
         /// Why.
         reason: Reason,
     },
     /// The core applied an effect of a decision.
     Effect(Effect),
-    /// Sending stopped although there is data, or goes on (`None`).
+    /// Sending stopped although there is data, or resumed (`None`).
     Blocked(Option<Block>),
     /// A retransmission timeout.
     Timeout {
@@ -185,14 +185,14 @@ pub enum Event {
     },
     /// The connection fell back to plain TCP.
     Fallback(FallbackCause),
-    /// Segments of the connection are shorter from here on, for the path of a subflow lets no longer
-    /// ones through.
+    /// The connection uses shorter segments from now on, because the path of a subflow drops longer
+    /// ones.
     SegmentSize {
         /// The subflow.
         subflow: SubflowId,
         /// Payload bytes of a full segment.
         bytes: u64,
-        /// How that is known.
+        /// How the new size was detected.
         cause: SizeCause,
     },
     /// A subflow's congestion window was lowered after an idle time.
@@ -212,14 +212,14 @@ pub enum Detail {
     /// None.
     #[default]
     Nothing,
-    /// Those that measures are made from: [`Event::is_measured`].
+    /// The events that measures use: [`Event::is_measured`].
     Measures,
     /// All.
     Everything,
 }
 
 impl Event {
-    /// Whether measures are made from it.
+    /// Returns true if measures use this event.
     #[must_use]
     pub const fn is_measured(&self) -> bool {
         matches!(
@@ -234,13 +234,13 @@ impl Event {
     }
 }
 
-/// How it is known that a path lets no longer packets through.
+/// How a smaller packet size of a path was detected.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum SizeCause {
-    /// Long segments vanish while short ones arrive (RFC 8899 section 4.3).
+    /// Long segments are lost while short ones arrive (RFC 8899 section 4.3).
     BlackHole,
-    /// A router said so (RFC 1191, RFC 8201).
+    /// A router reported it (RFC 1191, RFC 8201).
     TooBig,
 }
 
@@ -254,7 +254,7 @@ pub enum WindowCause {
     Timeout,
     /// Recovery ended.
     Recovered,
-    /// The last reduction was taken back: what counted as lost was late.
+    /// The last reduction was undone: the segments were late instead of lost.
     Undone,
     /// A scheduler's effect.
     Effect,
@@ -266,7 +266,7 @@ pub enum WindowCause {
 mod tests {
     use super::*;
 
-    /// An event is stored by the million: what weighed in a decision comes in events of its own.
+    /// Millions of events are stored, so the numbers of a decision are separate events.
     #[test]
     fn an_event_fits_a_cache_line() {
         assert!(size_of::<Event>() <= 56, "{}", size_of::<Event>());

@@ -1,5 +1,5 @@
-//! Floor 2: the transport. One TCP subflow, the Multipath TCP connection over several of them, and
-//! the endpoint that holds connections. No I/O, no clock, no thread.
+//! Floor 2: the transport. It has one TCP subflow, the Multipath TCP connection over several of
+//! them, and the endpoint that holds connections. It has no I/O, no clock and no threads.
 #![no_std]
 
 extern crate alloc;
@@ -36,7 +36,7 @@ pub use endpoint::{Endpoint, MemoryReport};
 pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, SizeCause, WindowCause};
 pub use segments::{Report, Transmit};
-/// Whether bugs can be switched on in this build. They cannot be in anything that ships.
+/// True if bugs can be switched on in this build. Shipped builds cannot do so.
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
 
 pub use stats::{

@@ -6,14 +6,14 @@ use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{Dsn, PathId, ServerAddress, Span, Ssn, SubflowId, Time};
 
-/// What subflows have carried; as `u64`s, so that they only grow.
+/// Traffic of subflows. The counters only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Carried {
-    /// Bytes of payload sent, each once.
+    /// Bytes of payload sent, each counted once.
     pub sent: u64,
-    /// Bytes of payload taken in, in the subflow's order.
+    /// Bytes of payload received in subflow order.
     pub received: u64,
-    /// Segments sent again, probes included.
+    /// Retransmitted segments, probes included.
     pub retransmissions: u64,
 }
 
@@ -25,12 +25,12 @@ impl Carried {
     }
 }
 
-/// What subflows have carried, those with which connections began and those that joined.
+/// Traffic of first subflows and of joined ones.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     /// First subflows, plain TCP included.
     pub first: Carried,
-    /// Joined ones.
+    /// Joined subflows.
     pub joined: Carried,
 }
 
@@ -40,7 +40,7 @@ impl Totals {
         self.joined.add(&other.joined);
     }
 
-    /// Adds what a subflow has carried.
+    /// Adds the traffic of a subflow.
     pub(crate) fn add_subflow(&mut self, subflow: &Subflow) {
         let kind = if subflow.shake.join { &mut self.joined } else { &mut self.first };
         kind.add(&subflow.carried());
@@ -48,7 +48,7 @@ impl Totals {
 }
 
 impl Subflow {
-    /// What it has carried; SYN and FIN, which have sequence numbers, are none of it.
+    /// Returns its traffic. SYN and FIN have sequence numbers, but are not counted.
     pub(crate) fn carried(&self) -> Carried {
         Carried {
             sent: self
@@ -62,44 +62,46 @@ impl Subflow {
     }
 }
 
-/// What an endpoint has learnt of how long its packets may be; the counters only grow.
+/// Counters of path MTU detection. They only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sizes {
-    /// Messages of routers ([`Endpoint::on_too_big`](crate::Endpoint::on_too_big)) about what is in
-    /// flight, whether they said anything new or not.
+    /// Router messages ([`Endpoint::on_too_big`](crate::Endpoint::on_too_big)) about a segment in
+    /// flight, whether they changed the size or not.
     pub too_big_believed: u64,
-    /// Those that were ignored: about what is not in flight, or with an MTU that no link has.
+    /// Ignored router messages: about a segment that is not in flight, or with an MTU that no link
+    /// has.
     pub too_big_refused: u64,
-    /// How often segments of a connection became shorter, as a router said so.
+    /// How often a router message shortened the segments of a connection.
     pub lowered_as_told: u64,
-    /// The same, as long ones vanished between short ones (RFC 8899 section 4.3).
+    /// How often lost long segments between delivered short ones did so (RFC 8899 section 4.3).
     pub lowered_by_hole: u64,
 }
 
-/// How far the data of a connection has come, in DSNs from its first byte on.
+/// Progress of a connection's data, in DSNs from its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// The first of ours that the peer has not acknowledged: never beyond what has arrived there or,
-    /// where we count [in step](Progress::in_step), is held there.
+    /// First DSN of this end that the peer has not acknowledged. It never exceeds the peer's
+    /// `arrived`, or its `held` if [`in_step`](Progress::in_step) is true.
     pub acked: Dsn,
-    /// We have fallen back: what the peer acknowledges on the subflow counts (RFC 8684 section 3.7).
+    /// This end has fallen back, so subflow acknowledgements acknowledge data (RFC 8684 section
+    /// 3.7).
     pub in_step: bool,
-    /// The first of the peer's that has not arrived in order.
+    /// First DSN of the peer that has not arrived in order.
     pub arrived: Dsn,
-    /// The same, but what waits for the rest of a mapping, or for the peer after a wrong checksum, is
-    /// counted too.
+    /// As `arrived`, plus data that waits for the rest of a mapping, or for the peer after a wrong
+    /// checksum.
     pub held: Dsn,
 }
 
 impl Progress {
-    /// Whether it counts as acknowledged what the other end does not have.
+    /// Returns true if this end counts data as acknowledged that the other end does not have.
     #[must_use]
     pub fn is_ahead_of(&self, other: &Progress) -> bool {
         self.acked > if self.in_step { other.held } else { other.arrived }
     }
 }
 
-/// One subflow.
+/// State and counters of one subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubflowStats {
     /// The subflow.
@@ -110,11 +112,11 @@ pub struct SubflowStats {
     pub server: ServerAddress,
     /// It may carry data.
     pub up: bool,
-    /// It has joined; the connection did not begin on it.
+    /// True for a joined subflow, false for the first one.
     pub joined: bool,
-    /// What it has carried.
+    /// Its traffic.
     pub carried: Carried,
-    /// A timeout expired and nothing has come since.
+    /// A timeout expired and nothing has arrived since.
     pub potentially_failed: bool,
     /// Congestion window in bytes.
     pub cwnd: u64,
@@ -126,29 +128,29 @@ pub struct SubflowStats {
     pub srtt: Option<Span>,
     /// Retransmission timeout.
     pub rto: Span,
-    /// Segments sent again on it, probes included.
+    /// Segments retransmitted on it, probes included.
     pub retransmissions: u64,
-    /// Those of them that the peer reported as duplicates (D-SACK).
+    /// Retransmissions that the peer reported as duplicates (D-SACK).
     pub spurious: u64,
-    /// Reductions of its window that were taken back, for what counted as lost was late.
+    /// Reductions of its window that were undone, because the segments were late instead of lost.
     pub undone: u32,
 }
 
-/// What an endpoint has refused or answered without state, because a table was full or a segment was
-/// malformed. All are counts since the start.
+/// Segments refused or answered without state, because a table was full or a segment was malformed.
+/// All are counts since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Overflows {
     /// SYNs that were answered with a cookie, because the table of half-open connections was full.
     pub cookies_sent: u64,
-    /// Connections that a valid cookie has opened.
+    /// Connections opened by a valid cookie.
     pub cookies_accepted: u64,
     /// ACKs without a valid cookie while cookies were in use; each was answered with a reset.
     pub cookies_refused: u64,
-    /// Half-open joins that gave way to a newer join of their connection.
+    /// Half-open joins replaced by a newer join of their connection.
     pub joins_replaced: u64,
-    /// Released connections that were reset, because too many had not ended.
+    /// Released connections that were reset, because too many were still closing.
     pub closing_aborted: u64,
-    /// Subflows in TIME-WAIT or FIN-WAIT-2 that were forgotten early, because there were too many.
+    /// Subflows in TIME-WAIT or FIN-WAIT-2 that were removed early, because there were too many.
     pub time_waits_recycled: u64,
     /// SYNs with FIN, which were dropped.
     pub syns_with_fin: u64,
@@ -184,25 +186,25 @@ impl Overflows {
     }
 }
 
-/// Why a connection was aborted by its own end.
+/// Why this end aborted a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimedOut {
-    /// The peer took nothing for [`Timeouts::user`](crate::Timeouts::user).
+    /// The peer accepted nothing for [`Timeouts::user`](crate::Timeouts::user).
     User,
     /// It answered no probe of [`Timeouts::keep_alive`](crate::Timeouts::keep_alive).
     KeepAlive,
 }
 
-/// A connection.
+/// State and counters of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionStats {
     /// State.
     pub state: ConnectionState,
-    /// Multipath TCP is spoken.
+    /// The connection uses Multipath TCP.
     pub multipath: bool,
-    /// Why it is not, where it was offered.
+    /// Why it does not, if it was offered.
     pub fallback: Option<FallbackCause>,
-    /// Bytes in order that wait for the reader.
+    /// Bytes in order that the application has not read.
     pub readable: u64,
     /// Bytes written and not DATA_ACKed.
     pub unacked: u64,
@@ -210,13 +212,13 @@ pub struct ConnectionStats {
     pub segment_payload: u64,
     /// Every subflow that the connection will have carries data.
     pub subflows_ready: bool,
-    /// From when on the next send finds every congestion window back at its initial value.
+    /// Time from which the next send resets every congestion window to its initial value.
     pub initial_window_at: Option<Time>,
-    /// No subflow is left, and one is waited for.
+    /// It has no subflow and waits for one.
     pub waits: bool,
-    /// It was aborted, for nothing came of its peer.
+    /// Why it was aborted, if the peer did not respond.
     pub timed_out: Option<TimedOut>,
-    /// Every subflow's handshake and closing is over.
+    /// Every subflow has finished its handshake and has closed.
     pub over: bool,
     /// The subflows.
     pub subflows: Vec<SubflowStats>,

@@ -1,4 +1,4 @@
-//! The groups of the settings of a connection, and the choices in them.
+//! Groups of the settings of a connection, and their choices.
 
 use super::Config;
 use plait_base::{PathId, Span};
@@ -12,8 +12,8 @@ pub enum JoinTiming {
     AfterData,
     /// Right after the SYN/ACK.
     AfterSynAck,
-    /// Together with the first SYN. Between plait's own ends only: RFC 8684 cannot do it, for the
-    /// token needs the peer's key.
+    /// Together with the first SYN. Works only when both ends are plait: in RFC 8684, the token
+    /// needs the peer's key.
     Simultaneous,
 }
 
@@ -29,62 +29,64 @@ pub enum RtoMode {
     Rfc200,
 }
 
-/// What fast recovery lets out while less is in flight than the threshold (PRR's reduction bound).
+/// How much fast recovery may send when fewer bytes than ssthresh are in flight (PRR's reduction
+/// bound).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Prr {
-    /// A segment more than was delivered where an acknowledgement moves the left edge and tells of no
-    /// new loss, else as much as it delivered: RFC 9937, and Linux since 4.3.
+    /// If an ACK advances the left edge and reports no new loss, one segment more than was
+    /// delivered. Otherwise, as much as was delivered (RFC 9937, and Linux since 4.3).
     #[default]
     Rfc9937,
-    /// That segment more on every acknowledgement: RFC 6937 section 3. Where a full queue goes on losing
-    /// what is sent again, that goes on filling it.
+    /// One segment more than was delivered on every ACK (RFC 6937 section 3). If a full queue keeps
+    /// dropping retransmissions, this rule keeps filling the queue.
     Rfc6937,
 }
 
-/// How a lost segment is recognised before its timeout.
+/// How a loss is detected before the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LossDetection {
-    /// By time, and a probe for a lost tail: RACK-TLP (RFC 8985), and Linux since 4.4.
+    /// By time, with a tail loss probe: RACK-TLP (RFC 8985), and Linux since 4.4.
     #[default]
     Rack,
-    /// By three segments above it that were selectively acknowledged (RFC 6675 section 4, DupThresh),
-    /// and a probe for a lost tail (RFC 8985 section 7): Linux 3.10 to 4.3. A lost retransmission
-    /// waits for the timeout.
+    /// By three segments above it that were selectively acknowledged (RFC 6675 section 4,
+    /// DupThresh), with a tail loss probe (RFC 8985 section 7): Linux 3.10 to 4.3. A lost
+    /// retransmission is repeated only after the timeout.
     SackProbe,
-    /// The same without a probe: Linux before 3.10.
+    /// As `SackProbe`, without a tail loss probe: Linux before 3.10.
     Sack,
 }
 
-/// Where the first SYN of a connection goes when nobody answers it.
+/// Which path the next SYN of a connection uses when the first SYN is not answered.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Dial {
-    /// To the next path (after [`Config::CONNECTION_ATTEMPT_DELAY`] where paths are probed), and round again.
+    /// The next path in turn. If paths are probed, the attempt starts after
+    /// [`Config::CONNECTION_ATTEMPT_DELAY`].
     #[default]
     Any,
-    /// To the same path, as from a host whose routes have chosen it.
+    /// The same path, as on a host whose routing table chose it.
     Primary,
 }
 
-/// What a window is reduced from after a loss.
+/// The value that a window is reduced from after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ReduceFrom {
-    /// The congestion window, as Linux does. Growth is held to what was used (cwnd validation), so
-    /// a window that was not filled cannot have grown.
+    /// The congestion window, as in Linux. Cwnd validation limits growth to the used window, so an
+    /// unfilled window has not grown.
     #[default]
     Window,
-    /// The bytes outstanding, as RFC 5681 section 3.1 and RFC 9438 section 4.6 say: after the loss
-    /// of a tail little is, and the window falls far.
+    /// The bytes outstanding (RFC 5681 section 3.1, RFC 9438 section 4.6). After the loss of a
+    /// tail, few bytes are outstanding, and the window falls far.
     Flight,
 }
 
-/// Pacing: how fast a window goes out, in percent of a window each round trip.
+/// Pacing rate, in percent of one window per round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
-    /// While the window is below half the threshold.
+    /// When the window is below half of ssthresh.
     pub start_percent: u32,
-    /// After.
+    /// When the window is half of ssthresh or more.
     pub percent: u32,
-    /// Segments at the start of a subflow that go at once: an initial window, as with Linux.
+    /// Segments that a new subflow sends without pacing: an initial window, as in Linux.
     pub burst: u32,
 }
 
@@ -97,11 +99,12 @@ impl Default for Pacing {
 /// Buffers that both ends size as Linux does, in bytes of memory instead of payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelBuffers {
-    /// Receive buffer at first (`net.ipv4.tcp_rmem`, second number).
+    /// Initial receive buffer (`net.ipv4.tcp_rmem`, second number).
     pub first_rcvbuf: u64,
-    /// Receive buffer at most (third number); the same as the first if the application has set it.
+    /// Largest receive buffer (third number). Equal to the initial one if the application has set
+    /// it.
     pub most_rcvbuf: u64,
-    /// Send buffer of a subflow at most (`net.ipv4.tcp_wmem`, third number).
+    /// Largest send buffer of a subflow (`net.ipv4.tcp_wmem`, third number).
     pub most_sndbuf: u64,
 }
 
@@ -111,52 +114,53 @@ impl KernelBuffers {
         KernelBuffers { first_rcvbuf: 131_072, most_rcvbuf: 32 << 20, most_sndbuf: 4 << 20 };
 }
 
-/// Rules of a stock kernel's data level and congestion window that plait's own ends do not follow. Each
-/// one stands for itself.
+/// Rules of the Linux kernel for the data level and the congestion window that plait's own ends do
+/// not follow. The rules are independent of each other.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KernelRules {
-    /// Data stays with the subflow that it was given to: neither a timeout nor a change of the candidates
-    /// moves it to another one (Linux, `mptcp_sendmsg_frag` of net/mptcp/protocol.c hands it over for good).
+    /// Data stays on the subflow that it was assigned to. Neither a timeout nor a change of the
+    /// candidates moves it (Linux: `mptcp_sendmsg_frag`, net/mptcp/protocol.c).
     pub keep_data: bool,
-    /// A timer of the connection, which follows those of its subflows, sends the first data without a
-    /// DATA_ACK again on an idle subflow (`__mptcp_retrans`, net/mptcp/protocol.c).
+    /// A timer of the connection, derived from the timers of its subflows, retransmits the first
+    /// data without a DATA_ACK on an idle subflow (`__mptcp_retrans`, net/mptcp/protocol.c).
     pub data_timer: bool,
-    /// A window that was not used up for a timeout falls half the way to what was used
+    /// A window that was not filled for one RTO is reduced halfway to the used window
     /// (`tcp_cwnd_application_limited`, net/ipv4/tcp_output.c).
     pub reduce_unused: bool,
-    /// The end of what a subflow has to send waits while it is short and an earlier short segment is not
-    /// acknowledged: Nagle's algorithm in Minshall's form (`tcp_nagle_check`, net/ipv4/tcp_output.c).
+    /// A short last segment of a subflow waits while an earlier short segment is not acknowledged.
+    /// This is Nagle's algorithm in Minshall's form (`tcp_nagle_check`, net/ipv4/tcp_output.c).
     pub nagle: bool,
 }
 
 impl KernelRules {
-    /// What Linux 6.18 does.
+    /// The rules of Linux 6.18.
     pub const LINUX_6_18: KernelRules =
         KernelRules { keep_data: true, data_timer: true, reduce_unused: true, nagle: true };
 }
 
-/// A path that a client may use, in the order of preference; the connection starts on the first.
+/// A path that a client may use. Paths are in order of preference; the connection starts on the
+/// first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathConfig {
     /// The path.
     pub path: PathId,
-    /// Ask the peer to use it only when no other works.
+    /// Request that the peer uses the path only when no other path works.
     pub backup: bool,
-    /// Slow start threshold in bytes that this end remembers of it, in place of
+    /// Slow start threshold in bytes that this end remembers for the path; replaces
     /// [`WindowRules::ssthresh`].
     pub ssthresh: Option<u64>,
 }
 
-/// Where numbers that wrap begin. For tests that take a connection across their ends; a live
-/// endpoint leaves all as it is, for numbers that are known beforehand can be guessed.
+/// Initial values of numbers that wrap, for tests that cross the wrap. A live endpoint keeps the
+/// defaults, because an attacker can guess known numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StartOffsets {
     /// Initial sequence number of every subflow, instead of a random one.
     pub isn: Option<u32>,
-    /// Initial data sequence number of both directions, instead of those that the keys give. Both
-    /// ends must have the same.
+    /// Initial data sequence number of both directions, instead of the numbers derived from the
+    /// keys. Both ends must have the same.
     pub idsn: Option<u64>,
-    /// What the clock of timestamps shows at time zero.
+    /// Value of the timestamp clock at time zero.
     pub timestamp: u32,
 }
 
@@ -165,34 +169,35 @@ pub struct StartOffsets {
 pub struct PacketSizes {
     /// Largest IP packet in bytes.
     pub mtu: u32,
-    /// MSS of a peer that tells none: 536, or 1,220 over IPv6 (RFC 9293 section 3.7.1).
+    /// MSS of a peer whose SYN has no MSS option: 536, or 1,220 over IPv6 (RFC 9293 section 3.7.1).
     pub unsaid_mss: u16,
-    /// Most payload bytes of a segment that the driver's device cuts into full ones (TSO); 0 where it
-    /// cuts none.
+    /// Largest payload in bytes of a segment that the driver's device splits into full segments
+    /// (TSO); 0 if it splits none.
     pub superpacket: u32,
 }
 
-/// Buffers, and what is advertised of them.
+/// Buffer sizes and advertised windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferSizes {
-    /// Receive buffer: all of it is advertised, unless it is tuned.
+    /// Receive buffer in bytes. All of it is advertised unless `rcvbuf_first` is set.
     pub rcvbuf: u64,
-    /// What is advertised of the receive buffer at first, in bytes: it then follows what the application
-    /// reads in a round trip. `None` where all is advertised from the start.
+    /// Advertised part of the receive buffer at the start, in bytes. It then grows with the bytes
+    /// that the application reads per round trip. If `None`, all of the buffer is advertised from
+    /// the start.
     pub rcvbuf_first: Option<u64>,
-    /// Send buffer: holds bytes until they are DATA_ACKed.
+    /// Send buffer in bytes. Holds bytes until they are DATA_ACKed.
     pub sndbuf: u64,
-    /// Buffers as Linux sizes them, in place of `rcvbuf`, `rcvbuf_first` and `sndbuf`. Writers then wait
-    /// for a third of the send buffer, and a reader that has read everything acknowledges a short segment
-    /// at once.
+    /// Buffers sized as in Linux; replaces `rcvbuf`, `rcvbuf_first` and `sndbuf`. Writers then wait
+    /// until a third of the send buffer is free. A reader that has read everything acknowledges a
+    /// short segment at once.
     pub kernel: Option<KernelBuffers>,
-    /// Send nothing beyond the window that the peer told on a subflow: stock kernels refuse it, beside
-    /// what is beyond the shared one (RFC 8684 section 3.3.4). Between plait's own ends the shared
-    /// window says it all.
+    /// Send nothing beyond the window that the peer advertised on a subflow. Linux drops such data,
+    /// in addition to data beyond the shared window (RFC 8684 section 3.3.4). Between plait's own
+    /// ends the shared window is enough.
     pub subflow_windows: bool,
 }
 
-/// How the congestion window begins, grows and is reduced, and how it goes out.
+/// How the congestion window starts, grows, is reduced and is paced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowRules {
     /// Initial congestion window in segments (RFC 6928).
@@ -201,30 +206,30 @@ pub struct WindowRules {
     pub ssthresh: Option<u64>,
     /// L of RFC 3465.
     pub slow_start_limit: u32,
-    /// What ends slow start before a loss.
+    /// How slow start can end before a loss.
     pub hystart: HyStart,
     /// Window after an idle time.
     pub idle_restart: IdleRestart,
-    /// What a window is reduced from after a loss.
+    /// The value that a window is reduced from after a loss.
     pub reduce_from: ReduceFrom,
-    /// Spread the segments of a window over the round trip; `None` for not.
+    /// Pacing of the segments of a window over the round trip; `None` disables it.
     pub pacing: Option<Pacing>,
 }
 
-/// How losses are recognised and mended.
+/// How losses are detected and repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecoveryRules {
     /// Retransmission timeout.
     pub rto: RtoMode,
-    /// What fast recovery lets out below the threshold.
+    /// How much fast recovery may send below ssthresh.
     pub prr: Prr,
-    /// How a lost segment is recognised before its timeout.
+    /// How a loss is detected before the retransmission timeout.
     pub loss_detection: LossDetection,
-    /// Take a reduction of the window back when what counted as lost proves to have been late
+    /// Undo a reduction of the window when the segments turn out to have been late instead of lost
     /// (D-SACK, Eifel detection, F-RTO).
     pub undo: bool,
-    /// Find out by timeouts that a path lets short packets through and long ones not, and send shorter
-    /// ones (RFC 4821 section 7.7, RFC 8899 section 4.3).
+    /// If timeouts show that a path delivers short packets and drops long ones, send shorter ones
+    /// (RFC 4821 section 7.7, RFC 8899 section 4.3).
     pub black_holes: bool,
 }
 
@@ -235,48 +240,53 @@ pub struct JoinRules {
     pub timing: JoinTiming,
     /// Subflows that a client opens between each pair of addresses.
     pub per_pair: u8,
-    /// Take no further subflows to the address and port of the first one, and tell the peer so
-    /// (flag C of RFC 8684 section 3.1): those that are announced may be joined.
+    /// Refuse further subflows to the address and port of the first one, and set flag C of RFC 8684
+    /// section 3.1. Announced addresses can still be joined.
     pub deny: bool,
-    /// How many further addresses of the peer are accepted (ADD_ADDR).
+    /// Largest number of further peer addresses that are accepted (ADD_ADDR).
     pub peer_addresses: u8,
-    /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
+    /// Interval at which a silent path is probed with one segment (Multipath TCP only); `None` for
+    /// never.
     pub probe: Option<Span>,
-    /// Where the first SYN goes when nobody answers it.
+    /// Which path the next SYN uses when the first SYN is not answered.
     pub dial: Dial,
 }
 
 /// How long a connection waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timeouts {
-    /// How long a connection whose last subflow is gone waits for another one before it fails; zero
-    /// for not at all. Plain TCP fails at once.
+    /// How long a connection without any subflow waits for a new one before it fails. Zero fails at
+    /// once, and so does plain TCP.
     pub close: Span,
-    /// How long a subflow waits in FIN-WAIT-2 for the peer's FIN once both directions of the data have
-    /// ended. The subflow is then closed without a reset.
+    /// How long a subflow stays in FIN-WAIT-2 after both directions of the data have ended. The
+    /// subflow is then closed without a reset.
     pub fin: Span,
-    /// How long data may wait while the peer takes nothing, before the connection is aborted: it neither
-    /// acknowledges data nor opens its window (the user timeout of RFC 9293 sections 3.8.3 and 3.10.1;
-    /// RFC 5482 is its option, which is not sent). An eighth of it later at most. `None` for ever: a
-    /// peer that answers the probes of its closed window may keep it closed (RFC 9293 section 3.8.6.1)
-    /// unless the user says otherwise (RFC 6429 section 3).
+    /// How long data may wait before the connection is aborted, if the peer neither acknowledges
+    /// data nor opens its window. This is the user timeout of RFC 9293 sections 3.8.3 and 3.10.1;
+    /// the option of RFC 5482 is not sent. The abort comes at most one eighth of the timeout late.
+    ///
+    /// If `None`, the connection waits forever. A peer that answers window probes may keep its
+    /// window closed (RFC 9293 section 3.8.6.1) unless the user decides otherwise (RFC 6429 section
+    /// 3).
     pub user: Option<Span>,
-    /// How long nothing may come of the peer, on any subflow and with nothing of ours under way, before
-    /// it is asked for a sign of life (the keep-alive of RFC 9293 section 3.8.4); an eighth of it later
-    /// at most. [`Config::KEEP_ALIVES`] probes go out on each subflow, [`Config::KEEP_ALIVE_INTERVAL`]
-    /// apart, or this time where that is less. Where all stay unanswered the connection is aborted. A
-    /// subflow that leaves as many in a row unanswered while another one answers is reset. `None` for
-    /// never.
+    /// How long a connection may be idle, with no segment from the peer and no data in flight,
+    /// before keep-alive probes are sent (RFC 9293 section 3.8.4). They start at most one eighth of
+    /// this time late.
+    ///
+    /// Each subflow sends [`Config::KEEP_ALIVES`] probes, [`Config::KEEP_ALIVE_INTERVAL`] apart, or
+    /// this time apart if it is shorter. If none is answered, the connection is aborted. A subflow
+    /// that leaves this many consecutive probes unanswered while another one answers is reset.
+    /// `None` disables keep-alives.
     pub keep_alive: Option<Span>,
 }
 
-/// When a client speaks plain TCP because paths swallow MP_CAPABLE (RFC 8684 section 3.7).
+/// When a client uses plain TCP because paths drop MP_CAPABLE (RFC 8684 section 3.7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FallbackRules {
-    /// SYNs with MP_CAPABLE that stay unanswered on a path before one goes out without (RFC 8684
-    /// section 3.7; Linux: 3); 0 for never.
+    /// Unanswered SYNs with MP_CAPABLE on a path before one is sent without it (RFC 8684 section
+    /// 3.7; Linux: 3); 0 for never.
     pub plain_after: u8,
-    /// How long an endpoint then offers no MP_CAPABLE, doubled each time (Linux: an hour).
+    /// How long an endpoint then offers no MP_CAPABLE. Doubled each time (Linux: one hour).
     pub plain_for: Span,
 }
 

@@ -1,4 +1,4 @@
-//! What a connection is made from, and the state that its user sees.
+//! Specification of a connection, and the state that its user sees.
 
 use crate::config::{Config, PathConfig};
 use alloc::boxed::Box;
@@ -15,7 +15,7 @@ pub type SchedulerFactory = Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>;
 /// Makes the congestion controller of a subflow on a path.
 pub type ControllerFactory = Arc<dyn Fn(PathId) -> Box<dyn Algorithm> + Send + Sync>;
 
-/// All that a connection is made from.
+/// The parts that a connection is created from.
 #[derive(Clone)]
 pub struct ConnectionSpec {
     /// Settings.
@@ -26,8 +26,8 @@ pub struct ConnectionSpec {
     pub scheduler: SchedulerFactory,
     /// Its congestion controllers.
     pub controller: ControllerFactory,
-    /// Further addresses of the end that listens. It tells the client of them (ADD_ADDR, RFC 8684
-    /// section 3.4.1), and the client joins each from all its paths.
+    /// Further addresses of the listening end. It announces them to the client (ADD_ADDR, RFC 8684
+    /// section 3.4.1), which joins each from all its paths.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for ConnectionSpec {
     }
 }
 
-/// State of a connection as its user sees it.
+/// State of a connection as the user sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionState {
     /// The handshake is under way.
@@ -51,6 +51,6 @@ pub enum ConnectionState {
     PeerDone,
     /// Both directions have ended in order.
     Closed,
-    /// Reset, or given up.
+    /// Reset, or timed out.
     Failed,
 }
