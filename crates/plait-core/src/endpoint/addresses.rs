@@ -1,4 +1,4 @@
-//! Addresses that come and go while connections are open.
+//! Addresses that are added and removed while connections are open.
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
@@ -9,8 +9,8 @@ use core::net::IpAddr;
 use plait_base::{ConnId, PathId, Time};
 
 impl Endpoint {
-    /// Announces a further address of this end to the client of a connection, which may join it (ADD_ADDR,
-    /// RFC 8684 section 3.4.1).
+    /// Announces a further address of this end to the client of a connection (ADD_ADDR, RFC 8684
+    /// section 3.4.1). The client may join it.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::NotServer`], [`Error::Failed`], [`Error::PlainTcp`], and
@@ -25,8 +25,8 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.announce(ctx, address, port))?
     }
 
-    /// Takes an announced address back: the client learns of it (REMOVE_ADDR, RFC 8684 section 3.4.2), and
-    /// the subflows there are closed.
+    /// Withdraws an announced address: the client receives REMOVE_ADDR (RFC 8684 section 3.4.2),
+    /// and the subflows there are closed.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`], and [`Error::NotAnnounced`].
@@ -34,24 +34,24 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.withdraw(ctx, address))?
     }
 
-    /// This host's own address on `path` is gone: its connections as a client close their subflows
-    /// there and tell their peers (REMOVE_ADDR) on others.
+    /// Handles the loss of this host's address on `path`. Its client connections close their
+    /// subflows there and send REMOVE_ADDR on other subflows.
     pub fn lose_address(&mut self, now: Time, path: PathId) {
         self.remnants.leave(path);
         self.with_all(now, |conn, ctx| conn.lose_address(ctx, path));
     }
 
-    /// This host has an address on `path` again: its connections as a client open their subflows
-    /// there anew.
+    /// Handles the return of this host's address on `path`. Its client connections open their
+    /// subflows there again.
     pub fn regain_address(&mut self, now: Time, path: PathId) {
         self.with_all(now, |conn, ctx| conn.regain_address(ctx, path));
     }
 
-    /// Asks the peer of a connection to send on the subflows of `path` only where no other works
-    /// (`backup`), or again as on others; this end does the same (MP_PRIO, RFC 8684 section 3.3.8).
-    /// A peer's own wish stands beside it: a subflow is a backup where either end asked for that. The
-    /// option goes out once, on an acknowledgement. A subflow that is opened later is a backup if its path was
-    /// configured so.
+    /// Requests that the peer of a connection uses the subflows of `path` as backups (`backup`) or
+    /// as regular ones (MP_PRIO, RFC 8684 section 3.3.8). This end does the same.
+    ///
+    /// A subflow is a backup if either end requested it. The option is sent once, on an
+    /// acknowledgement. A subflow that is opened later uses the configuration of its path.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::Failed`], [`Error::PlainTcp`], and [`Error::NoSubflow`] if no

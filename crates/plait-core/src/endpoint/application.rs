@@ -1,4 +1,4 @@
-//! What an application asks of its connections: data in and out, their state, their end.
+//! The application's calls: data in and out, state, and the end of connections.
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
@@ -14,20 +14,20 @@ use plait_base::{ConnId, PathId, Time};
 use plait_sched::Scheduler;
 
 impl Endpoint {
-    /// Path, local port and remote port of every open subflow of a connection.
+    /// Returns path, local port and remote port of every open subflow of a connection.
     #[must_use]
     pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
         let addresses = self.connection(id)?.paths().open_addresses();
         Some(addresses.map(|at| (at.path(), at.local_port, at.remote_port)).collect())
     }
 
-    /// The port at which a connection's server listens.
+    /// Returns the port at which a connection's server listens.
     #[must_use]
     pub fn service_port(&self, id: ConnId) -> Option<u16> {
         self.connection(id)?.paths().service_port()
     }
 
-    /// State of a connection.
+    /// Returns the state of a connection.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -35,7 +35,7 @@ impl Endpoint {
         self.known(id).map(Connection::state)
     }
 
-    /// Bytes in order that wait for the reader.
+    /// Returns the bytes in order that the application has not read.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -43,7 +43,7 @@ impl Endpoint {
         self.known(id).map(|conn| conn.data().readable())
     }
 
-    /// Bytes written and not DATA_ACKed.
+    /// Returns the bytes written and not DATA_ACKed.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -51,7 +51,7 @@ impl Endpoint {
         self.known(id).map(|conn| conn.data().unacked())
     }
 
-    /// Payload bytes of a full segment.
+    /// Returns the payload bytes of a full segment.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -63,21 +63,21 @@ impl Endpoint {
         self.connection(id).ok_or(Error::UnknownConnection(id))
     }
 
-    /// How far a connection's data has come.
+    /// Returns the progress of a connection's data.
     #[must_use]
     pub fn progress(&self, id: ConnId) -> Option<Progress> {
         self.connection(id).map(|conn| conn.paths().progress(conn.data()))
     }
 
-    /// Whether every connection has taken leave on all its subflows (those in TIME-WAIT count as
-    /// gone).
+    /// Returns true if every connection has closed all its subflows. Subflows in TIME-WAIT count as
+    /// closed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.connections.iter().all(|(_, conn)| conn.is_over()) && self.remnants.half_closed() == 0
     }
 
-    /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
-    /// n of the pattern). Returns how many the send buffer took; none if it is full.
+    /// Writes `len` bytes of the test pattern: the byte at position n of the stream is byte n of
+    /// the pattern. Returns how many bytes the send buffer accepted; 0 if it is full.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
@@ -85,7 +85,7 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.write(ctx, len, |queue, len| queue.write_pattern(len)))?
     }
 
-    /// Writes real bytes. Returns how many the send buffer took; none if it is full.
+    /// Writes bytes. Returns how many the send buffer accepted; 0 if it is full.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
@@ -95,7 +95,7 @@ impl Endpoint {
         Ok(taken as usize)
     }
 
-    /// Reads up to `max` bytes without looking at them. Returns how many there were.
+    /// Reads and discards up to `max` bytes. Returns how many there were.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -103,7 +103,7 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit, |recv| recv.skip(max)))
     }
 
-    /// Reads real bytes into `buffer`. Returns how many there were.
+    /// Reads bytes into `buffer`. Returns how many there were.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -121,8 +121,8 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.finish(ctx.now))
     }
 
-    /// Ends the connection at once: data that was not delivered is lost at both ends. The peer learns of it
-    /// by MP_FASTCLOSE (RFC 8684 section 3.5), by a RST in plain TCP.
+    /// Ends the connection at once. Undelivered data is lost in both directions. The peer receives
+    /// MP_FASTCLOSE (RFC 8684 section 3.5), or a RST in plain TCP.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -130,7 +130,7 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.abort(ctx))
     }
 
-    /// [`Endpoint::with`], with an error in place of nothing.
+    /// As [`Endpoint::with`], but returns an error if the connection is unknown.
     pub(super) fn ask<R>(
         &mut self,
         now: Time,
@@ -140,14 +140,16 @@ impl Endpoint {
         self.with(now, id, f).ok_or(Error::UnknownConnection(id))
     }
 
-    /// The user is done with a connection, and will not name it again. It is let go as soon as it is
-    /// over on all its subflows, TIME-WAIT included; until then it goes on by itself, without news:
-    /// this end finishes, what the peer sends is thrown away, and where nothing of ours is
-    /// acknowledged for [`Timeouts::close`](crate::Timeouts::close) while the peer does
-    /// not finish, it is aborted. What nobody releases is kept, so that its state can be asked for.
+    /// Releases a connection: the user does not use it again. It is removed when all its subflows
+    /// have ended, TIME-WAIT included.
     ///
-    /// Once it is let go, its identifier is unknown. Identifiers are counted on: one comes back after 2^32
-    /// connections, unless it is still in use.
+    /// Until then it runs on without news: this end finishes, and received data is discarded. It is
+    /// aborted if the peer does not finish and acknowledges no data for
+    /// [`Timeouts::close`](crate::Timeouts::close). A connection that is not released stays, so
+    /// that its state can be read.
+    ///
+    /// After the removal its identifier is unknown. An identifier is reused after 2^32 connections,
+    /// unless it is still in use.
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -159,15 +161,15 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Returns how many connections are kept: those in use, half-open ones and those that are not
-    /// released. Each subflow of a released connection that only waits counts as one.
+    /// Returns the number of connections held: open, half-open and not yet released ones. Each
+    /// waiting subflow of a released connection counts as one.
     #[must_use]
     pub fn kept(&self) -> usize {
         self.connections.len() + self.remnants.len()
     }
 
-    /// Ends a released connection for good if there are too many of them: of the oldest, one whose data
-    /// was all acknowledged comes first.
+    /// If too many released connections are closing, ends one of the oldest. One whose data was all
+    /// acknowledged is preferred.
     fn limit_closing(&mut self, now: Time) {
         if let Some(id) = self.connections.surplus_closing() {
             self.shared.overflows.closing_aborted += 1;
@@ -175,20 +177,20 @@ impl Endpoint {
         }
     }
 
-    /// State and counters of a connection.
+    /// Returns the state and counters of a connection.
     #[must_use]
     pub fn stats(&self, id: ConnId) -> Option<ConnectionStats> {
         self.connection(id).map(Connection::stats)
     }
 
-    /// What the subflows of all connections have carried so far, those that were let go included.
+    /// Returns the traffic of all subflows so far, removed connections included.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.connections.totals()
     }
 
-    /// Puts another scheduler in charge of a connection from now on; `None` is a fresh one of those that
-    /// [`ConnectionSpec::scheduler`](crate::ConnectionSpec::scheduler) makes.
+    /// Replaces the scheduler of a connection. `None` creates a new one by
+    /// [`ConnectionSpec::scheduler`](crate::ConnectionSpec::scheduler).
     ///
     /// # Errors
     /// [`Error::UnknownConnection`].
@@ -201,7 +203,7 @@ impl Endpoint {
         self.ask(now, id, |conn, _| conn.set_scheduler(scheduler))
     }
 
-    /// Sets every congestion window of a connection to its initial value; thresholds stay.
+    /// Resets every congestion window of a connection to its initial value. Thresholds stay.
     pub fn reset_windows(&mut self, now: Time, id: ConnId) {
         self.with(now, id, |conn, ctx| conn.reset_windows(ctx));
     }

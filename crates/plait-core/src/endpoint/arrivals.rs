@@ -1,4 +1,4 @@
-//! Segments that belong to no connection yet: SYNs, joins that come early, and strays.
+//! Segments that belong to no connection yet: SYNs, early joins, and strays.
 
 use crate::JoinTiming;
 use crate::conn::Connection;
@@ -16,20 +16,22 @@ use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
 
-/// Half-open connections at most: further SYNs are answered without state.
+/// Largest number of half-open connections. Further SYNs are answered without state.
 const MAX_HALF_OPEN: usize = 4_096;
-/// Joins that are taken each second, of all connections together.
+/// Joins accepted per second, over all connections.
 const JOINS_PER_SECOND: u64 = 1_000;
-/// A SYN is repeated after a second (RFC 6298 section 2.1), less what the network may add to the first.
+/// A SYN is retransmitted after one second (RFC 6298 section 2.1), less the delay variation of the
+/// network.
 const SOONEST_REPEAT: Span = Span::from_millis(500);
 
-/// Whether both SYNs are for the same subflow.
+/// Returns true if both SYNs are for the same subflow.
 fn is_same(path: PathId, early: &Segment, address: Address, syn: &Segment) -> bool {
     (path, early.src_port, early.dst_port) == (address.path(), syn.src_port, syn.dst_port)
 }
 
 impl Endpoint {
-    /// A SYN; `after` is where the last conversation of its address ended, if that is remembered.
+    /// Processes a SYN. `after` is the last sequence number of the address's previous connection,
+    /// if it is known.
     #[cold]
     pub(super) fn on_syn(
         &mut self,
@@ -40,7 +42,7 @@ impl Endpoint {
         after: Option<u32>,
     ) {
         if syn.flags.has(Flags::FIN) {
-            // No stack opens and ends a connection in one segment; Linux drops it as well.
+            // No TCP opens and closes a connection in one segment; Linux drops it as well.
             self.shared.overflows.syns_with_fin += 1;
             return;
         }
@@ -62,7 +64,7 @@ impl Endpoint {
                 } else if known.is_none() && self.joins_simultaneously(address) {
                     self.answer_early_join(now, address, syn);
                 } else if self.repeats_early_join_too_soon(now, address, syn) {
-                    // The network has doubled it.
+                    // The network has duplicated it.
                 } else if self.drop_repeated_early_join(address, syn) {
                     let reason = ResetReason::Mptcp;
                     self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
@@ -91,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// A join of a connection that takes any: it is taken, or refused within the limits.
+    /// Accepts a join, or refuses it if it exceeds the limits.
     fn on_join(&mut self, now: Time, id: ConnId, address: Address, syn: &Segment) {
         let refusal = self.with(now, id, |conn, _| conn.refuses_join(now, address)).flatten();
         let refusal =
@@ -102,8 +104,8 @@ impl Endpoint {
         self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
     }
 
-    /// Whether a join that comes together with its connection's SYN is for an address that takes
-    /// none.
+    /// Returns true if a join that arrives with its connection's SYN is for an address that refuses
+    /// joins.
     fn denies_early_join(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
         address.server() == ServerAddress::default()
@@ -112,8 +114,8 @@ impl Endpoint {
             })
     }
 
-    /// A join may overtake the handshake of its connection where it does not wait for data: it is
-    /// kept until the connection is there.
+    /// Returns true if a join may arrive before its connection's handshake. It is then kept until
+    /// the connection exists.
     fn may_hold_early_join(&self, known: Option<ConnId>, address: Address) -> bool {
         let early = |spec: &Arc<ConnectionSpec>| spec.config.joins.timing != JoinTiming::AfterData;
         let listens = self.listeners.get(&address.local_port).is_some_and(early);
@@ -123,7 +125,7 @@ impl Endpoint {
         listens && half_open && self.early.syns.len() < MAX_EARLY_JOINS
     }
 
-    /// The connection that a simultaneous join names by its client's own token.
+    /// Returns the connection that a simultaneous join names by the token of its client.
     fn by_peer_token(&self, address: Address, token: u32) -> Option<ConnId> {
         if !self.joins_simultaneously(address) {
             return None;
@@ -132,15 +134,15 @@ impl Endpoint {
         all.find(|(_, conn)| conn.data().peer_token() == Some(token)).map(|(id, _)| id)
     }
 
-    /// Whether a join that is kept comes a second time: the connection that it waits for has not
-    /// come in a whole timeout, and the client has to know.
+    /// Drops a kept join that arrives again. Its connection has not arrived within a whole timeout,
+    /// so the client gets a reset.
     fn drop_repeated_early_join(&mut self, address: Address, syn: &Segment) -> bool {
         let before = self.early.syns.len();
         self.early.syns.retain(|(path, early, _)| !is_same(*path, early, address, syn));
         self.early.syns.len() < before
     }
 
-    /// Whether a join that is kept comes again sooner than its client could send it again.
+    /// Returns true if a kept join arrives again sooner than its client can retransmit it.
     fn repeats_early_join_too_soon(&self, now: Time, address: Address, syn: &Segment) -> bool {
         self.early.syns.iter().any(|(path, early, at)| {
             is_same(*path, early, address, syn) && now < *at + SOONEST_REPEAT
@@ -153,7 +155,7 @@ impl Endpoint {
             && self.early.answered.len() < MAX_EARLY_JOINS
     }
 
-    /// Answers a join whose connection is not there yet.
+    /// Answers a join whose connection does not exist yet.
     fn answer_early_join(&mut self, now: Time, address: Address, syn: &Segment) {
         let Some(spec) = self.listeners.get(&address.local_port).cloned() else { return };
         let early = self.with_context(now, |ctx| EarlyJoin::new(&spec, address, syn, ctx));
@@ -186,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a segment that belongs to nothing (RFC 9293 section 3.10.7.1).
+    /// Answers a segment of an unknown connection (RFC 9293 section 3.10.7.1).
     #[cold]
     pub(super) fn reset(&mut self, address: Address, segment: &Segment, mptcp: Option<Mptcp>) {
         let acked = segment.flags.has(Flags::ACK);

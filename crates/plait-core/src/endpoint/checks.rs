@@ -1,4 +1,4 @@
-//! Invariants and audits of connections, while they are verified.
+//! Invariants and audits of connections (`--check`).
 
 use crate::conn::Connection;
 use crate::conn::audit::Audit;
@@ -8,13 +8,13 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use plait_base::ConnId;
 
-/// Invariants, while they are verified.
+/// State of the verification.
 #[derive(Default)]
 pub(super) struct Checks {
     pub(super) on: bool,
-    /// The first violation, in words.
+    /// Description of the first violation.
     pub(super) violation: Option<String>,
-    /// What each connection has told and taken in.
+    /// The audit of each connection.
     pub(super) audits: BTreeMap<ConnId, Audit>,
 }
 
@@ -25,13 +25,13 @@ impl Endpoint {
         self.shared.checked = on;
     }
 
-    /// The first violation of an invariant, in words.
+    /// Returns a description of the first violation of an invariant.
     #[must_use]
     pub fn violation(&self) -> Option<&str> {
         self.checks.violation.as_deref()
     }
 
-    /// The audit of a connection, up to the first violation.
+    /// Returns the audit of a connection, until the first violation.
     pub(super) fn audit(&mut self, id: ConnId) -> Option<(&mut Audit, &Connection)> {
         if self.checks.violation.is_some() {
             return None;

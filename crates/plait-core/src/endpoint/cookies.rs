@@ -1,5 +1,5 @@
 //! SYN cookies (RFC 4987 section 3.6): while the table of half-open connections is full, a SYN is
-//! answered without keeping anything. What the server needs later comes back with the third ACK:
+//! answered without state. The third ACK returns everything the server needs later:
 //!
 //! * The initial sequence number is a signature of the client's address, both ports and the client's
 //!   initial sequence number. Its lowest bits hold the MSS and the age.
@@ -22,31 +22,31 @@ use core::net::IpAddr;
 use plait_base::{PathId, SubflowId, Time};
 use plait_wire::{Flags, Key, MpCapable, Mptcp, Options, Secret, Segment, Timestamps};
 
-/// How long one secret signs, in seconds.
+/// Lifetime of one secret in seconds.
 const PERIOD_S: u64 = 64;
-/// What a cookie can tell of the peer's MSS, in bytes; a smaller one counts as the first.
+/// The MSS values that a cookie can hold, in bytes. A smaller MSS counts as the first.
 const MSS_BYTES: [u16; 8] = [256, 536, 1_220, 1_300, 1_400, 1_440, 1_460, 8_940];
 /// Bits of the initial sequence number for the index into [`MSS_BYTES`], and one for the period.
 const MSS_BITS: u32 = 3;
 const LOW_BITS: u32 = MSS_BITS + 1;
 /// Bits of a timestamp that hold options.
 const STAMP_BITS: u32 = 6;
-/// Window shift of a peer that scales no windows: no true one is as large.
+/// Window shift of a peer without window scaling. No real shift is as large.
 const NO_SCALE: u32 = 15;
 const SACK: u32 = 1 << 4;
 const MULTIPATH: u32 = 1 << 5;
 
-/// The address of a client, as it is signed.
+/// The address of a client, as signed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Client([u8; 16]);
 
 impl Client {
-    /// The client that a path stands for.
+    /// Returns the client that a path number identifies.
     pub(super) fn on(path: PathId) -> Client {
         Client(u128::from(path.0).to_be_bytes())
     }
 
-    /// The client with an address.
+    /// Returns the client with an address.
     pub(super) fn at(source: IpAddr) -> Client {
         Client(match source {
             IpAddr::V4(source) => source.to_ipv6_mapped().octets(),
@@ -58,11 +58,11 @@ impl Client {
 /// The secrets of this period and of the one before.
 #[derive(Debug, Default)]
 pub(super) struct Cookies {
-    /// With the number of their period, by its lowest bit.
+    /// Each with the number of its period, indexed by the lowest bit of that number.
     secrets: [Option<(u64, Secret)>; 2],
 }
 
-/// What is signed.
+/// The signed values.
 #[derive(Clone, Copy, Debug)]
 struct Subject {
     client: Client,
@@ -71,7 +71,7 @@ struct Subject {
     irs: u32,
 }
 
-/// A cookie and the key that belongs to it.
+/// A cookie and its key.
 #[derive(Clone, Copy, Debug)]
 struct Cookie {
     iss: u32,
@@ -84,7 +84,7 @@ fn period(now: Time) -> u64 {
 }
 
 impl Subject {
-    /// The cookie that `secret` gives. `low` are its lowest bits.
+    /// Returns the cookie signed by `secret`. `low` are its lowest bits.
     fn sign(&self, secret: &Secret, low: u32) -> Cookie {
         let Address { local_port, remote_port, .. } = self.address;
         let server = self.address.server();
@@ -100,13 +100,13 @@ impl Subject {
 }
 
 impl Cookies {
-    /// Whether a cookie that is still valid may have been sent.
+    /// Returns true if a cookie that is still valid may have been sent.
     fn in_use(&self, now: Time) -> bool {
         let valid = |(at, _): &(u64, Secret)| at + 1 >= period(now);
         self.secrets.iter().flatten().any(valid)
     }
 
-    /// Makes a cookie for a SYN that tells `mss`.
+    /// Returns a cookie for a SYN with the MSS `mss`.
     fn make(&mut self, ctx: &mut Context<'_>, subject: &Subject, mss: u16) -> Cookie {
         let now = period(ctx.now);
         let slot = &mut self.secrets[(now & 1) as usize];
@@ -121,7 +121,7 @@ impl Cookies {
         subject.sign(&secret, (index as u32) << 1 | (now & 1) as u32)
     }
 
-    /// The cookie with the initial sequence number `iss`, if it is one of ours and still valid.
+    /// Returns the cookie with the initial sequence number `iss`, if it is valid.
     fn verify(&self, now: Time, subject: &Subject, iss: u32) -> Option<Cookie> {
         let low = iss & ((1 << LOW_BITS) - 1);
         let (at, secret) = self.secrets[(low & 1) as usize].as_ref()?;
@@ -130,7 +130,7 @@ impl Cookies {
     }
 }
 
-/// What the timestamp of a SYN/ACK tells of the SYN.
+/// Returns the options of the SYN that the timestamp of its SYN/ACK holds.
 fn stamp_bits(syn: &Segment) -> u32 {
     let scale = syn.options.window_scale.map_or(NO_SCALE, |scale| u32::from(scale.min(14)));
     let sack = if syn.options.sack_permitted { SACK } else { 0 };
@@ -138,15 +138,15 @@ fn stamp_bits(syn: &Segment) -> u32 {
     scale | sack | multipath
 }
 
-/// The latest timestamp up to `value` whose lowest bits are `bits`.
+/// Returns the latest timestamp up to `value` whose lowest bits are `bits`.
 fn stamp(value: u32, bits: u32) -> u32 {
     let mask = (1 << STAMP_BITS) - 1;
     let late = value & mask < bits;
     (value & !mask | bits).wrapping_sub(if late { 1 << STAMP_BITS } else { 0 })
 }
 
-/// The SYN as far as it is known again from the third ACK: its options come from the bits of its
-/// timestamp, if it has any. `capable` is what it has of MP_CAPABLE.
+/// Returns the SYN as reconstructed from the third ACK. Its options come from the bits of its
+/// timestamp, if it has any. `capable` is its MP_CAPABLE.
 fn recalled(
     segment: &Segment,
     stamps: Option<(u32, u32)>,
@@ -175,7 +175,7 @@ fn recalled(
     }
 }
 
-/// MP_CAPABLE of a segment.
+/// Returns the MP_CAPABLE of a segment.
 fn capable(segment: &Segment) -> Option<MpCapable> {
     match segment.options.mptcp.as_deref() {
         Some(Mptcp::Capable(capable)) => Some(capable.clone()),
@@ -184,7 +184,7 @@ fn capable(segment: &Segment) -> Option<MpCapable> {
 }
 
 impl Endpoint {
-    /// Answers a SYN with a cookie and keeps nothing of it.
+    /// Answers a SYN with a cookie and keeps no state.
     #[cold]
     pub(super) fn answer_without_state(
         &mut self,
@@ -198,7 +198,7 @@ impl Endpoint {
         let subject = Subject { client, address, irs: syn.seq };
         let mss = syn.options.mss.unwrap_or(spec.config.packets.unsaid_mss);
         let Cookie { iss, key, mss } = self.cookies.make(&mut ctx, &subject, mss);
-        // A token that a connection has already cannot name a second one (RFC 8684 section 3.1).
+        // The token of an existing connection cannot name a second one (RFC 8684 section 3.1).
         let unique = !ctx.tokens.contains_key(&key.token());
         let offered = capable(syn).filter(|_| unique);
         let bits = stamp_bits(syn);
@@ -214,8 +214,8 @@ impl Endpoint {
         self.answers.push_back(answer);
     }
 
-    /// Opens the connection of a SYN that was answered with a cookie, if `segment` is the client's ACK
-    /// of it. False if it is none.
+    /// Opens the connection of a SYN that was answered with a cookie, if `segment` is its third
+    /// ACK. Returns false otherwise.
     #[cold]
     pub(super) fn completes_handshake(
         &mut self,
@@ -264,7 +264,7 @@ impl Endpoint {
         let conn = self.with_context(now, |ctx| {
             let opening = Opening::Stateless { address, syn: &syn, iss };
             let mut conn = super::Connection::open(spec, key, &opening, ctx);
-            // As it was when the SYN/ACK was sent.
+            // The state after the SYN/ACK was sent.
             conn.take_syn_ack(now);
             conn
         });
@@ -273,7 +273,7 @@ impl Endpoint {
         let known = Known { conn: id, subflow: SubflowId(0).0 };
         self.handle_known(now, known, address, segment);
         if self.connections.find(id).is_some_and(|it| it.state() == ConnectionState::Connecting) {
-            // A later segment than the third ACK: the client sends that again.
+            // This segment follows the third ACK, which the client will retransmit.
             self.forget(id);
         }
         true
@@ -284,7 +284,7 @@ impl Endpoint {
 mod tests {
     use super::*;
 
-    /// A timestamp never runs ahead of the clock, and is behind it by less than 64 ms.
+    /// A timestamp is never ahead of the clock, and less than 64 ms behind it.
     #[test]
     fn a_timestamp_holds_six_bits() {
         for value in [0, 1, 63, 64, 1_000, u32::MAX] {
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// The MSS that is recalled is at most the one that was told.
+    /// The reconstructed MSS is at most the one in the SYN.
     #[test]
     fn the_mss_is_rounded_down() {
         let of = |mss: u16| MSS_BYTES.iter().rposition(|it| *it <= mss).map(|at| MSS_BYTES[at]);

@@ -1,4 +1,4 @@
-//! Numbers for the addresses of listening hosts, so that a segment names one in a byte.
+//! One-byte numbers for the addresses of listening hosts.
 
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -7,14 +7,14 @@ use plait_base::ServerAddress;
 /// First of the ephemeral ports (RFC 6335 section 6).
 pub(crate) const FIRST_PORT: u16 = 49_152;
 
-/// So many numbers may be given before those that no connection uses are looked for.
+/// Beyond this many numbers, unused ones are reclaimed.
 const CROWDED_ADDRESSES: usize = 128;
 
 /// An address that has a number.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     address: IpAddr,
-    /// A peer has announced it. Such a number is free again when no connection uses it.
+    /// A peer has announced it. Its number is freed when no connection uses it.
     learnt: bool,
 }
 
@@ -34,17 +34,17 @@ impl InUse {
 pub(crate) struct Directory(Vec<Option<Entry>>);
 
 impl Directory {
-    /// The number of an address of this host, which it keeps.
+    /// Returns the number of an address of this host. It is never reclaimed.
     pub(crate) fn number(&mut self, address: IpAddr) -> Option<ServerAddress> {
         self.place(Entry { address, learnt: false })
     }
 
-    /// The number of an address that a peer has announced.
+    /// Returns the number of an address that a peer has announced.
     pub(crate) fn learn(&mut self, address: IpAddr) -> Option<ServerAddress> {
         self.place(Entry { address, learnt: true })
     }
 
-    /// The number that an address has already, or the lowest that is free.
+    /// Returns the number of an address, or assigns the lowest free one.
     fn place(&mut self, entry: Entry) -> Option<ServerAddress> {
         if let Some(number) = self.known(entry.address) {
             if let Some(Some(known)) = self.0.get_mut(usize::from(number.0) - 1) {
@@ -61,7 +61,7 @@ impl Directory {
         Some(ServerAddress(number))
     }
 
-    /// The number of an address, if it has one.
+    /// Returns the number of an address, if it has one.
     pub(crate) fn known(&self, address: IpAddr) -> Option<ServerAddress> {
         let is = |entry: &Option<Entry>| entry.is_some_and(|entry| entry.address == address);
         let index = self.0.iter().position(is)?;
@@ -73,12 +73,12 @@ impl Directory {
         self.0.get(index)?.map(|entry| entry.address)
     }
 
-    /// Whether so many numbers were given that it is time for [`Directory::reclaim`].
+    /// Returns true if enough numbers are assigned to call [`Directory::reclaim`].
     pub(crate) fn is_crowded(&self) -> bool {
         self.0.len() > CROWDED_ADDRESSES
     }
 
-    /// Takes back the numbers of announced addresses that are not in use.
+    /// Frees the numbers of announced addresses that are not in use.
     pub(crate) fn reclaim(&mut self, in_use: &InUse) {
         for (index, entry) in self.0.iter_mut().enumerate() {
             let used = in_use.0.get(index + 1).is_none_or(|used| *used);
@@ -117,7 +117,7 @@ mod tests {
         for n in 2..=254 {
             assert_eq!(directory.learn(at(n)), Some(ServerAddress(n as u8)));
         }
-        // This one is the host's own after all.
+        // This host then registers the address as its own.
         assert_eq!(directory.number(at(9)), Some(ServerAddress(9)));
         assert!(directory.is_crowded() && directory.learn(at(300)).is_none());
         let mut in_use = InUse::NONE;

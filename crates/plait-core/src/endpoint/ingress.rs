@@ -1,4 +1,4 @@
-//! Segments that arrive: to which conversation each belongs.
+//! Demultiplexing of incoming segments.
 
 use crate::conn::spec::ConnectionState;
 use crate::endpoint::cookies::Client;
@@ -9,9 +9,8 @@ use plait_base::{PathId, Time};
 use plait_wire::{Flags, Segment};
 
 impl Endpoint {
-    /// Takes in a segment that arrived on `path`. The number of the path stands for the client's
-    /// address: a driver that gives numbers to other addresses later calls
-    /// [`Endpoint::handle_from`].
+    /// Processes a segment that arrived on `path`. The path number identifies the client's address.
+    /// A driver that reuses path numbers must call [`Endpoint::handle_from`].
     pub fn handle(&mut self, now: Time, path: PathId, segment: &Segment) {
         self.take(now, Client::on(path), path, segment);
     }
@@ -41,7 +40,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment of a conversation that is kept.
+    /// Processes a segment of a known connection.
     #[inline(always)]
     pub(super) fn handle_known(
         &mut self,
@@ -61,7 +60,7 @@ impl Endpoint {
             if let Some(index) = conn.paths().find(address, subflow) {
                 conn.handle(ctx, index, segment);
             }
-            // The peer may have no data: its end can come with the last ACK of the handshake.
+            // The peer may have no data: its FIN can arrive with the last ACK of the handshake.
             let settled = [ConnectionState::Connecting, ConnectionState::Failed];
             waited && !settled.contains(&conn.state())
         });
@@ -77,7 +76,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment of a conversation that is not kept: it may begin one.
+    /// Processes a segment of an unknown connection, which may open one.
     #[cold]
     fn handle_unknown(&mut self, now: Time, client: Client, address: Address, segment: &Segment) {
         if self.handle_remnant(now, client, address, segment) {
@@ -85,22 +84,22 @@ impl Endpoint {
         }
         if let Some(early) = self.early.answered.iter_mut().find(|early| early.address == address) {
             if segment.flags.has(Flags::RST) {
-                // The client has given it up.
+                // The client has aborted the join.
                 self.early.answered.retain(|early| early.address != address);
             } else if segment.flags.has(Flags::SYN) {
-                // The client did not get our SYN/ACK.
+                // The client did not receive our SYN/ACK.
                 let Some(spec) = self.listeners.get(&address.local_port) else { return };
                 self.answers.push_back(early.syn_ack(spec, now));
             } else if early.answer.is_none() {
                 early.answer = Some(segment.clone());
             } else {
-                // The proof comes again, and the connection that it is for has not come: its last
-                // ACK was lost, and the client has to know.
+                // The third ACK arrives again and its connection does not exist: the connection's
+                // last ACK was lost. The client gets a reset.
                 self.early.answered.retain(|early| early.address != address);
                 self.reset(address, segment, None);
             }
         } else if segment.flags.has(Flags::RST) {
-            // Nothing to reset.
+            // A RST is never answered.
         } else if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
             self.on_syn(now, client, address, segment, None);
         } else if !self.completes_handshake(now, client, address, segment) {

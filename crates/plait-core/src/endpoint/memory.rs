@@ -1,34 +1,33 @@
-//! What connections take of memory, and how it is kept within bounds.
+//! Memory of connections, and its limits.
 
 use crate::data::memory_limit::MemoryLimit;
 use crate::endpoint::Endpoint;
 use crate::stats::Overflows;
 
-/// The connections of an endpoint, and what they keep.
+/// Connections of an endpoint, and their memory.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MemoryReport {
-    /// Bytes of memory, about: data that was written and not DATA_ACKed, data that has arrived and was
-    /// not read, what either lies in, and 4 kB for each connection.
+    /// Approximate bytes of memory: data that is not DATA_ACKed, data that is not read, the buffers
+    /// that hold both, and 4 kB for each connection.
     pub bytes: u64,
     /// Connections that hold more than [`MemoryReport::THRESHOLD_BYTES`] bytes.
     pub above_threshold: usize,
-    /// Connections that a peer has begun whose handshake is not done.
+    /// Connections opened by a peer whose handshake is not complete.
     pub half_open: usize,
-    /// Connections that were released and are not over: what they sent is not acknowledged, or the
-    /// peer has not ended its direction.
+    /// Released connections that have not ended: some data is not acknowledged, or the peer has not
+    /// ended its direction.
     pub closing: usize,
-    /// Subflows of released connections that wait for segments that are late (TIME-WAIT, RFC 9293
-    /// section 3.6.1).
+    /// Subflows of released connections in TIME-WAIT (RFC 9293 section 3.6.1).
     pub time_wait: usize,
 }
 
 impl MemoryReport {
-    /// What a connection without data holds far less than.
+    /// A connection without data holds far less than this.
     pub const THRESHOLD_BYTES: u64 = 64 * 1024;
 }
 
 impl Endpoint {
-    /// What connections take of memory. It looks at every connection.
+    /// Returns the memory of all connections. It visits every connection.
     #[must_use]
     pub fn memory_report(&self) -> MemoryReport {
         let half_closed = self.remnants.half_closed();
@@ -51,28 +50,31 @@ impl Endpoint {
         all
     }
 
-    /// From now on memory is short, or no longer (`None`): each connection takes no more to send than
-    /// makes its share with what is not acknowledged, or what its peer takes in two round trips
-    /// ([`MemoryLimit::max_unsent`]), tells no window that goes further than its share beyond what was read (what
-    /// was told stays, RFC 9293 section 3.8.6), and discards what arrives beyond it all the same, or would
-    /// wait where twice as much is here already, as if it were lost. What connections have, they keep.
+    /// Limits the buffers of each connection to its share while memory is short; `None` removes the
+    /// limit.
+    ///
+    /// A connection accepts data to send until its unacknowledged data fills its share, or two
+    /// round trips of data ([`MemoryLimit::max_unsent`]). Its window never exceeds the read
+    /// position by more than its share; an already advertised window stays (RFC 9293 section
+    /// 3.8.6). Data beyond the share is discarded, as if lost. Out-of-order data is too when twice
+    /// the share is already held. Connections keep data that they already hold.
     pub fn limit_buffers(&mut self, memory_limit: Option<MemoryLimit>) {
         self.shared.memory_limit = memory_limit;
     }
 
-    /// From now on SYNs of further connections are answered with a reset, or no longer. Joins are
-    /// taken.
+    /// Sets whether SYNs of further connections are answered with a reset. Joins are still
+    /// accepted.
     pub fn turn_away(&mut self, on: bool) {
         self.full = on;
     }
 
-    /// Returns what was refused or answered without state so far.
+    /// Returns the counts of segments refused or answered without state.
     #[must_use]
     pub const fn overflows(&self) -> Overflows {
         self.shared.overflows
     }
 
-    /// How many SYNs [`Endpoint::turn_away`] has had answered with a reset.
+    /// Returns how many SYNs were answered with a reset because of [`Endpoint::turn_away`].
     #[must_use]
     pub const fn turned_away(&self) -> u64 {
         self.turned_away

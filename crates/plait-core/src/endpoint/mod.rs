@@ -1,4 +1,4 @@
-//! A host's transport: connections by address, listeners, one wake-up time.
+//! A host's transport: connections by address, listeners, and one wake-up time.
 
 mod addresses;
 mod application;
@@ -46,29 +46,29 @@ use plait_wire::Segment;
 use records::{Record, Records};
 use remnants::Remnants;
 
-/// Joins that came before the connection they name (at most this many are kept).
+/// Largest number of joins kept that arrived before their connection.
 const MAX_EARLY_JOINS: usize = 16;
 
-/// Whose conversation an address is.
+/// The connection that an address belongs to.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     conn: ConnId,
-    /// The subflow that had it when the books were last brought up to date.
+    /// The subflow that had it when the tables were last updated.
     subflow: u8,
 }
 
-/// Joins that came before the connection they name.
+/// Joins that arrived before their connection.
 #[derive(Default)]
 struct EarlyJoins {
-    /// Those that wait for it, and since when.
+    /// Joins that wait for it, and since when.
     syns: Vec<(PathId, Segment, Time)>,
-    /// Those that were answered: their keys are not there yet.
+    /// Joins that were answered; their keys have not arrived yet.
     answered: Vec<EarlyJoin>,
 }
 
 /// A host's transport without I/O.
 ///
-/// The driver gives time and segments and takes segments and wake-up times:
+/// The driver passes in time and segments, and polls segments and wake-up times:
 ///
 /// 1. [`handle`](Endpoint::handle) for each segment that arrives, and
 ///    [`handle_timeout`](Endpoint::handle_timeout) when the time of
@@ -81,7 +81,7 @@ struct EarlyJoins {
 /// Time never goes back from one call to the next. The same calls give the same answers.
 pub struct Endpoint {
     connections: Records,
-    /// What is left of connections that are gone.
+    /// Subflows in TIME-WAIT or FIN-WAIT-2 of removed connections.
     remnants: Remnants,
     /// By [`Address::key`].
     addresses: BTreeMap<u64, Known>,
@@ -93,9 +93,9 @@ pub struct Endpoint {
     shared: Shared,
     checks: Checks,
     mp_capable_blackhole: MpCapableBlackhole,
-    /// Joins that may still be taken.
+    /// Joins that may still be accepted.
     joins: Allowance,
-    /// No further connections are taken, and how many were not.
+    /// Further connections are refused; `turned_away` counts them.
     full: bool,
     turned_away: u64,
     cookies: Cookies,
@@ -110,7 +110,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that draws keys, random numbers and initial sequence numbers from `entropy`.
+    /// Returns an endpoint that draws keys, random numbers and initial sequence numbers from
+    /// `entropy`.
     #[must_use]
     pub fn new(entropy: Box<dyn Entropy>) -> Endpoint {
         Endpoint {
@@ -131,49 +132,50 @@ impl Endpoint {
         }
     }
 
-    /// From now on the ports of subflows that this end opens are drawn, so that nobody knows them
-    /// beforehand (RFC 6056); otherwise they are taken in turn from the first one on.
+    /// Draws the ports of subflows that this end opens at random from now on (RFC 6056). Otherwise
+    /// they are taken in turn from the first one on.
     pub fn draw_ports(&mut self) {
         self.shared.draw_ports();
     }
 
-    /// Which events are recorded, for [`Endpoint::swap_events`].
+    /// Sets which events are recorded for [`Endpoint::swap_events`].
     pub fn record_events(&mut self, detail: Detail) {
         self.shared.log.detail = detail;
     }
 
-    /// The number of a listening host's address: the one that it has, or the next free one. Number 0
-    /// belongs to the address that clients dial. `None` where all numbers are taken.
+    /// Returns the number of a listening host's address, and assigns the next free one if it has
+    /// none. Number 0 belongs to the address that clients dial. Returns `None` if all numbers are
+    /// in use.
     pub fn number_address(&mut self, address: IpAddr) -> Option<ServerAddress> {
         self.shared.directory.number(address)
     }
 
-    /// The number of a listening host's address, if it has one.
+    /// Returns the number of a listening host's address, if it has one.
     #[must_use]
     pub fn number_of(&self, address: IpAddr) -> Option<ServerAddress> {
         self.shared.directory.known(address)
     }
 
-    /// The address with a number; `None` for number 0, which the driver knows, and for those not
-    /// given yet.
+    /// Returns the address with a number; `None` for number 0, which the driver has, and for
+    /// unassigned numbers.
     #[must_use]
     pub fn address(&self, number: ServerAddress) -> Option<IpAddr> {
         self.shared.directory.address(number)
     }
 
-    /// Accepts connections to `port`, all of them made from `spec`, which they share.
+    /// Accepts connections to `port`, all created from the shared `spec`.
     pub fn listen(&mut self, port: u16, spec: impl Into<Arc<ConnectionSpec>>) {
         self.listeners.insert(port, spec.into());
     }
 
-    /// Takes no further connections to `port`: their SYNs are answered with a reset. Joins of those
-    /// that are there are taken.
+    /// Stops accepting connections to `port`: their SYNs are answered with a reset. Joins of
+    /// existing connections are still accepted.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.remove(&port);
     }
 
-    /// Dials `port` at the other end of the spec's first path. Connections that are made from one `Arc` share
-    /// it.
+    /// Dials `port` at the other end of the spec's first path. Connections created from one `Arc`
+    /// share it.
     ///
     /// # Errors
     /// [`Error::NoPath`] if the spec has none.
@@ -197,7 +199,7 @@ impl Endpoint {
     ) -> ConnId {
         let server = ServerAddress::default();
         let mut address = Address::new(path, server, 0, port);
-        // Ports come round: one whose last conversation is in TIME-WAIT is passed over.
+        // Port numbers wrap: skip a port whose last subflow is in TIME-WAIT.
         for _ in FIRST_PORT..=u16::MAX {
             address.local_port = self.with_context(now, |ctx| ctx.take_port());
             if !self.addresses.contains_key(&address.key()) && !self.remnants.contains(address) {
@@ -223,7 +225,7 @@ impl Endpoint {
         self.add(now, conn)
     }
 
-    /// Keeps a connection from now on.
+    /// Adds a connection.
     fn add(&mut self, now: Time, conn: Connection) -> ConnId {
         let id = self.connections.add(conn);
         if let Some(mut entry) = self.connections.entry(id) {
@@ -233,7 +235,7 @@ impl Endpoint {
         id
     }
 
-    /// Drops a connection as it stands, as if it had never been.
+    /// Removes a connection without any further segment.
     fn forget(&mut self, id: ConnId) {
         let Some(record) = self.connections.record(id) else { return };
         for address in record.addresses.drain(..) {
@@ -254,7 +256,7 @@ impl Endpoint {
         f(&mut ctx)
     }
 
-    /// Calls `f` with a connection, then brings the endpoint's books up to date.
+    /// Calls `f` with a connection, then updates the endpoint's tables.
     fn with<R>(
         &mut self,
         now: Time,
@@ -287,7 +289,7 @@ impl Endpoint {
         Some(result)
     }
 
-    /// Registers the addresses and the token that a connection has now.
+    /// Registers the current addresses and token of a connection.
     #[inline(never)]
     fn settle(&mut self, now: Time, id: ConnId) {
         let Some(record) = self.connections.record(id) else { return };
@@ -317,7 +319,7 @@ impl Endpoint {
         self.keep_numbers(id);
     }
 
-    /// Keeps the numbers of the paths whose subflows have ended, as long as the connection is there.
+    /// Reserves the numbers of paths with ended subflows while the connection exists.
     fn keep_numbers(&mut self, id: ConnId) {
         let Some(Record { conn, addresses, .. }) = self.connections.record(id) else { return };
         for path in conn.paths().closed_paths() {
@@ -327,7 +329,7 @@ impl Endpoint {
         }
     }
 
-    /// Keeps the remnants of a connection in its place.
+    /// Replaces a connection by its remnants.
     #[cold]
     fn reduce(&mut self, now: Time, id: ConnId) {
         let Some(record) = self.connections.record(id) else { return };
@@ -340,7 +342,7 @@ impl Endpoint {
         }
     }
 
-    /// The next segment to send, if there is any.
+    /// Returns the next segment to send, if there is any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop_front() {
             return Some(answer);
@@ -354,7 +356,7 @@ impl Endpoint {
         None
     }
 
-    /// The next segment of the connection that is the busiest.
+    /// Returns the next segment of the first busy connection.
     #[inline(always)]
     fn poll_connection(&mut self, now: Time, id: ConnId) -> Option<Transmit> {
         let Some(mut entry) = self.connections.entry(id) else {
@@ -380,14 +382,14 @@ impl Endpoint {
         transmit
     }
 
-    /// Takes back a segment of [`Endpoint::poll_transmit`] that the driver has no more use for, so
-    /// that the next one needs no allocation. Drivers may do without.
+    /// Recycles a segment of [`Endpoint::poll_transmit`], so that the next one needs no allocation.
+    /// Calling it is optional.
     #[inline]
     pub fn recycle(&mut self, segment: Box<Segment>) {
         self.shared.recycle(segment);
     }
 
-    /// A segment that carried a report, with `payload` bytes of data, leaves the host at `departs`.
+    /// Notes that a segment with a report and `payload` bytes of data leaves the host at `departs`.
     pub fn on_departure(&mut self, now: Time, report: Report, payload: u32, departs: Time) {
         if let Some(conn) = self.connections.find_mut(report.conn) {
             conn.on_departure(now, report.subflow, payload, departs);
@@ -395,11 +397,12 @@ impl Endpoint {
         }
     }
 
-    /// A router says that a packet of ours was too long for its next hop, which takes `mtu` bytes of IP
-    /// (counted with a header of 20). `segment` has the ports, the sequence number and the number of the
-    /// server's address of what it quotes: those of a segment of ours that went out on `path`. It
-    /// counts where that segment is in flight (RFC 5927 section 4.1) and `mtu` is not absurd: from
-    /// then on segments are shorter (RFC 1191, RFC 8201). Otherwise it is counted and ignored.
+    /// Processes a router's message that a packet was too long for the next hop. `mtu` is the next
+    /// hop's limit in bytes of IP, counted with a header of 20. `segment` holds the ports, sequence
+    /// number and server address number of the quoted segment, which was sent on `path`.
+    ///
+    /// If that segment is in flight (RFC 5927 section 4.1) and `mtu` is plausible, later segments
+    /// are shorter (RFC 1191, RFC 8201). Otherwise the message is counted and ignored.
     pub fn on_too_big(&mut self, now: Time, path: PathId, segment: &Segment, mtu: u32) {
         let Segment { src_port: local_port, dst_port: remote_port, server, seq, .. } = *segment;
         let address = Address::new(path, server, local_port, remote_port);
@@ -417,14 +420,14 @@ impl Endpoint {
         }
     }
 
-    /// What was learnt of how long packets may be.
+    /// Returns the counters of path MTU detection.
     #[must_use]
     pub const fn sizes(&self) -> Sizes {
         self.shared.sizes
     }
 
-    /// When [`Endpoint::handle_timeout`] is to be called; [`Time::NEVER`] where nothing is awaited.
-    /// Never late, and early where a timer was put off: then there is nothing to do yet.
+    /// Returns when to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if no timer is set. The
+    /// time is never late. It is early if a timer was postponed; the call then does nothing.
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         self.connections.next_wake().min(self.remnants.next())
@@ -440,31 +443,32 @@ impl Endpoint {
         self.connections.keep_due(due);
     }
 
-    /// A connection that a peer opened and that can be used.
+    /// Returns the next connection that a peer opened and that can be used.
     pub fn poll_accept(&mut self) -> Option<ConnId> {
         self.accepted.pop_front()
     }
 
-    /// A connection of which something is to be learnt: its state, data to read, room to write,
-    /// data acknowledged.
+    /// Returns the next connection with news: its state, data to read, room to write or
+    /// acknowledged data.
     pub fn poll_news(&mut self) -> Option<ConnId> {
         self.connections.take_news()
     }
 
-    /// Whether [`Endpoint::poll_accept`] or [`Endpoint::poll_news`] may have something.
+    /// Returns true if [`Endpoint::poll_accept`] or [`Endpoint::poll_news`] may return a
+    /// connection.
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.accepted.is_empty() || self.connections.have_news()
     }
 
-    /// Whether events were recorded since [`Endpoint::swap_events`] was last called.
+    /// Returns true if events were recorded since the last [`Endpoint::swap_events`].
     #[must_use]
     pub fn has_events(&self) -> bool {
         !self.shared.log.events.is_empty()
     }
 
-    /// Swaps the events recorded since the last call, in order, each with its connection, for an
-    /// empty list, whose memory is used again.
+    /// Swaps the events recorded since the last call, in order and each with its connection, for an
+    /// empty list. The memory of that list is reused.
     pub fn swap_events(&mut self, events: &mut Vec<(ConnId, Event)>) {
         events.clear();
         core::mem::swap(&mut self.shared.log.events, events);

@@ -1,9 +1,9 @@
-//! MP_CAPABLE black holes (RFC 8684 section 3.7): where SYNs with MP_CAPABLE were swallowed and one
-//! without came through, later connections do not offer it for a while, longer each time.
+//! MP_CAPABLE black holes (RFC 8684 section 3.7). If SYNs with MP_CAPABLE were lost and one without
+//! it was answered, later connections omit it for a time that grows with each failure.
 
 use plait_base::{Span, Time};
 
-/// The wait doubles at most so often.
+/// Largest number of times that the wait doubles.
 const MAX_DOUBLINGS: u32 = 8;
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -13,7 +13,7 @@ pub(super) struct MpCapableBlackhole {
 }
 
 impl MpCapableBlackhole {
-    /// Whether MP_CAPABLE is not to be offered at `now`.
+    /// Returns true if MP_CAPABLE must not be offered at `now`.
     pub(super) fn is_active(&self, now: Time) -> bool {
         now < self.until
     }

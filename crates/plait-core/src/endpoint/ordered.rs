@@ -1,19 +1,20 @@
-//! An ordered map in one array: a balanced tree (A. Andersson, "Balanced search trees made simple", 1993)
-//! whose nodes are the elements of a vector. The vector has no holes. When most of the entries have gone,
-//! its memory goes back in one piece, which many small nodes between other blocks of memory cannot do.
+//! An ordered map in one array: a balanced tree (A. Andersson, "Balanced search trees made simple",
+//! 1993) whose nodes are the elements of a vector. The vector has no holes. When most entries are
+//! gone, its memory is freed in one piece. Many small nodes between other blocks of memory cannot
+//! be freed so.
 
 use alloc::vec::Vec;
 
 /// No node.
 const NIL: u32 = u32::MAX;
-/// A map of so many entries keeps its memory.
+/// Capacity that a map never gives back, in entries.
 pub(super) const MIN_CAPACITY: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Node<K, V> {
     key: K,
     value: V,
-    /// Nodes with lesser keys, and those with greater ones.
+    /// Nodes with smaller keys, and nodes with greater ones.
     left: u32,
     right: u32,
     /// 1 for a leaf. A left child is one level below, a right child at most one.
@@ -38,7 +39,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         self.nodes.len()
     }
 
-    /// All entries, in no particular order.
+    /// Returns all entries, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
         self.nodes.iter().map(|node| (node.key, &node.value))
     }
@@ -64,7 +65,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         Some(&mut self.nodes[place].value)
     }
 
-    /// The least key that is not less than `key`.
+    /// Returns the least key that is not less than `key`.
     pub(super) fn first_from(&self, key: K) -> Option<K> {
         let (mut at, mut found) = (self.root, None);
         while let Some(node) = self.nodes.get(at as usize) {
@@ -78,7 +79,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         found
     }
 
-    /// Sets the value of `key`. Returns the former value.
+    /// Sets the value of `key` and returns the former value.
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(known) = self.get_mut(key) {
             return Some(core::mem::replace(known, value));
@@ -89,7 +90,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         None
     }
 
-    /// Removes `key`. Returns its value.
+    /// Removes `key` and returns its value.
     pub(super) fn remove(&mut self, key: K) -> Option<V> {
         let place = self.place(key)?;
         self.root = self.remove_below(self.root, key);
@@ -106,7 +107,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         Some(removed.value)
     }
 
-    /// The link that leads to a node.
+    /// Returns the link that leads to a node.
     fn link_to(&mut self, wanted: u32) -> &mut u32 {
         let key = self.nodes[wanted as usize].key;
         let (mut at, mut parent) = (self.root, NIL);
@@ -126,12 +127,12 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         &mut self.nodes[at as usize]
     }
 
-    /// 0 if there is no node.
+    /// Returns the level of a node, 0 if there is none.
     fn level(&self, at: u32) -> u8 {
         self.nodes.get(at as usize).map_or(0, |node| node.level)
     }
 
-    /// Adds the node `new` to the subtree at `top`. Returns the new top.
+    /// Adds the node `new` to the subtree at `top` and returns the new top.
     fn insert_below(&mut self, top: u32, new: u32) -> u32 {
         if top == NIL {
             return new;
@@ -146,7 +147,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         self.split(top)
     }
 
-    /// Takes the node with `key` out of the subtree at `top`. Returns the new top.
+    /// Removes the node with `key` from the subtree at `top` and returns the new top.
     fn remove_below(&mut self, top: u32, key: K) -> u32 {
         if top == NIL {
             return NIL;
@@ -158,7 +159,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         } else if key > here {
             self.node(top).right = self.remove_below(right, key);
         } else if left == NIL {
-            // Without a left child it is a leaf, or has a leaf to the right.
+            // Without a left child, the node is a leaf or has a leaf to the right.
             return right;
         } else {
             // The node before it takes its place.
@@ -181,7 +182,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         }
     }
 
-    /// Restores the levels after a removal below `top`. Returns the new top.
+    /// Restores the levels after a removal below `top` and returns the new top.
     fn rebalance(&mut self, top: u32) -> u32 {
         let Node { left, right, level, .. } = *self.node(top);
         let most = self.level(left).min(self.level(right)) + 1;
@@ -240,7 +241,7 @@ mod tests {
     use alloc::collections::BTreeMap;
     use plait_base::RandomStream;
 
-    /// The height of a subtree; checks its order and its levels.
+    /// Returns the height of a subtree, and checks its order and its levels.
     fn checked(map: &Ordered<u32, u64>, top: u32, keys: &mut Vec<u32>) -> usize {
         let Some(node) = map.nodes.get(top as usize) else { return 0 };
         let left = checked(map, node.left, keys);
@@ -264,7 +265,7 @@ mod tests {
         assert!(height <= most, "{height} of {most}");
     }
 
-    /// Against the standard library's: keys come and go at random.
+    /// Compares with the map of the standard library, under random insertions and removals.
     #[test]
     fn it_is_an_ordered_map_whatever_comes_and_goes() {
         let mut stream = RandomStream::new(7, &["ordered"]);
@@ -272,7 +273,7 @@ mod tests {
         let (mut map, mut model) = (Ordered::default(), BTreeMap::new());
         for round in 0..60_000 {
             let (key, value) = (draw(700) as u32, draw(1_000));
-            // The map fills, and empties again.
+            // The map fills up, then empties again.
             if draw(10) < if round / 3_000 % 2 == 0 { 7 } else { 2 } {
                 assert_eq!(map.insert(key, value), model.insert(key, value));
             } else {
@@ -288,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Keys in order are the worst case of a tree without balance. The memory comes back.
+    /// Keys in order are the worst case of an unbalanced tree. The memory is freed afterwards.
     #[test]
     fn keys_in_order_leave_no_chain_and_no_memory() {
         let (mut map, mut model) = (Ordered::default(), BTreeMap::new());

@@ -1,4 +1,4 @@
-//! The connections that an endpoint keeps.
+//! The connections of an endpoint.
 
 use crate::conn::Connection;
 use crate::endpoint::wakes::{Slot, Wakes};
@@ -9,62 +9,62 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use plait_base::{ConnId, Time};
 
-/// Connections that were released and have not ended, at most.
+/// Largest number of released connections that have not ended.
 const MAX_CLOSING: usize = 8_192;
-/// How many of the oldest of them are looked at for one to end.
+/// How many of the oldest of them are checked to select one to end.
 const LOOKS: usize = 8;
 
-/// A connection and what the endpoint's books say of it.
+/// A connection and its entries in the endpoint's tables.
 pub(super) struct Record {
     id: ConnId,
-    /// The token that is booked as its own.
+    /// The token registered for it.
     pub(super) token: u32,
-    /// The conversations that are booked as its own.
+    /// The addresses registered for it.
     pub(super) addresses: Vec<u64>,
-    /// When it is to be called, unless it is busy, and the place of that.
+    /// Its wake-up time unless it is busy, and the handle of that time.
     wake: Time,
     slot: Slot,
-    /// Its user knows of it: it was dialled, or handed out to be accepted.
+    /// Its user has its identifier: it was dialled or accepted.
     told: bool,
     /// Its user has released it.
     closing: bool,
-    /// It may have something to send, and its timers may have changed since they were booked.
+    /// It may have something to send, and its timers may have changed since the last update.
     busy: bool,
-    /// It is among those that have news.
+    /// It is in the list of connections with news.
     newsworthy: bool,
     pub(super) conn: Connection,
 }
 
-/// Connections by identifier. Those that are gone leave nothing behind. Nothing that is done for
-/// each packet takes time that grows with their number, but for the logarithm of a search.
+/// Connections by identifier. Removed connections leave nothing behind. The cost per packet does
+/// not depend on their number, except for the logarithm of a search.
 #[derive(Default)]
 pub(super) struct Records {
-    /// In the order of their identifiers.
+    /// In order of identifiers.
     #[expect(clippy::vec_box, reason = "they are many, and moved when one goes")]
     list: Vec<Box<Record>>,
     /// The least identifier.
     first: u32,
-    /// The identifier of the next one: they are counted on, and only the end of the numbers brings
-    /// one back.
+    /// Identifier of the next connection. Identifiers increase, and are reused only after they
+    /// wrap.
     next: u32,
-    /// Those that nobody was told of.
+    /// Connections not yet accepted.
     untold: usize,
-    /// Those that were released, oldest first; some that are gone are among them.
+    /// Released connections, oldest first; removed ones may be among them.
     released: VecDeque<ConnId>,
-    /// How many of them are there.
+    /// How many released connections still exist.
     closing: usize,
-    /// What those have carried that were let go.
+    /// Traffic of removed connections.
     gone: Totals,
     /// Connections that may have something to send, the next one last.
     busy: Vec<ConnId>,
     wakes: Wakes,
-    /// Those that may have news, the least identifier first.
+    /// Connections that may have news, the least identifier first.
     news: BinaryHeap<Reverse<ConnId>>,
-    /// Those whose timers are due; empty between calls.
+    /// Connections whose timers are due; empty between calls.
     due: Vec<ConnId>,
 }
 
-/// A connection in use, and the books that note what becomes of it.
+/// A connection in use, with the tables that record its changes.
 pub(super) struct Entry<'a> {
     record: &'a mut Record,
     busy: &'a mut Vec<ConnId>,
@@ -78,7 +78,7 @@ impl Entry<'_> {
         &mut self.record.conn
     }
 
-    /// The connection was touched: it may have something to send or to tell.
+    /// Notes a change: the connection may have something to send, or news.
     #[inline]
     pub(super) fn on_touched(&mut self) {
         if !self.record.busy {
@@ -88,7 +88,7 @@ impl Entry<'_> {
         self.on_news();
     }
 
-    /// The connection may have something to tell.
+    /// Notes that the connection may have news.
     #[inline]
     pub(super) fn on_news(&mut self) {
         if self.record.conn.notices().news && !self.record.newsworthy {
@@ -97,7 +97,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The connection, which is the busiest, has nothing to send.
+    /// Notes that the first busy connection has nothing to send.
     #[inline]
     pub(super) fn on_idle(&mut self) {
         self.busy.pop();
@@ -105,7 +105,7 @@ impl Entry<'_> {
         self.on_timers();
     }
 
-    /// The timers of the connection may have changed.
+    /// Notes that the timers of the connection may have changed.
     #[inline]
     fn on_timers(&mut self) {
         let wake = self.record.conn.poll_timeout();
@@ -117,12 +117,13 @@ impl Entry<'_> {
 }
 
 impl Records {
-    /// Room for so many is never given back.
+    /// Capacity in connections that is never given back.
     const MIN_CAPACITY: usize = 64;
 
     #[inline]
     fn place(&self, id: ConnId) -> Result<usize, usize> {
-        // Identifiers are counted on: where none has gone, they tell the place.
+        // Identifiers are consecutive: if none was removed, the position follows from the
+        // identifier.
         let guess = id.0.wrapping_sub(self.first) as usize;
         match self.list.get(guess) {
             Some(record) if record.id == id => Ok(guess),
@@ -135,7 +136,7 @@ impl Records {
         self.list.binary_search_by_key(&id, |record| record.id)
     }
 
-    /// The identifier that the next connection gets.
+    /// Returns the identifier of the next connection.
     pub(super) fn next_id(&self) -> ConnId {
         let mut id = ConnId(self.next);
         while self.place(id).is_ok() {
@@ -186,7 +187,7 @@ impl Records {
         Some(&mut self.record(id)?.conn)
     }
 
-    /// A connection and its place in the books, found once for all that is done with it.
+    /// Returns a connection and its table entries, found once for all operations.
     #[inline]
     pub(super) fn entry(&mut self, id: ConnId) -> Option<Entry<'_>> {
         let at = self.place(id).ok()?;
@@ -194,17 +195,17 @@ impl Records {
         Some(Entry { record: list.get_mut(at)?, busy, wakes, news })
     }
 
-    /// The connection that is to be asked next whether it has something to send.
+    /// Returns the next connection to poll for segments.
     pub(super) fn busiest(&self) -> Option<ConnId> {
         self.busy.last().copied()
     }
 
-    /// [`Records::busiest`] is not there any more.
+    /// Removes [`Records::busiest`], which no longer exists.
     pub(super) fn forget_busiest(&mut self) {
         self.busy.pop();
     }
 
-    /// The timers of a connection may have changed.
+    /// Notes that the timers of a connection may have changed.
     pub(super) fn on_timers(&mut self, id: ConnId) {
         if let Some(mut entry) = self.entry(id)
             && !entry.record.busy
@@ -213,15 +214,15 @@ impl Records {
         }
     }
 
-    /// When the first of them is to be called.
+    /// Returns the earliest wake-up time.
     #[inline]
     pub(super) fn next_wake(&self) -> Time {
         let busy = self.busy.iter().filter_map(|id| self.find(*id));
         busy.fold(self.wakes.first(), |first, conn| first.min(conn.poll_timeout()))
     }
 
-    /// The connections whose timers are due, in the order of their identifiers, in memory that is
-    /// to come back by [`Records::keep_due`].
+    /// Returns the connections whose timers are due, in order of identifiers. [`Records::keep_due`]
+    /// takes the list back.
     pub(super) fn take_due(&mut self, now: Time) -> Vec<ConnId> {
         for busy in 0..self.busy.len() {
             if let Some(mut entry) = self.entry(self.busy[busy]) {
@@ -239,12 +240,12 @@ impl Records {
         self.due = due;
     }
 
-    /// Whether any may have news.
+    /// Returns true if any connection may have news.
     pub(super) fn have_news(&self) -> bool {
         !self.news.is_empty()
     }
 
-    /// The first connection that has news, which it has no more.
+    /// Returns the first connection with news, and clears its news.
     pub(super) fn take_news(&mut self) -> Option<ConnId> {
         loop {
             let Reverse(id) = self.news.pop()?;
@@ -257,18 +258,18 @@ impl Records {
         }
     }
 
-    /// The user of a connection gets to know it.
+    /// Notes that the user of a connection has its identifier.
     pub(super) fn tell(&mut self, id: ConnId) {
         let told = self.record(id).is_some_and(|it| !core::mem::replace(&mut it.told, true));
         self.untold -= usize::from(told);
     }
 
-    /// Connections that a peer has begun and nobody was told of.
+    /// Returns the number of connections opened by a peer and not yet accepted.
     pub(super) fn untold(&self) -> usize {
         self.untold
     }
 
-    /// A connection was released, and may be gone by now.
+    /// Notes that a connection was released; it may already be removed.
     pub(super) fn note_release(&mut self, id: ConnId) {
         let Some(record) = self.record(id) else { return };
         record.closing = true;
@@ -281,7 +282,7 @@ impl Records {
         self.released.push_back(id);
     }
 
-    /// The released connection to end if there are more than [`MAX_CLOSING`].
+    /// Returns the released connection to end, if there are more than [`MAX_CLOSING`].
     pub(super) fn surplus_closing(&mut self) -> Option<ConnId> {
         if self.closing <= MAX_CLOSING {
             return None;
@@ -294,7 +295,7 @@ impl Records {
         self.released.remove(chosen.unwrap_or(0))
     }
 
-    /// Drops a connection as it stands.
+    /// Removes a connection in its current state.
     pub(super) fn remove(&mut self, id: ConnId) {
         let Ok(at) = self.place(id) else { return };
         let Record { conn, told, slot, closing, .. } = &*self.list[at];
@@ -307,8 +308,8 @@ impl Records {
         self.shrink();
     }
 
-    /// Lets a connection go that nobody will ask for any more: its user has released it, or was
-    /// never told of it, and it is over. True if it is gone.
+    /// Removes a connection that is over, if its user has released it or never had its identifier.
+    /// Returns true if it is gone.
     pub(super) fn let_go(&mut self, id: ConnId) -> bool {
         let Ok(at) = self.place(id) else { return true };
         let Record { conn, told, .. } = &*self.list[at];
@@ -320,14 +321,14 @@ impl Records {
         true
     }
 
-    /// What connections have carried, those that are gone included.
+    /// Returns the traffic of all connections, removed ones included.
     pub(super) fn totals(&self) -> Totals {
         let mut totals = self.gone;
         self.list.iter().for_each(|record| totals.add(&record.conn.paths().totals()));
         totals
     }
 
-    /// Gives back the memory of times with far more connections.
+    /// Frees memory left from times with far more connections.
     fn shrink(&mut self) {
         let (len, capacity) = (self.list.len(), self.list.capacity());
         if capacity <= Records::MIN_CAPACITY || capacity / 4 <= len {
@@ -352,7 +353,8 @@ impl Records {
         self.list.iter().map(|record| (record.id, &record.conn))
     }
 
-    /// Memory of connections on which nothing is under way and nothing was sent since `before`.
+    /// Frees memory of connections that have nothing in flight and have sent nothing since
+    /// `before`.
     pub(super) fn shrink_idle(&mut self, before: Time) {
         for record in &mut self.list {
             record.addresses.shrink_to_fit();
@@ -360,7 +362,7 @@ impl Records {
         }
     }
 
-    /// The first connection after `last`.
+    /// Returns the first connection after `last`.
     pub(super) fn after(&self, last: Option<ConnId>) -> Option<ConnId> {
         let from = last.map_or(0, |last| match self.place(last) {
             Ok(at) => at + 1,

@@ -1,4 +1,4 @@
-//! The remnant of one subflow that only waits.
+//! The remnant of one subflow in TIME-WAIT or FIN-WAIT-2.
 
 use crate::segments::Transmit;
 use crate::tcp::address::Address;
@@ -17,18 +17,18 @@ pub(crate) struct Remnant {
     pub(super) window: u16,
     /// The DATA_ACK of Multipath TCP.
     pub(super) data_ack: Option<u32>,
-    /// Where timestamps are in use: our clock and the peer's latest timestamp.
+    /// Our clock and the peer's latest timestamp, if timestamps are in use.
     pub(super) stamps: Option<(StampClock, u32)>,
-    /// The peer's FIN has not come.
+    /// The peer's FIN has not arrived.
     pub(super) half_closed: bool,
     /// When the wait ends.
     pub(super) until: Time,
-    /// From when on a segment is answered again.
+    /// Time from which a segment is answered again.
     pub(super) answers_at: Time,
 }
 
 impl Remnant {
-    /// The remnant of a subflow whose last acknowledgement would be `last`.
+    /// Returns the remnant of a subflow whose last acknowledgement is `last`.
     pub(crate) fn new(
         last: &Segment,
         clock: StampClock,
@@ -48,7 +48,7 @@ impl Remnant {
         }
     }
 
-    /// The acknowledgement of all that has come.
+    /// Returns the acknowledgement of everything received.
     pub(super) fn acknowledgement(&self, now: Time, address: Address) -> Transmit {
         let data_ack = |value: u32| DataAck { value: value.into(), long: false };
         let dss = self.data_ack.map(|it| Dss { data_ack: Some(data_ack(it)), ..Dss::default() });
@@ -67,8 +67,8 @@ impl Remnant {
         Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
     }
 
-    /// Whether `syn` begins a new conversation: it cannot be a late segment of the old one, because its
-    /// timestamp or else its sequence number is newer (RFC 6191 section 2).
+    /// Returns true if `syn` opens a new connection. Its timestamp, or without one its sequence
+    /// number, is newer, so it is no late segment of the old connection (RFC 6191 section 2).
     pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
         let beyond = syn.seq != self.ack && before(self.ack, syn.seq);
         let newer = match (self.stamps, syn.options.timestamps) {

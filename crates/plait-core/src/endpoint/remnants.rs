@@ -1,6 +1,5 @@
-//! What is kept of a subflow that only waits: in TIME-WAIT for late segments, or in FIN-WAIT-2 for the
-//! peer's FIN after both directions of the data have ended. The connection itself is gone, so that many
-//! short connections take little memory.
+//! State of subflows in TIME-WAIT, or in FIN-WAIT-2 after both directions of the data have ended.
+//! The connection itself is removed, so that many short connections need little memory.
 
 use crate::data::closing::TIME_WAIT;
 use crate::endpoint::Endpoint;
@@ -14,27 +13,27 @@ use core::cmp::Reverse;
 use plait_base::{PathId, ServerAddress, Span, Time};
 use plait_wire::{Flags, Segment};
 
-/// Remnants at most: the one whose wait ends first gives way to a new one.
+/// Largest number of remnants. A further one replaces the one whose wait ends first.
 const MAX_REMNANTS: usize = 32_768;
-/// Bytes of memory of a remnant, its places in the tables included.
+/// Bytes of memory of a remnant, table entries included.
 const REMNANT_BYTES: u64 = 160;
 /// A FIN is acknowledged at most once in this time.
 const FIN_INTERVAL: Span = Span::from_millis(50);
 /// Any other segment is answered at most once in this time (Linux: `tcp_invalid_ratelimit`).
 const ANSWER_INTERVAL: Span = Span::from_millis(500);
 
-/// All remnants of an endpoint, in two arrays whose memory goes back as they empty.
+/// All remnants of an endpoint, in two arrays that shrink as they empty.
 #[derive(Default, Debug)]
 pub(super) struct Remnants {
     by_address: Ordered<Address, Remnant>,
-    /// The end of each wait, the first one on top. Below it are some of remnants that have gone.
+    /// The end of each wait, the first one on top. Entries of removed remnants may remain below it.
     by_end: BinaryHeap<Reverse<(Time, Address)>>,
     /// How many are in FIN-WAIT-2.
     half_closed: usize,
 }
 
 impl Remnants {
-    /// Keeps a remnant. True if another one gave way to it.
+    /// Adds a remnant. Returns true if it replaced another one.
     pub(super) fn add(&mut self, address: Address, remnant: Remnant) -> bool {
         self.remove(address);
         let full = self.by_address.len() >= MAX_REMNANTS;
@@ -69,7 +68,7 @@ impl Remnants {
         Some(remnant)
     }
 
-    /// Whether this is the end of the wait of a remnant.
+    /// Returns true if this is the end of the wait of a remnant.
     fn is_awaited(&self, (until, address): &(Time, Address)) -> bool {
         self.by_address.get(*address).is_some_and(|remnant| remnant.until == *until)
     }
@@ -78,12 +77,12 @@ impl Remnants {
         self.by_address.get(address).is_some()
     }
 
-    /// When the next wait ends.
+    /// Returns when the next wait ends.
     pub(super) fn next(&self) -> Time {
         self.by_end.peek().map_or(Time::NEVER, |Reverse((until, _))| *until)
     }
 
-    /// Forgets those whose wait has ended.
+    /// Removes remnants whose wait has ended.
     pub(super) fn expire(&mut self, now: Time) {
         while let Some(Reverse((until, address))) = self.by_end.peek().copied()
             && until <= now
@@ -92,20 +91,20 @@ impl Remnants {
         }
     }
 
-    /// Forgets those on a path.
+    /// Removes the remnants on a path.
     pub(super) fn leave(&mut self, path: PathId) {
         while let Some(address) = self.on(path) {
             self.remove(address);
         }
     }
 
-    /// One on a path.
+    /// Returns one remnant on a path.
     pub(super) fn on(&self, path: PathId) -> Option<Address> {
         let address = self.by_address.first_from(Address::default().on_path(path))?;
         (address.path() == path).then_some(address)
     }
 
-    /// The number of the server's address of each.
+    /// Returns the number of the server's address of each remnant.
     pub(super) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
         self.by_address.iter().map(|(address, _)| address.server())
     }
@@ -118,14 +117,14 @@ impl Remnants {
         self.half_closed
     }
 
-    /// Bytes of memory, about.
+    /// Returns the approximate bytes of memory.
     pub(super) fn bytes(&self) -> u64 {
         self.len() as u64 * REMNANT_BYTES
     }
 }
 
 impl Endpoint {
-    /// A segment for an address of which a remnant is kept. False if there is none.
+    /// Processes a segment for the address of a remnant. Returns false if there is no remnant.
     #[cold]
     pub(super) fn handle_remnant(
         &mut self,
@@ -136,7 +135,7 @@ impl Endpoint {
     ) -> bool {
         let Some(remnant) = self.remnants.by_address.get_mut(address) else { return false };
         if segment.flags.has(Flags::RST) {
-            // RFC 5961 section 3.2: only the exact sequence number resets.
+            // RFC 5961 section 3.2: only the exact sequence number resets a subflow.
             if segment.seq == remnant.ack {
                 self.remnants.remove(address);
             }
@@ -163,7 +162,7 @@ impl Endpoint {
             self.remnants.add(address, remnant);
             return true;
         }
-        // What repeats something has to be acknowledged again; a bare acknowledgement has not.
+        // A retransmission must be acknowledged again; a bare acknowledgement must not.
         let tells_end = segment.options.dss.is_some_and(|dss| dss.data_fin);
         let repeats = segment.seq_len() > 0 || before(segment.seq, remnant.ack) || tells_end;
         if repeats && now >= remnant.answers_at {
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
     use crate::tcp::clock::StampClock;
 
-    /// The table has a limit; the remnant whose wait ends first gives way.
+    /// The table has a limit; a new remnant replaces the one whose wait ends first.
     #[test]
     fn the_oldest_gives_way() {
         let at = |number: usize| Time::ZERO + Span::from_millis(number as u64);
@@ -207,8 +206,8 @@ mod tests {
         assert!(size_of::<(Address, Remnant)>() <= 72);
     }
 
-    /// A client that opens the same connection again and again, each time with a new wait: ends of
-    /// waits that nobody awaits do not pile up.
+    /// A client opens the same connection again and again, each time with a new wait. Outdated ends
+    /// of waits do not accumulate.
     #[test]
     fn replaced_remnants_leave_no_ends() {
         let at = |second: u64| Time::ZERO + Span::from_secs(second);

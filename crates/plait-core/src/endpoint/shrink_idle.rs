@@ -1,19 +1,20 @@
-//! Memory of connections that rest.
+//! Memory of idle connections.
 
 use crate::endpoint::{Endpoint, InUse};
 use plait_base::{Span, Time};
 
-/// How long nothing was sent.
+/// Time without a sent segment after which a connection is idle.
 const IDLE_AFTER: Span = Span::from_secs(1);
-/// Room for so many answers, and for so many connections to accept, is kept. Beyond it a flood has left
-/// room that nobody needs.
+/// Largest capacity kept for answers, and for connections to accept. Capacity beyond it, left by a
+/// flood, is freed.
 const MAX_IDLE_ANSWERS: usize = 256;
 
 impl Endpoint {
-    /// Connections on which nothing is under way and nothing was sent for a second give back the
-    /// memory of their rings. The endpoint frees spare segments that nobody has used since the last
-    /// call. It looks at every connection, so a driver with many of them calls it every few seconds;
-    /// what they do is the same without.
+    /// Frees the buffers of connections with nothing in flight that have sent nothing for one
+    /// second. It also frees spare segments that were not used since the last call.
+    ///
+    /// It visits every connection, so a driver with many of them calls it every few seconds. It
+    /// does not change the behaviour of connections.
     pub fn shrink_idle(&mut self, now: Time) {
         self.shared.shrink_idle();
         self.answers.shrink_to(MAX_IDLE_ANSWERS);
@@ -27,7 +28,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes back the numbers of announced addresses that no connection uses any more.
+    /// Frees the numbers of announced addresses that no connection uses.
     fn reclaim_numbers(&mut self) {
         let mut in_use = InUse::NONE;
         let connections = self.connections.iter().flat_map(|(_, conn)| conn.paths().servers());

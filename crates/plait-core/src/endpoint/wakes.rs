@@ -1,26 +1,26 @@
-//! When each of many is to be called: a binary heap in which every entry knows its place, so that a
-//! time is changed where it stands.
+//! Wake-up times of connections: a binary heap in which every entry stores its position, so that a
+//! time can be changed in place.
 
 use alloc::vec::Vec;
 use plait_base::{ConnId, Time};
 
-/// A place for the time of one of them.
+/// Handle of one wake-up time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Slot(u32);
 
-/// When each is to be called.
+/// The wake-up times.
 #[derive(Default, Debug)]
 pub(super) struct Wakes {
-    /// None is earlier than the one at half its index.
+    /// No entry is earlier than its parent, which is at half its index.
     heap: Vec<(Time, Slot, ConnId)>,
-    /// By slot: where it stands in the heap.
+    /// Position in the heap by slot.
     places: Vec<u32>,
-    /// Slots that are not in use.
+    /// Unused slots.
     free: Vec<Slot>,
 }
 
 impl Wakes {
-    /// The earliest time; [`Time::NEVER`] where there is none.
+    /// Returns the earliest time; [`Time::NEVER`] if there is none.
     #[inline]
     pub(super) fn first(&self) -> Time {
         self.heap.first().map_or(Time::NEVER, |(at, ..)| *at)
@@ -63,11 +63,11 @@ impl Wakes {
         }
     }
 
-    /// Calls `f` with each whose time has come, in no particular order.
+    /// Calls `f` for each connection whose time has come, in no particular order.
     pub(super) fn each_due(&self, now: Time, mut f: impl FnMut(ConnId)) {
         let is_due = |place: usize| self.heap.get(place).is_some_and(|(at, ..)| *at <= now);
-        // Down to the first child that is due, else on to the next in the order of a walk that
-        // needs no memory: up while this is a right child, then right.
+        // Descend to the first child that is due, else continue with the next node of a traversal
+        // that needs no stack: up while this is a right child, then to the right.
         let mut place = 0;
         while is_due(place) {
             f(self.heap[place].2);
@@ -125,7 +125,7 @@ mod tests {
     use alloc::collections::BTreeMap;
     use plait_base::{RandomStream, Span};
 
-    /// Against an ordered map: times come, change and go at random.
+    /// Compares with an ordered map, under random insertions, changes and removals.
     #[test]
     fn the_earliest_is_known_whatever_changes() {
         let mut stream = RandomStream::new(7, &["wakes"]);
