@@ -1,5 +1,5 @@
-//! What a connection has told its peer, held against what it tells next (`--check` only). It looks
-//! at the segments that leave, whatever the books inside say.
+//! Compares each outgoing segment with the earlier ones of its connection (`--check` only). It uses
+//! the segments alone, not the internal state.
 
 use crate::conn::Connection;
 use crate::data::agreement::{Mode, dsn_in_step};
@@ -14,21 +14,21 @@ use alloc::vec::Vec;
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Flags, Mptcp, Segment};
 
-/// What one connection has told so far.
+/// The values that one connection has sent so far.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    /// The peer's first DSN: with another one it is another conversation.
+    /// The peer's first DSN. A different one means a new connection.
     about: Option<FirstDsn>,
     plain: bool,
-    /// The DATA_ACK (plain TCP: the acknowledgement), from the first byte of data on.
+    /// The DATA_ACK (plain TCP: the acknowledgement), counted from the first byte of data.
     acked: Dsn,
     /// The right edge of the window.
     edge: Dsn,
-    /// By subflow, first sequence number and initial one: the DSN it was mapped to.
+    /// By subflow, first sequence number and initial one: the DSN that it was mapped to.
     mapped: BTreeMap<(Address, u32, u32), u32>,
-    /// What the segment brings that is being taken in.
+    /// Data of the segment that is being processed.
     coming: Option<Arrived>,
-    /// What has arrived and was not in subflow order yet.
+    /// Data that arrived out of subflow order.
     arrived: Vec<Arrived>,
 }
 
@@ -36,13 +36,13 @@ pub(crate) struct Audit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Arrived {
     address: Address,
-    /// Its sequence numbers there.
+    /// Its sequence numbers on the subflow.
     range: SubflowRange,
     data: DataRange,
 }
 
 impl Audit {
-    /// Takes in a segment that leaves; what is wrong with it, in words.
+    /// Checks an outgoing segment. Returns a description of the violation, if any.
     pub(crate) fn on_sent(&mut self, conn: &Connection, sent: &Transmit) -> Option<String> {
         let segment = &*sent.segment;
         if !segment.options.fits() {
@@ -77,7 +77,8 @@ impl Audit {
         if acked < self.acked {
             return Some(format!("DATA_ACK went back from {} to {acked}", self.acked));
         }
-        // What the scale rounds off may go (RFC 7323 section 2.4), and a full field says no more.
+        // The scale may round the edge down (RFC 7323 section 2.4), and a field at its maximum
+        // proves nothing.
         if edge + (1 << scale) <= self.edge && segment.window != u16::MAX {
             return Some(format!("the window's right edge went from {} to {edge}", self.edge));
         }
@@ -85,7 +86,7 @@ impl Audit {
         self.mapping(subflow.address, subflow.shake.iss, segment)
     }
 
-    /// A segment is about to be taken in: notes the data that it brings.
+    /// Notes the data of a segment before it is processed.
     pub(crate) fn before(&mut self, conn: &Connection, address: Address, segment: &Segment) {
         self.coming = None;
         let Some(subflow) = place(conn, address) else { return };
@@ -93,7 +94,7 @@ impl Audit {
         let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
         let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
-        // A byte with the number of the SYN is none.
+        // A byte with the sequence number of the SYN is no data.
         let early = Ssn::FIRST.saturating_sub(seq).min(len);
         let range = SubflowRange::new(seq + early, end);
         if !range.is_empty() && !subflow.rx.has(range) {
@@ -102,10 +103,10 @@ impl Audit {
         }
     }
 
-    /// It was taken in. What a subflow acknowledges has to be here, delivered or waiting for what
-    /// precedes it.
+    /// Checks the state after the segment was processed. Data acknowledged on a subflow must be
+    /// held: delivered, or waiting for data before it.
     pub(crate) fn after(&mut self, conn: &Connection) -> Option<String> {
-        // With checksums data waits for the rest of its mapping in between.
+        // With checksums, data may wait for the rest of its mapping.
         if conn.data.agreed.mode != Mode::Multipath
             || conn.data.receives_plain()
             || conn.data.agreed.checksums
@@ -127,10 +128,10 @@ impl Audit {
         lost.map(|data| format!("data {data:?} was acknowledged by its subflow and is not here"))
     }
 
-    /// The same sequence numbers always carry the same data.
+    /// Checks that the same sequence numbers always carry the same data.
     fn mapping(&mut self, address: Address, iss: u32, segment: &Segment) -> Option<String> {
         let map = segment.options.dss.and_then(|dss| dss.mapping)?;
-        // An infinite mapping says where it began.
+        // An infinite mapping starts at an earlier byte.
         if segment.payload.is_empty() || map.len == 0 {
             return None;
         }
@@ -142,10 +143,11 @@ impl Audit {
     }
 }
 
-/// The DSN that a segment gives the first byte of its payload, with sequence number `seq`.
+/// Returns the DSN that a segment maps the first byte of its payload to; `seq` is its sequence
+/// number.
 fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: Ssn) -> Option<Dsn> {
-    // Where MP_CAPABLE says that data is the first there is, a DSS beside it says nothing (RFC 8684
-    // section 3.1).
+    // If MP_CAPABLE marks the first data, a DSS in the same segment is ignored (RFC 8684 section
+    // 3.1).
     if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
         && capable.data_len.is_some()
         && !subflow.shake.join
@@ -157,7 +159,7 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: Ssn) -> O
     dsn.checked_add(seq.checked_sub(Ssn::from_low(map.ssn, seq))?)
 }
 
-/// The subflow of a conversation.
+/// Returns the subflow with an address.
 fn place(conn: &Connection, address: Address) -> Option<&Subflow> {
     conn.paths.all().iter().find(|s| s.address == address && s.state.synchronised())
 }

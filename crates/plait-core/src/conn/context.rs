@@ -1,4 +1,4 @@
-//! What the connections of an endpoint share, and what the parts of one get with every call.
+//! State that all connections of an endpoint share, and the context of each call.
 
 use crate::config::Config;
 use crate::data::memory_limit::MemoryLimit;
@@ -16,22 +16,22 @@ use plait_wire::{Key, Payload, Segment};
 /// Source of random numbers: the operating system's for live endpoints, a seeded stream for
 /// simulated ones.
 pub trait Entropy: Send {
-    /// 64 random bits.
+    /// Returns 64 random bits.
     fn bits(&mut self) -> u64;
 }
 
-/// Where events go. With nobody listening an event costs one comparison.
+/// The recorded events. If recording is off, an event costs one comparison.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     pub(crate) detail: Detail,
-    /// The connection that is speaking.
+    /// The connection that emits events now.
     pub(crate) speaker: ConnId,
     pub(crate) events: Vec<(ConnId, Event)>,
 }
 
 impl EventLog {
-    /// Room for what happens at one instant, nearly always: a hole that is filled lets hundreds of
-    /// runs go.
+    /// Capacity that is nearly always enough for one instant: a filled hole releases hundreds of
+    /// runs.
     const STRIDE: usize = 1_024;
 
     pub(crate) fn emit(&mut self, event: Event) {
@@ -49,23 +49,23 @@ impl EventLog {
     }
 }
 
-/// What every connection of an endpoint draws from.
+/// State that all connections of an endpoint share.
 pub(crate) struct Shared {
     pub(crate) entropy: Box<dyn Entropy>,
     pub(crate) log: EventLog,
     /// Port for the next subflow that this end opens.
     next_port: u16,
-    /// How far apart ports may be.
+    /// Largest distance between consecutive ports.
     port_stride: u16,
     spare: SpareSegments,
-    /// What goes with the decision that is being made.
+    /// Result of the current scheduler decision.
     pub(crate) outcome: Outcome,
-    /// Invariants are verified.
+    /// Invariants are checked.
     pub(crate) checked: bool,
     pub(crate) directory: Directory,
     /// The tokens of all connections.
     pub(crate) tokens: BTreeMap<u32, ConnId>,
-    /// What each connection may keep of either direction, where memory is short.
+    /// Limit of each connection's data per direction, if memory is short.
     pub(crate) memory_limit: Option<MemoryLimit>,
     pub(crate) sizes: Sizes,
     pub(crate) overflows: Overflows,
@@ -89,30 +89,30 @@ impl Shared {
         }
     }
 
-    /// Ports begin anywhere, and are up to so many apart.
+    /// Draws ports at random: the first one anywhere, later ones at most 8 apart.
     pub(crate) fn draw_ports(&mut self) {
         self.port_stride = 8;
         self.next_port = FIRST_PORT | self.entropy.bits() as u16;
     }
 
-    /// What the parts of the connection `speaker` get with a call.
+    /// Returns the context of a call for the connection `speaker`.
     pub(crate) fn context(&mut self, now: Time, speaker: ConnId) -> Context<'_> {
         self.log.speaker = speaker;
         Context { now, shared: self }
     }
 
-    /// Keeps a segment that is not needed any more for one to come.
+    /// Keeps an unused segment for reuse.
     pub(crate) fn recycle(&mut self, segment: Box<Segment>) {
         self.spare.keep(segment);
     }
 
-    /// Gives memory back that was not used since the last call.
+    /// Frees memory that was not used since the last call.
     pub(crate) fn shrink_idle(&mut self) {
         self.spare.shrink_idle();
     }
 }
 
-/// What the parts get with every call: the time, and all that is shared.
+/// The context of each call: the time and the shared state.
 pub(crate) struct Context<'a> {
     pub(crate) now: Time,
     shared: &'a mut Shared,
@@ -132,32 +132,34 @@ impl DerefMut for Context<'_> {
     }
 }
 
-/// Segments that were delivered, for those to come: the steady state allocates nothing.
+/// Delivered segments for reuse, so that the steady state allocates nothing.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
 pub(crate) struct SpareSegments {
     spare: Vec<Box<Segment>>,
-    /// How many were made, and how often one was given back.
+    /// Segments allocated, and segments given back.
     made: usize,
     kept: usize,
-    /// Segments that were taken and have not been given back.
+    /// Segments taken and not given back.
     out: usize,
-    /// The least number of spare segments since the last rest: so many were not needed.
+    /// Smallest number of spare segments since the last call of `shrink_idle`: these were not
+    /// needed.
     unused: usize,
 }
 
 impl SpareSegments {
-    /// Windows of this many segments turn over without an allocation.
+    /// A window of up to this many segments is reused without an allocation.
     const MAX_SPARE_SEGMENTS: usize = 4_096;
 
-    /// How many are made at least for a driver that gives them back.
+    /// Least number of segments allocated at once for a driver that gives them back.
     const BATCH: usize = 64;
 
-    /// Room for the segments of a window or two.
+    /// Capacity for the segments of one or two windows.
     const STRIDE: usize = 256;
 
-    /// Keeps a segment; what it refers to is let go. Segments that were made elsewhere, as those of handshakes
-    /// are, come back as well. No more are kept than were taken, so that they do not fill the pool.
+    /// Keeps a segment and drops its references. Segments from elsewhere, such as handshake
+    /// segments, come back as well. At most as many are kept as were taken, so that those do not
+    /// fill the pool.
     #[inline(always)]
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
         self.kept = self.kept.saturating_add(1);
@@ -175,16 +177,15 @@ impl SpareSegments {
         }
     }
 
-    /// Lets go what a segment refers to.
+    /// Drops the references of a segment.
     #[cold]
     fn let_go(segment: &mut Segment) {
         segment.payload = Payload::Empty;
         segment.options.mptcp = None;
     }
 
-    /// A segment that was kept. Where there is none, three times as many are made as there are
-    /// already: a window that grows a little later on finds some. A driver that gives none back
-    /// gets one.
+    /// Returns a spare segment. If there is none, allocates three times as many as exist already,
+    /// so that a growing window finds some. A driver that gives none back gets one.
     fn take(&mut self) -> Box<Segment> {
         let segment = self.spare.pop().unwrap_or_else(|| self.make());
         self.out = self.out.saturating_add(1);
@@ -192,8 +193,8 @@ impl SpareSegments {
         segment
     }
 
-    /// Frees the segments that nobody has taken since the last rest. After an idle time none is left:
-    /// the few that would stay lie anywhere, and keep the allocator from giving back what is below them.
+    /// Frees the segments that were not needed since the last call. After an idle time all are
+    /// freed: a few remaining ones could keep the allocator from releasing the memory around them.
     fn shrink_idle(&mut self) {
         let surplus = self.unused.min(self.spare.len());
         self.spare.truncate(self.spare.len() - surplus);
@@ -209,7 +210,7 @@ impl SpareSegments {
         let fewest = if self.kept == 0 { 1 } else { SpareSegments::BATCH };
         let more = (3 * self.made.min(self.kept)).clamp(fewest, SpareSegments::MAX_SPARE_SEGMENTS);
         self.made = self.made.saturating_add(more);
-        // All of them may come back before one is asked for, and those of handshakes besides.
+        // All of them may come back before the next is taken, and handshake segments too.
         self.spare
             .reserve((self.made + SpareSegments::BATCH).min(SpareSegments::MAX_SPARE_SEGMENTS));
         self.spare.extend((1..more).map(|_| Box::default()));
@@ -218,7 +219,8 @@ impl SpareSegments {
 }
 
 impl Context<'_> {
-    /// A segment without options. Its header and its payload are not blank: every field is to be set.
+    /// Returns a segment without options. The caller must set every field of its header and its
+    /// payload.
     pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
         self.spare.take()
     }
@@ -227,13 +229,13 @@ impl Context<'_> {
         self.log.emit(event);
     }
 
-    /// An initial sequence number.
+    /// Returns an initial sequence number.
     pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
         let drawn = self.entropy.bits() as u32;
         config.offsets.isn.unwrap_or(drawn)
     }
 
-    /// A key whose token no connection has (RFC 8684 section 3.1).
+    /// Returns a key whose token no connection has (RFC 8684 section 3.1).
     pub(crate) fn unique_key(&mut self) -> Key {
         loop {
             let key = Key(self.entropy.bits());
@@ -243,8 +245,8 @@ impl Context<'_> {
         }
     }
 
-    /// An ephemeral port: the next one (RFC 6335 section 6), or where ports are drawn one not far
-    /// behind, so that those in use do not come again soon (RFC 6056 section 3.3.5).
+    /// Returns an ephemeral port: the next one (RFC 6335 section 6), or a randomly chosen nearby
+    /// one if ports are drawn. Recently used ports are not reused soon (RFC 6056 section 3.3.5).
     pub(crate) fn take_port(&mut self) -> u16 {
         if self.port_stride > 1 {
             let skipped = self.entropy.bits() as u16 % self.port_stride;
@@ -260,7 +262,7 @@ impl Context<'_> {
 mod tests {
     use super::*;
 
-    /// Takes so many segments at a time, and gives them back.
+    /// Takes `count` segments at a time, and gives them back.
     fn burst(spares: &mut SpareSegments, count: usize) {
         let taken: Vec<_> = (0..count).map(|_| spares.take()).collect();
         taken.into_iter().for_each(|it| spares.keep(it));
@@ -272,7 +274,7 @@ mod tests {
         burst(&mut spares, 3_000);
         spares.shrink_idle();
         assert!(spares.spare.len() >= 3_000);
-        // 500 are in use at a time. They stay, and nothing is allocated for them.
+        // 500 are in use at a time. They stay, and no further ones are allocated.
         for _ in 0..3 {
             burst(&mut spares, 500);
             spares.shrink_idle();
@@ -281,10 +283,10 @@ mod tests {
         assert!((500..=564).contains(&len) && capacity <= 4 * len, "{len}, {capacity}");
         burst(&mut spares, len);
         assert_eq!((spares.spare.len(), spares.spare.capacity()), (len, capacity));
-        // Segments that were made elsewhere do not add to them.
+        // Segments allocated elsewhere do not add to them.
         (0..1_000).for_each(|_| spares.keep(Box::default()));
         assert_eq!(spares.spare.len(), len);
-        // Once nobody takes any, none stays.
+        // When no segment is taken any more, all are freed.
         spares.shrink_idle();
         spares.shrink_idle();
         assert_eq!((spares.spare.len(), spares.spare.capacity()), (0, 0));

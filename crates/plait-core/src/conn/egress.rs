@@ -1,5 +1,5 @@
-//! What goes out, in this order: handshakes and resets, what was lost, what the scheduler wants,
-//! the end, acknowledgements.
+//! Sending, in this order: handshakes and resets, lost segments, scheduled data, the end of the
+//! data, acknowledgements.
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
@@ -17,23 +17,23 @@ use crate::tcp::send::Sent;
 use plait_base::{DataRange, Ssn, SubflowId};
 use plait_sched::Decision;
 
-/// Which kinds of segments may be found; one look at every subflow tells, and sending changes
-/// nothing about it but that a kind runs out.
+/// Cached summary of the kinds of segments that subflows have to send. Any input invalidates it;
+/// sending only clears a kind.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Rounds {
-    /// The look was taken after the last thing that happened.
+    /// The summary is up to date.
     known: bool,
     control: bool,
     lost: bool,
     acks: bool,
-    /// The last acknowledgement that was pending has just been made, and there was nothing else.
+    /// The last pending acknowledgement has just been sent, and nothing else was pending.
     spent: bool,
-    /// A subflow that has sent before has nothing under way.
+    /// A subflow that has sent before has nothing in flight.
     pub(super) idle: bool,
 }
 
 impl Rounds {
-    /// One look at every subflow.
+    /// Summarizes all subflows.
     #[inline(always)]
     fn of(paths: &Paths) -> Rounds {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
@@ -54,12 +54,12 @@ impl Connection {
         self.rounds.known = false;
     }
 
-    /// Whether the segment that was made last is known to be the last one for now.
+    /// Returns true if the last segment is known to be the last one for now.
     pub(crate) fn is_spent(&self) -> bool {
         self.rounds.spent
     }
 
-    /// The next segment to send, if there is any.
+    /// Returns the next segment to send, if there is any.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         if !self.rounds.known {
             self.rounds = Rounds::of(&self.paths);
@@ -100,7 +100,7 @@ impl Connection {
         transmit
     }
 
-    /// SYNs, resets and probes.
+    /// Returns the next SYN, reset or probe.
     #[cold]
     fn poll_control(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, notices, .. } = self;
@@ -110,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// What was lost, on the subflow that lost it.
+    /// Returns the next retransmission, on the subflow that lost the segment.
     #[inline(never)]
     fn poll_lost(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let (index, lost) = self.paths.next_lost()?;
@@ -139,7 +139,7 @@ impl Connection {
         transmit
     }
 
-    /// What the scheduler wants.
+    /// Returns the next segment of data chosen by the scheduler.
     fn poll_data(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         if self.data.agreed.mode == Mode::Offered {
             return None;
@@ -162,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// Asks the scheduler for the next decision; returns `None` if there is nothing to send now.
+    /// Returns the scheduler's next decision, or `None` if there is nothing to send now.
     fn next_decision(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
         let Connection { data, paths, scheduling, timers, rounds, .. } = self;
         let granted = scheduling.take_granted(ctx, data, paths);
@@ -182,7 +182,7 @@ impl Connection {
         None
     }
 
-    /// Sends data that was assigned ahead to a subflow that has room now.
+    /// Sends assigned data of a subflow that has room now.
     #[inline(never)]
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
@@ -220,7 +220,7 @@ impl Connection {
         self.emit_data(ctx, index, seq, data, carry)
     }
 
-    /// Sends `first` and as much of the following data as the subflow was granted.
+    /// Sends `first` and the following data, up to the subflow's grant.
     #[inline(never)]
     fn send_superpacket(
         &mut self,
@@ -240,7 +240,7 @@ impl Connection {
         Transmit { path, segment, report: None, cut: first.len() as u16 }
     }
 
-    /// Whether data segments of the subflow at `index` still tell the infinite mapping.
+    /// Returns true if data segments of the subflow at `index` still carry the infinite mapping.
     fn tells_infinite(&mut self, index: usize) -> bool {
         let Connection { data, paths, scheduling, notices, .. } = self;
         if paths.stop_telling(data, notices, index) {
@@ -249,7 +249,7 @@ impl Connection {
         data.agreed.is_telling()
     }
 
-    /// The end: DATA_FIN, then a FIN on each subflow.
+    /// Ends the data: DATA_FIN, then a FIN on each subflow.
     #[inline(never)]
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, scheduling, timers, .. } = self;
@@ -263,7 +263,7 @@ impl Connection {
         Some(paths.build_fin(ctx, data, index, seq))
     }
 
-    /// The next signal about addresses and priorities.
+    /// Returns the next signal about addresses and priorities.
     #[cold]
     fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, rounds, .. } = self;
@@ -278,8 +278,8 @@ impl Connection {
         Some(transmit)
     }
 
-    /// Writes up to `len` bytes into the send buffer, as far as there is room: `write` appends as many as it
-    /// is told.
+    /// Writes up to `len` bytes into the send buffer, as far as there is room. `write` appends as
+    /// many bytes as its argument says.
     ///
     /// # Errors
     /// If this end has finished or the connection has failed.

@@ -1,18 +1,18 @@
-//! The segment that comes next, as nearly all do (header prediction): one look at its fields tells
-//! that data in order, or an acknowledgement alone, is all there is to it, and what else it could be is
-//! not asked one by one. Whatever is not as expected takes the long way, from its beginning.
+//! Header prediction. Nearly all segments are the next in order: data, or an acknowledgement alone.
+//! A few field comparisons identify them and replace all other checks. All other segments take the
+//! slow path from its start.
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::paths::fast_path::{is_old, is_steady, note_stamp};
 use plait_wire::{DataAck, Flags, Segment};
 
-/// The flags that tell more than data and an acknowledgement, and the one that must be there.
+/// The flags that rule out the fast path, and ACK, which must be set.
 const TELLING: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0;
 
 impl Connection {
-    /// Takes in a segment for the subflow at `index`, if it is the one that is expected. False where
-    /// it is not; then nothing has changed.
+    /// Processes a segment for the subflow at `index` if it is the expected one. Otherwise returns
+    /// false and changes nothing.
     #[inline(never)]
     pub(super) fn try_fast_path(
         &mut self,

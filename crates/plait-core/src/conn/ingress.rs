@@ -1,4 +1,4 @@
-//! A segment from the peer: what kind it is, and who takes in which part of it.
+//! Processing of incoming segments: dispatches each part of a segment to its owner.
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
@@ -21,7 +21,7 @@ use plait_base::{Dsn, Ssn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Connection {
-    /// Takes in a segment for the subflow at `index`.
+    /// Processes a segment for the subflow at `index`.
     #[inline(always)]
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         if !self.try_fast_path(ctx, index, segment) {
@@ -29,7 +29,7 @@ impl Connection {
         }
     }
 
-    /// Takes in a segment that may be anything.
+    /// Processes a segment by the slow path.
     #[inline(never)]
     fn handle_any(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
@@ -50,7 +50,7 @@ impl Connection {
             _ => {}
         }
         if segment.flags.has(Flags::SYN) {
-            // A repeated SYN/ACK, for our ACK was lost; or an attack (RFC 5961 section 4).
+            // A retransmitted SYN/ACK because our ACK was lost, or an attack (RFC 5961 section 4).
             return self.paths.challenge(ctx, index);
         }
         if !segment.flags.has(Flags::ACK) {
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// Takes in the payload of a segment, and its DATA_FIN if it has one.
+    /// Processes the payload of a segment, and its DATA_FIN if it has one.
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: Ssn) {
         let Connection { data, paths, notices, .. } = self;
         if let Some(dss) = segment.options.dss.as_ref().filter(|dss| dss.data_fin) {
@@ -146,8 +146,8 @@ impl Connection {
         }
     }
 
-    /// Takes in what a segment acknowledges: sequence numbers below `ack`, and data below `edge`
-    /// where it tells of any.
+    /// Processes the acknowledgements of a segment: sequence numbers below `ack`, and data below
+    /// `edge` if it has a DATA_ACK.
     #[inline(always)]
     pub(super) fn on_acknowledgements(
         &mut self,
@@ -187,7 +187,7 @@ impl Connection {
         }
         self.paths.settle_ack(&mut self.data, index);
         let subflow = self.paths.subflow(index);
-        // The user may wait for the connection to fall quiet.
+        // The user may wait until nothing is in flight.
         self.notices.news |= subflow.is_quiet() && self.data.queue.is_drained();
         if effects.fin_acked {
             let Connection { data, paths, scheduling, timers, notices, .. } = self;
@@ -231,7 +231,7 @@ impl Connection {
         self.start_joins(ctx);
     }
 
-    /// SYN-RECEIVED: the third ACK. Returns whether the segment is to be read further.
+    /// SYN-RECEIVED: the third ACK. Returns true if the segment must be processed further.
     #[cold]
     fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
         let Connection { data, paths, notices, .. } = self;
@@ -262,14 +262,14 @@ impl Connection {
         true
     }
 
-    /// The handshake of the subflow at `index` is complete.
+    /// Completes the handshake of the subflow at `index`.
     fn subflow_answered(&mut self, ctx: &mut Context<'_>, index: usize) {
         self.paths.on_handshake_answered(ctx.now, index);
         self.size_segments(index);
         self.subflow_up(ctx, index);
     }
 
-    /// A DSS came: the peer has our key.
+    /// Handles a DSS: the peer has our key.
     fn on_dss_seen(&mut self, ctx: &mut Context<'_>) {
         self.data.agreed.on_dss();
         if !self.data.agreed.peer_dss_seen {
@@ -279,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// Begins again on the path of the subflow at `index`.
+    /// Restarts the connection on the path of the subflow at `index`.
     fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
         let size = self.paths.size_after_lost_start(&self.data);
         self.lower_size(ctx, index, size, SizeCause::BlackHole);
@@ -305,7 +305,7 @@ impl Connection {
         self.paths.set_address_timer(&mut self.timers);
     }
 
-    /// The peer ends the connection: every subflow is reset.
+    /// Ends the connection by the peer's MP_FASTCLOSE: every subflow is reset.
     fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
         for index in 0..self.paths.count() {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
@@ -314,7 +314,7 @@ impl Connection {
         (self.data.closing.failed, self.notices.news) = (true, true);
     }
 
-    /// From here on segments are shorter, if there is a new size ([`crate::paths::Paths::lower_size`]).
+    /// Shortens segments from now on, if there is a new size ([`crate::paths::Paths::lower_size`]).
     fn lower_size(
         &mut self,
         ctx: &mut Context<'_>,
@@ -344,7 +344,8 @@ impl Connection {
         }
     }
 
-    /// A router says that a segment was too long. Returns whether it is believed ([`crate::paths::Paths::size_as_told`]).
+    /// Handles a router's message that a segment was too long. Returns true if it is believed
+    /// ([`crate::paths::Paths::size_as_told`]).
     #[cold]
     pub(crate) fn on_too_big(
         &mut self,
@@ -358,7 +359,7 @@ impl Connection {
         size.is_some()
     }
 
-    /// Acknowledgement of the data below `edge`, and the window beside it.
+    /// Processes a DATA_ACK of the data below `edge`, and the window of its segment.
     #[inline(always)]
     fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
         let Connection { data, paths, scheduling, timers, notices, .. } = self;
@@ -377,7 +378,7 @@ impl Connection {
         }
     }
 
-    /// Reads by `read`, which returns how many bytes it has taken.
+    /// Reads by `read`, which returns the number of bytes read.
     pub(crate) fn read(
         &mut self,
         limit: Option<MemoryLimit>,
@@ -390,8 +391,8 @@ impl Connection {
         taken
     }
 
-    /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2), which was admitted. Returns false if
-    /// there is no room for it.
+    /// Accepts an admitted SYN with MP_JOIN for this connection (RFC 8684 section 3.2). Returns
+    /// false if no slot is free.
     pub(crate) fn accept_join(
         &mut self,
         ctx: &mut Context<'_>,
@@ -408,7 +409,7 @@ impl Connection {
         true
     }
 
-    /// Takes over a join that came before this connection was there.
+    /// Takes over a join that arrived before this connection existed.
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
         let Some(id) = self.paths.take_slot(&mut self.data) else { return };
         if let Some(answer) = self.paths.adopt(ctx.now, &mut self.notices, id, early) {

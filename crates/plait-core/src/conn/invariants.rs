@@ -1,4 +1,4 @@
-//! What must hold after every event (`--check` and every test that drives a connection).
+//! Invariants that hold after every event (`--check`, and every test that drives a connection).
 
 use crate::config::{Config, KernelBuffers};
 use crate::conn::Connection;
@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use plait_base::{Dsn, SubflowId, SubflowSet};
 use plait_sched::QueueView;
 
-/// What the invariants look at.
+/// The state that the invariants check.
 struct Books<'a> {
     config: &'a Config,
     data: &'a DataLevel,
@@ -29,19 +29,19 @@ impl Connection {
         Books { config: &paths.spec.config, data, paths, timers }
     }
 
-    /// The first invariant that does not hold, in words.
+    /// Returns a description of the first invariant that does not hold.
     pub(crate) fn violation(&self) -> Option<String> {
         self.books().violation()
     }
 
-    /// What a connection waits for without a timer ([`Books::stall`]).
+    /// Returns a description of a wait without a timer ([`Books::stall`]).
     pub(crate) fn stall(&self) -> Option<String> {
         self.books().stall()
     }
 }
 
 impl Books<'_> {
-    /// The first invariant that does not hold, in words.
+    /// Returns a description of the first invariant that does not hold.
     fn violation(&self) -> Option<String> {
         self.unacknowledged_data_is_carried()
             .or_else(|| self.silent_data_is_queued())
@@ -52,7 +52,7 @@ impl Books<'_> {
             .or_else(|| self.data.delivery_is_in_order())
     }
 
-    /// Every byte sent and not DATA_ACKed is with a subflow that is not closed, or queued for
+    /// Every byte sent and not DATA_ACKed belongs to a subflow that is not closed, or is queued for
     /// reinjection.
     fn unacknowledged_data_is_carried(&self) -> Option<String> {
         let open: SubflowSet =
@@ -69,11 +69,11 @@ impl Books<'_> {
         None
     }
 
-    /// While a subflow lives, what silent ones have under way goes to it too (RFC 8684 section
-    /// 3.3.6): it was sent there, or is queued.
+    /// While a subflow is live, data in flight on silent subflows is reinjected there (RFC 8684
+    /// section 3.3.6). It was sent there, or is queued.
     fn silent_data_is_queued(&self) -> Option<String> {
         let live = self.paths.live();
-        // By the kernel's rule it stays there until the timer of the data level expires.
+        // By the kernel's rule, it stays until the timer of the data level expires.
         let stays = self.config.kernel_rules.keep_data;
         if self.data.plain() || live.is_empty() || stays {
             return None;
@@ -88,7 +88,7 @@ impl Books<'_> {
                     break;
                 };
                 let part = sent.range.intersect(data);
-                // Where it was acknowledged, the peer has it, and only the DATA_ACK is missing.
+                // If it was acknowledged, the peer has it, and only the DATA_ACK is missing.
                 let elsewhere = self.paths.all().iter().any(|s| {
                     let acked =
                         || !s.sender.tx.iter().any(|out| !out.data().intersect(part).is_empty());
@@ -103,8 +103,8 @@ impl Books<'_> {
         None
     }
 
-    /// A subflow that waits for its peer has the timer that ends this wait, or still has to send the
-    /// segment that sets the timer.
+    /// A subflow that waits for its peer has the timer that ends this wait, or has yet to send the
+    /// segment that starts the timer.
     fn what_waits_has_a_timer(&self) -> Option<String> {
         let forgotten = |s: &&Subflow| {
             let timer = match s.state {
@@ -178,8 +178,8 @@ impl Books<'_> {
                 return Some(format!("subflow {}: {inflight} in flight, {told} told", subflow.id));
             }
         }
-        // A subflow that a timeout silenced may have some: the kernel's scheduler gives it more until
-        // several have passed.
+        // A subflow with an expired timeout may have some. The kernel's scheduler assigns more to
+        // it until several timeouts have passed.
         let waits = |s: &&Subflow| self.data.queue.assigned(s.id) > 0;
         let open = |s: &&Subflow| s.status.joined && s.state.sends_data();
         if let Some(dead) = self.paths.all().iter().filter(waits).find(|s| !open(s)) {
@@ -202,14 +202,14 @@ impl Books<'_> {
             return Some(format!("data sent up to {nxt}, the window ends at {end}"));
         }
         let config = self.config;
-        // Linux sizes a buffer for each subflow, in memory.
+        // Linux sizes a buffer for each subflow, in bytes of memory.
         let kernels = |it: KernelBuffers| it.most_sndbuf.saturating_mul(SubflowId::MAX as u64);
         if self.data.queue.occupied() > config.buffers.kernel.map_or(config.buffers.sndbuf, kernels)
         {
             return Some(format!("{} bytes in the send buffer", self.data.queue.occupied()));
         }
         let held = self.data.recv.readable() + self.data.recv.out_of_order();
-        // Linux takes a segment while the buffer is not full, so the last one may exceed it
+        // Linux accepts a segment while the buffer is not full, so the last one may exceed it
         // (`tcp_try_rmem_schedule`, net/ipv4/tcp_input.c).
         let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.packets.mtu);
         let most = config.buffers.kernel.map_or(config.buffers.rcvbuf, kernels);

@@ -1,33 +1,34 @@
-//! A peer that takes nothing although data waits for it: the user timeout (RFC 9293 section 3.8.3).
+//! The user timeout (RFC 9293 section 3.8.3) and keep-alives: the peer acknowledges nothing, or is
+//! silent.
 
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{Dsn, Time};
 
-/// How often it is looked at within a timeout. Looking compares with what was seen before, so that
-/// acknowledgements need not tell anybody.
+/// Number of checks within a timeout. A check compares with the state of the previous one, so
+/// acknowledgements need no extra work.
 pub(crate) const LOOKS_PER_TIMEOUT: u64 = 8;
 
-/// What the peer had taken when it last took something, as far as somebody has looked.
+/// The peer's progress at the check that last found any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Taken {
     pub(crate) since: Time,
-    /// Data that was acknowledged, and the right edge of the window.
+    /// Acknowledged data, and the right edge of the window.
     pub(crate) una: Dsn,
     pub(crate) edge: Dsn,
 }
 
-/// How long the peer has been waited for. Most connections have no timeouts, or are idle.
+/// Progress of the peer. Most connections have no timeouts, or are idle, and allocate none.
 #[derive(Debug)]
 pub(crate) struct PeerLiveness(Option<Box<PeerRecord>>);
 
-/// What was seen of the peer.
+/// State of the peer at the last checks.
 #[derive(Default, Debug)]
 pub(crate) struct PeerRecord {
-    /// While data waits.
+    /// Set while data waits.
     pub(crate) taken: Option<Taken>,
-    /// Where there are keep-alives.
+    /// Set if keep-alives are enabled.
     pub(crate) heard: Option<LastHeard>,
 }
 
@@ -36,57 +37,57 @@ impl PeerLiveness {
         PeerLiveness(None)
     }
 
-    /// What the peer had taken, as far as somebody has looked.
+    /// Returns the peer's progress at the last check.
     pub(crate) fn taken(&mut self) -> &mut Option<Taken> {
         &mut self.0.get_or_insert_default().taken
     }
 
-    /// What was heard of the peer, as far as somebody has looked.
+    /// Returns the peer's last activity at the last check.
     pub(crate) fn heard(&mut self) -> &mut Option<LastHeard> {
         &mut self.0.get_or_insert_default().heard
     }
 
-    /// Nothing waits: the memory goes back where nothing else is in it.
+    /// Clears the progress when no data waits, and frees the memory if it is empty.
     pub(crate) fn forget_taken(&mut self) {
         self.0.take_if(|seen| seen.heard.is_none());
     }
 }
 
-/// What was heard of the peer, as far as somebody has looked.
+/// The peer's last activity at the last check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastHeard {
-    /// When something was last.
+    /// When the last activity was found.
     pub(crate) since: Time,
-    /// What grows with nearly every segment of the peer's: [`crate::paths::Paths::heard`].
+    /// A sum that grows with nearly every segment of the peer: [`crate::paths::Paths::heard`].
     pub(crate) sum: u64,
-    /// Probes since then.
+    /// Probes sent since then.
     pub(crate) probes: u8,
 }
 
-/// Whether a probe may go out there, and an answer come.
+/// Returns true if a probe can be sent on the subflow and be answered.
 pub(crate) fn is_reachable(subflow: &Subflow) -> bool {
     subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.status.joined
 }
 
-/// Whether the peer lives.
+/// Result of a keep-alive check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
     Assumed,
-    /// It is to be asked.
+    /// A probe must be sent.
     Asked,
-    /// It was asked often enough.
+    /// All probes stayed unanswered.
     Over,
 }
 
-/// What tells whether the peer lives.
+/// State that a keep-alive check uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signs {
     /// Both directions have ended.
     pub(crate) over: bool,
-    /// Data is under way, which has a timer of its own.
+    /// Data is in flight, which has its own timer.
     pub(crate) under_way: bool,
-    /// No subflow can carry a question.
+    /// No subflow can carry a probe.
     pub(crate) alone: bool,
-    /// What was heard of the peer ([`LastHeard`]).
+    /// Sum of the peer's activity ([`LastHeard`]).
     pub(crate) sum: u64,
 }

@@ -1,6 +1,6 @@
-//! The Multipath TCP connection: a composition root. It owns the parts and routes between them. `impl
-//! Connection` stands in this module, `ingress`, `fast_path`, `egress`, `timeouts` and `invariants` alone: they carry out
-//! what the owners of the parts (`data`, `paths`, `sched`) decide.
+//! The Multipath TCP connection: a composition root. It owns the parts and routes between them.
+//! Only this module, `ingress`, `fast_path`, `egress`, `timeouts` and `invariants` have `impl
+//! Connection`. They carry out decisions of the parts (`data`, `paths`, `sched`).
 
 pub(crate) mod audit;
 pub(crate) mod context;
@@ -47,56 +47,56 @@ pub(crate) struct Connection {
     paths: Paths,
     scheduling: Scheduling,
     timers: ConnectionTimers,
-    /// What the next round of sending has to look for.
+    /// Kinds of segments that the next round of sending looks for.
     rounds: Rounds,
     notices: Notices,
 }
 
 impl Connection {
-    /// Its data level.
+    /// Returns its data level.
     pub(crate) const fn data(&self) -> &DataLevel {
         &self.data
     }
 
-    /// Its subflows and addresses.
+    /// Returns its subflows and addresses.
     pub(crate) const fn paths(&self) -> &Paths {
         &self.paths
     }
 
-    /// Puts another scheduler in charge; `None` is a fresh one of those that the connection was made with.
+    /// Replaces the scheduler. `None` creates a new one by the connection's factory.
     pub(crate) fn set_scheduler(&mut self, scheduler: Option<Box<dyn Scheduler>>) {
         let fresh = || (self.paths.spec.scheduler)();
         self.scheduling.replace(scheduler.unwrap_or_else(fresh));
     }
 
-    /// Sets every window to its initial value; thresholds stay.
+    /// Resets every window to its initial value; thresholds stay.
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
         self.paths.reset_windows(ctx);
         self.scheduling.on_subflows_changed();
     }
 
-    /// Why a join at `address` is not taken: the option of the reset.
+    /// Returns the option of the reset if a join at `address` must be refused.
     pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
         self.paths.refuses_join(now, address)
     }
 
-    /// A SYN comes for a subflow in TIME-WAIT ([`Paths::reuse_time_wait`]).
+    /// Handles a SYN for a subflow in TIME-WAIT ([`Paths::reuse_time_wait`]).
     pub(crate) fn reuse_time_wait(&mut self, address: Address, syn: &Segment) -> Option<u32> {
         self.paths.reuse_time_wait(&mut self.notices, address, syn)
     }
 
-    /// A segment of `len` payload bytes leaves the host at `departs`.
+    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
     pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
         self.paths.on_departure(now, id, len, departs);
     }
 
-    /// The size of segments follows from the handshake of the subflow at `index`.
+    /// Sets the segment size from the handshake of the subflow at `index`.
     fn size_segments(&mut self, index: usize) {
         self.paths.size_segments(&self.data, index);
         self.scheduling.on_subflows_changed();
     }
 
-    /// What has to be kept of the subflows that wait ([`Paths::remnants`]).
+    /// Returns the remnants of the waiting subflows ([`Paths::remnants`]).
     pub(crate) fn remnants(
         &mut self,
         ctx: &mut Context<'_>,
@@ -104,17 +104,18 @@ impl Connection {
         self.paths.remnants(ctx, &mut self.data)
     }
 
-    /// Its news for the user, and its changes for the endpoint.
+    /// Returns its news for the user and its changes for the endpoint.
     pub(crate) const fn notices(&mut self) -> &mut Notices {
         &mut self.notices
     }
 
-    /// The endpoint knows that MP_CAPABLE is swallowed.
+    /// Notes that the endpoint found MP_CAPABLE to be dropped.
     pub(crate) fn remember_silence(&mut self, ctx: &mut Context<'_>) {
         self.data.note_fallback(ctx, &mut self.notices, FallbackCause::Silence);
     }
 
-    /// Whether MP_CAPABLE was found to be swallowed, or not to be, since this was last asked.
+    /// Returns whether MP_CAPABLE was found to be dropped, if that was detected since the last
+    /// call.
     pub(crate) fn take_verdict(&mut self) -> Option<bool> {
         self.data.agreed.verdict.take()
     }
@@ -128,8 +129,7 @@ impl Connection {
         }
     }
 
-    /// Returns the SYN/ACK of a connection that has just been opened, and makes the connection one
-    /// that has sent it.
+    /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.
     pub(crate) fn take_syn_ack(&mut self, now: Time) -> Transmit {
         self.paths.subflow_mut(0).pending.take(ControlSegment::Syn);
         self.paths.build_syn(&mut self.data, now, 0)
@@ -142,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// A subflow is gone. Other subflows get the data that it carried.
+    /// Closes a subflow. Other subflows get its data.
     fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
         let Connection { data, paths, timers, notices, .. } = self;
         let Some(closed) = paths.close(index, tell_peer) else { return };
@@ -160,7 +160,7 @@ impl Connection {
         paths.on_gone(data, timers, notices, ctx.now);
     }
 
-    /// Queues all that a subflow has sent and not seen acknowledged for reinjection.
+    /// Queues all unacknowledged data of a subflow for reinjection.
     fn reinject_outstanding(&mut self, index: usize) {
         if !self.data.falls_back() {
             self.paths.reinject_outstanding(&mut self.data, index);
@@ -186,14 +186,14 @@ impl Connection {
     /// The subflow at `index` may carry data from now on.
     fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
         if self.timers.awaits_subflow() {
-            // Outstanding data goes there.
+            // Outstanding data is sent there.
             self.timers.clear(Awaited::NoSubflow);
             self.data.closing.signal_fin_again();
         }
         let Connection { data, paths, timers, .. } = self;
         timers.arm_keep_alive(&paths.spec.config, paths.heard(), ctx.now);
         paths.on_up(ctx, data, index);
-        // Data that silent subflows hold can go here now.
+        // Data of silent subflows can be sent here now.
         for other in 0..self.paths.count() {
             if other != index && self.paths.subflow(other).status.pf {
                 self.reinject_outstanding(other);
@@ -203,8 +203,8 @@ impl Connection {
         self.notices.news = true;
     }
 
-    /// The set of live subflows changed, and perhaps one began: what was assigned ahead was planned for
-    /// another set.
+    /// Handles a change of the set of live subflows, and perhaps a new subflow. Data was assigned
+    /// for the old set.
     fn notify_subflows(&mut self, ctx: &mut Context<'_>, began: Option<SubflowId>) {
         let Connection { data, paths, scheduling, .. } = self;
         paths.unassign_stranded(data);
@@ -230,8 +230,8 @@ impl Connection {
         Ok(())
     }
 
-    /// This client's address on `path` is gone: what it carried goes elsewhere, and the peer is
-    /// told on another subflow. Nothing is sent on the path itself.
+    /// Handles the loss of this client's address on `path`. Its data is reinjected, and REMOVE_ADDR
+    /// is sent on another subflow. Nothing is sent on the path itself.
     pub(crate) fn lose_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
         if !self.paths.forget_path(&self.data, path) {
             return;
@@ -248,14 +248,14 @@ impl Connection {
         }
     }
 
-    /// The client has an address on `path` again: its subflows are opened anew.
+    /// Handles the return of the client's address on `path`: its subflows are opened again.
     pub(crate) fn regain_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
         if self.paths.regain(&self.data, path) {
             self.start_joins(ctx);
         }
     }
 
-    /// No more data from this end.
+    /// Ends this end's data.
     pub(crate) fn finish(&mut self, now: Time) {
         self.data.closing.asked = true;
         self.timers.arm_user_timeout(&self.paths.spec.config, &self.data, now);
@@ -263,7 +263,8 @@ impl Connection {
         self.scheduling.wake();
     }
 
-    /// The user is done: this end finishes, and nobody reads any more. False if it was released before.
+    /// Releases the connection: this end finishes, and received data is discarded. Returns false if
+    /// it was already released.
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>) -> bool {
         let first = !self.data.is_released();
         if first {
@@ -275,7 +276,7 @@ impl Connection {
         first
     }
 
-    /// Throws away what nobody reads.
+    /// Discards received data that the application will not read.
     pub(crate) fn discard(&mut self) {
         if self.data.recv.readable() > 0 {
             self.read(None, |recv| recv.skip(u64::MAX));
@@ -314,8 +315,8 @@ impl Connection {
         }
     }
 
-    /// Whether nothing is left of the connection but subflows in TIME-WAIT or FIN-WAIT-2, and nobody
-    /// holds it. A segment other than an acknowledgement must not be waiting to go out.
+    /// Returns true if the connection is released and has only subflows in TIME-WAIT or FIN-WAIT-2.
+    /// It must have no pending segment other than an acknowledgement.
     pub(crate) fn only_waits(&self) -> bool {
         self.data.is_released()
             && self.data.closing.settled()
@@ -324,21 +325,21 @@ impl Connection {
             && self.paths.all_wait()
     }
 
-    /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.
+    /// Returns true if both ends have closed every subflow; TIME-WAIT counts as closed.
     pub(crate) fn is_over(&self) -> bool {
-        // A last DATA_ACK that may have to be repeated is like TIME-WAIT.
+        // A last DATA_ACK may have to be repeated; that is like TIME-WAIT.
         let waits = self.timers.awaits_subflow() && !self.data.closing.done();
         self.paths.all_gone(|state| matches!(state, State::Closed | State::TimeWait)) && !waits
     }
 
-    /// Nothing more comes or goes: every subflow is closed, TIME-WAIT included, and none is waited
-    /// for.
+    /// Returns true if every subflow is closed, TIME-WAIT included, and the connection does not
+    /// wait for another one.
     pub(crate) fn is_gone(&self) -> bool {
         !self.timers.awaits_subflow() && self.paths.all_gone(|state| state == State::Closed)
     }
 
-    /// Gives memory back where nothing is under way and nothing was sent since `before`: rings and lists that
-    /// are empty, and views that are made anew when somebody looks. What it does next is the same.
+    /// Frees memory if nothing is in flight and nothing was sent since `before`: empty buffers, and
+    /// views that are rebuilt on demand. The behaviour does not change.
     pub(crate) fn shrink_idle(&mut self, before: Time) {
         if self.data.queue.is_drained() && self.paths.rest_since(before) {
             self.data.queue.give_back();
@@ -375,7 +376,7 @@ impl Connection {
         self.data.note_fallback(ctx, &mut self.notices, back.cause);
         self.paths.forget_others();
         self.timers.clear(Awaited::Address);
-        // No other subflow is to be there (R54).
+        // No other subflow may exist (R54).
         for other in (0..self.paths.count()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
@@ -389,13 +390,13 @@ impl Connection {
         }
     }
 
-    /// State and counters.
+    /// Returns the state and counters.
     pub(crate) fn stats(&self) -> ConnectionStats {
         let (waits, over) = (self.timers.awaits_subflow(), self.is_over());
         self.paths.stats(&self.data, self.state(), waits, over)
     }
 
-    /// The state as the connection's user sees it.
+    /// Returns the state as the user sees it.
     pub(crate) fn state(&self) -> ConnectionState {
         let has_first = |s: &Subflow| s.state.synchronised() && !s.shake.join;
         self.data.state(|| self.paths.all().iter().any(has_first))
@@ -411,7 +412,7 @@ impl Connection {
         self.paths.announce(ctx, &self.data, &mut self.timers, (address, port))
     }
 
-    /// One of this server's announced addresses is gone ([`Paths::withdraw`]).
+    /// Withdraws an announced address of this server ([`Paths::withdraw`]).
     pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> Result<(), Error> {
         let ending = self.paths.withdraw(ctx, address)?;
         self.kill_subflows(ctx, ending, false);

@@ -1,4 +1,4 @@
-//! What happens when time passes.
+//! Timer expiry.
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
@@ -16,7 +16,7 @@ use plait_base::{SubflowId, Time};
 use plait_wire::ResetReason;
 
 impl Connection {
-    /// When [`Connection::handle_timeout`] is to be called: never late, perhaps early.
+    /// Returns when to call [`Connection::handle_timeout`]. It is never late, but may be early.
     pub(crate) fn poll_timeout(&self) -> Time {
         self.paths.all().iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
@@ -25,7 +25,7 @@ impl Connection {
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
         for index in 0..SubflowId::MAX {
             for timer in Timer::ALL {
-                // A timer may end the connection's attempt on one path and begin another.
+                // A timer may end the attempt on one path and start another.
                 let subflow = self.paths.all_mut().get_mut(index);
                 if subflow.is_some_and(|subflow| subflow.timers.take_due(timer, ctx.now)) {
                     self.on_timer(ctx, index, timer);
@@ -82,7 +82,7 @@ impl Connection {
             self.scheduling.on_window_probe();
         }
         if self.timers.take_due(Awaited::Retransmission, ctx.now) {
-            // Nothing was DATA_ACKed for longer than every subflow's timeout.
+            // No DATA_ACK has arrived for longer than the timeout of every subflow.
             self.on_data_ack_overdue(ctx);
             let Connection { data, paths, scheduling, timers, .. } = self;
             if !data.sends_plain() && paths.on_overdue_data(data, timers, ctx.now) {
@@ -91,8 +91,8 @@ impl Connection {
         }
     }
 
-    /// Nobody came. An end that has all data and whose own was all acknowledged has not failed: the
-    /// peer has closed, or must do without the last DATA_ACK.
+    /// Handles the timeout without a new subflow. If all data was received and acknowledged, the
+    /// connection has not failed. The peer has closed, or does without the last DATA_ACK.
     pub(super) fn on_no_subflow_timeout(&mut self, ctx: &mut Context<'_>) {
         self.timers = ConnectionTimers::new();
         self.notices.changed = true;
@@ -107,8 +107,8 @@ impl Connection {
         }
     }
 
-    /// Checks whether the peer is still there, and asks if nothing was heard. Returns true if it was asked
-    /// often enough.
+    /// Checks whether the peer is still alive, and sends probes if it was silent. Returns true if
+    /// all probes stayed unanswered.
     fn is_peer_dead(&mut self, ctx: &mut Context<'_>) -> bool {
         let Connection { data, paths, timers, .. } = self;
         let life =
@@ -121,7 +121,7 @@ impl Connection {
         life == Life::Over
     }
 
-    /// The connection ends at once, and its user learns why.
+    /// Ends the connection at once, and records the reason for the user.
     fn give_up_on_peer(&mut self, ctx: &mut Context<'_>, why: TimedOut) {
         self.data.closing.timed_out = Some(why);
         (self.notices.changed, self.notices.news) = (true, true);
@@ -143,8 +143,8 @@ impl Connection {
         }
     }
 
-    /// Nothing was DATA_ACKed for long: where acknowledgements came without a DSS, those have to
-    /// do.
+    /// Handles a long time without a DATA_ACK. If acknowledgements arrived without a DSS, the
+    /// connection may fall back and use them instead.
     fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let timeouts = self.timers.retries();
         let Some((index, fall)) = self.paths.weigh_overdue_ack(&self.data, timeouts) else {
@@ -159,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
+    /// Handles an unanswered SYN of the first subflow. If there is another path, the next attempt
     /// starts there.
     pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
         let Some(path) = self.paths.next_path() else { return false };
@@ -169,9 +169,9 @@ impl Connection {
         true
     }
 
-    /// Begins again on another path: a new key, a new handshake, all that was written to be sent
-    /// anew. As with any client that dials again, the peer's user may yet see the first attempt
-    /// too, if its segments were only late: then it is a connection that is reset.
+    /// Restarts the connection on another path, with a new key and a new handshake; all written
+    /// data is sent again. If segments of the first attempt were only late, the peer's application
+    /// may see that attempt as well, as a connection that is reset.
     pub(super) fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let Connection { data, paths, timers, notices, .. } = self;
         paths.redial(ctx, data, timers, (notices, address));
@@ -202,7 +202,7 @@ impl Connection {
         }
     }
 
-    /// Our first SYN was not answered in time: the next one may have no MP_CAPABLE, or go elsewhere.
+    /// Handles a timeout of our first SYN: the next one may omit MP_CAPABLE, or use another path.
     fn dial_again(&mut self, ctx: &mut Context<'_>) {
         let Connection { data, paths, notices, .. } = self;
         if data.agreed.mode == Mode::Offered && paths.finds_silence() {

@@ -1,4 +1,4 @@
-//! The timers of a connection as a whole: what is awaited, how long, and how often.
+//! The timers of a connection as a whole.
 
 use crate::config::Config;
 use crate::conn::context::Context;
@@ -9,25 +9,26 @@ use crate::tcp::timer::Timers;
 use core::ops::{Deref, DerefMut};
 use plait_base::{Slim, Span, Time};
 
-/// SYNs of a join before the path is given up (Linux: six retransmissions).
+/// SYN retransmissions of a join before its path is given up (Linux: six).
 pub(crate) const SYN_RETRIES: u8 = 6;
-/// SYN/ACKs after the first one before a half-open subflow is given up (Linux:
+/// SYN/ACK retransmissions before a half-open subflow is given up (Linux:
 /// `net.ipv4.tcp_synack_retries`).
 pub(crate) const SYN_ACK_RETRIES: u8 = 5;
-/// Timeouts of data in a row before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
+/// Consecutive timeouts of data before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
 /// default).
 pub(crate) const DATA_RETRIES: u32 = 15;
-/// Time for which a FIN is retransmitted once both directions of the data have ended: eight retransmissions
-/// from a timeout of 200 ms on (Linux: `net.ipv4.tcp_orphan_retries`, which `retransmits_timed_out` counts as
-/// time). A count would be three times as long on a path with an RTT of 400 ms.
+/// Time for which a FIN is retransmitted after both directions of the data have ended. It equals
+/// eight retransmissions from a timeout of 200 ms on (Linux: `net.ipv4.tcp_orphan_retries`, which
+/// `retransmits_timed_out` converts to time). A count would take three times as long on a path with
+/// an RTT of 400 ms.
 pub(crate) const FIN_TIME: Span = Span::from_secs(102);
-/// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
+/// Retransmission timer of the connection if no subflow has one (schedulers 3.13).
 pub(crate) const CONNECTION_RTO: Span = Span::from_millis(200);
 
 /// Timers that transfers set often.
 pub(crate) const FREQUENT_TIMERS: usize = 3;
 
-/// What a connection as a whole may wait for; the first [`FREQUENT_TIMERS`] often.
+/// Timers of a connection as a whole. The first [`FREQUENT_TIMERS`] are set often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Awaited {
     /// Data or DATA_FIN is not DATA_ACKed.
@@ -36,7 +37,7 @@ pub(crate) enum Awaited {
     Safety,
     /// The peer's window is closed.
     WindowProbe,
-    /// Paths whose subflow is gone are joined anew.
+    /// Paths without a subflow are joined again.
     Rejoin,
     /// An address is announced again.
     Address,
@@ -44,11 +45,11 @@ pub(crate) enum Awaited {
     Fail,
     /// The user has released the connection: until then it is to be over.
     Release,
-    /// No subflow is left: until then there must be one.
+    /// No subflow is left; a new one must exist by then.
     NoSubflow,
-    /// Whether the peer takes anything is looked at.
+    /// The user timeout is checked.
     UserTimeout,
-    /// Whether anything is heard of the peer is.
+    /// The keep-alive is checked.
     KeepAlive,
 }
 
@@ -58,7 +59,7 @@ impl From<Awaited> for usize {
     }
 }
 
-/// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
+/// A wait for a subflow ends after its RTO or this time, whichever is longer (schedulers 1.3).
 const SAFETY_WAIT: Span = Span::from_millis(200);
 
 /// Timers of the connection as a whole.
@@ -67,7 +68,7 @@ pub(crate) struct ConnectionTimers {
     pub(crate) timers: Timers<Awaited, FREQUENT_TIMERS>,
     pub(crate) backoff: u32,
     pub(crate) probe_backoff: u32,
-    /// How long the peer has been waited for.
+    /// The peer's progress and last activity.
     pub(crate) liveness: PeerLiveness,
 }
 
@@ -81,7 +82,7 @@ impl ConnectionTimers {
         }
     }
 
-    /// Starts the timer of the data level, unless it runs.
+    /// Starts the timer of the data level, unless it is running.
     pub(crate) fn arm_retransmission(&mut self, now: Time, rto: Span) {
         if !self.is_set(Awaited::Retransmission) {
             let wait = rto.times(1 << self.backoff.min(6));
@@ -89,25 +90,25 @@ impl ConnectionTimers {
         }
     }
 
-    /// The connection's retransmission timer has expired.
+    /// Handles an expiry of the connection's retransmission timer.
     pub(crate) fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// How often the connection's retransmission timer has expired since the last DATA_ACK.
+    /// Returns how often the connection's retransmission timer has expired since the last DATA_ACK.
     pub(crate) const fn retries(&self) -> u32 {
         self.backoff
     }
 
-    /// Starts the time within which the peer has to end its direction.
+    /// Starts the time within which the peer must end its direction.
     pub(crate) fn arm_release(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
         if data.is_released() && !data.closing.failed && !data.closing.done() {
             self.set(Awaited::Release, ctx.now + config.timeouts.close);
         }
     }
 
-    /// The time of [`ConnectionTimers::arm_release`] is over. Returns whether to abort: the peer has acknowledged no
-    /// data since it began. Otherwise it begins again.
+    /// Handles the expiry of [`ConnectionTimers::arm_release`]. Returns true to abort if the peer
+    /// has acknowledged no data since the timer started. Otherwise restarts it.
     pub(crate) fn release_expired(
         &mut self,
         ctx: &mut Context<'_>,
@@ -115,7 +116,7 @@ impl ConnectionTimers {
         data: &mut DataLevel,
     ) -> bool {
         if data.closing.done() {
-            // Each subflow has a timer of its own.
+            // Each subflow has its own timer.
             return false;
         }
         let una = data.queue.una();
@@ -127,37 +128,37 @@ impl ConnectionTimers {
         !progress
     }
 
-    /// The scheduler waits for a subflow whose retransmission timeout is `rto`. It decides again after that time
-    /// at the latest.
+    /// Limits the scheduler's wait for a subflow whose retransmission timeout is `rto`. It decides
+    /// again when this timer expires.
     pub(crate) fn arm_safety(&mut self, now: Time, rto: Span) {
         self.set(Awaited::Safety, now + rto.max(SAFETY_WAIT));
     }
 
-    /// Sets when the user timeout is looked at next.
+    /// Sets the next check of the user timeout.
     pub(crate) fn look_again(&mut self, now: Time, timeout: Span) {
         self.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }
 
-    /// The idle time begins anew; `sum` grows with the peer's segments ([`LastHeard`]).
+    /// Restarts the idle time; `sum` grows with the peer's segments ([`LastHeard`]).
     pub(crate) fn listen_anew(&mut self, config: &Config, sum: u64, now: Time) {
         let Some(idle) = config.timeouts.keep_alive else { return };
         *self.liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
         self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
     }
 
-    /// The connection can be used from now on.
+    /// Starts the keep-alive timer when the connection becomes usable.
     pub(crate) fn arm_keep_alive(&mut self, config: &Config, sum: u64, now: Time) {
         if !self.is_set(Awaited::KeepAlive) {
             self.listen_anew(config, sum, now);
         }
     }
 
-    /// Whether it waits for a subflow.
+    /// Returns true if the connection waits for a subflow.
     pub(crate) fn awaits_subflow(&self) -> bool {
         self.is_set(Awaited::NoSubflow)
     }
 
-    /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
+    /// Starts the window probe timer with exponential backoff (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_window_probe(&mut self, now: Time, longest_rto: Span) {
         if !planted(Planted::NoWindowProbe) && !self.is_set(Awaited::WindowProbe) {
             let wait = longest_rto.times(1 << self.probe_backoff.min(8));
@@ -165,7 +166,7 @@ impl ConnectionTimers {
         }
     }
 
-    /// DATA_ACK moved: the connection's retransmission timer starts afresh.
+    /// Restarts the connection's retransmission timer when the DATA_ACK advances.
     pub(crate) fn on_data_progress(
         &mut self,
         data: &DataLevel,
@@ -182,7 +183,7 @@ impl ConnectionTimers {
         }
     }
 
-    /// Data waits from now on, if none did.
+    /// Starts the user timeout when data starts to wait.
     pub(crate) fn arm_user_timeout(&mut self, config: &Config, data: &DataLevel, now: Time) {
         let Some(timeout) = config.timeouts.user else { return };
         if !self.is_set(Awaited::UserTimeout) {
@@ -191,7 +192,8 @@ impl ConnectionTimers {
         }
     }
 
-    /// Whether data has waited for too long; otherwise it is looked at again, while any does.
+    /// Returns true if data has waited too long. Otherwise schedules the next check while data
+    /// waits.
     pub(crate) fn user_timeout_expired(
         &mut self,
         config: &Config,
@@ -216,7 +218,7 @@ impl ConnectionTimers {
         false
     }
 
-    /// Checks whether the peer is still there.
+    /// Checks whether the peer is still alive.
     pub(crate) fn keep_alive_expired(&mut self, config: &Config, signs: Signs, now: Time) -> Life {
         let (Some(idle), Some(heard)) = (config.timeouts.keep_alive, *self.liveness.heard()) else {
             return Life::Assumed;
@@ -224,9 +226,9 @@ impl ConnectionTimers {
         if signs.over {
             return Life::Assumed;
         }
-        // Probes are for idle connections alone (RFC 9293 section 3.8.4): data that waits has a timer of
-        // its own, and so has a connection that waits for a subflow. What a silent subflow still repeats
-        // although another one has brought it there has no such timer: nobody waits for it.
+        // Keep-alive probes are for idle connections only (RFC 9293 section 3.8.4). Waiting data
+        // has its own timer, and so has a connection that waits for a subflow. Data that a silent
+        // subflow retransmits after another subflow delivered it counts as idle.
         if signs.under_way || signs.alone || signs.sum != heard.sum {
             self.listen_anew(config, signs.sum, now);
         } else if now < heard.since + idle {
@@ -239,7 +241,7 @@ impl ConnectionTimers {
         Life::Assumed
     }
 
-    /// The peer was asked for a sign of life. None of that was its doing.
+    /// Notes that probes were sent. The counted activity `sum` is not the peer's.
     pub(crate) fn on_asked_for_life(&mut self, config: &Config, sum: u64, now: Time) {
         let idle = config.timeouts.keep_alive.unwrap_or_default();
         if let Some(heard) = self.liveness.heard() {
@@ -248,7 +250,7 @@ impl ConnectionTimers {
         self.set(Awaited::KeepAlive, now + idle.min(Config::KEEP_ALIVE_INTERVAL));
     }
 
-    /// Data goes out: the timer of the data level runs.
+    /// Starts the timer of the data level when data is sent.
     #[inline(always)]
     pub(crate) fn await_data_ack(&mut self, now: Time, longest_rto: impl FnOnce() -> Span) {
         if !self.is_set(Awaited::Retransmission) {

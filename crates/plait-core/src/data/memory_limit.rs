@@ -1,12 +1,12 @@
-//! What a connection keeps of data, and what it may keep where memory is short.
+//! Limits for the data of a connection when memory is short.
 
-/// What a connection may hold where memory is short, in bytes.
+/// Bytes of data that a connection may hold when memory is short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryLimit {
-    /// Received data that was not read.
+    /// Received data that the application has not read.
     pub unread: u64,
-    /// Data to be sent, if its peer takes nothing.
+    /// Data to send, if the peer acknowledges nothing.
     pub unsent: u64,
-    /// To be sent, where its peer takes it.
+    /// Data to send, if the peer acknowledges it.
     pub max_unsent: u64,
 }

@@ -66,8 +66,9 @@ impl Endpoint {
         self.ask(now, id, |conn, ctx| conn.set_backup(ctx, path, backup))?
     }
 
-    /// Whether a conversation on `path`, or one that is only beginning, is kept, or a connection names the path
-    /// as that of a subflow which has ended. The number of any other path may be given to another address.
+    /// Returns true if the number of `path` is in use: by a subflow, a starting subflow, or a
+    /// connection with an ended subflow on it. Only an unused number may be given to another
+    /// address.
     #[must_use]
     pub fn uses_path(&self, path: PathId) -> bool {
         let first = Address::default().on_path(path).key();

@@ -18,8 +18,8 @@ impl MpCapableBlackhole {
         now < self.until
     }
 
-    /// A handshake of ours was answered: without MP_CAPABLE, after those with it were not
-    /// (`swallowed`), or with it. `first` is how long the first silence is remembered.
+    /// Notes that a handshake was answered: with MP_CAPABLE, or (`swallowed`) only after SYNs with
+    /// it were lost. `first` is the duration of the first wait.
     pub(super) fn learn(&mut self, now: Time, swallowed: bool, first: Span) {
         if swallowed {
             self.until = now + first.times(1 << self.times.min(MAX_DOUBLINGS));
