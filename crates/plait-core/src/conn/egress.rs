@@ -49,7 +49,7 @@ impl Rounds {
 }
 
 impl Connection {
-    /// Something happened: there may be other segments to send than before.
+    /// Invalidates the summary after any input.
     pub(crate) fn on_touched(&mut self) {
         self.rounds.known = false;
     }

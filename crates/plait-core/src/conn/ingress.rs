@@ -288,8 +288,8 @@ impl Connection {
         self.redial_on(ctx, here.at_port(local_port));
     }
 
-    /// REMOVE_ADDR: nothing more is opened to these addresses, and their subflows are closed unless
-    /// they answer: anybody could have sent it.
+    /// Handles REMOVE_ADDR: no further subflow is opened to these addresses. Their subflows are
+    /// probed and closed if they do not answer, because the option can be forged.
     fn on_remove_addr(&mut self, ctx: &mut Context<'_>, ids: &[u8]) {
         if self.data.agreed.mode != Mode::Multipath {
             return;

@@ -43,7 +43,7 @@ pub(crate) enum Awaited {
     Address,
     /// MP_FAIL is not answered.
     Fail,
-    /// The user has released the connection: until then it is to be over.
+    /// The released connection must have ended by then.
     Release,
     /// No subflow is left; a new one must exist by then.
     NoSubflow,

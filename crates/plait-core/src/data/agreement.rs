@@ -1,21 +1,20 @@
-//! What both ends speak: the mode, and how far each direction has fallen back to plain TCP (RFC 8684
-//! section 3.7).
+//! The agreed mode, and how far each direction has fallen back to plain TCP (RFC 8684 section 3.7).
 
 use crate::config::Config;
 use crate::event::Event;
 use plait_base::{Dsn, Ssn};
 
-/// Acknowledgements without a DSS, one after the other, that tell that options are taken off.
+/// Consecutive acknowledgements without a DSS after which options count as stripped.
 pub(crate) const BARE_ACKS: u8 = 3;
-/// Segments in order without a mapping, one after the other, that cost a subflow its trust.
+/// Consecutive in-order segments without a mapping after which a subflow is reset.
 pub(crate) const MAX_UNMAPPED_SEGMENTS: u8 = 3;
-/// Timeouts of the connection without a DSS after which a subflow is given up, where no fallback is
+/// Timeouts of the connection without a DSS after which a subflow is given up, if no fallback is
 /// possible.
 pub(crate) const MAX_TIMEOUTS_WITHOUT_DSS: u32 = 3;
-/// How often MP_FAIL is told again before the subflow is reset.
+/// Retransmissions of MP_FAIL before the subflow is reset.
 pub(crate) const FAIL_RETRIES: u8 = 3;
 
-/// Whether Multipath TCP is spoken.
+/// The agreed mode of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// Offered, not yet agreed.
@@ -24,34 +23,34 @@ pub(crate) enum Mode {
     Plain,
 }
 
-/// Why a connection that offered or spoke Multipath TCP speaks plain TCP.
+/// Why a connection that offered or used Multipath TCP uses plain TCP.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum FallbackCause {
-    /// SYNs with MP_CAPABLE stayed unanswered, of this connection or of one before it.
+    /// SYNs with MP_CAPABLE stayed unanswered, in this connection or an earlier one.
     Silence,
     /// The peer's SYN had no MP_CAPABLE.
     Syn,
-    /// The peer's SYN/ACK had none.
+    /// The peer's SYN/ACK had no MP_CAPABLE.
     #[cfg_attr(feature = "serde", serde(rename = "synack"))]
     SynAck,
-    /// The third ACK had none.
+    /// The third ACK had no MP_CAPABLE.
     #[cfg_attr(feature = "serde", serde(rename = "ack"))]
     ThirdAck,
-    /// The first data, or the first acknowledgement of ours, had no MPTCP option.
+    /// The first data, or the first acknowledgement of our data, had no MPTCP option.
     FirstData,
-    /// Mappings or DATA_ACKs vanished later.
+    /// Mappings or DATA_ACKs were stripped later.
     Mappings,
     /// A checksum was wrong, here or at the peer.
     Checksum,
 }
 
-/// How data from the peer is understood.
+/// How data from the peer is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Receiving {
     Mapped,
-    /// The checksum of the mapping with this DSN was wrong. What came since is held; MP_FAIL was
-    /// told, and again so often.
+    /// The checksum of the mapping with this DSN was wrong. Later data is held. MP_FAIL was sent,
+    /// and retransmitted this many times.
     Failing {
         dsn: Dsn,
         retries: u8,
@@ -59,11 +58,11 @@ pub(crate) enum Receiving {
     Plain,
 }
 
-/// How data to the peer is told.
+/// How data to the peer is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sending {
     Mapped,
-    /// Without mappings, but segments still tell the infinite one, until this sequence number is
+    /// Without mappings, but segments carry the infinite mapping until this sequence number is
     /// acknowledged.
     Telling {
         until: Ssn,
@@ -71,18 +70,18 @@ pub(crate) enum Sending {
     Plain,
 }
 
-/// The DSN of the byte with subflow sequence number `seq`, where both run in step: the SYN has 0 and the first
-/// byte 1. `None` for the SYN.
+/// Returns the DSN of the byte with subflow sequence number `seq`, if both run in step: the SYN has
+/// 0 and the first byte 1. Returns `None` for the SYN.
 pub(crate) fn dsn_in_step(seq: Ssn) -> Option<Dsn> {
     seq.checked_sub(Ssn::FIRST).map(Dsn::new)
 }
 
-/// The subflow sequence number of the byte with `dsn`, where both run in step.
+/// Returns the subflow sequence number of the byte with `dsn`, if both run in step.
 pub(crate) fn ssn_in_step(dsn: Dsn) -> Ssn {
     Ssn::FIRST + dsn.get()
 }
 
-/// What both ends have agreed on, and how far they have fallen back.
+/// The agreement of both ends, and the state of a fallback.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreement {
     pub(crate) mode: Mode,
@@ -91,22 +90,22 @@ pub(crate) struct Agreement {
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
     pub(crate) peer_dss_seen: bool,
     pub(crate) cause: Option<FallbackCause>,
-    /// Another subflow than the first was used, or the peer may have used it.
+    /// A subflow other than the first was used, or the peer may have used it.
     pub(crate) others_used: bool,
-    /// This end could send on another.
+    /// This end could send on a subflow other than the first.
     pub(crate) others_joined: bool,
     pub(crate) receiving: Receiving,
     pub(crate) sending: Sending,
-    /// Where our infinite mapping starts: at the last byte that was DATA_ACKed.
+    /// Start of our infinite mapping: the last DATA_ACKed byte.
     pub(crate) from: Dsn,
-    /// Acknowledgements without a DSS since the last one with.
+    /// Acknowledgements without a DSS since the last DSS.
     pub(crate) bare: u8,
-    /// Our SYN was answered: whether only the one without MP_CAPABLE was.
+    /// Set when our SYN was answered: true if only the SYN without MP_CAPABLE was.
     pub(crate) verdict: Option<bool>,
 }
 
 impl Agreement {
-    /// What is offered before anything is agreed on.
+    /// Returns the state before anything is agreed on.
     pub(crate) const fn new(config: &Config) -> Agreement {
         Agreement {
             mode: if config.multipath { Mode::Offered } else { Mode::Plain },
@@ -123,23 +122,23 @@ impl Agreement {
         }
     }
 
-    /// Why the connection is plain TCP, if it was to be more.
+    /// Returns why the connection is plain TCP, if it offered Multipath TCP.
     pub(crate) const fn cause(&self) -> Option<FallbackCause> {
         self.cause
     }
 
-    /// Whether data segments still tell the infinite mapping.
+    /// Returns true if data segments still carry the infinite mapping.
     pub(crate) fn is_telling(&self) -> bool {
         matches!(self.sending, Sending::Telling { .. })
     }
 
-    /// Whether the peer has the infinite mapping.
+    /// Returns true if the peer has the infinite mapping.
     pub(crate) fn has_told(&self) -> bool {
         self.sending == Sending::Plain
     }
 
-    /// Returns true once: when the peer has acknowledged a segment with the infinite mapping, so that
-    /// further ones need not tell it. Everything below `una` is acknowledged.
+    /// Returns true once, when the peer has acknowledged a segment with the infinite mapping, so
+    /// that later ones need not carry it. All data below `una` is acknowledged.
     pub(crate) fn stops_telling(&mut self, una: Ssn) -> bool {
         let stops = matches!(self.sending, Sending::Telling { until } if una >= until);
         if stops {
@@ -148,8 +147,8 @@ impl Agreement {
         stops
     }
 
-    /// Our data has no mappings from `from` on; segments tell the infinite one until the peer has
-    /// acknowledged `until`. Returns whether that is new.
+    /// Stops mapping our data from `from` on. Segments carry the infinite mapping until the peer
+    /// has acknowledged `until`. Returns true if this is new.
     pub(crate) fn send_plain(&mut self, from: Dsn, until: Ssn) -> bool {
         let new = self.sending == Sending::Mapped;
         if new {
@@ -158,21 +157,21 @@ impl Agreement {
         new
     }
 
-    /// Data of the peer needs no mappings any more. Returns whether that is new.
+    /// Stops requiring mappings from the peer. Returns true if this is new.
     pub(crate) fn receive_plain(&mut self) -> bool {
         let new = self.receiving != Receiving::Plain;
         self.receiving = Receiving::Plain;
         new
     }
 
-    /// A DSS came.
+    /// Notes that a DSS arrived.
     pub(crate) const fn on_dss(&mut self) {
         self.bare = 0;
     }
 }
 
 impl crate::data::reassembly::Readable {
-    /// The event for observers.
+    /// Returns the event for observers.
     pub(crate) fn event(&self) -> Event {
         Event::DataReadable { data: self.data, waited: self.waited, subflow: self.subflow }
     }

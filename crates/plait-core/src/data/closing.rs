@@ -11,35 +11,34 @@ use plait_wire::Dss;
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
-    /// Reset, or given up.
+    /// Reset, or timed out.
     pub(crate) failed: bool,
     /// The user has no more data.
     pub(crate) asked: bool,
     /// Our DATA_FIN was signalled.
     pub(crate) fin_sent: bool,
-    /// An ACK with our keys went ahead of it.
+    /// An ACK with our keys preceded it.
     pub(crate) keys_told: bool,
-    /// It must be signalled (again).
+    /// It must be sent (again).
     pub(crate) fin_due: bool,
     /// Our DATA_FIN was DATA_ACKed (plain TCP: our FIN acknowledged).
     pub(crate) fin_acked: bool,
     /// The peer's DATA_FIN (plain TCP: FIN) was reached.
     pub(crate) peer_finished: bool,
-    /// Every DATA_FIN of ours has gone out beside the DATA_ACK of the peer's.
+    /// Every DATA_FIN of ours was sent together with a DATA_ACK of the peer's.
     pub(crate) answers: bool,
-    /// The peer is known to have our DATA_ACK of its DATA_FIN, or is waited for no longer.
+    /// The peer has our DATA_ACK of its DATA_FIN, or this end no longer waits for it.
     pub(crate) settled: bool,
-    /// The user is done with the connection; how much of our data was acknowledged when that was
-    /// last looked at.
+    /// Set when the user has released the connection: the acknowledged data at the last check.
     pub(crate) released: Slim<Dsn>,
-    /// The peer was given up.
+    /// Why the peer was given up.
     pub(crate) timed_out: Option<TimedOut>,
     /// The user has aborted the connection, and the peer has not confirmed it.
     pub(crate) fast: Option<FastClose>,
 }
 
 impl Closing {
-    /// Whether data may be written.
+    /// Checks that data may be written.
     ///
     /// # Errors
     /// If this end has finished or the connection has failed.
@@ -51,19 +50,19 @@ impl Closing {
         }
     }
 
-    /// Both directions have ended.
+    /// Returns true if both directions have ended.
     pub(crate) const fn done(&self) -> bool {
         self.fin_acked && self.peer_finished
     }
 
-    /// Both ends know that both directions have ended. One that has answered the peer's DATA_FIN
-    /// with a DATA_ACK alone cannot know whether that arrived (RFC 8684 appendix D: M_TIME_WAIT,
-    /// beside M_LAST_ACK, which needs no wait).
+    /// Returns true if both ends have confirmed the end of both directions. An end that answered
+    /// the peer's DATA_FIN with a DATA_ACK alone cannot tell whether it arrived (RFC 8684 appendix
+    /// D: M_TIME_WAIT; M_LAST_ACK needs no wait).
     pub(crate) const fn settled(&self) -> bool {
         self.done() && self.settled
     }
 
-    /// Our DATA_FIN is signalled.
+    /// Notes that our DATA_FIN was sent.
     pub(crate) fn on_fin_signalled(&mut self) {
         (self.keys_told, self.fin_due) = (false, false);
         if !self.fin_sent {
@@ -72,12 +71,12 @@ impl Closing {
         }
     }
 
-    /// Sends an unacknowledged DATA_FIN again, on another subflow.
+    /// Retransmits an unacknowledged DATA_FIN on another subflow.
     pub(crate) fn signal_fin_again(&mut self) {
         self.fin_due |= self.fin_sent && !self.fin_acked;
     }
 
-    /// Nothing more is to be learnt of the peer: it has all, or does not come for it.
+    /// Notes that no further segment of the peer is needed: it has everything, or does not return.
     pub(crate) fn settle(&mut self) {
         self.settled |= self.done();
     }
@@ -88,7 +87,7 @@ impl Closing {
 pub(crate) const TIME_WAIT: Span = Span::from_secs(60);
 
 impl DataLevel {
-    /// Our DATA_FIN (or plain FIN) was acknowledged. Returns whether that is new.
+    /// Notes that our DATA_FIN (or plain FIN) was acknowledged. Returns true if this is new.
     pub(crate) fn on_fin_acked(&mut self, notices: &mut Notices) -> bool {
         let new = !self.closing.fin_acked;
         if new {
@@ -99,7 +98,7 @@ impl DataLevel {
         new
     }
 
-    /// The peer's data has ended and all of it is here. Returns whether that is new.
+    /// Notes that the peer's data has ended and all of it has arrived. Returns true if this is new.
     pub(crate) fn on_peer_finished(&mut self, notices: &mut Notices) -> bool {
         let new = !self.closing.peer_finished;
         if new {
@@ -109,14 +108,14 @@ impl DataLevel {
         new
     }
 
-    /// Takes in the peer's DATA_FIN; acted upon when everything below is here (RFC 8684 section 3.3.3).
-    /// Returns whether it is.
+    /// Processes the peer's DATA_FIN. It takes effect when everything below it has arrived (RFC
+    /// 8684 section 3.3.3). Returns true if it has.
     #[cold]
     pub(crate) fn take_data_fin(&mut self, dss: &Dss) -> bool {
         let Some(map) = dss.mapping else { return false };
         let first = self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt());
-        // An end before what is here or beyond the window is none, and must not keep the true one
-        // out (numbers before the first byte wrap to the end of the space).
+        // An end before received data or beyond the window is invalid, and must not keep out the
+        // true end. Numbers before the first byte wrap to the end of the space.
         let Some(end) = first.checked_add(u64::from(map.len).saturating_sub(1)) else {
             return false;
         };
@@ -128,45 +127,45 @@ impl DataLevel {
         self.recv.finished()
     }
 
-    /// Whether our DATA_FIN is to be signalled now.
+    /// Returns true if our DATA_FIN must be sent now.
     pub(crate) fn owes_data_fin(&self) -> bool {
         let due = !self.closing.fin_sent || self.closing.fin_due;
         !self.sends_plain() && self.at_end() && !self.closing.fin_acked && due
     }
 
-    /// Whether the user is done with the connection.
+    /// Returns true if the user has released the connection.
     pub(crate) fn is_released(&self) -> bool {
         self.closing.released.is_some()
     }
 
-    /// Whether the connection was reset or given up.
+    /// Returns true if the connection was reset or timed out.
     pub(crate) fn has_failed(&self) -> bool {
         self.closing.failed
     }
 
-    /// Everything written has been sent at least once, and the user has finished.
+    /// Returns true if all written data was sent at least once and the user has finished.
     pub(crate) fn at_end(&self) -> bool {
         self.closing.asked && self.queue.is_all_sent()
     }
 
-    /// The DSN after our last byte and DATA_FIN, once the DATA_FIN was sent.
+    /// Returns the DSN after our last byte and DATA_FIN, if the DATA_FIN was sent.
     pub(crate) fn data_fin_edge(&self) -> Option<Dsn> {
         self.closing.fin_sent.then(|| self.queue.written() + 1)
     }
 
-    /// Whether the peer has something to take: data, or our end of it.
+    /// Returns true if data or our DATA_FIN is not acknowledged.
     pub(crate) fn has_to_take(&self) -> bool {
         let fin_waits = self.closing.asked && !self.closing.fin_acked;
         (!self.queue.is_drained() || fin_waits) && !self.closing.failed
     }
 
-    /// Why, if that is how it ended.
+    /// Returns the timeout that ended the connection, if any.
     pub(crate) const fn timed_out(&self) -> Option<TimedOut> {
         self.closing.timed_out
     }
 
-    /// Takes in the acknowledgement of the data below `edge`, and the window beside it. `None` if nothing was
-    /// sent there.
+    /// Processes the acknowledgement of the data below `edge`, and its window. Returns `None` if
+    /// `edge` was never sent.
     #[inline(always)]
     pub(crate) fn take_data_ack(
         &mut self,
@@ -184,11 +183,11 @@ impl DataLevel {
     }
 }
 
-/// What a DATA_ACK has changed.
+/// Changes by a DATA_ACK.
 pub(crate) struct DataAcked {
     /// Our DATA_FIN is acknowledged.
     pub(crate) fin: bool,
-    /// Data is.
+    /// Data was acknowledged.
     pub(crate) freed: bool,
     /// The window has opened.
     pub(crate) opened: bool,

@@ -1,4 +1,4 @@
-//! Mappings and their checksums, written and read (DSS: RFC 8684 sections 3.3.1 and 3.7).
+//! Mappings and their checksums, for sending and receiving (DSS: RFC 8684 sections 3.3.1 and 3.7).
 
 use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
@@ -9,14 +9,15 @@ use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
 
 impl DataLevel {
-    /// The peer's SYN or SYN/ACK may ask for checksums too: either end's wish is both ends'.
+    /// Reads the checksum request of the peer's SYN or SYN/ACK. Both ends use checksums if either
+    /// requests them.
     pub(crate) fn agree_on_checksums(&mut self, syn: &Segment) {
         if let Some(Mptcp::Capable(capable)) = syn.options.mptcp.as_deref() {
             self.agreed.checksums |= capable.checksum_required;
         }
     }
 
-    /// The checksum of our mapping of `data`.
+    /// Returns the checksum of our mapping of `data`.
     #[inline(never)]
     pub(crate) fn sum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> u16 {
         let dsn = self.keys.own.wire(data.start);
@@ -25,18 +26,19 @@ impl DataLevel {
         sum.checksum()
     }
 
-    /// The checksum of our mapping of `data`, whose first byte has `seq`, where they are in use.
+    /// Returns the checksum of our mapping of `data`, whose first byte has `seq`, if checksums are
+    /// in use.
     pub(crate) fn checksum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> Option<u16> {
         self.agreed.checksums.then(|| self.sum(data, seq, payload))
     }
 
-    /// The checksum of our DATA_FIN alone: of the pseudo header only.
+    /// Returns the checksum of a DATA_FIN without data, which covers the pseudo header only.
     pub(crate) fn fin_checksum(&self) -> Option<u16> {
         let dsn = self.keys.own.wire(self.queue.written());
         self.agreed.checksums.then(|| Sum::of_mapping(dsn, 0, 1).checksum())
     }
 
-    /// The DSN of a mapping, as this end counts.
+    /// Returns the DSN of a mapping in our own numbers.
     pub(crate) fn mapped_dsn(&self, map: &Mapping) -> Dsn {
         if map.long {
             self.keys.theirs.read(map.dsn)
@@ -45,14 +47,14 @@ impl DataLevel {
         }
     }
 
-    /// Whether a peer's DATA_FIN without data is what was sent.
+    /// Returns true if the checksum of a peer's DATA_FIN without data is correct.
     pub(crate) fn fin_is_right(&self, dsn: Dsn, map: &Mapping) -> bool {
         let wire_dsn = self.keys.theirs.wire(dsn);
         let right = |told| Sum::of_mapping(wire_dsn, map.ssn, map.len).matches(told);
         !self.agreed.checksums || map.len != 1 || map.checksum.is_some_and(right)
     }
 
-    /// The mapping of a segment, with its checksum.
+    /// Returns the mapping of a segment, with its checksum.
     pub(crate) fn checked(&self, segment: &Segment, seq: Ssn) -> Option<Checked> {
         let (ssn, dsn, len, checksum, fin) = match segment.options.mptcp.as_deref() {
             Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) => {
@@ -70,7 +72,7 @@ impl DataLevel {
                 )
             }
         };
-        // A DATA_FIN takes a DSN and no byte.
+        // A DATA_FIN uses one DSN and no byte.
         let bytes = u64::from(len.checked_sub(u16::from(fin))?);
         let wire_dsn = self.keys.theirs.wire(dsn);
         dsn.checked_add(bytes)?;
@@ -78,9 +80,9 @@ impl DataLevel {
         Some(Checked { seq, dsn, wire_dsn, len, checksum })
     }
 
-    /// A mapping in our own numbers. `seq` is where the segment that carries it starts; a DATA_FIN with
-    /// it (`fin`) counts in its length and takes a DSN, but no byte of the subflow (RFC 8684 section
-    /// 3.3.3).
+    /// Returns a mapping in our own numbers. `seq` is the start of the segment that carries it. A
+    /// DATA_FIN in it (`fin`) counts in its length and uses a DSN, but no byte of the subflow (RFC
+    /// 8684 section 3.3.3).
     pub(crate) fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<MappedRange> {
         let dsn = self.mapped_dsn(map);
         let start = Ssn::from_low(map.ssn, seq);
@@ -89,7 +91,7 @@ impl DataLevel {
         Some(MappedRange { seq: SubflowRange::new(start, end), dsn })
     }
 
-    /// Puts our DATA_FIN on a segment without payload.
+    /// Adds our DATA_FIN to a segment without payload.
     pub(crate) fn tell_data_fin(&self, segment: &mut Segment) {
         let dsn = self.keys.own.wire(self.queue.written());
         let checksum = self.fin_checksum();
@@ -102,11 +104,11 @@ impl DataLevel {
         segment.options.give_way();
     }
 
-    /// The DSN up to which a segment acknowledges data, if it does.
+    /// Returns the DSN up to which a segment acknowledges data, if it does.
     pub(crate) fn acknowledged_data(&self, segment: &Segment, ack: Ssn) -> Option<Dsn> {
         match self.agreed.mode {
-            // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
-            // An acknowledgement from before our first byte says nothing.
+            // In plain TCP, sequence numbers and DSNs run in step; the FIN has no DSN. An
+            // acknowledgement below our first byte is ignored.
             _ if self.sends_plain() => Some(dsn_in_step(ack)?.min(self.queue.nxt())),
             Mode::Multipath | Mode::Plain => {
                 let data_ack = segment.options.dss.as_ref()?.data_ack?;
@@ -120,14 +122,14 @@ impl DataLevel {
         }
     }
 
-    /// Whether a segment with this mapping has a DSS.
+    /// Returns true if a segment with this mapping has a DSS.
     #[inline(always)]
     pub(crate) fn tells_dss(&self, mapping: Option<DataRange>) -> bool {
         self.agreed.mode == Mode::Multipath && !(self.receives_plain() && mapping.is_none())
     }
 
-    /// The DSS of a segment: the DATA_ACK, and the mapping of data from a sequence number on. `long` numbers
-    /// have 64 bits.
+    /// Returns the DSS of a segment: the DATA_ACK, and the mapping of data from a sequence number
+    /// on. `long` numbers have 64 bits.
     #[inline(always)]
     pub(crate) fn dss(
         &self,

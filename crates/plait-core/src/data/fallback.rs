@@ -1,10 +1,10 @@
-//! Back to plain TCP (RFC 8684 section 3.7), at each point where that is possible: in the handshake,
-//! on first data without options, where mappings vanish later, and where a checksum is wrong.
+//! Fallback to plain TCP (RFC 8684 section 3.7): in the handshake, on first data without options,
+//! when mappings are stripped later, and after a wrong checksum.
 //!
-//! Each direction falls back on its own. On the only subflow that ever was, sequence numbers and
-//! DSNs run in step, so the infinite mapping says what is known anyway: the byte with subflow
-//! sequence number n has DSN n - 1. Once another subflow was used that no longer holds; then a
-//! subflow that cannot be trusted is reset instead.
+//! Each direction falls back on its own. If only one subflow was ever used, sequence numbers and
+//! DSNs run in step. The infinite mapping then adds nothing: the byte with subflow sequence number
+//! n has DSN n - 1. If another subflow was used, this does not hold, and an untrusted subflow is
+//! reset instead.
 
 use crate::config::Config;
 use crate::conn::context::Context;
@@ -16,27 +16,28 @@ use plait_base::Dsn;
 use plait_wire::Mapping;
 
 impl DataLevel {
-    /// Data to the peer has no mappings any more.
+    /// Returns true if our data has no mappings any more.
     pub(crate) fn sends_plain(&self) -> bool {
         self.agreed.mode == Mode::Plain || self.agreed.sending != Sending::Mapped
     }
 
-    /// Data from the peer needs no mappings any more.
+    /// Returns true if the peer's data needs no mappings any more.
     pub(crate) fn receives_plain(&self) -> bool {
         self.agreed.mode == Mode::Plain || self.agreed.receiving == Receiving::Plain
     }
 
-    /// Plain TCP, or on the way there: no joins, no reasons.
+    /// Returns true for plain TCP, or during a fallback: no joins, no reset reasons.
     pub(crate) fn falls_back(&self) -> bool {
         self.agreed.mode == Mode::Plain || self.agreed.cause.is_some()
     }
 
-    /// Whether the peer has acknowledged data without a DSS since its last DSS. It may have fallen back.
+    /// Returns true if the peer has acknowledged data without a DSS since its last DSS. It may have
+    /// fallen back.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.agreed.bare > 0
     }
 
-    /// The handshake is complete: was there a SYN without MP_CAPABLE?
+    /// Emits the event of a SYN without MP_CAPABLE when the handshake is complete.
     pub(crate) fn tell_plain_syn(&self, ctx: &mut Context<'_>) {
         if self.agreed.cause == Some(FallbackCause::Syn) {
             ctx.emit(Event::Fallback(FallbackCause::Syn));
@@ -60,7 +61,7 @@ impl DataLevel {
         }
     }
 
-    /// Plain TCP before any data.
+    /// Switches to plain TCP before any data.
     pub(crate) fn start_plain(
         &mut self,
         ctx: &mut Context<'_>,
@@ -74,7 +75,7 @@ impl DataLevel {
         }
     }
 
-    /// Our first SYN was answered.
+    /// Notes that our first SYN was answered.
     pub(crate) fn judge(&mut self, config: &Config, notices: &mut Notices) {
         if config.multipath {
             self.agreed.verdict = Some(self.agreed.cause == Some(FallbackCause::Silence));
@@ -82,7 +83,8 @@ impl DataLevel {
         }
     }
 
-    /// The DSN of our MP_FAIL: that of the mapping that failed, or of what is expected.
+    /// Returns the DSN of our MP_FAIL: the one of the failed mapping, or else the next expected
+    /// one.
     pub(crate) fn failed_dsn(&self) -> Dsn {
         match self.agreed.receiving {
             Receiving::Failing { dsn, .. } => dsn,
@@ -102,7 +104,7 @@ impl DataLevel {
         }
     }
 
-    /// Why the connection is plain TCP, if it was to be more.
+    /// Returns why the connection is plain TCP, if it offered Multipath TCP.
     pub(crate) fn fallback_cause(&self) -> Option<FallbackCause> {
         self.agreed.cause()
     }

@@ -1,13 +1,13 @@
-//! The abrupt end of a whole connection (RFC 8684 section 3.5): MP_FASTCLOSE on an ACK of one
-//! subflow while the others are reset, told again until the peer answers with a RST; in the end, and
-//! where the peer may not know our key, on RSTs.
+//! The abrupt end of a whole connection (RFC 8684 section 3.5). MP_FASTCLOSE is sent on an ACK of
+//! one subflow, and the others are reset. It is retransmitted until the peer answers with a RST.
+//! After the last retry, and if the peer may not know our key, it is sent on RSTs.
 
 use crate::data::level::DataLevel;
 use crate::tcp::pending::Cause;
 use plait_base::SubflowId;
 use plait_wire::{Key, Mptcp, ResetReason};
 
-/// How often MP_FASTCLOSE is told again before a RST ends the wait (RFC 8684 section 3.5: three).
+/// Retransmissions of MP_FASTCLOSE before a RST ends the wait (RFC 8684 section 3.5: three).
 pub(crate) const MAX_FASTCLOSE_RETRIES: u8 = 3;
 
 /// An MP_FASTCLOSE that waits for the peer's RST.
@@ -18,7 +18,7 @@ pub(crate) struct FastClose {
     pub(crate) retries: u8,
 }
 
-/// The key in an MP_FASTCLOSE.
+/// Returns the key in an MP_FASTCLOSE.
 pub(crate) fn told_key(option: Option<&Mptcp>) -> Option<Key> {
     option?.all().iter().find_map(|option| match option {
         Mptcp::FastClose(key) => Some(*key),
@@ -27,13 +27,12 @@ pub(crate) fn told_key(option: Option<&Mptcp>) -> Option<Key> {
 }
 
 impl DataLevel {
-    /// Whether `option` is an MP_FASTCLOSE with our key; with another it says nothing.
+    /// Returns true if `option` is an MP_FASTCLOSE with our key. One with another key is ignored.
     pub(crate) fn is_fast_close(&self, option: Option<&Mptcp>) -> bool {
         !self.falls_back() && self.speaks_multipath() && told_key(option) == Some(self.keys.local)
     }
 
-    /// What a RST of ours carries (RFC 8684 sections 3.5 to 3.7); nothing once the connection is
-    /// plain TCP.
+    /// Returns the option of our RST (RFC 8684 sections 3.5 to 3.7); none in plain TCP.
     pub(crate) fn reset_option(&self, cause: Cause) -> Option<Mptcp> {
         if self.falls_back() && !matches!(cause, Cause::Failed(_)) {
             return None;
@@ -43,7 +42,7 @@ impl DataLevel {
             (Cause::Close, Some(key)) => Mptcp::FastClose(key),
             (Cause::Failed(dsn), _) => Mptcp::Fail(self.keys.theirs.wire(dsn)),
             (Cause::Close, None) => reset(ResetReason::Unspecified, false),
-            // Another attempt may do better on a path that was only silent.
+            // Another attempt may succeed on a path that was only silent.
             (Cause::Reason(reason), _) => reset(reason, reason == ResetReason::Performance),
         })
     }

@@ -1,5 +1,5 @@
-//! The data level of a connection: what both ends agreed on, the data in either direction, and how it
-//! ends. It knows of no subflow.
+//! The data level of a connection: the agreement of both ends, the data in either direction, and
+//! its end. It is independent of subflows.
 
 use crate::config::Config;
 use crate::conn::liveness::Taken;
@@ -43,34 +43,34 @@ impl DataLevel {
         }
     }
 
-    /// Whether plain TCP is spoken.
+    /// Returns true if the connection is plain TCP.
     pub(crate) fn plain(&self) -> bool {
         self.agreed.mode == Mode::Plain
     }
 
-    /// Whether both ends speak Multipath TCP.
+    /// Returns true if the connection is Multipath TCP.
     pub(crate) fn speaks_multipath(&self) -> bool {
         self.agreed.mode == Mode::Multipath
     }
 
-    /// The token that MP_JOIN names this connection by.
+    /// Returns the token by which MP_JOIN names this connection.
     pub(crate) fn token(&self) -> u32 {
         self.keys.local.token()
     }
 
-    /// The token of the peer's key.
+    /// Returns the token of the peer's key.
     pub(crate) fn peer_token(&self) -> Option<u32> {
         self.keys.peer.map(Key::token)
     }
 
-    /// Whether further subflows may be accepted (RFC 8684 section 3.2): after the end too, for as
-    /// long as the peer may yet have to be told of it again (section 3.3.3).
+    /// Returns true if further subflows may be accepted (RFC 8684 section 3.2). After the end of
+    /// the data they may, while the DATA_FIN may have to be repeated (section 3.3.3).
     pub(crate) fn accepts_joins(&self) -> bool {
         let agreed = self.agreed.mode == Mode::Multipath && !self.falls_back();
         agreed && self.keys.peer.is_some() && !self.closing.failed && !self.closing.settled()
     }
 
-    /// Refuses a connection that is over, or that is plain TCP or about to be.
+    /// Refuses a connection that has failed, or that is plain TCP or about to be.
     pub(crate) fn uses_multipath(&self) -> Result<(), Error> {
         match self.closing.failed {
             true => Err(Error::Failed),
@@ -79,80 +79,81 @@ impl DataLevel {
         }
     }
 
-    /// Whether the next new segment is the first one of a client whose peer may not have the keys.
+    /// Returns true if the next new segment is the first one of a client whose peer may not have
+    /// the keys.
     pub(crate) fn keys_ride_along(&self, client: bool) -> bool {
         let told = self.agreed.peer_dss_seen || self.queue.nxt() > Dsn::ZERO;
         client && self.agreed.mode == Mode::Multipath && !told
     }
 
-    /// The part of `range` that is sent and not DATA_ACKed, at most a segment.
+    /// Returns the part of `range` that is sent and not DATA_ACKed, at most one segment.
     pub(crate) fn still_needed(&self, range: DataRange, mss: u64) -> Option<DataRange> {
         let range = range.intersect(DataRange::new(self.queue.una(), self.queue.nxt()));
         let range = range.intersect(DataRange::with_len(range.start, mss));
         (!range.is_empty()).then_some(range)
     }
 
-    /// Whether all that this end has sent was acknowledged.
+    /// Returns true if all data sent was acknowledged.
     pub(crate) fn is_drained(&self) -> bool {
         self.queue.is_drained()
     }
 
-    /// Bytes in order that wait for the reader.
+    /// Returns the bytes in order that the application has not read.
     pub(crate) fn readable(&self) -> u64 {
         self.recv.readable()
     }
 
-    /// Bytes written and not DATA_ACKed.
+    /// Returns the bytes written and not DATA_ACKed.
     pub(crate) fn unacked(&self) -> u64 {
         self.queue.occupied()
     }
 
-    /// Every byte is delivered at its place, and nothing is told that was not delivered. (That each
-    /// is delivered once follows: delivery only moves on.)
+    /// Checks that every byte is delivered at its place. Delivery only advances, so each byte is
+    /// delivered once.
     pub(crate) fn delivery_is_in_order(&self) -> Option<String> {
         self.recv.misplaced().map(|run| format!("wrong bytes delivered at {run:?}"))
     }
 
-    /// As far as a peer's sequence numbers may lie behind what is expected, or on a subflow of
-    /// Multipath TCP ahead of it: there the shared window bounds the data, and numbers run ahead
-    /// of that only with data that is sent more than once.
+    /// Returns how far a peer's sequence numbers may be behind the expected one, or on a subflow of
+    /// Multipath TCP ahead of it. There the shared window bounds the data, and numbers exceed it
+    /// only by data that is sent more than once.
     pub(crate) fn reach(&self, config: &Config) -> u64 {
         2 * config.buffers.rcvbuf.max(0xffff)
     }
 
-    /// Bytes of options on a data segment in steady state.
+    /// Returns the bytes of options on a data segment in steady state.
     pub(crate) fn data_options(&self, config: &Config) -> u64 {
         if self.plain() { Config::PLAIN_OPTIONS } else { config.option_bytes() }
     }
 
-    /// Payload of a segment in an IP packet of `bytes`.
+    /// Returns the payload of a segment in an IP packet of `bytes`.
     pub(crate) fn payload_within(&self, config: &Config, bytes: u32) -> u64 {
         u64::from(bytes).saturating_sub(40 + self.data_options(config)).max(1)
     }
 
-    /// The interval of probes, where this connection sends any: plain TCP has no other path that
-    /// would tell it what it misses.
+    /// Returns the interval of probes, if this connection sends any. Plain TCP has no other path to
+    /// learn of lost data from.
     pub(crate) fn probe_interval(&self, config: &Config) -> Option<Span> {
         config.joins.probe.filter(|_| !self.falls_back())
     }
 
-    /// What the peer has taken until now.
+    /// Returns the peer's progress so far.
     pub(crate) fn taken(&self, since: Time) -> Taken {
         Taken { since, una: self.queue.una(), edge: self.window.end() }
     }
 
-    /// State of a subflow's loss recovery, as a scheduler sees it.
+    /// Returns the state of a subflow's loss recovery for the scheduler.
     pub(crate) fn ca(&self, subflow: &Subflow) -> CaState {
         match subflow.sender.phase.ca() {
-            // Plain TCP has no other subflow to leave the rest to: after a timeout it goes on as
-            // its window allows (RFC 5681 section 3.1).
+            // Plain TCP has no other subflow for the rest: after a timeout it continues as its
+            // window allows (RFC 5681 section 3.1).
             CaState::Loss if self.sends_plain() => CaState::Recovery,
             ca => ca,
         }
     }
 
-    /// Whether both ends speak Multipath TCP and know it, without checksums and without windows of
-    /// subflows.
+    /// Returns true if Multipath TCP is confirmed by both ends, without checksums and without
+    /// subflow windows.
     #[inline(always)]
     pub(crate) fn is_settled(&self, config: &Config) -> bool {
         let unsettled = self.closing.failed
@@ -166,10 +167,10 @@ impl DataLevel {
         settled
     }
 
-    /// The connection begins again with a new key: all that was written is to be sent anew.
+    /// Restarts the connection with a new key: all written data is sent again.
     pub(crate) fn restart(&mut self, config: &Config, key: Key) {
         self.keys = Keys::new(key, config.offsets.idsn);
-        // A silence that was found stays found.
+        // A detected silence stays recorded.
         let silent = self.agreed.cause() == Some(FallbackCause::Silence);
         if !silent {
             self.agreed = Agreement::new(config);
@@ -179,12 +180,13 @@ impl DataLevel {
         self.agreed.mode = if offers { Mode::Offered } else { Mode::Plain };
         self.agreed.peer_dss_seen = false;
         self.queue.restart();
-        // A DATA_FIN that was sent has to be sent anew as well.
+        // A DATA_FIN is sent again as well.
         (self.closing.fin_sent, self.closing.fin_due) = (false, false);
         self.window = SendWindow::new();
     }
 
-    /// The state as the connection's user sees it; `is_up` tells whether the first subflow is established.
+    /// Returns the state as the user sees it; `is_up` returns whether the first subflow is
+    /// established.
     pub(crate) fn state(&self, is_up: impl FnOnce() -> bool) -> ConnectionState {
         if self.closing.failed {
             ConnectionState::Failed
@@ -199,7 +201,7 @@ impl DataLevel {
         }
     }
 
-    /// The receive window to tell: where memory is short, of no more than the share.
+    /// Returns the receive window to advertise. It is limited to the share if memory is short.
     #[inline]
     pub(crate) fn window_to_tell(&self, limit: Option<MemoryLimit>) -> u64 {
         match limit {

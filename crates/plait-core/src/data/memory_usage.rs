@@ -1,27 +1,26 @@
-//! Memory of data that waits.
+//! Memory of buffered data.
 
 use alloc::collections::VecDeque;
 use core::ops::Add;
 
-/// What data takes of memory.
+/// Memory used by data.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct MemoryUsage {
-    /// Its bytes and what it lies in.
+    /// Bytes of data and of the buffers that hold it.
     taken: u64,
-    /// Room of rings that is not used.
+    /// Unused capacity of ring buffers.
     room: u64,
 }
 
 impl MemoryUsage {
-    /// What the bytes of a piece have about them: the counters of who shares them, and the allocator's
-    /// own words.
+    /// Overhead of a shared piece: its reference counters, and the allocator's header.
     const AROUND: u64 = 32;
 
     pub(crate) const fn bytes(count: u64) -> MemoryUsage {
         MemoryUsage { taken: count, room: 0 }
     }
 
-    /// What the bytes of so many pieces lie in.
+    /// Returns the memory of the pieces' ring buffer.
     pub(crate) fn pieces<T>(ring: &VecDeque<T>) -> MemoryUsage {
         let (slot, len) = (size_of::<T>() as u64, ring.len() as u64);
         let room = slot * (ring.capacity() as u64 - len);

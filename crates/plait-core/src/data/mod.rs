@@ -1,5 +1,5 @@
-//! The connection level: data by DSN, whatever subflow carries it. DSNs count from 0 at the first
-//! byte; the wire's numbers (IDSN + 1 + DSN) are made at the edge.
+//! The connection level: data by DSN, independent of subflows. DSNs count from 0 at the first byte.
+//! They are converted to the wire's numbers (IDSN + 1 + DSN) when segments are written and read.
 
 pub(crate) mod agreement;
 pub(crate) mod closing;

@@ -1,5 +1,5 @@
-//! The send buffers of Linux 6.18: each subflow has one in bytes of memory that grows with its
-//! congestion window, and that of the connection is their sum.
+//! The send buffers of Linux 6.18. Each subflow has one, in bytes of memory, that grows with its
+//! congestion window. The buffer of the connection is their sum.
 //!
 //! After `tcp_sndbuf_expand` and `tcp_should_expand_sndbuf` (net/ipv4/tcp_input.c),
 //! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
@@ -10,32 +10,32 @@ use plait_base::{Span, Ssn, SubflowId, Time};
 /// Memory that Linux reserves for each segment of a congestion window: a full segment with its
 /// headers, rounded up to a power of two, and the descriptor of its buffer.
 const SEGMENT_MEMORY_BYTES: u64 = 2_048 + 256;
-/// Least window, in segments, that a buffer is made for (`TCP_INIT_CWND`).
+/// Smallest window, in segments, that a buffer is sized for (`TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
-/// What a connection has beside the buffers of its subflows (`tcp_wmem[0]`).
+/// Memory of a connection besides the buffers of its subflows (`tcp_wmem[0]`).
 const OWN_BYTES: u64 = 4_096;
-/// Data is written, and handed to subflows, in pieces of at most this: a page fragment of 32 KiB
-/// less the header of the piece.
+/// Largest piece in which data is written and assigned to subflows: a page fragment of 32 KiB less
+/// the header of the piece.
 pub(crate) const PIECE_BYTES: u64 = 32_768 - 48;
 
-/// Least time until data is sent again (`TCP_RTO_MIN`).
+/// Shortest time until data is retransmitted (`TCP_RTO_MIN`).
 const LEAST_TIMEOUT: Span = Span::from_millis(200);
 
 /// The send buffers of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendMemory {
-    /// Of each subflow, in bytes of memory.
+    /// Buffer of each subflow, in bytes of memory.
     limits: [u64; SubflowId::MAX],
-    /// The most that the buffer of a subflow grows to (`tcp_wmem[2]`).
+    /// Largest buffer of a subflow (`tcp_wmem[2]`).
     most: u64,
     /// The writer waits until a third of the connection's buffer is free.
     waits: bool,
-    /// How long a DATA_ACK may take until data is sent again (`timer_ival`).
+    /// Time to wait for a DATA_ACK before data is retransmitted (`timer_ival`).
     timeout: Span,
-    /// Of each subflow that had data when that time was last over, and no progress since the time
-    /// before: when it had made progress (`stale_count` and `stale_rcv_tstamp`).
+    /// For each subflow without progress at the last expiry of that time: when it had last made
+    /// progress (`stale_count` and `stale_rcv_tstamp`).
     still_since: [Option<Time>; SubflowId::MAX],
-    /// What each subflow uses of its window.
+    /// Used part of each subflow's window.
     unused_cwnd: [UnusedCwnd; SubflowId::MAX],
     /// Sequence number after the last short segment of each subflow, zero before the first one.
     short_end: [Ssn; SubflowId::MAX],
@@ -58,12 +58,12 @@ impl SendMemory {
         memory
     }
 
-    /// The send buffer of a subflow in bytes of memory.
+    /// Returns the send buffer of a subflow in bytes of memory.
     pub(crate) fn limit(&self, subflow: SubflowId) -> u64 {
         self.limits.get(subflow.index()).copied().unwrap_or(0)
     }
 
-    /// A new subflow has this number.
+    /// Resets the buffer for a new subflow.
     pub(crate) fn reset(&mut self, subflow: SubflowId) {
         if let Some(limit) = self.limits.get_mut(subflow.index()) {
             *limit = 0;
@@ -78,7 +78,7 @@ impl SendMemory {
         self.expand(subflow, LEAST_SEGMENTS);
     }
 
-    /// Makes room for twice a congestion window of so many segments. A buffer never shrinks.
+    /// Grows the buffer to twice a congestion window of `segments`. A buffer never shrinks.
     pub(crate) fn expand(&mut self, subflow: SubflowId, segments: u64) {
         let most = self.most;
         if let Some(limit) = self.limits.get_mut(subflow.index()) {
@@ -87,37 +87,38 @@ impl SendMemory {
         }
     }
 
-    /// The send buffer of the connection with these subflows.
+    /// Returns the send buffer of the connection with these subflows.
     pub(crate) fn total(&self, subflows: impl Iterator<Item = SubflowId>) -> u64 {
         subflows.fold(OWN_BYTES, |sum, id| sum + self.limit(id))
     }
 
-    /// Bytes that a writer of `len` more may write now, if the connection's buffer of `total` bytes
-    /// holds `occupied`. A writer that found it full is let in once a third of it is free.
+    /// Returns the bytes that a writer of `len` more may write now, if the connection's buffer of
+    /// `total` bytes holds `occupied`. A writer that found it full waits until a third of it is
+    /// free.
     pub(crate) fn room(&mut self, len: u64, occupied: u64, total: u64) -> u64 {
         if self.waits && 3 * occupied > 2 * total {
             return 0;
         }
-        // The last piece may go beyond the end.
+        // The last piece may exceed the end.
         let pieces = total.saturating_sub(occupied).div_ceil(PIECE_BYTES);
         let room = pieces * PIECE_BYTES;
         self.waits = len > room;
         len.min(room)
     }
 
-    /// Data is about to be handed out, and the last retransmission timer of a subflow expires in
-    /// `longest`; none is set if that is zero.
+    /// Notes that data is assigned; `longest` is the longest time until a retransmission timer of a
+    /// subflow expires, or zero if none is set.
     pub(crate) fn note_timeout(&mut self, longest: Span) {
         self.timeout = if longest == Span::ZERO { LEAST_TIMEOUT } else { longest };
     }
 
-    /// How long a DATA_ACK may take until data is sent again.
+    /// Returns the time to wait for a DATA_ACK before data is retransmitted.
     pub(crate) const fn timeout(&self) -> Span {
         self.timeout
     }
 
-    /// The time of a DATA_ACK is over, and `subflow` has data; `progress` is when something of it was
-    /// last acknowledged. Its timers do not count until a later look has found progress
+    /// Checks `subflow` when a DATA_ACK is overdue and it has data. `progress` is when its data was
+    /// last acknowledged. Its timers are ignored until a later check finds progress
     /// (`mptcp_pm_subflow_chk_stale`, net/mptcp/pm.c).
     pub(crate) fn note_progress(&mut self, subflow: SubflowId, progress: Time) {
         if let Some(since) = self.still_since.get_mut(subflow.index()) {
@@ -128,24 +129,25 @@ impl SendMemory {
         }
     }
 
-    /// Whether `subflow` had made no progress at the last look.
+    /// Returns true if `subflow` had made no progress at the last check.
     pub(crate) fn stands_still(&self, subflow: SubflowId) -> bool {
         self.still_since.get(subflow.index()).is_some_and(Option::is_some)
     }
 
-    /// What `subflow` uses of its window.
+    /// Returns the used part of the window of `subflow`.
     pub(crate) fn unused_cwnd(&mut self, subflow: SubflowId) -> Option<&mut UnusedCwnd> {
         self.unused_cwnd.get_mut(subflow.index())
     }
 
-    /// `subflow` has sent a short segment that ends at `seq`.
+    /// Notes that `subflow` has sent a short segment that ends at `seq`.
     pub(crate) fn note_short(&mut self, subflow: SubflowId, seq: Ssn) {
         if let Some(end) = self.short_end.get_mut(subflow.index()) {
             *end = seq;
         }
     }
 
-    /// Sequence number after the last short segment of `subflow`, zero before the first one.
+    /// Returns the sequence number after the last short segment of `subflow`, zero before the first
+    /// one.
     pub(crate) fn short_end(&self, subflow: SubflowId) -> Ssn {
         self.short_end.get(subflow.index()).copied().unwrap_or(Ssn::ZERO)
     }

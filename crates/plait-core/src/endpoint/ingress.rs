@@ -15,8 +15,8 @@ impl Endpoint {
         self.take(now, Client::on(path), path, segment);
     }
 
-    /// Takes in a segment that arrived on `path` from `source`. Only a SYN that is answered without
-    /// state uses the address: its number may be another one when the handshake ends.
+    /// Processes a segment that arrived on `path` from `source`. Only a SYN that is answered without
+    /// state uses the address, because its path number may have changed when the handshake ends.
     pub fn handle_from(&mut self, now: Time, source: IpAddr, path: PathId, segment: &Segment) {
         self.take(now, Client::at(source), path, segment);
     }
