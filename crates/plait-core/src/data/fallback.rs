@@ -92,7 +92,7 @@ impl DataLevel {
         }
     }
 
-    /// The infinite mapping, which starts at the last DATA_ACKed byte.
+    /// Returns the infinite mapping, which starts at the last DATA_ACKed byte.
     pub(crate) fn infinite_mapping(&self) -> Mapping {
         let from = self.agreed.from;
         Mapping {

@@ -152,7 +152,7 @@ impl SendMemory {
         self.short_end.get(subflow.index()).copied().unwrap_or(Ssn::ZERO)
     }
 
-    /// Whether a writer waits.
+    /// Returns true if a writer waits.
     pub(crate) const fn waits(&self) -> bool {
         self.waits
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn buffers_follow_the_window_and_never_shrink() {
         let mut memory = SendMemory::new(4 << 20);
-        // What `ss -m` shows of a new subflow.
+        // `ss -m` shows this size for a new subflow.
         assert_eq!(memory.limit(FIRST), 46_080);
         memory.expand(FIRST, 100);
         assert_eq!(memory.limit(FIRST), 460_800);

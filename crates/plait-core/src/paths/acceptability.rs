@@ -1,5 +1,5 @@
-//! Which segments of the peer are read: those that lie in the window, with a fresh timestamp; the others may
-//! be answered by a challenge ACK (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323).
+//! Acceptability of the peer's segments: they lie in the window and have a fresh timestamp. Other
+//! segments may be answered by a challenge ACK (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323).
 
 use crate::conn::context::Context;
 use crate::data::agreement::{Mode, ssn_in_step};
@@ -11,8 +11,8 @@ use plait_base::{Ssn, SubflowRange};
 use plait_wire::Segment;
 
 impl Paths {
-    /// Whether the segment is to be read. What was repeated is, for an acknowledgement beside it
-    /// may be new; it is answered where that is done with its payload.
+    /// Returns true if the segment must be processed. A retransmission is, because its
+    /// acknowledgement may be new; it is answered when its payload is processed.
     pub(crate) fn is_acceptable(
         &mut self,
         ctx: &mut Context<'_>,
@@ -24,7 +24,7 @@ impl Paths {
     ) -> bool {
         let place = self.place(data, index, seq, u64::from(segment.seq_len()));
         let subflow = &mut self.subflows[index];
-        // RFC 5961 section 5.2: data that was never sent, or further behind than any window.
+        // RFC 5961 section 5.2: the ACK covers unsent data, or is older than any window.
         let credible = ack <= subflow.sender.tx.nxt()
             && ack.saturating_add(data.window.largest().max(0xffff)) >= subflow.sender.tx.una();
         if place == Place::Outside || !credible {
@@ -37,7 +37,7 @@ impl Paths {
         };
         // Protection against wrapped sequence numbers (RFC 7323 section 5.3).
         if before(stamp.value, subflow.shake.ts_recent) {
-            // An original that its retransmission has overtaken looks like this.
+            // An original overtaken by its retransmission looks the same.
             let len = u64::from(segment.payload.len());
             subflow.rx.note_refused(SubflowRange::with_len(seq, len));
             self.challenge(ctx, index);
@@ -49,7 +49,7 @@ impl Paths {
         true
     }
 
-    /// Whether `len` sequence numbers from `seq` on may come on the subflow at `index`.
+    /// Returns the place of `len` sequence numbers from `seq` on, on the subflow at `index`.
     pub(crate) fn place(&self, data: &DataLevel, index: usize, seq: Ssn, len: u64) -> Place {
         let (nxt, reach) = (self.subflows[index].rx.nxt(), data.reach(&self.spec.config));
         let edge = match data.agreed.mode {
@@ -59,8 +59,7 @@ impl Paths {
         place(seq, len, nxt, edge, reach)
     }
 
-    /// A segment that the peer may have to know of is answered, within the limit of challenges
-    /// (RFC 5961 section 7).
+    /// Sends a challenge ACK, within the limit (RFC 5961 section 7).
     pub(crate) fn challenge(&mut self, ctx: &mut Context<'_>, index: usize) {
         let may = self.challenges.take(ctx);
         self.subflows[index].pending.ack |= may;

@@ -1,4 +1,4 @@
-//! What a segment acknowledges of its subflow's sequence numbers.
+//! Acknowledgements of a subflow's sequence numbers.
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
@@ -10,7 +10,8 @@ use plait_base::{Ssn, SubflowRange, Time};
 use plait_wire::Segment;
 
 impl Paths {
-    /// The peer's window counts for this subflow alone. Returns whether it held the subflow back.
+    /// Updates the peer's window of this subflow. Returns true if the old one held the subflow
+    /// back.
     pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
@@ -20,7 +21,8 @@ impl Paths {
         held
     }
 
-    /// Takes in an acknowledgement up to `ack` and by SACK blocks; `None` if it says nothing new.
+    /// Processes an acknowledgement up to `ack` and its SACK blocks. Returns `None` if nothing in
+    /// it is new.
     pub(crate) fn take_ack(
         &mut self,
         now: Time,
@@ -98,8 +100,8 @@ impl Paths {
         }
     }
 
-    /// What follows from an acknowledgement for the data on the subflow at `index`: reinjections that are
-    /// not needed are withdrawn, F-RTO goes on, and old mappings are forgotten.
+    /// Applies an acknowledgement to the data on the subflow at `index`: withdraws unneeded
+    /// reinjections, continues F-RTO, and removes old mappings.
     pub(crate) fn settle_ack(&mut self, data: &mut DataLevel, index: usize) {
         self.continue_frto(data, index);
         let subflow = &mut self.subflows[index];
@@ -108,7 +110,7 @@ impl Paths {
         }
     }
 
-    /// A timeout expired too soon: other subflows need not carry the data in flight.
+    /// Withdraws reinjections after a timeout that was spurious.
     pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].reset_black_hole();
         let subflow = &self.subflows[index];
@@ -117,8 +119,8 @@ impl Paths {
         }
     }
 
-    /// While F-RTO holds retransmissions back, new data goes out; where there is none to send,
-    /// retransmissions go on (RFC 5682 section 3.1 step 2b).
+    /// While F-RTO holds retransmissions back, new data is sent. If there is none, retransmissions
+    /// continue (RFC 5682 section 3.1 step 2b).
     pub(crate) fn continue_frto(&mut self, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
         if subflow.sender.spurious_recovery.holds_retransmissions() {
@@ -129,9 +131,9 @@ impl Paths {
         }
     }
 
-    /// A writer waits and the window of a subflow is not full: the subflow gets more send memory
-    /// (`tcp_should_expand_sndbuf` of Linux). In congestion avoidance it is never full for long, because
-    /// Linux waits for room for two segments (`tcp_tso_should_defer`).
+    /// Grows the send memory of a subflow whose window is not full while a writer waits
+    /// (`tcp_should_expand_sndbuf` of Linux). In congestion avoidance the window is never full for
+    /// long, because Linux waits for room for two segments (`tcp_tso_should_defer`).
     #[cold]
     pub(crate) fn expand_send_memory(
         &mut self,
@@ -151,7 +153,7 @@ impl Paths {
         }
     }
 
-    /// Everything that the subflow at `index` has sent and not seen acknowledged is to be sent again.
+    /// Queues all unacknowledged data of the subflow at `index` for reinjection.
     pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel, index: usize) {
         for sent in self.subflows[index].sender.tx.iter() {
             data.queue.queue_reinjection(sent.data());

@@ -1,5 +1,5 @@
-//! Addresses: their identifiers, what this end announces and what the peer does (ADD_ADDR, RFC 8684
-//! section 3.4.1).
+//! Addresses and their identifiers, and the announcements of both ends (ADD_ADDR, RFC 8684 section
+//! 3.4.1).
 
 use crate::config::Config;
 use crate::conn::context::Context;
@@ -17,7 +17,8 @@ use core::net::IpAddr;
 use plait_base::{ServerAddress, SubflowId, SubflowSet, Time};
 use plait_wire::{AddAddr, Mptcp, add_addr_hmac, add_addr_hmac_matches};
 
-/// Signals that wait for their turn at most; a peer that asks for more has to ask again.
+/// Largest number of queued signals. Further requests of a peer are dropped, and the peer must
+/// repeat them.
 pub(crate) const MAX_SIGNALS: usize = 16;
 
 /// An address that this end has announced.
@@ -26,7 +27,7 @@ pub(crate) struct Announced {
     pub(crate) id: u8,
     pub(crate) address: IpAddr,
     pub(crate) port: Option<u16>,
-    /// When it is told again: never, once it was echoed.
+    /// When it is announced again: never after the echo.
     pub(crate) again: Time,
 }
 
@@ -43,12 +44,12 @@ pub(crate) struct Known {
 #[derive(Debug)]
 pub(crate) struct Signal {
     pub(crate) option: Mptcp,
-    /// The subflow that it should go out on.
+    /// The subflow that should carry it.
     pub(crate) on: Option<SubflowId>,
 }
 
 impl Signal {
-    /// Whether it says something of the subflow that carries it, so that no other may.
+    /// Returns true if only this subflow can carry the option, because it concerns that subflow.
     pub(crate) fn is_bound(&self) -> bool {
         matches!(self.option, Mptcp::Prio { .. })
     }
@@ -56,9 +57,9 @@ impl Signal {
 
 #[derive(Default, Debug)]
 pub(crate) struct Addresses {
-    /// Those of the first subflow, whose identifiers are zero.
+    /// The addresses of the first subflow, whose identifiers are zero.
     pub(crate) first: Address,
-    /// The peer takes no further subflows to that of its own.
+    /// The peer denies further subflows to its first address.
     pub(crate) first_denied: bool,
     pub(crate) own: Seldom<Announced>,
     pub(crate) peers: Seldom<Known>,
@@ -67,34 +68,34 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// The connection begins at `first`; what has gone away stays gone.
+    /// Starts the connection at `first`. Removed addresses stay removed.
     pub(crate) fn begin(&mut self, first: Address) {
         let removals = self.removals.for_new_attempt();
         *self = Addresses { first, removals, ..Addresses::default() };
     }
 
-    /// Whether this end has announced an address.
+    /// Returns true if this end has announced an address.
     pub(crate) fn has_announced(&self) -> bool {
         !self.own.is_empty()
     }
 
-    /// What the peer has announced.
+    /// Returns the addresses that the peer has announced.
     pub(crate) fn peers(&self) -> impl Iterator<Item = &Known> {
         self.peers.iter()
     }
 
-    /// Whether the peer has announced the address with this number.
+    /// Returns true if the peer has announced the address with this number.
     pub(crate) fn knows(&self, number: ServerAddress) -> bool {
         self.peers.iter().any(|known| known.number == number)
     }
 
-    /// Forgets an address of the peer.
+    /// Removes an address of the peer.
     pub(crate) fn forget_peer(&mut self, id: u8) -> Option<ServerAddress> {
         let at = self.peers.iter().position(|known| known.id == id)?;
         Some(self.peers.remove(at)?.number)
     }
 
-    /// Ends the announcement of an address of ours; its identifier.
+    /// Ends the announcement of our address and returns its identifier.
     pub(crate) fn take_back(&mut self, address: IpAddr) -> Option<u8> {
         let at = self.own.iter().position(|own| own.address == address)?;
         let id = self.own.remove(at)?.id;
@@ -103,17 +104,17 @@ impl Addresses {
         Some(id)
     }
 
-    /// Takes back an option that has not gone out.
+    /// Removes an option that has not been sent.
     pub(crate) fn forget_signal(&mut self, option: &Mptcp) {
         self.signals.retain(|signal| signal.option != *option);
     }
 
-    /// Whether something waits to be told.
+    /// Returns true if a signal is queued.
     pub(crate) fn has_signals(&self) -> bool {
         !self.signals.is_empty()
     }
 
-    /// Queues an option, once.
+    /// Queues an option unless it is queued already.
     pub(crate) fn signal(&mut self, option: Mptcp, on: Option<SubflowId>) {
         let known = self.signals.iter().any(|signal| signal.option == option);
         if !known && self.signals.len() < MAX_SIGNALS {
@@ -126,27 +127,27 @@ impl Addresses {
         self.signals.push(Signal { option, on: Some(subflow) });
     }
 
-    /// Takes back an MP_PRIO for a subflow.
+    /// Removes a queued MP_PRIO for a subflow.
     pub(crate) fn forget_priority(&mut self, subflow: SubflowId) {
         let stale = |it: &Signal| it.on == Some(subflow) && it.is_bound();
         self.signals.retain(|signal| !stale(signal));
     }
 
-    /// When an announcement is to be repeated, or a subflow looked after.
+    /// Returns when an announcement is repeated, or a subflow is checked.
     pub(crate) fn next(&self) -> Time {
         let again = self.own.iter().map(|own| own.again).min().unwrap_or(Time::NEVER);
         again.min(self.removals.next())
     }
 }
 
-/// Whether an address is one that a connection may be opened to.
+/// Returns true if a connection can be opened to an address.
 pub(crate) fn can_be_joined(address: IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(address.is_loopback() || address.is_multicast() || address.is_unspecified() || broadcast)
 }
 
 impl Paths {
-    /// The identifier of a server's address (RFC 8684 section 3.2).
+    /// Returns the identifier of a server's address (RFC 8684 section 3.2).
     pub(crate) fn server_id(&self, number: ServerAddress) -> u8 {
         let first = self.addresses.first.server();
         match number {
@@ -156,8 +157,8 @@ impl Paths {
         }
     }
 
-    /// The identifier of our own address of a conversation: zero for that of the first subflow, and
-    /// for every other one a number of its own (RFC 8684 section 3.2).
+    /// Returns the identifier of our own address: zero for the first subflow's address, and a
+    /// unique number for every other one (RFC 8684 section 3.2).
     pub(crate) fn own_id(&self, address: Address) -> u8 {
         let first = self.addresses.first;
         if !self.client {
@@ -170,7 +171,8 @@ impl Paths {
         place.map_or(u8::MAX, |place| place as u8 + 1)
     }
 
-    /// The numbers of the peer's addresses that the connection uses, some of them more than once.
+    /// Returns the numbers of the peer's addresses that the connection uses, possibly with
+    /// repetitions.
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
         let announced = self.addresses.peers().map(|known| known.number);
         let waiting = self.joins.waiting.iter().map(|target| target.server);
@@ -178,8 +180,8 @@ impl Paths {
         announced.chain(waiting).chain(subflows)
     }
 
-    /// Books an address of the peer; `None` where there are too many, or its identifier is that of
-    /// another one in use.
+    /// Adds an address of the peer. Returns `None` if there are too many, or if another address has
+    /// its identifier.
     pub(crate) fn learn(
         &mut self,
         ctx: &mut Context<'_>,
@@ -207,7 +209,7 @@ impl Paths {
         Some(number)
     }
 
-    /// No further subflow can be opened: the only address known denies it.
+    /// Returns true if no further subflow can be opened, because the only address denies it.
     pub(crate) fn has_no_address_to_join(&self) -> bool {
         if self.client {
             self.addresses.first_denied && self.addresses.peers().next().is_none()
@@ -225,12 +227,12 @@ impl Paths {
         self.addresses.signal(option, None);
     }
 
-    /// Sets when an announcement is repeated or a subflow looked after.
+    /// Sets the timer for the next repeated announcement or subflow check.
     pub(crate) fn set_address_timer(&mut self, timers: &mut ConnectionTimers) {
         timers.set(Awaited::Address, self.addresses.next());
     }
 
-    /// The peer has echoed an ADD_ADDR of ours.
+    /// Handles the peer's echo of our ADD_ADDR.
     pub(crate) fn on_echo(&mut self, timers: &mut ConnectionTimers, echo: &AddAddr) {
         for own in &mut *self.addresses.own {
             if (own.id, own.address, own.port) == (echo.address_id, echo.address, echo.port) {
@@ -240,7 +242,7 @@ impl Paths {
         self.set_address_timer(timers);
     }
 
-    /// Announcements that were not echoed go out again.
+    /// Repeats announcements without an echo.
     pub(crate) fn repeat_announcements(&mut self, now: Time, data: &DataLevel) {
         for at in 0..self.addresses.own.len() {
             let own = &mut self.addresses.own[at];
@@ -252,8 +254,8 @@ impl Paths {
         }
     }
 
-    /// ADD_ADDR: an echo of ours, or an address of the peer. One with a wrong HMAC says nothing. Returns
-    /// whether subflows are to be opened to it.
+    /// Handles ADD_ADDR: an echo of ours, or an address of the peer. One with a wrong HMAC is
+    /// ignored. Returns true if subflows must be opened to it.
     pub(crate) fn on_add_addr(
         &mut self,
         ctx: &mut Context<'_>,
@@ -269,7 +271,7 @@ impl Paths {
         let multipath = data.agreed.mode == Mode::Multipath;
         let Some(peer) = data.keys.peer.filter(|_| multipath) else { return false };
         let expected = add_addr_hmac(peer, data.keys.local, id, address, port);
-        // Identifier 0 is that of the first subflow, which needs no announcement.
+        // Identifier 0 belongs to the first subflow, which needs no announcement.
         if id == 0 || !add_addr_hmac_matches(expected, hmac) {
             return false;
         }
@@ -322,7 +324,7 @@ impl Paths {
         Ok(())
     }
 
-    /// The handshake is complete: this end announces its further addresses.
+    /// Announces this end's further addresses when the handshake is complete.
     pub(crate) fn announce_all(
         &mut self,
         ctx: &mut Context<'_>,
@@ -331,12 +333,12 @@ impl Paths {
     ) {
         let spec = Arc::clone(&self.spec);
         for address in &spec.addresses {
-            // One that cannot be announced on this connection is left out.
+            // An address that this connection cannot announce is skipped.
             self.announce(ctx, data, timers, (*address, None)).ok();
         }
     }
 
-    /// An address of this server is gone: it is announced no more. Returns the subflows that used it.
+    /// Withdraws an announced address of this server. Returns the subflows that used it.
     ///
     /// # Errors
     /// If it was not announced.

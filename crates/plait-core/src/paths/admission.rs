@@ -1,4 +1,4 @@
-//! Whether a peer may add a subflow: the denial of the first address (flag C of RFC 8684 section
+//! Admission of a peer's subflows: the denial of the first address (flag C of RFC 8684 section
 //! 3.1), and limits.
 
 use crate::paths::Paths;
@@ -8,20 +8,20 @@ use crate::tcp::subflow::Subflow;
 use plait_base::{Span, Time};
 use plait_wire::{Mptcp, ResetReason};
 
-/// Joins of one connection that are taken each second.
+/// Joins of one connection that are accepted per second.
 pub(crate) const JOINS_PER_SECOND: u64 = 10;
-/// Half-open joins of one connection.
+/// Largest number of half-open joins of one connection.
 pub(crate) const MAX_HALF_OPEN_JOINS: usize = 4;
 
-/// A number of events each second, that many of them at once.
+/// A rate limit of events per second, with a burst of one second's events.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Allowance {
-    /// When all that was taken is made up for.
+    /// When the full allowance is available again.
     pub(crate) even: Time,
 }
 
 impl Allowance {
-    /// Takes one of `per_second`, if there is one left.
+    /// Takes one of `per_second` events. Returns false if none is left.
     pub(crate) fn take(&mut self, now: Time, per_second: u64) -> bool {
         let each = Span::from_nanos(1_000_000_000 / per_second.max(1));
         let even = self.even.max(now) + each;
@@ -33,29 +33,29 @@ impl Allowance {
     }
 }
 
-/// The answer to a join beyond a limit: it may come again (RFC 8684 section 3.6).
+/// The reset option for a join beyond a limit: the peer may retry (RFC 8684 section 3.6).
 pub(crate) const LIMIT_REACHED: Mptcp =
     Mptcp::Reset { reason: ResetReason::Prohibited, transient: true };
 
-/// The answer to a join of an address that takes none.
+/// The reset option for a join of an address that denies joins.
 pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited, transient: false };
 
 impl Paths {
-    /// The half-open join that gives way to a further one, if their slots are used up: the oldest. Anybody
-    /// who has seen the token can begin a join, and only the peer can prove one.
+    /// Returns the oldest half-open join if all slots for half-open joins are used: a further join
+    /// replaces it. Any observer of the token can start a join, but only the peer can prove one.
     pub(crate) fn replaceable_join(&self) -> Option<usize> {
         let full = self.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || !self.has_room();
         let oldest = self.half_open_joins().min_by_key(|s| s.shake.sent_at).filter(|_| full);
         oldest.map(|s| s.id.index())
     }
 
-    /// The peer's joins that are not proven yet.
+    /// Returns the peer's joins that are not proven yet.
     pub(crate) fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
         let half_open = |s: &&Subflow| s.state == State::SynReceived && s.shake.join;
         self.subflows.iter().filter(half_open).filter(|s| !s.shake.initiator)
     }
 
-    /// Why a join at `address` is not taken: the option of the reset.
+    /// Returns the option of the reset if a join at `address` must be refused.
     pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
         let first = self.addresses.first;
         let own = |it: Address| match self.client {
@@ -75,7 +75,7 @@ impl Paths {
 mod tests {
     use super::*;
 
-    /// R24: ten at once, then one each tenth of a second; what was not taken is not saved up.
+    /// R24: a burst of ten, then one each tenth of a second; the allowance has an upper bound.
     #[test]
     pub(crate) fn an_allowance_is_a_rate() {
         let mut allowance = Allowance::default();

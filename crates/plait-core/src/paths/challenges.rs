@@ -1,13 +1,13 @@
-//! A limit for challenge ACKs (RFC 5961 section 7), so that a blind attacker cannot make an endpoint
-//! send at will. Each connection has its own, and it cannot be foretold: a shared or fixed one tells
-//! the attacker what others do.
+//! A limit for challenge ACKs (RFC 5961 section 7), so that a blind attacker cannot trigger
+//! segments at will. Each connection has its own unpredictable limit. A shared or fixed one would
+//! reveal other connections' traffic to an attacker.
 
 use crate::conn::context::Context;
 use plait_base::{Span, Time};
 
-/// The limit holds for this long.
+/// Period of the limit.
 const CHALLENGE_PERIOD: Span = Span::from_secs(1);
-/// Between this many challenges a period and twice as many.
+/// Lower bound of challenges per period; the limit is between this and twice as many.
 const MIN_CHALLENGES_PER_PERIOD: u64 = 40;
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Challenges {
 }
 
 impl Challenges {
-    /// Whether one more challenge may be sent.
+    /// Returns true if another challenge may be sent.
     pub(crate) fn take(&mut self, ctx: &mut Context<'_>) -> bool {
         if ctx.now >= self.until {
             self.until = ctx.now + CHALLENGE_PERIOD;

@@ -1,4 +1,4 @@
-//! The segments of a subflow beside data: handshakes, resets, probes, signals and its end.
+//! Segments of a subflow other than data: handshakes, resets, probes, signals and FINs.
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
@@ -19,7 +19,7 @@ use plait_base::{DataRange, Ssn, SubflowId, Time};
 use plait_wire::Flags;
 
 impl Paths {
-    /// The next SYN, reset or probe.
+    /// Returns the next SYN, reset or probe.
     pub(crate) fn next_control(
         &mut self,
         ctx: &mut Context<'_>,
@@ -33,7 +33,7 @@ impl Paths {
                 continue;
             }
             if subflow.pending.take(ControlSegment::Rst) {
-                // It may have been all that the connection was kept for.
+                // The RST may have been the only reason to keep the connection.
                 notices.changed = true;
                 return Some(Control::Ready(self.build_rst(data, index)));
             }
@@ -57,7 +57,8 @@ impl Paths {
                 return Some(Control::Ready(self.pure_ack(ctx, data, index)));
             }
             if subflow.pending.take(ControlSegment::WindowProbe) {
-                // One below the left edge: the peer answers with its window and takes nothing.
+                // A sequence number below the left edge: the peer answers with its window and
+                // discards the probe.
                 let seq = subflow.sender.tx.una().before();
                 let probe = self.build_ack(ctx, data, index, seq, Flags::default());
                 return Some(Control::Ready(probe));
@@ -76,7 +77,7 @@ impl Paths {
         None
     }
 
-    /// The first lost segment that its subflow may send again.
+    /// Returns the first lost segment that its subflow may retransmit.
     pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
         self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
             if subflow.sender.tx.lost_segments() == 0 {
@@ -86,7 +87,7 @@ impl Paths {
         })
     }
 
-    /// `sent` goes out again on the subflow at `index`.
+    /// Notes that `sent` was retransmitted on the subflow at `index`.
     pub(crate) fn note_resent(&mut self, now: Time, index: usize, sent: &Sent, carry: Carry) {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
@@ -96,7 +97,7 @@ impl Paths {
         subflow.on_retransmitted(now, sent.seq, sent.len, mss);
     }
 
-    /// The next subflow that is to send its FIN, and its sequence number.
+    /// Returns the next subflow that must send its FIN, and the FIN's sequence number.
     pub(crate) fn take_fin(&mut self, now: Time, data: &DataLevel) -> Option<(usize, Ssn)> {
         let index = (0..self.subflows.len()).find(|index| self.owes_fin(data, *index))?;
         let (mss, end) = (self.mss(), data.queue.written());
@@ -106,7 +107,7 @@ impl Paths {
         Some((index, seq))
     }
 
-    /// The next signal, on a pure ACK: beside a mapping there is no room for most.
+    /// Returns the next signal, on a pure ACK. Most signals have no room beside a mapping.
     pub(crate) fn next_signal(
         &mut self,
         ctx: &mut Context<'_>,
@@ -118,13 +119,13 @@ impl Paths {
             subflow.state.synchronised() && subflow.status.joined
         };
         let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
-        // The subflow is gone, so the signal about it is dropped.
+        // If the subflow has ended, drop the signal about it.
         while addresses.signals.first().is_some_and(|it| it.is_bound() && place(it).is_none()) {
             addresses.signals.remove(0);
         }
         let wanted = place(addresses.signals.first()?);
         let index = wanted.or_else(|| self.best_for_signal())?;
-        // The keys or the proof of a handshake take the place for now.
+        // The keys or the proof of a handshake use the space for now.
         if data.agreed.mode != Mode::Multipath || self.ack_option(data, index, None, None).is_some()
         {
             return None;
@@ -133,13 +134,13 @@ impl Paths {
         let mut transmit = self.pure_ack(ctx, data, index);
         let options = &mut transmit.segment.options;
         options.mptcp = Some(Box::new(signal.option));
-        // A DATA_ACK that finds no room goes out on its own.
+        // A DATA_ACK without room is sent separately.
         options.give_way();
         self.subflows[index].pending.ack |= options.dss.is_none();
         Some(transmit)
     }
 
-    /// New data goes out on the subflow at `index`; `full` is the size of a full segment. Returns its
+    /// Notes new data on the subflow at `index`; `full` is the size of a full segment. Returns its
     /// sequence number.
     #[inline(always)]
     pub(crate) fn note_sent(
@@ -161,8 +162,8 @@ impl Paths {
         seq
     }
 
-    /// The segment that carries `range` from `seq` of the subflow at `index` on. Returns too whether the size
-    /// of segments may have changed, because the infinite mapping has arrived.
+    /// Returns the segment that carries `range` from `seq` of the subflow at `index` on, and
+    /// whether the segment size may have changed because the infinite mapping has arrived.
     #[inline(always)]
     pub(crate) fn emit(
         &mut self,
@@ -186,8 +187,8 @@ impl Paths {
         (Transmit { path, segment, report, cut: 0 }, resized)
     }
 
-    /// Returns the next signal of our DATA_FIN, if a subflow can carry it. Our keys go first, because a segment has
-    /// no room for both.
+    /// Returns the next segment with our DATA_FIN, if a subflow can carry it. Our keys are sent
+    /// first, because a segment has no room for both.
     pub(crate) fn next_data_fin(
         &mut self,
         ctx: &mut Context<'_>,
@@ -222,7 +223,7 @@ impl Paths {
 /// A control segment.
 pub(crate) enum Control {
     Ready(Transmit),
-    /// A segment that was sent before goes out again.
+    /// Retransmits an earlier segment.
     Again {
         index: usize,
         sent: Sent,

@@ -1,4 +1,4 @@
-//! Joins that come before the key they are proven with
+//! Joins that arrive before the key that proves them
 //! ([`JoinTiming::Simultaneous`](crate::JoinTiming::Simultaneous)).
 
 use crate::conn::context::Context;
@@ -11,21 +11,21 @@ use crate::tcp::subflow::Handshake;
 use plait_base::Time;
 use plait_wire::{JoinSynAck, Mptcp, Segment};
 
-/// A join that came before the key it is proven with: answered, and kept until its connection is
-/// there. It exists between plait's own ends only ([`crate::JoinTiming::Simultaneous`]).
+/// A join that arrived before the key that proves it. It is answered, and kept until its connection
+/// exists. Only plait's own ends use it ([`crate::JoinTiming::Simultaneous`]).
 #[derive(Debug)]
 pub(crate) struct EarlyJoin {
     pub(crate) address: Address,
-    /// The token of the client's own key: the server learns it with the third ACK.
+    /// The token of the client's own key, which the server receives in the third ACK.
     pub(crate) token: u32,
     pub(crate) shake: Handshake,
     pub(crate) backup: bool,
-    /// The third ACK, if it came already.
+    /// The third ACK, if it has already arrived.
     pub(crate) answer: Option<Segment>,
 }
 
 impl EarlyJoin {
-    /// Takes in a SYN with MP_JOIN.
+    /// Processes a SYN with MP_JOIN.
     pub(crate) fn new(
         spec: &ConnectionSpec,
         address: Address,
@@ -48,7 +48,7 @@ impl EarlyJoin {
         Some(EarlyJoin { address, token, shake, backup, answer: None })
     }
 
-    /// The SYN/ACK: its HMAC is zero, for there is no key yet.
+    /// Returns the SYN/ACK. Its HMAC is zero, because there is no key yet.
     pub(crate) fn syn_ack(&self, spec: &ConnectionSpec, now: Time) -> Transmit {
         let answer = JoinSynAck { backup: false, address_id: 0, hmac: 0, nonce: self.shake.nonce };
         let window = spec.config.buffers.rcvbuf.min(0xffff);

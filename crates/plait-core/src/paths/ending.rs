@@ -1,4 +1,4 @@
-//! How subflows end: FINs in both directions, resets, MP_FASTCLOSE, TIME-WAIT.
+//! The end of subflows: FINs in both directions, resets, MP_FASTCLOSE, TIME-WAIT.
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
@@ -23,7 +23,7 @@ use plait_base::{Ssn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Paths {
-    /// A FIN has come or was acknowledged on the subflow at `index`.
+    /// Handles a received or acknowledged FIN on the subflow at `index`.
     pub(crate) fn on_leave(
         &mut self,
         ctx: &mut Context<'_>,
@@ -39,16 +39,16 @@ impl Paths {
             subflow.timers.clear_all();
             subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
         }
-        // Both ends have taken leave on it.
+        // Both ends have closed the subflow.
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
         if gone(subflow.state) && !gone(before) && subflow.status.joined {
             ctx.emit(Event::SubflowDown { subflow: subflow.id });
         }
     }
 
-    /// A SYN comes for a subflow in TIME-WAIT. Where it cannot belong to the old conversation, for
-    /// its timestamp or else its sequence number is newer, the address is free (RFC 6191 section
-    /// 2): returns the sequence number after the last one that was used.
+    /// Handles a SYN for a subflow in TIME-WAIT. If its timestamp, or without one its sequence
+    /// number, is newer than the old connection's, the address is free (RFC 6191 section 2).
+    /// Returns the sequence number after the last used one.
     pub(crate) fn reuse_time_wait(
         &mut self,
         notices: &mut Notices,
@@ -72,8 +72,8 @@ impl Paths {
         Some(subflow.shake.wire(subflow.sender.tx.nxt()))
     }
 
-    /// Limits how long subflows in FIN-WAIT-2 wait for the peer's FIN once both directions have ended:
-    /// the peer has nothing more to send there, and its FIN may be lost for good.
+    /// Limits the time in FIN-WAIT-2 after both directions have ended. The peer has nothing more to
+    /// send there, and its FIN may be lost for good.
     pub(crate) fn arm_fin_wait(&mut self, data: &DataLevel, now: Time) {
         if !data.closing.done() {
             return;
@@ -86,11 +86,11 @@ impl Paths {
         }
     }
 
-    /// Whether `subflow` is to send its FIN now.
+    /// Returns true if the subflow at `index` must send its FIN now.
     pub(crate) fn owes_fin(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        // A join that is not proven yet has no more than its third ACK to send (RFC 8684 section
-        // 3.2); its timer is that of the proof.
+        // An unproven join sends only its third ACK (RFC 8684 section 3.2); its timer belongs to
+        // that ACK.
         let status = subflow.status;
         if !subflow.state.sends_data() || status.pf || !status.joined {
             return false;
@@ -99,7 +99,7 @@ impl Paths {
         if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
     }
 
-    /// Our FIN on the subflow at `index` was acknowledged.
+    /// Handles the acknowledgement of our FIN on the subflow at `index`.
     #[cold]
     pub(crate) fn on_fin_acked(
         &mut self,
@@ -114,12 +114,12 @@ impl Paths {
             data.on_fin_acked(notices);
         }
         self.arm_fin_wait(data, ctx.now);
-        // Our FIN came after the DATA_FINs, beside our DATA_ACK.
+        // Our FIN followed the DATA_FINs, together with our DATA_ACK.
         data.closing.settle();
         timers.arm_release(ctx, &self.spec.config, data);
     }
 
-    /// The peer's FIN at `seq` of the subflow at `index`. For plain TCP its data ends with it.
+    /// Handles the peer's FIN at `seq` of the subflow at `index`. In plain TCP it ends the data.
     #[cold]
     pub(crate) fn on_fin(
         &mut self,
@@ -143,7 +143,7 @@ impl Paths {
         }
     }
 
-    /// The peer's data has ended and all of it is here.
+    /// Handles the end of the peer's data after all of it has arrived.
     pub(crate) fn on_peer_finished(
         &mut self,
         data: &mut DataLevel,
@@ -155,7 +155,8 @@ impl Paths {
         }
     }
 
-    /// What a reset on the subflow at `index` means; `alone` tells that no other is left.
+    /// Returns the meaning of a reset on the subflow at `index`; `alone` is true if no other
+    /// subflow is left.
     pub(crate) fn weigh_reset(
         &mut self,
         data: &DataLevel,
@@ -174,7 +175,7 @@ impl Paths {
         };
         let option = segment.options.mptcp.as_deref();
         if !acceptable {
-            // A reset inside the window gets a challenge; any other is dropped in silence.
+            // A reset inside the window gets a challenge ACK; any other is dropped.
             let ahead = u64::from(segment.seq.wrapping_sub(next));
             let inside = subflow.state.synchronised() && ahead < data.recv.window();
             return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
@@ -195,20 +196,20 @@ impl Paths {
         ResetMeans::Gone
     }
 
-    /// The subflow at `index` carries MP_FASTCLOSE, and nothing else.
+    /// Sends MP_FASTCLOSE, and nothing else, on the subflow at `index`.
     pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
         let subflow = &mut self.subflows[index];
         subflow.sender.tx.abandon();
         subflow.timers.clear_all();
         subflow.pending = Pending::only(ControlSegment::FastClose);
-        // The timeout of data that was never acknowledged may have grown to two minutes. With it, the
-        // retransmissions would hold the connection for eight.
+        // The timeout of unacknowledged data may have grown to two minutes. Retransmissions with it
+        // would hold the connection for eight.
         subflow.sender.rtt.clear_backoff();
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
         FastClose { carrier: subflow.id, retries: 0 }
     }
 
-    /// No RST has come within a timeout: MP_FASTCLOSE goes out again.
+    /// Retransmits MP_FASTCLOSE when no RST has arrived within a timeout.
     fn repeat_fast_close(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.sender.rtt.back_off();
@@ -216,8 +217,8 @@ impl Paths {
         subflow.pending.add(ControlSegment::FastClose);
     }
 
-    /// What has to be kept of the subflows that wait, each with the acknowledgement that it may still
-    /// have to send now.
+    /// Returns the remnants of waiting subflows, each with an acknowledgement that it may still
+    /// have to send.
     pub(crate) fn remnants(
         &mut self,
         ctx: &mut Context<'_>,
@@ -239,7 +240,8 @@ impl Paths {
         remnants
     }
 
-    /// A subflow has ended. If it was the last one, the connection waits for another one, or is over.
+    /// Handles the end of a subflow. If it was the last one, the connection waits for another one,
+    /// or has ended.
     pub(crate) fn on_gone(
         &self,
         data: &mut DataLevel,
@@ -259,15 +261,15 @@ impl Paths {
         }
     }
 
-    /// Gives the data of the subflow at `index`, which has ended, to the other subflows.
+    /// Gives the data of the ended subflow at `index` to the other subflows.
     pub(crate) fn abandon(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].sender.tx.abandon();
         data.queue.reinject_orphans(self.carriers());
         data.queue.unassign_all();
     }
 
-    /// Takes back data that was assigned ahead to another set of subflows. Linux leaves data with its subflow as
-    /// long as that subflow can send.
+    /// Reclaims data that was assigned to another set of subflows. Linux leaves data with its
+    /// subflow as long as that subflow can send.
     pub(crate) fn unassign_stranded(&self, data: &mut DataLevel) {
         let strands = |it: &Subflow| !it.state.sends_data() && data.queue.assigned(it.id) > 0;
         if !self.spec.config.kernel_rules.keep_data || self.subflows.iter().any(strands) {
@@ -275,8 +277,8 @@ impl Paths {
         }
     }
 
-    /// The timer of an MP_FASTCLOSE on the subflow at `index` has expired without a RST from the peer. Returns
-    /// whether a RST must end the wait.
+    /// Handles a timeout of MP_FASTCLOSE on the subflow at `index` without a RST of the peer.
+    /// Returns true if a RST must end the wait.
     pub(crate) fn fast_close_expired(
         &mut self,
         data: &mut DataLevel,
@@ -293,8 +295,8 @@ impl Paths {
         false
     }
 
-    /// TIME-WAIT on the subflow at `index` is over, or the peer's FIN has not come in time. Returns whether the
-    /// subflow must be closed without it.
+    /// Handles the end of TIME-WAIT or of the wait in FIN-WAIT-2 on the subflow at `index`. Returns
+    /// true if the subflow must be closed without the peer's FIN.
     pub(crate) fn wait_over(
         &mut self,
         data: &mut DataLevel,
@@ -313,18 +315,18 @@ impl Paths {
     }
 }
 
-/// What a reset means.
+/// The meaning of a reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ResetMeans {
     Nothing,
-    /// It may be forged: the peer is asked.
+    /// It may be forged: send a challenge ACK.
     Challenge,
-    /// The peer's user knows nothing of the connection: it begins again.
+    /// The peer has no state of the connection: start again.
     Redial,
     /// The peer ends the connection.
     FastClose,
-    /// The peer does not know the connection any more.
+    /// The peer has lost the state of the connection.
     Forgotten,
-    /// The subflow is gone.
+    /// The subflow has ended.
     Gone,
 }

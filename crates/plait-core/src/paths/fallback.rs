@@ -1,8 +1,8 @@
-//! Whether what a subflow shows leads back to plain TCP (RFC 8684 section 3.7): data without a mapping,
-//! acknowledgements without a DSS, an infinite mapping, a wrong checksum.
+//! Fallback decisions for a subflow (RFC 8684 section 3.7): data without a mapping,
+//! acknowledgements without a DSS, an infinite mapping, or a wrong checksum.
 //!
-//! These functions only decide. The connection carries out what follows, because other subflows, the
-//! scheduler and timers take part.
+//! These functions only decide. The connection acts on the decision, because other subflows, the
+//! scheduler and timers are affected.
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
@@ -18,37 +18,37 @@ use crate::tcp::state::State;
 use plait_base::{Dsn, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
 
-/// What follows from a finding.
+/// A decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fall {
     /// Nothing.
     Stay,
-    /// The subflow is reset.
+    /// Reset the subflow.
     Reset(Cause),
-    /// The connection falls back on this subflow.
+    /// Fall back on this subflow.
     Back(Back),
 }
 
-/// What a step back to plain TCP has changed for the scheduler.
+/// Changes by a step of the fallback that the scheduler uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fallen {
     /// The size of segments.
     pub(crate) resized: bool,
-    /// Our data goes without mappings from now on.
+    /// Our data has no mappings from now on.
     pub(crate) sends: bool,
 }
 
-/// A step back to plain TCP.
+/// A step of the fallback to plain TCP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Back {
     pub(crate) cause: FallbackCause,
-    /// The mapping with this DSN had a wrong checksum: MP_FAIL goes out.
+    /// The mapping with this DSN had a wrong checksum: send MP_FAIL.
     pub(crate) fail: Option<Dsn>,
-    /// Data of the peer needs no mappings any more.
+    /// The peer's data needs no mappings any more.
     pub(crate) receive: bool,
     /// Neither end has sent a mapping: the connection is plain TCP at once.
     pub(crate) whole: bool,
-    /// Whether the infinite mapping goes out on an acknowledgement too, if that is decided now.
+    /// Whether to send the infinite mapping on an acknowledgement too, if decided now.
     pub(crate) tell: Option<bool>,
     /// Our data has no mappings any more.
     pub(crate) send: bool,
@@ -61,22 +61,22 @@ impl Back {
 }
 
 impl Paths {
-    /// Whether sequence numbers and DSNs run in step on the subflow at `index`.
+    /// Returns true if sequence numbers and DSNs run in step on the subflow at `index`.
     pub(crate) fn may_fall_back(&self, data: &DataLevel, index: usize) -> bool {
         data.agreed.mode == Mode::Multipath
             && !data.agreed.others_used
             && !self.subflows[index].shake.join
     }
 
-    /// Whether they do so in what this end has sent: a peer that never got our proof of a join falls
-    /// back alone, and can be followed.
+    /// Returns true if they run in step for our own data. A peer that never received our proof of a
+    /// join falls back alone, and this end can follow.
     pub(crate) fn may_follow(&self, data: &DataLevel, index: usize) -> bool {
         data.agreed.mode == Mode::Multipath
             && !data.agreed.others_joined
             && !self.subflows[index].shake.join
     }
 
-    /// Decides about a segment of an established subflow with an infinite mapping, or without a DSS.
+    /// Decides on a segment of an established subflow with an infinite mapping, or without a DSS.
     pub(crate) fn weigh_mapping(
         &self,
         data: &mut DataLevel,
@@ -95,7 +95,7 @@ impl Paths {
         }
     }
 
-    /// A segment of an established subflow has no DSS although Multipath TCP is spoken.
+    /// Decides on a segment without a DSS on an established Multipath TCP subflow.
     fn weigh_bare_segment(
         &self,
         data: &mut DataLevel,
@@ -116,19 +116,19 @@ impl Paths {
         let end = seq + u64::from(segment.payload.len());
         let fin = segment.flags.has(Flags::FIN);
         if !data.agreed.peer_dss_seen {
-            // First data, or a first acknowledgement of ours: the peer fell back.
+            // First data, or the first acknowledgement of our data: the peer has fallen back.
             let first = end > seq || ack > Ssn::FIRST || fin;
             let back = Back { receive: true, whole: true, ..Back::new(FallbackCause::FirstData) };
             return if first { Fall::Back(back) } else { Fall::Stay };
         }
         let next = subflow.rx.nxt();
         let unmapped = seq <= next && end > next && !subflow.covers(SubflowRange::new(seq, end));
-        // An end without a DATA_FIN.
+        // A FIN without a DATA_FIN.
         let ends = fin && seq <= next && end <= next && !data.recv.finished();
         let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
         if unmapped || ends {
-            // A peer that has begun to join may think that another subflow was used. Acknowledgements
-            // may come through where segments with data do not.
+            // A peer that has started a join may assume that another subflow was used. A path may
+            // deliver acknowledgements while it drops data segments.
             let tell = Some(self.subflows.len() > 1);
             return Fall::Back(Back { receive: true, tell, ..back });
         }
@@ -143,8 +143,8 @@ impl Paths {
         Fall::Stay
     }
 
-    /// Nothing was DATA_ACKed for long, after `timeouts` timeouts: where acknowledgements came without a
-    /// DSS, those have to do. Returns the subflow on which they came, too.
+    /// Decides after `timeouts` timeouts without a DATA_ACK. If acknowledgements arrived without a
+    /// DSS, the connection may use them instead. Also returns the subflow on which they arrived.
     pub(crate) fn weigh_overdue_ack(
         &mut self,
         data: &DataLevel,
@@ -159,26 +159,26 @@ impl Paths {
         if !long {
             return None;
         }
-        // No DSS has come on any subflow for long.
+        // No subflow has received a DSS for long.
         self.joins.bar(self.subflows[index].address.path());
         Some((index, Fall::Reset(Cause::Reason(ResetReason::Middlebox))))
     }
 
-    /// Whether a peer that has fallen back alone has ended already, by a FIN and no DATA_FIN: the end of
-    /// its data.
+    /// Returns the end of the data if a peer that fell back alone has sent a FIN without a
+    /// DATA_FIN.
     pub(crate) fn unsaid_end(&self, data: &DataLevel, index: usize) -> Option<Dsn> {
         let subflow = &self.subflows[index];
         let ended = matches!(
             subflow.state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
         );
-        // The FIN has a sequence number, and so had the SYN.
+        // The FIN and the SYN each have a sequence number.
         let end = dsn_in_step(subflow.rx.nxt().before()).unwrap_or(Dsn::ZERO);
         (ended && !data.recv.finished() && data.recv.nxt() == end).then_some(end)
     }
 
-    /// A mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain data from now
-    /// on.
+    /// Decides on a mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain
+    /// data from now on.
     fn weigh_infinite_mapping(&self, data: &DataLevel, index: usize, map: &Mapping) -> Fall {
         if data.receives_plain() {
             return Fall::Stay;
@@ -192,8 +192,8 @@ impl Paths {
         Fall::Back(Back { receive: true, send: true, ..Back::new(FallbackCause::Mappings) })
     }
 
-    /// The checksum of the peer's mapping with `dsn` was wrong: something on the path changes what
-    /// it carries.
+    /// Decides on a wrong checksum of the peer's mapping with `dsn`: a middlebox changes the
+    /// payload.
     pub(crate) fn weigh_wrong_checksum(&self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
         if data.agreed.receiving != Receiving::Mapped {
             return Fall::Stay;
@@ -204,15 +204,15 @@ impl Paths {
         Fall::Back(Back { fail: Some(dsn), ..Back::new(FallbackCause::Checksum) })
     }
 
-    /// MP_FAIL: a checksum of ours was wrong at the peer. It is answered with an infinite mapping,
-    /// and with MP_FAIL for the other direction.
+    /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
+    /// mapping, and MP_FAIL for the other direction.
     pub(crate) fn weigh_mp_fail(&mut self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
         let already = data.agreed.sending != Sending::Mapped;
         let possible = data.queue.una() <= dsn && dsn <= data.queue.nxt();
         if !already && (data.agreed.mode != Mode::Multipath || !possible) {
             return Fall::Stay;
         }
-        // A peer that has not seen our proof of a join falls back, where one that has resets.
+        // A peer without our proof of a join falls back; a peer with it resets.
         if !already && !self.may_follow(data, index) {
             return Fall::Reset(Cause::Failed(data.recv.nxt()));
         }
@@ -225,8 +225,8 @@ impl Paths {
         Fall::Back(Back { send: true, ..Back::new(FallbackCause::Checksum) })
     }
 
-    /// Data of the peer needs no mappings any more: what the subflow at `index` holds back until its
-    /// checksum is known is taken in. Returns whether it held any.
+    /// Delivers the data of the subflow at `index` that waits for its checksum, when mappings are
+    /// no longer needed. Returns true if there was any.
     pub(crate) fn release_unverified(
         &mut self,
         ctx: &mut Context<'_>,
@@ -243,7 +243,8 @@ impl Paths {
         true
     }
 
-    /// Whether our first SYN has stayed unanswered so often that the next one is to have no MP_CAPABLE.
+    /// Returns true if enough SYNs with MP_CAPABLE stayed unanswered that the next one must omit
+    /// it.
     pub(crate) fn finds_silence(&self) -> bool {
         let paths = self.ways_to_dial();
         let asked = match paths {
@@ -254,14 +255,14 @@ impl Paths {
         limit > 0 && asked >= limit
     }
 
-    /// Forgets the addresses and joins of further subflows.
+    /// Removes the addresses and joins of further subflows.
     pub(crate) fn forget_others(&mut self) {
         self.joins.waiting.clear();
         self.addresses.begin(self.addresses.first);
     }
 
-    /// Takes a step back to plain TCP on the only subflow that is left. Returns what has
-    /// changed for the scheduler.
+    /// Takes a step of the fallback on the only remaining subflow. Returns the changes for the
+    /// scheduler.
     pub(crate) fn step_back(
         &mut self,
         ctx: &mut Context<'_>,
@@ -297,7 +298,7 @@ impl Paths {
         fallen
     }
 
-    /// Data of the peer needs no mappings any more. Returns whether the size of segments may have changed.
+    /// Stops requiring mappings of the peer. Returns true if the segment size may have changed.
     pub(crate) fn receive_plain(
         &mut self,
         ctx: &mut Context<'_>,
@@ -319,7 +320,7 @@ impl Paths {
         self.settle_fallback(data, notices, index)
     }
 
-    /// The connection is plain TCP once neither direction has mappings. Returns whether the size of segments
+    /// Completes the fallback when neither direction has mappings. Returns true if the segment size
     /// may have changed.
     pub(crate) fn settle_fallback(
         &mut self,
@@ -331,7 +332,7 @@ impl Paths {
             return false;
         }
         (data.agreed.mode, notices.changed) = (Mode::Plain, true);
-        // While segments carry the infinite mapping they have no room for more data.
+        // Segments with the infinite mapping have no room for more data.
         let told = data.agreed.has_told();
         if told {
             self.size_segments(data, index);
@@ -339,8 +340,9 @@ impl Paths {
         told
     }
 
-    /// The peer has fallen back alone: its acknowledgements on the subflow at `index` count for the data, and
-    /// so does a FIN that came without a DATA_FIN. Returns whether the size of segments may have changed.
+    /// Follows a peer that has fallen back alone. Its acknowledgements on the subflow at `index`
+    /// acknowledge data, and a FIN without a DATA_FIN ends it. Returns true if the segment size may
+    /// have changed.
     pub(crate) fn follow_peer(
         &mut self,
         ctx: &mut Context<'_>,
@@ -363,8 +365,8 @@ impl Paths {
         resized
     }
 
-    /// No infinite mapping has come in time: MP_FAIL goes out again. Returns the subflow that is to be reset
-    /// in its place after enough of them, for the mapping with the DSN.
+    /// Retransmits MP_FAIL if no infinite mapping has arrived in time. After enough retries,
+    /// returns the subflow to reset instead, and the DSN of the mapping.
     pub(crate) fn repeat_fail(
         &mut self,
         now: Time,
@@ -385,8 +387,8 @@ impl Paths {
         None
     }
 
-    /// The subflow at `index` carries data: it stops telling the infinite mapping if the peer has acknowledged it.
-    /// Returns whether the size of segments may have changed.
+    /// Stops sending the infinite mapping on the subflow at `index` if the peer has acknowledged
+    /// it. Returns true if the segment size may have changed.
     pub(crate) fn stop_telling(
         &mut self,
         data: &mut DataLevel,

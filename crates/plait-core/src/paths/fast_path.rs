@@ -1,4 +1,4 @@
-//! The subflow's part of header prediction: is a segment the next one, and with data its data.
+//! The subflow's part of header prediction: checks whether a segment is the next one.
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
@@ -10,8 +10,8 @@ use plait_base::{DataRange, Dsn};
 use plait_wire::{Mapping, Segment};
 
 impl Paths {
-    /// Whether a segment with data repeats what is known of our own data: it is acknowledged as far
-    /// as before, up to `acked` (the low half of a DSN on the wire), and the window ends where it did.
+    /// Returns true if a data segment has no news about our own data: it acknowledges no more than
+    /// `acked` (the low half of a DSN on the wire), and the window ends where it did.
     #[inline(always)]
     pub(crate) fn tells_no_news(
         &self,
@@ -30,8 +30,8 @@ impl Paths {
             && window <= data.window.largest()
     }
 
-    /// Takes in the data of the segment that comes next, if `map` maps all of it and nothing else.
-    /// Returns up to where data could be read before.
+    /// Accepts the data of the next segment if `map` maps exactly its bytes. Returns the DSN up to
+    /// which data was readable before.
     #[inline(always)]
     pub(crate) fn take_next(
         &mut self,
@@ -51,7 +51,7 @@ impl Paths {
         let before = recv.nxt();
         let dsn = keys.theirs.read_low(map.dsn as u32, before);
         let end = dsn.checked_add(len)?;
-        // Where memory is short, more is looked at.
+        // The slow path applies the limits when memory is short.
         if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit.is_some() {
             return None;
         }
@@ -72,7 +72,7 @@ impl Paths {
     }
 }
 
-/// The peer's clock, to be echoed.
+/// Notes the peer's timestamp, to be echoed.
 #[inline(always)]
 pub(crate) fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
     if let Some(stamp) = &segment.options.timestamps
@@ -82,7 +82,7 @@ pub(crate) fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
     }
 }
 
-/// Whether a subflow is neither beginning nor ending nor silent, and nothing of the peer's waits on it.
+/// Returns true if a subflow is established, not silent, and holds no waiting data of the peer.
 #[inline(always)]
 pub(crate) fn is_steady(subflow: &Subflow) -> bool {
     debug_assert!(subflow.verifier.is_none());
@@ -91,7 +91,7 @@ pub(crate) fn is_steady(subflow: &Subflow) -> bool {
     subflow.state.takes_data() && status.joined && answered && subflow.rx.is_in_order()
 }
 
-/// Whether the segment is older than one that was read (RFC 7323 section 5.3).
+/// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).
 #[inline(always)]
 pub(crate) fn is_old(subflow: &Subflow, segment: &Segment) -> bool {
     let shake = &subflow.shake;

@@ -10,18 +10,18 @@ use crate::tcp::subflow::{Handshake, Offer};
 use plait_base::Dsn;
 use plait_wire::{JoinAck, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
 
-/// How a connection begins.
+/// How a connection is opened.
 pub(crate) enum Opening<'a> {
-    /// We dial.
+    /// This end dials.
     Active { address: Address },
-    /// A SYN came; the address may have been used up to the sequence number `after` before.
+    /// A SYN arrived. Its address may have been used before, up to the sequence number `after`.
     Passive { address: Address, syn: &'a Segment, after: Option<u32> },
-    /// A SYN came and is answered without state (RFC 4987 section 3.6): the initial sequence number is
-    /// the cookie `iss`.
+    /// A SYN arrived and is answered without state (RFC 4987 section 3.6). The initial sequence
+    /// number is the cookie `iss`.
     Stateless { address: Address, syn: &'a Segment, iss: u32 },
 }
 
-/// What a SYN to a listening port asks for.
+/// The request of a SYN to a listening port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asks {
     Plain,
@@ -29,7 +29,7 @@ pub(crate) enum Asks {
     Join(u32),
 }
 
-/// Reads the request of a SYN.
+/// Returns the request of a SYN.
 pub(crate) fn listen_syn(syn: &Segment) -> Asks {
     match syn.options.mptcp.as_deref() {
         Some(Mptcp::Capable(_)) => Asks::Multipath,
@@ -38,7 +38,7 @@ pub(crate) fn listen_syn(syn: &Segment) -> Asks {
     }
 }
 
-/// Notes what the peer's SYN told; its MSS is `unsaid_mss` where it told none.
+/// Notes the options of the peer's SYN. If it has no MSS, `unsaid_mss` is used.
 pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
     shake.irs = syn.seq;
     shake.peer_scale = syn.options.window_scale.unwrap_or(0).min(14);
@@ -49,14 +49,14 @@ pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
         mss: syn.options.mss.unwrap_or(unsaid_mss),
     };
     if !shake.offer.scale {
-        // Both SYNs or neither (RFC 7323 section 2.2).
+        // Both SYNs must have the option (RFC 7323 section 2.2).
         shake.own_scale = 0;
     }
     shake.ts_recent = syn.options.timestamps.map_or(0, |stamp| stamp.value);
 }
 
 impl Paths {
-    /// The MPTCP option of our SYN or SYN/ACK.
+    /// Returns the MPTCP option of our SYN or SYN/ACK.
     pub(crate) fn syn_option(&self, data: &DataLevel, index: usize) -> Option<Mptcp> {
         let subflow = &self.subflows[index];
         let shake = &subflow.shake;
@@ -74,7 +74,8 @@ impl Paths {
                 checksum: None,
             })),
             (true, true) => {
-                // With simultaneous joins the peer's key is not known yet: our own token stands in.
+                // In simultaneous joins the peer's key is not available yet, so our own token
+                // replaces it.
                 let token = data.keys.peer.unwrap_or(data.keys.local).token();
                 Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: shake.nonce }))
             }
@@ -87,7 +88,7 @@ impl Paths {
         }
     }
 
-    /// Whether our ACKs carry [`Paths::ack_option`].
+    /// Returns true if our ACKs carry [`Paths::ack_option`].
     #[inline]
     pub(crate) fn has_ack_option(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
@@ -99,7 +100,7 @@ impl Paths {
             && data.keys.peer.is_some()
     }
 
-    /// The MPTCP option that our ACKs carry until the peer is known to have the keys.
+    /// Returns the MPTCP option of our ACKs until the peer is known to have the keys.
     #[cold]
     pub(crate) fn ack_option(
         &self,
@@ -124,8 +125,8 @@ impl Paths {
         }))
     }
 
-    /// SYN-SENT, and the peer's SYN comes without an acknowledgement: it is dialling too. RFC 8684
-    /// has no key exchange for it, so the connection is plain TCP; a join is not made this way.
+    /// Handles a SYN without an ACK in SYN-SENT (simultaneous open). RFC 8684 has no key exchange
+    /// for it, so the connection is plain TCP; a join cannot be opened this way.
     pub(crate) fn on_simultaneous_syn(
         &mut self,
         data: &mut DataLevel,

@@ -1,4 +1,4 @@
-//! Further subflows: which are to be opened, and when.
+//! Further subflows: which to open, and when.
 
 use crate::config::{JoinTiming, PathConfig};
 use crate::conn::context::Context;
@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use plait_base::{PathId, ServerAddress, Span, SubflowId};
 use plait_wire::{Mptcp, ResetReason, Segment};
 
-/// A subflow that is to be opened.
+/// A subflow to open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Target {
     pub(crate) path: PathId,
@@ -27,19 +27,18 @@ pub(crate) struct Target {
 
 #[derive(Default, Debug)]
 pub(crate) struct Joins {
-    /// Subflows that are still to be opened, in their order.
+    /// Subflows to open, in order.
     pub(crate) waiting: Seldom<Target>,
-    /// Answers to simultaneous joins that came before the peer's key, by subflow.
+    /// Answers to simultaneous joins that arrived before the peer's key, by subflow.
     pub(crate) early_answers: Seldom<(usize, Segment)>,
-    /// How often a path was joined anew.
+    /// How often a path was joined again.
     pub(crate) rejoins: u32,
-    /// Paths that are not joined again, for a middlebox takes options off there.
+    /// Paths that are not joined again, because a middlebox strips options there.
     pub(crate) barred: Seldom<PathId>,
 }
 
 impl Joins {
-    /// All subflows of a client whose first is at `first`, but that one: as many as asked for on
-    /// each path.
+    /// Returns all further subflows of a client whose first subflow is at `first`: `each` per path.
     pub(crate) fn after_first(paths: &[PathConfig], first: Address, each: u8) -> Joins {
         let mut waiting = Seldom::default();
         let (server, port) = (first.server(), first.remote_port);
@@ -55,12 +54,12 @@ impl Joins {
         Joins { waiting, ..Joins::default() }
     }
 
-    /// Whether a path is not to be joined again.
+    /// Returns true if a path must not be joined again.
     pub(crate) fn is_barred(&self, path: PathId) -> bool {
         self.barred.contains(&path)
     }
 
-    /// A path is not to be joined again.
+    /// Bars a path from further joins.
     pub(crate) fn bar(&mut self, path: PathId) {
         if !self.barred.contains(&path) {
             self.barred.push(path);
@@ -69,7 +68,7 @@ impl Joins {
 }
 
 impl Paths {
-    /// The subflows to an address of the peer: from every path, as many as asked for.
+    /// Returns the subflows to an address of the peer: the configured number from every path.
     pub(crate) fn joins_to(&self, server: ServerAddress, port: Option<u16>) -> Vec<Target> {
         let port = port.unwrap_or(self.addresses.first.remote_port);
         let each = usize::from(self.spec.config.joins.per_pair.max(1));
@@ -80,7 +79,7 @@ impl Paths {
         targets.filter(|target| !self.addresses.removals.is_gone(target.path)).collect()
     }
 
-    /// Every subflow that may be opened now, those that are open included.
+    /// Returns every subflow that may be opened now, open ones included.
     pub(crate) fn all_targets(&self) -> Vec<Target> {
         let mut targets = self.joins_to(self.addresses.first.server(), None);
         for known in self.addresses.peers() {
@@ -90,7 +89,7 @@ impl Paths {
         targets
     }
 
-    /// Those of them that are neither open nor waiting to be.
+    /// Returns the targets that are neither open nor waiting.
     pub(crate) fn missing_targets(&self) -> Vec<Target> {
         let mut missing = self.all_targets();
         let mut strike = |path, server, port| {
@@ -105,7 +104,7 @@ impl Paths {
         missing
     }
 
-    /// Every subflow that the connection will have carries data.
+    /// Returns true if every subflow that the connection will have carries data.
     pub(crate) fn subflows_ready(&self, data: &DataLevel) -> bool {
         let each = usize::from(self.spec.config.joins.per_pair.max(1));
         let to_address = self.spec.paths.len().max(1) * each;
@@ -116,7 +115,7 @@ impl Paths {
         self.subflows.iter().filter(|s| s.status.joined).count() >= expected
     }
 
-    /// The addresses of the first subflow are known, and with them what is to be joined.
+    /// Sets the addresses of the first subflow, and the joins that follow from them.
     pub(crate) fn start_from(&mut self, address: Address) {
         self.addresses.begin(address);
         self.joins = if self.client {
@@ -129,21 +128,21 @@ impl Paths {
         };
     }
 
-    /// Whether the connection outlives its last subflow: both ends have the keys, and neither has
-    /// given it up.
+    /// Returns true if the connection outlives its last subflow: both ends have the keys, and
+    /// neither has given it up.
     pub(crate) fn may_await_subflow(&self, data: &DataLevel) -> bool {
         let agreed =
             data.agreed.mode == Mode::Multipath && data.keys.peer.is_some() && !data.falls_back();
         let known = !self.client || data.agreed.peer_dss_seen;
         let kept = self.spec.config.timeouts.close > Span::ZERO;
-        // A client whose paths are all barred has nowhere to open one.
+        // A client whose paths are all barred cannot open a subflow.
         let barred = |config: &PathConfig| self.joins.is_barred(config.path);
         let hopeless =
             self.client && self.spec.paths.iter().all(barred) || self.has_no_address_to_join();
         agreed && known && kept && !hopeless && !data.closing.failed && !data.closing.settled()
     }
 
-    /// The peer refuses a join, for it does not know the connection any more.
+    /// Returns true if the peer refuses a join because it has lost the connection.
     pub(crate) fn is_forgotten(&self, index: usize, reset: &Segment) -> bool {
         let subflow = &self.subflows[index];
         let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
@@ -152,7 +151,7 @@ impl Paths {
         subflow.shake.join && subflow.state == State::SynSent && for_good
     }
 
-    /// Takes a slot for a subflow: that of a closed one, or a new one.
+    /// Takes a slot for a subflow: a closed subflow's slot, or a new one.
     pub(crate) fn take_slot(&self, data: &mut DataLevel) -> Option<SubflowId> {
         let id = self.free_slot()?;
         if id.index() < self.subflows.len() {
@@ -161,8 +160,8 @@ impl Paths {
         Some(id)
     }
 
-    /// Starts the joins whose time has come. Client only: the server's addresses are reached from
-    /// there. `alone` tells that no subflow is left: then not even the end can be told without a join.
+    /// Starts the joins whose time has come (client only). `alone` is true if no subflow is left;
+    /// then even the DATA_FIN needs a join.
     pub(crate) fn start_joins(
         &mut self,
         ctx: &mut Context<'_>,
@@ -176,9 +175,9 @@ impl Paths {
             return;
         }
         let timing = self.spec.config.joins.timing;
-        // RFC 8684 section 3.2 has the client wait for the peer's first DSS. Where the first path
-        // has fallen silent before it came, another path is the only way on: the peer refuses the
-        // join if it does not know the connection.
+        // RFC 8684 section 3.2: the client waits for the peer's first DSS. If the first path fell
+        // silent before it arrived, only another path can continue. The peer refuses the join if it
+        // does not have the connection.
         let stuck = self.subflows.first().is_some_and(|s| s.status.pf);
         let ready = match timing {
             JoinTiming::AfterData => data.agreed.peer_dss_seen || stuck,
@@ -197,7 +196,7 @@ impl Paths {
             self.join(ctx, notices, id, *target);
             opened += 1;
         }
-        // Where there is no slot they wait for one.
+        // If no slot is free, joins wait for one.
         later.drain(..opened);
         self.joins.waiting = later.into();
     }
@@ -226,11 +225,11 @@ impl Paths {
         subflow.pending.add(ControlSegment::Syn);
     }
 
-    /// The subflow at `index` may carry data from now on.
+    /// Marks the subflow at `index` as usable for data.
     pub(crate) fn on_up(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.status.joined = true;
-        // A peer's join may carry data of both ends from now on.
+        // From now on, the peer's join may carry data of both ends.
         data.agreed.others_used |= subflow.shake.join;
         data.agreed.others_joined |= subflow.shake.join;
         let (path, server) = (subflow.address.path(), subflow.address.server());

@@ -1,4 +1,4 @@
-//! The paths of a connection: its subflows, those that are to be opened, and the addresses of both ends.
+//! The paths of a connection: its subflows, further ones to open, and the addresses of both ends.
 
 mod acceptability;
 mod acks;
@@ -42,7 +42,7 @@ use alloc::vec::Vec;
 use plait_base::{SubflowId, Time};
 use plait_cc::{Flow, Flows};
 
-/// Fills the places of flows that are not there.
+/// Fills the unused entries of flows.
 const NO_FLOW: Flow = Flow {
     cwnd: 0,
     ssthresh: None,
@@ -53,9 +53,9 @@ const NO_FLOW: Flow = Flow {
     loss_interval: 0,
 };
 
-/// The subflows of a connection, and what further ones are opened from.
+/// The subflows of a connection, and the state for opening further ones.
 pub(crate) struct Paths {
-    /// What the connection is made from: its settings, and the addresses of both ends.
+    /// Specification of the connection: its settings, and the addresses of both ends.
     pub(crate) spec: Arc<ConnectionSpec>,
     /// This end dialled.
     pub(crate) client: bool,
@@ -64,17 +64,18 @@ pub(crate) struct Paths {
     replaced: Option<Box<Totals>>,
     joins: Joins,
     addresses: Addresses,
-    /// Payload bytes of a full segment: the room that our MTU, the peers' MSS and the paths leave.
+    /// Payload bytes of a full segment: limited by our MTU, the peer's MSS and the paths.
     mss: u32,
-    /// Payload bytes of the peer's full segments: an end that has not fallen back yet fills no more.
+    /// Payload bytes of the peer's full segments. An end that has not fallen back yet sends no
+    /// more.
     ack_unit: u32,
     /// Challenge ACKs that may still be sent.
     challenges: Challenges,
-    /// The peer's joins that may still be taken.
+    /// Allowance for the peer's further joins.
     admission: Allowance,
-    /// How often the first handshake was begun again on another path.
+    /// How often the first handshake was restarted on another path.
     dials: u8,
-    /// A path let less through than the handshake said.
+    /// A path delivers smaller packets only than the handshake suggested.
     narrowed: bool,
     /// Consecutive handshakes that succeeded while no data was delivered.
     unheard: u8,
@@ -100,9 +101,9 @@ impl Paths {
         }
     }
 
-    /// For a signal that has had no answer `repeats` times: each live subflow has its turn, the one
-    /// with the least smoothed RTT first. An end that sends no data would never learn that a path is
-    /// silent.
+    /// Returns the subflow for a signal that was repeated `repeats` times without an answer. Live
+    /// subflows take turns, in order of smoothed RTT. Otherwise, an end that sends no data would
+    /// never detect a silent path.
     pub(crate) fn signal_path(&self, repeats: u32) -> Option<usize> {
         let live = |index: &usize| {
             let subflow = &self.subflows[*index];
@@ -123,7 +124,7 @@ impl Paths {
         all().find(|index| all().filter(|other| key(other) < key(index)).count() == turn)
     }
 
-    /// The live subflow with the least smoothed RTT, for a signal that takes no window.
+    /// Returns the live subflow with the least smoothed RTT, for a signal that uses no window.
     pub(crate) fn best_for_signal(&self) -> Option<usize> {
         self.signal_path(0)
     }
@@ -136,7 +137,7 @@ impl Paths {
     ) -> R {
         let subflow = &mut self.subflows[index];
         if !subflow.sender.cc.couples() {
-            // Of its own entry a controller reads the RTT alone.
+            // A single controller reads only the RTT of its own entry.
             let own = [Flow { srtt: subflow.sender.rtt.srtt(), ..NO_FLOW }];
             return f(subflow, Flows { all: &own, own: 0 });
         }
@@ -148,7 +149,7 @@ impl Paths {
         f(&mut self.subflows[index], flows)
     }
 
-    /// Sets every window to its initial value; thresholds stay.
+    /// Resets every window to its initial value; thresholds stay.
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
         let initial = u64::from(self.spec.config.window.initial) * self.mss();
         for subflow in &mut self.subflows {
@@ -162,11 +163,11 @@ impl Paths {
         }
     }
 
-    /// Gives memory back of subflows on which nothing is under way, and nothing was sent since `before`.
+    /// Frees memory of subflows that have nothing in flight and have sent nothing since `before`.
     pub(crate) fn give_back(&mut self, before: Time) {
         self.subflows.shrink_to_fit();
         for subflow in &mut self.subflows {
-            // The effect of a retransmission is known a timeout after it, if ever.
+            // The effect of a retransmission is visible at most one timeout later.
             if subflow.sender.last_send + subflow.sender.rtt.rto() < before {
                 subflow.forget_recovery();
             }
