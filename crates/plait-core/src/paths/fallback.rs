@@ -32,7 +32,7 @@ pub(crate) enum Fall {
 /// Changes by a step of the fallback that the scheduler uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fallen {
-    /// The size of segments.
+    /// The segment size has changed.
     pub(crate) resized: bool,
     /// Our data has no mappings from now on.
     pub(crate) sends: bool,

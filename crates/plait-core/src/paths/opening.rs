@@ -1,4 +1,4 @@
-//! The handshake of a subflow: what each segment of it says, and what the subflow becomes.
+//! The handshake of a subflow: its segments, and the resulting state.
 
 use crate::config::JoinTiming;
 use crate::conn::context::Context;
@@ -16,52 +16,52 @@ use crate::tcp::timer::Timer;
 use plait_base::{Dsn, SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};
 
-/// What a SYN/ACK leads to.
+/// The result of a SYN/ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SynAck {
-    /// It is not the one that is waited for, or is for later.
+    /// It does not answer our SYN, or is kept for later.
     Ignored,
-    /// The subflow is given up: its proof is wrong, or there is none.
+    /// The subflow is given up: its proof is wrong or missing.
     Refused,
     /// The subflow is established.
     Taken(Others),
 }
 
-/// What becomes of joins that were begun together with the first subflow.
+/// The result for joins that were started together with the first subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Others {
     Go,
-    /// The peer's first address takes none: those without an answer end.
+    /// The peer's first address denies joins: unanswered ones end.
     Denied,
-    /// The peer speaks plain TCP: all end.
+    /// The peer uses plain TCP: all end.
     Dropped,
 }
 
-/// What a third ACK leads to.
+/// The result of a third ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThirdAck {
     Ignored,
     /// The subflow is given up: its proof is wrong.
     Refused,
-    /// The subflow is reset: a middlebox has taken its proof off.
+    /// The subflow is reset: a middlebox has stripped its proof.
     Stripped,
     Taken,
-    /// The peer's key came with it: further addresses can be announced.
+    /// It contained the peer's key: further addresses can be announced.
     TakenWithKey,
 }
 
-/// What a segment that is read says of its subflow.
+/// Changes by an acceptable segment of a subflow.
 pub(crate) struct LifeSign {
-    /// It was silent.
+    /// The subflow was silent.
     pub(crate) revived: bool,
-    /// It was asked for a sign of life.
+    /// A keep-alive probe was unanswered.
     pub(crate) asked: bool,
     /// The peer has our proof of a join.
     pub(crate) proven: bool,
 }
 
 impl Paths {
-    /// The first subflow of a server, whose SYN/ACK is to be sent.
+    /// Creates the first subflow of a server, with a pending SYN/ACK.
     fn answer_syn(
         &mut self,
         notices: &mut Notices,
@@ -78,7 +78,7 @@ impl Paths {
         }
     }
 
-    /// The peer's join with the slot `id`, whose SYN/ACK is to be sent.
+    /// Creates the peer's join in the slot `id`, with a pending SYN/ACK.
     pub(crate) fn answer_join(
         &mut self,
         ctx: &mut Context<'_>,
@@ -102,7 +102,8 @@ impl Paths {
         subflow.pending.add(ControlSegment::Syn);
     }
 
-    /// Takes over a join that came before its connection was there. Returns the third ACK that came with it.
+    /// Takes over a join that arrived before its connection existed. Returns its third ACK, if that
+    /// has arrived.
     pub(crate) fn adopt(
         &mut self,
         now: Time,
@@ -130,7 +131,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
         if segment.flags.has(Flags::ACK) && segment.ack != expected {
-            // RFC 9293 section 3.10.7.3: the peer is in another conversation.
+            // RFC 9293 section 3.10.7.3: the peer's segment belongs to another connection.
             subflow.pending.add_unacceptable_ack(segment.ack);
             return SynAck::Ignored;
         }
@@ -142,7 +143,7 @@ impl Paths {
             return SynAck::Ignored;
         }
         if subflow.shake.join && data.keys.peer.is_none() {
-            // A simultaneous join was answered before the first subflow: its proof needs the key.
+            // A simultaneous join was answered before the first subflow; its proof needs the key.
             self.joins.early_answers.push((index, segment.clone()));
             return SynAck::Ignored;
         }
@@ -184,7 +185,7 @@ impl Paths {
         }
     }
 
-    /// A SYN/ACK was taken: the subflow is established, and our third ACK goes out.
+    /// Establishes the subflow after a SYN/ACK, with a pending third ACK.
     pub(crate) fn establish(&mut self, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
         take_syn(&mut subflow.shake, segment, self.spec.config.packets.unsaid_mss);
@@ -203,7 +204,7 @@ impl Paths {
         segment: &Segment,
     ) -> ThirdAck {
         if segment.flags.has(Flags::SYN) {
-            // The peer did not get our SYN/ACK.
+            // The peer did not receive our SYN/ACK.
             if self.challenges.take(ctx) {
                 self.subflows[index].pending.add(ControlSegment::Syn);
             }
@@ -229,7 +230,7 @@ impl Paths {
                 data.agreed.mode = Mode::Multipath;
                 ThirdAck::TakenWithKey
             }
-            // A later segment that overtook the one with the keys; it will come again.
+            // A later segment overtook the one with the keys, which will be retransmitted.
             (false, _) if offered && segment.options.dss.is_some() => ThirdAck::Ignored,
             (false, _) if offered => {
                 data.start_plain(ctx, &self.spec.config, notices, FallbackCause::ThirdAck);
@@ -249,13 +250,13 @@ impl Paths {
                 subflow.pending.ack |= authentic;
                 if authentic { ThirdAck::Taken } else { ThirdAck::Refused }
             }
-            // Nothing else comes before the fourth ACK: the proof was taken off.
+            // No other segment may precede the fourth ACK: the proof was stripped.
             (true, None) if segment.options.dss.is_none() => ThirdAck::Stripped,
             (true, _) => ThirdAck::Ignored,
         }
     }
 
-    /// The handshake of the subflow at `index` was answered: its RTT is known, and its timer ends.
+    /// Takes the RTT of an answered handshake on the subflow at `index`, and stops its timer.
     pub(crate) fn on_handshake_answered(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.sender.tx.syn_acked();
@@ -266,8 +267,8 @@ impl Paths {
         subflow.sender.rtt.start_data(subflow.shake.retries > 0);
     }
 
-    /// SYN-RECEIVED after a simultaneous SYN, and the peer's SYN/ACK comes. Returns whether both SYNs have
-    /// arrived.
+    /// Handles the peer's SYN/ACK in SYN-RECEIVED after a simultaneous SYN. Returns true if both
+    /// SYNs have arrived.
     pub(crate) fn on_simultaneous_syn_ack(&mut self, index: usize, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
@@ -279,19 +280,19 @@ impl Paths {
             return false;
         }
         subflow.step(Step::Established);
-        // The peer's own SYN/ACK may have to be answered, for ours may be lost.
+        // The peer's SYN/ACK may need an answer, because ours may be lost.
         subflow.pending.ack = true;
         true
     }
 
-    /// The peer's first address takes no further subflows.
+    /// Notes that the peer's first address denies further subflows.
     fn deny_first_address(&mut self) {
         self.addresses.first_denied = true;
         let server = self.addresses.first.server();
         self.joins.waiting.retain(|target| target.server != server);
     }
 
-    /// The subflows that end because of what a SYN/ACK said.
+    /// Returns the subflows that end because of a SYN/ACK.
     pub(crate) fn ending(&self, others: Others) -> SubflowSet {
         let ends = |s: &&Subflow| match others {
             Others::Go => false,
@@ -326,7 +327,8 @@ impl Paths {
             }
             Opening::Passive { address, syn, after } => {
                 if let Some(after) = after {
-                    // Beyond the numbers of the last conversation (RFC 9293 section 3.6.1).
+                    // Above the sequence numbers of the previous connection (RFC 9293 section
+                    // 3.6.1).
                     shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
                 }
                 (*address, *syn)
@@ -344,7 +346,7 @@ impl Paths {
         data.agree_on_checksums(syn);
     }
 
-    /// A segment that is read came on the subflow at `index`: the peer lives.
+    /// Handles an acceptable segment on the subflow at `index`: the peer is alive.
     pub(crate) fn take_life_sign(&mut self, index: usize) -> LifeSign {
         let subflow = &mut self.subflows[index];
         let (shake, up) = (&subflow.shake, subflow.state.synchronised());
@@ -360,23 +362,23 @@ impl Paths {
         }
     }
 
-    /// The peer has answered our join: it may use the subflow once it has our third ACK. That is repeated until
-    /// the fourth ACK proves that the peer has it.
+    /// Waits for the fourth ACK after the peer's answer to our join. The peer may use the subflow
+    /// when it has our third ACK, which is retransmitted until the fourth ACK arrives.
     pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, index: usize) {
         data.agreed.others_used = true;
         let subflow = &mut self.subflows[index];
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
     }
 
-    /// The peer repeats the third ACK of its join, because our fourth ACK was lost. It may not send before it has
-    /// one.
+    /// Repeats the fourth ACK when the peer repeats the third ACK of its join. The peer may not
+    /// send data before it has a fourth ACK.
     pub(crate) fn repeat_fourth_ack(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.pending.ack |= !subflow.shake.initiator;
     }
 }
 
-/// Whether a peer's MP_CAPABLE says that the address it comes from may not be joined.
+/// Returns true if a peer's MP_CAPABLE denies joins to its source address.
 fn denies_joins(syn: &Segment) -> bool {
     let option = syn.options.mptcp.as_deref();
     matches!(option, Some(Mptcp::Capable(MpCapable { joins_denied: true, .. })))

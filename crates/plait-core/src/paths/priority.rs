@@ -1,4 +1,4 @@
-//! Which subflows are backups, changed in mid-connection (MP_PRIO, RFC 8684 section 3.3.8).
+//! Changes of backup subflows during a connection (MP_PRIO, RFC 8684 section 3.3.8).
 
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
@@ -9,7 +9,7 @@ use plait_base::{PathId, SubflowId};
 use plait_wire::Mptcp;
 
 impl Addresses {
-    /// Queues MP_PRIO for its own subflow, in the place of one that has not gone out.
+    /// Queues MP_PRIO for its own subflow. It replaces one that has not been sent.
     pub(crate) fn signal_priority(&mut self, subflow: SubflowId, backup: bool) {
         self.forget_priority(subflow);
         self.signal_on(Mptcp::Prio { backup }, subflow);
@@ -17,7 +17,8 @@ impl Addresses {
 }
 
 impl Paths {
-    /// That the first subflow is a backup has no place in its SYN, as it has in that of a join.
+    /// Signals that the first subflow is a backup. Its SYN has no field for it, unlike the SYN of a
+    /// join.
     pub(crate) fn tell_first_is_backup(&mut self, data: &DataLevel) {
         let first = self.subflows.first().filter(|_| data.agreed.mode == Mode::Multipath);
         if let Some(first) = first.filter(|first| first.status.backup) {
@@ -25,11 +26,10 @@ impl Paths {
         }
     }
 
-    /// Asks the peer to send on the established subflows of `path` only where no other works, or
-    /// again as on others; this end does the same. Returns whether anything changes.
+    /// Requests that the peer uses the established subflows of `path` as backups, or as regular
+    /// ones; this end does the same. Returns true if anything changes.
     ///
-    /// # Errors
-    /// If it cannot be asked.
+    /// # Errors If the request cannot be sent.
     pub(crate) fn set_backup(
         &mut self,
         data: &DataLevel,
@@ -56,7 +56,7 @@ impl Paths {
         if found { Ok(changed) } else { Err(Error::NoSubflow(path)) }
     }
 
-    /// Takes an MP_PRIO of the peer for the subflow at `index`. Returns whether anything changes.
+    /// Applies an MP_PRIO of the peer to the subflow at `index`. Returns true if anything changes.
     pub(crate) fn take_priority(&mut self, index: usize, backup: bool) -> bool {
         let status = &mut self.subflows[index].status;
         core::mem::replace(&mut status.peer_backup, backup) != backup

@@ -1,6 +1,6 @@
-//! Light probes of silent paths, so that one that has healed is found soon. RFC 6298 section 2.5
-//! lets a timeout be capped at 60 s and no lower; a probe is one segment beside the timeout, which
-//! goes on doubling.
+//! Small probes of silent paths, so that a working path is soon detected. RFC 6298 section 2.5
+//! allows a cap of 60 s on the timeout, not less. A probe is one segment in addition to the
+//! timeout, which continues to double.
 
 use crate::config::{Config, PathConfig};
 use crate::conn::context::Context;
@@ -12,20 +12,20 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::timer::Timer;
 use plait_base::{Span, Time};
 
-/// Probes of one silence that follow each other at the configured interval.
+/// Probes of one silence that use the configured interval.
 pub(crate) const PROBES_AT_FIRST_INTERVAL: u16 = 600;
-/// How much longer the interval is after that.
+/// Factor of the interval after that.
 pub(crate) const LATER_INTERVAL_FACTOR: u64 = 10;
-/// Longest time between two attempts to join a path anew, in intervals.
+/// Longest time between two attempts to join a path again, in intervals.
 pub(crate) const MAX_REJOIN_INTERVALS: u64 = 60;
 
-/// Time until probe number `count` of a silence.
+/// Returns the time until probe number `count` of a silence.
 pub(crate) fn interval(base: Span, count: u16) -> Span {
     if count < PROBES_AT_FIRST_INTERVAL { base } else { base.times(LATER_INTERVAL_FACTOR) }
 }
 
 impl Paths {
-    /// A subflow has fallen silent: probe it until something comes.
+    /// Starts the probes of a silent subflow.
     pub(crate) fn arm_path_probe(&mut self, data: &DataLevel, now: Time, index: usize) {
         let Some(base) = data.probe_interval(&self.spec.config) else { return };
         let subflow = &mut self.subflows[index];
@@ -34,7 +34,7 @@ impl Paths {
         }
     }
 
-    /// A probe of the silent subflow at `index` is due.
+    /// Sends a due probe of the silent subflow at `index`.
     pub(crate) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
         if subflow.status.pf && !subflow.is_quiet() {
@@ -46,8 +46,8 @@ impl Paths {
         }
     }
 
-    /// When a SYN of ours counts as unanswered: by the timeout. That of a join goes out again no later
-    /// than a probe would, and the very first gives way to another path sooner.
+    /// Returns when our SYN counts as unanswered: after the timeout. A join's SYN is retransmitted
+    /// no later than a probe would be. The very first SYN moves to another path sooner.
     pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
         let subflow = &self.subflows[index];
         let rto = subflow.sender.rtt.rto();
@@ -66,7 +66,8 @@ impl Paths {
         }
     }
 
-    /// A subflow of ours is gone: it is opened anew, ever less often while others live.
+    /// Schedules a new join after our subflow has ended, with backoff while other subflows are
+    /// live.
     pub(crate) fn rejoin_later(
         &mut self,
         data: &DataLevel,
@@ -78,7 +79,7 @@ impl Paths {
         let last = !self.has_subflow();
         let base = match data.probe_interval(&self.spec.config) {
             Some(base) => base,
-            // The last one is needed even by those who send no probes.
+            // The last subflow must be replaced even if probes are disabled.
             None if last => Config::PROBE,
             None => return,
         };
@@ -92,7 +93,7 @@ impl Paths {
         }
         let address = self.subflows[index].address;
         let (path, server, port) = (address.path(), address.server(), address.remote_port);
-        // An announced address that cannot be joined is left alone until it is announced again (RFC
+        // After a failed join, an announced address is not used until it is announced again (RFC
         // 8684 section 3.4.1).
         let unannounced = !was_joined && server != self.addresses.first.server();
         let barred = self.joins.is_barred(path) || !self.may_join(path, server);
@@ -103,7 +104,7 @@ impl Paths {
             self.joins.waiting.extend(config.map(target));
         }
         if last {
-            // Those that were not opened anew while others lived are needed now.
+            // Joins that were postponed while other subflows were live are needed now.
             let mut missing = self.missing_targets();
             missing.retain(|target| !(unannounced && target.server == server));
             self.joins.waiting.extend(missing);

@@ -1,4 +1,4 @@
-//! What a segment carries, taken in by its subflow: data with its mapping, and the end of the subflow.
+//! Payload of a segment on its subflow: data with its mapping, and the end of the subflow.
 
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
@@ -13,7 +13,7 @@ use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Mptcp, Payload, ResetReason, Segment};
 
 impl Paths {
-    /// Takes in the payload of a segment whose first byte is `seq` of the subflow at `index`.
+    /// Processes the payload of a segment whose first byte is `seq` of the subflow at `index`.
     pub(crate) fn take_payload(
         &mut self,
         ctx: &mut Context<'_>,
@@ -25,12 +25,12 @@ impl Paths {
         let len = u64::from(segment.payload.len());
         let subflow = &mut self.subflows[index];
         if len == 0 {
-            // A probe of our window repeats an old sequence number.
+            // A window probe of the peer has an old sequence number.
             subflow.pending.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             return Taken::Nothing;
         }
         if !subflow.state.takes_data() {
-            // Beyond the peer's FIN (RFC 9293 section 3.10.7.4: the text is ignored).
+            // Data beyond the peer's FIN is ignored (RFC 9293 section 3.10.7.4).
             subflow.pending.ack = true;
             return Taken::Nothing;
         }
@@ -59,7 +59,7 @@ impl Paths {
         }
     }
 
-    /// Takes in the payload of a segment whose first byte is `seq` of the subflow and `dsn` of the
+    /// Accepts the payload of a segment whose first byte is `seq` of the subflow and `dsn` of the
     /// data, as far as both levels have room for it.
     fn take_in(
         &mut self,
@@ -71,7 +71,7 @@ impl Paths {
         dsn: Dsn,
     ) -> Taken {
         let len = u64::from(segment.payload.len());
-        // Below the first byte or beyond the last number: no place in the data.
+        // Below the first byte or beyond the last number: not a valid DSN.
         let Some(end) = dsn.checked_add(len) else { return Taken::Nothing };
         let mapped = DataRange::new(dsn, end);
         let range = SubflowRange::with_len(seq, len);
@@ -80,7 +80,7 @@ impl Paths {
         if beside && !data.receives_plain() && rx.contradicts(range, dsn) {
             return Taken::Refused(ResetReason::Mptcp);
         }
-        // Data that does not fit the window is discarded at both levels, so that it comes again.
+        // Data outside the window is discarded at both levels, so that it is retransmitted.
         let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
         let short =
             ctx.memory_limit.is_some_and(|it| self.exceeds(data, it.unread, index, seq, mapped));
@@ -94,7 +94,7 @@ impl Paths {
         let (subflow, recv) = (&mut self.subflows[index], &mut data.recv);
         subflow.status.unmapped = 0;
         let id = subflow.id;
-        // No measure reads of it.
+        // No measure uses this event.
         let told = log.detail == Detail::Everything && !subflow.rx.has(range);
         let before = recv.nxt();
         let mut duplicate = 0;
@@ -120,8 +120,8 @@ impl Paths {
         Taken::In { before }
     }
 
-    /// Where checksums are in use: the DSN of the payload by a mapping that has one. What has none
-    /// is not taken.
+    /// Returns the DSN of the payload by a mapping with a checksum, if checksums are in use. Other
+    /// payload is not accepted.
     fn checked_dsn(
         &mut self,
         data: &DataLevel,
@@ -133,7 +133,7 @@ impl Paths {
         let told = data.checked(segment, seq);
         let subflow = &mut self.subflows[index];
         if subflow.rx.has(range) {
-            // A repetition: its mapping was judged before.
+            // A retransmission: its mapping was checked before.
             return Ok(told.and_then(|told| told.dsn.checked_add(seq.checked_sub(told.seq.start)?)));
         }
         let next = subflow.rx.nxt();
@@ -146,8 +146,8 @@ impl Paths {
         Ok(verifier.dsn(range))
     }
 
-    /// Payload came for which no mapping is known. Returns whether that happened so often that the subflow
-    /// is not to be trusted: then its path is barred.
+    /// Handles payload without a known mapping. Returns true if this happened so often that the
+    /// subflow must be reset; its path is then barred.
     fn distrusts(&mut self, data: &DataLevel, index: usize, segment: &Segment, seq: Ssn) -> bool {
         let subflow = &mut self.subflows[index];
         let end = seq + u64::from(segment.payload.len());
@@ -163,7 +163,7 @@ impl Paths {
         distrusted
     }
 
-    /// The DSN of a mapping on the subflow at `index` whose checksum was wrong.
+    /// Returns the DSN of a mapping with a wrong checksum on the subflow at `index`.
     pub(crate) fn failed_checksum(&self, index: usize) -> Option<Dsn> {
         self.subflows[index].verifier.as_ref()?.failed()
     }
@@ -178,7 +178,7 @@ impl Paths {
         }
     }
 
-    /// The range of data that the payload carries, if it has a mapping.
+    /// Returns the range of data that the payload carries, if it has a mapping.
     pub(crate) fn mapped(
         &self,
         data: &DataLevel,
@@ -201,7 +201,7 @@ impl Paths {
                     Some(Dss { mapping: Some(map), data_fin, .. }) => {
                         data.read_mapping(map, *data_fin, seq)?
                     }
-                    // A middlebox has cut it from the segment that carried the mapping.
+                    // A middlebox has split it from the segment that carried the mapping.
                     _ => self.subflows[index].mapping_of(range)?,
                 };
                 if !mapped.seq.covers(range) {
@@ -231,7 +231,8 @@ impl Paths {
         }
     }
 
-    /// Data was taken in on the subflow at `index`, and it may be more than `before` that can be read.
+    /// Updates the connection after data was accepted on the subflow at `index`. Data below
+    /// `before` was already readable.
     #[inline(always)]
     pub(crate) fn after_data(
         &mut self,
@@ -244,14 +245,14 @@ impl Paths {
             notices.news = true;
             self.retune(data, now);
             if data.recv.finished() {
-                // The last bytes before a DATA_FIN that came ahead of them.
+                // The last bytes before a DATA_FIN that arrived earlier.
                 self.on_peer_finished(data, notices, now);
                 self.subflows[index].pending.ack = true;
             }
         }
     }
 
-    /// Takes a DATA_FIN in.
+    /// Processes a DATA_FIN.
     pub(crate) fn take_data_fin(
         &mut self,
         data: &mut DataLevel,
@@ -268,8 +269,8 @@ impl Paths {
         }
     }
 
-    /// Returns the sequence number of a FIN: of this segment, whose first byte is `seq`, or of an earlier one that
-    /// can be taken in now.
+    /// Returns the sequence number of a FIN: of this segment, whose first byte is `seq`, or of an
+    /// earlier one that is now in order.
     pub(crate) fn fin_of(&mut self, index: usize, segment: &Segment, seq: Ssn) -> Option<Ssn> {
         match segment.flags.has(Flags::FIN) {
             true => Some(seq + u64::from(segment.payload.len())),
@@ -278,19 +279,19 @@ impl Paths {
     }
 }
 
-/// What became of a payload.
+/// The result for a payload.
 pub(crate) enum Taken {
     Nothing,
-    /// It is here; until then data below `before` could be read.
+    /// It was accepted; before, data below `before` was readable.
     In {
         before: Dsn,
     },
-    /// Its mapping contradicts an earlier one, or too many payloads without a mapping have come: its subflow is
+    /// Its mapping contradicts an earlier one, or too many payloads had no mapping. Its subflow is
     /// reset for this reason.
     Refused(ResetReason),
 }
 
-/// Keeps what few connections do off the way of all the others.
+/// Moves rare cases out of the common path.
 #[cold]
 #[inline(never)]
 fn aside<R>(f: impl FnOnce() -> R) -> R {

@@ -1,4 +1,4 @@
-//! A connection whose first handshake leads nowhere begins again on another path.
+//! Restart of a connection on another path when its first handshake fails.
 
 use crate::config::Dial;
 use crate::conn::context::Context;
@@ -13,7 +13,7 @@ use crate::tcp::subflow::Handshake;
 use plait_base::{Dsn, PathId, SubflowId};
 
 impl Paths {
-    /// How many paths an unanswered first SYN goes to in turn, at least one.
+    /// Returns the number of paths that an unanswered first SYN uses in turn, at least one.
     pub(crate) fn ways_to_dial(&self) -> usize {
         match self.spec.config.joins.dial {
             Dial::Any => self.spec.paths.len().max(1),
@@ -21,13 +21,13 @@ impl Paths {
         }
     }
 
-    /// How often they have all been tried.
+    /// Returns how often all of them were tried.
     pub(crate) fn rounds_dialled(&self) -> usize {
         usize::from(self.dials) / self.ways_to_dial()
     }
 
-    /// The peer refuses a join, and nothing was ever heard of it but its SYN/ACK: it did not get
-    /// our third ACK, and its user knows nothing of the connection.
+    /// Returns true if the peer refuses a join and has sent nothing but its SYN/ACK. It did not
+    /// receive our third ACK, so its application has no connection.
     pub(crate) fn never_known_to_peer(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
         let refused = subflow.shake.join && !subflow.status.joined;
@@ -35,8 +35,8 @@ impl Paths {
         self.client && refused && silent && self.subflows[0].status.pf
     }
 
-    /// Whether the first subflow is on `path` and the peer may not have our key yet. A connection of plain
-    /// TCP can only begin anew before its SYN is answered.
+    /// Returns true if the first subflow is on `path` and the peer may not have our key yet. A
+    /// plain TCP connection can restart only before its SYN is answered.
     pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
         let first = &self.subflows[0];
         let unknown = !data.agreed.peer_dss_seen && data.queue.una() == Dsn::ZERO;
@@ -44,7 +44,7 @@ impl Paths {
         unknown && early && !first.shake.join && first.address.path() == path
     }
 
-    /// The path on which an unanswered first SYN goes out next, if there is another.
+    /// Returns the next path for an unanswered first SYN, if there is another.
     pub(crate) fn next_path(&self) -> Option<PathId> {
         let here = self.subflows[0].address.path();
         let count = self.spec.paths.len();
@@ -53,7 +53,7 @@ impl Paths {
         others.find(|next| !self.addresses.removals.is_gone(*next))
     }
 
-    /// The connection begins again at `address`, with a new key.
+    /// Restarts the connection at `address` with a new key.
     pub(crate) fn redial(
         &mut self,
         ctx: &mut Context<'_>,
@@ -68,7 +68,7 @@ impl Paths {
         let shake = Handshake { iss, initiator: true, sent_at: ctx.now, ..Handshake::default() };
         self.subflows.clear();
         self.add_subflow(notices, SubflowId(0), address, State::SynSent, shake);
-        // Each round over all paths waits twice as long as the one before.
+        // Each round over all paths waits twice as long as the previous one.
         self.dials = self.dials.saturating_add(1);
         let rounds = self.rounds_dialled();
         let subflow = &mut self.subflows[0];

@@ -1,4 +1,4 @@
-//! Addresses that go away and come back: REMOVE_ADDR (RFC 8684 section 3.4.2).
+//! Removal and return of addresses: REMOVE_ADDR (RFC 8684 section 3.4.2).
 
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
@@ -8,10 +8,10 @@ use crate::tcp::pending::ControlSegment;
 use plait_base::{PathId, ServerAddress, SubflowSet, Time};
 use plait_wire::Mptcp;
 
-/// Keep-alives that a subflow of a removed address may leave unanswered, one a timeout.
+/// Unanswered keep-alive probes before a subflow of a removed address is closed, one per timeout.
 pub(crate) const KEEP_ALIVES: u8 = 3;
 
-/// A subflow whose peer's address was removed: it is closed unless it answers.
+/// A subflow to a removed address of the peer: it is closed unless it answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Check {
     pub(crate) index: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Check {
     pub(crate) left: u8,
 }
 
-/// What has gone away.
+/// Removed addresses.
 #[derive(Default, Debug)]
 pub(crate) struct Removals {
     /// Paths on which this client has no address.
@@ -30,32 +30,32 @@ pub(crate) struct Removals {
 }
 
 impl Removals {
-    /// What a connection that begins again keeps of them.
+    /// Returns the part that a restarted connection keeps.
     pub(crate) fn for_new_attempt(&mut self) -> Removals {
         Removals { gone: core::mem::take(&mut self.gone), ..Removals::default() }
     }
 
-    /// Whether this client has no address on `path`.
+    /// Returns true if this client has no address on `path`.
     pub(crate) fn is_gone(&self, path: PathId) -> bool {
         self.gone.contains(&path)
     }
 
-    /// When a subflow is looked after next.
+    /// Returns when the next subflow is checked.
     pub(crate) fn next(&self) -> Time {
         self.checks.iter().map(|check| check.until).min().unwrap_or(Time::NEVER)
     }
 }
 
-/// The subflows to an address that is gone.
+/// The subflows to a removed address.
 pub(crate) struct Removed {
     /// They were not established yet.
     pub(crate) ending: SubflowSet,
-    /// They are asked for a sign of life.
+    /// They are probed.
     pub(crate) doubtful: SubflowSet,
 }
 
 impl Paths {
-    /// Whether a subflow may be opened from `path` to `server`.
+    /// Returns true if a subflow may be opened from `path` to `server`.
     pub(crate) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
         let known = if server == self.addresses.first.server() {
             !self.addresses.removals.first_lost && !self.addresses.first_denied
@@ -65,8 +65,8 @@ impl Paths {
         known && !self.addresses.removals.is_gone(path)
     }
 
-    /// This client's address on `path` is gone: nothing more is opened there. Returns false if that was known,
-    /// or does not matter.
+    /// Notes that this client's address on `path` is gone; no further subflow is opened there.
+    /// Returns false if that was already noted or has no effect.
     pub(crate) fn forget_path(&mut self, data: &DataLevel, path: PathId) -> bool {
         let matters = self.client && !data.closing.failed && !self.addresses.removals.is_gone(path);
         if matters {
@@ -76,8 +76,9 @@ impl Paths {
         matters
     }
 
-    /// The subflows that end because the address on `path` is gone. If the connection still dials there
-    /// (`dialling`) with nowhere else to go, its handshake goes on until the address is back.
+    /// Returns the subflows that end because the address on `path` is gone. If the connection still
+    /// dials there (`dialling`) and has no other path, its handshake continues when the address
+    /// returns.
     pub(crate) fn stranded(&self, path: PathId, dialling: bool) -> SubflowSet {
         let on_path = self.subflows.iter().filter(|s| s.address.path() == path);
         on_path.map(|s| s.id).filter(|id| !(dialling && id.index() == 0)).collect()
@@ -91,8 +92,8 @@ impl Paths {
         }
     }
 
-    /// The client has an address on `path` again: its subflows are to be opened anew. Returns whether there
-    /// are any.
+    /// Notes that the client has an address on `path` again, and queues its subflows. Returns true
+    /// if there are any.
     pub(crate) fn regain(&mut self, data: &DataLevel, path: PathId) -> bool {
         if !self.addresses.removals.is_gone(path) {
             return false;
@@ -109,27 +110,27 @@ impl Paths {
         true
     }
 
-    /// The subflows to an address of this server that is gone.
+    /// Returns the subflows to a removed address of this server.
     pub(crate) fn to_server(&self, number: ServerAddress) -> SubflowSet {
         let there = self.subflows.iter().filter(|s| s.address.server() == number);
         there.map(|s| s.id).collect()
     }
 
-    /// The peer's address `id` is gone: nothing more is opened there.
+    /// Removes the peer's address `id`; no further subflow is opened there.
     fn forget_address(&mut self, id: u8) {
         let number = match id {
             0 => Some(self.addresses.first.server()),
             id => self.addresses.forget_peer(id),
         };
-        // A server opens nothing: it knows the client's addresses by their subflows.
+        // A server opens no subflows: it has the client's addresses only from their subflows.
         if let Some(number) = number.filter(|_| self.client) {
             self.addresses.removals.first_lost |= number == self.addresses.first.server();
             self.joins.waiting.retain(|target| target.server != number);
         }
     }
 
-    /// Asks the subflow at `index` for a sign of life; until it comes the subflow counts as failed, and others
-    /// carry on. Returns false if it was asked already.
+    /// Probes the subflow at `index`. Until it answers, it counts as failed, and others carry its
+    /// data. Returns false if it is already being probed.
     fn start_check(&mut self, now: Time, index: usize) -> bool {
         if self.addresses.removals.checks.iter().any(|check| check.index == index) {
             return false;
@@ -142,12 +143,12 @@ impl Paths {
         true
     }
 
-    /// Sees to the subflows that were asked for a sign of life. Returns those that have not answered.
+    /// Continues the checks of probed subflows. Returns the ones that have not answered.
     pub(crate) fn check_again(&mut self, now: Time) -> SubflowSet {
         let mut silent = SubflowSet::EMPTY;
         for mut check in self.addresses.removals.checks.take() {
             let subflow = &mut self.subflows[check.index];
-            // It has answered, or is gone.
+            // It has answered, or has ended.
             if !subflow.status.pf || !subflow.state.synchronised() {
                 continue;
             }
@@ -165,8 +166,8 @@ impl Paths {
         silent
     }
 
-    /// The peer's address `id` is gone. Returns the subflows there that end at once, and those that must answer
-    /// first: anybody could have sent the REMOVE_ADDR.
+    /// Removes the peer's address `id`. Returns the subflows there that end at once, and others
+    /// that must answer first, because the REMOVE_ADDR can be forged.
     pub(crate) fn remove_address(&mut self, now: Time, id: u8) -> Removed {
         self.forget_address(id);
         let mut removed = Removed { ending: SubflowSet::EMPTY, doubtful: SubflowSet::EMPTY };

@@ -1,4 +1,4 @@
-//! Builds the segments of a subflow: the fields and options that each kind carries.
+//! Builds the segments of a subflow, with the fields and options of each kind.
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
@@ -12,7 +12,7 @@ use plait_base::{DataRange, Dsn, Ssn, SubflowId, Time};
 use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps};
 
 impl Paths {
-    /// A RST that the peer will accept.
+    /// Builds a RST that the peer will accept.
     pub(crate) fn build_rst(&mut self, data: &DataLevel, index: usize) -> Transmit {
         let mptcp = data.reset_option(self.subflows[index].pending.cause).map(Box::new);
         let subflow = &self.subflows[index];
@@ -30,7 +30,7 @@ impl Paths {
         Transmit { path: subflow.address.path(), segment: Box::new(segment), report: None, cut: 0 }
     }
 
-    /// A RST for a segment that acknowledged `seq` out of another conversation (RFC 9293 section
+    /// Builds a RST for a segment that acknowledged `seq` of another connection (RFC 9293 section
     /// 3.10.7.3).
     pub(crate) fn build_stray_rst(&mut self, data: &DataLevel, index: usize, seq: u32) -> Transmit {
         let mut transmit = self.build_rst(data, index);
@@ -39,7 +39,7 @@ impl Paths {
         transmit
     }
 
-    /// SYN or SYN/ACK, according to the state.
+    /// Builds a SYN or SYN/ACK, depending on the state.
     pub(crate) fn build_syn(&mut self, data: &mut DataLevel, now: Time, index: usize) -> Transmit {
         let scale = scale_for(self.spec.config.buffers.rcvbuf);
         let mptcp = self.syn_option(data, index);
@@ -52,7 +52,7 @@ impl Paths {
         syn_segment(&self.spec.config, shake, address, answer, window, now, mptcp)
     }
 
-    /// An acknowledgement from `seq` on.
+    /// Builds an acknowledgement with sequence number `seq`.
     #[inline]
     pub(crate) fn build_ack(
         &mut self,
@@ -67,7 +67,7 @@ impl Paths {
         Transmit { path: self.subflows[index].address.path(), segment, report: None, cut: 0 }
     }
 
-    /// An acknowledgement alone.
+    /// Builds a pure ACK.
     pub(crate) fn pure_ack(
         &mut self,
         ctx: &mut Context<'_>,
@@ -78,7 +78,7 @@ impl Paths {
         self.build_ack(ctx, data, index, seq, Flags::default())
     }
 
-    /// An ACK with MP_FASTCLOSE, which names the peer's own key.
+    /// Builds an ACK with MP_FASTCLOSE, which contains the peer's own key.
     pub(crate) fn build_fast_close(
         &mut self,
         ctx: &mut Context<'_>,
@@ -92,7 +92,7 @@ impl Paths {
         transmit
     }
 
-    /// An ACK with MP_FAIL, the infinite mapping or both (RFC 8684 section 3.7).
+    /// Builds an ACK with MP_FAIL, the infinite mapping, or both (RFC 8684 section 3.7).
     pub(crate) fn build_fallback_signal(
         &mut self,
         ctx: &mut Context<'_>,
@@ -117,8 +117,8 @@ impl Paths {
         transmit
     }
 
-    /// Puts the infinite mapping on a segment with data; SACK blocks give way, and our keys, which a
-    /// peer that fell back has no use for.
+    /// Adds the infinite mapping to a data segment. It replaces SACK blocks, and our keys, which a
+    /// peer that has fallen back does not need.
     pub(crate) fn tell_infinite(&self, data: &DataLevel, segment: &mut Segment) {
         let mapping = Some(data.infinite_mapping());
         segment.options.dss.get_or_insert_default().mapping = mapping;
@@ -133,8 +133,8 @@ impl Paths {
         }
     }
 
-    /// A subflow's FIN. A peer that still maps what it sends may not know that this end has fallen
-    /// back, and waits for a DATA_FIN: the end is told both ways.
+    /// Builds a subflow's FIN. A peer that still maps its data may not have detected that this end
+    /// has fallen back. It waits for a DATA_FIN, so the end is signalled both ways.
     pub(crate) fn build_fin(
         &mut self,
         ctx: &mut Context<'_>,
@@ -149,7 +149,7 @@ impl Paths {
         transmit
     }
 
-    /// A segment without payload that carries our DATA_FIN signal.
+    /// Builds a segment without payload that carries our DATA_FIN.
     pub(crate) fn build_data_fin(
         &mut self,
         ctx: &mut Context<'_>,
@@ -157,9 +157,9 @@ impl Paths {
         retries: u32,
         index: usize,
     ) -> Transmit {
-        // Told again on an only subflow, every second time it has an old sequence number, which has
-        // to be answered even where its options are taken off. Linux answers such a segment without
-        // a look at its options, so the other times it has the present one.
+        // On the only subflow, every second retransmission has an old sequence number, which must
+        // be answered even if its options are stripped. Linux answers such a segment without
+        // reading its options, so the other retransmissions have the current number.
         let old = retries > 0 && retries.is_multiple_of(2) && !data.agreed.others_used;
         let again = u64::from(old);
         let seq = self.subflows[index].sender.tx.nxt() - again;
@@ -168,7 +168,7 @@ impl Paths {
         transmit
     }
 
-    /// The segment that carries `range` from `seq` of the subflow at `index` on.
+    /// Builds the segment that carries `range` from `seq` of the subflow at `index` on.
     #[inline(always)]
     pub(crate) fn data_segment(
         &mut self,
@@ -183,7 +183,7 @@ impl Paths {
         self.build_segment(ctx, data, index, content)
     }
 
-    /// A segment with `content` and a full acknowledgement.
+    /// Builds a segment with `content` and a full acknowledgement.
     pub(crate) fn build_segment(
         &mut self,
         ctx: &mut Context<'_>,
@@ -198,8 +198,8 @@ impl Paths {
             _ => None,
         };
         let signals = self.has_ack_option(data, index);
-        // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
-        // join has no DSS until it is proven.
+        // The first data is carried with MP_CAPABLE, which implies its mapping (RFC 8684 section
+        // 3.1). A join has no DSS until it is proven.
         let has_dss = data.tells_dss(mapping)
             && (!signals || mapping.is_some_and(|range| range.start > Dsn::ZERO));
         let mut segment = ctx.blank_segment();
@@ -223,7 +223,7 @@ impl Paths {
             options.timestamps = Some(Timestamps { value, echo });
         }
         if sacks {
-            // A superpacket is cut into full segments, which have room for as much.
+            // A superpacket is split into full segments, each with the same room.
             let most = if payload.len() > packet { self.mss } else { u32::MAX };
             let room = packet.saturating_sub(40 + payload.len().min(most));
             subflow.put_sacks(options, room);
@@ -240,7 +240,7 @@ impl Paths {
         segment
     }
 
-    /// The window that the subflow at `index` tells, as its header has it; it is promised from now on.
+    /// Returns the window field of the subflow at `index`, and notes the window as advertised.
     #[inline(always)]
     fn advertise(&self, ctx: &Context<'_>, data: &mut DataLevel, index: usize) -> u64 {
         let mut window = data.window_to_tell(ctx.memory_limit);

@@ -1,9 +1,9 @@
-//! How long a segment may be: what the handshake leaves (`handshake.rs`), and less where a path lets
-//! no more through, be it that it vanishes (RFC 4821 section 7.7, RFC 8899 sections 4.3 and 5) or
-//! that a router says so (RFC 1191, RFC 8201).
+//! Segment sizes. The handshake sets the first size (`handshake.rs`). It shrinks if a path drops
+//! longer packets (RFC 4821 section 7.7, RFC 8899 sections 4.3 and 5), or a router reports it (RFC
+//! 1191, RFC 8201).
 //!
-//! The size is one for the connection, so that what was sent on one path fits every other, and it
-//! stays: a search upwards would cost segments, and 1,200 bytes in place of 1,500 cost 1.5 %.
+//! One size holds for the connection, so that data sent on one path fits every other. It never
+//! grows: a search would cost segments, and 1,200 bytes instead of 1,500 cost 1.5 %.
 
 use crate::config::Config;
 use crate::conn::context::Context;
@@ -14,16 +14,16 @@ use crate::sched::views::KEYS_OVER_DSS;
 use crate::tcp::pmtu_black_hole::Verdict;
 use plait_base::{Dsn, Time};
 
-/// Timeouts in a row from which on a path is asked with short segments.
+/// Consecutive timeouts after which a path is tested with short segments.
 const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
 
-/// MP_CAPABLE with data takes so much more than a DSS.
+/// Bytes that MP_CAPABLE with data needs beyond a DSS.
 const KEYS_BYTES: u64 = KEYS_OVER_DSS;
 
 impl Paths {
-    /// What our MTU and the peer's MSS, which counts no options (RFC 6691), leave for data on the
-    /// subflow at `index`. Plain TCP has no DSS to leave room for, and no other subflow, and counts its
-    /// window in such segments; else the least of all subflows counts.
+    /// Sets the segment size of the subflow at `index` from our MTU and the peer's MSS, which
+    /// excludes options (RFC 6691). Plain TCP needs no room for a DSS, has no other subflow, and
+    /// counts its window in such segments. Otherwise the smallest size of all subflows is used.
     pub(crate) fn size_segments(&mut self, data: &DataLevel, index: usize) {
         let _config = &self.spec.config;
         let mss = u64::from(self.subflows[index].shake.offer.mss);
@@ -41,22 +41,22 @@ impl Paths {
         }
     }
 
-    /// The longest IP packet, in bytes, that the size of segments allows.
+    /// Returns the longest IP packet of the current segment size, in bytes.
     pub(crate) fn most_packet(&self, data: &DataLevel) -> u32 {
         let most = self.mss() + 40 + data.data_options(&self.spec.config);
         u32::try_from(most).unwrap_or(u32::MAX).min(self.spec.config.packets.mtu)
     }
 
-    /// The size that is left where the present one does not pass; `None` where it is the least.
+    /// Returns the next smaller size; `None` if the current one is the smallest.
     pub(crate) fn size_below(&self, data: &DataLevel) -> Option<u64> {
         let steps = [Config::BASE_PACKET, Config::LEAST_PACKET]
             .map(|it| data.payload_within(&self.spec.config, it));
         steps.into_iter().find(|size| *size < self.mss())
     }
 
-    /// The subflow at `index` has just had a timeout. From the second in a row on, the segment at its
-    /// left edge goes out in pieces: one that passes everywhere, and others that pass nearly
-    /// everywhere. Together they are as long as the one.
+    /// Handles a timeout of the subflow at `index`. From the second consecutive one on, the segment
+    /// at its left edge is sent in pieces. One piece passes on every path, the others on nearly
+    /// every path. Together they are as long as the original.
     pub(crate) fn probe_smaller_size(&mut self, data: &DataLevel, now: Time, index: usize) {
         let subflow = &self.subflows[index];
         let due = subflow.sender.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
@@ -74,9 +74,9 @@ impl Paths {
         self.subflows[index].probe_black_hole(now);
     }
 
-    /// A handshake has passed, and nothing of the first data has, which carries our keys: the
-    /// connection begins again. The second time that long segments are lost between short ones they
-    /// are taken to be too long: returns the size that is left.
+    /// Handles a handshake that succeeded while the first data, with our keys, was lost: the
+    /// connection restarts. When long segments between short ones are lost a second time, they
+    /// count as too long: returns the next smaller size.
     #[cold]
     pub(crate) fn size_after_lost_start(&mut self, data: &DataLevel) -> Option<u64> {
         self.unheard = self.unheard.saturating_add(1);
@@ -86,8 +86,8 @@ impl Paths {
         self.size_below(data).filter(|_| allowed)
     }
 
-    /// Segments of at most `longest` payload bytes were delivered that were sent since the path of
-    /// the subflow at `index` may be a black hole. Returns the size that is left if it is one.
+    /// Handles delivered segments of at most `longest` payload bytes that were sent since a black
+    /// hole was suspected. Returns the new size if the path of the subflow at `index` is one.
     #[cold]
     pub(crate) fn size_after_delivery(
         &mut self,
@@ -104,9 +104,9 @@ impl Paths {
         Some(if u64::from(passed) > least { below } else { least.min(below) })
     }
 
-    /// From here on segments have at most `size` payload bytes, and what is under way is cut to that,
-    /// should it have to be sent again. It is no sign of congestion (RFC 8899 section 3): windows keep
-    /// their bytes. The path of the subflow at `index` lets no more through.
+    /// Limits segments to `size` payload bytes, because the path of the subflow at `index` drops
+    /// longer ones. Data in flight is split for retransmission. This is no sign of congestion (RFC
+    /// 8899 section 3), so windows stay the same in bytes.
     pub(crate) fn lower_size(
         &mut self,
         ctx: &mut Context<'_>,
@@ -132,9 +132,10 @@ impl Paths {
         ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
     }
 
-    /// A router says that the segment at `seq` of the wire did not fit its next hop, which takes `mtu`
-    /// bytes. `None` if it is not to be believed: nothing in flight begins or goes on there (S10), or no link
-    /// has such an MTU. Otherwise returns the size that is left, if it is smaller than the present one.
+    /// Handles a router's message that the segment at `seq` of the wire exceeds the next hop's
+    /// limit of `mtu` bytes. Returns `None` if it is not believed: `seq` is not in flight (S10), or
+    /// no link has such an MTU. Otherwise returns the new size, if it is smaller than the current
+    /// one.
     #[cold]
     pub(crate) fn size_as_told(
         &mut self,
@@ -155,7 +156,8 @@ impl Paths {
         if size >= mss {
             return Some(None);
         }
-        // Later segments met the same hop. They go again at once: nothing was congested.
+        // Later segments met the same limit. They are retransmitted at once, because there was no
+        // congestion.
         subflow.sender.tx.mark_long_lost(seq, size as u32);
         Some(Some(size))
     }

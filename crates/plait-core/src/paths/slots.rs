@@ -1,4 +1,4 @@
-//! The slots of subflows: which are open, which belongs to an address, which is free.
+//! The slots of subflows: open ones, free ones, and lookup by address.
 
 use crate::conn::notices::Notices;
 use crate::paths::Paths;
@@ -12,54 +12,54 @@ use plait_base::{PathId, SubflowId, SubflowSet};
 use plait_wire::Segment;
 
 impl Paths {
-    /// Whether a signal about addresses or priorities waits.
+    /// Returns true if a signal about addresses or priorities is queued.
     #[inline(always)]
     pub(crate) fn has_signals(&self) -> bool {
         self.addresses.has_signals()
     }
 
-    /// Answers to simultaneous joins that came before the peer's key, by subflow.
+    /// Takes the answers to simultaneous joins that arrived before the peer's key, by subflow.
     pub(crate) fn take_early_answers(&mut self) -> Vec<(usize, Segment)> {
         self.joins.early_answers.take()
     }
 
-    /// All subflows by slot, those that are closed included.
+    /// Returns all subflows by slot, closed ones included.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[Subflow] {
         &self.subflows
     }
 
-    /// All subflows by slot, to be changed.
+    /// Returns all subflows by slot, mutably.
     #[inline(always)]
     pub(crate) fn all_mut(&mut self) -> &mut [Subflow] {
         &mut self.subflows
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub(crate) fn count(&self) -> usize {
         self.subflows.len()
     }
 
-    /// The subflow in a slot that is in use.
+    /// Returns the subflow in a used slot.
     #[inline(always)]
     pub(crate) fn subflow(&self, index: usize) -> &Subflow {
         &self.subflows[index]
     }
 
-    /// The subflow in a slot that is in use, to be changed.
+    /// Returns the subflow in a used slot, mutably.
     #[inline(always)]
     pub(crate) fn subflow_mut(&mut self, index: usize) -> &mut Subflow {
         &mut self.subflows[index]
     }
 
-    /// A slot for a subflow: that of a closed one, or a new one.
+    /// Returns a slot for a subflow: a closed subflow's slot, or a new one.
     pub(crate) fn free_slot(&self) -> Option<SubflowId> {
         let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
         let index = self.subflows.iter().position(free).unwrap_or(self.subflows.len());
         (index < SubflowId::MAX).then_some(SubflowId(index as u8))
     }
 
-    /// Index of the subflow that `address` belongs to, `likely` as a rule.
+    /// Returns the index of the subflow with `address`; it is usually `likely`.
     #[inline(always)]
     pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
         let is_open = |s: &Subflow| s.state != State::Closed || s.pending.has(ControlSegment::Rst);
@@ -72,28 +72,29 @@ impl Paths {
         self.subflows.iter().position(open)
     }
 
-    /// The subflows that are not closed, and their addresses.
+    /// Returns the subflows that are not closed, and their addresses.
     pub(crate) fn open_subflows(&self) -> impl Iterator<Item = (SubflowId, Address)> + '_ {
         self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| (s.id, s.address))
     }
 
-    /// The paths of closed subflows that statistics still name, and on which the peer may come back.
+    /// Returns the paths of closed subflows that statistics still include and that the peer may use
+    /// again.
     pub(crate) fn closed_paths(&self) -> impl Iterator<Item = PathId> + '_ {
         self.subflows.iter().filter(|s| s.state == State::Closed).map(|s| s.address.path())
     }
 
-    /// The addresses of the subflows that are not closed.
+    /// Returns the addresses of the subflows that are not closed.
     pub(crate) fn open_addresses(&self) -> impl Iterator<Item = Address> + '_ {
         self.open_subflows().map(|(_, address)| address)
     }
 
-    /// Whether there is a slot for a subflow.
+    /// Returns true if a slot for a subflow is available.
     pub(crate) fn has_room(&self) -> bool {
         let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
         self.subflows.len() < SubflowId::MAX || self.subflows.iter().any(free)
     }
 
-    /// Whether a subflow has come through its handshake and is not closed.
+    /// Returns true if a subflow has completed its handshake and is not closed.
     pub(crate) fn has_subflow(&self) -> bool {
         self.subflows.iter().any(|s| s.state.synchronised())
     }
@@ -128,8 +129,8 @@ impl Paths {
         }
     }
 
-    /// Ends the subflow at `index` at once, and tells the peer by a RST if `tell_peer` is set. Returns `None`
-    /// if it was closed.
+    /// Closes the subflow at `index` at once, with a RST if `tell_peer` is set. Returns `None` if
+    /// it was closed.
     pub(crate) fn close(&mut self, index: usize, tell_peer: bool) -> Option<ClosedSubflow> {
         let subflow = &mut self.subflows[index];
         if subflow.state == State::Closed {
@@ -146,33 +147,33 @@ impl Paths {
         Some(closed)
     }
 
-    /// The subflows that may carry data and are not silent.
+    /// Returns the subflows that may carry data and are not silent.
     pub(crate) fn live(&self) -> SubflowSet {
         let live = |s: &&Subflow| s.state.synchronised() && s.status.joined && !s.status.pf;
         self.subflows.iter().filter(live).map(|s| s.id).collect()
     }
 
-    /// The subflows that are trusted with the data they carry: those that are open, without the
-    /// silent ones while another lives.
+    /// Returns the subflows that are trusted with their data: open ones, except silent ones while
+    /// another is live.
     pub(crate) fn carriers(&self) -> SubflowSet {
         let spoken = |s: &&Subflow| !s.status.pf || self.live().is_empty();
         let open = self.subflows.iter().filter(|s| s.state != State::Closed);
         open.filter(spoken).map(|s| s.id).collect()
     }
 
-    /// The port at which the connection's server listens.
+    /// Returns the port at which the connection's server listens.
     pub(crate) fn service_port(&self) -> Option<u16> {
         let address = self.subflows.first()?.address;
         Some(if self.client { address.remote_port } else { address.local_port })
     }
 
-    /// Whether both ends have taken leave on every subflow; TIME-WAIT counts if `gone` says so.
+    /// Returns true if every subflow has ended; `gone` decides about its state.
     pub(crate) fn all_gone(&self, gone: impl Fn(State) -> bool) -> bool {
         self.subflows.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst))
     }
 
-    /// Whether every subflow is closed or only waits for its peer, and has nothing else to send than an
-    /// acknowledgement.
+    /// Returns true if every subflow is closed or only waits for its peer, and has nothing to send
+    /// but an acknowledgement.
     pub(crate) fn all_wait(&self) -> bool {
         let waits = |s: &Subflow| match s.state {
             State::Closed | State::TimeWait => true,
@@ -183,9 +184,9 @@ impl Paths {
     }
 }
 
-/// What a subflow was before it was closed.
+/// State of a subflow before it was closed.
 pub(crate) struct ClosedSubflow {
     pub(crate) was_joined: bool,
-    /// Observers know that it is down.
+    /// The event that it is down was already emitted.
     pub(crate) was_down: bool,
 }

@@ -1,8 +1,8 @@
-//! Segments that a device cuts into full ones (TSO): new data that a subflow was granted at once.
+//! Segments that a device splits into full ones (TSO), for new data of one grant.
 //!
-//! Each full segment has its own place in the ring, so windows and recovery know nothing of
-//! superpackets. Only the mapping is one for all, and so is its checksum, since the device copies the
-//! options; it is told again beside whatever of it is sent again, for Linux refuses a narrower one
+//! Each full segment has its own entry in the ring, so windows and recovery are independent of
+//! superpackets. Only the mapping and its checksum are shared, because the device copies the
+//! options. The mapping is repeated on each retransmission, because Linux rejects a narrower one
 //! within it.
 
 use crate::data::level::DataLevel;
@@ -12,8 +12,8 @@ use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Mapping, Segment};
 
 impl Paths {
-    /// Whether more may go with `first`, which is new data for the subflow at `index`: it is as long as
-    /// `full`, and goes with a mapping of its own, or without any, and no other option beside it.
+    /// Returns true if `first`, new data of the subflow at `index`, can be extended: it has `full`
+    /// bytes, and either its own mapping or none, and no other option.
     pub(crate) fn may_grow(
         &self,
         data: &DataLevel,
@@ -27,7 +27,7 @@ impl Paths {
         cuts && whole && !counted && !self.has_ack_option(data, index)
     }
 
-    /// The superpacket that carries `data` from `seq` on is `segment`: its mapping is remembered.
+    /// Notes the mapping of the superpacket `segment`, which carries `data` from `seq` on.
     pub(crate) fn remember_superpacket(
         &mut self,
         index: usize,
@@ -45,7 +45,7 @@ impl Paths {
         }
     }
 
-    /// Where what starts at `seq` was part of a superpacket, its mapping is told again.
+    /// Repeats the mapping of a superpacket if `seq` was part of one.
     pub(crate) fn repeat_superpacket_mapping(
         &self,
         data: &DataLevel,

@@ -1,4 +1,4 @@
-//! Timers of a subflow that expire, and what goes out again then.
+//! Expired timers of a subflow, and the retransmissions that follow.
 
 use crate::config::Config;
 use crate::conn::context::Context;
@@ -18,7 +18,7 @@ use crate::tcp::timer::Timer;
 use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
 
-/// What an expired retransmission timer means.
+/// The meaning of an expired retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TimeoutMeans {
     Nothing,
@@ -30,14 +30,15 @@ pub(crate) enum TimeoutMeans {
     Reset(ResetReason),
     /// The first SYN of the connection was not answered.
     Dial,
-    /// The subflow is silent, and its data may go elsewhere.
+    /// The subflow is silent, and its data may be sent elsewhere.
     Silent {
         reinject: bool,
     },
 }
 
 impl Paths {
-    /// A timeout of the subflow at `index` whose handshake is complete. Returns whether it is given up.
+    /// Handles a timeout of the subflow at `index` after its handshake. Returns true if it is given
+    /// up.
     fn on_data_timeout(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) -> bool {
         let (now, frto) = (ctx.now, data.plain());
         let subflow = &self.subflows[index];
@@ -52,8 +53,7 @@ impl Paths {
         }
     }
 
-    /// The third ACK with our HMAC was not answered: it goes out again. Returns whether the subflow is given
-    /// up.
+    /// Retransmits an unanswered third ACK with our HMAC. Returns true if the subflow is given up.
     fn repeat_proof(&mut self, now: Time, index: usize) -> bool {
         let subflow = &mut self.subflows[index];
         subflow.sender.rtt.back_off();
@@ -64,15 +64,15 @@ impl Paths {
         subflow.shake.retries > SYN_RETRIES
     }
 
-    /// A SYN or SYN/ACK was not answered: it goes out again. Returns false if the subflow is given up; `alone`
-    /// tells that no other is left.
+    /// Retransmits an unanswered SYN or SYN/ACK. Returns false if the subflow is given up. `alone`
+    /// is true if no other subflow is left.
     fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
         let rounds = {
             let subflow = &mut self.subflows[index];
             subflow.sender.rtt.back_off();
             subflow.shake.retries = subflow.shake.retries.saturating_add(1);
             if subflow.shake.join && data.closing.done() && !alone {
-                // Nothing is left that it could be used for.
+                // The subflow has no further use.
                 return false;
             }
             self.rounds_dialled()
@@ -88,14 +88,14 @@ impl Paths {
         true
     }
 
-    /// Whether the subflow at `index` is the first one of a client that still dials. A join may have taken the
-    /// place of a first subflow that is gone.
+    /// Returns true if the subflow at `index` is the first one of a client that still dials. A join
+    /// may have reused the slot of an ended first subflow.
     fn is_dialling(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
         index == 0 && !subflow.shake.join && subflow.state == State::SynSent && self.client
     }
 
-    /// Whether a subflow has nothing at all to send; notes the progress of the others
+    /// Returns true if a subflow has nothing to send. Also notes the progress of the others
     /// (`__mptcp_retrans` of Linux).
     pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
         let mut idle = false;
@@ -109,7 +109,7 @@ impl Paths {
         idle
     }
 
-    /// The timer of a subflow that concerns it alone has expired.
+    /// Handles an expired timer that concerns this subflow alone.
     pub(crate) fn on_timer(
         &mut self,
         ctx: &mut Context<'_>,
@@ -132,14 +132,15 @@ impl Paths {
         }
     }
 
-    /// The peer's window is closed: asks for it, for the time `repeats` again.
+    /// Sends a window probe, the `repeats`-th retry.
     pub(crate) fn probe_window(&mut self, repeats: u32) {
         if let Some(index) = self.signal_path(repeats) {
             self.subflows[index].pending.add(ControlSegment::WindowProbe);
         }
     }
 
-    /// The host's queue of the subflow at `index` has drained. Returns whether more may be sent now.
+    /// Handles the host queue timer of the subflow at `index`. Returns true if more may be sent
+    /// now.
     pub(crate) fn on_host_queue_timer(&mut self, now: Time, index: usize) -> bool {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
@@ -153,7 +154,8 @@ impl Paths {
         }
     }
 
-    /// The time for reordering is over on the subflow at `index`: what has not arrived is lost.
+    /// Handles the end of the reordering window on the subflow at `index`: undelivered segments are
+    /// lost.
     pub(crate) fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
         let (now, mss) = (ctx.now, self.mss());
         let mut effects = AckEffects::default();
@@ -163,10 +165,10 @@ impl Paths {
         }
     }
 
-    /// Notes when the last timer of a subflow expires, before data is handed out. Linux sends data again,
-    /// on a subflow that is idle, after as long without a DATA_ACK. A subflow has one timer for its tail
-    /// probe, its reordering and its timeout (`mptcp_timeout_from_subflow`, `icsk_pending`); one without
-    /// progress does not count.
+    /// Notes the last expiry of a subflow's timers before data is assigned. After that time without
+    /// a DATA_ACK, Linux retransmits data on an idle subflow. A subflow has one timer for tail
+    /// probe, reordering and timeout (`mptcp_timeout_from_subflow`, `icsk_pending`). Subflows
+    /// without progress are ignored.
     pub(crate) fn note_data_timeout(&mut self, data: &mut DataLevel, now: Time) {
         let live = |it: &&Subflow| it.state.sends_data() && it.status.joined;
         let mut longest = Span::ZERO;
@@ -184,11 +186,12 @@ impl Paths {
         }
     }
 
-    /// A probe goes out on every subflow. Returns those that have left as many unanswered as there are.
+    /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
+    /// of unanswered probes.
     pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
         let mut silent = SubflowSet::EMPTY;
         for subflow in &mut self.subflows {
-            // Data under way asks the same question.
+            // Data in flight has the same effect as a probe.
             if !is_reachable(subflow) || !subflow.is_quiet() {
                 continue;
             }
@@ -209,7 +212,7 @@ impl Paths {
         ctx.emit(Event::Window { subflow: subflow.id, cwnd, ssthresh, cause });
     }
 
-    /// A segment of `len` payload bytes leaves the host at `departs`.
+    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
     pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
         let mss = self.mss();
         let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
@@ -221,7 +224,7 @@ impl Paths {
         }
     }
 
-    /// What tells whether the peer lives.
+    /// Returns the state that a keep-alive check uses.
     pub(crate) fn signs_of_life(&self, data: &DataLevel) -> Signs {
         Signs {
             over: data.closing.done(),
@@ -231,21 +234,21 @@ impl Paths {
         }
     }
 
-    /// Nothing was DATA_ACKed for longer than every subflow's timeout: the first range goes out
-    /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does. Returns whether there is
-    /// something to send.
+    /// Handles a DATA_ACK that is overdue for longer than the timeout of every subflow. The first
+    /// range (RFC 8684 section 3.3.6) or the DATA_FIN is sent again on another subflow. Returns
+    /// true if there is something to send.
     pub(crate) fn on_overdue_data(
         &self,
         data: &mut DataLevel,
         timers: &mut ConnectionTimers,
         now: Time,
     ) -> bool {
-        // A peer that has fallen back takes the same bytes on the same subflow for new ones.
+        // A peer that has fallen back would take the same bytes on the same subflow for new ones.
         let again = self.spec.config.kernel_rules.data_timer && !data.is_in_doubt();
         let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
         let piece = if again && !data.queue.is_drained() {
-            // If a subflow has nothing at all to send, the rest of the first piece goes out again; else the
-            // timer starts afresh (`__mptcp_retrans` of Linux).
+            // If a subflow has nothing to send, the rest of the first piece is retransmitted;
+            // otherwise the timer restarts (`__mptcp_retrans` of Linux).
             let una = data.queue.una();
             let rest = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
             self.any_idle(data).then_some(rest)
@@ -266,7 +269,8 @@ impl Paths {
         piece.is_some()
     }
 
-    /// The retransmission timer of the subflow at `index` has expired; `alone` tells that no other is left.
+    /// Handles the retransmission timeout of the subflow at `index`. `alone` is true if no other
+    /// subflow is left.
     pub(crate) fn on_rto(
         &mut self,
         ctx: &mut Context<'_>,
@@ -295,13 +299,14 @@ impl Paths {
             return TimeoutMeans::Reset(ResetReason::Performance);
         }
         self.arm_path_probe(data, ctx.now, index);
-        // With another subflow at hand, the data that is stuck here goes there.
+        // If there is another subflow, the outstanding data is sent there.
         let others = self.subflows.iter().filter(|s| s.status.joined).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;
         TimeoutMeans::Silent { reinject: moves && !planted(Planted::NoReinjection) }
     }
 
-    /// The scheduler waits: for a subflow, or for the peer's window to open. Sets the timers that end the wait.
+    /// Sets the timers that end a wait of the scheduler for a subflow, or for the peer's window to
+    /// open.
     pub(crate) fn arm_wait(
         &self,
         data: &DataLevel,

@@ -13,15 +13,15 @@ use plait_base::{DataRange, Dsn, Span, Ssn, Time};
 use plait_sched::SentRange;
 
 impl Paths {
-    /// What the peer has sent, what it has acknowledged and the time by its clock, on all subflows. A
-    /// segment that changes none of these passes unnoticed, and a probe goes out too early.
+    /// Returns a sum of the peer's data, acknowledgements and timestamps over all subflows. A
+    /// segment that changes none of these is not noticed, and a probe is then sent too early.
     pub(crate) fn heard(&self) -> u64 {
         let of =
             |s: &Subflow| s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.shake.ts_recent);
         self.subflows.iter().map(of).fold(0, u64::wrapping_add)
     }
 
-    /// State and counters of each subflow.
+    /// Returns the state and counters of each subflow.
     pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
         let stats = |s: &Subflow| SubflowStats {
             subflow: s.id,
@@ -43,14 +43,14 @@ impl Paths {
         self.subflows.iter().map(stats).collect()
     }
 
-    /// What its subflows have carried, those that are gone included.
+    /// Returns the traffic of its subflows, ended ones included.
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
         self.subflows.iter().for_each(|subflow| totals.add_subflow(subflow));
         totals
     }
 
-    /// State and counters of the connection.
+    /// Returns the state and counters of the connection.
     pub(crate) fn stats(
         &self,
         data: &DataLevel,
@@ -74,7 +74,7 @@ impl Paths {
         }
     }
 
-    /// How far the data of both directions has come.
+    /// Returns the progress of the data in both directions.
     pub(crate) fn progress(&self, data: &DataLevel) -> Progress {
         let held = self.subflows.iter().filter_map(|it| it.verifier.as_ref()?.held_to());
         Progress {
@@ -85,8 +85,9 @@ impl Paths {
         }
     }
 
-    /// From when on the next send finds every congestion window back at its initial value; `None`
-    /// while data is under way, [`Time::NEVER`] where idling alone will not bring them there.
+    /// Returns the time from which the next send resets every congestion window to its initial
+    /// value. Returns `None` while data is in flight, and [`Time::NEVER`] if idle time alone does
+    /// not reset them.
     pub(crate) fn initial_window_at(&self, data: &DataLevel) -> Option<Time> {
         let mode = self.spec.config.window.idle_restart;
         let mut latest = Time::ZERO;
@@ -106,14 +107,14 @@ impl Paths {
         data.queue.is_drained().then_some(latest)
     }
 
-    /// Memory of data that has arrived and was not read.
+    /// Returns the memory of received data that was not read.
     pub(crate) fn received(&self, data: &DataLevel) -> MemoryUsage {
         self.subflows.iter().fold(data.recv.memory_usage(), |sum, it| sum + it.rx.memory_usage())
     }
 
-    /// How large the send buffer may be: what everybody may hold, or twice what the peer has room for
-    /// and the subflows carry in a round trip. A peer that does not read has no room, and windows of
-    /// subflows to one that does not acknowledge are small.
+    /// Returns the limit of the send buffer: the connection's share, or twice the peer's window and
+    /// the subflows' data per round trip. A peer that does not read has a small window. The
+    /// congestion windows to a peer that does not acknowledge are small.
     pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
         let room = data.window.end().saturating_sub(data.queue.una());
         let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
@@ -121,10 +122,10 @@ impl Paths {
         limit.unsent.max(taken.min(limit.max_unsent))
     }
 
-    /// Whether data that has arrived at `seq` of a subflow is too much for a connection that may keep
-    /// `most`. What others may wait for is taken as long as the reader keeps up: what can be read, and
-    /// what fills a hole of its subflow, behind which that may be. Everything else is while all that is
-    /// here, with what it lies in, is below twice as much.
+    /// Returns true if data at `seq` must be dropped under memory pressure, when the connection may
+    /// keep `most`. Data that is next in order, or fills a gap of its subflow, is accepted while
+    /// the reader keeps up. Other data is accepted while the total memory of received data is below
+    /// twice `most`.
     pub(crate) fn exceeds(
         &self,
         data: &DataLevel,
@@ -139,7 +140,7 @@ impl Paths {
         data.recv.is_far(range, most) || full && (!next || data.recv.readable() > 0)
     }
 
-    /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
+    /// Returns the longest timeout of a live subflow: data may still be acknowledged until then.
     pub(crate) fn longest_rto(&self, data: &DataLevel) -> Span {
         if self.spec.config.kernel_rules.data_timer
             && let Some(timeout) = data.queue.data_timeout()
@@ -150,8 +151,8 @@ impl Paths {
         live.map(|s| s.sender.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 
-    /// What is to be sent again as a scheduler sees it: where one subflow of a path has fallen silent,
-    /// its siblings there have probably as well, and count as having carried it.
+    /// Returns the next reinjection for the scheduler. If one subflow of a path is silent, the
+    /// others on that path probably are as well, and count as having carried the data.
     pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
         if self.subflows.len() > 2 {
             let silent =
@@ -163,7 +164,7 @@ impl Paths {
         next
     }
 
-    /// Whether small queues, pacing or windows of their own make subflows wait.
+    /// Returns true if TSQ, pacing or subflow windows can hold subflows back.
     pub(crate) fn holds_back(&self) -> bool {
         let _config = &self.spec.config;
         self.spec.config.tsq
@@ -171,7 +172,8 @@ impl Paths {
             || self.spec.config.buffers.subflow_windows
     }
 
-    /// Whether `subflow` waits for the host's queue, for its release time or for its window.
+    /// Returns true if `subflow` waits for the host's queue, for its release time or for its
+    /// window.
     #[inline]
     pub(crate) fn held_back(&self, subflow: &Subflow) -> bool {
         subflow.is_paced()
@@ -179,7 +181,7 @@ impl Paths {
             || self.spec.config.buffers.subflow_windows && subflow.exceeds_window(self.mss())
     }
 
-    /// Payload bytes of a full segment.
+    /// Returns the payload bytes of a full segment.
     pub(crate) fn mss(&self) -> u64 {
         u64::from(self.mss)
     }
@@ -193,7 +195,7 @@ impl Paths {
         Paths::BASE_BYTES + held.with_room()
     }
 
-    /// Returns whether nothing is in flight and nothing was sent since `before`.
+    /// Returns true if nothing is in flight and nothing was sent since `before`.
     pub(crate) fn rest_since(&self, before: Time) -> bool {
         self.subflows.iter().all(|it| it.is_quiet() && it.sender.last_send < before)
     }

@@ -1,4 +1,4 @@
-//! What the user of a connection writes and reads, as far as it concerns subflows: room for it, and windows that open.
+//! The subflows' part of writing and reading: free send buffer, and window updates.
 
 use crate::data::level::DataLevel;
 use crate::data::memory_limit::MemoryLimit;
@@ -6,8 +6,8 @@ use crate::paths::Paths;
 use crate::tcp::timer::Timer;
 
 impl Paths {
-    /// Room in the send buffer for `len` bytes more, and whether that is too little. Where memory is short,
-    /// the send buffer is no larger than `limit` says; if it is counted in memory, the sum of the subflows'
+    /// Returns the free send buffer for `len` more bytes, and whether it is too small. If memory is
+    /// short, `limit` bounds the send buffer. If it is counted in memory, the sum of the subflows'
     /// buffers bounds it.
     pub(crate) fn room_to_write(
         &self,
@@ -28,7 +28,7 @@ impl Paths {
         (len.min(room), len > room)
     }
 
-    /// The reader has taken data: tells the peer of a window that opened well (RFC 9293 section
+    /// Sends a window update after a read if the window has opened enough (RFC 9293 section
     /// 3.8.6.2.2).
     pub(crate) fn after_read(&mut self, data: &mut DataLevel, limit: Option<MemoryLimit>) {
         self.acknowledge_drained(data);
@@ -41,8 +41,8 @@ impl Paths {
         }
     }
 
-    /// The reader has read everything: short segments are acknowledged without delay, if buffers are
-    /// counted in memory (`mptcp_cleanup_rbuf` of Linux).
+    /// After the reader has read everything, acknowledges short segments without delay, if buffers
+    /// are counted in memory (`mptcp_cleanup_rbuf` of Linux).
     pub(crate) fn acknowledge_drained(&mut self, data: &mut DataLevel) {
         if data.recv.readable() > 0 || data.recv.out_of_order() > 0 {
             return;
