@@ -123,9 +123,9 @@ impl Paths {
     }
 
     /// Returns true if data at `seq` must be dropped under memory pressure, when the connection may
-    /// keep `most`. Data that is next in order, or fills a gap of its subflow, is accepted while
-    /// the reader keeps up. Other data is accepted while the total memory of received data is below
-    /// twice `most`.
+    /// keep `most`. Data more than `most` bytes beyond the read position is dropped. Data that is
+    /// next in order, or fills a gap of its subflow, is accepted while the reader keeps up. Other
+    /// data is accepted while the total memory of received data is below twice `most`.
     pub(crate) fn exceeds(
         &self,
         data: &DataLevel,

@@ -1,21 +1,21 @@
-//! Whether a segment belongs to the present conversation: sequence number, acknowledgement,
-//! timestamp (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5).
+//! Classification of segments by sequence number (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323
+//! section 5).
 
 use plait_base::Ssn;
 
-/// Where a segment's sequence numbers lie.
+/// The place of a segment's sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Partly or wholly in the window, or at its right edge without taking room there: a FIN, or
-    /// an acknowledgement beyond data that was lost.
+    /// Partly or wholly in the window, or at its right edge without using space: a FIN, or an
+    /// acknowledgement beyond lost data.
     Window,
-    /// All of it has come before, not longer ago than a sender may remember.
+    /// All of it has arrived before, within the range that a sender may retransmit.
     Repeated,
     Outside,
 }
 
-/// The place of `len` sequence numbers from `seq` on, where `nxt` is expected next and the window
-/// ends at `edge`; what lies `reach` below `nxt` is repeated.
+/// Returns the place of `len` sequence numbers from `seq` on. `nxt` is expected next, and the
+/// window ends at `edge`. Numbers up to `reach` below `nxt` are retransmissions.
 pub(crate) fn place(seq: Ssn, len: u64, nxt: Ssn, edge: Ssn, reach: u64) -> Place {
     if seq > edge {
         Place::Outside
@@ -32,8 +32,8 @@ pub(crate) fn place(seq: Ssn, len: u64, nxt: Ssn, edge: Ssn, reach: u64) -> Plac
 mod tests {
     use super::*;
 
-    /// R61: the table of RFC 9293 section 3.10.7.4, with the edge itself let in for what takes no
-    /// room.
+    /// R61: the table of RFC 9293 section 3.10.7.4. A segment without length is accepted at the
+    /// edge itself.
     #[test]
     pub(crate) fn the_window_has_two_ends() {
         let of = |seq, len| place(seq, len, Ssn::new(1_000), Ssn::new(1_500), 300);

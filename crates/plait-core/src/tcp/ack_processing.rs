@@ -1,4 +1,4 @@
-//! What happens to a subflow when an acknowledgement comes or its retransmission timer expires.
+//! Acknowledgements and retransmission timeouts of a subflow.
 
 use crate::config::{self, ReduceFrom};
 use crate::planted::{Planted, planted};
@@ -11,18 +11,18 @@ use crate::tcp::timer::Timer;
 use plait_base::{Span, Ssn, SubflowRange, Time};
 use plait_cc::{Ack, Flows};
 
-/// What an acknowledgement says of our sequence numbers.
+/// An acknowledgement of our sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckInfo<'a> {
     pub(crate) ack: Ssn,
     pub(crate) blocks: &'a [SubflowRange],
-    /// The first block, where it reports a duplicate.
+    /// The first SACK block, if it reports a duplicate.
     pub(crate) dsack: Option<SubflowRange>,
     /// Our timestamp that it echoes.
     pub(crate) echo: Option<u32>,
 }
 
-/// What an acknowledgement changed, for the connection to act upon.
+/// Changes by an acknowledgement, for the connection to act upon.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct AckEffects {
     /// Bytes newly delivered, cumulatively or selectively.
@@ -30,17 +30,17 @@ pub(crate) struct AckEffects {
     pub(crate) rtt: Option<Span>,
     pub(crate) entered_recovery: bool,
     pub(crate) left_recovery: bool,
-    /// A probe has repaired the loss of a tail: the window was reduced, and there is no recovery.
+    /// A tail loss probe has repaired a loss: the window was reduced without a recovery.
     pub(crate) tail_repaired: bool,
-    /// A reduction of the window was taken back; whether it was a timeout's.
+    /// A reduction of the window was undone; true if a timeout had caused it.
     pub(crate) undone: Option<bool>,
     pub(crate) fin_acked: bool,
-    /// Length of the longest segment delivered among those sent since long ones are missing.
+    /// Length of the longest delivered segment sent since long ones are missing.
     pub(crate) longest: u32,
 }
 
 impl Subflow {
-    /// Takes in an acknowledgement; what came of it goes to `effects`, which is blank.
+    /// Processes an acknowledgement and writes the changes to `effects`, which must be blank.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
@@ -60,14 +60,14 @@ impl Subflow {
             self.sender.rack.on_dsack(self.sender.tx.una(), self.sender.tx.nxt());
         }
         effects.rtt = self.measure_rtt(now, &outcome, echo);
-        // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
-        // rule), or the edge has moved.
+        // Data sent once was acknowledged, possibly out of order (RFC 6298 section 5, Karn's rule),
+        // or the edge has advanced.
         if outcome.advanced > 0 || effects.rtt.is_some() {
             self.sender.rtt.clear_backoff();
         }
         let (clock, una) = (self.clock, self.sender.tx.una());
         self.sender.rack.on_ack(now, &outcome, self.sender.rtt.min(), |sent| {
-            // What comes out of order is not echoed, so a SACK says nothing.
+            // Out-of-order data is not echoed, so a SACK proves nothing.
             sent.end() > una || echo.is_none_or(|echo| !before(echo, clock.at(sent.sent_at)))
         });
         if dsack.is_some()
@@ -75,8 +75,8 @@ impl Subflow {
         {
             effects.undone = self.look_for_undo(now, &outcome, dsack, echo);
         }
-        // An acknowledgement during fast recovery, the last one included, does not grow the
-        // window; the controller keeps its books all the same.
+        // An acknowledgement during fast recovery, the last one included, does not grow the window.
+        // The controller still updates its state.
         let recovering = matches!(self.sender.phase, Phase::Recovery { .. });
         if recovering {
             self.tell_controller(now, &outcome, effects.rtt, flows);
@@ -106,10 +106,10 @@ impl Subflow {
         }
     }
 
-    /// Takes an RTT sample, if the acknowledgement gives one.
+    /// Takes an RTT sample if the acknowledgement allows one.
     fn measure_rtt(&mut self, now: Time, outcome: &AckOutcome, echo: Option<u32>) -> Option<Span> {
-        // If a retransmission came last, it brought about this acknowledgement, and what is older
-        // may have arrived long ago (Karn's rule, RFC 6298 section 3).
+        // If the newest segment is a retransmission, it caused this acknowledgement, and older
+        // segments may have arrived long ago (Karn's rule, RFC 6298 section 3).
         let told_late = outcome.newest.is_some_and(|newest| newest.retransmitted);
         if let Some(sent_at) = outcome.sample.filter(|_| !told_late) {
             let rtt = now.since(sent_at);
@@ -127,8 +127,8 @@ impl Subflow {
         None
     }
 
-    /// In fast recovery the window follows what was delivered (RFC 6937); `kept` was in flight before losses
-    /// were looked for.
+    /// Sets the window in fast recovery from the delivered bytes (RFC 6937). `kept` bytes were in
+    /// flight before loss detection.
     fn reduce_in_proportion(&mut self, outcome: &AckOutcome, kept: u64, mss: u64) {
         let Sender { tx, rack, phase, recovery, cc, .. } = &mut self.sender;
         if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
@@ -136,28 +136,28 @@ impl Subflow {
         {
             let inflight = tx.inflight();
             let safe = outcome.advanced > 0 && inflight == kept;
-            // A window that never moves is filled again, whatever is lost.
+            // A fixed window is filled again after any loss.
             let always = rack.prr == config::Prr::Rfc6937 || cc.is_fixed();
             let extra = safe || always;
             prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
         }
     }
 
-    /// Measures the RTT of a retransmission by its timestamp, which names the segment that was answered (RFC 7323
-    /// section 4; Linux does the same in `tcp_ack_update_rtt`). A subflow that repairs a timeout may get no other
-    /// sample for long, and neither may a paced subflow in fast recovery: its timeouts and its pacing would follow
-    /// an old RTT, and pacing by an old RTT makes the repair itself long. Controllers get no sample. An echo of a
-    /// time that has not come yet is ignored.
+    /// Measures the RTT of a retransmission by its timestamp, which identifies the answered segment
+    /// (RFC 7323 section 4; `tcp_ack_update_rtt` of Linux). A subflow that repairs a timeout may
+    /// get no other sample for long, and neither may a paced subflow in fast recovery. Its timeouts
+    /// and its pacing would use an old RTT, which slows the repair itself. Controllers get no
+    /// sample. An echo of a future time is ignored.
     #[cold]
     fn learn_from_echo(&mut self, now: Time, echo: Option<u32>) {
         let Some(echo) = echo.filter(|echo| !before(self.clock.at(now), *echo)) else { return };
-        // The clock has whole milliseconds.
+        // The clock has a resolution of one millisecond.
         let millis = self.clock.at(now).wrapping_sub(echo).max(1);
         self.sender.rtt.sample(now, Span::from_millis(millis.into()));
     }
 
-    /// Takes the last reduction of the window back, where this acknowledgement shows that what
-    /// counted as lost was late only. Tells whether that was a timeout.
+    /// Undoes the last reduction of the window if this acknowledgement shows that the segments were
+    /// only late. Returns whether a timeout had caused the reduction.
     #[inline(never)]
     fn look_for_undo(
         &mut self,
@@ -212,7 +212,7 @@ impl Subflow {
         }
     }
 
-    /// What the window is reduced from.
+    /// Returns the value that the window is reduced from.
     fn reduced_from(&self) -> u64 {
         match self.sender.rack.reduce_from {
             ReduceFrom::Window => self.sender.cc.cwnd(),
@@ -220,7 +220,7 @@ impl Subflow {
         }
     }
 
-    /// Looks for segments that others have overtaken (RFC 8985 section 6.2).
+    /// Detects segments that later ones have overtaken (RFC 8985 section 6.2).
     pub(crate) fn detect_loss(
         &mut self,
         now: Time,
@@ -254,14 +254,14 @@ impl Subflow {
         self.timers.clear(Timer::Tail);
     }
 
-    /// The first reduction makes room for recoveries and timeouts to come.
+    /// Allocates the recovery state at the first reduction, for all later ones.
     fn make_room(&mut self) -> &mut RecoveryState {
         self.timers.make_room();
         self.sender.recovery.get_or_insert_default()
     }
 
-    /// The loss that a probe has repaired reduces the window as any other; nothing is left to be
-    /// sent again (RFC 8985 section 7.4.2).
+    /// Reduces the window after a loss that a tail loss probe has repaired. Nothing needs a
+    /// retransmission (RFC 8985 section 7.4.2).
     #[cold]
     fn answer_to_tail_loss(
         &mut self,
@@ -272,7 +272,7 @@ impl Subflow {
     ) {
         self.make_room();
         self.sender.cc.on_loss(now, self.reduced_from(), flows);
-        // What reports an earlier episode as unfounded does not take this reduction back.
+        // Evidence about an earlier episode does not undo this reduction.
         self.sender.spurious_recovery.begin(now, false, self.sender.tx.nxt(), false);
         self.tell_controller(now, outcome, rtt, flows);
         self.sender.cc.on_recovered(now);
@@ -288,14 +288,15 @@ impl Subflow {
         if outcome.delivered == 0 {
             return;
         }
-        // Where all was sent again there is no sample (RFC 6298 section 3), but windows grow.
+        // If everything was retransmitted, there is no sample (RFC 6298 section 3), but windows
+        // grow.
         let srtt = self.sender.rtt.srtt().unwrap_or_else(|| self.sender.rtt.base_rto());
         let cwnd = self.sender.cc.cwnd();
         let round = self.sender.tx.una() >= self.sender.round_end;
         let capped = self.is_capped();
         if round {
             self.sender.round_end = self.sender.tx.nxt();
-            // The last segment went out before this acknowledgement moved the left edge.
+            // The last segment was sent before this acknowledgement advanced the left edge.
             let flight = self.sender.tx.outstanding() + outcome.advanced;
             let limited = capped || self.sender.cwnd_validation.limited(false, cwnd);
             self.sender.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
@@ -318,9 +319,9 @@ impl Subflow {
         }
     }
 
-    /// The retransmission timeout expired (RFC 6298 section 5.4 to 5.6). Everything in flight
-    /// counts as lost; the peer's selective acknowledgements stand.
-    /// `frto` tells that new data may show whether it expired too soon.
+    /// Handles a retransmission timeout (RFC 6298 section 5.4 to 5.6). Everything in flight counts
+    /// as lost; the peer's SACKs stay valid. `frto` is true if new data may reveal a spurious
+    /// timeout.
     #[cold]
     pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>, frto: bool) {
         let first_expiry = !matches!(self.sender.phase, Phase::Loss { .. });

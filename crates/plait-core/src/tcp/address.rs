@@ -3,12 +3,12 @@
 use plait_base::{ConnId, PathId, ServerAddress};
 use plait_wire::Segment;
 
-/// Which conversation the segments of a subflow belong to.
+/// The addresses and ports of a subflow.
 ///
-/// The client's address is that of the path, the server's one of those that the world has numbered.
+/// The client's address is given by its path, the server's by its assigned number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Address {
-    /// 24 bits of the path, 8 of the server's address: connections are many.
+    /// 24 bits of the path and 8 of the server's address, because connections are many.
     place: u32,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
@@ -25,17 +25,17 @@ impl Address {
         Address { place, local_port, remote_port }
     }
 
-    /// The conversation of a segment that arrives on `path`.
+    /// Returns the address of a segment that arrives on `path`.
     pub(crate) const fn of_arrival(path: PathId, segment: &Segment) -> Address {
         Address::new(path, segment.server, segment.dst_port, segment.src_port)
     }
 
-    /// The same conversation on another path.
+    /// Returns the same address on another path.
     pub(crate) const fn on_path(self, path: PathId) -> Address {
         Address::new(path, self.server(), self.local_port, self.remote_port)
     }
 
-    /// The same conversation from another port of this end.
+    /// Returns the same address with another local port.
     pub(crate) const fn at_port(self, local_port: u16) -> Address {
         Address { local_port, ..self }
     }
@@ -48,17 +48,17 @@ impl Address {
         ServerAddress(self.place as u8)
     }
 
-    /// The part of [`Address::key`] that tells conversations on one path apart.
+    /// The part of [`Address::key`] that identifies a subflow on its path.
     pub(crate) const WITHIN_PATH: u64 = (1 << 40) - 1;
 
-    /// All of it in one number, for lookups: 24 bits of the path ([`PathId::MAX`]), 8 of the server's
-    /// address, and both ports.
+    /// Returns the whole address as one number, for lookups: 24 bits of the path ([`PathId::MAX`]),
+    /// 8 of the server's address, and both ports.
     pub(crate) const fn key(self) -> u64 {
         (self.place as u64) << 32 | (self.local_port as u64) << 16 | self.remote_port as u64
     }
 
-    /// A key that stands for a path whose number `conn` still needs, although it has no open subflow there. No
-    /// segment has this key: [`ServerAddress::NONE`] is no address.
+    /// Returns a key that reserves the number of `path` for `conn`, which has no open subflow
+    /// there. No segment has this key, because [`ServerAddress::NONE`] is no address.
     pub(crate) const fn kept_key(path: PathId, conn: ConnId) -> u64 {
         let place = path.0 << 8 | ServerAddress::NONE.0 as u32;
         (place as u64) << 32 | conn.0 as u64

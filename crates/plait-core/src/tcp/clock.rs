@@ -2,7 +2,7 @@
 
 use plait_base::Time;
 
-/// Counts milliseconds, as most stacks have it, from an offset.
+/// Counts milliseconds from an offset, as most stacks do.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct StampClock {
     offset: u32,
@@ -18,7 +18,7 @@ impl StampClock {
     }
 }
 
-/// Whether `a` is before `b` on a clock of 32 bits (RFC 7323 section 5.2).
+/// Returns true if `a` is before `b` on a 32-bit clock (RFC 7323 section 5.2).
 pub(crate) const fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) >= 1 << 31
 }

@@ -1,28 +1,28 @@
-//! Congestion window validation as Linux does it (RFC 2861, RFC 7661): whether the window was what
-//! limited the sender. The increase of section 4 of the scheduler notes applies only then.
+//! Congestion window validation as in Linux (RFC 2861, RFC 7661): whether the window limited the
+//! sender. The increase of section 4 of the scheduler notes applies only then.
 
 use plait_base::{Span, Ssn, Time};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CwndValidation {
     limited: bool,
-    /// Most bytes in flight since `round_end` was set.
+    /// Largest number of bytes in flight since `round_end` was set.
     peak: u64,
     /// The round ends when this sequence number is acknowledged.
     round_end: Ssn,
 }
 
-/// How much of a window is used that does not limit its sender.
+/// The used part of a window that does not limit its sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UnusedCwnd {
-    /// Most bytes outstanding since `full_at`.
+    /// Largest number of bytes outstanding since `full_at`.
     used: u64,
     /// When the window last limited the sender, or was last reduced because it did not.
     full_at: Time,
 }
 
 impl CwndValidation {
-    /// A segment was sent; `room` tells whether another full one would fit.
+    /// Notes a sent segment; `room` is true if another full one would fit.
     pub(crate) fn on_sent(&mut self, una: Ssn, nxt: Ssn, inflight: u64, room: bool) {
         let new_round = una >= self.round_end;
         if new_round || !room || (!self.limited && inflight > self.peak) {
@@ -32,19 +32,20 @@ impl CwndValidation {
         }
     }
 
-    /// In slow start half a window in use is enough, so that growth is not held back by one RTT.
+    /// Returns true if the window limits the sender. In slow start, half a window in use is enough,
+    /// so that growth is not delayed by one RTT.
     pub(crate) fn limited(&self, in_slow_start: bool, cwnd: u64) -> bool {
         self.limited || (in_slow_start && cwnd < 2 * self.peak)
     }
 }
 
 impl UnusedCwnd {
-    /// The window was reduced, or begins: what was used before tells nothing.
+    /// Restarts the measurement after a reduction or at the start: earlier use does not count.
     pub(crate) fn restart(&mut self, now: Time) {
         (self.used, self.full_at) = (0, now);
     }
 
-    /// After a segment was sent. Returns what was used of a window that has not limited the sender for
+    /// Notes a sent segment. Returns the used bytes of a window that has not limited the sender for
     /// `rto`.
     pub(crate) fn on_sent(
         &mut self,
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(cwnd.on_sent(at(200), 5_000, false, rto), None);
         assert_eq!(cwnd.on_sent(at(299), 3_000, false, rto), None);
         assert_eq!(cwnd.on_sent(at(300), 2_000, false, rto), Some(5_000));
-        // It begins anew.
+        // The measurement restarts.
         assert_eq!(cwnd.on_sent(at(400), 1_000, false, rto), None);
         assert_eq!(cwnd.on_sent(at(500), 1_000, false, rto), Some(1_000));
     }
@@ -93,7 +94,7 @@ mod tests {
         assert!(!cwnd.limited(false, 1_999));
         cwnd.on_sent(Ssn::new(1), Ssn::new(10_001), 10_000, false);
         assert!(cwnd.limited(false, 10_000));
-        // The limit is remembered for the rest of the round only.
+        // The limit holds for the rest of the round only.
         cwnd.on_sent(Ssn::new(5_001), Ssn::new(11_001), 6_000, true);
         assert!(cwnd.limited(false, 10_000));
         cwnd.on_sent(Ssn::new(10_001), Ssn::new(12_001), 2_000, true);

@@ -1,5 +1,5 @@
-//! What a subflow delivers: bytes in flight when a segment was sent, over that segment's RTT
-//! (schedulers 3.4, `estimate=rate`), taken once a round trip.
+//! Delivery rate of a subflow: the bytes in flight when a segment was sent, divided by that
+//! segment's RTT (schedulers 3.4, `estimate=rate`), once per round trip.
 
 use plait_base::Span;
 
@@ -8,20 +8,20 @@ use plait_base::Span;
 pub(crate) struct DeliveryRate {
     /// Bytes per second; zero before the first sample.
     rate: u64,
-    /// Bytes that were in flight when the last segment of the present round was sent.
+    /// Bytes in flight when the last segment of this round was sent.
     flight: u64,
-    /// The window (or a cap) was what limited the sender then.
+    /// The window (or a cap) limited the sender then.
     limited: bool,
 }
 
 impl DeliveryRate {
-    /// Bytes per second; zero where nothing is known.
+    /// Returns bytes per second; zero before the first sample.
     pub(crate) const fn bytes_per_second(self) -> u64 {
         self.rate
     }
 
-    /// A round has ended with an acknowledgement that took `rtt`, and the next begins with `flight`
-    /// bytes. A sender that had no more to send says nothing but that the path takes at least this.
+    /// Ends a round with an acknowledgement that took `rtt`; the next starts with `flight` bytes.
+    /// If the sender had no more data, the sample is only a lower bound of the rate.
     pub(crate) fn on_round(&mut self, rtt: Span, flight: u64, limited: bool) {
         if self.flight > 0 {
             let sample =

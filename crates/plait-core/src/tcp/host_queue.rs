@@ -1,15 +1,16 @@
-//! What a subflow has in the host's own queue, before the path (TCP small queues, schedulers 4.10).
+//! The bytes of a subflow in the host's own queue, before the path (TCP small queues, schedulers
+//! 4.10).
 
 use crate::config::Pacing;
 use crate::tcp::pace::rate;
 use alloc::collections::VecDeque;
 use plait_base::{Span, Time};
 
-/// Most bytes in the host's queue, whatever the rate: `tcp_limit_output_bytes` (1 MiB here).
+/// Largest number of bytes in the host's queue at any rate: `tcp_limit_output_bytes` (1 MiB here).
 pub const TSQ_CAP_BYTES: u64 = 1 << 20;
 
-/// Memory that a segment of `payload` bytes takes in Linux's queue: its buffer, rounded up to a
-/// power of two with the headers, and the buffer's own record.
+/// Returns the memory of a segment of `payload` bytes in Linux's queue: its buffer with headers,
+/// rounded up to a power of two, and the buffer's descriptor.
 #[must_use]
 pub const fn truesize(payload: u32) -> u64 {
     const HEADERS: u64 = 320;
@@ -17,8 +18,8 @@ pub const fn truesize(payload: u32) -> u64 {
     (payload as u64 + HEADERS).next_power_of_two() + RECORD
 }
 
-/// Bytes that a subflow may have in the host's queue: two segments or what it sends in about a
-/// millisecond (1/1024 s), whichever is more, up to `cap`.
+/// Returns the bytes that a subflow may have in the host's queue: two segments or the data of about
+/// a millisecond (1/1024 s), whichever is more, up to `cap`.
 #[must_use]
 pub const fn limit(pacing_rate: u64, truesize: u64, cap: u64) -> u64 {
     let millisecond = pacing_rate >> 10;
@@ -27,14 +28,14 @@ pub const fn limit(pacing_rate: u64, truesize: u64, cap: u64) -> u64 {
     if wanted < cap { wanted } else { cap }
 }
 
-/// The rate at which Linux would pace, in bytes per second: 200 % of a window a round trip while
-/// the window is below half the threshold, 120 % after.
+/// Returns the rate at which Linux would pace, in bytes per second: 200 % of a window per round
+/// trip while the window is below half of ssthresh, 120 % after.
 #[must_use]
 pub fn pacing_rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>) -> u64 {
     rate(cwnd, ssthresh, srtt, Pacing::default())
 }
 
-/// Segments that have not left the host, with the time at which they will.
+/// Segments that have not left the host, with their departure times.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostQueue {
     waiting: VecDeque<(Time, u64)>,
@@ -42,7 +43,7 @@ pub(crate) struct HostQueue {
 }
 
 impl HostQueue {
-    /// A segment leaves the host at `departs`.
+    /// Adds a segment that leaves the host at `departs`.
     pub(crate) fn push(&mut self, now: Time, departs: Time, truesize: u64) {
         if departs > now {
             self.waiting.push_back((departs, truesize));
@@ -50,7 +51,7 @@ impl HostQueue {
         }
     }
 
-    /// Forgets what has left.
+    /// Removes segments that have left.
     pub(crate) fn drain(&mut self, now: Time) {
         while let Some((departs, truesize)) = self.waiting.front().copied() {
             if departs > now {
@@ -61,12 +62,12 @@ impl HostQueue {
         }
     }
 
-    /// Bytes that have not left.
+    /// Returns the bytes that have not left.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// When the next segment leaves.
+    /// Returns when the next segment leaves.
     pub(crate) fn next_departure(&self) -> Time {
         self.waiting.front().map_or(Time::NEVER, |(departs, _)| *departs)
     }

@@ -1,34 +1,35 @@
-//! Mappings that cover more than one segment: the peer's, and ours until all of it is acknowledged.
+//! Mappings that cover more than one segment: the peer's, and ours until they are fully
+//! acknowledged.
 
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange};
 
-/// A range of subflow sequence numbers and the data they carry, told by a segment that carried a
-/// part of it.
+/// A range of subflow sequence numbers and its data. A segment with a part of the range carried the
+/// mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MappedRange {
     pub(crate) seq: SubflowRange,
     pub(crate) dsn: Dsn,
 }
 
-/// Most of the peer's.
+/// Largest number of the peer's mappings.
 const MAX_RECEIVED_MAPPINGS: usize = 16;
 
-/// By how much the DSN of a byte is above its subflow sequence number, modulo 2^64: the same for all bytes of
-/// a mapping.
+/// Returns the DSN of a byte minus its subflow sequence number, modulo 2^64. It is the same for all
+/// bytes of a mapping.
 pub(super) fn shift(dsn: Dsn, seq: Ssn) -> u64 {
     dsn.get().wrapping_sub(seq.get())
 }
 
-/// A mapping of ours that was told beside a part of its data.
+/// A mapping of ours, sent with a part of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SuperpacketMapping {
     pub(crate) mapped: MappedRange,
-    /// Where checksums are in use.
+    /// Set if checksums are in use.
     pub(crate) checksum: Option<u16>,
 }
 
-/// Told by segments that carried a part of what they cover.
+/// Mappings that were sent with a part of their data.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// The peer's, the latest last.
@@ -38,9 +39,9 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// Remembers a mapping of the peer for segments that a middlebox has cut from the one that told it
-    /// (RFC 8684 section 3.3.1); at most a handful, so that a peer cannot fill memory with them.
-    /// False where it contradicts one of those.
+    /// Stores a mapping of the peer for segments that a middlebox split from the one with the
+    /// mapping (RFC 8684 section 3.3.1). At most [`MAX_RECEIVED_MAPPINGS`] are kept, so
+    /// that a peer cannot fill memory with them. Returns false if it contradicts a stored one.
     pub(crate) fn remember(&mut self, mapped: MappedRange) -> bool {
         if self.theirs.back() == Some(&mapped) {
             return true;
@@ -59,23 +60,23 @@ impl Mappings {
         true
     }
 
-    /// The latest of the peer's that covers `range`.
+    /// Returns the latest mapping of the peer that covers `range`.
     pub(crate) fn covering(&self, range: SubflowRange) -> Option<MappedRange> {
         self.theirs.iter().rev().find(|mapped| mapped.seq.covers(range)).copied()
     }
 
-    /// One of ours, told beside new data: above all others.
+    /// Adds a mapping of ours, sent with new data: above all others.
     pub(crate) fn push(&mut self, mapping: SuperpacketMapping) {
         self.ours.push_back(mapping);
     }
 
-    /// That of ours which has the byte at `seq`.
+    /// Returns our mapping of the byte at `seq`.
     pub(crate) fn find(&self, seq: Ssn) -> Option<SuperpacketMapping> {
         let at = self.ours.partition_point(|mapping| mapping.mapped.seq.end <= seq);
         self.ours.get(at).copied().filter(|mapping| mapping.mapped.seq.start <= seq)
     }
 
-    /// Everything of ours below `una` is acknowledged.
+    /// Removes our mappings below `una`, which are acknowledged.
     pub(crate) fn on_acked(&mut self, una: Ssn) {
         while self.ours.front().is_some_and(|mapping| mapping.mapped.seq.end <= una) {
             self.ours.pop_front();

@@ -1,5 +1,5 @@
-//! One TCP subflow: what RFC 9293 and its companions do, and nothing that knows of data sequence
-//! numbers beyond carrying them along.
+//! One TCP subflow: RFC 9293 and its companions. It carries data sequence numbers, but does not
+//! interpret them.
 
 pub(crate) mod acceptability;
 pub(crate) mod ack_processing;

@@ -1,11 +1,11 @@
-//! Pacing: the segments of a window are spread over the round trip. Linux's rule (its internal
-//! pacing): each segment sets the time before which the next one may not go.
+//! Pacing: the segments of a window are spread over the round trip. As in Linux's internal pacing,
+//! each segment sets the earliest time of the next one.
 
 use crate::config::Pacing;
 use plait_base::{Span, Time};
 
-/// A window each round trip, in bytes per second: `start_percent` of it while the window is below
-/// half the threshold, `percent` after. Zero where no RTT is known.
+/// Returns the rate in bytes per second: `start_percent` of a window per round trip while the
+/// window is below half of ssthresh, `percent` after. Zero before the first RTT sample.
 #[must_use]
 pub(crate) fn rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>, pacing: Pacing) -> u64 {
     let Some(nanos) = srtt.map(|srtt| srtt.as_nanos().max(1)) else { return 0 };
@@ -26,7 +26,7 @@ pub(crate) fn rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>, pacing:
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     settings: Pacing,
-    /// Segments that may still go at once.
+    /// Segments that may still be sent without pacing.
     burst: u32,
     release: Time,
     held: bool,
@@ -37,18 +37,18 @@ impl Pacer {
         Pacer { settings, burst: settings.burst, release: Time::ZERO, held: false }
     }
 
-    /// What it was made with.
+    /// Returns its settings.
     pub(crate) const fn settings(&self) -> Pacing {
         self.settings
     }
 
-    /// Whether the release time has not come.
+    /// Returns true if the release time has not come.
     pub(crate) const fn is_held(&self) -> bool {
         self.held
     }
 
-    /// A segment of `len` bytes goes out while the rate is `rate` bytes per second. Tells when the
-    /// next one may; `None` for at once.
+    /// Notes a sent segment of `len` bytes at `rate` bytes per second. Returns when the next one
+    /// may be sent; `None` for at once.
     pub(crate) fn on_sent(&mut self, now: Time, len: u64, rate: u64) -> Option<Time> {
         if self.burst > 0 {
             self.burst -= 1;
@@ -82,11 +82,11 @@ mod tests {
             assert_eq!(pacer.on_sent(at(5), 1_448, 1_448_000), None);
         }
         assert_eq!(pacer.on_sent(at(5), 1_448, 1_448_000), Some(at(1_000_005)));
-        // A probe does not wait, and pushes the release on.
+        // A probe does not wait, but postpones the release.
         assert_eq!(pacer.on_sent(at(10), 724, 1_448_000), Some(at(1_500_005)));
         assert!(pacer.is_held());
         pacer.release();
-        // Time in which nothing was sent is not saved up.
+        // Idle time is not saved up.
         assert_eq!(pacer.on_sent(at(9_000_000), 1_448, 1_448_000), Some(at(10_000_000)));
     }
 

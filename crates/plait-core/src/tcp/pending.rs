@@ -1,9 +1,9 @@
-//! What a subflow has to send besides data, and what its reset tells.
+//! Pending segments of a subflow other than data, and the reason of its reset.
 
 use plait_base::Dsn;
 use plait_wire::ResetReason;
 
-/// Why a subflow is reset: what its RST tells.
+/// The reason of a reset, carried by the RST.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cause {
     /// MP_TCPRST with this reason.
@@ -20,7 +20,7 @@ impl Default for Cause {
     }
 }
 
-/// What may be pending on a subflow besides data and an acknowledgement.
+/// Segments that may be pending on a subflow besides data and an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ControlSegment {
     /// SYN or SYN/ACK, according to the state.
@@ -28,7 +28,7 @@ pub(crate) enum ControlSegment {
     /// A pure ACK that repeats the third ACK of MP_JOIN.
     JoinAck,
     Rst,
-    /// A RST for a segment that acknowledges what we never sent.
+    /// A RST for a segment that acknowledges data never sent.
     UnacceptableAck,
     /// An ACK with MP_FASTCLOSE.
     FastClose,
@@ -36,42 +36,42 @@ pub(crate) enum ControlSegment {
     Fail,
     /// An ACK with the infinite mapping.
     Infinite,
-    /// A retransmission of the last segment, whatever the window says.
+    /// A retransmission of the last segment, regardless of the window.
     TailProbe,
-    /// A segment that makes the peer tell its window.
+    /// A segment that makes the peer advertise its window.
     WindowProbe,
-    /// The first segment that is not acknowledged, to a path that is silent.
+    /// The first unacknowledged segment, sent to a silent path.
     PathProbe,
 }
 
-/// What is pending on a subflow besides data.
+/// The pending segments of a subflow besides data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Pending {
     pub(crate) ack: bool,
-    /// Keep-alives in a row that the peer has not answered.
+    /// Consecutive keep-alive probes without an answer.
     pub(crate) unanswered: u8,
-    /// A bit for each [`ControlSegment`]: with every segment somebody asks whether there is any.
+    /// One bit per [`ControlSegment`], because the set is checked with every segment.
     control: u16,
-    /// What the segment acknowledges that a [`ControlSegment::UnacceptableAck`] answers.
+    /// The acknowledged number of the segment that a [`ControlSegment::UnacceptableAck`] answers.
     unacceptable_ack: u32,
-    /// What a RST tells.
+    /// The reason in the RST.
     pub(crate) cause: Cause,
 }
 
 impl Pending {
-    /// One segment and nothing else.
+    /// Returns a set with one segment.
     pub(crate) fn only(segment: ControlSegment) -> Pending {
         let mut pending = Pending::default();
         pending.add(segment);
         pending
     }
 
-    /// Whether anything but an acknowledgement is pending.
+    /// Returns true if anything but an acknowledgement is pending.
     pub(crate) const fn urgent(self) -> bool {
         self.control != 0
     }
 
-    /// A bit for each that is pending beside an acknowledgement.
+    /// Returns one bit per pending segment other than an acknowledgement.
     pub(crate) const fn control_bits(self) -> u16 {
         self.control
     }
@@ -84,30 +84,30 @@ impl Pending {
         self.control |= 1 << segment as u16;
     }
 
-    /// Adds a segment, or drops it.
+    /// Adds or removes a segment.
     pub(crate) const fn set(&mut self, segment: ControlSegment, wanted: bool) {
         self.control = self.control & !(1 << segment as u16) | (wanted as u16) << segment as u16;
     }
 
-    /// Takes a segment that is to be sent now; false where there was none.
+    /// Takes a segment that is sent now. Returns false if it was not pending.
     pub(crate) const fn take(&mut self, segment: ControlSegment) -> bool {
         let there = self.has(segment);
         self.set(segment, false);
         there
     }
 
-    /// A RST is pending for a segment that acknowledges `seq`, which we never sent.
+    /// Adds a RST for a segment that acknowledges `seq`, which was never sent.
     pub(crate) const fn add_unacceptable_ack(&mut self, seq: u32) {
         self.add(ControlSegment::UnacceptableAck);
         self.unacceptable_ack = seq;
     }
 
-    /// Takes it, with that number.
+    /// Takes that RST and returns its number.
     pub(crate) fn take_unacceptable_ack(&mut self) -> Option<u32> {
         self.take(ControlSegment::UnacceptableAck).then_some(self.unacceptable_ack)
     }
 
-    /// On a subflow that is closed nothing but its reset is pending.
+    /// Drops everything but the reset of a closed subflow.
     pub(crate) fn keep_reset(&mut self) {
         let rst = self.has(ControlSegment::Rst);
         *self = Pending { cause: self.cause, ..Pending::default() };

@@ -1,31 +1,31 @@
-//! Whether a path lets only small segments through (RFC 4821 section 7.7, RFC 8899 section 4.3): what
-//! one subflow has seen of it. A timeout alone says nothing; long segments that vanish while short
-//! ones arrive do.
+//! Detection of paths that deliver small segments only (RFC 4821 section 7.7, RFC 8899 section
+//! 4.3), for one subflow. A timeout alone proves nothing. Long segments must be lost while short
+//! ones arrive.
 
 use plait_base::Time;
 
-/// How often short segments have to arrive between long ones that do not.
+/// How often short segments must arrive between lost long ones.
 const MIN_ROUNDS: u8 = 2;
 
-/// Finds out whether a path swallows long segments.
+/// Detects that a path drops long segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlackHoleDetector {
-    /// Long segments have been missing since then; [`Time::NEVER`] where nothing is.
+    /// Time since which long segments are missing; [`Time::NEVER`] if none is.
     since: Time,
-    /// The longest segment sent since then that was delivered, in payload bytes.
+    /// Longest delivered segment sent since then, in payload bytes.
     longest_delivered: u32,
-    /// How often short ones were delivered after a timeout.
+    /// How often short segments were delivered after a timeout.
     rounds: u8,
-    /// Short ones have been sent after a timeout, and none of them is delivered.
+    /// Short segments were sent after a timeout, and none has been delivered.
     short_sent: bool,
 }
 
-/// What an acknowledgement tells of a black hole.
+/// The verdict of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// It is not known yet.
+    /// Undecided.
     Unknown,
-    /// Nothing longer than this many payload bytes gets through, as far as was seen.
+    /// No segment with more payload bytes was delivered.
     BlackHole(u32),
 }
 
@@ -36,24 +36,24 @@ impl Default for BlackHoleDetector {
 }
 
 impl BlackHoleDetector {
-    /// What was sent from here on counts; [`Time::NEVER`] where nothing is suspected.
+    /// Returns the time from which sent segments count; [`Time::NEVER`] without a suspicion.
     pub(crate) const fn since(&self) -> Time {
         self.since
     }
 
-    /// Short segments have arrived since a long one did last.
+    /// Returns true if short segments have arrived since the last long one.
     pub(crate) const fn is_likely(&self) -> bool {
         self.rounds > 0
     }
 
-    /// After a timeout short segments go out in place of a long one.
+    /// Notes that short segments replace a long one after a timeout.
     pub(crate) fn on_short_sent(&mut self, now: Time) {
         self.since = self.since.min(now);
         self.short_sent = true;
     }
 
-    /// Segments of at most `longest` bytes sent since were delivered, where the present size is at
-    /// stake: more than `below` bytes prove it.
+    /// Notes delivered segments of at most `longest` bytes sent since then. More than `below` bytes
+    /// prove that the current size passes.
     pub(crate) fn on_delivered(&mut self, longest: u32, below: u32) -> Verdict {
         if longest > below {
             *self = BlackHoleDetector::default();
@@ -74,7 +74,7 @@ impl BlackHoleDetector {
 mod tests {
     use super::*;
 
-    /// R63: short ones have to pass twice, with long ones lost before and between.
+    /// R63: short segments must arrive twice, with long ones lost before and between.
     #[test]
     fn one_answer_is_not_enough_and_a_long_one_clears() {
         let mut it = BlackHoleDetector::default();

@@ -5,11 +5,11 @@ use plait_base::{Slim, Span, Time, WindowedMin};
 
 /// Timeout before the first sample (RFC 6298 section 2.1).
 const INITIAL_RTO: Span = Span::from_secs(1);
-/// Timeout when data starts and the SYN had timed out (RFC 6298 section 5.7).
+/// Timeout at the start of data if the SYN had timed out (RFC 6298 section 5.7).
 const AFTER_SYN_TIMEOUT: Span = Span::from_secs(3);
-/// Upper bound (RFC 6298 section 2.5 asks for at least 60 s; Linux has 120 s).
+/// Upper bound (RFC 6298 section 2.5 requires at least 60 s; Linux has 120 s).
 const MAX_RTO: Span = Span::from_secs(120);
-/// How long a least RTT counts for loss detection (RFC 8985 section 6.2 leaves it open; Linux has
+/// Lifetime of a minimum RTT for loss detection (RFC 8985 section 6.2 leaves it open; Linux uses
 /// five minutes).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
@@ -23,7 +23,7 @@ pub(crate) struct Rtt {
     sampled_at: Time,
     backoff: u8,
     mode: RtoMode,
-    /// A SYN timed out, and nothing was measured before data was sent.
+    /// A SYN timed out, and there was no sample before data was sent.
     after_syn_timeout: bool,
 }
 
@@ -41,7 +41,7 @@ impl Rtt {
         }
     }
 
-    /// Takes in a sample (RFC 6298 sections 2.2 and 2.3).
+    /// Adds a sample (RFC 6298 sections 2.2 and 2.3).
     pub(crate) fn sample(&mut self, now: Time, rtt: Span) {
         self.latest = Slim::some(rtt);
         self.sampled_at = now;
@@ -70,7 +70,7 @@ impl Rtt {
         self.latest.value()
     }
 
-    /// When the latest sample was taken.
+    /// Returns the time of the latest sample.
     pub(crate) const fn sampled_at(&self) -> Time {
         self.sampled_at
     }
@@ -79,7 +79,7 @@ impl Rtt {
         self.min.value()
     }
 
-    /// The timeout without backoff.
+    /// Returns the timeout without backoff.
     pub(crate) fn base_rto(&self) -> Span {
         let Some(srtt) = self.srtt() else {
             return if self.after_syn_timeout { AFTER_SYN_TIMEOUT } else { INITIAL_RTO };
@@ -93,7 +93,7 @@ impl Rtt {
         rto.min(MAX_RTO)
     }
 
-    /// The timeout now in force.
+    /// Returns the current timeout.
     pub(crate) fn rto(&self) -> Span {
         match self.backoff {
             0 => self.base_rto(),
@@ -101,30 +101,30 @@ impl Rtt {
         }
     }
 
-    /// A timeout expired: the next one is twice as long (RFC 6298 section 5.5).
+    /// Doubles the next timeout after an expiry (RFC 6298 section 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
     }
 
-    /// The time from the first retransmission to the latest timeout: the sum of the timeouts between
-    /// them. Zero before the second timeout.
+    /// Returns the time from the first retransmission to the latest timeout: the sum of the
+    /// timeouts between them. Zero before the second timeout.
     pub(crate) fn retransmitted_for(&self) -> Span {
         let base = self.base_rto();
         let timeout = |doubled: u8| base.times(1 << doubled).min(MAX_RTO);
         (1..self.backoff).map(timeout).fold(Span::ZERO, |sum, timeout| sum + timeout)
     }
 
-    /// New data was acknowledged.
+    /// Clears the backoff when new data is acknowledged.
     pub(crate) fn clear_backoff(&mut self) {
         self.backoff = 0;
     }
 
-    /// How often the timeout was doubled.
+    /// Returns how often the timeout was doubled.
     pub(crate) const fn backoff(&self) -> u32 {
         self.backoff as u32
     }
 
-    /// Data starts; `syn_timed_out` tells whether the handshake had to retransmit.
+    /// Starts data; `syn_timed_out` is true if the handshake was retransmitted.
     pub(crate) fn start_data(&mut self, syn_timed_out: bool) {
         self.backoff = 0;
         if syn_timed_out && self.srtt.is_none() {
@@ -137,7 +137,7 @@ impl Rtt {
 mod tests {
     use super::*;
 
-    /// The timeouts until a segment has been retransmitted for 102 s, and that time.
+    /// Returns the timeouts until a segment has been retransmitted for 102 s, and that time.
     fn given_up(rtt_ms: u64) -> (u32, Span) {
         let mut rtt = Rtt::new(RtoMode::Linux);
         // The variance of equal samples falls until the floor of 200 ms holds.
@@ -150,7 +150,7 @@ mod tests {
         (rtt.backoff(), rtt.retransmitted_for())
     }
 
-    /// Linux compares the time too: fewer retransmissions on a long path, not a longer time.
+    /// Linux compares the time as well: a long path has fewer retransmissions, not a longer time.
     #[test]
     fn a_long_round_trip_means_fewer_retransmissions() {
         assert_eq!(given_up(0), (9, Span::from_secs(102)));

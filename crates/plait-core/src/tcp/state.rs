@@ -15,27 +15,27 @@ pub(crate) enum State {
     Closed,
 }
 
-/// What moves a subflow from one state to another.
+/// An event that changes the state of a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// The peer dials at the same time: its SYN crosses ours (simultaneous open).
+    /// The peer's SYN crosses ours (simultaneous open).
     SynCrossed,
-    /// SYN/ACK taken in, or the third ACK.
+    /// The SYN/ACK or the third ACK arrived.
     Established,
     /// Our FIN was sent.
     FinSent,
     /// Our FIN was acknowledged.
     FinAcked,
-    /// The peer's FIN was taken in, in order.
+    /// The peer's FIN arrived, in order.
     FinReceived,
     /// TIME-WAIT is over.
     WaitOver,
-    /// Reset by either end, or given up.
+    /// Reset by either end, or timed out.
     Aborted,
 }
 
 impl State {
-    /// The state after `step`; `None` where the step is not possible.
+    /// Returns the state after `step`; `None` if the step is not possible.
     pub(crate) const fn after(self, step: Step) -> Option<State> {
         use State::*;
         Some(match (self, step) {
@@ -55,17 +55,17 @@ impl State {
         })
     }
 
-    /// The handshake is complete and the subflow not closed.
+    /// Returns true if the handshake is complete and the subflow is not closed.
     pub(crate) const fn synchronised(self) -> bool {
         !matches!(self, State::SynSent | State::SynReceived | State::Closed)
     }
 
-    /// The peer may still send data: its FIN has not come.
+    /// Returns true if the peer may still send data: its FIN has not arrived.
     pub(crate) const fn takes_data(self) -> bool {
         matches!(self, State::Established | State::FinWait1 | State::FinWait2)
     }
 
-    /// New data may be sent (ESTABLISHED or CLOSE_WAIT).
+    /// Returns true if new data may be sent (ESTABLISHED or CLOSE-WAIT).
     pub(crate) const fn sends_data(self) -> bool {
         matches!(self, State::Established | State::CloseWait)
     }

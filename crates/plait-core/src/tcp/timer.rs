@@ -1,35 +1,35 @@
-//! Timers of a subflow and of a connection: fixed arrays, read lazily. When to look at them is
-//! never late but may be early: a timer that was put off or cleared is found out then, which costs
-//! less than keeping the earliest exact with every segment.
+//! Timers of a subflow and of a connection: fixed arrays, checked lazily. The next check is never
+//! late but may be early, if a timer was postponed or cleared. That costs less than keeping the
+//! earliest time exact with every segment.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 use plait_base::Time;
 
-/// What a subflow may wait for; the first [`FREQUENT_TIMERS`] often.
+/// The timers of a subflow. The first [`FREQUENT_TIMERS`] are set often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     /// Retransmission timeout of data, FIN or handshake (RFC 6298).
     Rto,
-    /// Probe for a lost tail (RFC 8985 section 7).
+    /// Tail loss probe (RFC 8985 section 7).
     Tail,
-    /// A reordered segment becomes a lost one (RFC 8985 section 6).
+    /// A reordered segment counts as lost (RFC 8985 section 6).
     Reorder,
     /// A delayed acknowledgement is due (RFC 9293 section 3.8.6.3).
     Ack,
-    /// TIME-WAIT ends, or the wait for the peer's FIN in FIN-WAIT-2 does.
+    /// TIME-WAIT ends, or the wait for the peer's FIN in FIN-WAIT-2.
     TimeWait,
     /// A silent path is probed.
     Probe,
     /// The host's queue has drained far enough for more (TSQ).
     HostQueue,
-    /// Pacing lets the next segment go.
+    /// Pacing releases the next segment.
     Pace,
 }
 
 impl Timer {
     const COUNT: usize = 8;
-    /// All timers, in the order in which those due at the same time expire.
+    /// All timers, in the order of expiry at the same time.
     pub(crate) const ALL: [Timer; Timer::COUNT] = [
         Timer::Reorder,
         Timer::Tail,
@@ -48,20 +48,20 @@ impl From<Timer> for usize {
     }
 }
 
-/// Kinds of timers that are seldom set, at most.
+/// Largest number of rarely set timers.
 const MAX_RARE_TIMERS: usize = 7;
-/// How many of them are set all the time. The others take memory from the first time on.
+/// Number of frequently set timers. The others are allocated when first set.
 pub(crate) const FREQUENT_TIMERS: usize = 4;
 
 /// None is set.
 const NONE: [Time; MAX_RARE_TIMERS] = [Time::NEVER; MAX_RARE_TIMERS];
 
-/// Timers of the kinds `K`, the first `N` of which are set often, and at most [`MAX_RARE_TIMERS`] more.
+/// Timers of the kinds `K`: the first `N` are set often, at most [`MAX_RARE_TIMERS`] more rarely.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers<K, const N: usize> {
     at: [Time; N],
     others: Option<Box<[Time; MAX_RARE_TIMERS]>>,
-    /// None of them is earlier.
+    /// No timer is earlier.
     earliest: Time,
     kinds: PhantomData<K>,
 }
@@ -99,13 +99,13 @@ impl<K: Into<usize> + Copy, const N: usize> Timers<K, N> {
         self.at(timer) != Time::NEVER
     }
 
-    /// Whether any timer is set.
+    /// Returns true if any timer is set.
     pub(crate) fn any_set(&self) -> bool {
         let others = self.others.iter().flat_map(|others| others.iter());
         self.at.iter().chain(others).any(|at| *at != Time::NEVER)
     }
 
-    /// Clears `timer` and tells whether it was due.
+    /// Clears `timer` and returns true if it was due.
     pub(crate) fn take_due(&mut self, timer: K, now: Time) -> bool {
         let due = self.at(timer) <= now;
         if due {
@@ -114,23 +114,23 @@ impl<K: Into<usize> + Copy, const N: usize> Timers<K, N> {
         due
     }
 
-    /// When to look at the timers, at the latest.
+    /// Returns when the timers must be checked at the latest.
     pub(crate) fn next(&self) -> Time {
         self.earliest
     }
 
-    /// Those that were due are done: the next look is due when the next of them is.
+    /// Sets the next check after all due timers were handled.
     pub(crate) fn on_looked(&mut self) {
         let others = self.others.iter().flat_map(|others| others.iter());
         self.earliest = self.at.iter().chain(others).copied().min().unwrap_or(Time::NEVER);
     }
 
-    /// Makes room for those that are seldom set.
+    /// Allocates the rarely set timers.
     pub(crate) fn make_room(&mut self) {
         self.others.get_or_insert_with(|| Box::new(NONE));
     }
 
-    /// Gives back the memory of those that are seldom set, where none of them is.
+    /// Frees the rarely set timers if none is set.
     pub(crate) fn give_back(&mut self) {
         self.others.take_if(|others| **others == NONE);
     }
