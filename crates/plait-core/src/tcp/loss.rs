@@ -10,21 +10,21 @@ use crate::tcp::tail::TailProbe;
 use plait_base::{Span, Ssn, Time};
 use plait_sched::CaState;
 
-/// Rounds without a D-SACK after which the reordering window is narrow again (RFC 8985 section
-/// 6.2 step 4).
+/// Rounds without a D-SACK after which the reordering window is reset (RFC 8985 section 6.2 step
+/// 4).
 const PERSIST_ROUNDS: u8 = 16;
 
-/// Segments above a lost one that were selectively acknowledged (DupThresh, RFC 6675 section 2).
+/// Selectively acknowledged segments above a lost one (DupThresh, RFC 6675 section 2).
 const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// What finds losses on one subflow (RACK), and the rules of the recovery from them.
+/// Loss detection of one subflow (RACK), and the recovery rules.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     rule: LossDetection,
-    /// How the window is reduced, and how fast.
+    /// How far the window is reduced, and how fast.
     pub(super) reduce_from: ReduceFrom,
     pub(super) prr: config::Prr,
-    /// The segment sent latest among those delivered; no right edge is 0.
+    /// The delivered segment that was sent last; a right edge is never 0.
     newest: Departure,
     /// RTT of that segment.
     rtt: Span,
@@ -33,16 +33,16 @@ pub(crate) struct Rack {
     rounds_left: u8,
     /// D-SACKs widen the window once per round; the round ends when this is acknowledged.
     round_end: Ssn,
-    /// The probe for a lost tail.
+    /// The tail loss probe.
     pub(crate) tail: TailProbe,
 }
 
-/// What a look for lost segments has found.
+/// Result of a loss detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Detected {
     /// Bytes marked as lost.
     pub(crate) marked: u64,
-    /// When to look again, if some segment may yet become lost; else [`Time::NEVER`].
+    /// When to check again, if a segment may still become lost; else [`Time::NEVER`].
     pub(crate) again: Time,
 }
 
@@ -66,8 +66,8 @@ impl Rack {
         }
     }
 
-    /// Takes in what an acknowledgement delivered (RFC 8985 section 6.2 steps 1 to 3). `echoes`
-    /// tells, for a segment that was sent again, whether its timestamp is not of before.
+    /// Updates the state with the delivered segments (RFC 8985 section 6.2 steps 1 to 3). For a
+    /// retransmission, `echoes` returns true unless the echoed timestamp is older than it.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
@@ -78,7 +78,7 @@ impl Rack {
         self.reordering_seen |= outcome.reordering;
         let Some(newest) = outcome.newest else { return };
         let rtt = now.since(newest.sent_at);
-        // The acknowledgement of a retransmission may be that of the original.
+        // The acknowledgement of a retransmission may answer the original.
         let early = || min_rtt.is_some_and(|min| rtt < min);
         if newest.retransmitted && (early() || !echoes(&newest)) {
             return;
@@ -89,7 +89,7 @@ impl Rack {
         }
     }
 
-    /// A D-SACK arrived: a retransmission was not needed.
+    /// Handles a D-SACK: a retransmission was not needed.
     pub(crate) fn on_dsack(&mut self, una: Ssn, nxt: Ssn) {
         if una < self.round_end {
             return;
@@ -99,12 +99,12 @@ impl Rack {
         self.rounds_left = PERSIST_ROUNDS;
     }
 
-    /// What counted as lost had been overtaken.
+    /// Handles a spurious loss: the segment had been reordered.
     pub(crate) fn on_spurious_loss(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// A recovery ended.
+    /// Handles the end of a recovery.
     pub(crate) fn on_recovered(&mut self) {
         self.rounds_left = self.rounds_left.saturating_sub(1);
         if self.rounds_left == 0 {
@@ -112,7 +112,8 @@ impl Rack {
         }
     }
 
-    /// How long a segment may be overtaken before it counts as lost (RFC 8985 section 6.2 step 4).
+    /// Returns how long a segment may be overtaken before it counts as lost (RFC 8985 section 6.2
+    /// step 4).
     fn reorder_window(&self, ca: CaState, sacked: u32, rtt: &Rtt) -> Span {
         let hurry = matches!(ca, CaState::Recovery | CaState::Loss) || sacked >= 3;
         if !self.reordering_seen && hurry {
@@ -121,7 +122,7 @@ impl Rack {
         reorder_window(u64::from(self.multiplier), rtt.min().unwrap_or(Span::ZERO), rtt.srtt())
     }
 
-    /// Whether a probe is sent for a lost tail.
+    /// Returns true if tail loss probes are sent.
     pub(crate) fn probes_tail(&self) -> bool {
         self.rule != LossDetection::Sack
     }
@@ -135,7 +136,7 @@ impl Rack {
         if newest.end == Ssn::ZERO {
             return Detected::NOTHING;
         }
-        // Nothing in flight was sent before the newest that was delivered.
+        // Nothing in flight was sent before the newest delivered segment.
         if tx.first().is_none_or(|first| {
             let behind = first.departure() >= newest;
             behind && first.whereabouts == Whereabouts::InFlight && !first.retransmitted
@@ -155,23 +156,23 @@ impl Rack {
     }
 }
 
-/// How long a segment may be overtaken once reordering was seen: min(`multiplier` * `min_rtt` / 4,
-/// SRTT) (RFC 8985 section 6.2 step 4).
+/// Returns the reordering window after reordering was seen: min(`multiplier` * `min_rtt` / 4, SRTT)
+/// (RFC 8985 section 6.2 step 4).
 #[must_use]
 pub fn reorder_window(multiplier: u64, min_rtt: Span, srtt: Option<Span>) -> Span {
     min_rtt.times(multiplier).over(4).min(srtt.unwrap_or(Span::MAX))
 }
 
-/// Time until a probe for a lost tail (RFC 8985 section 7.2): two smoothed RTTs, and the peer's
-/// longest acknowledgement delay (200 ms) where a single segment is in flight; one second where no
-/// RTT is known.
+/// Returns the time until a tail loss probe (RFC 8985 section 7.2): two smoothed RTTs. If a single
+/// segment is in flight, the peer's longest acknowledgement delay (200 ms) is added. Without an RTT
+/// it is one second.
 #[must_use]
 pub fn probe_timeout(srtt: Option<Span>, segments_in_flight: usize) -> Span {
     let Some(srtt) = srtt else { return Span::from_secs(1) };
     srtt.times(2) + if segments_in_flight == 1 { MAX_ACK_DELAY } else { Span::ZERO }
 }
 
-/// The longest delay of an acknowledgement that a peer is assumed to have.
+/// Assumed longest acknowledgement delay of a peer.
 const MAX_ACK_DELAY: Span = Span::from_millis(200);
 
 /// Proportional rate reduction (RFC 9937, or RFC 6937 section 3).
@@ -187,7 +188,7 @@ pub(crate) struct Prr {
 
 impl Prr {
     pub(crate) fn new(recover_flight: u64, ssthresh: u64, inflight: u64, mss: u64) -> Prr {
-        // The first retransmission goes out whatever the window says (RFC 6675 section 5 step 4.3).
+        // The first retransmission is sent regardless of the window (RFC 6675 section 5 step 4.3).
         Prr {
             recover_flight: recover_flight.max(1),
             ssthresh,
@@ -197,7 +198,8 @@ impl Prr {
         }
     }
 
-    /// `extra` may go out beside what was delivered, where less is in flight than the threshold.
+    /// Updates the window; `extra` bytes may be sent in addition to the delivered ones when less
+    /// than ssthresh is in flight.
     pub(crate) fn on_ack(&mut self, delivered: u64, inflight: u64, extra: u64) {
         self.delivered += delivered;
         let allowance = if inflight > self.ssthresh {
@@ -219,15 +221,15 @@ impl Prr {
     }
 }
 
-/// What is kept from the first loss on.
+/// State kept from the first loss on.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct RecoveryState {
-    /// Counts in recovery only.
+    /// Used in recovery only.
     pub(crate) prr: Prr,
     pub(crate) black_hole: BlackHoleDetector,
 }
 
-/// Where a subflow stands in loss recovery.
+/// State of a subflow's loss recovery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Phase {
     Open,
@@ -295,7 +297,7 @@ mod tests {
             rtt.sample(at(10), Span::from_nanos(5));
             let block =
                 |from: u64, to: u64| [SubflowRange::between(1 + from * 1_000, 1 + to * 1_000)];
-            // Two above the hole: not enough, though RACK may know by time.
+            // Two segments above the hole are not enough, though RACK may detect the loss by time.
             for (sacked, expected) in [(3, lost), (4, 1_000 - lost)] {
                 let mut outcome = AckOutcome::default();
                 tx.on_ack(Ssn::new(1), &block(1, sacked), &mut outcome);
@@ -304,7 +306,7 @@ mod tests {
                     rack.detect(at(1_000), CaState::Recovery, &mut tx, &rtt);
                 assert_eq!(marked, expected, "{rule:?}, {sacked}");
             }
-            // What was sent again is not marked again, and what is above the third is not lost.
+            // A retransmission is not marked again, and segments above the third are not lost.
             assert_eq!((tx.lost_segments(), tx.sacked_segments()), (1, 3));
             tx.retransmit(Ssn::new(1), at(1_100));
             tx.on_ack(Ssn::new(1), &block(4, 7), &mut AckOutcome::default());
@@ -333,7 +335,7 @@ mod tests {
         assert_eq!(rack.multiplier, 1);
     }
 
-    /// When much is lost at once, the flight grows back by slow start up to ssthresh.
+    /// When many segments are lost at once, the flight grows back by slow start up to ssthresh.
     #[test]
     fn the_reduction_bound_lets_the_flight_grow_back() {
         let mss = 1_000;

@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange, SubflowRangeSet, Time, reserve_ahead};
 use plait_wire::Payload;
 
-/// A segment that waits for the ones before it.
+/// A segment that waits for earlier data.
 #[derive(Debug)]
 struct Held {
     seq: Ssn,
@@ -17,7 +17,7 @@ struct Held {
     payload: Payload,
 }
 
-/// How soon an acknowledgement is due.
+/// When an acknowledgement is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckDue {
     /// At once (RFC 5681 section 4.2: out of order, a filled hole, a duplicate).
@@ -26,21 +26,21 @@ pub(crate) enum AckDue {
     Later,
 }
 
-/// Payload bytes of a segment that fills the shortest packet every path takes (RFC 1122 section 3.3.3),
-/// behind all the options there may be: 576 bytes less 40 and 40.
+/// Payload bytes of a segment in the shortest packet that every path accepts (RFC 1122 section
+/// 3.3.3), with the longest headers and options: 576 bytes less 40 and 40.
 const LEAST_FULL: u64 = 576 - 40 - 40;
 
-/// Separate ranges that wait for data before them, at most; further ones are discarded and come
-/// again.
+/// Largest number of separate out-of-order ranges. Further ones are discarded and retransmitted by
+/// the peer.
 const MAX_RANGES: usize = 4_096;
 
 /// More separate ranges than a window of some hundred segments gets.
 const MAX_HOLES: usize = 64;
 
-/// How many SACK blocks are remembered in order of recency.
+/// Number of SACK blocks kept in order of recency.
 const RECENT: usize = 4;
 
-/// What is out of order.
+/// Out-of-order data.
 #[derive(Debug, Default)]
 struct Holes {
     held: VecDeque<Held>,
@@ -50,31 +50,31 @@ struct Holes {
     recent: [Ssn; RECENT],
     recent_len: usize,
     dsack: Option<SubflowRange>,
-    /// Sequence number of a FIN ahead of data that is missing.
+    /// Sequence number of a FIN that arrived before missing data.
     fin: Option<Ssn>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
     nxt: Ssn,
-    /// The DSN after that of the last byte in order.
+    /// The DSN after the last byte in order.
     end_dsn: Dsn,
-    /// From the first thing out of order on.
+    /// Allocated when something first arrives out of order.
     holes: Option<Box<Holes>>,
-    /// Most segments that wait.
+    /// Largest number of out-of-order segments.
     most: u32,
-    /// Payload bytes taken in since the last acknowledgement was sent.
+    /// Payload bytes received since the last acknowledgement was sent.
     unacked: u32,
-    /// Segments that are still acknowledged one by one.
+    /// Segments that are still acknowledged individually.
     quick: u16,
-    /// How long the last segment in order was.
+    /// Length of the last segment in order.
     last: u16,
-    /// The peer's FIN has been taken in.
+    /// The peer's FIN has been processed.
     fin_taken: bool,
 }
 
 impl Receiver {
-    /// A receiver that expects the byte after the peer's SYN.
+    /// Returns a receiver that expects the byte after the peer's SYN.
     pub(crate) fn new(quick: u32, most: u32) -> Receiver {
         Receiver {
             nxt: Ssn::FIRST,
@@ -88,55 +88,55 @@ impl Receiver {
         }
     }
 
-    /// Next sequence number expected.
+    /// Returns the next expected sequence number.
     pub(crate) const fn nxt(&self) -> Ssn {
         self.nxt
     }
 
-    /// Bytes of payload in order.
+    /// Returns the bytes of payload in order.
     pub(crate) fn taken_in(&self) -> u64 {
         // The SYN and the FIN have numbers too.
         self.nxt.saturating_sub(Ssn::new(1 + u64::from(self.fin_taken)))
     }
 
-    /// Whether some data waits behind a hole.
+    /// Returns true if data waits behind a hole.
     pub(crate) fn has_hole(&self) -> bool {
         self.holes.as_ref().is_some_and(|it| !it.held.is_empty())
     }
 
-    /// Memory of what waits behind a hole.
+    /// Returns the memory of data behind a hole.
     pub(crate) fn memory_usage(&self) -> MemoryUsage {
         let of = |it: &Holes| MemoryUsage::bytes(it.bytes) + MemoryUsage::pieces(&it.held);
         self.holes.as_deref().map_or(MemoryUsage::default(), of)
     }
 
-    /// Whether nothing that has come waits for data before it, neither data nor a FIN.
+    /// Returns true if neither data nor a FIN waits for earlier data.
     #[inline]
     pub(crate) fn is_in_order(&self) -> bool {
         self.holes.as_ref().is_none_or(|it| it.held.is_empty() && it.fin.is_none())
     }
 
-    /// Whether nothing of `range` is new.
+    /// Returns true if nothing of `range` is new.
     pub(crate) fn has(&self, range: SubflowRange) -> bool {
         range.end <= self.nxt || self.holes.as_ref().is_some_and(|it| it.ranges.covers(range))
     }
 
-    /// A segment is refused for its age; where its payload is here already, that is told (RFC 2883
-    /// section 4), for its sender may wonder.
+    /// Reports the payload of a segment refused for its age as a duplicate if it is already here
+    /// (RFC 2883 section 4).
     pub(crate) fn note_refused(&mut self, range: SubflowRange) {
         if !range.is_empty() && self.has(range) {
             self.note_duplicate(range);
         }
     }
 
-    /// The next acknowledgement tells of `range` (RFC 2883).
+    /// Reports `range` in the next acknowledgement (RFC 2883).
     #[cold]
     fn note_duplicate(&mut self, range: SubflowRange) {
         self.holes.get_or_insert_default().dsack = Some(range);
     }
 
-    /// Whether the mapping of `range` to `dsn` differs from what is known of the same bytes: the last
-    /// one in order, and those behind a hole.
+    /// Returns true if the mapping of `range` to `dsn` differs from the known mapping of the same
+    /// bytes: the last one in order, or one behind a hole.
     pub(crate) fn contradicts(&self, range: SubflowRange, dsn: Dsn) -> bool {
         let (nxt, first) = (self.nxt, range.start);
         if first < nxt
@@ -158,8 +158,8 @@ impl Receiver {
         })
     }
 
-    /// Takes in the payload at `seq`; hands what is in order to `deliver` as (DSN, payload, time of
-    /// arrival). Two full segments are worth an acknowledgement.
+    /// Accepts the payload at `seq`. Passes data in order to `deliver` as (DSN, payload, time of
+    /// arrival). Two full segments trigger an acknowledgement.
     #[inline(always)]
     pub(crate) fn accept(
         &mut self,
@@ -196,8 +196,8 @@ impl Receiver {
         self.due(range.len(), mss)
     }
 
-    /// [`Receiver::accept`] for `len` bytes that come next, all of them new, where nothing waits
-    /// behind a hole: the caller delivers them.
+    /// As [`Receiver::accept`] for `len` new bytes that are next in order, if nothing waits behind
+    /// a hole. The caller delivers them.
     #[inline(always)]
     pub(crate) fn accept_next(&mut self, dsn: Dsn, len: u64, mss: u64) -> AckDue {
         debug_assert!(self.is_in_order());
@@ -207,8 +207,8 @@ impl Receiver {
         self.due(len, mss)
     }
 
-    /// When data in order is to be acknowledged, after a segment of `len` bytes. Where a path takes no
-    /// longer ones, those are full: two of a length in a row tell that, as the kernel has it.
+    /// Returns when data in order must be acknowledged, after a segment of `len` bytes. If a path
+    /// limits the length, two consecutive segments of equal length count as full, as in Linux.
     #[inline(always)]
     fn due(&mut self, len: u64, mss: u64) -> AckDue {
         let last = core::mem::replace(&mut self.last, len.min(u16::MAX.into()) as u16);
@@ -228,7 +228,7 @@ impl Receiver {
         }
     }
 
-    /// Hands on what the filled hole made in order.
+    /// Delivers the data that a filled hole has put in order.
     fn release(&mut self, deliver: &mut impl FnMut(Dsn, Payload, Time)) {
         let Some(holes) = &mut self.holes else { return };
         while let Some(first) = holes.held.front() {
@@ -248,8 +248,8 @@ impl Receiver {
         holes.ranges.remove_below(self.nxt);
     }
 
-    /// The peer's FIN at `seq`, if it is in order: takes its sequence number. One that is ahead is
-    /// remembered.
+    /// Processes the peer's FIN at `seq`. In order, it uses its sequence number; an early one is
+    /// stored.
     pub(crate) fn take_fin(&mut self, seq: Ssn) -> bool {
         let in_order = seq == self.nxt;
         self.nxt += u64::from(in_order);
@@ -261,43 +261,43 @@ impl Receiver {
         in_order
     }
 
-    /// A FIN that came ahead of data and is in order now.
+    /// Returns the sequence number of an early FIN that is now in order.
     pub(crate) fn fin_due(&self) -> Option<Ssn> {
         self.holes.as_ref()?.fin.filter(|seq| *seq == self.nxt)
     }
 
-    /// Up to `room` blocks for the next acknowledgement.
+    /// Passes up to `room` SACK blocks of the next acknowledgement to `push`.
     pub(crate) fn sack_blocks(&mut self, room: usize, push: impl FnMut(SubflowRange)) {
         if let Some(holes) = &mut self.holes {
             holes.sack_blocks(room, push);
         }
     }
 
-    /// Whether the next acknowledgement has something selective to say.
+    /// Returns true if the next acknowledgement has a SACK or D-SACK block.
     pub(crate) fn has_sack(&self) -> bool {
         self.holes.as_ref().is_some_and(|it| it.dsack.is_some() || !it.ranges.is_empty())
     }
 
-    /// A duplicate that no acknowledgement had room to tell of is old news.
+    /// Drops a duplicate that no acknowledgement had room to report.
     pub(crate) fn forget_duplicate(&mut self) {
         if let Some(holes) = &mut self.holes {
             holes.dsack = None;
         }
     }
 
-    /// Where nothing is out of order, nothing needs memory.
+    /// Frees the memory if nothing is out of order.
     pub(crate) fn give_back(&mut self) {
         self.holes.take_if(|it| {
             it.held.is_empty() && it.ranges.is_empty() && it.dsack.is_none() && it.fin.is_none()
         });
     }
 
-    /// The next segment is acknowledged at once.
+    /// Acknowledges the next segment at once.
     pub(crate) const fn acknowledge_soon(&mut self) {
         self.quick |= 1;
     }
 
-    /// An acknowledgement was sent.
+    /// Notes a sent acknowledgement.
     pub(crate) const fn on_ack_sent(&mut self) {
         self.unacked = 0;
     }
@@ -322,7 +322,7 @@ impl Holes {
         self.note_recent(range.start);
     }
 
-    /// Room for what a hole holds up, and for more holes.
+    /// Reserves capacity for data behind a hole, and for more holes.
     #[cold]
     fn make_room(&mut self) {
         if !self.held.is_empty() {
@@ -331,8 +331,8 @@ impl Holes {
         reserve_ahead(&mut self.held, 256);
     }
 
-    /// The block of `seq` is the most recent one; the others keep their order, so that each is told
-    /// more than once (RFC 2018 section 4).
+    /// Makes the block of `seq` the most recent one. The others keep their order, so that each is
+    /// reported more than once (RFC 2018 section 4).
     fn note_recent(&mut self, seq: Ssn) {
         let Some(block) = self.ranges.containing(seq) else { return };
         let known = self.recent[..self.recent_len]
@@ -344,8 +344,8 @@ impl Holes {
         self.recent_len = self.recent_len.max(keep + 1);
     }
 
-    /// Up to `room` blocks for the next acknowledgement: a D-SACK first, and the block that it lies
-    /// in (RFC 2883 section 4), then the most recent ones (RFC 2018 section 4).
+    /// Passes up to `room` blocks to `push`: a D-SACK first, with the block that contains it (RFC
+    /// 2883 section 4), then the most recent ones (RFC 2018 section 4).
     fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(SubflowRange)) {
         let mut left = room;
         if left == 0 {
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(blocks(&mut rx, 3), [(401, 501)]);
     }
 
-    /// R73: what is full is seen from what comes.
+    /// R73: the full segment size is derived from received segments.
     #[test]
     fn two_short_segments_in_a_row_are_worth_an_acknowledgement() {
         let mut rx = Receiver::new(0, 64);
@@ -420,7 +420,7 @@ mod tests {
             lens.map(|len| rx.accept_next(Dsn::ZERO, len, 1_428)) == [AckDue::Later, AckDue::Now]
         };
         assert!(pair([504; 2]) && pair([1_428; 2]) && pair([504; 2]));
-        // Not those of different length, nor those of an application that writes little.
+        // Segments of different length do not count, nor do short writes of an application.
         assert!(!pair([504, 505]) && !pair([495; 2]));
     }
 
@@ -445,7 +445,7 @@ mod tests {
         assert_eq!(accept(&mut rx, 301, 100).0, AckDue::Now);
     }
 
-    /// S6: what waits is bounded in segments and in ranges; what is refused comes again.
+    /// S6: out-of-order data is bounded in segments and in ranges; refused data is accepted later.
     #[test]
     fn what_waits_is_bounded() {
         let mut rx = Receiver::new(0, 64);

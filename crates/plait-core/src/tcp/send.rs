@@ -1,5 +1,5 @@
-//! What a subflow has sent and not seen acknowledged: a ring in sequence order with the SACK
-//! scoreboard (RFC 6675) on it.
+//! Unacknowledged segments of a subflow: a ring in sequence order with the SACK scoreboard (RFC
+//! 6675).
 
 mod cuts;
 mod sent;
@@ -11,24 +11,24 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange, SubflowRangeSet, Time, reserve_ahead};
 
-/// Separate ranges that the scoreboard takes in; a peer that tells more is not listened to until
-/// some are acknowledged.
+/// Largest number of separate ranges on the scoreboard. Further SACK blocks of a peer are ignored
+/// until some ranges are acknowledged.
 const MAX_RANGES: usize = 4_096;
 /// More separate ranges than a window of some hundred segments gets.
 const MAX_HOLES: usize = 64;
 
-/// A segment that was sent again, and when.
+/// A retransmitted segment, and when it was sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Resent {
     at: Time,
     seq: Ssn,
 }
 
-/// What was told selectively, and what was sent again.
+/// Selectively acknowledged ranges, and retransmissions.
 #[derive(Debug, Default)]
 struct Scoreboard {
     sacked: SubflowRangeSet,
-    /// Segments that were sent again, in this order, as long as they may be in flight.
+    /// Retransmitted segments in order of sending, while they may be in flight.
     resent: VecDeque<Resent>,
 }
 
@@ -38,40 +38,40 @@ pub(crate) struct TxRing {
     una: Ssn,
     nxt: Ssn,
     inflight: u64,
-    /// Once two segments were under way, or one was sent again.
+    /// Allocated when two segments are in flight, or one is retransmitted.
     board: Option<Box<Scoreboard>>,
     /// Highest sequence number selectively or cumulatively acknowledged.
     highest_delivered: Ssn,
     lost: u32,
     sacked_segments: u32,
-    /// Below it no segment is lost.
+    /// No segment below it is lost.
     lost_from: Ssn,
-    /// Below it no segment that was sent once is in flight.
+    /// No segment below it that was sent once is in flight.
     once_from: Ssn,
 }
 
 impl TxRing {
-    /// The ring of a subflow whose SYN (sequence number 0) counts as sent.
+    /// Returns the ring of a subflow whose SYN (sequence number 0) counts as sent.
     pub(crate) fn new() -> TxRing {
         TxRing { una: Ssn::ZERO, nxt: Ssn::FIRST, ..TxRing::default() }
     }
 
-    /// Left edge: first sequence number not acknowledged.
+    /// Returns the left edge: the first unacknowledged sequence number.
     pub(crate) const fn una(&self) -> Ssn {
         self.una
     }
 
-    /// Next sequence number to send.
+    /// Returns the next sequence number to send.
     pub(crate) const fn nxt(&self) -> Ssn {
         self.nxt
     }
 
-    /// Bytes sent and neither acknowledged, selectively acknowledged nor lost.
+    /// Returns the bytes sent and neither acknowledged, selectively acknowledged nor lost.
     pub(crate) const fn inflight(&self) -> u64 {
         self.inflight
     }
 
-    /// Bytes between the edges.
+    /// Returns the bytes between the edges.
     pub(crate) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
@@ -104,13 +104,13 @@ impl TxRing {
         self.ring.back()
     }
 
-    /// The peer acknowledged our SYN.
+    /// Notes the acknowledgement of our SYN.
     pub(crate) fn syn_acked(&mut self) {
         self.una = self.una.max(Ssn::FIRST);
         self.highest_delivered = self.una;
     }
 
-    /// Room for a window, and for the holes that it may get.
+    /// Reserves capacity for a window, and for its holes.
     #[cold]
     fn make_room(&mut self) {
         if !self.ring.is_empty() {
@@ -119,7 +119,7 @@ impl TxRing {
         reserve_ahead(&mut self.ring, 256);
     }
 
-    /// Notes a new segment at the right edge and returns its sequence number.
+    /// Adds a new segment at the right edge and returns its sequence number.
     pub(crate) fn push(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool) -> Ssn {
         let seq = self.nxt;
         self.nxt += u64::from(len);
@@ -139,7 +139,7 @@ impl TxRing {
         seq
     }
 
-    /// Takes in a cumulative acknowledgement and SACK blocks; adds what they tell to `outcome`.
+    /// Processes a cumulative acknowledgement and SACK blocks, and adds the result to `outcome`.
     pub(crate) fn on_ack(&mut self, ack: Ssn, blocks: &[SubflowRange], outcome: &mut AckOutcome) {
         let told = blocks.iter().map(|block| block.end).max().filter(|end| *end <= self.nxt);
         let ack = told.filter(|_| planted(Planted::SackForgets)).map_or(ack, |end| end.max(ack));
@@ -181,7 +181,7 @@ impl TxRing {
         if sacked.count() >= MAX_RANGES || sacked.covers(block) {
             return;
         }
-        // Only what the block tells anew is walked, so repeated blocks cost a look-up.
+        // Only the new part of a block is visited, so repeated blocks cost one lookup.
         let (ring, before) = (&mut self.ring, self.highest_delivered);
         let (inflight, lost, count) =
             (&mut self.inflight, &mut self.lost, &mut self.sacked_segments);
@@ -189,7 +189,7 @@ impl TxRing {
             let mut at = ring.partition_point(|sent| sent.end() <= new.start);
             while let Some(sent) = ring.get_mut(at).filter(|sent| sent.seq < new.end) {
                 at += 1;
-                // A block that ends inside a segment delivers it when the rest is told.
+                // A block that ends inside a segment delivers it when the rest is acknowledged.
                 if sent.whereabouts == Whereabouts::Sacked || !block.covers(sent_range(sent)) {
                     continue;
                 }
@@ -209,10 +209,11 @@ impl TxRing {
         self.ring.partition_point(|sent| sent.seq < seq)
     }
 
-    /// Marks those in flight that were sent before `newest` and that `is_lost` names. Returns how many bytes were marked.
+    /// Marks segments in flight as lost that were sent before `newest` and satisfy `is_lost`.
+    /// Returns the number of marked bytes.
     ///
-    /// What was sent once is older the lower it lies, and what was sent again is kept by time, so
-    /// that no acknowledgement has to look at the whole window.
+    /// Among segments sent once, lower ones are older, and retransmissions are ordered by time. So
+    /// no acknowledgement has to visit the whole window.
     pub(crate) fn mark_overtaken(
         &mut self,
         newest: Departure,
@@ -241,8 +242,8 @@ impl TxRing {
         before - self.inflight
     }
 
-    /// Marks segments in flight that were sent once and that lie below `above` segments, or more,
-    /// that were selectively acknowledged. Returns the number of bytes marked.
+    /// Marks segments sent once as lost if at least `above` segments above them were selectively
+    /// acknowledged. Returns the number of bytes marked.
     pub(crate) fn mark_passed(&mut self, above: u32) -> u64 {
         if self.sacked_segments < above {
             return 0;
@@ -263,7 +264,7 @@ impl TxRing {
         before - self.inflight
     }
 
-    /// The same of what was sent again.
+    /// As [`TxRing::mark_overtaken`], for retransmissions.
     fn mark_resent_overtaken(
         &mut self,
         newest: Departure,
@@ -290,7 +291,7 @@ impl TxRing {
         self.board = Some(board);
     }
 
-    /// Marks all that is in flight.
+    /// Marks all segments in flight as lost.
     pub(crate) fn mark_all_lost(&mut self) {
         for index in 0..self.ring.len() {
             if self.ring[index].whereabouts == Whereabouts::InFlight {
@@ -302,7 +303,7 @@ impl TxRing {
         }
     }
 
-    /// Marks those in flight from `seq` on that have more than `most` bytes.
+    /// Marks segments in flight from `seq` on as lost if they have more than `most` bytes.
     #[cold]
     pub(crate) fn mark_long_lost(&mut self, seq: Ssn, most: u32) {
         for index in 0..self.ring.len() {
@@ -322,7 +323,7 @@ impl TxRing {
         self.lost_from = self.lost_from.min(sent.seq);
     }
 
-    /// Segments are in flight again that did not count: what was known of them is void.
+    /// Resets the search positions when segments return to flight.
     #[cold]
     fn look_anew(&mut self) {
         self.once_from = self.una;
@@ -352,7 +353,7 @@ impl TxRing {
         self.look_anew();
     }
 
-    /// What counted as lost and was not sent again is in flight after all.
+    /// Returns lost segments that were not retransmitted to flight.
     pub(crate) fn unmark_lost(&mut self) {
         if self.lost == 0 {
             return;
@@ -367,7 +368,7 @@ impl TxRing {
         self.look_anew();
     }
 
-    /// The first lost segment that waits for its retransmission.
+    /// Returns the first lost segment that waits for its retransmission.
     pub(crate) fn first_lost(&mut self) -> Option<&Sent> {
         if self.lost == 0 {
             return None;
@@ -378,7 +379,7 @@ impl TxRing {
         Some(first)
     }
 
-    /// Nothing is under way: nothing needs memory.
+    /// Frees the memory when nothing is in flight.
     pub(crate) fn give_back(&mut self) {
         if self.ring.is_empty() {
             self.ring = VecDeque::new();
@@ -386,14 +387,14 @@ impl TxRing {
         }
     }
 
-    /// The subflow is gone: nothing is under way any more. The edges stay, for its reset.
+    /// Clears the ring of an ended subflow. The edges stay, for its reset.
     pub(crate) fn abandon(&mut self) {
         self.ring.clear();
         self.board = None;
         (self.inflight, self.lost, self.sacked_segments) = (0, 0, 0);
     }
 
-    /// The segment at `seq` is sent again.
+    /// Notes a retransmission of the segment at `seq`.
     pub(crate) fn retransmit(&mut self, seq: Ssn, now: Time) {
         let at = self.index_of(seq);
         let Some(sent) = self.ring.get_mut(at).filter(|sent| sent.seq == seq) else { return };
@@ -440,8 +441,8 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    /// What RFC 8985 section 6.2 says, segment by segment: those in flight that were sent before
-    /// `newest` and not after `latest` are lost.
+    /// RFC 8985 section 6.2, segment by segment: segments in flight that were sent before `newest`
+    /// and not after `latest` are lost.
     fn overtaken(ring: &TxRing, newest: Departure, latest: Time) -> Vec<Ssn> {
         let lost = |sent: &&Sent| {
             let older = sent.departure() < newest && sent.sent_at <= latest;
@@ -456,8 +457,8 @@ mod tests {
     }
 
     proptest! {
-        /// R69: what is kept in mind between acknowledgements finds the same as a look at every
-        /// segment, whatever was sent, sent again, acknowledged, reneged, taken back or cut before.
+        /// R69: the cached positions give the same result as a visit of every segment, for any
+        /// history of segments sent, retransmitted, acknowledged, reneged, undone or split.
         #[test]
         fn marking_agrees_with_a_look_at_every_segment(
             steps in proptest::collection::vec((0u8..11, 0u64..40, 1u64..6), 1..120),

@@ -1,11 +1,14 @@
-//! Reductions of the window that prove unfounded, for what counted as lost was only late.
+//! Detection of spurious window reductions, when segments were late instead of lost.
 //!
-//! Three kinds of evidence: every retransmission came as a duplicate (D-SACK, RFC 3708); the first
-//! acknowledgement after a retransmission echoes the timestamp of an original (Eifel detection,
-//! RFC 3522); after a timeout, originals are acknowledged while new data is sent in place of
-//! retransmissions (F-RTO, RFC 5682 section 3.1). F-RTO holds retransmissions back for a round
-//! trip, so it is for peers without timestamps, whose first acknowledgement tells nothing; and for
-//! plain TCP, for a subflow of several gets no new data while it recovers from a timeout.
+//! There are three kinds of evidence:
+//!
+//! * D-SACK (RFC 3708): every retransmission was reported as a duplicate.
+//! * Eifel detection (RFC 3522): the first ACK after a retransmission echoes the original's timestamp.
+//! * F-RTO (RFC 5682 section 3.1): after a timeout, originals are acknowledged while new data is sent.
+//!
+//! F-RTO delays retransmissions for a round trip. It is used for peers without timestamps, because
+//! their first acknowledgement proves nothing. It is also limited to plain TCP, because one of
+//! several subflows gets no new data while it recovers from a timeout.
 
 use crate::tcp::clock::before;
 use alloc::boxed::Box;
@@ -14,25 +17,25 @@ use plait_base::{Ssn, SubflowRange, SubflowRangeSet, Time};
 /// Counters of retransmissions.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counters {
-    /// Segments sent again on the subflow.
+    /// Segments retransmitted on the subflow.
     pub(crate) retransmissions: u64,
-    /// Those of them that the peer reported as duplicates.
+    /// Retransmissions that the peer reported as duplicates.
     pub(crate) spurious: u64,
-    /// Reductions of the window taken back.
+    /// Reductions of the window that were undone.
     pub(crate) undone: u32,
 }
 
-/// Where F-RTO stands.
+/// State of F-RTO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Frto {
     Off,
-    /// The first acknowledgement after the timeout is awaited.
+    /// Waiting for the first acknowledgement after the timeout.
     First,
-    /// It moved the left edge: new data goes out, and what it brings decides.
+    /// The first one advanced the left edge: new data is sent, and its acknowledgement decides.
     Second,
 }
 
-/// One reduction of the window and what has been sent again since.
+/// One reduction of the window and its retransmissions.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
     timeout: bool,
@@ -41,54 +44,54 @@ struct Episode {
     point: Ssn,
     /// Our clock at the first retransmission.
     first_stamp: Option<u32>,
-    /// Right edge of what was retransmitted.
+    /// Right edge of the retransmissions.
     highest: Ssn,
-    /// The timestamps have shown that a retransmission was needed.
+    /// Timestamps have proved that a retransmission was needed.
     needed: bool,
-    /// A duplicate was reported that we did not send: the network makes some, and a count of them
-    /// proves nothing (RFC 3708 section 3).
+    /// A duplicate was reported that this end did not send. The network duplicates packets, so
+    /// counting proves nothing (RFC 3708 section 3).
     spoiled: bool,
     frto: Frto,
 }
 
-/// What an acknowledgement tells that matters here.
+/// The evidence in an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     /// Left edge after it.
     pub(crate) una: Ssn,
     /// It moved the left edge.
     pub(crate) advanced: bool,
-    /// Send time of the latest segment it delivers among those sent once.
+    /// Send time of the latest delivered segment that was sent once.
     pub(crate) original: Option<Time>,
     /// The duplicate that it reports.
     pub(crate) dsack: Option<SubflowRange>,
     /// Our timestamp that it echoes.
     pub(crate) echo: Option<u32>,
-    /// Segments that count as lost have not been sent again.
+    /// Some lost segments have not been retransmitted.
     pub(crate) lost_waiting: bool,
 }
 
-/// Ranges that are sent again in an episode, nearly always.
+/// Capacity in ranges that is nearly always enough for one episode.
 const ROOM: usize = 64;
 
-/// What was sent again.
+/// Retransmitted ranges.
 #[derive(Debug, Default)]
 struct Resent {
     episode: Option<Episode>,
-    /// The last segment sent again outside recovery, as a probe.
+    /// The last segment retransmitted outside recovery, as a probe.
     probe: Option<SubflowRange>,
-    /// In this episode, and not reported as duplicates.
+    /// Retransmitted in this episode, and not reported as duplicates.
     once: SubflowRangeSet,
-    /// The same for what was sent again more than once.
+    /// Retransmitted more than once in this episode, and not reported as duplicates.
     again: SubflowRangeSet,
-    /// In the episode before.
+    /// Retransmitted in the previous episode.
     earlier: SubflowRangeSet,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct SpuriousRecovery {
     on: bool,
-    /// From the first that is sent again on.
+    /// Allocated at the first retransmission.
     resent: Option<Box<Resent>>,
     pub(crate) counters: Counters,
 }
@@ -98,15 +101,15 @@ impl SpuriousRecovery {
         SpuriousRecovery { on, ..SpuriousRecovery::default() }
     }
 
-    /// The window is reduced, for a loss or the first expiry of a timeout; the right edge is
-    /// `point`. `frto` tells whether F-RTO may hold retransmissions back.
+    /// Starts an episode: the window is reduced after a loss or the first expiry of a timeout. The
+    /// right edge is `point`. `frto` is true if F-RTO may delay retransmissions.
     pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: Ssn, frto: bool) {
         let resent = self.resent.get_or_insert_default();
         let Resent { once, again, earlier, .. } = &mut **resent;
         core::mem::swap(earlier, once);
         once.clear();
         again.clear();
-        // The first episode makes room for those to come, which may be long after it.
+        // The first episode reserves capacity for later ones.
         for set in [once, again, earlier] {
             set.reserve(ROOM);
         }
@@ -122,13 +125,13 @@ impl SpuriousRecovery {
         });
     }
 
-    /// The timer expired again: F-RTO is over (RFC 5682 section 3.1 step 1).
+    /// Ends F-RTO when the timer expires again (RFC 5682 section 3.1 step 1).
     pub(crate) fn on_repeated_timeout(&mut self) {
         self.give_up_frto();
     }
 
-    /// `range` goes out again, at `stamp` of our clock; `probe` tells that it is not because of a
-    /// loss.
+    /// Notes a retransmission of `range` at `stamp` of our clock; `probe` is true if no loss caused
+    /// it.
     pub(crate) fn on_retransmitted(&mut self, range: SubflowRange, stamp: u32, probe: bool) {
         self.counters.retransmissions += 1;
         let resent = self.resent.get_or_insert_default();
@@ -144,26 +147,26 @@ impl SpuriousRecovery {
         }
     }
 
-    /// Whether retransmissions wait, so that new data may show what the timeout was.
+    /// Returns true if retransmissions wait for the outcome of F-RTO.
     pub(crate) fn holds_retransmissions(&self) -> bool {
         let episode = self.resent.as_ref().and_then(|resent| resent.episode.as_ref());
         episode.is_some_and(|episode| episode.frto == Frto::Second)
     }
 
-    /// Nothing that was sent again will be reported any more.
+    /// Frees the memory when no retransmission can be reported any more.
     pub(crate) fn give_back(&mut self) {
         self.resent = None;
     }
 
-    /// There is no new data to show anything.
+    /// Ends F-RTO if there is no new data.
     pub(crate) fn give_up_frto(&mut self) {
         if let Some(episode) = self.resent.as_mut().and_then(|resent| resent.episode.as_mut()) {
             episode.frto = Frto::Off;
         }
     }
 
-    /// Takes in an acknowledgement: whether the present episode was unfounded, and if so, whether
-    /// it was a timeout.
+    /// Processes an acknowledgement. If it proves the current episode spurious, returns whether a
+    /// timeout had caused it.
     pub(crate) fn on_ack(&mut self, evidence: &Evidence) -> Option<bool> {
         let resent = self.resent.as_deref_mut()?;
         let counters = &mut self.counters;
@@ -181,7 +184,7 @@ impl SpuriousRecovery {
 }
 
 impl Resent {
-    /// Whether that was the last of the retransmissions to be reported as a duplicate.
+    /// Returns true if this was the last retransmission to be reported as a duplicate.
     fn on_dsack(&mut self, range: SubflowRange, counters: &mut Counters) -> bool {
         if self.probe.is_some_and(|probe| probe.covers(range)) {
             self.probe = None;
@@ -209,8 +212,8 @@ impl Resent {
 }
 
 impl Episode {
-    /// Eifel detection: what moved the left edge over all that was retransmitted was sent before
-    /// the first retransmission.
+    /// Eifel detection: the acknowledged segment that advanced the left edge over all
+    /// retransmissions was sent before the first of them.
     fn echoes_original(&mut self, evidence: &Evidence) -> bool {
         if !evidence.advanced || self.needed {
             return false;
@@ -235,7 +238,7 @@ impl Episode {
             }
             Frto::Second => match evidence.original {
                 None => false,
-                // Data sent after the timeout arrived before what it left behind: a loss.
+                // Data sent after the timeout arrived before older data: a loss.
                 Some(sent_at) if sent_at > self.began => {
                     self.frto = Frto::Off;
                     false
@@ -299,7 +302,7 @@ mod tests {
             let evidence = Evidence { dsack: Some(segment(index)), ..NOTHING };
             assert_eq!(it.on_ack(&evidence), None);
         }
-        // The report of a probe is another matter.
+        // A D-SACK for a probe does not count.
         let mut it = SpuriousRecovery::new(true);
         it.on_retransmitted(segment(9), 40, true);
         it.begin(Time::ZERO, true, Ssn::new(1_001), false);
@@ -355,7 +358,7 @@ mod tests {
             assert_eq!(it.on_ack(&second), verdict);
             assert!(!it.holds_retransmissions());
         }
-        // Everything acknowledged at once: nothing can be told.
+        // Everything is acknowledged at once: undecidable.
         let mut it = SpuriousRecovery::new(true);
         it.begin(at(100), true, Ssn::new(1_001), true);
         let all =

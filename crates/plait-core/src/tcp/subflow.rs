@@ -1,5 +1,4 @@
-//! One subflow: the parts of a TCP connection side by side, and what happens to them when a segment
-//! goes out.
+//! One subflow: the parts of a TCP connection, and their updates when a segment is sent.
 
 use crate::config::{Config, Pacing};
 use crate::data::verifier::Verifier;
@@ -25,7 +24,7 @@ use plait_base::{Dsn, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
 use plait_wire::{MAX_OPTION_BYTES, Options};
 
-/// What the handshake needs and leaves behind.
+/// State of the handshake.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Handshake {
     /// Initial sequence numbers, ours and the peer's.
@@ -36,7 +35,7 @@ pub(crate) struct Handshake {
     pub(crate) peer_nonce: u32,
     /// The identifier of the peer's address (RFC 8684 section 3.2).
     pub(crate) peer_id: u8,
-    /// This subflow joins a connection that exists.
+    /// This subflow joins an existing connection.
     pub(crate) join: bool,
     /// This end sent the first SYN.
     pub(crate) initiator: bool,
@@ -49,33 +48,33 @@ pub(crate) struct Handshake {
     pub(crate) retries: u8,
     /// The peer's timestamp to echo (RFC 7323 section 4.3).
     pub(crate) ts_recent: u32,
-    /// What the peer's SYN offered.
+    /// Options of the peer's SYN.
     pub(crate) offer: Offer,
 }
 
 impl Handshake {
-    /// A sequence number of ours as on the wire (RFC 9293 section 3.4).
+    /// Returns our sequence number as on the wire (RFC 9293 section 3.4).
     pub(crate) fn wire(&self, seq: Ssn) -> u32 {
         self.iss.wrapping_add(seq.low())
     }
 
-    /// A sequence number of the peer's as on the wire.
+    /// Returns the peer's sequence number as on the wire.
     pub(crate) fn peer_wire(&self, seq: Ssn) -> u32 {
         self.irs.wrapping_add(seq.low())
     }
 
-    /// The sequence number of ours that the wire's `seq` means, if it is close to `near`.
+    /// Returns our sequence number of the wire's `seq`, if it is close to `near`.
     pub(crate) fn own_seq(&self, seq: u32, near: Ssn) -> Ssn {
         Ssn::from_low(seq.wrapping_sub(self.iss), near)
     }
 
-    /// The same of the peer's.
+    /// Returns the peer's sequence number of the wire's `seq`, if it is close to `near`.
     pub(crate) fn peer_seq(&self, seq: u32, near: Ssn) -> Ssn {
         Ssn::from_low(seq.wrapping_sub(self.irs), near)
     }
 }
 
-/// Options of a peer's SYN. Until it is known, what we offer.
+/// Options of a peer's SYN. Until it arrives, our own offer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
     pub(crate) scale: bool,
@@ -90,33 +89,34 @@ impl Default for Offer {
     }
 }
 
-/// Status of a subflow within its connection: its flags, and what limits it.
+/// Status of a subflow within its connection: its flags and limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubflowStatus {
-    /// This end asked for low priority.
+    /// This end requested backup priority.
     pub(crate) backup: bool,
-    /// The peer did (RFC 8684 section 3.3.8).
+    /// The peer requested it (RFC 8684 section 3.3.8).
     pub(crate) peer_backup: bool,
     /// Data may be sent on it.
     pub(crate) joined: bool,
     /// Our FIN was sent.
     pub(crate) fin_sent: bool,
-    /// A timeout expired and no valid packet has come since.
+    /// A timeout expired and no valid packet has arrived since.
     pub(crate) pf: bool,
-    /// Probes of the present silence.
+    /// Probes of the current silence.
     pub(crate) probes: u16,
-    /// Segments in order without a mapping since the last one with.
+    /// Segments in order without a mapping since the last one with a mapping.
     pub(crate) unmapped: u8,
     /// Window before the last idle reset, zero once exceeded.
     pub(crate) rec_cwnd: u64,
-    /// Most bytes in flight that a scheduler's effect allows; without one the greatest number.
+    /// Largest number of bytes in flight that a scheduler's effect allows; the maximum without an
+    /// effect.
     pub(crate) cap: u64,
-    /// Right edge of the window that the peer told on this subflow, in its sequence numbers.
+    /// Right edge of the window that the peer advertised on this subflow, in its sequence numbers.
     pub(crate) edge: Ssn,
 }
 
 impl SubflowStatus {
-    /// An idle or unused window of `bytes` was reduced.
+    /// Remembers the size of an idle or unused window before its reduction.
     pub(crate) fn remember_window(&mut self, bytes: u64) {
         self.rec_cwnd = self.rec_cwnd.max(bytes);
     }
@@ -139,25 +139,25 @@ impl Default for SubflowStatus {
     }
 }
 
-/// What a subflow sends, and all that decides how much and when.
+/// The sending half of a subflow.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) tx: TxRing,
     pub(crate) rtt: Rtt,
     pub(crate) rack: Rack,
     pub(crate) phase: Phase,
-    /// From the first loss on.
+    /// Allocated at the first loss.
     pub(super) recovery: Option<Box<RecoveryState>>,
     pub(crate) cc: Congestion,
     pub(crate) cwnd_validation: CwndValidation,
     pub(crate) delivery: DeliveryRate,
     pub(crate) spurious_recovery: SpuriousRecovery,
-    /// If segments are paced.
+    /// Set if segments are paced.
     pub(crate) pacer: Option<Box<Pacer>>,
     pub(crate) last_send: Time,
-    /// The present round trip ends when this sequence number is acknowledged.
+    /// This round trip ends when this sequence number is acknowledged.
     pub(crate) round_end: Ssn,
-    /// Once the host holds some of its segments.
+    /// Set when the host first holds some of its segments.
     pub(crate) host_queue: Option<Box<HostQueue>>,
 }
 
@@ -174,9 +174,9 @@ pub(crate) struct Subflow {
     pub(crate) clock: StampClock,
     pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
     pub(crate) pending: Pending,
-    /// Once there is one that covers more than its segment.
+    /// Set when a mapping covers more than its segment.
     pub(crate) mappings: Option<Box<Mappings>>,
-    /// If checksums are in use: the data that waits for its own.
+    /// The data that waits for its checksum, if checksums are in use.
     pub(crate) verifier: Option<Box<Verifier>>,
 }
 
@@ -230,7 +230,7 @@ impl Subflow {
         }
     }
 
-    /// Takes a step of the state machine; a step that is not possible changes nothing.
+    /// Applies a step of the state machine. A step that is not possible changes nothing.
     pub(crate) fn step(&mut self, step: Step) {
         if let Some(next) = self.state.after(step) {
             self.state = next;
@@ -241,13 +241,13 @@ impl Subflow {
         }
     }
 
-    /// The congestion window in force: recovery's own, and what an effect allows.
+    /// Returns the effective congestion window: recovery's own, limited by the cap.
     pub(crate) fn cwnd(&self) -> u64 {
         let cwnd = self.uncapped_cwnd();
         cwnd.min(self.status.cap)
     }
 
-    /// The same without what an effect allows.
+    /// Returns the effective congestion window without the cap.
     pub(crate) fn uncapped_cwnd(&self) -> u64 {
         match (&self.sender.phase, &self.sender.recovery) {
             (Phase::Recovery { .. }, Some(it)) => it.prr.cwnd(),
@@ -255,54 +255,55 @@ impl Subflow {
         }
     }
 
-    /// Whether a cap holds the sender, and not the congestion window (schedulers 3.4: no growth
-    /// while capped).
+    /// Returns true if a cap limits the sender instead of the congestion window (schedulers 3.4: no
+    /// growth while capped).
     pub(crate) fn is_capped(&self) -> bool {
         self.status.cap < self.sender.cc.cwnd()
     }
 
-    /// Remembers a mapping of the peer. False where it contradicts one that was told before.
+    /// Stores a mapping of the peer. Returns false if it contradicts a stored one.
     pub(crate) fn remember_mapping(&mut self, mapped: MappedRange) -> bool {
         self.mappings.get_or_insert_default().remember(mapped)
     }
 
-    /// What the peer told earlier of `range`.
+    /// Returns the stored mapping of `range`.
     pub(crate) fn mapping_of(&self, range: SubflowRange) -> Option<MappedRange> {
         self.mappings.as_ref()?.covering(range)
     }
 
-    /// Whether a mapping told earlier covers `range`.
+    /// Returns true if a stored mapping covers `range`.
     pub(crate) fn covers(&self, range: SubflowRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
         checked || self.mapping_of(range).is_some()
     }
 
-    /// Low priority, whoever asked for it.
+    /// Returns true if either end requested backup priority.
     pub(crate) const fn is_backup(&self) -> bool {
         self.status.backup || self.status.peer_backup
     }
 
-    /// The rate that a window a round trip amounts to, in bytes per second.
+    /// Returns the pacing rate in bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
         let settings = self.sender.pacer.as_ref().map_or_else(Pacing::default, |it| it.settings());
         pace::rate(self.cwnd(), self.sender.cc.ssthresh(), self.sender.rtt.srtt(), settings)
     }
 
-    /// Whether the host's queue holds so much of this subflow that more has to wait.
+    /// Returns true if the host's queue holds enough of this subflow's data that more must wait.
     pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
         let size = host_queue::truesize(mss as u32);
         let queued = self.sender.host_queue.as_ref().map_or(0, |queue| queue.bytes());
         queued > host_queue::limit(self.pacing_rate(), size, host_queue::TSQ_CAP_BYTES)
     }
 
-    /// As siblings see it. A backup that rests takes no share of anything, whatever its window.
+    /// Returns the subflow as its siblings see it. An idle backup takes no share, whatever its
+    /// window.
     pub(crate) fn flow(&self) -> Flow {
         let live = self.state.synchronised() && self.status.joined && !self.status.pf;
         let rests = self.is_backup() && self.sender.tx.is_empty();
         self.sender.cc.flow(self.sender.rtt.srtt(), live && !rests)
     }
 
-    /// Data was taken in that is to be acknowledged.
+    /// Notes received data that must be acknowledged.
     #[inline(always)]
     pub(crate) fn note_due(&mut self, now: Time, due: AckDue) {
         match due {
@@ -314,7 +315,7 @@ impl Subflow {
         }
     }
 
-    /// A segment with `len` bytes of data (or a FIN) goes out for the first time.
+    /// Notes a new segment with `len` bytes of data (or a FIN).
     pub(crate) fn on_sent(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool, mss: u64) -> Ssn {
         let seq = self.sender.tx.push(now, dsn, len, fin);
         self.status.fin_sent |= fin;
@@ -322,7 +323,7 @@ impl Subflow {
         seq
     }
 
-    /// The segment at `seq` goes out again.
+    /// Notes a retransmission of the segment at `seq`.
     pub(crate) fn on_retransmitted(&mut self, now: Time, seq: Ssn, len: u32, mss: u64) {
         self.sender.tx.retransmit(seq, now);
         let probe = !matches!(self.sender.phase, Phase::Recovery { .. } | Phase::Loss { .. });
@@ -355,13 +356,13 @@ impl Subflow {
         self.arm_tail_probe(now);
     }
 
-    /// Whether its release time has not come.
+    /// Returns true if the release time has not come.
     pub(crate) fn is_paced(&self) -> bool {
         self.sender.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
     }
 
-    /// Sets the time before which the next segment may not go. As Linux has it, what is in flight
-    /// beyond the window counts.
+    /// Sets the earliest time of the next segment. As in Linux, bytes in flight beyond the window
+    /// count.
     #[inline(never)]
     fn pace(&mut self, now: Time, len: u64) {
         let window = self.cwnd().max(self.sender.tx.inflight());
@@ -373,7 +374,8 @@ impl Subflow {
         }
     }
 
-    /// Sets the tail-loss timer, where a probe may help before the timeout (RFC 8985 section 7.2).
+    /// Sets the tail loss probe timer if a probe may help before the timeout (RFC 8985 section
+    /// 7.2).
     pub(super) fn arm_tail_probe(&mut self, now: Time) {
         let allowed = matches!(self.sender.phase, Phase::Open)
             && self.sender.tx.sacked_segments() == 0
@@ -382,7 +384,7 @@ impl Subflow {
             && self.sender.rtt.srtt().is_some()
             && !self.sender.tx.is_empty();
         let at = now + probe_timeout(self.sender.rtt.srtt(), self.sender.tx.len());
-        // A probe that would come no sooner than the timeout is of no use.
+        // A probe no sooner than the timeout is useless.
         if allowed && at < self.timers.at(Timer::Rto) {
             self.timers.set(Timer::Tail, at);
         } else {
@@ -390,7 +392,7 @@ impl Subflow {
         }
     }
 
-    /// The first lost segment, if the window lets it be sent again.
+    /// Returns the first lost segment if the window permits its retransmission.
     pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
         if self.sender.spurious_recovery.holds_retransmissions() || self.is_paced() {
             return None;
@@ -400,20 +402,22 @@ impl Subflow {
         fits.then_some(sent)
     }
 
-    /// Whether `len` bytes more would leave the window that the peer told here. With nothing in
-    /// flight they may: what was told may be old, and no acknowledgement would come to mend that.
+    /// Returns true if `len` more bytes would exceed the advertised window of this subflow. With
+    /// nothing in flight they never do: the advertised window may be old, and no acknowledgement
+    /// would update it.
     pub(crate) fn exceeds_window(&self, len: u64) -> bool {
         !self.sender.tx.is_empty() && self.sender.tx.nxt() + len > self.status.edge
     }
 
-    /// Forgets what has left the host.
+    /// Removes segments that have left the host.
     pub(crate) fn drain_host_queue(&mut self, now: Time) {
         if let Some(queue) = &mut self.sender.host_queue {
             queue.drain(now);
         }
     }
 
-    /// What was reduced will not be taken back, and the peer's neither: nothing of it needs memory.
+    /// Frees the recovery state when neither a reduction nor a retransmission can be reported as
+    /// spurious any more.
     pub(crate) fn forget_recovery(&mut self) {
         self.sender.spurious_recovery.give_back();
         self.rx.forget_duplicate();
@@ -424,7 +428,7 @@ impl Subflow {
         }
     }
 
-    /// What is known of a black hole on the path.
+    /// Returns the state of the black hole detection.
     pub(crate) fn black_hole(&self) -> BlackHoleDetector {
         self.sender.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
     }
@@ -433,24 +437,25 @@ impl Subflow {
         self.sender.recovery.as_mut().map(|it| &mut it.black_hole)
     }
 
-    /// After a timeout short segments go out in place of a long one.
+    /// Notes that short segments replace a long one after a timeout.
     pub(crate) fn probe_black_hole(&mut self, now: Time) {
         self.sender.recovery.get_or_insert_default().black_hole.on_short_sent(now);
     }
 
-    /// The path lets through what it should.
+    /// Resets the detection when the path delivers long segments.
     pub(crate) fn reset_black_hole(&mut self) {
         if let Some(recovery) = &mut self.sender.recovery {
             recovery.black_hole = BlackHoleDetector::default();
         }
     }
 
-    /// Whether nothing is in flight and nothing lost.
+    /// Returns true if nothing is in flight and nothing is lost.
     pub(crate) fn is_quiet(&self) -> bool {
         self.sender.tx.is_empty()
     }
 
-    /// Puts as many SACK blocks on a segment as its options and `room` bytes of the packet take.
+    /// Adds as many SACK blocks to a segment as its options and `room` bytes of the packet can
+    /// hold.
     pub(crate) fn put_sacks(&mut self, options: &mut Options, room: u32) {
         let room = MAX_OPTION_BYTES.min(room).saturating_sub(options.padded_len());
         let (shake, sack) = (&self.shake, &mut options.sack);
@@ -459,7 +464,7 @@ impl Subflow {
         });
     }
 
-    /// A segment goes out: it acknowledges everything that was to be acknowledged.
+    /// Notes a sent segment, which acknowledges everything received.
     #[inline(always)]
     pub(crate) fn note_acknowledged(&mut self) {
         self.rx.on_ack_sent();

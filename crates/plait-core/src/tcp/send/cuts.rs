@@ -1,18 +1,19 @@
-//! Cutting what was sent, where a path takes no segments as long as that.
+//! Splits sent segments when a path drops longer ones.
 
 use crate::tcp::send::TxRing;
 use crate::tcp::send::sent::{Sent, Whereabouts};
 use plait_base::Ssn;
 
 impl TxRing {
-    /// Cuts the segment at the left edge into a part of `small` bytes and others of at most `most`.
+    /// Splits the segment at the left edge into a part of `small` bytes and others of at most
+    /// `most`.
     #[cold]
     pub(crate) fn cut_first(&mut self, small: u32, most: u32) {
         let end = self.ring.front().map_or(Ssn::ZERO, |first| first.seq + u64::from(small));
         self.cut(|sent| if sent.seq < end { small } else { most }, 1);
     }
 
-    /// Cuts every segment to parts of at most `most` bytes.
+    /// Splits every segment into parts of at most `most` bytes.
     #[cold]
     pub(crate) fn cut_to(&mut self, most: u32) {
         if self.ring.iter().any(|sent| sent.len > most) {
@@ -20,8 +21,8 @@ impl TxRing {
         }
     }
 
-    /// Cuts each of the first `count` segments: of what is left of one, so much as `most` says is the
-    /// next part.
+    /// Splits each of the first `count` segments; `most` returns the length of the next part of the
+    /// rest.
     fn cut(&mut self, most: impl Fn(&Sent) -> u32, count: usize) {
         let whole = core::mem::take(&mut self.ring);
         self.ring.reserve(2 * whole.len());

@@ -1,9 +1,9 @@
-//! A segment that was sent, and what acknowledgements say of such.
+//! A sent segment, and the outcome of an acknowledgement.
 
 use crate::tcp::send::Resent;
 use plait_base::{DataRange, Dsn, Ssn, Time};
 
-/// Where a sent segment is believed to be.
+/// Assumed state of a sent segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whereabouts {
     InFlight,
@@ -11,14 +11,14 @@ pub(crate) enum Whereabouts {
     Lost,
 }
 
-/// A segment that was sent. Sequence numbers count from 0 at the SYN.
+/// A sent segment. Sequence numbers count from 0 at the SYN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) seq: Ssn,
     /// First data sequence number of the payload.
     pub(crate) dsn: Dsn,
     pub(crate) sent_at: Time,
-    /// Sequence space taken: payload, or 1 for a FIN.
+    /// Sequence space used: payload, or 1 for a FIN.
     pub(crate) len: u32,
     pub(crate) whereabouts: Whereabouts,
     pub(crate) retransmitted: bool,
@@ -34,12 +34,12 @@ impl Sent {
         Departure { at: self.sent_at, end: self.end() }
     }
 
-    /// As it was sent last, for the books of what was sent again.
+    /// Returns its last transmission, for the list of retransmissions.
     pub(super) fn last_sending(&self) -> Resent {
         Resent { at: self.sent_at, seq: self.seq }
     }
 
-    /// Sent again, and in flight since.
+    /// Returns true if it was retransmitted and is in flight.
     pub(super) fn is_resent(&self) -> bool {
         self.retransmitted && self.whereabouts == Whereabouts::InFlight
     }
@@ -49,7 +49,7 @@ impl Sent {
     }
 }
 
-/// When a segment was sent last, and its right edge: what was sent at the same time is ordered by that.
+/// When a segment was last sent, and its right edge, which orders segments sent at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Departure {
     pub(crate) at: Time,
@@ -57,11 +57,11 @@ pub(crate) struct Departure {
 }
 
 impl Departure {
-    /// That of no segment, before all others.
+    /// A value before all others, for no segment.
     pub(crate) const NONE: Departure = Departure { at: Time::ZERO, end: Ssn::ZERO };
 }
 
-/// What an acknowledgement told.
+/// The outcome of an acknowledgement.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct AckOutcome {
     /// Bytes newly covered by the cumulative acknowledgement.
@@ -70,11 +70,11 @@ pub(crate) struct AckOutcome {
     pub(crate) delivered: u64,
     /// The most recently sent of the segments newly delivered.
     pub(crate) newest: Option<Sent>,
-    /// The most recently sent of those that were sent only once (Karn's rule).
+    /// Send time of the newest delivered segment that was sent only once (Karn's rule).
     pub(crate) sample: Option<Time>,
     /// A segment sent once was delivered below one that was delivered before.
     pub(crate) reordering: bool,
-    /// Length of the longest of those newly delivered that were sent from `since` on.
+    /// Length of the longest newly delivered segment that was sent from `since` on.
     pub(crate) longest: u32,
     pub(crate) since: Time,
 }
