@@ -1,4 +1,5 @@
-//! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
+//! DSN order: out-of-order data waits here for earlier data, and data in order waits for the
+//! application.
 
 use crate::config::KernelBuffers;
 use crate::data::memory_usage::MemoryUsage;
@@ -26,7 +27,7 @@ pub(crate) struct Readable {
     pub(crate) subflow: SubflowId,
 }
 
-/// How the window follows what is read.
+/// How the window grows with the data read.
 #[derive(Debug)]
 enum Tuned {
     /// In bytes of payload.
@@ -37,27 +38,27 @@ enum Tuned {
 
 #[derive(Debug)]
 pub(crate) struct Reassembly {
-    /// Next DSN expected: what DATA_ACK tells.
+    /// Next expected DSN, sent as the DATA_ACK.
     nxt: Dsn,
     /// DSN up to which the application has read.
     read: Dsn,
-    /// What of the buffer is advertised.
+    /// The advertised part of the buffer.
     rcvbuf: u64,
-    /// `None` where that stays.
+    /// `None` if that part is constant.
     tuning: Option<Box<Tuned>>,
-    /// Right edge of the window as far as it was ever advertised.
+    /// Right edge of the largest window advertised so far.
     edge: Dsn,
     held: VecDeque<Held>,
     /// Bytes in `held`.
     waiting: u64,
-    /// Pieces in `held` from which on no more are wanted.
+    /// Number of pieces in `held` from which on further ones are refused.
     most: u32,
-    /// Real bytes that are in order; pattern bytes are known from their position.
+    /// Bytes in order; pattern bytes follow from their position.
     ready: VecDeque<Payload>,
     /// DSN of the DATA_FIN, once known.
     fin: Slim<Dsn>,
     fin_taken: bool,
-    /// A run of pattern bytes was not the one that belongs at its position.
+    /// A run of pattern bytes did not match its position.
     misplaced: Option<Box<DataRange>>,
 }
 
@@ -79,7 +80,8 @@ impl Reassembly {
         }
     }
 
-    /// Begins with a window of `first` bytes and goes on with what is read, up to the whole buffer.
+    /// Starts with a window of `first` bytes, which grows with the data read, up to the whole
+    /// buffer.
     pub(crate) fn tune(mut self, first: Option<u64>, mss: u64) -> Reassembly {
         if let Some(first) = first {
             self.tuning = Some(Box::new(Tuned::Payload(Tuning::new(self.rcvbuf, mss))));
@@ -97,7 +99,7 @@ impl Reassembly {
         self
     }
 
-    /// Whether the window may change now ([`Reassembly::retune`]).
+    /// Returns true if the window may change now ([`Reassembly::retune`]).
     #[inline]
     pub(crate) fn is_tuned(&self, now: Time) -> bool {
         match self.tuning.as_deref() {
@@ -107,7 +109,7 @@ impl Reassembly {
         }
     }
 
-    /// The state of the buffer, if it is counted in memory.
+    /// Returns the state of the buffer, if it is counted in memory.
     #[inline]
     pub(crate) fn memory(&mut self) -> Option<&mut MemoryWindow> {
         match self.tuning.as_deref_mut()? {
@@ -116,8 +118,8 @@ impl Reassembly {
         }
     }
 
-    /// The window to tell on `subflow`, of a connection that could tell `window` and counts memory. What
-    /// was promised stays.
+    /// Returns the window to advertise on `subflow`, if the connection could advertise `window` and
+    /// counts memory. An already advertised window stays.
     pub(crate) fn window_of(&self, subflow: SubflowId, window: u64) -> u64 {
         match self.tuning.as_deref() {
             Some(Tuned::Memory(memory)) => {
@@ -127,8 +129,8 @@ impl Reassembly {
         }
     }
 
-    /// A round trip may be over; `rtt` is the longest of so many subflows. What is in order counts
-    /// as read.
+    /// Adjusts the window if a round trip is over; `rtt` is the longest of the subflows. Data in
+    /// order counts as read.
     #[cold]
     pub(crate) fn retune(&mut self, now: Time, rtt: Span, mss: u64, subflows: usize) {
         match self.tuning.as_deref_mut() {
@@ -140,45 +142,44 @@ impl Reassembly {
         }
     }
 
-    /// Next DSN expected, the DATA_FIN's included.
+    /// Returns the next expected DSN, the DATA_FIN's included.
     pub(crate) fn nxt(&self) -> Dsn {
         self.nxt + u64::from(self.fin_taken)
     }
 
-    /// Bytes in order that the application has not read.
+    /// Returns the bytes in order that the application has not read.
     pub(crate) fn readable(&self) -> u64 {
         self.nxt - self.read
     }
 
-    /// The DATA_FIN was reached.
+    /// Returns true if the DATA_FIN was reached.
     pub(crate) const fn finished(&self) -> bool {
         self.fin_taken
     }
 
-    /// The first run that was delivered with other bytes than belong there. Pattern bytes tell
-    /// their position.
+    /// Returns the first delivered run with wrong bytes. Pattern bytes encode their position.
     pub(crate) fn misplaced(&self) -> Option<DataRange> {
         self.misplaced.as_deref().copied()
     }
 
-    /// Bytes that wait for the ones before them.
+    /// Returns the bytes that wait for earlier ones.
     pub(crate) const fn out_of_order(&self) -> u64 {
         self.waiting
     }
 
-    /// Memory of what is here and was not read.
+    /// Returns the memory of received data that was not read.
     pub(crate) fn memory_usage(&self) -> MemoryUsage {
         MemoryUsage::bytes(self.readable() + self.waiting)
             + MemoryUsage::pieces(&self.ready)
             + MemoryUsage::pieces(&self.held)
     }
 
-    /// Whether `range` goes further than `most` bytes beyond what was read.
+    /// Returns true if `range` ends more than `most` bytes beyond the read position.
     pub(crate) fn is_far(&self, range: DataRange, most: u64) -> bool {
         range.end > self.read.saturating_add(most)
     }
 
-    /// What is empty needs no memory.
+    /// Frees the memory of empty buffers.
     pub(crate) fn give_back(&mut self) {
         if self.held.is_empty() {
             self.held = VecDeque::new();
@@ -188,12 +189,13 @@ impl Reassembly {
         }
     }
 
-    /// Right edge of the window: what was promised, or what the buffer now takes.
+    /// Returns the right edge of the window: the advertised edge, or the buffer's edge if it is
+    /// higher.
     pub(crate) fn right_edge(&self) -> Dsn {
         self.edge.max(self.room(u64::MAX))
     }
 
-    /// The right edge that the buffer has room for, if it takes at most `most` bytes.
+    /// Returns the right edge that the buffer has room for, limited to `most` bytes.
     #[inline]
     fn room(&self, most: u64) -> Dsn {
         match self.tuning.as_deref() {
@@ -204,18 +206,19 @@ impl Reassembly {
         }
     }
 
-    /// The window to tell beside a DATA_ACK of [`Reassembly::nxt`].
+    /// Returns the window to advertise with a DATA_ACK of [`Reassembly::nxt`].
     pub(crate) fn window(&self) -> u64 {
         let held = if planted(Planted::WindowMovesLeft) { self.out_of_order() } else { 0 };
         self.right_edge().saturating_sub(self.nxt() + held)
     }
 
-    /// The same where no more than `most` bytes beyond what was read are wanted. What was promised stays.
+    /// Returns the window limited to `most` bytes beyond the read position. An already advertised
+    /// window stays.
     pub(crate) fn window_within(&self, most: u64) -> u64 {
         self.edge.max(self.room(most)).saturating_sub(self.nxt())
     }
 
-    /// Whether all of `range` is here, delivered or out of order.
+    /// Returns true if all of `range` has arrived, delivered or out of order.
     pub(crate) fn has(&self, range: DataRange) -> bool {
         let mut reached = self.nxt;
         for held in &self.held {
@@ -227,28 +230,28 @@ impl Reassembly {
         reached >= range.end
     }
 
-    /// The window as the peer knows it.
+    /// Returns the window as last advertised.
     pub(crate) fn advertised(&self) -> u64 {
         self.edge.saturating_sub(self.nxt())
     }
 
-    /// A window of `window` bytes was told.
+    /// Notes an advertised window of `window` bytes.
     pub(crate) fn on_advertised(&mut self, window: u64) {
         self.edge = self.edge.max(self.nxt() + window);
     }
 
-    /// Whether `range` lies within the window; what does not is discarded (RFC 8684 section
+    /// Returns true if `range` lies within the window. Other data is discarded (RFC 8684 section
     /// 3.3.5).
     pub(crate) fn fits(&self, range: DataRange) -> bool {
         range.end <= self.right_edge()
     }
 
-    /// Whether so many pieces wait that only the ones before them are wanted.
+    /// Returns true if so many pieces wait that only earlier data is accepted.
     pub(crate) fn is_crowded(&self) -> bool {
         self.held.len() >= self.most as usize
     }
 
-    /// The peer's data ends at `dsn`.
+    /// Sets the end of the peer's data to `dsn`.
     pub(crate) fn set_fin(&mut self, dsn: Dsn) -> bool {
         if self.fin.is_none() {
             self.fin = Slim::some(dsn);
@@ -263,8 +266,8 @@ impl Reassembly {
         reached
     }
 
-    /// Takes in a run of bytes that is in subflow order and arrived `at`. What becomes readable
-    /// goes to `on_readable`. Returns how many bytes were new.
+    /// Accepts a run of bytes in subflow order that arrived `at`. Passes readable data to
+    /// `on_readable`. Returns how many bytes were new.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -299,8 +302,8 @@ impl Reassembly {
         new
     }
 
-    /// Delivers a run that starts at or below the next byte, and what it connects to. Bytes that
-    /// came before are delivered as they came then (R35). Returns how many were new.
+    /// Delivers a run that starts at or below the next byte, and held data that follows it. Bytes
+    /// that arrived before are delivered from the first copy (R35). Returns how many were new.
     fn insert_in_order(
         &mut self,
         now: Time,
@@ -323,7 +326,7 @@ impl Reassembly {
         }
     }
 
-    /// Makes readable what of `held` is new and below `end`.
+    /// Makes the new part of `held` below `end` readable.
     fn deliver_held(
         &mut self,
         now: Time,
@@ -337,7 +340,7 @@ impl Reassembly {
         });
     }
 
-    /// Makes readable what of a run that starts at `start` is new and below `end`.
+    /// Makes the new part below `end` of a run that starts at `start` readable.
     #[inline(always)]
     fn deliver(
         &mut self,
@@ -394,7 +397,7 @@ impl Reassembly {
         new
     }
 
-    /// Reads up to `max` bytes and drops them; for pattern data, whose bytes are known.
+    /// Reads and discards up to `max` bytes, for pattern data.
     pub(crate) fn skip(&mut self, max: u64) -> u64 {
         let taken = max.min(self.readable());
         self.read += taken;
@@ -411,7 +414,7 @@ impl Reassembly {
         taken
     }
 
-    /// Reads real bytes into `buffer`; returns how many.
+    /// Reads bytes into `buffer` and returns how many.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(front) = self.ready.front_mut() {
@@ -437,8 +440,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// R35: whatever the order, the overlaps and the repetitions: every byte is readable once,
-        /// in order, and counted as new once.
+        /// R35: for any order, overlaps and repetitions, every byte is readable once, in order, and
+        /// counted as new once.
         #[test]
         fn every_byte_once_in_order(
             total in 1u64..200,

@@ -1,4 +1,4 @@
-//! Data to send, by DSN: unsent, assigned ahead to a subflow, sent and not DATA_ACKed, waiting for
+//! Data to send, by DSN: unsent, assigned to a subflow, sent and not DATA_ACKed, or queued for
 //! reinjection.
 
 mod plan;
@@ -15,14 +15,14 @@ use plait_base::{DataRange, DataRangeSet, Dsn, Span, Ssn, SubflowId, SubflowSet,
 use plait_sched::{LeftEdge, QueueView, SentRange};
 use plait_wire::Payload;
 
-/// What goes twice.
+/// Data that is sent more than once.
 #[derive(Debug, Default)]
 struct Repeats {
     reinject: DataRangeSet,
-    /// What was sent again and is not DATA_ACKed.
+    /// Data sent again and not DATA_ACKed.
     again: DataRangeSet,
-    /// Sizes of the send buffers, if they are counted in memory. They stand here because most
-    /// connections have none, and one that rests has no room for them.
+    /// Sizes of the send buffers, if they are counted in memory. They are stored here because most
+    /// connections have none, and an idle one frees this memory.
     memory: Option<Box<SendMemory>>,
 }
 
@@ -36,30 +36,30 @@ pub(crate) struct SendQueue {
     written: Dsn,
     unsent: DataRangeSet,
     sent: VecDeque<SentRange>,
-    /// Once there are more than a few segments under way.
+    /// Allocated when more than a few segments are in flight.
     repeats: Option<Box<Repeats>>,
-    /// The segment at the left edge before the last DATA_ACK that moved it.
+    /// The segment at the left edge before the last DATA_ACK that advanced it.
     edge: Option<LeftEdge>,
-    /// Ranges assigned to a subflow ahead of sending, by subflow.
+    /// Assigned ranges by subflow.
     assigned: Seldom<DataRangeSet>,
     /// Bytes assigned and not sent, over all subflows.
     planned: u64,
-    /// Real bytes written, by DSN of their first byte; pattern bytes need no store.
+    /// Bytes written, by DSN of their first byte; pattern bytes are not stored.
     #[expect(clippy::box_collection, reason = "a queue is four words, a pointer one")]
     store: Option<Box<VecDeque<(Dsn, Payload)>>>,
-    /// DSN below which the store has given its bytes back.
+    /// DSN below which the store has been freed.
     released: Dsn,
 }
 
 impl SendQueue {
-    /// A queue of nothing.
+    /// Returns an empty queue.
     pub(crate) fn new(buffers: Option<KernelBuffers>) -> SendQueue {
         let memory = buffers.map(|buffers| Box::new(SendMemory::new(buffers.most_sndbuf)));
         let repeats = memory.map(|memory| Repeats { memory: Some(memory), ..Repeats::default() });
         SendQueue { repeats: repeats.map(Box::new), ..SendQueue::default() }
     }
 
-    /// The sizes of the send buffers, if they are counted in memory.
+    /// Returns the sizes of the send buffers, if they are counted in memory.
     pub(crate) fn memory(&mut self) -> Option<&mut SendMemory> {
         self.repeats.as_deref_mut()?.memory.as_deref_mut()
     }
@@ -68,41 +68,41 @@ impl SendQueue {
         self.repeats.as_deref()?.memory.as_deref()
     }
 
-    /// Nothing goes twice any more.
+    /// Drops the state of repeated data.
     fn forget_repeats(&mut self) {
         let memory = self.repeats.take().and_then(|it| it.memory);
         let kept = memory.map(|memory| Repeats { memory: Some(memory), ..Repeats::default() });
         self.repeats = kept.map(Box::new);
     }
 
-    /// How long a DATA_ACK may take until data is sent again, if the send buffers are counted in
-    /// memory.
+    /// Returns the time to wait for a DATA_ACK before data is retransmitted, if the send buffers
+    /// are counted in memory.
     pub(crate) fn data_timeout(&self) -> Option<Span> {
         self.sizes().map(SendMemory::timeout)
     }
 
-    /// Sequence number after the last short segment of `subflow`, zero before the first one or if the
-    /// send buffers are not counted in memory.
+    /// Returns the sequence number after the last short segment of `subflow`. Zero before the first
+    /// one, or if the send buffers are not counted in memory.
     pub(crate) fn short_end(&self, subflow: SubflowId) -> Ssn {
         self.sizes().map_or(Ssn::ZERO, |memory| memory.short_end(subflow))
     }
 
-    /// Whether `subflow` had made no progress when the timer of the data last looked.
+    /// Returns true if `subflow` had made no progress when the data timer last expired.
     pub(crate) fn stands_still(&self, subflow: SubflowId) -> bool {
         self.sizes().is_some_and(|memory| memory.stands_still(subflow))
     }
 
-    /// Whether the send buffers are counted in memory.
+    /// Returns true if the send buffers are counted in memory.
     pub(crate) fn counts_memory(&self) -> bool {
         self.sizes().is_some()
     }
 
-    /// The first DSN that is not DATA_ACKed.
+    /// Returns the first DSN that is not DATA_ACKed.
     pub(crate) const fn una(&self) -> Dsn {
         self.una
     }
 
-    /// The DSN after the last that was sent.
+    /// Returns the DSN after the last byte sent.
     pub(crate) const fn nxt(&self) -> Dsn {
         self.nxt
     }
@@ -111,12 +111,13 @@ impl SendQueue {
         self.written
     }
 
-    /// Bytes that are written and not DATA_ACKed: what fills the send buffer.
+    /// Returns the bytes written and not DATA_ACKed, which fill the send buffer.
     pub(crate) fn occupied(&self) -> u64 {
         self.written - self.una
     }
 
-    /// Memory of what is not DATA_ACKed. A piece is kept whole until all of it is.
+    /// Returns the memory of data that is not DATA_ACKed. A piece is kept until all of it is
+    /// DATA_ACKed.
     pub(crate) fn memory_usage(&self) -> MemoryUsage {
         let store = self.store.as_deref();
         let first = store.and_then(|it| it.front()).map_or(self.una, |(start, _)| *start);
@@ -126,12 +127,12 @@ impl SendQueue {
             + MemoryUsage::pieces(&self.sent)
     }
 
-    /// Bytes that no subflow has been given.
+    /// Returns the bytes neither sent nor assigned.
     pub(crate) const fn unsent(&self) -> u64 {
         self.unsent.len()
     }
 
-    /// Bytes assigned to `subflow` and not sent.
+    /// Returns the bytes assigned to `subflow` and not sent.
     pub(crate) fn assigned(&self, subflow: SubflowId) -> u64 {
         match self.planned {
             0 => 0,
@@ -139,27 +140,27 @@ impl SendQueue {
         }
     }
 
-    /// Everything written was sent at least once.
+    /// Returns true if everything written was sent at least once.
     pub(crate) const fn is_all_sent(&self) -> bool {
         self.unsent.is_empty() && self.planned == 0
     }
 
-    /// Everything written was DATA_ACKed.
+    /// Returns true if everything written was DATA_ACKed.
     pub(crate) fn is_drained(&self) -> bool {
         self.una == self.written
     }
 
-    /// What was sent and is not DATA_ACKed, in order.
+    /// Returns the ranges sent and not DATA_ACKed, in order.
     pub(crate) fn sent(&self) -> impl Iterator<Item = &SentRange> {
         self.sent.iter()
     }
 
-    /// Whether all of `range` waits for reinjection.
+    /// Returns true if all of `range` is queued for reinjection.
     pub(crate) fn reinjects(&self, range: DataRange) -> bool {
         self.repeats.as_ref().is_some_and(|it| it.reinject.covers(range))
     }
 
-    /// What goes twice, to be added to.
+    /// Returns the state of repeated data, mutably.
     fn repeats(&mut self) -> &mut Repeats {
         self.repeats.get_or_insert_default()
     }
@@ -170,7 +171,7 @@ impl SendQueue {
         self.written += len;
     }
 
-    /// Appends real bytes.
+    /// Appends bytes.
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             let piece = (self.written, Payload::from_bytes(bytes));
@@ -179,12 +180,12 @@ impl SendQueue {
         }
     }
 
-    /// The first unsent bytes that follow one another, at most `len`.
+    /// Returns the first contiguous unsent bytes, at most `len`.
     pub(crate) fn first_unsent(&self, len: u64) -> Option<DataRange> {
         self.unsent.nth(0, len)
     }
 
-    /// How many bytes from `dsn` on are stored in one piece.
+    /// Returns how many bytes from `dsn` on are stored in one piece.
     pub(crate) fn in_one_piece(&self, dsn: Dsn) -> u64 {
         let Some(store) = &self.store else { return u64::MAX };
         let at = store.partition_point(|(start, _)| *start <= dsn);
@@ -194,7 +195,7 @@ impl SendQueue {
         })
     }
 
-    /// The bytes of `range` as a payload.
+    /// Returns the bytes of `range` as a payload.
     #[inline]
     pub(crate) fn payload(&self, range: DataRange) -> Payload {
         if range.is_empty() {
@@ -232,8 +233,8 @@ impl SendQueue {
         Payload::from_bytes(&joined)
     }
 
-    /// A subflow sends again what the peer has DATA_ACKed, in part or whole, by way of another. The
-    /// peer drops those bytes, so any will do; the others must be right.
+    /// Returns a payload for a range that is partly or wholly DATA_ACKed by way of another subflow.
+    /// The peer drops the DATA_ACKed bytes, so their value is arbitrary; the others must be right.
     fn part_released(&self, range: DataRange) -> Payload {
         let kept = self.payload(DataRange::new(self.released.min(range.end), range.end));
         match kept {
@@ -281,8 +282,8 @@ impl SendQueue {
         }
     }
 
-    /// Room for one more entry, and once there are several for what a timeout may put back at once,
-    /// which may be long after.
+    /// Reserves capacity for one more entry, and with several entries for all reinjections after a
+    /// possible later timeout.
     #[inline]
     fn make_room(&mut self) {
         if self.sent.len() == self.sent.capacity() {
@@ -299,7 +300,7 @@ impl SendQueue {
         reserve_ahead(&mut self.sent, 512);
     }
 
-    /// Nothing has been sent: the connection begins again.
+    /// Restarts the connection: nothing counts as sent.
     pub(crate) fn restart(&mut self) {
         if let Some(memory) = self.memory() {
             (0..SubflowId::MAX).for_each(|id| memory.reset(SubflowId(id as u8)));
@@ -313,7 +314,7 @@ impl SendQueue {
         self.unsent.insert(DataRange::new(self.una, self.written));
     }
 
-    /// Everything is DATA_ACKed: nothing needs memory.
+    /// Frees the memory when everything is DATA_ACKed.
     pub(crate) fn give_back(&mut self) {
         self.sent = VecDeque::new();
         self.store = None;
@@ -326,8 +327,8 @@ impl SendQueue {
         self.sent.partition_point(|sent| sent.range.end <= dsn)
     }
 
-    /// `subflow` has been given `range` too. Where a range starts or ends inside a sent one, that
-    /// one is cut, so that each part knows who carried it.
+    /// Notes that `range` was given to `subflow` too. Sent ranges are split at its ends, so that
+    /// each part has its own set of carriers.
     pub(crate) fn mark_carried(&mut self, range: DataRange, subflow: SubflowId) {
         self.cut(range.start);
         self.cut(range.end);
@@ -341,13 +342,13 @@ impl SendQueue {
         }
     }
 
-    /// `range` is sent again, and its acknowledgement says nothing of the order of sending.
+    /// Notes that `range` is sent again; its acknowledgement does not show the order of sending.
     pub(crate) fn note_again(&mut self, range: DataRange) {
         let range = range.intersect(DataRange::new(self.una, self.nxt));
         self.repeats().again.insert(range);
     }
 
-    /// The segment at the left edge before the last DATA_ACK that moved it.
+    /// Returns the segment at the left edge before the last DATA_ACK that advanced it.
     pub(crate) const fn last_edge(&self) -> Option<LeftEdge> {
         self.edge
     }
@@ -363,7 +364,7 @@ impl SendQueue {
         self.sent.insert(at + 1, tail);
     }
 
-    /// No range that was sent is longer than `most` bytes from here on.
+    /// Splits every sent range into ranges of at most `most` bytes.
     #[cold]
     pub(crate) fn cut_to(&mut self, most: u64) {
         let whole = core::mem::take(&mut self.sent);
@@ -378,7 +379,8 @@ impl SendQueue {
         }
     }
 
-    /// Every subflow had carried `range`: it may be carried by any again.
+    /// Clears the carriers of `range` when every subflow has carried it, so that any may carry it
+    /// again.
     pub(crate) fn forget_carried(&mut self, range: DataRange) {
         self.cut(range.start);
         self.cut(range.end);
@@ -389,7 +391,7 @@ impl SendQueue {
         }
     }
 
-    /// A subflow is gone: its id may be given to another.
+    /// Removes an ended subflow, whose id may be reused.
     pub(crate) fn forget_subflow(&mut self, subflow: SubflowId) {
         if let Some(memory) = self.memory() {
             memory.reset(subflow);
@@ -399,13 +401,13 @@ impl SendQueue {
         }
     }
 
-    /// Queues what of `range` is sent and not DATA_ACKed for reinjection.
+    /// Queues the sent and not DATA_ACKed part of `range` for reinjection.
     pub(crate) fn queue_reinjection(&mut self, range: DataRange) {
         let range = range.intersect(DataRange::new(self.una, self.nxt));
         if range.is_empty() {
             return;
         }
-        // Holes in what was sent (data left for another subflow) are not reinjected.
+        // Gaps in the sent data (data left for another subflow) are not reinjected.
         let mut at = self.index_above(range.start);
         while let Some(sent) = self.sent.get(at).filter(|sent| sent.range.start < range.end) {
             let repeats = self.repeats.get_or_insert_default();
@@ -414,8 +416,8 @@ impl SendQueue {
         }
     }
 
-    /// Queues what none of the subflows `open` has been given for reinjection: also what the peer
-    /// acknowledged on a subflow that is gone, for only a DATA_ACK tells that it has the data (RFC
+    /// Queues data for reinjection that no subflow of `open` carries. This includes data
+    /// acknowledged on an ended subflow, because only a DATA_ACK proves that the peer has it (RFC
     /// 8684 section 3.3.6).
     pub(crate) fn reinject_orphans(&mut self, open: SubflowSet) {
         for sent in self.sent.iter().filter(|sent| sent.carried.0 & open.0 == 0) {
@@ -423,23 +425,23 @@ impl SendQueue {
         }
     }
 
-    /// The first range that waits for reinjection.
+    /// Returns the first range queued for reinjection.
     #[inline(always)]
     pub(crate) fn next_reinjection(&self) -> Option<SentRange> {
         self.reinjection(self.repeats.as_ref()?.reinject.first()?)
     }
 
-    /// The front of `first` that was carried by the same subflows.
+    /// Returns the front of `first` that was carried by the same subflows.
     #[inline(never)]
     fn reinjection(&self, first: DataRange) -> Option<SentRange> {
         let sent = *self.sent.get(self.index_above(first.start))?;
         Some(SentRange { range: sent.range.intersect(first), ..sent })
     }
 
-    /// The left edge moves to `dsn`; returns how many bytes that freed.
+    /// Advances the left edge to `dsn` and returns the number of freed bytes.
     #[inline]
     pub(crate) fn on_data_ack(&mut self, dsn: Dsn) -> u64 {
-        // Most segments carry data the other way and repeat what was acknowledged.
+        // Most segments carry data the other way and repeat the last DATA_ACK.
         if dsn <= self.una { 0 } else { self.free(dsn.min(self.nxt)) }
     }
 
@@ -543,7 +545,7 @@ mod tests {
         assert!(queue.sent_from(Dsn::new(200)).unwrap().carried.contains(SLOW));
     }
 
-    /// What is beside it in the same segment was carried all the same.
+    /// The rest of the same segment still counts as carried.
     #[test]
     fn a_part_of_a_segment_may_be_forgotten() {
         let mut queue = SendQueue::default();

@@ -1,11 +1,12 @@
-//! Data that waits for the checksum of its mapping (RFC 8684 section 3.3.1): nothing of a mapping is
-//! delivered before all of it is here and its sum is right.
+//! Data that waits for the checksum of its mapping (RFC 8684 section 3.3.1). No data of a mapping
+//! is delivered before all of it has arrived with a correct checksum.
 
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange, Time};
 use plait_wire::{Payload, Sum};
 
-/// Most mappings that are remembered; the data of others is discarded, so that it comes again.
+/// Largest number of stored mappings. Data of further ones is discarded, and the peer retransmits
+/// it.
 const MAX_MAPPINGS: usize = 4_096;
 
 /// A mapping with its checksum.
@@ -13,21 +14,21 @@ const MAX_MAPPINGS: usize = 4_096;
 pub(crate) struct Checked {
     /// Subflow sequence numbers of its bytes.
     pub(crate) seq: SubflowRange,
-    /// First data sequence number, as this end counts.
+    /// First data sequence number in our own numbers.
     pub(crate) dsn: Dsn,
-    /// The same as on the wire, all 64 bits.
+    /// First data sequence number on the wire, all 64 bits.
     pub(crate) wire_dsn: u64,
-    /// Length as told: with a DATA_FIN one more than its bytes.
+    /// Length field: with a DATA_FIN one more than its bytes.
     pub(crate) len: u16,
     pub(crate) checksum: u16,
 }
 
-/// What became of a mapping that was told.
+/// Result of storing a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Noted {
-    /// It is known now.
+    /// It is stored.
     Known,
-    /// There is no room for it, or some of its bytes have gone already.
+    /// There is no room for it, or some of its bytes were already delivered.
     Refused,
     /// It contradicts another.
     Conflict,
@@ -36,21 +37,21 @@ pub(crate) enum Noted {
 /// A run of bytes in subflow order: DSN, payload, time of arrival.
 type Piece = (Dsn, Payload, Time);
 
-/// The mappings of one subflow that are not complete, and the bytes of the first of them.
+/// The incomplete mappings of one subflow, and the bytes of the first one.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    /// In the order of their sequence numbers.
+    /// In order of sequence numbers.
     known: VecDeque<Checked>,
     /// Sequence number of the next piece.
     next: Ssn,
     sum: Sum,
     pieces: VecDeque<Piece>,
-    /// First DSN of the mapping whose checksum was wrong; from there on everything is held.
+    /// First DSN of the mapping with a wrong checksum. All data from there on is held.
     failed: Option<Dsn>,
 }
 
 impl Verifier {
-    /// For the data from sequence number `next` on.
+    /// Returns a verifier for the data from sequence number `next` on.
     pub(crate) fn new(next: Ssn) -> Verifier {
         Verifier {
             known: VecDeque::new(),
@@ -61,7 +62,7 @@ impl Verifier {
         }
     }
 
-    /// Remembers a mapping until its data is here.
+    /// Stores a mapping until its data has arrived.
     pub(crate) fn note(&mut self, mapping: Checked) -> Noted {
         let at = self.known.partition_point(|known| known.seq.start < mapping.seq.start);
         if self.known.get(at) == Some(&mapping) {
@@ -79,15 +80,15 @@ impl Verifier {
         Noted::Known
     }
 
-    /// The DSN of the byte at the start of `range`, where one known mapping covers it all.
+    /// Returns the DSN of the byte at the start of `range`, if one stored mapping covers all of it.
     pub(crate) fn dsn(&self, range: SubflowRange) -> Option<Dsn> {
         let at = self.known.partition_point(|known| known.seq.end <= range.start);
         let mapping = self.known.get(at).filter(|known| known.seq.covers(range))?;
         Some(mapping.dsn + (range.start - mapping.seq.start))
     }
 
-    /// Takes the next bytes in subflow order, which a known mapping covers; hands on what is
-    /// complete and right.
+    /// Accepts the next bytes in subflow order, which a stored mapping covers. Delivers complete
+    /// and correct mappings.
     pub(crate) fn take(
         &mut self,
         (dsn, payload, at): Piece,
@@ -115,19 +116,19 @@ impl Verifier {
         }
     }
 
-    /// Hands on everything that is held, right or not.
+    /// Delivers all held data without a check.
     pub(crate) fn release(&mut self, deliver: &mut impl FnMut(Dsn, Payload, Time)) {
         for (dsn, payload, at) in self.pieces.drain(..) {
             deliver(dsn, payload, at);
         }
     }
 
-    /// First DSN that is not held, where something is.
+    /// Returns the first DSN after the held data, if there is any.
     pub(crate) fn held_to(&self) -> Option<Dsn> {
         self.pieces.back().map(|(dsn, payload, _)| *dsn + u64::from(payload.len()))
     }
 
-    /// First DSN of the mapping whose checksum was wrong.
+    /// Returns the first DSN of the mapping with a wrong checksum.
     pub(crate) const fn failed(&self) -> Option<Dsn> {
         self.failed
     }
@@ -154,7 +155,7 @@ mod tests {
         got
     }
 
-    /// R34: nothing is delivered before the whole mapping is here.
+    /// R34: nothing is delivered before the whole mapping has arrived.
     #[test]
     fn a_mapping_over_three_pieces() {
         let mut verifier = Verifier::new(Ssn::new(1));
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(verifier.failed(), None);
     }
 
-    /// R53: bytes of a wrong mapping are held, and all that follow.
+    /// R53: bytes of a wrong mapping and of all later ones are held.
     #[test]
     fn a_wrong_sum_holds_what_follows() {
         let mut verifier = Verifier::new(Ssn::new(1));
@@ -183,7 +184,7 @@ mod tests {
         assert_eq!(held, [(100, 100), (200, 100)]);
     }
 
-    /// R31: mappings that overlap and differ contradict each other.
+    /// R31: overlapping mappings that differ are a conflict.
     #[test]
     fn overlaps_are_conflicts() {
         let mut verifier = Verifier::new(Ssn::new(1));

@@ -1,5 +1,5 @@
-//! The peer's receive window: one pool for all subflows, whose right edge only moves right (RFC
-//! 8684 section 3.3.5).
+//! The peer's receive window: shared by all subflows. Its right edge never moves left (RFC 8684
+//! section 3.3.5).
 
 use crate::planted::{Planted, planted};
 use plait_base::Dsn;
@@ -16,18 +16,18 @@ impl SendWindow {
         SendWindow { end: Dsn::ZERO, largest: 0 }
     }
 
-    /// Data must end at or below this DSN.
+    /// Returns the DSN at or below which data must end.
     pub(crate) const fn end(self) -> Dsn {
         self.end
     }
 
-    /// The largest window that the peer ever told: the most that a segment can hope for.
+    /// Returns the largest window that the peer ever advertised.
     pub(crate) const fn largest(self) -> u64 {
         self.largest
     }
 
-    /// Takes in a DATA_ACK with its window; true where the edge moved. An older segment cannot
-    /// move it left.
+    /// Processes a DATA_ACK with its window. Returns true if the edge advanced. An older segment
+    /// cannot move it left.
     pub(crate) fn update(&mut self, data_ack: Dsn, window: u64) -> bool {
         let edge = data_ack.saturating_add(window);
         if window > self.largest {
@@ -41,8 +41,8 @@ impl SendWindow {
     }
 }
 
-/// The smallest shift that lets a window field of 16 bits tell `rcvbuf` bytes (RFC 7323 section
-/// 2.3; at most 14).
+/// Returns the smallest shift for which a 16-bit window field can hold `rcvbuf` bytes (RFC 7323
+/// section 2.3; at most 14).
 pub(crate) const fn scale_for(rcvbuf: u64) -> u8 {
     let mut shift = 0;
     while shift < 14 && (rcvbuf >> shift) > 0xffff {

@@ -334,8 +334,8 @@ impl TxRing {
         resent.make_contiguous().sort_unstable();
     }
 
-    /// The receiver has not acknowledged what it told of by SACK, and a timeout expired: it has
-    /// thrown it away (RFC 2018 section 8), and all that it told counts no more.
+    /// Handles reneging after a timeout: the receiver has discarded data that it had selectively
+    /// acknowledged (RFC 2018 section 8). All its SACK blocks are dropped.
     pub(crate) fn forget_reneged(&mut self) {
         if self.ring.front().is_none_or(|sent| sent.whereabouts != Whereabouts::Sacked) {
             return;

@@ -42,8 +42,8 @@ pub(crate) struct Handshake {
     /// Window shifts, ours and the peer's.
     pub(crate) own_scale: u8,
     pub(crate) peer_scale: u8,
-    /// When the SYN (or SYN/ACK) was sent first, and how often again. [`Time::NEVER`] if that is not
-    /// known, for the SYN was answered without state.
+    /// When the SYN (or SYN/ACK) was first sent, and how often it was retransmitted.
+    /// [`Time::NEVER`] if that is unknown, because the SYN was answered without state.
     pub(crate) sent_at: Time,
     pub(crate) retries: u8,
     /// The peer's timestamp to echo (RFC 7323 section 4.3).

@@ -1,11 +1,11 @@
-//! What is assigned to a subflow ahead of sending.
+//! Data assigned to subflows before it is sent.
 
 use crate::data::send_queue::SendQueue;
 use plait_base::{DataRange, DataRangeSet, SubflowId, SubflowSet};
 
 impl SendQueue {
-    /// Gives `range`, unsent or assigned before, to `subflow`, which sends it when it can. Returns
-    /// the subflows whose share of what is assigned changed.
+    /// Assigns `range`, unsent or already assigned, to `subflow`, which sends it when it can.
+    /// Returns the subflows with changed assignments.
     pub(crate) fn assign(&mut self, range: DataRange, subflow: SubflowId) -> SubflowSet {
         if self.assigned.len() <= subflow.index() {
             self.assigned
@@ -25,7 +25,7 @@ impl SendQueue {
                         touched.insert(owner);
                         part
                     }
-                    // Sent already, or never written.
+                    // Already sent, or never written.
                     None => break,
                 },
             };
@@ -36,8 +36,8 @@ impl SendQueue {
         touched
     }
 
-    /// Gives each range of `plan` to the subflow beside it, as [`assign`](Self::assign) does. A plan
-    /// for all that is assigned, in order, is taken over as a whole: a scheduler may have one at every
+    /// Assigns each range of `plan` to its subflow, as [`assign`](Self::assign) does. A plan for
+    /// all assigned data in order is applied as a whole, because a scheduler may have one at every
     /// acknowledgement.
     pub(crate) fn assign_all(&mut self, plan: &[(DataRange, SubflowId)]) -> SubflowSet {
         let known = |(_, to): &(DataRange, SubflowId)| to.index() < self.assigned.len();
@@ -59,7 +59,7 @@ impl SendQueue {
         touched
     }
 
-    /// Whether `plan` has each assigned byte once, in order, and no other.
+    /// Returns true if `plan` contains each assigned byte once, in order, and no other.
     fn is_planned_by(&self, plan: &[(DataRange, SubflowId)]) -> bool {
         let bytes: u64 = plan.iter().map(|(range, _)| range.len()).sum();
         let ascends =
@@ -67,7 +67,7 @@ impl SendQueue {
         bytes == self.planned && ascends && self.assigned.iter().all(|set| is_within(set, plan))
     }
 
-    /// Takes what is assigned at the start of `range` from its subflow.
+    /// Reclaims the assigned data at the start of `range` from its subflow.
     fn take_back(&mut self, range: DataRange) -> Option<(DataRange, SubflowId)> {
         for (id, set) in (0..).zip(&mut *self.assigned) {
             if let Some(held) = set.containing(range.start) {
@@ -79,7 +79,7 @@ impl SendQueue {
         None
     }
 
-    /// Takes back everything assigned and not sent.
+    /// Reclaims everything assigned and not sent.
     pub(crate) fn unassign_all(&mut self) {
         self.planned = 0;
         for set in &mut *self.assigned {
@@ -90,17 +90,17 @@ impl SendQueue {
         }
     }
 
-    /// Whether something is assigned and not sent.
+    /// Returns true if data is assigned and not sent.
     pub(crate) const fn has_plan(&self) -> bool {
         self.planned > 0
     }
 
-    /// The next range assigned to `subflow`, at most `len` bytes.
+    /// Returns the next range assigned to `subflow`, at most `len` bytes.
     pub(crate) fn next_assigned(&self, subflow: SubflowId, len: u64) -> Option<DataRange> {
         self.assigned.get(subflow.index())?.nth(0, len)
     }
 
-    /// `range`, which was assigned to `subflow`, is sent.
+    /// Notes that `range`, assigned to `subflow`, is sent.
     pub(crate) fn take_assigned(&mut self, range: DataRange, subflow: SubflowId) {
         if let Some(set) = self.assigned.get_mut(subflow.index()) {
             self.planned -= set.remove(range);
@@ -108,8 +108,8 @@ impl SendQueue {
         }
     }
 
-    /// What of `range` was assigned to some subflow and not sent is sent on `subflow`; returns that
-    /// and whose it was.
+    /// Takes the assigned part of `range` to be sent on `subflow`. Returns it with the subflow that
+    /// it was assigned to.
     pub(crate) fn take_waiting(
         &mut self,
         range: DataRange,
@@ -125,7 +125,7 @@ impl SendQueue {
     }
 }
 
-/// Whether the ranges of `plan`, which ascend, cover the whole of `set`.
+/// Returns true if the ascending ranges of `plan` cover the whole of `set`.
 fn is_within(set: &DataRangeSet, plan: &[(DataRange, SubflowId)]) -> bool {
     let mut ranges = plan.iter().map(|(range, _)| *range);
     let mut now = DataRange::default();
@@ -159,7 +159,7 @@ mod tests {
     const SLOW: SubflowId = SubflowId(1);
 
     proptest! {
-        /// A plan is the same taken over as a whole and a range at a time.
+        /// A plan has the same effect as a whole and range by range.
         #[test]
         fn a_plan_is_taken_over_whole_or_in_parts(
             written in 1u64..400,
@@ -184,7 +184,7 @@ mod tests {
                 queue
             };
             let (mut one, mut other) = (made(), made());
-            // What is assigned, cut anew, or the whole of the data.
+            // The assigned data with new cuts, or all data.
             let mut plan = Vec::new();
             let (mut at, mut cuts) = (0, cuts.iter().cycle());
             while let Some(held) = one.assigned_from(Dsn::new(at)).map(|(held, _)| held) {
@@ -237,7 +237,7 @@ mod tests {
             Some(SubflowSet::one(FAST))
         );
         assert_eq!(queue.take_waiting(range(150, 200), FAST), None);
-        // As far as it goes.
+        // Up to the end of the assigned range.
         assert_eq!(queue.take_waiting(range(200, 300), FAST), Some((range(200, 250), SLOW)));
     }
 
@@ -254,12 +254,12 @@ mod tests {
         assert_eq!(queue.assigned_from(Dsn::new(100)), Some((range(100, 200), SLOW)));
         assert_eq!(queue.assigned_from(Dsn::new(200)), Some((range(200, 300), FAST)));
         assert_eq!(queue.assigned_from(Dsn::new(300)), None);
-        // Over everything there is, and beyond it.
+        // Over all data, and beyond it.
         assert_eq!(queue.assign(range(0, 1_000), SLOW), both);
         assert_eq!((queue.assigned(FAST), queue.assigned(SLOW), queue.unsent()), (0, 400, 0));
         queue.take_assigned(range(0, 400), SLOW);
         assert!(!queue.has_plan());
-        // What is sent is not assigned any more.
+        // Sent data is not assigned any more.
         assert_eq!(queue.assign(range(0, 100), FAST), SubflowSet::EMPTY);
     }
 }

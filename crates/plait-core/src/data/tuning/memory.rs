@@ -1,5 +1,5 @@
-//! The receive window of Linux 6.18: its buffer is counted in bytes of memory, and grows with what
-//! the application reads in a round trip.
+//! The receive window of Linux 6.18: its buffer is counted in bytes of memory, and grows with the
+//! data read in a round trip.
 //!
 //! After `mptcp_rcv_space_adjust` and `mptcp_rcvbuf_grow` (net/mptcp/protocol.c) and
 //! `tcp_rcv_rtt_measure_ts` and `tcp_measure_rcv_mss` (net/ipv4/tcp_input.c).
@@ -9,35 +9,35 @@ use plait_base::{Dsn, Span, SubflowId, Time};
 
 /// Bytes that count as read in the round trip before the first: ten segments.
 const FIRST_SPACE_BYTES: u64 = 10 * ADVERTISED_MSS;
-/// Payload of a full segment of plain TCP with timestamps, which Linux counts with here.
+/// Payload of a full segment of plain TCP with timestamps, which Linux uses here.
 const ADVERTISED_MSS: u64 = 1_448;
-/// Shares of memory that is payload are in parts of this (`TCP_RMEM_TO_WIN_SCALE`).
+/// Denominator of the payload's share of memory (`TCP_RMEM_TO_WIN_SCALE`).
 const RATIO_ONE: u64 = 256;
 /// The share of payload until a subflow has received a full segment.
 const FIRST_RATIO: u64 = RATIO_ONE / 2;
-/// Memory of the descriptor of a segment (`struct sk_buff`), and what a buffer holds beside the payload: headers
-/// with options, and `struct skb_shared_info`.
+/// Memory of a segment's descriptor (`struct sk_buff`), and of a buffer besides the payload:
+/// headers with options, and `struct skb_shared_info`.
 const DESCRIPTOR_BYTES: u64 = 256;
 const BESIDE_PAYLOAD_BYTES: u64 = 80 + 320;
-/// The window that a subflow tells at first, in bytes: half of 128 KiB less a segment.
+/// Initial window of a subflow in bytes: half of 128 KiB less a segment.
 const FIRST_WINDOW_BYTES: u64 = 65_536 - ADVERTISED_MSS;
-/// Bytes that a segment lets the window of its subflow grow by: two full ones.
+/// Bytes by which a segment may grow the window of its subflow: two full segments.
 const GROWTH_BYTES: u64 = 2 * ADVERTISED_MSS;
-/// Least segment that lets it grow, in bytes.
+/// Smallest segment that grows it, in bytes.
 const LEAST_GROWING_BYTES: u64 = 128;
 
-/// Memory of a segment with `payload` bytes: a buffer of a power of two and its descriptor, so 2,304 bytes for
-/// an Ethernet packet (`__alloc_skb`, net/core/skbuff.c).
+/// Returns the memory of a segment with `payload` bytes: a power-of-two buffer and its descriptor,
+/// so 2,304 bytes for an Ethernet packet (`__alloc_skb`, net/core/skbuff.c).
 const fn segment_memory(payload: u64) -> u64 {
     (payload.saturating_add(BESIDE_PAYLOAD_BYTES)).next_power_of_two() + DESCRIPTOR_BYTES
 }
 
-/// A buffer that grows, of the connection or of a subflow.
+/// A growing buffer of the connection or of a subflow.
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
     /// Bytes of memory.
     memory: u64,
-    /// The most that was read in a round trip, when it last grew (`rcvq_space.space`).
+    /// Bytes read in the round trip that last grew it (`rcvq_space.space`).
     space: u64,
 }
 
@@ -46,8 +46,8 @@ impl Buffer {
         Buffer { memory, space: FIRST_SPACE_BYTES }
     }
 
-    /// Makes room for twice what was `copied` in a round trip, and for twice the growth beyond that.
-    /// `ratio` parts of the memory are payload. Returns whether the memory grew.
+    /// Grows the buffer to twice the bytes `copied` in a round trip, and twice the growth beyond
+    /// that. `ratio` parts of the memory are payload. Returns true if the memory grew.
     fn grow(&mut self, copied: u64, ratio: u64, most: u64) -> bool {
         let before = core::mem::replace(&mut self.space, copied).max(1);
         let window = copied.saturating_mul(2);
@@ -60,7 +60,7 @@ impl Buffer {
     }
 }
 
-/// What is known of one subflow.
+/// State of one subflow.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     buffer: Buffer,
@@ -68,16 +68,17 @@ struct Arrivals {
     rtt: Option<Span>,
     /// The last timestamp that the peer echoed.
     echo: u32,
-    /// Whether a full segment has come.
+    /// A full segment has arrived.
     full: bool,
-    /// Whether a short segment has come since the reader had read everything.
+    /// A short segment has arrived since the reader had read everything.
     short: bool,
-    /// The most that is told as its window, in bytes (`rcv_ssthresh`).
+    /// Largest window to advertise on it, in bytes (`rcv_ssthresh`).
     limit: u64,
 }
 
 impl Arrivals {
-    /// Takes in a sample of the time since an acknowledgement: it falls at once and rises slowly.
+    /// Adds a sample of the time since an acknowledgement. The average falls at once and rises
+    /// slowly.
     fn note_age(&mut self, echo: u32, age: Span) {
         if self.echo == echo {
             return;
@@ -94,7 +95,7 @@ impl Arrivals {
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryWindow {
     buffer: Buffer,
-    /// The most that a buffer grows to, in bytes of memory.
+    /// Largest buffer, in bytes of memory.
     most: u64,
     /// Payload bytes of a full segment.
     mss: u64,
@@ -102,8 +103,8 @@ pub(crate) struct MemoryWindow {
     segment_memory: u64,
     /// Parts of [`RATIO_ONE`] of the connection's memory that are payload.
     ratio: u64,
-    /// DSN up to which had been read when the present round trip began, and when that was; the first one began long
-    /// ago.
+    /// Read position at the start of this round trip, and that time. The first one counts as
+    /// started long ago.
     read: Dsn,
     at: Option<Time>,
     rtt: Option<Span>,
@@ -136,7 +137,8 @@ impl MemoryWindow {
     }
 
     /// Notes a segment of `len` bytes on `subflow` that echoes the timestamp `echo`, which is `age`
-    /// old. Returns whether the window of the subflow grows: Linux acknowledges such a segment at once.
+    /// old. Returns true if the window of the subflow grows: Linux acknowledges such a segment at
+    /// once.
     pub(crate) fn on_segment(
         &mut self,
         subflow: SubflowId,
@@ -153,7 +155,7 @@ impl MemoryWindow {
             arrivals.note_age(echo, age);
         }
         let ratio = if arrivals.full { full_ratio } else { FIRST_RATIO };
-        // The segment itself takes memory while it is looked at.
+        // The segment itself uses memory while it is processed.
         let memory = arrivals.buffer.memory.saturating_sub(self.segment_memory);
         let room = (memory * ratio / RATIO_ONE).saturating_sub(arrivals.limit);
         let grows = room > 0 && len >= LEAST_GROWING_BYTES;
@@ -163,12 +165,12 @@ impl MemoryWindow {
         grows
     }
 
-    /// The most that is told as a window on `subflow`.
+    /// Returns the largest window to advertise on `subflow`.
     pub(crate) fn limit(&self, subflow: SubflowId) -> u64 {
         self.arrivals.get(subflow.index()).map_or(0, |it| it.limit)
     }
 
-    /// Whether a short segment has come on `subflow` since this was last asked.
+    /// Returns true if a short segment has arrived on `subflow` since the last call.
     pub(crate) fn take_short(&mut self, subflow: SubflowId) -> bool {
         let arrivals = self.arrivals.get_mut(subflow.index());
         arrivals.is_some_and(|it| core::mem::take(&mut it.short))
@@ -205,8 +207,8 @@ impl MemoryWindow {
         (self.mss * RATIO_ONE / self.segment_memory).clamp(1, RATIO_ONE)
     }
 
-    /// The window in bytes of payload, counted from the next byte expected, while `held` bytes of
-    /// payload take memory: data out of order takes some of the window as well.
+    /// Returns the window in bytes of payload from the next expected byte on, while `held` bytes
+    /// use memory. Out-of-order data uses some of the window as well.
     pub(crate) fn window(&self, held: u64) -> u64 {
         let memory = held.saturating_mul(self.segment_memory) / self.mss.max(1);
         self.buffer.memory.saturating_sub(memory) * self.ratio / RATIO_ONE
@@ -224,7 +226,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// One subflow whose segments come 50 ms after what released them.
+    /// One subflow whose segments arrive 50 ms after the acknowledgement that released them.
     fn window() -> MemoryWindow {
         let mut window = MemoryWindow::new(BUFFERS, MSS);
         window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50));
@@ -242,7 +244,7 @@ mod tests {
         window.on_read(at(20), Dsn::new(1_520), 1);
         // 157 of 256 parts.
         assert_eq!(window.window(0), 131_072 * 157 / 256);
-        // With a second subflow that has carried nothing it is half again.
+        // With a second subflow that has carried nothing, the share is one half again.
         window.on_read(at(80), Dsn::new(1_520), 2);
         assert_eq!(window.window(0), 65_536);
     }
@@ -256,8 +258,8 @@ mod tests {
         assert_eq!(window.window(u64::MAX), 0);
     }
 
-    /// Sizes that `ss -m` showed of Linux 6.18: 173,424 bytes read in a round trip after 31,240, of a
-    /// subflow that had grown with both and of one that had grown with the second alone.
+    /// Sizes shown by `ss -m` on Linux 6.18: 173,424 bytes read in a round trip after 31,240. One
+    /// subflow had grown with both, another with the second alone.
     #[test]
     fn buffers_grow_as_those_of_the_kernel() {
         let grown = |reads: &[u64]| {
@@ -270,11 +272,11 @@ mod tests {
         assert_eq!(grown(&[31_240]), 337_717);
         assert!(grown(&[31_240, 173_424]).abs_diff(5_713_685) < 100);
         assert!(grown(&[173_424]).abs_diff(12_981_655) < 100);
-        // What does not ask for more memory changes what growth is measured from.
+        // A growth that needs no more memory still changes the base of the next one.
         assert!(grown(&[31_240, 173_424, 486_736]).abs_diff(7_322_689) < 100);
     }
 
-    /// The round trip is the longest of the subflows.
+    /// The longest round trip of the subflows is used.
     #[test]
     fn less_than_a_round_trip_counts_for_nothing() {
         let mut window = window();
@@ -285,7 +287,7 @@ mod tests {
         assert_eq!(window.window(0), 337_717 * 157 / 256);
     }
 
-    /// Two segments for each that comes, up to what the memory has room for.
+    /// Two segments for each received one, up to the memory's limit.
     #[test]
     fn the_window_of_a_subflow_grows_with_its_segments() {
         let mut window = MemoryWindow::new(BUFFERS, MSS);
@@ -297,7 +299,7 @@ mod tests {
         for _ in 0..10 {
             window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50));
         }
-        // The buffer less the segment at hand, as `ss -i` shows it (rcv_ssthresh).
+        // The buffer less the current segment, as `ss -i` shows it (rcv_ssthresh).
         assert!(of(&window).abs_diff(78_971) < 2);
         assert!(!window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50)));
     }

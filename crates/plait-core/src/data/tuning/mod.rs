@@ -1,23 +1,24 @@
-//! A receive window that begins small and follows what the application reads, after Linux's dynamic
-//! right-sizing (`tcp_rcv_space_adjust` of 3.12 to 4.18, over the longest RTT of the subflows as its
-//! Multipath TCP has it).
+//! A receive window that starts small and grows with the data read, as Linux's dynamic right-sizing
+//! (`tcp_rcv_space_adjust` of 3.12 to 4.18; its Multipath TCP uses the longest RTT of the
+//! subflows).
 
 pub(crate) mod memory;
 
 use plait_base::{Dsn, Span, Time};
 
-/// Segments beside twice what was read: room for what is on its way when the window is told.
+/// Segments in addition to twice the data read: room for data in flight when the window is
+/// advertised.
 const SEGMENTS_BESIDE: u64 = 16;
 /// Segments that count as read in the round trip before the first.
 const FIRST_READ_SEGMENTS: u64 = 10;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
-    /// The most that the window comes to.
+    /// Largest window.
     most: u64,
-    /// The most that was read in a round trip.
+    /// Largest number of bytes read in a round trip.
     space: u64,
-    /// Where the present round trip began.
+    /// Read position and time at the start of this round trip.
     read: Dsn,
     at: Time,
     rtt: Span,
@@ -34,14 +35,14 @@ impl Tuning {
         }
     }
 
-    /// Whether a round trip is over.
+    /// Returns true if a round trip is over.
     #[inline]
     pub(crate) fn is_due(&self, now: Time) -> bool {
         now.since(self.at) >= self.rtt
     }
 
-    /// The window after a round trip, where it was `window` and the application has read up to
-    /// `read`; `rtt` is the longest of the subflows. It never shrinks.
+    /// Returns the window after a round trip with `window`; the application has read up to `read`.
+    /// `rtt` is the longest of the subflows. The window never shrinks.
     pub(crate) fn turn(&mut self, now: Time, read: Dsn, rtt: Span, mss: u64, window: u64) -> u64 {
         let first = self.rtt == Span::ZERO;
         let copied = read.saturating_sub(self.read);
@@ -50,7 +51,7 @@ impl Tuning {
             return window;
         }
         let mut wanted = copied.saturating_mul(2).saturating_add(SEGMENTS_BESIDE * mss);
-        // By how much more was read tells how fast the sender grows.
+        // The growth of the data read shows how fast the sender grows.
         if copied >= self.space + self.space / 2 {
             wanted = wanted.saturating_mul(2);
         } else if copied >= self.space + self.space / 4 {
@@ -87,8 +88,8 @@ mod tests {
             window = tuning.turn(at(10 + 50 * n), Dsn::new(read), rtt, MSS, window);
             *told = window;
         }
-        // 20 is twice the 10 before: 2 (2 x 20 + 16); 24 and 26 are 20 and 8 % more: 2 x 26 + 16 is
-        // less than there is.
+        // 20 is twice the 10 before: 2 (2 x 20 + 16). 24 and 26 are 20 and 8 % more: 2 x 26 + 16 is
+        // less than the current window.
         assert_eq!(windows, [64_000, 112_000, 112_000, 112_000, 112_000]);
     }
 
