@@ -162,7 +162,7 @@ impl Paths {
         seq
     }
 
-    /// Returns the segment that carries `range` from `seq` of the subflow at `index` on, and
+    /// Returns the segment that carries `range` from `seq` of the subflow at `index` on. Also returns
     /// whether the segment size may have changed because the infinite mapping has arrived.
     #[inline(always)]
     pub(crate) fn emit(

@@ -264,7 +264,7 @@ mod tests {
     }
     use plait_base::{Dsn, SubflowRange};
 
-    /// Without loss of ACKs PRR sends ssthresh/flight of what is delivered (RFC 6937 section 3).
+    /// If no ACK is lost, PRR sends ssthresh/flight of the delivered data (RFC 6937 section 3).
     #[test]
     fn the_window_shrinks_in_proportion() {
         let (mss, flight) = (1_000, 20_000);
