@@ -344,8 +344,7 @@ impl Connection {
         }
     }
 
-    /// Handles a router's message that a segment was too long. Returns true if it is believed
-    /// ([`crate::paths::Paths::size_as_told`]).
+    /// Handles a router's message that a segment was too long. Returns true if it is believed.
     #[cold]
     pub(crate) fn on_too_big(
         &mut self,
@@ -391,8 +390,7 @@ impl Connection {
         taken
     }
 
-    /// Accepts an admitted SYN with MP_JOIN for this connection (RFC 8684 section 3.2). Returns
-    /// false if no slot is free.
+    /// Accepts an admitted SYN with MP_JOIN (RFC 8684 section 3.2). Returns false if no slot is free.
     pub(crate) fn accept_join(
         &mut self,
         ctx: &mut Context<'_>,

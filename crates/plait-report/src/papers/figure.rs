@@ -72,8 +72,7 @@ struct View<'a> {
     size: Size,
 }
 
-/// The data of a panel: the words of the horizontal axis, and for each row a list of values by
-/// point.
+/// The data of a panel: the words of the horizontal axis, and the values of each row by point.
 struct Table {
     /// The points of the horizontal axis that were run.
     points: Vec<usize>,
@@ -171,8 +170,7 @@ impl View<'_> {
         (0..self.results.plan.experiment.axes[axis].points.len()).filter(was_run).collect()
     }
 
-    /// Returns the meaning of the marks, the omitted points, and the cells that have runs without a
-    /// value.
+    /// Returns the meaning of the marks, the omitted points, and the cells that lack values.
     fn note(&self) -> String {
         let mut sentences = vec![self.marks().to_owned()];
         sentences.extend(self.points_left_out());
@@ -279,8 +277,7 @@ impl View<'_> {
         }
     }
 
-    /// Returns the name of the horizontal axis. Words carry their own units; for numbers the name
-    /// has it.
+    /// Returns the name of the horizontal axis, with the unit if its points are numbers.
     fn axis_name(&self, words: bool) -> String {
         let Some(axis) = self.picture.kind.x() else { return String::new() };
         let axis = &self.results.plan.experiment.axes[axis];
@@ -372,8 +369,7 @@ impl View<'_> {
         Some(plot.finish())
     }
 
-    /// Draws a group for each point and a bar for each row. The line spans the middle 90 % of the
-    /// runs.
+    /// Draws a bar for each row, grouped by point. A line spans the middle 90 % of the runs.
     fn bars(&self) -> Option<String> {
         let table = self.table()?;
         let all = table.rows.iter().flat_map(|(_, values)| values).flatten().flatten().copied();
