@@ -1,4 +1,4 @@
-//! Tells the program which commit it is made of; a tree without git says so.
+//! Sets the environment variable of the commit for the build; `unknown` outside a git repository.
 
 use std::path::Path;
 use std::process::Command;

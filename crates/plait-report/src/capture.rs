@@ -1,5 +1,5 @@
-//! `--pcap`: the segments of a run as packets, as the host that sends the data sees them, each with
-//! the reason why its data went there.
+//! `--pcap`: the segments of a run as packets, captured at the data's sender. Each packet has the
+//! reason for its scheduling as a comment.
 
 use super::pcapng::{CaptureFile, Frame};
 use super::reasons::Reasons;
@@ -18,16 +18,16 @@ use std::path::Path;
 pub struct Capture {
     file: CaptureFile,
     addresses: Addresses,
-    /// The instant that `packets` and `said` are of.
+    /// The time of `packets` and `said`.
     now: Time,
-    /// Where the capture is made.
+    /// The host of the capture.
     vantage: Role,
     reasons: Reasons,
     /// Packets of this instant.
     packets: Vec<Packet>,
-    /// What was told of this instant and no packet has claimed: bytes of payload, and why.
+    /// Reasons at `now` that are not yet matched to a packet: payload bytes, and the reason.
     said: VecDeque<(u64, String)>,
-    /// A segment that is no packet.
+    /// The error of a segment that cannot be written as a packet.
     refused: Option<String>,
 }
 
@@ -35,7 +35,7 @@ struct Packet {
     path: PathId,
     outbound: bool,
     bytes: Vec<u8>,
-    /// Bytes of payload that somebody has to explain; zero once that is done.
+    /// Payload bytes without a reason yet; zero after a match.
     unexplained: u64,
     comment: String,
 }
@@ -64,7 +64,7 @@ impl Capture {
     /// Ends the file.
     ///
     /// # Errors
-    /// If a packet of it could not be written.
+    /// If a packet could not be written.
     pub fn finish(mut self) -> Result<(), Error> {
         self.settle(Time::NEVER);
         if let Some(refused) = self.refused {
@@ -73,7 +73,7 @@ impl Capture {
         self.file.finish()
     }
 
-    /// Writes the packets of instants before `now`: all that explains them has been told.
+    /// Writes the packets from before `now`; all their reasons have arrived.
     fn settle(&mut self, now: Time) {
         if now == self.now {
             return;
@@ -91,8 +91,8 @@ impl Capture {
         }
     }
 
-    /// Gives what was told to the packet that it is about: both come in the same order, whichever
-    /// comes first.
+    /// Assigns a reason to its packet. Reasons and packets arrive in the same order, but either may
+    /// come first.
     fn explain(&mut self, len: u64, why: String) {
         let mut packets = self.packets.iter_mut();
         match packets.find(|packet| packet.unexplained == len) {

@@ -1,21 +1,21 @@
-//! How a server stands, in the text format of Prometheus (version 0.0.4).
+//! The state of a server in the text format of Prometheus (version 0.0.4).
 
 use plait_core::{Carried, Sizes, TimedOut};
 use plait_engine::{Opened, Overview, Shortage};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
-/// The names of schedulers, by port and by the place of a rule.
+/// The names of schedulers, by port and by the index of a rule.
 #[derive(Clone, Default, Debug)]
 pub struct Schedulers {
     /// By port.
     pub ports: BTreeMap<u16, String>,
-    /// By the place of a rule.
+    /// By the index of a rule.
     pub rules: Vec<String>,
 }
 
 impl Schedulers {
-    /// That of connections to a port for which a rule was, or none.
+    /// Returns the scheduler of connections to a port, with the matching rule if there is one.
     #[must_use]
     pub fn of(&self, port: u16, rule: Option<usize>) -> &str {
         let of_rule = rule.and_then(|place| self.rules.get(place));
@@ -23,7 +23,7 @@ impl Schedulers {
     }
 }
 
-/// Text that grows by families of samples.
+/// Text to which families of samples are appended.
 #[derive(Default)]
 struct Exposition(String);
 
@@ -44,8 +44,8 @@ impl Exposition {
     }
 }
 
-/// All there is to tell. Every series is there from the start, so that rates can be taken, but those
-/// of causes and of kinds of connections that have not come yet.
+/// Returns all metrics. Every series exists from the start, so that rates can be computed. The
+/// exceptions are series of causes and of kinds of connections that have not occurred yet.
 #[must_use]
 pub fn render(overview: &Overview, schedulers: &Schedulers) -> String {
     let mut out = Exposition::default();
@@ -85,7 +85,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     out.family(name, "counter", help);
     let mut accepted: BTreeMap<(u16, &str, bool), u64> = BTreeMap::new();
     for (Opened { port, rule, multipath }, count) in &overview.tally.accepted {
-        // Several rules may name one scheduler.
+        // Several rules may have the same scheduler.
         *accepted.entry((*port, schedulers.of(*port, *rule), *multipath)).or_default() += count;
     }
     for ((port, scheduler, multipath), count) in accepted {
@@ -111,7 +111,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     }
 }
 
-/// What connections hold, those that have ended included, and what they may.
+/// Writes the memory of connections, including ended ones, and its limits.
 fn limits(out: &mut Exposition, overview: &Overview) {
     let (holdings, limits) = (&overview.memory_report, &overview.limits);
     let mut gauge = |name: &str, help: &str, value: u64| {
@@ -168,7 +168,7 @@ fn subflows(out: &mut Exposition, overview: &Overview) {
     sizes(out, overview.sizes);
 }
 
-/// How long packets may be.
+/// Writes the metrics of packet sizes.
 fn sizes(out: &mut Exposition, sizes: Sizes) {
     let name = "plait_too_big_total";
     let help = "Messages of routers (ICMP packet too big) about connections, by whether what they quote \
@@ -236,7 +236,7 @@ mod tests {
         ] {
             assert!(lines.contains(&line), "{line}\n{text}");
         }
-        // Each family is announced once, and each sample is one of it.
+        // Each family is declared once, and each sample belongs to one.
         let mut family = "";
         for line in lines {
             match line.strip_prefix("# TYPE ") {

@@ -1,10 +1,10 @@
-//! Errors about unknown names, with the nearest name and all that are allowed.
+//! Errors about unknown names, with the nearest name and all allowed names.
 
 use plait_app::name::nearest;
 use plait_params::{Listed, ParamError, ParamFault, SpecError};
 use plait_sched::Decorator;
 
-/// "unknown THING `GIVEN`", the nearest name if one is near, and what is allowed.
+/// Returns "unknown THING `GIVEN`", the nearest name if one is near, and the allowed names.
 pub fn unknown<'a>(
     thing: &str,
     given: &str,
@@ -19,7 +19,7 @@ pub fn unknown<'a>(
     text
 }
 
-/// Where the parameter of a scheduler would stand if a decorator's is meant.
+/// Returns the correct place of a scheduler's parameter if it belongs to a decorator.
 fn of_decorator(error: &ParamError) -> String {
     let has = |it: &&Decorator| it.params.iter().any(|param| param.name == error.key);
     let of_controller = plait_cc::Entry::find(error.owner).is_some();
@@ -34,7 +34,8 @@ fn of_decorator(error: &ParamError) -> String {
     }
 }
 
-/// A name or parameter of a scheduler or controller that cannot be taken, with the nearest name.
+/// Returns the error for an invalid name or parameter of a scheduler or controller, with the
+/// nearest name.
 #[must_use]
 pub fn spec_problem(error: &SpecError) -> String {
     match error {

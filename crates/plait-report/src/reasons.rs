@@ -1,21 +1,22 @@
-//! Why data goes where it goes, in words, for the comments of captures.
+//! The reasons for scheduling data, in words, for the comments of captures.
 
 use super::weighed::{Considered, Weighed};
 use plait_base::SubflowId;
 use plait_core::{Carry, Event};
 use std::fmt::Write as _;
 
-/// What the sender of a connection decided last.
+/// The latest decisions of a connection's sender.
 #[derive(Default)]
 pub(super) struct Reasons {
-    /// What belongs to the decision that comes next.
+    /// The inputs of the next decision.
     weighed: Weighed,
-    /// The decision by which each subflow got what it sends.
+    /// For each subflow, the decision that assigned it its current data.
     decisions: [String; SubflowId::MAX],
 }
 
 impl Reasons {
-    /// Takes in an event. Where it tells of data that was sent: how many bytes, and why.
+    /// Processes an event. For an event about sent data, it returns the number of bytes and the
+    /// reason.
     pub(super) fn hear(&mut self, event: &Event) -> Option<(u64, String)> {
         if self.weighed.collect(event) {
             return None;
@@ -47,7 +48,7 @@ impl Reasons {
     }
 }
 
-/// Why, and what weighed.
+/// Returns the reason of a decision and its inputs.
 fn decision(number: u64, reason: &str, weighed: &Weighed) -> String {
     let mut text = format!("decision {number}: {reason}");
     for Considered { subflow, srtt_ns, cwnd_bytes, inflight_bytes, .. } in &weighed.subflows {

@@ -1,5 +1,5 @@
-//! Watches one run and keeps what its timeline shows, in bins that widen as the run goes on, so
-//! that a run of any length takes the same memory.
+//! Records the timeline of a run in bins that widen during the run, so that a run of any length
+//! takes the same memory.
 
 use crate::render::{Cause, PathCounters, PathSeries, Timeline};
 use plait_app::{AppEvent, Role};
@@ -8,17 +8,17 @@ use plait_core::{Block, Carry, Event};
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
 use plait_wire::Segment;
 
-/// Bins kept at most; above it two become one.
+/// Greatest number of bins; above it, pairs of bins are merged.
 const BINS: usize = 1_024;
-/// First length of a bin.
+/// Initial length of a bin.
 const FINEST: Span = Span::from_millis(1);
-/// How often queues are looked at.
+/// Sampling interval of the queues.
 pub(crate) const LOOK: Span = Span::from_millis(1);
 
-/// The observer. It looks at the end that sends the workload's data.
+/// The observer of the end that sends the workload's data.
 pub struct Recorder {
     sender: Role,
-    /// When what is drawn begins: a burst's warm-up is not part of it.
+    /// Start of the drawing; the warm-up of a burst comes before it.
     origin: Time,
     bin: Span,
     paths: Vec<PathSeries>,
@@ -31,7 +31,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// An observer of the paths of these names.
+    /// Creates an observer of the paths with these names.
     pub fn new<'a>(sender: Role, names: impl Iterator<Item = &'a str>) -> Recorder {
         let paths: Vec<PathSeries> = names
             .map(|name| PathSeries { name: name.to_owned(), ..PathSeries::default() })
@@ -51,7 +51,7 @@ impl Recorder {
         }
     }
 
-    /// What was seen, up to `ended`.
+    /// Returns the timeline up to `ended`.
     #[must_use]
     pub fn finish(mut self, title: String, ended: Time) -> Timeline {
         self.hold(ended, None);
@@ -62,7 +62,7 @@ impl Recorder {
             path.queue_bytes.resize(bins, 0);
             path.lost.resize(bins, 0);
             path.cwnd_bytes.resize(bins, 0);
-            // A window that nobody mentions stays what it was.
+            // A bin without a record keeps the previous window.
             let mut window = 0;
             for cwnd in &mut path.cwnd_bytes {
                 window = if *cwnd == 0 { window } else { *cwnd };
@@ -78,7 +78,7 @@ impl Recorder {
         }
     }
 
-    /// Starts over: what came before is not measured. Windows are kept.
+    /// Starts over, because earlier events are not measured. Windows are kept.
     fn restart(&mut self, now: Time) {
         let held = self.held.map(|(cause, _)| (cause, now));
         let fresh = Recorder::new(self.sender, self.paths.iter().map(|path| path.name.as_str()));
@@ -93,7 +93,7 @@ impl Recorder {
         usize::try_from(since / self.bin.as_nanos().max(1)).ok()
     }
 
-    /// The bin of `now` and the series of a path, wide enough for it.
+    /// Returns the bin of `now` and the series of a path, extended to that bin.
     fn at(&mut self, now: Time, path: PathId) -> Option<(usize, &mut PathSeries)> {
         while self.index(now)? >= BINS {
             self.widen();
@@ -127,7 +127,7 @@ impl Recorder {
         }
     }
 
-    /// Notes the window of a path: those of its subflows together.
+    /// Records the window of a path, summed over its subflows.
     fn note_window(&mut self, now: Time, path: PathId) {
         let here = self.subflows.iter().flatten().filter(|(known, _)| *known == path);
         let cwnd = here.map(|(_, cwnd)| cwnd).sum();
@@ -176,7 +176,7 @@ impl Recorder {
 
 impl Watch for Recorder {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        // Of a session with several connections the first is drawn.
+        // Only the first connection of a session is drawn.
         if who.host != self.sender || who.connection != 0 {
             return;
         }

@@ -1,4 +1,4 @@
-//! The connections of a server and their paths, as a picture for a terminal.
+//! The connections of a server and their paths as text for a terminal.
 
 use plait_base::{ConnId, Span, SubflowId};
 use plait_core::{Carried, SubflowStats};
@@ -6,11 +6,11 @@ use plait_engine::Overview;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Least and largest width of the column for addresses. An address of IPv6 has 39 characters at most.
+/// Least and greatest width of the address column. An IPv6 address has at most 39 characters.
 const LEAST_ADDRESS: usize = 15;
 const LARGEST_ADDRESS: usize = 39;
 
-/// What a subflow carries, beside what it had carried before.
+/// The counters of a subflow, with their earlier values.
 struct Line<'a> {
     conn: ConnId,
     client: String,
@@ -19,8 +19,8 @@ struct Line<'a> {
     received_bps: u64,
 }
 
-/// A column: its head, its width in characters, and its text for a line. Those further down give way
-/// first if there is no room.
+/// A column: its head, its width in characters, and its text for a line. If the width is too small,
+/// later columns are dropped first.
 type Column = (&'static str, usize, fn(&Line<'_>) -> String);
 
 const COLUMNS: [Column; 8] = [
@@ -37,8 +37,8 @@ const COLUMNS: [Column; 8] = [
     ("resent", 6, |line| line.stats.carried.retransmissions.to_string()),
 ];
 
-/// The picture of `now` in so many columns of text, with so many lines of subflows at most; rates are
-/// those since `before`.
+/// Returns the state `now` in `width` columns, with at most `most` lines of subflows. Rates are
+/// averages since `before`.
 #[must_use]
 pub fn frame(before: &Overview, now: &Overview, width: usize, most: usize) -> String {
     let lines = lines(before, now);
@@ -77,7 +77,7 @@ pub fn frame(before: &Overview, now: &Overview, width: usize, most: usize) -> St
     text
 }
 
-/// An address, without its middle if it is longer than `width`.
+/// Returns an address without its middle if it is longer than `width`.
 fn shortened(address: &str, width: usize) -> String {
     let len = address.chars().count();
     if len <= width {
@@ -88,7 +88,7 @@ fn shortened(address: &str, width: usize) -> String {
     chars().take(head).chain(['…']).chain(chars().skip(len - tail)).collect()
 }
 
-/// What subflows carry, the busiest first.
+/// Returns a line for each subflow, the busiest first.
 fn lines<'a>(before: &Overview, now: &'a Overview) -> Vec<Line<'a>> {
     let past: BTreeMap<(ConnId, SubflowId), Carried> = before
         .connections
@@ -122,7 +122,7 @@ fn state(stats: &SubflowStats) -> &'static str {
     }
 }
 
-/// Bits per second.
+/// Returns a rate in bits per second.
 fn rate(now: u64, before: u64, span: Span) -> u64 {
     let bits = u128::from(now.saturating_sub(before)) * 8 * 1_000_000_000;
     u64::try_from(bits / u128::from(span.as_nanos().max(1))).unwrap_or(u64::MAX)
@@ -138,7 +138,7 @@ mod tests {
             let frame = frame(&Overview::default(), &Overview::default(), width, 40);
             let head = frame.lines().nth(1).unwrap();
             assert!(head.chars().count() <= width, "{width}: {head}");
-            // 15 of the address and 61 of the others.
+            // The address takes 15 columns and the others take 61.
             assert_eq!(head.contains("resent"), width >= 76, "{width}: {head}");
             assert!(width < 80 || frame.lines().all(|line| line.chars().count() <= 80.max(width)));
         }

@@ -6,7 +6,7 @@ use plait_core::Event;
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
 use plait_wire::Segment;
 
-/// Several observers of one run, told in this order.
+/// Several observers of one run; events reach them in this order.
 pub struct Watchers<'a>(pub Vec<&'a mut dyn Watch>);
 
 impl Watch for Watchers<'_> {
@@ -22,7 +22,8 @@ impl Watch for Watchers<'_> {
         self.0.iter_mut().for_each(|watch| watch.on_segment(now, hop, path, way, segment));
     }
 
-    /// The shortest that one of them asks for: who samples must bear more samples than asked for.
+    /// Returns the shortest interval of the observers. An observer may get more samples than it
+    /// requested.
     fn interval(&self) -> Option<Span> {
         self.0.iter().filter_map(|watch| watch.interval()).min()
     }

@@ -1,4 +1,4 @@
-//! What weighed in a decision, as the file of `--events` has it.
+//! The inputs of a decision, as the file of `--events` has them.
 
 use crate::decide::named;
 use plait_base::{Span, Time};
@@ -35,7 +35,7 @@ pub(crate) struct Assigned {
     pub(crate) len_bytes: u64,
 }
 
-/// What is told before the decision that it belongs to.
+/// The inputs of the next decision, from the events before it.
 #[derive(Default)]
 pub(super) struct Weighed {
     pub(super) subflows: Vec<Considered>,
@@ -44,7 +44,7 @@ pub(super) struct Weighed {
 }
 
 impl Weighed {
-    /// Takes in an event that belongs to the decision that comes next; tells whether it is one.
+    /// Stores an event if it is an input of the next decision; returns true if it is.
     pub(super) fn collect(&mut self, event: &Event) -> bool {
         match *event {
             Event::Considered { subflow, srtt, cwnd, inflight, room, arrival } => {

@@ -1,12 +1,12 @@
-//! Files that grow by whole records, so that they can be read while they are written.
+//! Files that grow by whole records, so that they can be read during writing.
 
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Bytes that are gathered before they are written.
+/// Buffered bytes above which the end of a record flushes the buffer.
 const GATHERED: usize = 64 * 1024;
 
-/// Gathers what is written until it is flushed, or a record has ended and there is much of it.
+/// Buffers writes until a flush, or until a record ends and the buffer is large.
 pub(super) struct WholeRecords<W = File> {
     to: W,
     gathered: Vec<u8>,
@@ -17,7 +17,7 @@ impl<W: Write> WholeRecords<W> {
         WholeRecords { to, gathered: Vec::new() }
     }
 
-    /// A record has ended.
+    /// Marks the end of a record. The buffer is flushed if it has at least `GATHERED` bytes.
     pub(super) fn end_record(&mut self) -> io::Result<()> {
         if self.gathered.len() < GATHERED { Ok(()) } else { self.flush() }
     }
@@ -36,8 +36,7 @@ impl<W: Write> Write for WholeRecords<W> {
     }
 }
 
-/// What somebody is to be told of a failure; nothing of a reader that went away, which has what it
-/// wanted.
+/// Returns the message for a write error; `None` if a reader closed the pipe, which is no error.
 pub(super) fn problem(error: &io::Error) -> Option<String> {
     (error.kind() != io::ErrorKind::BrokenPipe).then(|| error.to_string())
 }
@@ -46,7 +45,7 @@ pub(super) fn problem(error: &io::Error) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A file in which only the ends of records are ends of what was written.
+    /// A file that checks that writes end at ends of records.
     struct Ends(Vec<u8>);
 
     impl Write for Ends {
@@ -65,7 +64,7 @@ mod tests {
     fn no_record_is_written_in_parts() {
         let mut out = WholeRecords::new(Ends(Vec::new()));
         for _ in 0..3_000 {
-            // As serialisers write: bit by bit.
+            // Serialisers also write in small parts.
             out.write_all(&[b'a'; 90]).unwrap();
             out.write_all(b"\n").unwrap();
             out.end_record().unwrap();

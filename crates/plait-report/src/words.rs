@@ -1,5 +1,5 @@
-//! The words of the events: each is a value of the core, the links or the simulator, and the schema
-//! lists them.
+//! The words of the events. Each stands for a value of the core, the links or the simulator, and
+//! the schema lists them.
 
 use plait_app::Role;
 use plait_core::{
@@ -174,12 +174,12 @@ impl From<&Mptcp> for OptionWord {
     }
 }
 
-/// Every reason of a decision, for the schema.
+/// Returns every reason of a decision, for the schema.
 pub(super) fn reasons() -> Vec<&'static str> {
     plait_sched::Reason::ALL.iter().map(|reason| reason.as_str()).collect()
 }
 
-/// Why a path, or the host behind it, dropped a packet.
+/// Returns the reason why a path, or the host behind it, dropped a packet.
 pub(crate) fn drop_word(cause: DropCause) -> &'static str {
     match cause {
         DropCause::Loss => "loss",

@@ -1,10 +1,10 @@
-//! Any line is answered or refused in words; nothing panics.
+//! Checks that any line gets an answer or an error message, without a panic.
 
 use super::{Session, controller};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Every key of both forms, some values of its kind, and some that are not.
+/// Every key of both forms, with values of the correct kind and of other kinds.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         4 => (0..2_000_i64).prop_map(Value::from),
@@ -26,7 +26,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object with some of these keys; most values are sound.
+/// Returns an object with some of these keys; most values are valid.
 fn object(keys: &'static [(&'static str, &'static str)]) -> impl Strategy<Value = Value> {
     let sound = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let pick = (prop::sample::select(keys), value(), prop::bool::weighted(0.25));
@@ -115,7 +115,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("idle_restart", r#""off""#),
 ];
 
-/// Every scheduler there is, alone and with every decorator.
+/// Returns every scheduler, alone and with every decorator.
 fn schedulers() -> Vec<String> {
     let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
     let decorated = plait_sched::SCHEDULERS.iter().flat_map(|entry| {
@@ -165,7 +165,7 @@ proptest! {
         event in object(EVENT),
     ) {
         let mut question = json!({"cc": cc, "settings": settings, "flows": flows, "event": event});
-        // What one answer leaves, another question takes.
+        // The state of an answer continues in the next question.
         for _ in 0..3 {
             match controller::answer(&question.to_string()) {
                 Ok(answer) => {

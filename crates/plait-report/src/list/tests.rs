@@ -1,5 +1,6 @@
-//! What is listed; and the pages in `docs/schedulers` and `docs/cc`, with the measured table that
-//! they print: written with `PLAIT_BLESS=1 cargo test -p plait-report list::`, compared otherwise.
+//! Tests of the lists, and of the pages in `docs/schedulers` and `docs/cc` with their measured
+//! table. `PLAIT_BLESS=1 cargo test -p plait-report list::` writes these files; otherwise they are
+//! compared.
 
 use super::measured::{CASES, Case, row_names};
 use super::*;
@@ -12,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// Set to write what is generated instead of comparing it.
+/// If set, generated text is written instead of compared.
 const BLESS: &str = "PLAIT_BLESS";
-/// Who writes it, and how.
+/// The origin of a file, as its header states it.
 const ORIGIN: &str = "Written by `PLAIT_BLESS=1 cargo test -p plait-report list::`; do not edit.";
 
 fn crate_file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// What differs between a generated text and its file, which is written where that is asked for.
+/// Returns the difference between a generated text and its file; writes the file if `BLESS` is set.
 fn drift(path: &Path, fresh: &str) -> Option<String> {
     if std::env::var_os(BLESS).is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -62,7 +63,7 @@ fn report(case: &Case) -> Report {
         .remove(0)
 }
 
-/// The table, measured now.
+/// Returns a table measured now.
 fn fresh() -> &'static str {
     static TABLE: OnceLock<String> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -88,7 +89,7 @@ fn fresh() -> &'static str {
     })
 }
 
-/// Name of a page's file.
+/// Returns the file name of a page.
 fn file_name(item: &Item) -> String {
     format!("{}.md", item.name.trim_start_matches('+'))
 }
@@ -115,7 +116,7 @@ fn index(kind: Kind, items: &[Item]) -> String {
     page
 }
 
-/// The whole table, and what its columns are.
+/// Returns the whole table with an explanation of its columns.
 fn everything_measured() -> String {
     let mut page =
         "\n## Measured\n\nMedians; controller cubic, seed 1. `tcp:` is plain TCP on one \
@@ -145,7 +146,7 @@ fn everything_measured() -> String {
     page
 }
 
-/// The entries with what is measured of them now.
+/// Returns the entries with fresh measurements.
 fn described(kind: Kind) -> Vec<Item> {
     let mut items = entries(kind);
     if matches!(kind, Kind::Schedulers) {
@@ -196,7 +197,7 @@ fn every_scheduler_says_where_it_is_from_and_what_it_is_good_for() {
         let page = page::markdown(&item);
         let source = ["**Paper**", "**Papers**", "**Source**"];
         assert!(source.iter().any(|label| page.contains(label)), "{}", item.name);
-        // Behind it there are lines of the same form: those that measure again.
+        // The commands after this heading have the same form as labelled lines.
         let (words, _) = page.split_once("## Measured\n").unwrap();
         for part in ["```text\n", "**Good at**", "**Bad at**"] {
             assert!(words.contains(part), "{} has no {part}", item.name);

@@ -246,7 +246,8 @@ impl Plot {
     }
 
     /// Draws words under the horizontal axis at evenly spaced values, and the name of the axis. The
-    /// words take one line, or two if one is too short; words that still do not fit are omitted.
+    /// words take one line, or two if one is too short. If two are too short, only every n-th word
+    /// is drawn.
     pub(super) fn words(&mut self, values: &[f64], words: &[String], name: &str) {
         let most = (self.size.0 - self.left - RIGHT) / 2.0;
         let words = words.iter().map(|word| shortened(word, most));

@@ -19,7 +19,7 @@ fn light(name: &str) -> &'static str {
     rest.split(';').next().unwrap_or("#000000")
 }
 
-/// Returns the attributes of a class; a later class precedes an earlier one.
+/// Returns the attributes of a class. If classes set the same attribute, the later class wins.
 fn attributes(class: &str) -> Vec<(&'static str, &'static str)> {
     let colour = |attribute, number: &str| vec![(attribute, light(&format!("p{number}")))];
     match class {
