@@ -1,4 +1,4 @@
-//! Sets the environment variable of the commit for the build; `unknown` outside a git repository.
+//! Sets `PLAIT_COMMIT`, the commit of this build; `unknown` outside a git repository.
 
 use std::path::Path;
 use std::process::Command;

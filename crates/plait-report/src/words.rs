@@ -13,11 +13,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// A type whose values are words, as the schema tells of it.
+/// A type whose values are words, with its description in the schema.
 pub(super) trait Words: Serialize + Sized + 'static {
     /// Its name in the schema.
     const NAME: &str;
-    /// What the words say.
+    /// Description of the words.
     const ABOUT: &str;
     /// Every value.
     const ALL: &[Self];

@@ -2,7 +2,8 @@
 
 use super::Refusal;
 
-/// Greatest rounding error of a saved value: times are in nanoseconds, counts in billionths.
+/// Greatest error from loading and saving a value. Times are kept in nanoseconds (1e-6 ms), counts
+/// in billionths.
 const ROUNDING: f64 = 1e-6;
 
 /// Returns an error if a scheduler or controller that loads `value` would not save the same value.
