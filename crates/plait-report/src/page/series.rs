@@ -1,5 +1,5 @@
-//! Values over time in bins that widen during the run, so that a run of any length takes the same
-//! memory and the page has the same size.
+//! Values over time in bins that widen during the run. A run of any length takes the same memory,
+//! and the page has the same size.
 
 use plait_base::{Span, Time};
 use serde::Serialize;
