@@ -116,8 +116,7 @@ impl SendQueue {
         self.written - self.una
     }
 
-    /// Returns the memory of data that is not DATA_ACKed. A piece is kept until all of it is
-    /// DATA_ACKed.
+    /// Returns the memory of data that is not DATA_ACKed. A piece is kept until all of it is DATA_ACKed.
     pub(crate) fn memory_usage(&self) -> MemoryUsage {
         let store = self.store.as_deref();
         let first = store.and_then(|it| it.front()).map_or(self.una, |(start, _)| *start);
@@ -379,8 +378,7 @@ impl SendQueue {
         }
     }
 
-    /// Clears the carriers of `range` when every subflow has carried it, so that any may carry it
-    /// again.
+    /// Clears the carriers of `range` when every subflow has carried it, so that any may carry it again.
     pub(crate) fn forget_carried(&mut self, range: DataRange) {
         self.cut(range.start);
         self.cut(range.end);
