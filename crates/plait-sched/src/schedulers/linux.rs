@@ -78,7 +78,9 @@ Its first pace is the rate at the first look, as in the kernel.
 
 With `--kernel 6.18` the connection sizes its send buffers as Linux does. Then `sndbuf`, `truesize` and
 `back` play no part, and a subflow is stale after four timeouts: memory counts with the descriptors of the
-buffers, and data is handed out in pieces of 32 KiB.
+buffers, and data is handed out in pieces of 32 KiB. A buffer that has grown with its window then holds
+up to 4 MiB for a window that has come down to one segment. With a coupled controller (`olia`, `lia`) the
+window can stay there: 430 kB once waited more than three minutes. No stock kernel has such a controller.
 
 Numbers  linger_us.ID, wmem_bytes.ID; burst_bytes.ID and avg_pace.ID (bytes
          per second) of the chosen one.

@@ -9,13 +9,15 @@ pub(super) use text::shorten;
 use super::fault::Fault;
 use plait_base::{Span, Time};
 use plait_cc::{HyStart, IdleRestart};
-use plait_core::{JoinTiming, Prr, ReduceFrom, RtoMode};
+use plait_core::{JoinTiming, KernelBuffers, Prr, ReduceFrom, RtoMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Time that a run has to finish after the faults have healed; longer if the links need it, see
 /// [`Case::grace`].
 pub const GRACE: Span = Span::from_secs(60);
+/// Most bytes of headers in a segment with data: IPv4, TCP, timestamps, DSS with checksum.
+const HEADERS_BYTES: u64 = 20 + 20 + 12 + 28;
 
 /// All inputs of one run. Members with their default value may be omitted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -363,11 +365,30 @@ impl Case {
     }
 
     /// Returns the time that the run has to finish after the faults have healed: 60 s, or if longer, one and
-    /// a half times the transfer time of all connections plus 30 s.
+    /// a half times the transfer time of all connections plus 30 s. What a window of one segment
+    /// can hold up comes on top.
     #[must_use]
     pub fn grace(&self) -> Span {
         let takes = self.takes();
-        GRACE.max(takes + takes.over(2) + GRACE.over(2))
+        GRACE.max(takes + takes.over(2) + GRACE.over(2)) + self.holds_up()
+    }
+
+    /// Returns the longest time that assigned data can wait for a window of one segment. The model
+    /// of a stock kernel leaves a full send buffer there (`linux:back`), and a coupled controller
+    /// can keep such a window for ever. Stock kernels have no coupled controller.
+    fn holds_up(&self) -> Span {
+        let coupled = ["lia", "olia", "balia", "wvegas"];
+        let holds = coupled.iter().any(|name| self.controller.starts_with(name));
+        if !(self.settings.kernel && holds && self.scheduler.starts_with("linux")) {
+            return Span::ZERO;
+        }
+        let rtt = self.paths.iter().map(|path| path.rtt_us + 2 * path.jitter_us).max().unwrap_or(0);
+        let waits = |end: &EndCase| {
+            let segment = u64::from(end.mtu_bytes).saturating_sub(HEADERS_BYTES).max(1);
+            let held = end.send_bytes.min(KernelBuffers::LINUX_6_18.most_sndbuf);
+            Span::from_micros(held.div_ceil(segment).saturating_mul(rtt))
+        };
+        waits(&self.client).max(waits(&self.server))
     }
 
     /// Returns the transfer time of all connections in one direction, without other traffic. It assumes
@@ -420,5 +441,23 @@ mod tests {
         assert_eq!(case.grace(), GRACE);
         case.paths[2].backup = true;
         assert_eq!(case.grace(), Span::from_secs(126));
+    }
+
+    #[test]
+    fn a_coupled_window_may_hold_up_the_send_buffer_of_a_kernel() {
+        let slow = PathCase { rtt_us: 200_000, ..PathCase::default() };
+        let mut case = Case {
+            paths: vec![PathCase::default(), slow],
+            scheduler: "linux+rp".to_owned(),
+            controller: "olia".to_owned(),
+            ..Case::default()
+        };
+        case.client = EndCase { send_bytes: 1_000_000, mtu_bytes: 580, ..EndCase::default() };
+        assert_eq!(case.grace(), GRACE);
+        case.settings.kernel = true;
+        // 2,000 segments of 500 bytes, one each 200 ms.
+        assert_eq!(case.grace(), GRACE + Span::from_secs(400));
+        case.controller = "reno".to_owned();
+        assert_eq!(case.grace(), GRACE);
     }
 }
