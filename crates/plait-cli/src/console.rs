@@ -1,4 +1,4 @@
-//! What is on the other end: a terminal or a pipe, how wide, with colour or not.
+//! Properties of stdout and stderr: terminal or pipe, width, colour.
 
 use crate::failure::Failure;
 use crate::log;
@@ -9,24 +9,24 @@ use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Columns of text if there is no terminal: in a pipe or a file.
+/// Width in columns if stdout is no terminal.
 const PLAIN_WIDTH: usize = 80;
 
-/// How to write for whoever reads.
+/// How text is formatted for stdout and stderr.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Console {
-    /// Columns of text.
+    /// Width in columns.
     pub(crate) width: usize,
     /// Bold and colour may be used on stdout.
     pub(crate) colour: bool,
     /// Progress may be drawn on stderr.
     pub(crate) animate: bool,
-    /// Remarks on stderr are wanted: 0 with `-q`, 1, and one more for each `-v`.
+    /// Highest level of remarks on stderr: 0 with `-q`, otherwise 1 plus 1 for each `-v`.
     pub(crate) chatter: u8,
 }
 
 impl Console {
-    /// Looks at the terminal and at `NO_COLOR`, `CLICOLOR`, `TERM` and `COLUMNS`.
+    /// Reads the terminal and `NO_COLOR`, `CLICOLOR`, `TERM` and `COLUMNS`.
     pub(crate) fn detect(quiet: bool, verbose: u8) -> Console {
         let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
@@ -41,28 +41,28 @@ impl Console {
         }
     }
 
-    /// A remark on stderr: of level 1 unless `-q`, of level 2 with `-v`.
+    /// Writes a remark to stderr. Level 1 is suppressed by `-q`, level 2 needs `-v`.
     pub(crate) fn remark(self, level: u8, text: &str) {
         if self.chatter >= level {
             remark(&text);
         }
     }
 
-    /// The same reader without colour: for files.
+    /// Returns the same console without colour, for files.
     pub(crate) fn plain(self) -> Console {
         Console { colour: false, ..self }
     }
 }
 
-/// A line on stderr. Nobody may be there to read it any more, and that ends nothing: a line is lost,
-/// not a server. In a server the log takes it.
+/// Writes a line to stderr, or to the log if this is a server. Errors are ignored: a closed stderr must not end
+/// a server.
 pub(crate) fn remark(text: &dyn Display) {
     if !log::line(text) {
         let _ = writeln!(io::stderr(), "{text}");
     }
 }
 
-/// The failure that ends the command, on stderr, broken to the width of the terminal.
+/// Writes the failure that ends the command to stderr, folded to the width of the terminal.
 pub(crate) fn complain(failure: &Failure) {
     let text = format!("plait: {failure}");
     let terminal = io::stderr().is_terminal().then(terminal_size::terminal_size).flatten();
@@ -77,9 +77,9 @@ pub(crate) fn write(flag: &str, file: &Path, text: &str) -> Result<(), Failure> 
     fs::write(file, text).map_err(|error| Failure::unwritable(flag, file, &error))
 }
 
-/// Whether the file that `flag` names can be written, without a change to it: nothing long is to
-/// end in a directory that is not there. A pipe is left alone, as its reader would take this for
-/// all that comes.
+/// Fails if the file that `flag` names cannot be written. The file is not changed. A long command calls this
+/// first, so that it does not fail at its end. Pipes are not opened: their reader would take the close as the
+/// end of the input.
 pub(crate) fn check_writable(flag: &str, file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let outcome = match fs::metadata(file) {
@@ -94,8 +94,7 @@ pub(crate) fn check_writable(flag: &str, file: Option<&Path>) -> Result<(), Fail
     outcome.map_err(|error| Failure::unwritable(flag, file, &error))
 }
 
-/// Writes a document to the file of `--output`, or to stdout. A reader that went away (`| head`) is
-/// no error.
+/// Writes a document to the file of `--output`, or to stdout. A closed pipe (`| head`) is no error.
 pub(crate) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> {
     match output {
         Some(path) => write("--output", path, text),
@@ -106,7 +105,7 @@ pub(crate) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> 
     }
 }
 
-/// A value as one JSON document with its closing newline.
+/// Returns a value as one JSON document with a final newline.
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);
     text.map(|text| text + "\n").map_err(|error| Failure::Internal(error.to_string()))

@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well, and the exit code of each way.
+//! Failures of commands and their exit codes.
 
 use plait_lab::ScenarioError;
 use plait_report::Error;
@@ -7,25 +7,25 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Why a command did not do what it was asked. The text goes to stderr as it is.
+/// Why a command failed. The text is printed to stderr.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// A stated expectation or claim does not hold.
     Claim(String),
-    /// The arguments or the input cannot be taken.
+    /// The arguments or the input are invalid.
     Usage(String),
     /// A privilege or a feature of the kernel is missing.
     Privilege(String),
-    /// The peer or the protocol failed: what was asked for did not get through.
+    /// The peer or the protocol failed: the transfer is incomplete.
     Peer(String),
-    /// Ctrl-C; what was finished has been written.
+    /// The user pressed Ctrl-C. Finished results have been written.
     Interrupted,
-    /// A fault of this program.
+    /// A bug in this program.
     Internal(String),
 }
 
 impl Failure {
-    /// The exit code that scripts rely on.
+    /// Returns the exit code, on which scripts rely.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Claim(_) => 1,
@@ -37,19 +37,19 @@ impl Failure {
         }
     }
 
-    /// A file that cannot be read; `flag` (or the word of `--help`) named it, `allowed` is what it
-    /// is to hold.
+    /// Returns the failure for a file that cannot be read. `flag` (or the argument's name in `--help`) named
+    /// the file; `allowed` describes valid contents.
     pub(crate) fn unreadable(flag: &str, file: &Path, error: &io::Error, allowed: &str) -> Failure {
         let (file, problem) = (file.display(), plait_lab::unreadable(error));
         Failure::Usage(format!("{flag}: `{file}`: {problem}\n  allowed: {allowed}"))
     }
 
-    /// Standard output that takes no more: a full disk behind it.
+    /// Returns the failure for a failed write to stdout, for example if the disk is full.
     pub(crate) fn stdout(error: &io::Error) -> Failure {
         Failure::Usage(format!("stdout: {}", plait_lab::unreadable(error)))
     }
 
-    /// A file that cannot be written; `flag` named it.
+    /// Returns the failure for a file that cannot be written; `flag` named it.
     pub(crate) fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
         let (file, problem) = (file.display(), plait_report::unwritable(file, error));
         Failure::Usage(format!("{flag}: `{file}`: {problem}"))
@@ -96,13 +96,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Characters of a line that are printed. A longer line quotes input of any length, and is cut in the
-/// middle.
+/// Longest line that is printed whole, in characters. A longer line, such as one that quotes long input, is cut
+/// in the middle.
 const LONGEST_LINE: usize = 4_000;
-/// Characters that are left at both ends of such a line.
+/// Characters kept at each end of a line that is cut.
 const ENDS: usize = 500;
 
-/// The text for a terminal: control characters of quoted input are escaped, and long lines are cut.
+/// Escapes control characters for the terminal and cuts long lines.
 fn printable(text: &str) -> String {
     let line = |line: &str| -> String {
         let length = line.chars().count();

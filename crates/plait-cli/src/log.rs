@@ -10,17 +10,17 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Bytes of lines that wait to be written. Further lines are dropped and counted.
+/// Bytes of lines in the queue. Further lines are dropped and counted.
 const MAX_WAITING_BYTES: usize = 4 << 20;
-/// A buffer with more room than this gives it back.
+/// A buffer with a larger capacity is released after use.
 const KEPT_BYTES: usize = 64 << 10;
-/// How long the end of the program waits for lines to be written.
+/// Longest wait at exit for queued lines to be written.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// From now on a thread writes the lines of [`line()`]. Call it after signals are taken over and privileges are
-/// given up: both concern the threads that are there.
+/// Starts the thread that writes the lines of [`line()`]. Call it after taking over signals and dropping
+/// privileges: both affect only threads that already exist.
 ///
 /// # Errors
 /// If the process has no file descriptor or no thread left.
@@ -37,12 +37,12 @@ pub(crate) fn start() -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a line. False if [`start`] was not called.
+/// Queues a line. Returns false if [`start`] was not called.
 pub(crate) fn line(text: &dyn Display) -> bool {
     LOG.get().map(|log| log.add(text, MAX_WAITING_BYTES)).is_some()
 }
 
-/// Waits until all lines are written, for a second at most.
+/// Waits until all lines are written, for at most 1 second.
 pub(crate) fn finish() {
     if let Some(log) = LOG.get() {
         let state = log.state();
@@ -51,18 +51,18 @@ pub(crate) fn finish() {
     }
 }
 
-/// Lines that wait to be written.
+/// Queue of lines.
 #[derive(Default)]
 struct Waiting {
     text: String,
-    /// Lines that found no room since `text` was last taken.
+    /// Lines dropped since `text` was last taken.
     dropped: u64,
-    /// Lines that were taken are not written yet.
+    /// True while lines that were taken are not yet written.
     writing: bool,
 }
 
 impl Waiting {
-    /// Exchanges the lines for an empty buffer. The last line tells how many were dropped after them.
+    /// Swaps the lines for an empty buffer. The last line says how many later lines were dropped.
     fn take(&mut self, into: &mut String) {
         into.clear();
         into.shrink_to(KEPT_BYTES);
@@ -78,9 +78,9 @@ impl Waiting {
 #[derive(Default)]
 struct Log {
     waiting: Mutex<Waiting>,
-    /// There is a line to write.
+    /// Signals that there is a line to write.
     added: Condvar,
-    /// Lines were written.
+    /// Signals that lines were written.
     written: Condvar,
 }
 
@@ -89,7 +89,7 @@ impl Log {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a line, if with it no more than `most` bytes wait.
+    /// Queues a line if the queue then holds at most `most` bytes.
     fn add(&self, text: &dyn Display, most: usize) {
         let mut state = self.state();
         let len = state.text.len();
@@ -103,7 +103,7 @@ impl Log {
         self.added.notify_one();
     }
 
-    /// Writes lines as they come. If nobody reads them any more, they are lost.
+    /// Writes queued lines. Lines are lost if stderr is closed.
     fn write_to(&self, mut out: impl Write) {
         let mut text = String::new();
         loop {
@@ -128,10 +128,10 @@ mod tests {
     fn lines_beyond_the_limit_are_dropped_and_counted() {
         let (log, mut text) = (Log::default(), String::new());
         for number in 0..10 {
-            // Nine bytes each.
+            // Each line has nine bytes.
             log.add(&format_args!("line {number:03}"), 30);
         }
-        // A shorter one, which would fit, does not overtake those that were dropped.
+        // After a drop, a shorter line that would fit is dropped too, so that lines keep their order.
         log.add(&"x", 30);
         log.state().take(&mut text);
         assert_eq!(text, "line 000\nline 001\nline 002\nevent=lines-dropped count=8\n");

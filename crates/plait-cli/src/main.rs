@@ -1,5 +1,5 @@
-//! `plait`: which Multipath TCP scheduler, and why. Data goes to stdout, everything else to
-//! stderr; the exit code says how it went (see `failure`).
+//! `plait`: compares and explains Multipath TCP schedulers. Data goes to stdout and everything else to stderr.
+//! Exit codes: see `failure`.
 #![warn(clippy::print_stderr)] // it panics where nobody reads: `console::remark`
 
 mod commands;
@@ -25,7 +25,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{}\ncommit {}\nfeatures simulator live", plait_report::VERSION, plait_report::COMMIT)
 });
 
-/// The bugs that the test of the swarm plants are in no build of the program.
+/// No build of the program contains the bugs that the test of the swarm plants.
 const _: () = assert!(!plait_core::PLANTED_BUGS, "built with planted bugs");
 
 const EXAMPLES: &str = "Examples:
@@ -90,8 +90,8 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
     }
 }
 
-/// Ends the program as the parser does: help and version go to stdout and are no failures. Gives a failure
-/// for a value that is refused, which is told in the words of scenarios, and for a stdout that takes no more.
+/// Exits as the parser does: help and version go to stdout and are no failures. Returns a failure if stdout
+/// cannot be written, or if a value is invalid, in the wording of scenarios.
 fn parse_failure(mut error: clap::Error) -> Failure {
     if let Some(tip) = missing_flag(&error) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -116,7 +116,7 @@ fn parse_failure(mut error: clap::Error) -> Failure {
     Failure::Usage(format!("{flag}: `{}`: {problem}", value.escape_debug()))
 }
 
-/// The flag to write before a word that stands without one.
+/// Returns the flag to write before a value that was given without one.
 fn missing_flag(error: &clap::Error) -> Option<String> {
     let word = error.get(ContextKind::InvalidArg)?.to_string();
     let task = std::env::args().skip(1).find(|argument| !argument.starts_with('-'))?;
@@ -128,7 +128,7 @@ fn missing_flag(error: &clap::Error) -> Option<String> {
 
 fn main() -> ExitCode {
     let work = || {
-        // Help is as wide as the terminal, and 100 columns at most, which are easy to read.
+        // Help is as wide as the terminal, but at most 100 columns, so that it stays easy to read.
         let width = Console::detect(false, 0).width.min(100);
         let parsed = Cli::command().term_width(width).try_get_matches();
         let cli = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Words that mean something, so that mutation reaches beyond the first error.
+    /// Valid words, so that mutation reaches beyond the first error.
     const WORDS: &[&str] = &[
         "compare",
         "run",
@@ -237,7 +237,7 @@ mod tests {
         "after-synack",
     ];
 
-    /// One to three edits of a word: cut, doubled, or a character put in.
+    /// Applies one to three edits to a word: cut it, double it, or insert a character.
     fn edited() -> impl Strategy<Value = String> {
         let edits =
             prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<char>()), 1..4);

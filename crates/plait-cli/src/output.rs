@@ -1,4 +1,4 @@
-//! The flags of commands that report in a table: how it is written, and where to.
+//! Flags of the commands that report in a table: its format and its file.
 
 use crate::console::{Console, check_writable, deliver};
 use crate::failure::Failure;
@@ -28,18 +28,18 @@ pub(crate) enum TableFormat {
 }
 
 impl Output {
-    /// Fails where the file cannot be written: nothing long is to be run for it.
+    /// Fails if the file cannot be written. Called before long runs start.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         check_writable("--output", self.output.as_deref())
     }
 
-    /// Who will read it: in a file there is no colour.
+    /// Returns the console to write for. Files get no colour.
     pub(crate) fn reader(&self, console: Console) -> Console {
         let to_file = self.output.as_deref().is_some_and(|file| file != Path::new("/dev/stdout"));
         if to_file { console.plain() } else { console }
     }
 
-    /// Whether people read it on stdout.
+    /// Returns true if the report goes to stdout as text for people.
     pub(crate) fn is_plain(&self) -> bool {
         !self.json && self.format.is_none() && self.output.is_none()
     }

@@ -15,7 +15,7 @@ const STEP: Span = Span::from_millis(100);
 
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
-/// From now on the first Ctrl-C asks for an early end, and the second ends the program.
+/// Installs the handler of Ctrl-C. The first Ctrl-C requests an early end, the second exits at once.
 pub(crate) fn on_interrupt() -> Result<&'static AtomicBool, Failure> {
     let handler = || {
         if CANCELLED.swap(true, Ordering::Relaxed) {
@@ -26,43 +26,43 @@ pub(crate) fn on_interrupt() -> Result<&'static AtomicBool, Failure> {
     Ok(&CANCELLED)
 }
 
-/// Shows how many runs are made: a bar on a terminal, and elsewhere a line for each minute, so that
-/// the log of a long command tells that it goes on.
+/// Progress over many runs. A terminal shows a bar. Otherwise a line is written each minute, so that the log of
+/// a long command shows progress.
 pub(crate) struct Tally {
     bar: ProgressBar,
-    /// Lines are written, not a bar.
+    /// Writes lines instead of a bar.
     lines: bool,
-    /// The last minute that a line was written for.
+    /// Last minute for which a line was written.
     minute: AtomicU64,
 }
 
 impl Tally {
-    /// Nothing is shown yet.
+    /// Creates a tally that shows nothing yet.
     pub(crate) fn new(console: Console) -> Tally {
         let bar = styled(console, "{bar:40} {pos} of {len} runs, {eta} left");
         let lines = !console.animate && console.chatter > 0;
         Tally { bar, lines, minute: AtomicU64::new(0) }
     }
 
-    /// So many are made, of so many.
+    /// Shows that `made` of `all` runs are finished.
     pub(crate) fn tell(&self, made: usize, all: usize) {
         self.bar.set_length(all as u64);
         self.bar.set_position(made as u64);
         if self.lines && self.is_due(self.bar.elapsed()) {
-            // Runs are of unlike length, so what all have taken tells more than what the last did.
+            // Runs differ in length, so the mean over all runs predicts better than the last run.
             let each = self.bar.elapsed().div_f64(made.max(1) as f64);
             let left = HumanDuration(each.mul_f64(all.saturating_sub(made) as f64));
             remark(&format_args!("plait: {made} of {all} runs, about {left} left"));
         }
     }
 
-    /// Whether this is the first look in its minute, but for the one that it began with.
+    /// Returns true on the first call in each minute after minute 0.
     fn is_due(&self, elapsed: Duration) -> bool {
         let minute = elapsed.as_secs() / 60;
         self.minute.fetch_max(minute, Ordering::Relaxed) < minute
     }
 
-    /// Takes it off the terminal.
+    /// Removes the bar from the terminal.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -79,17 +79,17 @@ fn styled(console: Console, template: &str) -> ProgressBar {
     bar
 }
 
-/// Shows how far one run has come: a bar where the workload says how long it takes, in virtual time,
-/// and elsewhere that time alone. It ends the run where that is asked for.
+/// Progress of one run in virtual time. It shows a bar if the workload has a fixed length, otherwise only the
+/// time. It also ends the run early if the user cancels it.
 pub(crate) struct Clock {
     bar: ProgressBar,
-    /// Of the workload, in ms; 0 where it does not say.
+    /// Length of the workload in ms; 0 if it is unknown.
     length: u64,
     cancelled: &'static AtomicBool,
 }
 
 impl Clock {
-    /// Nothing is shown yet. The run ends early once `cancelled` is set.
+    /// Creates a clock that shows nothing yet. The run ends early when `cancelled` is set.
     pub(crate) fn new(
         console: Console,
         workload: &Workload,
@@ -112,7 +112,7 @@ impl Clock {
         Clock { bar, length, cancelled }
     }
 
-    /// Takes it off the terminal.
+    /// Removes the bar from the terminal.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -129,7 +129,7 @@ impl Watch for Clock {
 
     fn on_sample(&mut self, at: Time, _: &Snapshot) {
         let now = millis(at.since(Time::ZERO));
-        // Others may have it sampled more often.
+        // Another watcher may request a shorter interval.
         if self.bar.is_hidden() || now < self.bar.position() + millis(STEP) {
             return;
         }

@@ -1,4 +1,4 @@
-//! What the commands that speak to kernels have in common.
+//! Flags, addresses and signals common to `serve`, `get` and `proxy`.
 
 use crate::console::{Console, remark};
 use crate::failure::Failure;
@@ -55,12 +55,12 @@ enum Offload {
 }
 
 impl EndpointFlags {
-    /// What connections are made from.
+    /// Returns the settings of connections.
     pub(crate) fn spec(&self) -> Result<ConnectionSpec, Failure> {
         self.spec_with("--scheduler", &self.scheduler)
     }
 
-    /// The same with a scheduler that `flag` names.
+    /// Returns the settings of connections with another scheduler, which `flag` names.
     pub(crate) fn spec_with(&self, flag: &str, scheduler: &str) -> Result<ConnectionSpec, Failure> {
         self.check_files()?;
         let scheduler = plait_sched::Spec::parse(scheduler)
@@ -77,10 +77,11 @@ impl EndpointFlags {
         })
     }
 
-    /// Two kinds of records in one file are none.
+    /// Fails if `--pcap` and `--qlog` name the same file.
     fn check_files(&self) -> Result<(), Failure> {
         let (Some(pcap), Some(qlog)) = (&self.pcap, &self.qlog) else { return Ok(()) };
-        // A link and what it leads to are one; a file that is not there yet has its name alone.
+        // A symlink and its target are one file. A file that does not exist yet is compared by its absolute
+        // path.
         let whole = |file: &Path| {
             let known = file.canonicalize().or_else(|_| std::path::absolute(file));
             known.unwrap_or_else(|_| file.to_owned())
@@ -93,8 +94,7 @@ impl EndpointFlags {
         Ok(())
     }
 
-    /// Gives up every capability, and the user of the process for that of `--user`, for good. No other
-    /// thread may be running.
+    /// Drops all capabilities and changes to the user of `--user`, permanently. No other thread may be running.
     pub(crate) fn drop_privileges(&self) -> Result<(), Failure> {
         if let Some(user) = self.user {
             user.assume().map_err(|error| {
@@ -106,8 +106,8 @@ impl EndpointFlags {
         plait_live::drop_capabilities().map_err(internal)
     }
 
-    /// The files of `--pcap` and `--qlog`, if they are asked for; `names` are those of paths by the
-    /// client's address.
+    /// Creates the files of `--pcap` and `--qlog`, if either is given. `names` maps the client's addresses to
+    /// names of paths.
     pub(crate) fn files(
         &self,
         end: Role,
@@ -124,7 +124,7 @@ impl EndpointFlags {
         Ok(Some(LiveFiles::create(files, end, (&title, command), names, tell)?))
     }
 
-    /// The same for an end that dials.
+    /// Creates the same files for an end that dials.
     pub(crate) fn files_for(
         &self,
         end: Role,
@@ -135,7 +135,7 @@ impl EndpointFlags {
         self.files(end, from.iter().filter_map(name).collect(), console)
     }
 
-    /// What would be set for an end that dials from these addresses.
+    /// Describes the settings for an end that dials from these addresses.
     pub(crate) fn plan_for(&self, from: &Origins) -> String {
         let mut plan = self.plan(from.all.iter().map(|origin| origin.address));
         for Origin { address, device } in &from.all {
@@ -150,7 +150,7 @@ impl EndpointFlags {
         plan + "All of it goes when the process ends.\n"
     }
 
-    /// What would be set for these addresses, as one would set it by hand.
+    /// Describes the settings for these addresses, with the equivalent commands.
     pub(crate) fn plan(&self, addresses: impl Iterator<Item = IpAddr>) -> String {
         let device = self.device.replace("%d", "0");
         let mtu = Config::default().packets.mtu;
@@ -164,7 +164,7 @@ impl EndpointFlags {
         lines
     }
 
-    /// Why there is no device, and what would help; `flag` names the addresses.
+    /// Explains why the device could not be made, and suggests a remedy. `flag` names the addresses.
     pub(crate) fn refused(&self, flag: &str, error: &io::Error) -> Failure {
         match error.kind() {
             ErrorKind::PermissionDenied => Failure::Privilege(format!(
@@ -187,15 +187,15 @@ impl EndpointFlags {
     }
 }
 
-/// Where to dial from.
+/// Addresses to dial from.
 pub(crate) struct Origins {
     pub(crate) all: Vec<Origin>,
-    /// Those whose packets are to leave under the address of their device.
+    /// Origins whose packets leave with the address of their device (masquerade).
     hidden: Vec<Origin>,
 }
 
 impl Origins {
-    /// Refuses devices that this host does not have.
+    /// Fails if this host lacks one of the devices.
     pub(crate) fn check_devices(&self, flag: &str) -> Result<(), Failure> {
         for Origin { address, device } in &self.all {
             if let Some(device) = device.as_deref().filter(|name| !is_device(name)) {
@@ -209,7 +209,7 @@ impl Origins {
         Ok(())
     }
 
-    /// Sets the rules that hide addresses, if some are to be hidden.
+    /// Sets the masquerade rules, if there are hidden origins.
     pub(crate) fn hide(&self, flag: &str) -> Result<Option<Rules>, Failure> {
         match self.hidden.is_empty() {
             true => Ok(None),
@@ -222,7 +222,7 @@ impl Origins {
     }
 }
 
-/// Sets rules of nftables for `flag`.
+/// Sets the nftables rules that `flag` needs.
 pub(crate) fn set_rules(flag: &str, rules: &[Rule]) -> Result<Rules, Failure> {
     Rules::set(rules).map_err(|error| {
         let remedy = match error.kind() {
@@ -233,24 +233,24 @@ pub(crate) fn set_rules(flag: &str, rules: &[Rule]) -> Result<Rules, Failure> {
     })
 }
 
-/// Whether a device of this host, in this process's namespace, has this name.
+/// Returns true if this process's network namespace has a device of this name.
 fn is_device(name: &str) -> bool {
     let none = ["", ".", "..", "all", "default"].contains(&name) || name.contains('/');
     !none && Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
 }
 
-/// Whether the kernel of this host has an address; `None` where that cannot be told.
+/// Returns true if the kernel of this host has the address, or `None` if that is unknown.
 pub(crate) fn is_own(address: IpAddr) -> Option<bool> {
     let which = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let file = format!("/proc/sys/net/{which}/ip_nonlocal_bind");
     let any = std::fs::read_to_string(file).is_ok_and(|text| text.trim() != "0");
-    // A socket takes an address that the host has, and no other one; but where the host has none at
-    // all, IPv4 takes every one.
+    // A socket binds only to an address of the host. Exception: if the host has no address at all, IPv4 binds
+    // to any.
     let takes = || UdpSocket::bind((address, 0)).is_ok();
     (!any).then(|| takes() && has_addresses(address.is_ipv4()).unwrap_or(true))
 }
 
-/// Why what speaks to kernels has ended.
+/// Returns the failure for an error that ended the engine.
 pub(crate) fn ended(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::NetworkDown => Failure::Privilege(format!(
@@ -261,7 +261,7 @@ pub(crate) fn ended(error: &io::Error) -> Failure {
     }
 }
 
-/// Refuses an address that is none of this host, as far as that can be told.
+/// Fails if this host is known not to have the address, or if clients cannot reach it.
 pub(crate) fn own(flag: &str, address: IpAddr) -> Result<(), Failure> {
     let refuse = |problem: &str| {
         let remedy = "give one that clients reach this host by; see it: ip addr";
@@ -275,9 +275,9 @@ pub(crate) fn own(flag: &str, address: IpAddr) -> Result<(), Failure> {
     }
 }
 
-/// Why an address that this host has is not reached from these origins of `flag`, if so. The host gives
-/// itself what follows its routes, and what is to leave by the device that has the address; by another
-/// device it leaves, and whoever answers answers somebody else.
+/// Explains why `to`, an address of this host, cannot be reached from these origins of `flag`; `None` if it
+/// can. The host delivers locally if a packet follows its routes or leaves by the device that has the address.
+/// If a packet leaves by another device, no answer comes back.
 pub(crate) fn astray(flag: &str, to: IpAddr, from: &[Origin]) -> Option<String> {
     if is_own(to) != Some(true) {
         return None;
@@ -291,8 +291,8 @@ pub(crate) fn astray(flag: &str, to: IpAddr, from: &[Origin]) -> Option<String> 
         .then(|| format!("this host has it, on no device of {flag}: no answer would come back"))
 }
 
-/// Refuses an address that the kernel of this host has: it answers there itself, and plait would hear
-/// nothing. `remedy` is what to do.
+/// Fails if the kernel of this host has the address: the kernel would answer and plait would receive nothing.
+/// `remedy` tells the user how to fix it.
 pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), Failure> {
     if let Some(problem) = not_of_a_host(address) {
         return Err(Failure::Usage(format!("{flag}: `{address}`: {problem}")));
@@ -304,9 +304,9 @@ pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), F
     Err(Failure::Usage(format!("{flag}: `{address}`: {problem}\n  {remedy}")))
 }
 
-/// An address that no device has, to stand behind a TUN device for one of this host: one of those for
-/// benchmarks of networks (198.18.0.0/15, RFC 2544, and 2001:2::/48, RFC 5180), from the number of this
-/// process and the `place` among its stand-ins.
+/// Returns an address that no device has, which stands behind the TUN device for an address of this host. It is
+/// from the benchmarking ranges (198.18.0.0/15, RFC 2544; 2001:2::/48, RFC 5180) and depends on the process id
+/// and on `place`, the index among the stand-ins of this process.
 pub(crate) fn stand_in(place: usize, v4: bool) -> IpAddr {
     let (process, number) = (std::process::id(), place as u16 + 1);
     let [_, _, high, low] = process.to_be_bytes();
@@ -319,7 +319,7 @@ pub(crate) fn stand_in(place: usize, v4: bool) -> IpAddr {
     }
 }
 
-/// Where to dial from; `flag` gave it. A device alone gets a stand-in.
+/// Parses the addresses to dial from, given with `flag`. A device without an address gets a stand-in.
 pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> {
     let mut origins = Origins { all: Vec::new(), hidden: Vec::new() };
     for text in texts {
@@ -358,8 +358,8 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
     Ok(origins)
 }
 
-/// From now on a signal that asks for an end is told to `stopper`, each time. Gives whether Ctrl-C was
-/// the first of them. No other thread may be running.
+/// Writes a byte to `stopper` at each signal that requests an end. Returns a flag that is set if the first such
+/// signal was Ctrl-C. No other thread may be running.
 pub(crate) fn stop_on_signal(mut stopper: UnixStream) -> io::Result<Arc<AtomicBool>> {
     let signals = Signals::take_over()?;
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -378,8 +378,8 @@ pub(crate) fn stop_on_signal(mut stopper: UnixStream) -> io::Result<Arc<AtomicBo
     Ok(interrupted)
 }
 
-/// The first address of `HOST:PORT`, of the same family as `flag` has (true: IPv4) if one is wanted;
-/// `place` is where it was given.
+/// Resolves `HOST:PORT` to its first address. If `wanted` is given, the family must be that of its flag (true:
+/// IPv4). `place` is the argument that gave the text.
 pub(crate) fn resolve(
     place: &str,
     text: &str,
