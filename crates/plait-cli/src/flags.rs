@@ -1,5 +1,5 @@
-//! The flags of a scenario. They are read from the list of settings, so that a flag, a key of a
-//! scenario file and their help are one thing; what the texts mean is decided there too.
+//! Flags of a scenario. They are generated from the list of settings, so that flags, keys of scenario files and
+//! help agree. The scenario code also parses their values.
 
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
@@ -10,14 +10,14 @@ use plait_lab::{RawScenario, ScenarioError};
 /// A scenario as flags.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ScenarioFlags {
-    /// The file that it starts from.
+    /// Scenario file to start from.
     file: Option<String>,
     /// Name and text of each flag, paths first.
     said: Vec<(&'static str, String)>,
 }
 
 impl ScenarioFlags {
-    /// What was said, not yet understood.
+    /// Returns the file and the flags as an unparsed scenario.
     pub(crate) fn draft(&self) -> Result<RawScenario, ScenarioError> {
         let mut draft = match &self.file {
             Some(file) => RawScenario::from_file(file, &|name| plait_app::file::settings(name))?,
@@ -30,12 +30,12 @@ impl ScenarioFlags {
     }
 }
 
-/// Reads a bare whole number from `min` to `max`, and refuses another text as a scenario does.
+/// Parses a whole number from `min` to `max`. Errors are worded as those of scenarios.
 pub(crate) fn whole(min: u64, max: u64) -> impl TypedValueParser<Value = u64> {
     StringValueParser::new().try_map(move |text| plait_lab::scenario::whole(&text, min, max))
 }
 
-/// A line with the names that the registry has for a setting, if there is one.
+/// Returns a line with the names that the registry lists for a setting, or an empty text.
 fn known(setting: &str) -> String {
     let names: Vec<String> = match setting {
         "schedulers" => {
@@ -53,13 +53,13 @@ fn known(setting: &str) -> String {
 const SHORT: [&str; 9] =
     ["path", "workload", "schedulers", "cc", "runs", "seed", "vary", "expect", "scenario"];
 
-/// What `-h` says last.
+/// Last line of `-h`.
 const MORE: &str = "`--help` explains each flag, every key of a path, and the flags for TCP.";
 
-/// What `--help` says last.
+/// Last line of `--help`.
 const PAGES: &str = "docs/paths.md describes links, docs/terms.md the words of the reports.";
 
-/// The heading under which `--help` lists a flag.
+/// Returns the heading under which `--help` lists a flag.
 fn heading(name: &str) -> &'static str {
     Setting::named(name).map_or("Scenario", |setting| setting.group)
 }
@@ -69,7 +69,7 @@ fn flag(name: &'static str) -> Arg {
     arg.hide_short_help(!SHORT.contains(&name))
 }
 
-/// The flag of `command` that takes a word which stands without one: `--workload` for `bulk:10s`.
+/// Returns the flag of `command` that takes a value given without a flag: `--workload` for `bulk:10s`.
 pub(crate) fn flag_of<'a>(word: &str, command: &'a Command) -> Option<&'a str> {
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
     let is_scheduler = |text: &str| plait_sched::Spec::parse(text).is_ok();
@@ -86,7 +86,7 @@ pub(crate) fn flag_of<'a>(word: &str, command: &'a Command) -> Option<&'a str> {
     command.get_arguments().find(|arg| arg.get_id() == setting)?.get_long()
 }
 
-/// What each key of a path means, in lines that fit a terminal of 80 columns.
+/// Describes each key of a path, in lines that fit a terminal of 80 columns.
 fn path_keys() -> String {
     let mut help = "A path, or the name of a profile (`plait list paths`); once for each\n\
                     path. The first is the primary. Down is server to client.\n\
@@ -101,7 +101,7 @@ fn path_keys() -> String {
 }
 
 impl ScenarioFlags {
-    /// Declares the flags. With `one` there is a single run, whose scheduler is `--scheduler`.
+    /// Declares the flags. If `one` is set, there is a single run, and its scheduler is `--scheduler`.
     fn declare(command: Command, one: bool) -> Command {
         let path = flag("path")
             .value_name("NAME:KEY=VALUE,...")
@@ -135,7 +135,7 @@ impl ScenarioFlags {
                 arg.value_name("VALUE").long_help(long).allow_hyphen_values(true)
             };
             if setting.name == "schedulers" {
-                // Either spelling means the same in each command.
+                // Both spellings mean the same in every command.
                 arg = match one {
                     true => arg.long("scheduler").alias("schedulers"),
                     false => arg.alias("scheduler"),
@@ -143,7 +143,7 @@ impl ScenarioFlags {
             }
             command = command.arg(arg);
         }
-        // Known words of a later version are refused by name, not as strangers.
+        // Settings of later versions are known, so that the error can name them.
         LATER_SETTINGS.iter().fold(command, |command, name| command.arg(flag(name).hide(true)))
     }
 }
@@ -184,8 +184,8 @@ impl FromArgMatches for ScenarioFlags {
     }
 }
 
-/// The flags of `plait run`: a scenario of one row and one run. Its help has other defaults than that
-/// of `plait compare`, and is silent about what concerns many runs.
+/// Flags of `plait run`: a scenario of one row and one run. Its help has other defaults than that of `plait
+/// compare`, and hides flags for many runs.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct RunFlags(pub(crate) ScenarioFlags);
 
@@ -219,7 +219,7 @@ impl FromArgMatches for RunFlags {
     }
 }
 
-/// Hides what concerns many runs, and `more`.
+/// Hides the flags for many runs, and `more`.
 fn for_one_run(command: Command, more: &[&'static str]) -> Command {
     let hidden = ["runs", "vary", "expect"];
     hidden
@@ -228,7 +228,7 @@ fn for_one_run(command: Command, more: &[&'static str]) -> Command {
         .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
 }
 
-/// Gives flags another help: name, what it is, what it takes.
+/// Replaces the help of flags, given as name, description and values.
 fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -> Command {
     flags.into_iter().fold(command, |command, (name, help, values)| {
         let long = format!("{help}\n{values}{}", known(name));
@@ -236,34 +236,34 @@ fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -
     })
 }
 
-/// The flags of `plait explain`: those of one run, and other schedulers to compare its decisions with.
+/// Flags of `plait explain`: those of one run, and the schedulers to compare its decisions with.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ExplainFlags {
     scenario: ScenarioFlags,
     others: Option<String>,
 }
 
-/// The flag with the other schedulers.
+/// Name of the flag with the other schedulers.
 const OTHERS: &str = "compare-with";
 
 impl ExplainFlags {
-    /// The run.
+    /// Returns the scenario of the run.
     pub(crate) fn draft(&self) -> Result<RawScenario, ScenarioError> {
         self.scenario.draft()
     }
 
-    /// Whether nothing is said of a run.
+    /// Returns true if no flag describes a run.
     pub(crate) fn is_empty(&self) -> bool {
         self.scenario.file.is_none() && self.scenario.said.is_empty()
     }
 
-    /// Whether anything is said of a run beside its scheduler.
+    /// Returns true if a flag other than the scheduler describes the run.
     pub(crate) fn names_something(&self) -> bool {
         let of_run = |(name, _): &(&str, String)| *name != "schedulers";
         self.scenario.file.is_some() || self.scenario.said.iter().any(of_run)
     }
 
-    /// The list of other schedulers.
+    /// Returns the list of other schedulers.
     pub(crate) fn others(&self) -> Option<&str> {
         self.others.as_deref()
     }

@@ -1,4 +1,4 @@
-//! `plait compare`: one workload, the given paths, all schedulers, many seeds.
+//! `plait compare`: runs one workload over the given paths with all schedulers and many seeds.
 
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
@@ -98,7 +98,7 @@ impl Args {
         Ok(self.scenario.draft()?.build_with(&file::named)?.compared())
     }
 
-    /// Writes the file of `--pcap`: the first run once more.
+    /// Writes the file of `--pcap` by repeating the first run.
     fn capture(&self, scenario: &Scenario) -> Result<(), Failure> {
         let Some(file) = &self.pcap else { return Ok(()) };
         let points = scenario.points(&file::named)?;
@@ -108,7 +108,7 @@ impl Args {
         };
         let command = scenario.command_line();
         let mut capture = Capture::create(file, &cell, first.seed, &command)?;
-        // What comes of it is in the report.
+        // The report already contains the outcome.
         let _ = plait_lab::simulate(&cell, first.seed, &mut capture);
         capture.finish()?;
         Ok(())

@@ -1,4 +1,4 @@
-//! `plait completions`: what a shell needs for the tabulator key.
+//! `plait completions`: completion scripts for shells.
 
 use crate::console::deliver;
 use crate::failure::Failure;

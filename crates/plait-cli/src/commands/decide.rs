@@ -1,4 +1,4 @@
-//! `plait decide`: states in, decisions out, one JSON object a line.
+//! `plait decide`: reads states and writes decisions, one JSON object a line.
 
 use crate::failure::Failure;
 use plait_report::decide::{Refusal, Session, controller};
@@ -32,11 +32,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     converse(questions, answers, |line| session.answer(line))
 }
 
-/// Most bytes of a question (1 MiB).
+/// Largest question, in bytes (1 MiB). A longer one is refused.
 const LONGEST_QUESTION: u64 = 1 << 20;
 
-/// Answers line by line, so that another program can hold a dialogue. Stops at the first line that
-/// cannot be understood.
+/// Answers line by line, so that another program can hold a dialogue. Stops at the first invalid line.
 fn converse(
     mut questions: impl BufRead,
     mut answers: impl Write,

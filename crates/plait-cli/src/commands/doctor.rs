@@ -1,4 +1,4 @@
-//! `plait doctor`: what stands in the way of Multipath TCP on this host, and the command that mends it.
+//! `plait doctor`: finds obstacles to Multipath TCP on this host, and the commands that remove them.
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
@@ -45,7 +45,7 @@ const ROLES: [(&str, Role, &str); 3] = [
 
 fn role() -> impl TypedValueParser<Value = Role> {
     let named = ROLES.map(|(name, _, help)| PossibleValue::new(name).help(help));
-    // The parser before has refused every other name.
+    // The parser has already refused every other name.
     let role =
         |text: String| ROLES.iter().find(|(name, ..)| *name == text).map_or(Role::Serve, |it| it.1);
     PossibleValuesParser::new(named).map(role)
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     Err(Failure::Privilege(format!("missing: {}", names.join(", "))))
 }
 
-/// The column in which the words about a check begin.
+/// Column at which the description of a check begins.
 const FOUND_COLUMN: usize = 22;
 
 fn told(document: &Document, console: Console) -> String {

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
 }
 
-/// The experiment of this name or file.
+/// Returns the experiment of this name or file.
 pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|it| it == "toml") || path.exists();

@@ -1,4 +1,4 @@
-//! `plait explain`: why data waited in a run, which decision is to blame, and what it cost.
+//! `plait explain`: shows why data waited in a run, the decision that caused it, and its cost.
 
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:
   plait explain --path wifi-home --path lte-att --workload burst:15seg --json
   plait explain run.jsonl --slowest 3 --compare-with ecf,blest";
 
-/// Waits that are explained where nothing is said.
+/// Default number of explained waits.
 const USUAL: usize = 10;
 
 /// Why data waited in a run: the decision to blame, what it saw and what it cost
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Reads a time. The flag and the text are named by who reports the error.
+/// Parses a time. The caller adds the flag and the text to the error.
 fn instant(text: &str) -> Result<Span, String> {
     quantity::time(text).map_err(|error| {
         let problem = error.to_string();
@@ -58,7 +58,7 @@ fn instant(text: &str) -> Result<Span, String> {
     })
 }
 
-/// What is to be explained, and what it was read from.
+/// The waits to explain, and the source of the run.
 pub(crate) struct Asked {
     cell: Cell,
     question: Question,
@@ -94,7 +94,7 @@ impl Args {
         Ok(render::explained(explanation, console.width))
     }
 
-    /// What runs, and what is asked about it.
+    /// Returns the run and the question about it.
     pub(crate) fn asked(&self) -> Result<Asked, Failure> {
         let recorded = match &self.run {
             None => None,
@@ -136,10 +136,10 @@ impl Args {
         Ok(Asked { cell, question: Question { which, schedulers }, recorded })
     }
 
-    /// The schedulers to ask.
+    /// Returns the schedulers to compare with.
     fn others(&self, mut draft: RawScenario) -> Result<Vec<plait_sched::Spec>, Failure> {
         let Some(list) = self.flags.others() else { return Ok(Vec::new()) };
-        // The list is read as the setting is, and refused under the name of its own flag.
+        // The list is parsed like the setting, but errors name `--compare-with`.
         let usage = |error: plait_lab::ScenarioError| {
             Failure::Usage(error.to_string().replacen("--schedulers", "--compare-with", 1))
         };
@@ -148,7 +148,7 @@ impl Args {
         Ok(draft.build_with(&file::named).map_err(usage)?.schedulers)
     }
 
-    /// An error about the instant, with the flag that named it.
+    /// Returns an error about the instant, with the flag that gave it.
     fn misplaced(&self, error: &Unexplained) -> String {
         match self.at {
             Some(at) => format!("--at: `{at}`: {error}"),
@@ -156,7 +156,7 @@ impl Args {
         }
     }
 
-    /// The line that explains it again.
+    /// Returns the command line that repeats the explanation.
     fn again(&self, cell: &Cell, question: &Question) -> String {
         let mut line = cell.command_line("plait explain");
         match question.which {

@@ -1,5 +1,5 @@
-//! `--max-connections`, `--memory`, `--user-timeout`, `--keep-alive`, `--drain` and `--connect-timeout`: what
-//! bounds the connections of `serve`, `get` and `proxy`.
+//! Limits on the connections of `serve`, `get` and `proxy`: `--max-connections`, `--memory`, `--user-timeout`,
+//! `--keep-alive`, `--drain` and `--connect-timeout`.
 
 use crate::failure::Failure;
 use crate::flags::whole;
@@ -73,7 +73,7 @@ fn memory(text: &str) -> Result<u64, String> {
 }
 
 impl LimitFlags {
-    /// The limits of all connections together.
+    /// Returns the limits of all connections together.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
         let memory = self.memory.unwrap_or_else(|| plait_live::memory_of_host().max(LEAST_MEMORY));
         let (by_files, by_memory) = (plait_live::connections_of_host(), Limits::fit(memory));
@@ -100,7 +100,7 @@ impl LimitFlags {
 }
 
 impl LimitFlags {
-    /// Sets the timeouts of connections that are made from `spec`.
+    /// Sets the timeouts in `spec`, the settings of connections.
     pub(crate) fn apply(&self, spec: &mut ConnectionSpec) {
         spec.config.timeouts.user = self.user_timeout.0;
         spec.config.timeouts.keep_alive = self.keep_alive.0;

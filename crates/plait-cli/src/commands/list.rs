@@ -1,4 +1,4 @@
-//! `plait list`: what there is, read from the registries.
+//! `plait list`: lists the entries of the registries.
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 fn kind() -> impl TypedValueParser<Value = Kind> {
     let named = Kind::ALL.map(|kind| PossibleValue::new(kind.plural()).help(kind.summary()));
-    // The parser before has refused every other name.
+    // The parser has already refused every other name.
     let kind = |text: String| Kind::ALL.into_iter().find(|it| it.plural() == text);
     PossibleValuesParser::new(named).map(move |text| kind(text).unwrap_or(Kind::Schedulers))
 }

@@ -1,4 +1,4 @@
-//! The flags that say how runs of experiments are made, and the results.
+//! Flags for making the runs of experiments and for writing their results.
 
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
@@ -14,16 +14,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Most times the runs of a file that may be asked for.
+/// Largest value of `--more`.
 const MOST_TIMES: u64 = 1_024;
-/// Default of `--more`: how many times the runs of its file an undecided claim may get.
+/// Default of `--more`: an undecided claim gets at most this many times the runs of its file.
 const FULL_TIMES: u64 = 8;
-/// The same in a quick run.
+/// Default of `--more` in a quick run.
 const QUICK_TIMES: u64 = 1;
-/// Most further seeds that may be asked for.
+/// Largest number of further seeds.
 const MOST_SEEDS: u64 = 1_000;
 
-/// Version, commit and build of this program: runs of another are not taken for its own.
+/// Version, commit and build of this program. Runs of another build are not reused.
 fn program() -> String {
     let name = plait_report::PROGRAM;
     let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
@@ -108,7 +108,7 @@ impl Making {
             misses,
             read: &plait_app::file::named,
         };
-        // A mistake in a file is reported before anything is written.
+        // Errors in a file are reported before anything is written.
         let mut runs = 0;
         for experiment in experiments {
             runs += looks.plan(experiment)?.runs();
@@ -151,7 +151,7 @@ impl Making {
         Ok(Made { settled, repeated, ablated, left_out, seed, interrupted })
     }
 
-    /// The flags that make the same runs again.
+    /// Returns the flags that repeat the same runs.
     pub(crate) fn flags(&self) -> String {
         let mut line = String::new();
         if self.seed != 1 {
@@ -166,7 +166,7 @@ impl Making {
         line
     }
 
-    /// Writes every run, the document and nothing else into the directory of `--output`.
+    /// Writes every run and the document, and nothing else, into the directory of `--output`.
     pub(crate) fn keep(&self, made: &Made, document: &Document) -> Result<(), Failure> {
         let Some(directory) = &self.output else { return Ok(()) };
         let first = made.settled.results.iter().map(|results| ("", results));
@@ -186,7 +186,7 @@ impl Making {
     }
 }
 
-/// Fails where a claim does, or where it was interrupted.
+/// Fails if a claim fails or the user interrupted the command.
 pub(crate) fn judge(made: &Made, document: &Document) -> Result<(), Failure> {
     if made.interrupted {
         return Err(Failure::Interrupted);

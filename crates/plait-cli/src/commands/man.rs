@@ -1,4 +1,4 @@
-//! `plait man`: the pages for `man`, made of the same words as `--help`.
+//! `plait man`: manual pages, generated from the text of `--help`.
 
 use crate::console::deliver;
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    // The built-in `help` is no command that one reads about.
+    // The built-in `help` gets no page.
     let mut command = crate::Cli::command().disable_help_subcommand(true);
     command.build();
     for name in &args.command {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     deliver(&page, None)
 }
 
-/// The page of a command, its examples after all else.
+/// Returns the page of a command, with its examples at the end.
 fn page(command: Command) -> io::Result<String> {
     let examples = command.get_before_help().map(ToString::to_string).unwrap_or_default();
     let source = concat!("plait ", env!("CARGO_PKG_VERSION"));
@@ -59,7 +59,7 @@ fn page(command: Command) -> io::Result<String> {
     String::from_utf8(page).map(|page| tables_kept(&page)).map_err(io::Error::other)
 }
 
-/// The page with its lines in columns left as they are; `man` would fill them like prose.
+/// Keeps lines in columns as they are; `man` would fill them like prose.
 fn tables_kept(page: &str) -> String {
     let (mut kept, mut within) = (String::with_capacity(page.len()), false);
     for line in page.lines() {

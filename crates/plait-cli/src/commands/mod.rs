@@ -1,4 +1,4 @@
-//! One module a command: its arguments, and what it does with them.
+//! The commands: one module each, with its arguments and its work.
 
 pub(crate) mod compare;
 pub(crate) mod completions;

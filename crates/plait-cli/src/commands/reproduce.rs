@@ -1,4 +1,4 @@
-//! `plait reproduce`: the papers' figures again, and what became of their claims.
+//! `plait reproduce`: repeats the papers' figures and judges their claims.
 
 use super::making::{Making, judge};
 use crate::console::{Console, deliver, json};
@@ -110,7 +110,7 @@ impl Args {
         let mut seen = BTreeSet::new();
         papers.retain(|paper| seen.insert(*paper));
         if !papers.contains(&paper) {
-            // `ton-fig8`, as the files are called.
+            // Files are named `ton-fig8`.
             let file = all.iter().find(|it| it.id == paper).and_then(|it| it.id.split_once('-'));
             return Err(match file {
                 Some((of, figure)) => Failure::Usage(format!(
@@ -133,7 +133,7 @@ impl Args {
         }
     }
 
-    /// The line that runs it again.
+    /// Returns the command line that repeats the reproduction.
     fn command_line(&self) -> String {
         let mut line = "plait reproduce".to_owned();
         if let Some(what) = &self.what {

@@ -1,4 +1,4 @@
-//! `plait run`: one run, in depth.
+//! `plait run`: makes one run and reports it in depth.
 
 use crate::console::{Console, check_writable, deliver, json, write};
 use crate::failure::Failure;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
 }
 
-/// Why the workload did not finish, as far as that can be seen.
+/// Explains why the workload did not finish, if the cause is visible.
 fn unfinished(ended: Time, report: &Report) -> Failure {
     let counters = report.timeline.counters.iter();
     let idle: Vec<&str> =
@@ -118,7 +118,7 @@ fn unfinished(ended: Time, report: &Report) -> Failure {
     Failure::Peer(format!("{what}{nowhere}\n  see what happened: --events FILE"))
 }
 
-/// Ends the files that were written while the run went on.
+/// Completes the files that were written during the run.
 fn finish(
     log: Option<EventLog>,
     capture: Option<Capture>,
@@ -130,7 +130,7 @@ fn finish(
 }
 
 impl Args {
-    /// Fails where two flags name one file.
+    /// Fails if two flags name the same file.
     fn check_distinct(&self) -> Result<(), Failure> {
         let files = [
             ("--output", &self.output),
@@ -151,7 +151,7 @@ impl Args {
         Ok(())
     }
 
-    /// The file of `--events`, with its header.
+    /// Creates the file of `--events`, with its header.
     fn event_log(&self, cell: &Cell, command: &str) -> Result<Option<EventLog>, Failure> {
         let Some(file) = &self.events else { return Ok(None) };
         let scenario = &cell.scenario;
@@ -170,20 +170,20 @@ impl Args {
         Ok(Some(EventLog::create(file, header)?))
     }
 
-    /// The file of `--qlog`.
+    /// Creates the file of `--qlog`.
     fn qlog(&self, cell: &Cell, command: &str) -> Result<Option<Qlog>, Failure> {
         let create = |file: &PathBuf| Qlog::create(file, cell, command);
         Ok(self.qlog.as_ref().map(create).transpose()?)
     }
 
-    /// The file of `--pcap`.
+    /// Creates the file of `--pcap`.
     fn capture(&self, cell: &Cell, command: &str) -> Result<Option<Capture>, Failure> {
         let create = |file: &PathBuf| Capture::create(file, cell, cell.scenario.seed, command);
         Ok(self.pcap.as_ref().map(create).transpose()?)
     }
 
-    /// The file of `--html` and the observer for it. The file is made at once: a run is not made
-    /// for a page that cannot be written.
+    /// Creates the file of `--html` and its observer. The file is created first, so that no run is wasted on a
+    /// page that cannot be written.
     fn drawn(&self, scenario: &Scenario) -> Result<Option<(&Path, Collector)>, Failure> {
         let Some(file) = self.html.as_deref() else { return Ok(None) };
         write("--html", file, "")?;
@@ -193,13 +193,13 @@ impl Args {
         Ok(Some((file, seen)))
     }
 
-    /// The one cell that was asked for.
+    /// Returns the only cell of the scenario.
     pub(crate) fn cell(&self) -> Result<Cell, Failure> {
         one_cell(&self.scenario.0.draft()?, "plait run")
     }
 }
 
-/// The one run of a scenario for `command`, whose flag for the scheduler is in the singular.
+/// Returns the only run of a scenario for `command`, whose scheduler flag is singular.
 pub(crate) fn one_cell(draft: &RawScenario, command: &str) -> Result<Cell, Failure> {
     draft.build_one(command, &file::named).map_err(|error| {
         Failure::Usage(error.to_string().replacen("--schedulers:", "--scheduler:", 1))

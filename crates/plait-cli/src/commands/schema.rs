@@ -1,4 +1,4 @@
-//! `plait schema`: the JSON Schema of what a command writes.
+//! `plait schema`: prints the JSON Schema of a command's output.
 
 use crate::console::{deliver, json};
 use crate::failure::Failure;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::ExperimentFile => {
             return deliver(&json(&plait_lab::experiment::file_schema())?, None);
         }
-        // What is read; everything else is written.
+        // These documents are input; all others are output.
         Reporting::DecideQuestion => schemars::schema_for!(plait_report::decide::Question),
         Reporting::Decide => written::<plait_report::decide::Answer>(),
         Reporting::DecideCcQuestion => {
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     deliver(&json(&schema)?, None)
 }
 
-/// Every name that has a schema, with the document that the schema describes.
+/// Returns every name that has a schema, with the document that the schema describes.
 fn listed() -> String {
     let mut table = Table::new(vec![
         Column::new("name", Align::Left),
@@ -104,7 +104,7 @@ fn listed() -> String {
     table.to_text(80, false)
 }
 
-/// The schema of what is written: a field that is always there is required, even where it may be
+/// Returns the schema of an output document. A field that is always present is required, even if it may be
 /// `null`.
 fn written<T: schemars::JsonSchema>() -> schemars::Schema {
     schemars::generate::SchemaSettings::draft2020_12()

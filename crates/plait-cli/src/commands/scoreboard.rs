@@ -1,4 +1,4 @@
-//! `plait scoreboard`: where each scheduler helps and harms.
+//! `plait scoreboard`: ranks schedulers by their worst cell.
 
 use crate::console::{Console, json};
 use crate::failure::Failure;
@@ -20,12 +20,12 @@ const EXAMPLES: &str = "Examples:
   plait scoreboard --path wifi-home --path lte-att --schedulers ecf --runs 5
   plait scoreboard --links D,F --schedulers all --format markdown";
 
-/// What to do if there are no recorded pairs.
+/// Remedy if there are no recorded pairs.
 const HOW_TO_GET_PAIRS: &str = "plait carries no recordings: set PLAIT_DATA to a directory that has \
     traces/pair_NAME_wifi.csv and traces/pair_NAME_cellular.csv\n  (rows of seconds,bytes_per_second), \
     such as those of Aydin, Fund and Panwar (INFOCOM CNERT 2023)";
 
-/// Where data is looked for when `PLAIT_DATA` does not say.
+/// Default directory of recordings if `PLAIT_DATA` is not set.
 const BESIDE: &str = "../shared/data";
 
 /// Where each scheduler helps and harms: its worst cell against the best path alone
@@ -107,7 +107,7 @@ impl Args {
         Ok(options)
     }
 
-    /// The links and loads that are asked for, and the recorded pairs that are missing of them.
+    /// Returns the requested links and loads, and the recorded pairs that are missing.
     fn grounds(&self) -> Result<(Vec<Ground>, Vec<String>), Failure> {
         if !self.path.is_empty() {
             return Ok((own(&self.path, &self.workload)?, Vec::new()));
@@ -131,7 +131,7 @@ impl Args {
         Failure::Usage(format!("{text}{why}\n  {HOW_TO_GET_PAIRS}"))
     }
 
-    /// The line that runs it again. What `--jobs` says changes nothing.
+    /// Returns the command line that repeats the run. `--jobs` is left out: it does not change the result.
     fn command_line(&self) -> String {
         let mut line = "plait scoreboard".to_owned();
         if self.links != "all" {
@@ -163,7 +163,7 @@ impl Args {
     }
 }
 
-/// The measured links and the recorded pairs, and the reason if there are no pairs.
+/// Returns the measured links and the recorded pairs, and the reason if there are no pairs.
 fn built_in() -> (Vec<Ground>, Vec<String>) {
     let data = std::env::var_os("PLAIT_DATA").map_or_else(|| PathBuf::from(BESIDE), PathBuf::from);
     let mut grounds = measured();

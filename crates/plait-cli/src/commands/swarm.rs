@@ -1,4 +1,4 @@
-//! `plait swarm`: random networks and faults against the invariants.
+//! `plait swarm`: runs random networks and faults against the invariants.
 
 use crate::console::{Console, json};
 use crate::failure::Failure;
@@ -81,7 +81,7 @@ enum Kind {
     Server,
 }
 
-/// The case that is to be run alone.
+/// The case to run alone.
 enum Single {
     Network(Box<Case>),
     Server(Box<ServerCase>),
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// The one case that is to be run, if any.
+    /// Returns the case to run alone, if one is given.
     fn case(&self) -> Result<Option<Single>, Failure> {
         let parse = |from: &str, text: &str| {
             if text.trim().is_empty() {
@@ -147,8 +147,8 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     console.remark(2, &format!("plait: {seeds} seeds from {from}"));
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
-    // A panic inside a run is a finding like another, and is told in the report; to run its case
-    // alone shows where it was.
+    // A panic inside a run is a finding like any other, and the report shows it. Running its case alone shows
+    // its location.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let report = swarm(&options, &Control { progress: &advance, ..Control::unwatched(cancelled) });
@@ -206,7 +206,7 @@ fn run_server_case(args: &Args, case: &ServerCase) -> Result<(), Failure> {
     deliver(args, &text, &verdict)
 }
 
-/// Prints what came of a case; what it broke is the failure of the command.
+/// Prints the outcome of a case. If an invariant broke, it is the failure of the command.
 fn deliver(args: &Args, text: &str, verdict: &Verdict) -> Result<(), Failure> {
     args.output.deliver(text)?;
     match &verdict.violation {

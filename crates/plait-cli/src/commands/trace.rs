@@ -1,4 +1,4 @@
-//! `plait trace`: recorded links, looked at and converted.
+//! `plait trace`: shows and converts recorded links.
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;

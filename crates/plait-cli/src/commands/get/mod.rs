@@ -27,7 +27,7 @@ pub(crate) use summary::Document;
 use summary::Ended;
 use target::Target;
 
-/// How long the other end has to close a connection that is not wanted any more.
+/// Time that the peer has to close a connection after the answer is complete.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "Examples:
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
 }
 
-/// A connection that runs on a thread of its own.
+/// A connection that runs on its own thread.
 struct Running(JoinHandle<io::Result<Option<Ended>>>);
 
 impl Running {
@@ -147,20 +147,20 @@ impl Running {
         }))
     }
 
-    /// Waits until the connection has ended. Gives how it ended.
+    /// Waits until the connection has ended, and returns how it ended.
     fn join(self) -> Result<Option<Ended>, Failure> {
         let ended = self.0.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
         ended.map_err(|error| endpoint::ended(&error))
     }
 }
 
-/// What came of a connection, before it is known how it ended.
+/// Outcome of a transfer, before the end of the connection is known.
 enum Outcome {
-    /// The answer to a request. The flag tells whether something was written.
+    /// Answer to a request. The flag is true if writing had begun.
     Answer(Result<Whole, Broken>, bool),
-    /// Standard input, and an answer of any kind.
+    /// Standard input and an answer of any kind.
     Conversation(Conversation),
-    /// No conversation began: the process has no file descriptor left.
+    /// The conversation did not begin: the process has no file descriptor left.
     Failed(io::Error),
 }
 
@@ -176,8 +176,8 @@ impl Outcome {
     }
 }
 
-/// Waits a little until the other end closes the connection, once the answer is there. Returns false if
-/// the other end does not, or if nobody reads the answer any more: then the connection is reset.
+/// Waits briefly for the peer to close the connection after the answer. Returns false if the peer does not, or
+/// if the answer can no longer be written. The connection is then reset.
 fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool {
     match outcome {
         Err(Broken::Sink(_)) => false,
@@ -186,7 +186,7 @@ fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool 
             let mut rest = vec![0; 64 * 1024];
             let told = stream.shutdown(Shutdown::Write);
             let bounded = told.and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
-            // Some bytes too many are no reason to break it off.
+            // A few extra bytes are no reason for a reset.
             let mut read = || bounded.as_ref().ok().and_then(|()| stream.read(&mut rest).ok());
             let ends = (0..4).map_while(|_| read()).find(|count| *count == 0);
             ends.is_some()
@@ -195,8 +195,7 @@ fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool 
 }
 
 impl Args {
-    /// Talks to the other end by way of `stream`, and ends the connection by `stopper` if it is not to
-    /// end by itself.
+    /// Talks to the peer through `stream`. Ends the connection through `stopper` if it must not end by itself.
     fn talk(
         &self,
         target: &Target,
@@ -210,7 +209,7 @@ impl Args {
             return match ends.and_then(|ends| stream::converse(stream, ends, open, console)) {
                 Ok(conversation) => {
                     if !conversation.goes_on() {
-                        // It may have ended by itself.
+                        // The connection may have ended already.
                         let _ = stopper.write_all(&[0]);
                     }
                     Outcome::Conversation(conversation)
@@ -224,15 +223,15 @@ impl Args {
         let begun = Cell::new(false);
         let answer = self.fetch(&target.authority, resource, stream, &begun);
         if !took_leave(&answer, stream) {
-            // It may have ended by itself.
+            // The connection may have ended already.
             let _ = stopper.write_all(&[0]);
         }
-        // Nothing more is sent, and the connection ends.
+        // No more data is sent, and the connection ends.
         let _ = stream.shutdown(Shutdown::Both);
         Outcome::Answer(answer, begun.get())
     }
 
-    /// Fetches a resource of a server; `begun` tells whether there was something to write.
+    /// Fetches a resource of a server. `begun` is set if there was data to write.
     fn fetch(
         &self,
         host: &str,
@@ -253,7 +252,7 @@ impl Args {
         http::answer(&mut BufReader::new(stream), open)
     }
 
-    /// What the answer is written to.
+    /// Opens the destination of the answer.
     fn open(&self) -> io::Result<Box<dyn Write>> {
         Ok(match &self.output {
             Some(path) => Box::new(File::create(path)?),
@@ -261,8 +260,8 @@ impl Args {
         })
     }
 
-    /// How fetching went. How the connection ended explains an answer that is cut off. With `begun`, the
-    /// file of --output has been overwritten.
+    /// Returns the result of a fetch. The end of the connection explains a truncated answer. If `begun` is set,
+    /// the file of --output has been overwritten.
     fn judge(
         &self,
         target: &Target,
@@ -286,7 +285,7 @@ impl Args {
             Err(Broken::Refused(what)) => failed(&[Some(&what), left.as_deref()]),
             Err(Broken::Cut(None)) => failed(&[problem.or(Some("it sent no answer"))]),
             Err(Broken::Cut(what)) => failed(&[what.as_deref(), problem, left.as_deref()]),
-            // A reader that went away (`| head`) is no error.
+            // A closed pipe (`| head`) is no error.
             Err(Broken::Sink(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             Err(Broken::Sink(error)) => Err(match &self.output {
                 Some(file) => Failure::unwritable("--output", file, &error),

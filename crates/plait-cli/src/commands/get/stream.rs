@@ -1,5 +1,5 @@
-//! `plait get HOST:PORT`: standard input to a connection, and its answer to standard output, each until
-//! its own end.
+//! `plait get HOST:PORT`: copies standard input to a connection and its answer to standard output. Each
+//! direction ends separately.
 
 use super::summary::Ended;
 use crate::console::Console;
@@ -12,21 +12,23 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-/// Bytes of standard input that are read at a time.
+/// Bytes of standard input read at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// A conversation whose answer has ended. Standard input may still be open.
 pub(super) struct Conversation {
-    /// Whether the answer was written.
+    /// Result of writing the answer.
     answer: Result<(), Broken>,
-    /// Gets the bytes of standard input, or why it cannot be read, at its end.
+    /// Receives the byte count of standard input at its end, or the read error.
     input: Receiver<io::Result<u64>>,
 }
 
-/// Sends standard input to `stream` on a thread of its own, and copies the answer to what `open` gives,
-/// which may be standard output, until the answer ends. If standard input cannot be read, it writes to `stopper`, which ends the connection.
+/// Sends standard input to `stream` on its own thread. Copies the answer to the writer from `open`, which may
+/// be standard output, until the answer ends. If standard input cannot be read, it writes to `stopper`, which
+/// ends the connection.
 ///
 /// # Errors
+///
 /// If the process has no file descriptor left.
 pub(super) fn converse(
     stream: &UnixStream,
@@ -52,7 +54,7 @@ pub(super) fn converse(
         out.flush().map_err(Broken::Sink)
     });
     if answer.is_ok() && to_stdout {
-        // A program that reads the answer gets its end now, as by a socket that is half closed.
+        // The reader of the answer gets its end now, as with a half-closed socket.
         plait_live::close_stdout()?;
     }
     if answer.is_ok() && io::stdin().is_terminal() {
@@ -61,7 +63,7 @@ pub(super) fn converse(
     Ok(Conversation { answer, input })
 }
 
-/// Copies `input` to `writer` until it ends. Gives its bytes, or why it cannot be read; `None` if the
+/// Copies `input` to `writer` until it ends. Returns the byte count or the read error, or `None` if the
 /// connection ended first.
 fn feed(input: &mut impl Read, writer: &mut impl Write) -> Option<io::Result<u64>> {
     let (mut piece, mut total) = (vec![0; PIECE_BYTES], 0);
@@ -79,13 +81,13 @@ fn feed(input: &mut impl Read, writer: &mut impl Write) -> Option<io::Result<u64
 }
 
 impl Conversation {
-    /// Whether the connection is to go on until standard input has ended too.
+    /// Returns true if the connection must continue until standard input ends.
     pub(super) fn goes_on(&self) -> bool {
         self.answer.is_ok()
     }
 
-    /// How the conversation went, after the connection has ended. Success means that the peer has
-    /// acknowledged all of standard input, and that the answer is complete and written.
+    /// Returns the result of the conversation after the connection has ended. On success, the peer has
+    /// acknowledged all of standard input, and the complete answer has been written.
     pub(super) fn judge(
         self,
         authority: &str,
@@ -110,7 +112,7 @@ impl Conversation {
             Err(Failure::Peer(format!("{authority}: {}", words.join("; "))))
         };
         match self.answer {
-            // A reader that went away (`| head`) is no error, if all of stdin is there.
+            // A closed pipe (`| head`) is no error if all of stdin was delivered.
             Err(Broken::Sink(error)) if error.kind() == ErrorKind::BrokenPipe => match delivered {
                 true => Ok(()),
                 false => failed(&[Some("nobody reads stdout"), progress.as_deref()]),
@@ -119,7 +121,7 @@ impl Conversation {
                 Some(file) => Failure::unwritable("--output", file, &error),
                 None => Failure::stdout(&error),
             }),
-            // No other error comes from copying.
+            // Copying returns no other error.
             Ok(()) | Err(_) => {
                 let problem = ended.and_then(|ended| ended.problem.as_deref());
                 match problem {

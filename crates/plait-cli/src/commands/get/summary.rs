@@ -1,4 +1,4 @@
-//! The traffic of a connection by path, one line a path.
+//! Traffic of a connection, one line a path.
 
 use plait_base::Span;
 use plait_live::{LogEvent, Origin, PathTraffic};
@@ -48,25 +48,25 @@ struct Path {
     retransmissions: u64,
 }
 
-/// How a connection has ended.
+/// How a connection ended.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Ended {
     /// Bytes that the peer has acknowledged.
     pub(super) sent: u64,
-    /// Bytes that were handed on.
+    /// Bytes delivered to the reader.
     pub(super) received: u64,
-    /// Multipath TCP was spoken to the end.
+    /// True if the connection used Multipath TCP until its end.
     pub(super) multipath: bool,
     /// Time since the first packet.
     pub(super) age: Span,
     /// Traffic by path.
     pub(super) paths: Vec<PathTraffic>,
-    /// Why it did not end in order, if so.
+    /// Error that ended the connection, if any.
     pub(super) problem: Option<String>,
 }
 
 impl Ended {
-    /// From the event that tells of it; `None` for any other event.
+    /// Builds the value from the event of an end; `None` for any other event.
     pub(super) fn of(happening: &LogEvent) -> Option<Ended> {
         let LogEvent::Ended { sent, received, multipath, age, paths, problem, .. } = happening
         else {
@@ -82,7 +82,7 @@ impl Ended {
         })
     }
 
-    /// The document of `--json`; `from` gives the names of paths.
+    /// Returns the document of `--json`. `from` gives the names of paths.
     pub(super) fn document(&self, target: &str, from: &[Origin]) -> Document {
         Document {
             schema: "plait.get/1",
@@ -95,8 +95,8 @@ impl Ended {
         }
     }
 
-    /// One line a path: its name, bytes of payload both ways, their share of all bytes, their mean rate
-    /// over the time of the connection, and the RTT. `from` gives the names.
+    /// Returns one line a path: name, payload bytes in both directions, share of all bytes, mean rate over the
+    /// connection, and RTT. `from` gives the names.
     pub(super) fn lines(&self, from: &[Origin]) -> Vec<String> {
         let line = |path: &Path| {
             let mut line = format!(

@@ -1,15 +1,15 @@
-//! What `plait get` is to fetch.
+//! Target of `plait get`.
 
 use crate::failure::Failure;
 
 const ALLOWED: &str = "allowed: http://HOST[:PORT]/PATH, or HOST:PORT";
 
-/// What is asked for.
+/// Server and resource to fetch.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Target {
     /// `HOST:PORT`.
     pub(super) authority: String,
-    /// Of a URL.
+    /// Path of a URL; `None` for `HOST:PORT`.
     pub(super) resource: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `plait proxy`: Multipath TCP for local programs that speak SOCKS.
+//! `plait proxy`: Multipath TCP for local programs that use SOCKS.
 
 use crate::commands::endpoint::{EndpointFlags, astray, ended, origins, stop_on_signal};
 use crate::commands::limits::{DialFlags, LimitFlags};
@@ -17,9 +17,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// Time that a program has to make its request.
+/// Time that a program has to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Programs at a time that have connected and not made their request; further ones are turned away.
+/// Largest number of programs that are connected but have not sent their request. Further ones are
+/// disconnected.
 const MAX_UNDECIDED: usize = 256;
 
 const EXAMPLES: &str = "Examples:
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Accepts programs, takes the request of each on a thread of its own, and dials from `via`.
+/// Accepts programs, reads the request of each on its own thread, and dials from `via`.
 fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Console) {
     let (guests, via) = (Arc::new(()), Arc::<[Origin]>::from(via));
     thread::spawn(move || {
@@ -103,7 +104,7 @@ fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Co
         for stream in listener.incoming().flatten() {
             if Arc::strong_count(&guests) > MAX_UNDECIDED {
                 refused += 1;
-                // The log is not to grow with them.
+                // Refused programs are counted, not logged one by one, so that they cannot fill the log.
                 if refused.is_power_of_two() {
                     console.remark(1, &turned_away(refused));
                 }
@@ -111,7 +112,7 @@ fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Co
             }
             let (guest, dialler, via) = (Arc::clone(&guests), dialler.clone(), Arc::clone(&via));
             thread::spawn(move || {
-                // A program that does not speak SOCKS, or goes away, gets no answer.
+                // A program that does not speak SOCKS, or disconnects, gets no answer.
                 let _ = hear(stream, &dialler, &via, console);
                 drop(guest);
             });
@@ -119,7 +120,7 @@ fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Co
     });
 }
 
-/// The line of the log for programs that were turned away.
+/// Returns the log line about programs that were disconnected.
 fn turned_away(count: u64) -> String {
     let problem = format!("{MAX_UNDECIDED} programs have connected and not said what they want");
     let seconds = REQUEST_TIMEOUT.as_secs();

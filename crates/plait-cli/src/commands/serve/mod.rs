@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     systemd::tell(systemd::READY);
     systemd::watch(server.asker());
-    // The picture is not to be written over.
+    // Other lines would overwrite the display of `--top`.
     let wanted = if args.top { 2 } else { 1 };
     let tell = |happening: &LogEvent| match happening {
         LogEvent::Accepted { port, rule, .. } => {
@@ -154,19 +154,19 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 }
 
 impl Args {
-    /// The rules of `--rules`; none without it.
+    /// Reads the rules of `--rules`; empty without the flag.
     fn rules(&self) -> Result<Vec<Rule>, Failure> {
         let Some(file) = &self.rules else { return Ok(Vec::new()) };
         rules::read(file, self.listen.is_ipv4(), &self.ports()?)
     }
 
-    /// All ports that are listened to, that of `--listen` first.
+    /// Returns all ports to listen on, first that of `--listen`.
     fn ports(&self) -> Result<Vec<u16>, Failure> {
         let further = self.further_ports()?.into_iter().map(|(port, _)| port);
         Ok(std::iter::once(self.listen.port()).chain(further).collect())
     }
 
-    /// What would be set.
+    /// Describes the settings that would be made.
     fn plan(&self, reach: &Reach) -> String {
         let own = std::iter::once(self.listen.ip());
         let mut plan = self.endpoint.plan(own.chain(reach.further.iter().map(|it| it.local)));
@@ -189,7 +189,7 @@ impl Args {
             ports.push((port, self.spec("--port", scheduler)?));
         }
         let choice = |rule: &Rule| {
-            // What a rule names has been looked at where it stands.
+            // The scheduler of a rule was checked when the file was read.
             let spec = self.spec("--rules", &rule.scheduler)?;
             Ok(Choice { of: rule.of, spec })
         };
@@ -205,14 +205,14 @@ impl Args {
         })
     }
 
-    /// What connections with the scheduler that `flag` names are made from.
+    /// Returns the settings of connections with the scheduler that `flag` names.
     fn spec(&self, flag: &str, scheduler: &str) -> Result<ConnectionSpec, Failure> {
         let mut spec = self.endpoint.spec_with(flag, scheduler)?;
         self.limits.apply(&mut spec);
         Ok(spec)
     }
 
-    /// Refuses a service that is this server itself.
+    /// Fails if the service is this server itself.
     fn check_loop(&self, to: SocketAddr, reach: &Reach) -> Result<(), Failure> {
         let (ip, port) = (to.ip().to_canonical(), to.port());
         let own = |further: &&ServiceAddress| further.local == ip;
@@ -227,7 +227,7 @@ impl Args {
         Err(Failure::Usage(format!("--to: `{}`: {problem}\n  {remedy}", self.to)))
     }
 
-    /// The further ports, and the name of the scheduler of each.
+    /// Returns the further ports, each with the name of its scheduler.
     fn further_ports(&self) -> Result<Vec<(u16, &str)>, Failure> {
         let mut all = Vec::new();
         for text in &self.port {
@@ -242,7 +242,7 @@ impl Args {
         Ok(all)
     }
 
-    /// The schedulers, for metrics. Only of arguments that `settings` has taken.
+    /// Returns the schedulers, for metrics. Call it only after `settings` has accepted the arguments.
     fn schedulers(&self, rules: Vec<Rule>) -> Schedulers {
         let further = self.further_ports().unwrap_or_default();
         let further = further.into_iter().map(|(port, name)| (port, name.to_owned()));

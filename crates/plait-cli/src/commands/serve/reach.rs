@@ -1,4 +1,4 @@
-//! The addresses by which clients reach a server: behind its device, and of this host by rules of nftables.
+//! Addresses of a server: those behind its device, and those of this host that nftables rules redirect.
 
 use super::Args;
 use crate::commands::endpoint::{is_own, not_own, own, stand_in};
@@ -7,24 +7,24 @@ use plait_live::argument::not_of_a_host;
 use plait_live::{Rule, ServiceAddress};
 use std::net::{IpAddr, SocketAddr};
 
-/// Addresses of `--public` and `--advertise` together.
+/// Largest number of addresses of `--public` and `--advertise` together. More are refused.
 const MOST_ADDRESSES: usize = 32;
 
-/// How clients reach a server beside its `--listen`.
+/// Addresses of a server in addition to `--listen`.
 #[derive(Default, Debug)]
 pub(super) struct Reach {
     /// Further addresses.
     pub(super) further: Vec<ServiceAddress>,
-    /// Rules for those that this host has itself.
+    /// Redirect rules for addresses that this host has itself.
     pub(super) rules: Vec<Rule>,
 }
 
 impl Reach {
-    /// From `--public` and `--advertise`; `ports` are all that the server listens to, that of `--listen`
-    /// first.
+    /// Builds the addresses of `--public` and `--advertise`. `ports` are all ports of the server, first that of
+    /// `--listen`.
     ///
-    /// The first public address leads to `--listen`. Every further address of this host gets a stand-in
-    /// behind the device, so that the server can tell to which address a segment was sent.
+    /// The first public address leads to `--listen`. Every further address of this host gets a stand-in behind
+    /// the device, so that the server knows the destination address of each segment.
     pub(super) fn of(args: &Args, ports: &[u16]) -> Result<Reach, Failure> {
         args.check_further()?;
         let mut reach = Reach::default();
@@ -46,7 +46,7 @@ impl Reach {
                 continue;
             }
             let local = reach.local(*address, true);
-            // Clients join at the port that they have connected to.
+            // Clients join at the port to which they first connected.
             let mut outer: Vec<u16> = args.public.iter().map(SocketAddr::port).collect();
             if outer.is_empty() {
                 outer = ports.to_vec();
@@ -59,7 +59,7 @@ impl Reach {
         Ok(reach)
     }
 
-    /// The stand-in of an address of this host, a new one unless it has one.
+    /// Returns the stand-in of an address of this host, and creates it if necessary.
     fn local(&mut self, address: IpAddr, announced: bool) -> IpAddr {
         if let Some(known) = self.further.iter_mut().find(|known| known.address == address) {
             known.announced |= announced;
@@ -77,7 +77,7 @@ impl Reach {
         }
     }
 
-    /// The flag that rules are for.
+    /// Returns the flag that needs rules.
     pub(super) fn flag(&self) -> &'static str {
         match self.further.iter().any(|it| it.announced && it.local != it.address) {
             true => "--public and --advertise",
@@ -85,21 +85,21 @@ impl Reach {
         }
     }
 
-    /// Whether a rule is for this address and port.
+    /// Returns true if a rule redirects this address and port.
     pub(super) fn leads(&self, at: SocketAddr) -> bool {
         let is_for = |rule: &Rule| matches!(rule, Rule::Redirect { public, .. } if *public == at);
         self.rules.iter().any(is_for)
     }
 }
 
-/// The port behind the device for a public one: the same if the server listens to it, or that of
+/// Returns the port behind the device for a public one: the same if the server listens on it, otherwise that of
 /// `--listen`.
 fn inner_port(public: u16, ports: &[u16]) -> u16 {
     if ports.contains(&public) { public } else { ports.first().copied().unwrap_or(public) }
 }
 
 impl Args {
-    /// Refuses addresses that cannot be further ones of this server.
+    /// Fails if an address cannot be a further one of this server.
     fn check_further(&self) -> Result<(), Failure> {
         let refuse = |flag: &str, given: &str, problem: &str| {
             Err(Failure::Usage(format!("{flag}: `{given}`: {problem}")))

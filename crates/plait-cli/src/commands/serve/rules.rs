@@ -1,33 +1,33 @@
-//! `--rules`: a file that tells which clients get which scheduler.
+//! `--rules`: a file that selects the scheduler by client.
 
 use crate::failure::Failure;
 use plait_live::{Match, Prefix};
 use plait_report::names::spec_problem;
 use std::path::Path;
 
-/// What a line says.
+/// Format of a line.
 const SHAPE: &str = "SCHEDULER [port=PORT] [from=ADDR[/BITS]]";
 
-/// One line.
+/// A rule: one line of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rule {
-    /// Whom it is for.
+    /// Clients to which the rule applies.
     pub(super) of: Match,
     /// The scheduler, with its parameters.
     pub(super) scheduler: String,
 }
 
-/// Where in a line something is wrong (in characters, from 1), and what.
+/// Column of an error (in characters, from 1), and its description.
 type Problem = (usize, String);
 
-/// What is listened on: nothing else can be the case for a client.
+/// Family and ports of the server. A rule for any other would never match.
 #[derive(Clone, Copy, Debug)]
 struct Listening<'a> {
     v4: bool,
     ports: &'a [u16],
 }
 
-/// Reads the rules of a file. `v4` tells the family that is listened on, `ports` the ports.
+/// Reads the rules of a file. `v4` is the family of the server, `ports` are its ports.
 pub(super) fn read(file: &Path, v4: bool, ports: &[u16]) -> Result<Vec<Rule>, Failure> {
     let text = plait_app::file::settings(file).map_err(|error| {
         Failure::unreadable("--rules", file, &error, &format!("a file with lines of {SHAPE}"))
@@ -44,7 +44,7 @@ fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Prob
         let words = words(line);
         let Some(((column, scheduler), conditions)) = words.split_first() else { continue };
         let place = |problem| (at + 1, problem);
-        // No client would ever come to it.
+        // No client would ever reach this rule.
         if rules.iter().any(|rule| rule.of == Match::default()) {
             let problem = "a rule above is for every client".to_owned();
             return Err(place((*column, problem)));
@@ -60,7 +60,7 @@ fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Prob
     Ok(rules)
 }
 
-/// The words of a line and their columns, in characters from 1.
+/// Returns the words of a line and their columns, in characters from 1.
 fn words(line: &str) -> Vec<(usize, &str)> {
     let (mut words, mut rest, mut column) = (Vec::new(), line, 1);
     while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {

@@ -1,4 +1,4 @@
-//! `--top`: the connections and their paths, once a second.
+//! `--top`: shows connections and their paths, once a second.
 
 use crate::console::Console;
 use plait_live::{Asker, Overview};
@@ -8,12 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// Lines of subflows at most, if the height of the terminal is unknown; those that carry most come first.
+/// Largest number of subflow lines if the height of the terminal is unknown. Subflows with the most traffic
+/// come first.
 const LINES: usize = 40;
-/// Clears a terminal and goes to its corner.
+/// Clears a terminal and moves the cursor to its corner.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Shows the server on stdout until it ends, on a thread of its own.
+/// Shows the server on stdout, on its own thread, until the server ends.
 #[expect(clippy::disallowed_methods, reason = "what is watched goes on in real time")]
 pub(super) fn show(asker: Asker, console: Console) {
     let terminal = console.animate && io::stdout().is_terminal();
@@ -21,10 +22,10 @@ pub(super) fn show(asker: Asker, console: Console) {
     thread::spawn(move || {
         let mut before = Overview::default();
         while let Some(now) = asker.ask() {
-            // A window may be made larger or smaller meanwhile.
+            // The size of the window may change at any time.
             let size = terminal_size::terminal_size().filter(|_| terminal);
             let (width, lines) = size.map_or((console.width, LINES), |(width, height)| {
-                // The head has two lines, and there may be one with a count and an empty one.
+                // The head has two lines. A count and an empty line may follow.
                 (usize::from(width.0), usize::from(height.0).saturating_sub(4).max(1))
             });
             let frame = frame(&before, &now, width, lines);
