@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: help, examples, exit codes, streams, files.
+//! The command line as people and scripts use it: help, examples, exit codes, streams, files.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
@@ -24,14 +24,14 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Standard error of a command that ends with `code`, with nothing on standard output.
+/// Returns the stderr of a command that must exit with `code` and an empty stdout.
 fn refusal(output: &Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.is_empty());
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Where stderr cannot be written, a line is lost and nothing else.
+/// If stderr cannot be written, only that line is lost.
 #[test]
 fn an_unwritable_stderr_ends_nothing() {
     for (args, code) in [(&["doctor", "--no-such-flag"][..], 2), (&["list", "paths", "-v"], 0)] {
@@ -41,7 +41,7 @@ fn an_unwritable_stderr_ends_nothing() {
     }
 }
 
-/// A fresh directory of this test's own, with small recordings in it.
+/// Returns a new directory of this test, with small recordings in it.
 fn directory(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&dir);
@@ -52,7 +52,7 @@ fn directory(name: &str) -> PathBuf {
     dir
 }
 
-/// Every command with its parents: `trace show`.
+/// Returns every command with its parents, such as `trace show`.
 const COMMANDS: &[&str] = &[
     "",
     "compare",
@@ -74,8 +74,8 @@ const COMMANDS: &[&str] = &[
     "man",
 ];
 
-/// The examples of a command's help on a terminal of 100 columns: none needs more than 80, so none is cut
-/// in two where it is shown.
+/// Returns the examples of a command's help on a terminal of 100 columns. No example needs more than 80, so
+/// none is wrapped.
 fn examples_fit(words: &[&str]) {
     let output = Command::new(PLAIT).args(words).env("COLUMNS", "100").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
@@ -114,7 +114,7 @@ fn every_help_opens_with_examples_that_run() {
                     .output();
                 let output = output.unwrap();
                 let errors = String::from_utf8_lossy(&output.stderr);
-                // The doctor finds what it finds.
+                // The result of the doctor depends on the host.
                 let found = *command == "doctor" && output.status.code() == Some(3);
                 let well = output.status.success() && errors.is_empty();
                 assert!(well || found, "{example}\n{errors}");
@@ -127,7 +127,7 @@ fn every_help_opens_with_examples_that_run() {
 fn help_lists_what_works_and_nothing_else() {
     let help = stdout(&plait(&["--help"]));
     let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
-    // A name is indented by two blanks; what is said of it may go on below.
+    // A name is indented by two blanks. Its description may continue on the next lines.
     let named = listed.lines().filter(|line| !line.starts_with("   "));
     let names: Vec<&str> = named.filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
@@ -294,8 +294,8 @@ fn the_last_line_runs_it_again() {
     assert_eq!(first, stdout(&plait(&words.iter().map(String::as_str).collect::<Vec<_>>())));
 }
 
-/// The words of the command at the end of a report, which a shell would see: a backslash goes on in
-/// the next line.
+/// Returns the words of the command at the end of a report, as a shell splits them. A backslash continues the
+/// line.
 fn again(report: &str) -> Vec<String> {
     let command = report.rsplit_once("Run again:").unwrap().1.replace('\\', " ");
     command.split_whitespace().skip(1).map(str::to_owned).collect()
@@ -352,7 +352,7 @@ fn no_report_is_wider_than_80_columns() {
     }
 }
 
-/// Every command shows at most one screen for `-h`.
+/// Every command fits its `-h` on one screen.
 #[test]
 fn every_short_help_fits_a_screen() {
     for command in COMMANDS {
@@ -363,7 +363,7 @@ fn every_short_help_fits_a_screen() {
     }
 }
 
-/// `-h` is one screen with the flags that are needed first; `--help` has all under headings.
+/// `-h` shows the most important flags on one screen. `--help` shows all under headings.
 #[test]
 fn the_short_help_fits_a_screen() {
     for command in ["compare", "run", "explain"] {
@@ -380,7 +380,7 @@ fn the_short_help_fits_a_screen() {
     }
 }
 
-/// `--scheduler` is the scheduler of the run in each command, under its old spelling as well.
+/// `--scheduler` is the scheduler of the run in each command. Its old spelling works too.
 #[test]
 fn one_flag_names_the_scheduler_of_a_run() {
     let paths = [PATHS, &["--workload", "download:64KiB"]].concat();
@@ -543,7 +543,7 @@ fn a_server_that_cannot_be_is_refused_before_anything_is_set() {
     ] {
         assert!(words.iter().all(|it| told.contains(it)), "{words:?}: {told}");
     }
-    // Where sockets take any address, that of a stranger cannot be told from one's own.
+    // If sockets may bind to any address, a foreign address cannot be recognised.
     let any = fs::read_to_string("/proc/sys/net/ipv4/ip_nonlocal_bind");
     if any.is_ok_and(|text| text.trim() == "0") {
         let told = with(listen, to, &["--public", &format!("{far}:80")]);
@@ -654,7 +654,7 @@ fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
     assert!(code == Some(2) && said.contains("--html names the same file"), "{said}");
 }
 
-/// What is not written is not done, for help as for results.
+/// If output cannot be written, the command fails, for help as for results.
 #[test]
 #[cfg(target_os = "linux")]
 fn no_command_hides_that_stdout_takes_no_more() {
@@ -728,7 +728,7 @@ fn data_goes_to_stdout_or_the_file_and_nothing_else_does() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_long_run_shows_on_a_terminal_how_far_it_is() {
-    // `script` runs a command on a terminal of its own and tells what came there.
+    // `script` runs a command on its own terminal and records the output.
     let terminal = |args: &str| {
         let line = format!("{PLAIT} run {} {args} > /dev/null", PATHS.join(" "));
         let mut script = Command::new("script");
@@ -814,8 +814,8 @@ fn a_trace_converts_there_and_back() {
     assert_eq!((&shown["max_bps"], &shown["mean_bps"]), (&8_000_000.into(), &3_333_333.into()));
 }
 
-/// What the program says to an input that exceeds a limit. `timeout` ends it after 30 s, which is
-/// long for a busy machine, and far below what work that grows with the square takes.
+/// Returns the error for an input that exceeds a limit. `timeout` ends the command after 30 s. That is long for
+/// a busy machine, but far less than quadratic work would take.
 fn limited(args: &[&str], stdin: Stdio, limit: &str) {
     let output = Command::new("timeout").args(["30", PLAIT]).args(args).stdin(stdin).output();
     let text = refusal(&output.unwrap(), 2);
@@ -907,7 +907,7 @@ fn recorded_links_are_shown() {
     let data =
         data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
     let Ok(files) = fs::read_dir(data.join("traces")) else {
-        // Not with a macro, whose text nobody sees when a test passes.
+        // Not with a macro: its output is hidden when a test passes.
         let why = format!("tests over recorded links: {} is absent", data.join("traces").display());
         writeln!(std::io::stdout(), "\nskipped: {why}").unwrap();
         return;
@@ -919,8 +919,8 @@ fn recorded_links_are_shown() {
     }
 }
 
-/// Runs a command that would take long, and interrupts it once it has remarked `begun` and has written
-/// something into `written`, where that is given.
+/// Starts a long command and interrupts it once it has printed `begun`. If `written` is given, it also waits
+/// until that file has content.
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods, reason = "another process is waited for")]
 fn interrupted(args: &[&str], begun: &str, written: Option<&Path>) -> Value {
@@ -930,7 +930,7 @@ fn interrupted(args: &[&str], begun: &str, written: Option<&Path>) -> Value {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The remark comes once the handler stands.
+    // The remark appears after the handler is installed.
     let mut remark = String::new();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     stderr.read_line(&mut remark).unwrap();

@@ -1,5 +1,4 @@
-//! Every decision vector of the schedulers that exist, asked through `plait decide` as
-//! docs/decide.md maps it.
+//! Runs every decision vector of the existing schedulers through `plait decide`, mapped as in docs/decide.md.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::{Map, Value, json};
@@ -32,7 +31,7 @@ fn ask(question: &Value) -> Value {
     decide(std::slice::from_ref(question)).remove(0)
 }
 
-/// `name#index`, inputs and expectation of every vector whose name starts with `family`.
+/// Returns `name#index`, inputs and expectation of every vector whose name starts with `family`.
 fn vectors(family: &str) -> Vec<(String, Value, Value)> {
     let all: Vec<Value> = serde_json::from_str(VECTORS).unwrap();
     let named = all.into_iter().enumerate().filter_map(|(index, vector)| {
@@ -45,7 +44,7 @@ fn vectors(family: &str) -> Vec<(String, Value, Value)> {
     list
 }
 
-/// A vector's subflows under the names of docs/decide.md; `carried` are the ids of a mask.
+/// Maps a vector's subflows to the names of docs/decide.md. `carried` are the ids in a mask.
 fn subflows(list: &Value, carried: &Value) -> Vec<Value> {
     let ids: Vec<&Value> = carried.as_array().into_iter().flatten().collect();
     let translate = |subflow: &Value| {
@@ -72,7 +71,7 @@ fn close(actual: &Value, expected: &Value) -> bool {
     }
 }
 
-/// The subflow, or `WAIT`.
+/// Returns the subflow, or `WAIT`.
 fn place(answer: &Value) -> Value {
     match answer["decision"].as_str() {
         Some("send") => answer["subflow"].clone(),
@@ -193,7 +192,7 @@ fn stms_picks_what_lies_a_gap_ahead() {
         let text = inputs["unsent"].as_str().unwrap();
         let (first, last) = (text.split("..").next().unwrap(), text.rsplit("..").next().unwrap());
         let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
-        // A hole is what went ahead of its turn.
+        // A hole is data sent ahead of its turn.
         let ahead: Vec<u64> = text
             .split(',')
             .skip(1)
@@ -359,7 +358,7 @@ fn redundant_copies_every_segment() {
     }
 }
 
-/// The decision and the numbers of a rule with a full fast subflow 0 and a slow one 1.
+/// Returns the decision and the numbers of a rule with a full fast subflow 0 and a slow subflow 1.
 fn check_pair(name: &str, answer: &Value, expect: &Value, names: &[(&str, &str, f64)]) {
     let wanted = match expect["decision"].as_str() {
         Some("SLOW") => json!(1),
@@ -472,7 +471,7 @@ fn ecf_weighs_the_finish_times() {
     }
 }
 
-/// Families of vectors that concern a scheduler or decorator, by the beginning of their names.
+/// Families of vectors of schedulers and decorators, by the prefix of their names.
 const FAMILIES: [(&str, &str); 14] = [
     ("lrf/", "minrtt"),
     ("rr/", "roundrobin"),
@@ -490,11 +489,11 @@ const FAMILIES: [(&str, &str); 14] = [
     ("up/", "linux"),
 ];
 
-/// Vectors without a question: docs/decide.md says why.
+/// Vectors that cannot be expressed as a question; docs/decide.md gives the reasons.
 const NO_QUESTION: [&str; 2] = ["ecf/rec_snd_cwnd", "stms/buffers"];
 
-/// Whoever registers a scheduler that the file has vectors of maps them here: a test that takes them
-/// with `in vectors("FAMILY")`, and the rows of docs/decide.md.
+/// If you register a scheduler with vectors in the file, map them here: add a test that uses `in
+/// vectors("FAMILY")`, and the rows of docs/decide.md.
 #[test]
 fn every_vector_of_a_registered_scheduler_is_asked() {
     let output = Command::new(env!("CARGO_BIN_EXE_plait"))
@@ -530,8 +529,8 @@ fn every_vector_of_a_registered_scheduler_is_asked() {
     }
 }
 
-/// Where all `unsent` segments go, in runs: each answer is applied as docs/decide.md says, with
-/// nothing acknowledged in between, and its state fed back.
+/// Returns the subflows of all `unsent` segments, as runs. Each answer is applied as in docs/decide.md, without
+/// any acknowledgement in between, and its state is fed back.
 fn assign_all(mut question: Value, mut unsent: u64) -> (Vec<(u64, u64)>, Vec<Value>) {
     let (mut runs, mut answers) = (Vec::<(u64, u64)>::new(), Vec::new());
     while unsent > 0 {
@@ -616,7 +615,7 @@ fn daps_runs_when_its_state_is_fed_back() {
         });
         let total = expect["total"].as_u64().unwrap();
         let (_, answers) = assign_all(question, total + 1);
-        // Each plan tells its delays and its length when it is made.
+        // Each plan reports its delays and its length when it is made.
         let made: Vec<usize> = (0..answers.len())
             .filter(|at| answers[*at]["numbers"]["plan_ms"].is_number())
             .collect();
@@ -667,7 +666,7 @@ fn what_sttf_assigned_is_assigned_anew_when_an_acknowledgement_frees_a_path() {
     assert_eq!(kept["reason"], "assigned-busy");
 }
 
-/// What is said of a question that is refused.
+/// Returns the error for an invalid question.
 fn refused(args: &[&str], question: &Value) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_plait"))
         .arg("decide")
@@ -720,7 +719,7 @@ fn a_state_that_nobody_saved_is_refused() {
         let place = format!("stdin:1: state.{name}: cannot be {value}\n  it is: ");
         assert!(text.contains(&place) && text.contains(&format!("remedy: {remedy}")), "{text}");
     }
-    // What a run saves is what the next question may bring, zero included.
+    // The next question may contain everything that a run saves, zero included.
     for state in [json!({"last": 1, "quota.1": 3, "quota.0": 0}), json!({"last": 0, "quota.7": 1})]
     {
         ask(&json!({"scheduler": "rr", "state": state, "subflows": [{"id": 0}, {"id": 1}]}));
@@ -759,7 +758,7 @@ fn a_decorators_parameter_is_told_its_spelling() {
         text.contains("`+rp` has one, which is written behind it: `+rp:holders=...`"),
         "{text}"
     );
-    // Where the scheduler has one of that name, it is meant.
+    // If the scheduler has a parameter of that name, the key sets it.
     let both = json!({
         "scheduler": "blest+rp", "params": {"mode": "paper", "rp.mode": "retransmit"},
         "subflows": [{"id": 0}, {"id": 1}],

@@ -1,5 +1,5 @@
-//! `plait serve` and `plait get` as programs, in namespaces of their own: what they print, and that
-//! nothing of theirs is left behind however they end.
+//! `plait serve` and `plait get` as programs, each in its own namespace: their output, and that they leave
+//! nothing behind however they end.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code)]
 
@@ -94,8 +94,7 @@ fn state() -> String {
         "sysctl -a --pattern ^net.(ipv4|ipv6|mptcp|netfilter)",
     ] {
         let mut words = line.split(' ');
-        // Where a program is not there, what it would tell cannot have been changed by plait, which
-        // starts none.
+        // If a program is missing, plait cannot have changed its output: plait starts no programs.
         if let Ok(output) = Command::new(words.next().unwrap()).args(words).output() {
             all.push_str(&format!("{line}\n{}", String::from_utf8_lossy(&output.stdout)));
         }
@@ -103,13 +102,13 @@ fn state() -> String {
     all
 }
 
-/// The same, once the kernel has given all new devices their addresses.
+/// Returns the state once the kernel has assigned addresses to all new devices.
 fn settled() -> String {
     net::until("addresses that are no longer tentative", || !state().contains(" tentative "));
     state()
 }
 
-/// What has changed from one state to another.
+/// Returns the changes from one state to another.
 fn changes(before: &str, after: &str) -> Vec<String> {
     let own = |sign: char, one: &str, than: &str| -> Vec<String> {
         let lines = one.lines().filter(|line| !than.lines().any(|it| it == *line));
@@ -118,8 +117,8 @@ fn changes(before: &str, after: &str) -> Vec<String> {
     [own('-', before, after), own('+', after, before)].concat()
 }
 
-/// Waits until the namespace of the calling thread is in this state again. Connection tracking, which
-/// the whole machine has once somebody asks for it, has sysctls of its own, and counts.
+/// Waits until the namespace of the calling thread is in this state again. Ignores connection tracking: it has
+/// its own sysctls and counters, and is enabled for the whole machine on first use.
 fn await_state(before: &str) {
     let others = || {
         let mut changes = changes(before, &state());
@@ -149,7 +148,7 @@ fn serve(listen: SocketAddr, to: SocketAddr, flags: &[&str]) -> Running {
     Running(child)
 }
 
-/// A server in a test's network, and what it tells of itself.
+/// A server in a test's network, and its output.
 struct Watched<'a> {
     bed: &'a Bed,
     listen: SocketAddr,
@@ -167,24 +166,24 @@ impl Watched<'_> {
         Ok(Watched { bed, listen, server, log })
     }
 
-    /// A sample of its metrics.
+    /// Returns a sample of its metrics.
     fn told(&self, series: &str) -> u64 {
         value(&metrics(&self.bed.server, ([127, 0, 0, 1], 9100).into()), series)
     }
 
-    /// A client asks for so many bytes.
+    /// Downloads `get` bytes with a client.
     fn ask(&self, speaks: Speaks, len: usize) -> std::io::Result<Socket> {
         let len = format!("{len}\n");
         self.bed.client.within(|| kernel::request(self.listen, speaks, ["get ", &len]))?
     }
 
-    /// The same; the service ends its side after the answer.
+    /// Downloads in the same way; the service ends its side after the answer.
     fn ask_last(&self, speaks: Speaks, len: usize) -> std::io::Result<Socket> {
         let len = format!("{len}\n");
         self.bed.client.within(|| kernel::request(self.listen, speaks, ["last ", &len]))?
     }
 
-    /// Ends it by TERM; gives its exit code and its log.
+    /// Ends the server with TERM and returns its exit code and its log.
     fn end(mut self) -> Result<(Option<i32>, Vec<String>), Failed> {
         net::run(&format!("kill -TERM {}", self.server.id()));
         let code = self.server.wait()?.code();
@@ -192,7 +191,7 @@ impl Watched<'_> {
     }
 }
 
-/// A program that is ended where a test fails before it does so.
+/// A program that is killed if a test fails before it ends.
 struct Running(Child);
 
 impl Deref for Running {
@@ -211,13 +210,13 @@ impl DerefMut for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has mostly ended.
+        // The program has usually ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// F13 and the ninth of what must hold: the server ends in the middle of a download.
+/// F13 and requirement 9: the server ends in the middle of a download.
 fn clean_up(signal: &'static str) -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(10, 20, 60_000)])?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
@@ -228,7 +227,7 @@ fn clean_up(signal: &'static str) -> Result<(), Failed> {
     let during = bed.server.within(state)?;
     assert_ne!(before, during);
     assert!(during.contains("plait0"), "{during}");
-    // Longer than a server waits for its connections.
+    // This is longer than the server waits for its connections.
     let client = bed.client.try_clone()?;
     let transfer = std::thread::spawn(move || {
         client.within(|| kernel::get(listen, Speaks::Mptcp, 20_000_000))
@@ -237,7 +236,7 @@ fn clean_up(signal: &'static str) -> Result<(), Failed> {
     let kill = |signal: &str| net::run(&format!("kill -{signal} {}", server.id()));
     kill(signal);
     if ["TERM", "INT"].contains(&signal) {
-        // The second one ends it at once.
+        // The second signal ends it at once.
         std::thread::sleep(Duration::from_millis(300));
         kill(signal);
     }
@@ -249,13 +248,13 @@ fn clean_up(signal: &'static str) -> Result<(), Failed> {
         _ => assert_eq!(status.code(), None),
     }
     if ["TERM", "INT"].contains(&signal) {
-        // The client was told.
+        // The client received the end.
         assert!(transfer.join().unwrap()?.is_err());
     }
     Ok(())
 }
 
-/// `plait get` from a stock kernel, by way of a file.
+/// `plait get` from a stock kernel, into a file.
 fn fetch() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let service = bed.family.service();
@@ -271,7 +270,7 @@ fn fetch() -> Result<(), Failed> {
             .spawn()
     })??;
     let len = 500_000;
-    // Standard input stays open until the answer is there: a kernel takes no join after its end.
+    // Standard input stays open until the answer has arrived: a kernel accepts no join after its end.
     let stdin = child.stdin.as_mut().unwrap();
     stdin.write_all(b"get ")?;
     net::until("a join", || bed.has_taken(1, &before));
@@ -286,7 +285,7 @@ fn fetch() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A file of this test program, new.
+/// Returns a new file of this test program.
 fn file(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live");
     fs::create_dir_all(&dir).unwrap();
@@ -295,8 +294,8 @@ fn file(name: &str) -> PathBuf {
     file
 }
 
-/// What is true of the capture of every end: `paths` are the names of the interfaces, `sender` is the
-/// filter of this end's packets. Gives the bytes of data that have a reason.
+/// Checks a capture of either end. `paths` are the names of the interfaces, `sender` is the filter for this
+/// end's packets. Returns the number of data bytes that have a reason.
 fn explained(pcap: &Path, name: &str, paths: [&str; 2], sender: &str) -> u64 {
     decoder::finds_nothing_wrong(pcap, name);
     assert_eq!(decoder::understands(pcap, name), 1);
@@ -325,7 +324,7 @@ fn explained(pcap: &Path, name: &str, paths: [&str; 2], sender: &str) -> u64 {
     data.iter().map(|packet| packet[3].parse::<u64>().unwrap()).sum()
 }
 
-/// The records of a qlog file that follow its head, which is of this end.
+/// Returns the records of a qlog file after its head, which must be of this end.
 fn records(qlog: &Path, end: &str) -> Vec<Value> {
     let text = fs::read_to_string(qlog).unwrap();
     let mut records = text.split('\u{1e}').skip(1).map(|it| serde_json::from_str(it).unwrap());
@@ -336,12 +335,12 @@ fn records(qlog: &Path, end: &str) -> Vec<Value> {
     records
 }
 
-/// How many of the records have this name, and at their place in the data this value.
+/// Counts the records with this name and with this value at their place in the data.
 fn count(records: &[Value], name: &str, (place, value): (&str, Value)) -> usize {
     records.iter().filter(|it| it["name"] == name && it["data"][place] == value).count()
 }
 
-/// A download as the server sees it; Ctrl-C ends it.
+/// A download as the server sees it. Ctrl-C ends the server.
 fn capture_server(family: Family) -> Result<(), Failed> {
     let bed = Bed::build(family, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
@@ -372,7 +371,7 @@ fn capture_server(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a client sees of its download, and of its question the reason.
+/// The client's view of its download, and the reason for its request.
 fn capture_client() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     bed.own_service()?;
@@ -417,8 +416,8 @@ fn capture_client() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What `http://ADDR/metrics` tells to somebody in this namespace. A server has no patience with those
-/// who ask slowly, and says so where it cannot answer in time: they ask again.
+/// Returns the answer of `http://ADDR/metrics` within this namespace. If a request is slow, the server refuses
+/// it with an error; the request is then repeated.
 fn metrics(space: &Namespace, at: SocketAddr) -> Vec<String> {
     let ask = || {
         let mut text = String::new();
@@ -439,14 +438,14 @@ fn metrics(space: &Namespace, at: SocketAddr) -> Vec<String> {
     }
 }
 
-/// The value of a series.
+/// Returns the value of a series.
 fn value(metrics: &[String], series: &str) -> u64 {
     let line = metrics.iter().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {series} in {metrics:#?}")).parse().unwrap()
 }
 
-/// A service that expects the header of the PROXY protocol on each of two connections, answers a
-/// request, and tells which addresses the header had.
+/// A service that expects the header of the PROXY protocol on each of two connections, answers a request, and
+/// returns the addresses of the header.
 fn introduced(listener: &TcpListener) -> Vec<([u8; 4], [u8; 4], [u8; 2])> {
     let mut clients = Vec::new();
     for stream in listener.incoming().take(2) {
@@ -468,8 +467,8 @@ fn introduced(listener: &TcpListener) -> Vec<([u8; 4], [u8; 4], [u8; 2])> {
     clients
 }
 
-/// Metrics, the picture of `--top`, the scheduler of another port, the PROXY protocol, and the word to
-/// the system that started the server.
+/// Metrics, the display of `--top`, the scheduler of another port, the PROXY protocol, and the notification of
+/// the service manager.
 fn standing() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let listener = bed.server.within(|| TcpListener::bind("127.0.0.1:0"))??;
@@ -539,33 +538,34 @@ fn standing() -> Result<(), Failed> {
     let len = kernel::persist(|| notified.recv(&mut said))?;
     assert_eq!(&said[..len], b"STOPPING=1");
     watching.join().unwrap();
-    // The second download once more, as far as copies came to be sent; ends of subflows count as bytes,
-    // and what is late goes on both subflows without copies too.
+    // The second download was sent twice if copies could be sent in time. FINs count as bytes. If packets are
+    // late, data is retransmitted on both subflows even without copies.
     let timely = bed.emulator.stop()?.lateness.allows_timing();
     let (least, most) = if timely { (100_000, 1_300_000) } else { (10_000, 1_600_100) };
     assert!(joined > least && (800_000..most).contains(&(first + joined)), "{first} {joined}");
     Ok(())
 }
 
-/// `--rules`: the scheduler of a connection goes by its port and where it comes from, the first rule
-/// counts, and without one that of the port does.
+/// `--rules`: the port and the source of a connection select its scheduler. The first match counts; without a
+/// match the scheduler of the port is used.
 fn ruled() -> Result<(), Failed> {
     let len = RULED_LEN;
     let wrong = |sent: &[u64; 3]| {
-        // Two paths and copies of much of it; otherwise once. Ends of connections are no bytes.
+        // With copies, much of the data goes over two paths; otherwise all data is sent once. FINs do not count
+        // as bytes.
         let [copied, single, plain] = *sent;
         let right = copied > len * 23 / 20 && single == len && plain == len;
         (!right).then(|| format!("{sent:?} bytes were sent"))
     };
-    // Where packets are late, without copies too something goes twice.
+    // If packets are late, some data is sent twice even without copies.
     agreed("what goes twice by a rule", sent_by_rules, wrong).map(drop)
 }
 
-/// So much is asked for in each of its downloads.
+/// Bytes of each download of the test of rules.
 const RULED_LEN: u64 = 800_000;
 
-/// What went out for a client whose rule has copies, for one whose rule has none, and without a rule;
-/// nothing where packets were late. Which schedulers these were, the metrics tell in any case.
+/// Returns the bytes sent for a client whose rule has copies, for one whose rule has none, and without a rule.
+/// Returns `None` if packets were late. The metrics must name the schedulers in any case.
 fn sent_by_rules() -> Result<Option<[u64; 3]>, Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
@@ -577,7 +577,7 @@ fn sent_by_rules() -> Result<Option<[u64; 3]>, Failed> {
     let flags = [&flags[..], &[rules.to_str().unwrap()]].concat();
     let mut server = bed.server.within(|| serve(listen, served.address, &flags))?;
     let sent = || {
-        // A client has read everything before the last copies of it are out.
+        // A client has read everything before the last copies are sent.
         let all = || metrics(&bed.server, scraped.parse().unwrap());
         net::until("the end of a connection", || {
             let all = all();
@@ -594,7 +594,7 @@ fn sent_by_rules() -> Result<Option<[u64; 3]>, Failed> {
         let before = sent();
         bed.client.within(|| {
             let to = SocketAddr::new(listen.ip(), port);
-            // The second address is the one that the kernel otherwise joins from.
+            // The second address is the one from which the kernel otherwise joins.
             let speaks = if from == 0 { Speaks::Over(2) } else { Speaks::Mptcp };
             let request = ["get ", &format!("{RULED_LEN}\n")];
             let from = Some(bed.family.on_path(from).0);
@@ -623,7 +623,7 @@ fn sent_by_rules() -> Result<Option<[u64; 3]>, Failed> {
     Ok(bed.emulator.stop()?.lateness.allows_timing().then_some(sent))
 }
 
-/// The fourth of what must hold: who scrapes a server learns that connections fell back.
+/// Requirement 4: the metrics of a server show that connections fell back.
 fn fallen_back() -> Result<(), Failed> {
     let line = Line { strip: Strip::AfterSyn, ..Line::new(20, 20, 60_000) };
     let bed = Bed::build(Family::V4, &[line])?;
@@ -645,14 +645,14 @@ fn fallen_back() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A server sleeps while its clients have nothing to say, however long ago their service was dialled.
+/// A server sleeps while its clients are idle, however long ago it connected to their service.
 fn idle() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
     let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
     let listen = SocketAddr::new(bed.family.service(), 80);
     let mut server = bed.server.within(|| serve(listen, served.address, &[]))?;
-    // Hundredths of a second that it has had of processors.
+    // Processor time that it has used, in units of 10 ms.
     let used = || -> u64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", server.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
@@ -660,7 +660,7 @@ fn idle() -> Result<(), Failed> {
     };
     let mut idle = 0;
     bed.client.within(|| {
-        // Both subflows are there, and the service waits for the rest of the line.
+        // Both subflows are established, and the service waits for the rest of the line.
         let mut stream = kernel::request(listen, Speaks::Over(2), ["get ", "1000"])?;
         let before = used();
         std::thread::sleep(Duration::from_secs(2));
@@ -678,14 +678,14 @@ fn idle() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The bytes that services write, for all connections.
+/// Bytes that services write, for all connections.
 fn written() -> &'static [u8] {
     static WRITTEN: OnceLock<Vec<u8>> = OnceLock::new();
     WRITTEN.get_or_init(|| kernel::pattern(50_000_000))
 }
 
-/// A service for any number of connections at a time: for each line `get N` it writes N bytes, 50,000,000
-/// at most. After `last N` it ends its side.
+/// A service for any number of simultaneous connections. For each line `get N` it writes N bytes, at most
+/// 50,000,000. After `last N` it ends its side.
 fn at_once(space: &Namespace) -> Result<SocketAddr, Failed> {
     let listener = space.within(|| TcpListener::bind("127.0.0.1:0"))??;
     let address = listener.local_addr()?;
@@ -710,14 +710,14 @@ fn at_once(space: &Namespace) -> Result<SocketAddr, Failed> {
     Ok(address)
 }
 
-/// A value of `/proc/PID/status` in bytes.
+/// Returns a value of `/proc/PID/status` in bytes.
 fn memory(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap().trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Clients that ask for much and read nothing, and what `--memory` is beside them.
+/// Number of clients that request much and read nothing, and the `--memory` of the server.
 #[derive(Clone, Copy)]
 struct Unread {
     clients: usize,
@@ -725,12 +725,12 @@ struct Unread {
 }
 
 const UNREAD: Unread = Unread { clients: 60, memory: 32 << 20 };
-/// They bring a kernel to the limit of its memory for TCP, if plait lets services write much ahead.
+/// If plait lets services write far ahead, these clients exhaust the kernel's memory for TCP.
 const CROWD: Unread = Unread { clients: 500, memory: 512 << 20 };
 const THRONG: Unread = Unread { clients: 2_000, memory: 512 << 20 };
 
-/// Clients that ask and do not read: the server takes no more memory than it was told, those that read
-/// are served as they were before, and what ended clients leave is told until it is over.
+/// Clients request data and do not read it. The server stays within its memory limit, and clients that read are
+/// served as before. Connections of ended clients are reported until they are closed.
 fn unread(crowd: Unread) -> Result<(), Failed> {
     let slower = |times: &Beside| {
         let slower = times.beside >= times.alone.mul_f64(1.0 / 0.9);
@@ -740,8 +740,8 @@ fn unread(crowd: Unread) -> Result<(), Failed> {
     agreed("a download beside those who do not read", look, slower).map(drop)
 }
 
-/// How long a download takes on a connection, how long the next one on the same connection takes beside
-/// clients that do not read, and how long a newcomer waits for its answer.
+/// Durations of a download, of the next one on the same connection beside clients that do not read, and of a
+/// new client's first answer.
 #[derive(Debug)]
 struct Beside {
     alone: Duration,
@@ -749,7 +749,7 @@ struct Beside {
     newcomer: Duration,
 }
 
-/// These times; nothing if packets were late.
+/// Measures these durations; returns `None` if packets were late.
 fn beside_unread(crowd: Unread) -> Result<Option<Beside>, Failed> {
     let Unread { clients, memory: limit } = crowd;
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
@@ -763,7 +763,7 @@ fn beside_unread(crowd: Unread) -> Result<Option<Beside>, Failed> {
     let ask = || kernel::request(listen, Speaks::Mptcp, [&request, ""]);
     let mut reader = bed.client.within(ask)??;
     let mut bytes = vec![0; len];
-    // The first finds the rate of the path.
+    // The first download probes the rate of the path.
     reader.read_exact(&mut bytes)?;
     let start = Instant::now();
     reader.write_all(request.as_bytes())?;
@@ -781,7 +781,7 @@ fn beside_unread(crowd: Unread) -> Result<Option<Beside>, Failed> {
         (0..clients).map(ask).collect::<std::io::Result<_>>()
     })??;
     net::until("connections", || told("plait_connections{multipath=\"false\"}") == clients as u64);
-    // Each has more than what it may hold in any case.
+    // Each connection holds more than its guaranteed minimum.
     net::until("buffers", || told("plait_memory_bytes") > clients as u64 * 24_000);
     let start = Instant::now();
     reader.write_all(request.as_bytes())?;
@@ -791,17 +791,17 @@ fn beside_unread(crowd: Unread) -> Result<Option<Beside>, Failed> {
     eprintln!("{alone:?}, {beside:?} beside them; {held} bytes are held, {took} were taken");
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     assert!(held <= limit / 2, "{held}");
-    // Less the memory of what the allocator keeps.
+    // Memory that the allocator keeps is subtracted.
     assert!(took <= limit + (8 << 20), "{took}");
     assert_eq!(told("plait_memory_limit_bytes"), limit);
-    // A newcomer is served at once.
+    // A new client is served at once.
     let start = Instant::now();
     let fresh =
         bed.client.within(|| kernel::request(listen, Speaks::Tcp, ["get 10000\n", ""]))??;
     Read::take(fresh, 10_000).read_to_end(&mut Vec::new())?;
     let newcomer = start.elapsed();
     eprintln!("a newcomer after {newcomer:?}");
-    // They end without having read: what is on its way to them is not acknowledged.
+    // The clients end without reading: data in flight to them is not acknowledged.
     assert_eq!(told("plait_connections_closing"), 0);
     drop(unread);
     net::until("their end", || told("plait_connections{multipath=\"false\"}") == 0);
@@ -814,9 +814,9 @@ fn beside_unread(crowd: Unread) -> Result<Option<Beside>, Failed> {
     Ok(bed.emulator.stop()?.lateness.allows_timing().then_some(Beside { alone, beside, newcomer }))
 }
 
-/// A server is killed in the middle of downloads and started again. It answers the next segment of each
-/// client by a RST. A kernel that speaks Multipath TCP waits for `net.mptcp.close_timeout` after the last
-/// subflow, for 60 s if nobody sets it.
+/// A server is killed during downloads and started again. It answers the next segment of each client with a
+/// RST. A kernel with Multipath TCP waits for `net.mptcp.close_timeout` after the last subflow; the default is
+/// 60 s.
 fn crashed() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     bed.client.within(|| net::set("net/mptcp/close_timeout", "1"))?;
@@ -834,10 +834,10 @@ fn crashed() -> Result<(), Failed> {
         let mut client = client?;
         client.write_all(b"still there?\n")?;
         let asked = Instant::now();
-        // What had arrived is read first.
+        // Data that had arrived is read first.
         let end = client.read_to_end(&mut Vec::new()).unwrap_err();
         eprintln!("{end} after {:?}", asked.elapsed());
-        // What a kernel says of Multipath TCP once its timeout is over.
+        // The error that a kernel returns for Multipath TCP after its timeout.
         let kinds = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::NotConnected];
         assert!(kinds.contains(&end.kind()), "{end}");
         assert!(asked.elapsed() < Duration::from_secs(patience), "{:?}", asked.elapsed());
@@ -847,8 +847,8 @@ fn crashed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// R75: with `--user-timeout` clients that read nothing are ended, by plain TCP and by Multipath TCP, and
-/// one that reads little, but goes on, is not.
+/// R75: with `--user-timeout`, clients that read nothing are disconnected, over plain TCP and Multipath TCP. A
+/// client that reads slowly but steadily is not.
 fn untaken() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let to = at_once(&bed.server)?;
@@ -879,8 +879,7 @@ fn untaken() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A service that answers a request with three bytes and ends its side, and then reads until its client
-/// ends.
+/// A service that answers a request with three bytes, ends its side, and then reads until its client ends.
 fn half_closing(space: &Namespace) -> Result<SocketAddr, Failed> {
     let listener = space.within(|| TcpListener::bind("127.0.0.1:0"))??;
     let address = listener.local_addr()?;
@@ -897,8 +896,8 @@ fn half_closing(space: &Namespace) -> Result<SocketAddr, Failed> {
     Ok(address)
 }
 
-/// R75: with `--keep-alive` clients that have acknowledged the server's end, never end and are gone without
-/// a word are ended; one that still answers, if only on its second path, is not.
+/// R75: `--keep-alive` ends connections whose client has acknowledged the server's end, never ends its side,
+/// and vanishes silently. A client that still answers, even if only on its second path, keeps its connection.
 fn vanished() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let server = Watched::start(&bed, half_closing(&bed.server)?, &["--keep-alive", "1s"])?;
@@ -910,14 +909,14 @@ fn vanished() -> Result<(), Failed> {
     }
     let (plain, multipath) =
         ("plait_connections{multipath=\"false\"}", "plait_connections{multipath=\"true\"}");
-    // Probes are answered for as long as anybody is there.
+    // Probes are answered as long as the client exists.
     std::thread::sleep(Duration::from_secs(12));
     assert_eq!((server.told(plain), server.told(multipath)), (1, 1));
     for (device, series) in [("c0", plain), ("c1", multipath)] {
         let start = Instant::now();
         bed.client.within(|| net::run(&format!("ip link set {device} down")))?;
         net::until("the end of who is gone", || server.told(series) == 0);
-        // Nine probes, a second apart.
+        // Nine probes are sent, one second apart.
         assert!(start.elapsed() >= Duration::from_secs(9), "{:?}", start.elapsed());
         assert_eq!(server.told(multipath), u64::from(device == "c0"));
     }
@@ -930,8 +929,9 @@ fn vanished() -> Result<(), Failed> {
     Ok(())
 }
 
-/// R57, R75: clients that do not end, once the service has. One service is gone, as its kernel tells after
-/// `tcp_fin_timeout`: its relay ends, in order. The other one reads on, and gets what its client sends.
+/// R57, R75: clients do not end after their service has ended. One service is closed, and its kernel reports
+/// that after `tcp_fin_timeout`: its relay ends in order. The other one still reads, and receives the client's
+/// data.
 fn orphaned() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
     bed.server.within(|| net::run("sysctl -qw net.ipv4.tcp_fin_timeout=2"))?;
@@ -964,7 +964,7 @@ fn orphaned() -> Result<(), Failed> {
     let start = Instant::now();
     net::until("the end of the relay", || relayed() < 2);
     assert!(start.elapsed() >= Duration::from_millis(1_500), "{:?}", start.elapsed());
-    // A half close is none of this, however long it lasts.
+    // A half-closed connection is not affected, however long it lasts.
     std::thread::sleep(Duration::from_secs(8));
     assert_eq!((relayed(), server.told("plait_connections_failed_total")), (1, 0));
     clients[1].write_all(b"so it is\n")?;
@@ -976,8 +976,8 @@ fn orphaned() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `--max-connections`: one more is refused, told of in metrics and the log, and taken once there is
-/// room. A connection that its service has ended and its client has not is told of as closing.
+/// `--max-connections`: a further connection is refused, and metrics and the log report it. It is accepted once
+/// there is room. A connection that its service has ended and its client has not is reported as closing.
 fn refused() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
     let to = at_once(&bed.server)?;
@@ -994,10 +994,10 @@ fn refused() -> Result<(), Failed> {
     assert_eq!(third.kind(), std::io::ErrorKind::ConnectionRefused, "{third}");
     let refused = "plait_connections_refused_total{shortage=\"connections\"}";
     assert_eq!((server.told(refused), server.told("plait_connections_limit")), (1, 2));
-    // Those that are there go on.
+    // Established connections continue.
     one.write_all(b"get 3\n")?;
     read(&mut one)?;
-    // The service is told of an end, and ends too; the client keeps its socket and acknowledges.
+    // The service receives an end and ends too. The client keeps its socket and acknowledges.
     drop(one);
     net::until("room", || server.told("plait_connections{multipath=\"true\"}") == 1);
     read(&mut connect()?)?;
@@ -1009,10 +1009,10 @@ fn refused() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `plait get --connect-timeout`: where nobody answers, and before that.
+/// `plait get --connect-timeout`: the peer does not answer, or answers in time.
 fn given_up() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
-    // Nobody has the address: packets for it end at the server's host.
+    // No host has the address: packets for it end at the server's host.
     bed.server.within(|| net::run("ip route add blackhole 10.99.0.1/32"))?;
     let start = Instant::now();
     let output = bed.client.within(|| {
@@ -1023,13 +1023,14 @@ fn given_up() -> Result<(), Failed> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("10.99.0.1:80: no answer"), "{said}");
-    // TCP alone tries for minutes.
+    // TCP alone retries for minutes.
     assert!((2..30).contains(&took.as_secs()), "{took:?}");
     Ok(())
 }
 
-/// An address of the host itself: the kernel gives it what is to leave by the device that has it; what is to
-/// leave by others is refused at once, and not dialled until TCP gives up.
+/// The target is an address of the host itself. The kernel delivers locally if packets leave by the device that
+/// has the address. If they leave by another device, plait refuses at once and does not wait for TCP to give
+/// up.
 fn own_address() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let own = SocketAddr::new([10, 98, 2, 1].into(), 0);
@@ -1042,7 +1043,7 @@ fn own_address() -> Result<(), Failed> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        // Who is refused at once does not read it.
+        // The service does not read a client that is refused at once.
         let _ = get.stdin.take().unwrap().write_all(b"get 1000\n");
         get.wait_with_output()
     };
@@ -1081,7 +1082,7 @@ fn own_address() -> Result<(), Failed> {
             assert!(line.starts_with(&told), "{line}");
         }
         drop(stream);
-        // It ends in order: the service hears of the end.
+        // The connection ends in order: the service receives the end.
         net::run(&format!("kill -TERM {}", proxy.id()));
         proxy.wait()?;
     }
@@ -1091,13 +1092,13 @@ fn own_address() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The device is set down, set up and removed by somebody else. Before that: what the log tells of a
-/// connection whose service refuses it.
+/// Another program sets the device down and up and removes it. Before that, the log reports a connection that
+/// the service refuses.
 fn device_gone() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
     let listen = SocketAddr::new(bed.family.service(), 80);
     let flags = ["--scheduler", "ecf:beta=0.5"];
-    // Nobody listens there.
+    // No program listens there.
     let nobody = SocketAddr::new([127, 0, 0, 1].into(), 9);
     let mut server = bed.server.within(|| serve(listen, nobody, &flags))?;
     let mut log = BufReader::new(server.stderr.take().unwrap());
@@ -1119,7 +1120,7 @@ fn device_gone() -> Result<(), Failed> {
     let (down, up) = (next()?, next()?);
     assert!(down.starts_with("event=device-down device=plait0 "), "{down}");
     assert!(up.starts_with("event=device-up device=plait0 "), "{up}");
-    // What it prescribes helps.
+    // The suggested remedy works.
     let (_, remedy) = up.split_once("remedy=\"").unwrap();
     bed.server.within(|| net::run(remedy.trim_end_matches('"')))?;
     drop(bed.client.within(|| kernel::request(listen, Speaks::Mptcp, ["get ", "3\n"]))?);
@@ -1127,7 +1128,7 @@ fn device_gone() -> Result<(), Failed> {
     assert!(next()?.starts_with("event=ended "));
     bed.server.within(|| net::run("ip link del plait0"))?;
     let mut told = next()?;
-    // It may be seen to go down first.
+    // The server may notice first that the device goes down.
     if told.starts_with("event=device-down ") {
         told = next()?;
     }
@@ -1136,7 +1137,7 @@ fn device_gone() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Of a host whose devices have no address, not even `lo`: it has none that a server could not listen on.
+/// A host whose devices have no address, not even `lo`: the server can listen on any address.
 fn bare() -> Result<(), Failed> {
     let dry = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
     let space = Namespace::create()?;
@@ -1145,7 +1146,7 @@ fn bare() -> Result<(), Failed> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (_, names, _) = examined(&space, ALL_ROLES);
     assert!(names.contains(&"lo".to_owned()), "{names:?}");
-    // What it has is refused as before.
+    // Addresses that the host has are refused as before.
     space.within(|| {
         net::run("ip link set lo up");
         net::run("ip addr add 10.77.0.1/32 dev lo");
@@ -1157,8 +1158,8 @@ fn bare() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `plait doctor` in a namespace, for these roles: its exit code, what is not fine, and the commands that
-/// mend it.
+/// Runs `plait doctor` in a namespace for these roles. Returns its exit code, the failed checks, and the
+/// commands that remedy them.
 fn examined(space: &Namespace, roles: &[&str]) -> (Option<i32>, Vec<String>, Vec<String>) {
     let ask = || Command::new(PLAIT).args(["doctor", "--json"]).args(roles).output();
     let output = space.within(ask);
@@ -1172,7 +1173,7 @@ fn examined(space: &Namespace, roles: &[&str]) -> (Option<i32>, Vec<String>, Vec
     (output.status.code(), names, mends)
 }
 
-/// Of a host where all is as it has to be, then nothing, then what the doctor prescribes.
+/// `plait doctor` on a host that is set up correctly, then on one that is not, then after its remedies.
 fn doctor() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let client = &bed.client;
@@ -1191,18 +1192,18 @@ fn doctor() -> Result<(), Failed> {
         net::run("ip mptcp limits set subflow 0");
     })?;
     let (code, names, mends) = examined(client, ALL_ROLES);
-    // No device has a global address of IPv6, so nothing of it is to be forwarded.
+    // No device has a global IPv6 address, so IPv6 forwarding is not needed.
     let all = ["lo", "forward-4", "rp-filter", "mptcp", "limits", "endpoints"];
     assert_eq!((code, names), (Some(3), all.map(str::to_owned).to_vec()));
     assert!(mends.contains(&"ip mptcp endpoint add 10.98.2.1 dev c1 subflow".to_owned()));
     client.within(|| mends.iter().for_each(|mend| net::run(mend)))?;
     assert_eq!(examined(client, ALL_ROLES), (Some(0), vec![], vec![]));
-    // With such an address it is.
+    // With such an address it is needed.
     client.within(|| net::run("ip addr add 2001:db8::1/64 dev c0 nodad"))?;
     let (code, names, _) = examined(client, &[]);
     assert_eq!((code, names), (Some(3), vec!["forward-6".to_owned()]));
     client.within(|| net::set("net/ipv6/conf/all/forwarding", "1"))?;
-    // One uplink is enough for a server, and too few for a client of the kernel.
+    // One uplink is enough for a server, but not for a client of the kernel.
     client.within(|| net::run("ip route del default dev c1"))?;
     assert_eq!(examined(client, &[]), (Some(0), vec!["routes".to_owned()], further()));
     assert_eq!(examined(client, &["serve", "get"]), (Some(0), vec![], vec![]));
@@ -1212,12 +1213,12 @@ fn doctor() -> Result<(), Failed> {
 
 const ALL_ROLES: &[&str] = &["serve", "get", "kernel"];
 
-/// What the doctor prescribes to a host with one uplink.
+/// The remedies that the doctor suggests for a host with one uplink.
 fn further() -> Vec<String> {
     vec!["ip route add default via GATEWAY dev DEVICE metric 200".to_owned()]
 }
 
-/// Asks the proxy for a connection, by address or by name; gives it, and the code of the answer.
+/// Requests a connection from the proxy, by address or by name. Returns the connection and the reply code.
 fn by_socks(proxy: SocketAddr, to: SocketAddr, by_name: bool) -> std::io::Result<(TcpStream, u8)> {
     let mut stream = TcpStream::connect(proxy)?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
@@ -1249,8 +1250,8 @@ fn by_socks(proxy: SocketAddr, to: SocketAddr, by_name: bool) -> std::io::Result
     Ok((stream, answer[1]))
 }
 
-/// The second of what must hold: a download and an upload through the proxy to a stock kernel, both
-/// subflows of both; a port where nobody listens is told as such, and this host itself is not dialled.
+/// Requirement 2: a download and an upload through the proxy to a stock kernel, each over both subflows. A port
+/// without a listener is reported as such. Connections to this host itself are refused.
 fn proxied(family: Family, via: &[String; 2]) -> Result<(), Failed> {
     let bed = Bed::build(family, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     bed.own_service()?;
@@ -1307,7 +1308,7 @@ fn proxied(family: Family, via: &[String; 2]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The server is reached by an address that the host itself has; the rules go when it is killed.
+/// Clients reach the server at an address of the host itself. The rules vanish when the server is killed.
 fn public_port() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     bed.own_service()?;
@@ -1328,7 +1329,7 @@ fn public_port() -> Result<(), Failed> {
     assert!(after.faults(&counters).is_empty(), "{:?}", after.faults(&counters));
     server.kill()?;
     server.wait()?;
-    // The rules are part of it, if there is a program that lists them.
+    // The state includes the rules if a program can list them.
     bed.server.within(|| await_state(&before))?;
     Ok(())
 }
