@@ -1,6 +1,6 @@
-//! The requirement ledger: `docs/requirements.toml` names what a Multipath TCP stack owes its peers
-//! and how far this one is; tests cite in their comments or names what they prove. Both are held
-//! against each other here, and `docs/conformance.md` is written from them.
+//! The requirement ledger. `docs/requirements.toml` lists the requirements on a Multipath TCP stack and their
+//! state here. Tests cite requirements in their comments or names. This test compares both, and generates
+//! `docs/conformance.md`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Requirements are numbered from 1 to this.
+/// Highest requirement number; numbers start at 1.
 const LAST: u8 = 80;
 /// Set to write `docs/conformance.md` instead of comparing it.
 const BLESS: &str = "PLAIT_BLESS";
@@ -56,7 +56,7 @@ struct Ledger {
     requirement: Vec<Requirement>,
 }
 
-/// For each requirement cited, the tests that cite it, as `crate/file::test`.
+/// Tests that cite each requirement, as `crate/file::test`.
 type Citations = BTreeMap<u8, BTreeSet<String>>;
 
 fn root() -> PathBuf {
@@ -65,8 +65,8 @@ fn root() -> PathBuf {
 
 // Reading the tests.
 
-/// The numbers n of every word `R<n>` in a comment; words in backticks are code. In the name of a
-/// test the word is `r<n>` between underscores.
+/// Returns the numbers n of every word `R<n>` in a comment, except for words in backticks, which are code. In
+/// the name of a test the word is `r<n>` between underscores.
 fn cited(text: &str) -> Vec<u8> {
     let prose: String = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     numbers(&prose, 'R', |c| !c.is_alphanumeric() && c != '_')
@@ -77,7 +77,7 @@ fn numbers(text: &str, letter: char, between: impl Fn(char) -> bool) -> Vec<u8> 
     text.split(between).filter_map(digits).collect()
 }
 
-/// A function of a test file, with what stands before and inside it.
+/// A function of a test file, with the text before and inside it.
 #[derive(Default, Debug)]
 struct Function {
     name: String,
@@ -86,17 +86,17 @@ struct Function {
     cites: Vec<u8>,
 }
 
-/// What a file cites on its own account (`//!`), and its functions.
+/// Requirements cited by the file itself (`//!`), and its functions.
 #[derive(Default, Debug)]
 struct Scan {
     file: Vec<u8>,
     functions: Vec<Function>,
 }
 
-/// The comment of a line, without what opens it; comments behind code count too.
+/// Returns the comment of a line without its opening slashes. Comments after code count too.
 fn comment(line: &str) -> Option<&str> {
     let start = line.find("//")?;
-    // Not the slashes of a string.
+    // Slashes inside a string do not count.
     line[..start].matches('"').count().is_multiple_of(2).then(|| &line[start + 2..])
 }
 
@@ -106,8 +106,8 @@ fn function_name(line: &str) -> Option<&str> {
     rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
-/// Reads a file of tests line by line. Comments and attributes before a function belong to it, as
-/// do comments inside.
+/// Reads a test file line by line. Comments and attributes before a function, and comments inside it, belong to
+/// the function.
 fn scan(text: &str) -> Scan {
     let mut found = Scan::default();
     let (mut next, mut loose) = (Function::default(), Vec::new());
@@ -117,7 +117,7 @@ fn scan(text: &str) -> Scan {
         } else if let Some(words) = line.strip_prefix("///") {
             next.cites.extend(cited(words));
         } else if let Some(words) = line.strip_prefix("//") {
-            // Before a function, or in the one above: which, the next line of code tells.
+            // The comment belongs to the next function or to the one above. The next line of code decides.
             loose.extend(cited(words));
         } else if line.starts_with("#[") {
             next.is_test |= line == "#[test]";
@@ -129,7 +129,7 @@ fn scan(text: &str) -> Scan {
             function.cites.extend(numbers(name, 'r', |c| c == '_'));
             found.functions.push(function);
         } else if !line.is_empty() {
-            // What was documented is no function.
+            // The documented item is no function.
             next = Function::default();
             let inside = core::mem::take(&mut loose);
             if let Some(last) = found.functions.last_mut() {
@@ -141,7 +141,7 @@ fn scan(text: &str) -> Scan {
     found
 }
 
-/// The part of a file that is tests: all of it, or from its test module on.
+/// Returns the test part of a file: all of it, or everything from its test module on.
 fn tests_of<'a>(path: &Path, text: &'a str) -> &'a str {
     let of_tests = |part: &std::ffi::OsStr| part == "tests" || part == "tests.rs";
     if path.iter().any(of_tests) {
@@ -150,8 +150,8 @@ fn tests_of<'a>(path: &Path, text: &'a str) -> &'a str {
     text.find("#[cfg(test)]\nmod tests {").map_or("", |start| &text[start..])
 }
 
-/// Notes what the tests of the file `name` cite. Where a file is its own harness every function
-/// may be a case; elsewhere only `#[test]` functions that are not ignored count.
+/// Records the citations in the tests of the file `name`. If a file has its own harness, every function may be
+/// a case. Otherwise only `#[test]` functions that are not ignored count.
 fn collect(name: &str, text: &str, into: &mut Citations) {
     let found = scan(text);
     let own_harness = found.functions.iter().any(|function| function.name == "main");
@@ -169,7 +169,7 @@ fn collect(name: &str, text: &str, into: &mut Citations) {
     }
 }
 
-/// Rust files under `dir`, in order.
+/// Returns the Rust files under `dir`, in order.
 fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for path in entries.map(|entry| entry.unwrap().path()) {
@@ -205,7 +205,7 @@ fn number(id: &str) -> Option<u8> {
     id.strip_prefix('R').and_then(|digits| digits.parse().ok())
 }
 
-/// Everything in which ledger and tests disagree, one line each.
+/// Returns all contradictions between ledger and tests, one line each.
 fn disagreements(ledger: &[Requirement], citations: &Citations) -> Vec<String> {
     let mut wrong = Vec::new();
     let ids: Vec<&str> = ledger.iter().map(|entry| entry.id.as_str()).collect();

@@ -1,5 +1,5 @@
-//! `plait run --events`: what the file says, what its schema says and what docs/events.md says
-//! are one; the lines are in order, and what they say of one another is true.
+//! `plait run --events`: the file, its schema and docs/events.md agree. The lines are in order and consistent
+//! with one another.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 const DOCS: &str = include_str!("../../../docs/events.md");
 
-/// Runs that between them say everything that can be said.
+/// Runs that together contain every event and value.
 const RUNS: &[(&str, &str)] = &[
     (
         "hard",
@@ -37,21 +37,21 @@ const RUNS: &[(&str, &str)] = &[
         "--path a:rtt=10ms,rate=8mbit,strip=all@200ms --path b:rtt=10ms,rate=8mbit,strip=syn \
          --workload download:1MB --check",
     ),
-    // 260 kbit/s over 200: the picture stands now and then.
+    // 260 kbit/s over a rate of 200: the picture freezes now and then.
     ("played", "--path a:rtt=40ms,rate=0.2mbit --workload video:paper,start=5s,for=40s"),
     ("page", "--path a:rtt=40ms,rate=8mbit --workload web:google"),
     ("broken", "--path a:rtt=10ms,rate=8mbit,down=200ms.. --workload download:1MB"),
     ("narrow", "--path a:rtt=10ms,rate=8mbit,mtu=1500@0s/1280@200ms --workload download:1MB"),
 ];
-/// What no run says: no scheduler of `plait list` lowers a limit, and only the apps of `plait swarm`
-/// read real bytes.
+/// Events and values that no run contains: no scheduler of `plait list` lowers a limit, and only the apps of
+/// `plait swarm` read real bytes.
 const UNHEARD: &[&str] = &["capped", "garbled"];
 
-/// The header and the events of a run.
+/// Returns the header and the events of a run.
 fn events(name: &str, args: &str) -> (Value, Vec<Value>) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("events");
     fs::create_dir_all(&dir).unwrap();
-    // Tests run beside each other and ask for the same runs.
+    // Tests run in parallel and request the same runs.
     static FILES: AtomicUsize = AtomicUsize::new(0);
     let file = dir.join(format!("{name}-{}.jsonl", FILES.fetch_add(1, Ordering::Relaxed)));
     let output = Command::new(PLAIT)
@@ -69,17 +69,17 @@ fn events(name: &str, args: &str) -> (Value, Vec<Value>) {
     (lines.next().unwrap(), lines.collect())
 }
 
-/// What a run says on standard output.
+/// Returns the standard output of a run.
 fn run(args: &str) -> String {
     let output = Command::new(PLAIT).arg("run").args(args.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What an event may say: the words of each field, none where it is not one of a list.
+/// Fields of an event with the allowed words of each; empty if the field is no enumeration.
 type Fields = BTreeMap<String, BTreeSet<String>>;
 
-/// The words that a part of the schema allows.
+/// Returns the words that a part of the schema allows.
 fn words(part: &Value, defs: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -95,7 +95,7 @@ fn words(part: &Value, defs: &Value) -> BTreeSet<String> {
     found
 }
 
-/// The fields of a part of the schema.
+/// Returns the fields of a part of the schema.
 fn fields(part: &Value, defs: &Value) -> Fields {
     let mut found = Fields::new();
     if let Some(name) = part["$ref"].as_str() {
@@ -108,7 +108,7 @@ fn fields(part: &Value, defs: &Value) -> Fields {
     found
 }
 
-/// Event -> what it says beside what all say, from the schema.
+/// Returns the fields of each event beyond the common ones, from the schema.
 fn schema() -> BTreeMap<String, Fields> {
     let output = Command::new(PLAIT).args(["schema", "events"]).output().unwrap();
     let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -122,12 +122,12 @@ fn schema() -> BTreeMap<String, Fields> {
     events
 }
 
-/// The words in backquotes of a text.
+/// Returns the words in backquotes of a text.
 fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The part of the page under a heading.
+/// Returns the part of the page under a heading.
 fn section(heading: &str) -> &'static str {
     DOCS.split(&format!("## {heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap()
 }
@@ -156,7 +156,7 @@ fn the_page_of_the_events_and_the_code_name_the_same_things() {
             said.extend(segments.iter().cloned());
         }
         assert_eq!(names, all, "fields of {name}");
-        // Each word that a field may have is told, and no other.
+        // The page lists each allowed word of a field, and no other.
         for (field, words) in code {
             let place = if field == "reason" { &reasons } else { &said };
             let missing: Vec<_> = words.difference(place).collect();
@@ -173,7 +173,7 @@ fn the_page_of_the_events_and_the_code_name_the_same_things() {
     assert_eq!(reasons, schema["decision"]["reason"]);
     let all: BTreeSet<String> = schema["segment-sent"].keys().cloned().collect();
     assert!(all.is_subset(&segments), "{:?}", all.difference(&segments));
-    // Fields say their unit.
+    // The names of fields contain their unit.
     let plain = ["subflow", "dsn", "old_dsn", "new_dsn", "message", "seq", "ack", "window"];
     for (name, fields) in &schema {
         for field in fields.keys().filter(|field| !plain.contains(&field.as_str())) {
@@ -243,7 +243,7 @@ fn the_events_add_up() {
     );
 }
 
-/// What has been seen of one host.
+/// State of one host as seen in the events.
 #[derive(Default)]
 struct Host {
     up: BTreeSet<u64>,
@@ -259,7 +259,7 @@ fn subflows_messages_and_data_are_named_before_they_are_spoken_of() {
         let (header, lines) = events(run, args);
         let mut hosts: BTreeMap<String, Host> = BTreeMap::new();
         let mut under_way: BTreeMap<String, u64> = BTreeMap::new();
-        // Who asks says so: the sender, or the client of a sender that answers.
+        // The event is at the requesting host: the sender, or the client of a sender that answers.
         let mut due: BTreeSet<u64> = BTreeSet::new();
         for line in &lines {
             let number = |key: &str| line[key].as_u64().unwrap();
@@ -285,7 +285,7 @@ fn subflows_messages_and_data_are_named_before_they_are_spoken_of() {
                 }
                 "data-sent" => {
                     let end = number("dsn") + number("len_bytes");
-                    // New data goes out in order; what is sent again was sent before.
+                    // New data is sent in order. Retransmitted data was sent before.
                     assert_eq!(line["carry"] == "new", number("dsn") == host.sent, "{run}: {line}");
                     host.sent = host.sent.max(end);
                     assert!(end <= host.sent, "{run}: {line}");
@@ -318,8 +318,8 @@ fn subflows_messages_and_data_are_named_before_they_are_spoken_of() {
                 }
                 _ => {}
             }
-            // A segment is sent before it is delivered or dropped; only a duplicate arrives twice. A
-            // middlebox lets it arrive without its options.
+            // A segment is sent before it is delivered or dropped. Only a duplicate arrives twice. A middlebox
+            // may remove the options.
             let hop = name.strip_prefix("segment-").filter(|hop| *hop != "size");
             if let Some(hop) = hop {
                 let key = [
@@ -348,8 +348,7 @@ fn subflows_messages_and_data_are_named_before_they_are_spoken_of() {
     }
 }
 
-/// Every decision has its number, says what it saw of each candidate, and what it chose is what
-/// happens next.
+/// Every decision has its number and its view of each candidate. The next event carries out its choice.
 #[test]
 fn a_decision_tells_what_weighed_and_is_carried_out() {
     for (run, args) in RUNS {
@@ -375,7 +374,7 @@ fn a_decision_tells_what_weighed_and_is_carried_out() {
                     let view = seen[&id.as_u64().unwrap()];
                     let held =
                         ["inflight_bytes", "free_bytes"].map(|key| view[key].as_u64().unwrap());
-                    // Nothing is assigned ahead in these runs.
+                    // No data is assigned ahead in these runs.
                     let cwnd = view["cwnd_bytes"].as_u64().unwrap();
                     assert_eq!(cwnd.saturating_sub(held[0]), held[1], "{run}: {line}");
                     let (now, srtt) = (line["t_ns"].as_u64().unwrap(), view["srtt_ns"].as_u64());
@@ -401,7 +400,7 @@ fn a_decision_tells_what_weighed_and_is_carried_out() {
     }
 }
 
-/// What arrives is held against what its decision foretold: the numbers are those of the decision.
+/// Compares arrivals with the forecast of their decision: both have the number of the decision.
 #[test]
 fn regret_is_told_of_what_was_decided_and_arrived() {
     let (mut told, mut worse) = (0, 0);
@@ -440,7 +439,7 @@ fn regret_is_told_of_what_was_decided_and_arrived() {
     assert!(told > 1_000 && worse > 50, "{told} {worse}");
 }
 
-/// The numbers of a scheduler and what it assigns are told with its decision.
+/// Decisions include the scheduler's numbers and its assignments.
 #[test]
 fn a_decision_tells_the_numbers_of_its_scheduler_and_its_plan() {
     let line = "--path a:rtt=10ms --path b:rtt=100ms --workload burst:15seg --ideal";
@@ -459,7 +458,7 @@ fn a_decision_tells_the_numbers_of_its_scheduler_and_its_plan() {
     assert_eq!(plan["assigned"][0]["dsn"], plan["dsn"]);
 }
 
-/// The files tell of the connection alone, and the document of those beside it.
+/// The files describe only the connection. The document also includes the competing flows.
 #[test]
 fn competing_flows_are_in_the_document_and_not_in_the_files() {
     let line = "--path wifi-home --path lte-att --workload download:2MB";

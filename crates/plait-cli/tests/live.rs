@@ -171,13 +171,13 @@ impl Watched<'_> {
         value(&metrics(&self.bed.server, ([127, 0, 0, 1], 9100).into()), series)
     }
 
-    /// Downloads `get` bytes with a client.
+    /// Requests `len` bytes with a client.
     fn ask(&self, speaks: Speaks, len: usize) -> std::io::Result<Socket> {
         let len = format!("{len}\n");
         self.bed.client.within(|| kernel::request(self.listen, speaks, ["get ", &len]))?
     }
 
-    /// Downloads in the same way; the service ends its side after the answer.
+    /// Requests `len` bytes in the same way; the service ends its side after the answer.
     fn ask_last(&self, speaks: Speaks, len: usize) -> std::io::Result<Socket> {
         let len = format!("{len}\n");
         self.bed.client.within(|| kernel::request(self.listen, speaks, ["last ", &len]))?
@@ -216,7 +216,7 @@ impl Drop for Running {
     }
 }
 
-/// F13 and requirement 9: the server ends in the middle of a download.
+/// F13 and must-hold property 9: the server ends in the middle of a download.
 fn clean_up(signal: &'static str) -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(10, 20, 60_000)])?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
@@ -623,7 +623,7 @@ fn sent_by_rules() -> Result<Option<[u64; 3]>, Failed> {
     Ok(bed.emulator.stop()?.lateness.allows_timing().then_some(sent))
 }
 
-/// Requirement 4: the metrics of a server show that connections fell back.
+/// Must-hold property 4: the metrics of a server show that connections fell back.
 fn fallen_back() -> Result<(), Failed> {
     let line = Line { strip: Strip::AfterSyn, ..Line::new(20, 20, 60_000) };
     let bed = Bed::build(Family::V4, &[line])?;
@@ -1043,7 +1043,7 @@ fn own_address() -> Result<(), Failed> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        // The service does not read a client that is refused at once.
+        // A client that is refused at once does not read its standard input.
         let _ = get.stdin.take().unwrap().write_all(b"get 1000\n");
         get.wait_with_output()
     };
@@ -1250,7 +1250,7 @@ fn by_socks(proxy: SocketAddr, to: SocketAddr, by_name: bool) -> std::io::Result
     Ok((stream, answer[1]))
 }
 
-/// Requirement 2: a download and an upload through the proxy to a stock kernel, each over both subflows. A port
+/// Must-hold property 2: a download and an upload through the proxy to a stock kernel, each over both subflows. A port
 /// without a listener is reported as such. Connections to this host itself are refused.
 fn proxied(family: Family, via: &[String; 2]) -> Result<(), Failed> {
     let bed = Bed::build(family, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;

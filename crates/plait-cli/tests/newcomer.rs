@@ -1,6 +1,6 @@
-//! A scheduler is added in one file and one line, and so is a congestion controller; a setting and a key of
-//! a path are one entry each. This test does what CONTRIBUTING.md says, with the examples that stand there,
-//! in a copy of the sources, and looks for the newcomers everywhere.
+//! Schedulers and congestion controllers are each added in one file and one line. A setting or a key of a path
+//! is one entry. This test follows CONTRIBUTING.md with its examples, in a copy of the sources, and looks for
+//! the new entries everywhere.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -11,14 +11,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A list that is added to.
+/// A list that can be extended.
 struct List {
     /// The heading in CONTRIBUTING.md.
     heading: &'static str,
     package: &'static str,
-    /// The file that it ends. Newcomers have theirs beside it.
+    /// File that contains the list at its end. The new file is placed beside it.
     file: &'static str,
-    /// How the newcomer is built, from outside its crate.
+    /// Expression that builds the new entry from outside its crate.
     build: &'static str,
 }
 
@@ -36,17 +36,17 @@ const LISTS: [List; 2] = [
         build: "(example::ENTRY.make)(&plait_cc::Params::default())",
     },
 ];
-/// What was measured of the schedulers.
+/// Measured results of the schedulers.
 const MEASURED: &str = "crates/plait-report/src/list/measured.txt";
 
-/// Paths and contents below a directory.
+/// Returns paths and contents below a directory.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every file below `root.join(part)`, named from `root`.
+/// Returns every file below `root.join(part)`, with paths relative to `root`.
 fn collect(root: &Path, part: &Path, files: &mut Files) {
     let path = root.join(part);
     if path.is_file() {
@@ -58,7 +58,7 @@ fn collect(root: &Path, part: &Path, files: &mut Files) {
     }
 }
 
-/// What is built: the manifests, the crates, what they embed, and the pages that are generated.
+/// Sources of the build: manifests, crates, embedded files and generated pages.
 fn sources(root: &Path) -> Files {
     let mut files = Files::new();
     for part in ["Cargo.toml", "Cargo.lock", "crates", "experiments", "docs/schedulers", "docs/cc"]
@@ -68,8 +68,8 @@ fn sources(root: &Path) -> Files {
     files
 }
 
-/// Gives the copy's packages a version of their own: cargo tells packages apart by name, version and
-/// place in the workspace, and what this build made is not to be taken for what the copy makes.
+/// Gives the copy's packages their own version. Cargo identifies packages by name, version and place in the
+/// workspace, and must not mix artifacts of both builds.
 fn set_apart(files: &mut Files) {
     let version = format!("version = \"{}\"\n", env!("CARGO_PKG_VERSION"));
     let own = "version = \"0.0.0-newcomer\"\n";
@@ -89,8 +89,7 @@ fn set_apart(files: &mut Files) {
     });
 }
 
-/// Makes the copy hold `files` and nothing else. What is the same is not written, so that it is not
-/// built again.
+/// Makes the copy hold exactly `files`. Unchanged files are not written, so that they are not rebuilt.
 fn lay_out(copy: &Path, files: &Files) {
     let there = sources(copy);
     for gone in there.keys().filter(|path| !files.contains_key(*path)) {
@@ -103,7 +102,7 @@ fn lay_out(copy: &Path, files: &Files) {
     }
 }
 
-/// The two blocks of code below a heading of CONTRIBUTING.md.
+/// Returns the two blocks of code below a heading of CONTRIBUTING.md.
 fn blocks(heading: &str) -> [String; 2] {
     let text = include_str!("../../../CONTRIBUTING.md");
     let (_, section) = text.split_once(heading).unwrap();
@@ -113,7 +112,7 @@ fn blocks(heading: &str) -> [String; 2] {
     blocks.try_into().unwrap()
 }
 
-/// Adds the setting and the key of a path to their tables: an entry each.
+/// Adds a setting and a key of a path to their tables, one entry each.
 fn add_entries(files: &mut Files) {
     let tables = [
         ("crates/plait-lab/src/scenario/settings.rs", "pub const SETTINGS: &[Setting] = &[\n"),
@@ -130,14 +129,14 @@ fn add_entries(files: &mut Files) {
 }
 
 impl List {
-    /// The example and the line of CONTRIBUTING.md: the two blocks of the section.
+    /// Returns the two code blocks of the section: the example and the line to add.
     fn example(&self) -> (String, String) {
         let [file, line] = blocks(self.heading);
         assert_eq!(line.lines().count(), 1, "one file and one line");
         (file, line)
     }
 
-    /// Adds the file and the line; says the newcomer's name.
+    /// Adds the file and the line; returns the name of the new entry.
     fn add_newcomer(&self, files: &mut Files) -> String {
         let (file, line) = self.example();
         let entry = file.split("ENTRY: Entry = Entry {\n    name: \"").nth(1).unwrap();
@@ -151,7 +150,7 @@ impl List {
         name
     }
 
-    /// Adds a test that compiles the example from outside, where only what is public can be named.
+    /// Adds a test that compiles the example from outside, so that it can use only public items.
     fn add_outsider(&self, files: &mut Files) {
         let List { package, build, .. } = self;
         let text = format!(
@@ -167,8 +166,7 @@ impl List {
     }
 }
 
-/// A cargo of the copy. What the copy has in common with this build (the crates of others) is taken
-/// from there; its programs lie apart.
+/// Returns a cargo command for the copy. It reuses this build's external crates; programs are stored apart.
 fn cargo(copy: &Path) -> Command {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let mut cargo = Command::new(env!("CARGO"));
@@ -176,7 +174,7 @@ fn cargo(copy: &Path) -> Command {
         .current_dir(copy)
         .env("CARGO_BUILD_BUILD_DIR", temporary.parent().unwrap())
         .env("CARGO_TARGET_DIR", temporary.join("newcomer-target"));
-    // Set by the cargo that runs this test.
+    // The cargo that runs this test sets these variables.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_")) {
         cargo.env_remove(name);
     }
@@ -191,24 +189,24 @@ fn succeeds(command: &mut Command) -> String {
     stdout
 }
 
-/// The packages of the copy.
+/// Returns the packages of the copy.
 fn packages(copy: &Path) -> Vec<String> {
     let crates = fs::read_dir(copy.join("crates")).unwrap();
     crates.map(|it| it.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The programs that were built, by package, target and whether it is a test.
+/// Returns the built programs, by package, target and whether each is a test.
 fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
     let mut cargo = cargo(copy);
-    // Of the whole workspace, so that the crates of others have the features that they have in `make test`.
+    // The whole workspace is built, so that external crates have the same features as in `make test`.
     cargo.args(["test", "--workspace", "--offline", "--locked", "--no-run"]);
     cargo.args(["--message-format=json", "--bin", "plait", "--lib"]);
-    // The copy's programs run for seconds, but take minutes to optimise.
+    // The copy's programs run for seconds, but would take minutes to optimise.
     for package in packages(copy) {
         let setting = format!("profile.dev.package.{package}.opt-level=0");
         cargo.args(["--config", &setting]);
     }
-    // `floors` is there because the tests of a package bring its program along.
+    // `floors` is included because the tests of a package also build its program.
     for test in ["contract", "properties", "outside_sched", "outside_cc", "floors"] {
         cargo.args(["--test", test]);
     }
@@ -226,7 +224,7 @@ fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
         .collect()
 }
 
-/// The copy's program, where a user meets the newcomers.
+/// The copy's program, in which users see the new entries.
 struct Plait<'a> {
     program: &'a Path,
     scheduler: &'a str,
@@ -267,7 +265,7 @@ impl Plait<'_> {
     fn has_them_as_nearest_names(&self) {
         let common = "compare --path wifi-home --path lte-att --workload download:64kB";
         for (flag, name) in [("schedulers", self.scheduler), ("cc", self.controller)] {
-            // Without its second letter.
+            // The name without its second letter.
             let wrong = format!("{}{}", &name[..1], &name[2..]);
             let output = self.command(&format!("{common} --{flag} {wrong}")).output().unwrap();
             let problem = String::from_utf8(output.stderr).unwrap();
@@ -289,7 +287,7 @@ impl Plait<'_> {
     }
 
     fn asks_them(&self) {
-        // Free: 4 of 10 segments, 5 of 20.
+        // Free segments: 4 of 10, and 5 of 20.
         let subflows = json!([
             {"id": 0, "srtt_ms": 50, "cwnd": 10, "inflight": 6},
             {"id": 1, "srtt_ms": 10, "cwnd": 20, "inflight": 15},
@@ -308,7 +306,7 @@ impl Plait<'_> {
         assert_eq!(self.answers("decide --cc", &[acked])[0]["change_bytes"], 73);
     }
 
-    /// The setting and the key of a path are known wherever others are, and matter.
+    /// Checks that the setting and the key of a path are listed and have an effect.
     fn knows_the_entries(&self) {
         let help = self.says("compare --help");
         assert!(help.contains("--fin-timeout") && help.contains("cut=P%"), "{help}");
@@ -358,7 +356,7 @@ impl Plait<'_> {
     }
 }
 
-/// Writes the generated pages of the copy and compares them again. Nothing else is written.
+/// Generates the pages of the copy and compares them again. No other file is written.
 fn pages_are_generated(copy: &Path, tests: &Path, scheduler: &str, controller: &str) {
     let before = sources(copy);
     let written = fs::metadata(copy.join(MEASURED)).unwrap().modified().unwrap();
@@ -386,7 +384,7 @@ fn pages_are_generated(copy: &Path, tests: &Path, scheduler: &str, controller: &
     for part in ["argmax room", "**Good at**", "## Measured", "`relative=off`"] {
         assert!(schedulers.contains(part), "{part} is not in {schedulers}");
     }
-    // What was measured of the others stays as it was.
+    // The measured results of the other schedulers stay unchanged.
     let lines = |files: &Files| -> Vec<String> {
         let table = String::from_utf8(files[Path::new(MEASURED)].clone()).unwrap();
         table.lines().map(str::to_owned).collect()
@@ -394,7 +392,7 @@ fn pages_are_generated(copy: &Path, tests: &Path, scheduler: &str, controller: &
     let mut kept = lines(&after);
     kept.retain(|line| !line.starts_with(scheduler));
     assert_eq!(kept, lines(&before));
-    // As it was, for the build too.
+    // The file is restored, also for the build.
     lay_out(copy, &before);
     let measured = fs::File::options().append(true).open(copy.join(MEASURED)).unwrap();
     measured.set_modified(written).unwrap();
@@ -406,7 +404,7 @@ fn newcomers_are_added_in_one_file_and_one_line_or_by_one_entry() {
     set_apart(&mut files);
     add_entries(&mut files);
     let [scheduler, controller] = LISTS.map(|list| {
-        // No part of it, but of the question: does it need more than what is public?
+        // This is not part of the entry: it checks whether the entry needs private items.
         list.add_outsider(&mut files);
         list.add_newcomer(&mut files)
     });

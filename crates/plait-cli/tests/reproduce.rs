@@ -1,4 +1,4 @@
-//! `plait experiment` and `plait reproduce` as people and scripts meet them.
+//! `plait experiment` and `plait reproduce` as people and scripts use them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -33,7 +33,7 @@ fn json(words: &[&str], code: i32) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A directory with the files of these experiments.
+/// Returns a directory with the files of these experiments.
 fn some(name: &str, files: &[&str]) -> PathBuf {
     let root = directory(name);
     for file in files {
@@ -44,8 +44,8 @@ fn some(name: &str, files: &[&str]) -> PathBuf {
     root
 }
 
-/// `make test` runs all core claims with the program itself; these are two figures of them. A claim
-/// that is listed as a miss fails the run where it holds.
+/// `make test` runs all core claims with the program itself; this test runs two figures. A claim listed as a
+/// miss fails the run if it holds.
 #[test]
 fn the_list_of_misses_stays_true() {
     let root = some("core-claims", &["ton/ton-fig8", "imc/imc-u"]);
@@ -70,7 +70,7 @@ fn the_list_of_misses_stays_true() {
         "[ton-h8]\nwy = \"x\"\n",
         ["misses.toml:2:1: ton-h8.wy: `wy`: unknown key", "did you mean `why`?"],
     );
-    // A claim that nothing judges there would stand in it for ever.
+    // An entry for an unknown claim would otherwise stay in the list for ever.
     refused(
         "\n[ton-h88]\nwhy = \"x\"\n",
         ["misses.toml:2:2: `ton-h88`: unknown claim", "did you mean `ton-h8`?"],
@@ -79,12 +79,12 @@ fn the_list_of_misses_stays_true() {
         "[ton-u1]\nwhy = \"x\"\n",
         ["misses.toml:1:2: `ton-u1`: no experiment there judges this claim: the test", "allowed: "],
     );
-    // Where a part is made, the rest of the list stays as it is.
+    // If only a part is run, the rest of the list is not checked.
     fs::write(root.join("misses.toml"), missing).unwrap();
     json(&[&line[..], &["imc/u"]].concat(), 0);
 }
 
-/// A paper that the program does not know, and what a directory of experiments may not have.
+/// Errors for an unknown paper and for an invalid directory of experiments.
 #[test]
 fn a_directory_has_papers_of_its_own() {
     let root = some("own-paper", &["imc/imc-u"]);
@@ -105,14 +105,14 @@ fn a_directory_has_papers_of_its_own() {
         assert!(parts.iter().all(|part| errors.contains(part)), "{what}\n{errors}");
     };
     refused("mi", &["unknown paper `mi`", "stms my"]);
-    // An entry of misses.toml would mean both claims.
+    // An entry of misses.toml would match both claims.
     fs::write(&own, &text).unwrap();
     refused("my", &["my/my-1.toml:", "`imc-u1`: given twice, also at ", "imc/imc-u.toml:"]);
     fs::rename(&own, root.join("my-1.toml")).unwrap();
     refused("imc", &["my-1.toml`: it is in no paper's directory", "own-paper/my/my-1.toml"]);
 }
 
-/// Ctrl-C keeps what was run, and the same command makes the rest.
+/// Ctrl-C keeps finished runs, and the same command makes the remaining ones.
 #[test]
 fn an_interrupted_run_goes_on_where_it_stopped() {
     let root = directory("interrupted-experiment");
@@ -128,7 +128,7 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
         let text = kept.map(|it| fs::read_to_string(it.path()).unwrap()).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     };
-    // One at a time takes seconds on any machine, in which it can be interrupted.
+    // With one run at a time it takes seconds on any machine, long enough to interrupt it.
     let mut child = Command::new(PLAIT)
         .args(line)
         .args(["--jobs", "1"])
@@ -153,7 +153,7 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
     assert_eq!((all.len(), &all[..first.len()]), (3000, &first[..]));
 }
 
-/// What `docs/experiments.md` tells a newcomer to do.
+/// Follows the steps of `docs/experiments.md`.
 #[test]
 fn an_experiment_is_added_by_copying_one_file() {
     let root = directory("newcomers-experiment");
@@ -193,7 +193,7 @@ fn an_experiment_is_added_by_copying_one_file() {
             && said.contains("\nRun again: plait reproduce ton/fig99 --experiments "),
         "{said}"
     );
-    // Every run is there, and the claims in the manifest.
+    // Every run is present, and the manifest has the claims.
     let csv = fs::read_to_string(out.join("ton-fig99.csv")).unwrap();
     let lines = fs::read_to_string(out.join("ton-fig99.jsonl")).unwrap();
     assert_eq!(csv.lines().count(), lines.lines().count() + 1);
@@ -201,15 +201,15 @@ fn an_experiment_is_added_by_copying_one_file() {
     let manifest: Value =
         serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["experiments"][0]["id"], "ton-fig99");
-    // A page without anything from elsewhere, and a picture a file.
+    // The page loads no external resource. Each picture is also a file.
     let page = fs::read_to_string(pages.join("ton-fig99.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("ton-h8"), "{page}");
     for foreign in ["http://", "https://", "<script", "src="] {
         let page = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!page.contains(foreign), "{foreign}");
     }
-    // A second figure into the same directory: the index has both, and what is no page of ours is
-    // left alone.
+    // A second figure goes into the same directory. The index lists both; a page that plait did not write is
+    // left unchanged.
     let other = Path::new(EXPERIMENTS).join("imc/imc-u.toml");
     let imc = Path::new(root).join("imc");
     fs::create_dir(&imc).unwrap();
@@ -228,7 +228,7 @@ fn an_experiment_is_added_by_copying_one_file() {
     assert_eq!(links, ["ton-fig99.html", "imc.html", "imc-u.html"], "{index}");
     assert!(index.contains("<td>ToN</td>") && index.contains("1 holds"), "{index}");
     let drawn = fs::read_to_string(pages.join("svg/ton-fig99-1-1.svg")).unwrap();
-    // The colours of a file of its own stand at its marks.
+    // In a separate file, the marks carry their colours themselves.
     assert!(drawn.starts_with("<svg xmlns=") && drawn.contains("#0072b2"), "{drawn}");
     assert!(!drawn.contains("var(") && !drawn.contains("class="), "{drawn}");
     assert!(fs::read(pages.join("pdf/ton-fig99-1-1.pdf")).unwrap().starts_with(b"%PDF-"));
@@ -239,7 +239,7 @@ fn an_experiment_is_added_by_copying_one_file() {
     }
 }
 
-/// An experiment of one's own, without claims: its numbers, its pictures and its place in the index.
+/// A user's experiment without claims: its numbers, its pictures and its entry in the index.
 #[test]
 fn own_experiments_are_drawn_listed_and_shown_with_and_without_claims() {
     let root = directory("own");
@@ -328,8 +328,8 @@ fn what_is_not_there_is_refused_with_what_is() {
     }
 }
 
-/// `--again` judges the claims that hold with further seeds: a line that counts them, a column in
-/// Markdown and CSV, and in JSON the verdicts of each claim.
+/// `--again` judges the claims that hold with further seeds. The results are a line of counts, a column in
+/// Markdown and CSV, and the verdicts of each claim in JSON.
 #[test]
 fn claims_that_hold_are_judged_again_with_further_seeds() {
     let root = directory("again").join("my");
@@ -351,7 +351,7 @@ fn claims_that_hold_are_judged_again_with_further_seeds() {
     let line =
         ["reproduce", "my", "--no-cache", "--experiments", root, "--seed", "5", "--again", "3"];
     let with = |more: &[&'static str]| -> Vec<&str> { line.iter().chain(more).copied().collect() };
-    // The second claim fails, so that the exit code is 1.
+    // The second claim fails, so the exit code is 1.
     let document = json(&with(&["--json"]), 1);
     let seeds: Vec<u64> = document["again"]
         .as_array()
@@ -377,7 +377,7 @@ fn claims_that_hold_are_judged_again_with_further_seeds() {
     assert!(table.contains(",holds 3\n"), "{table}");
 }
 
-/// A quick run of a figure without core claims says so, and its page does.
+/// If a quick run has a figure without core claims, the output and the page say so.
 #[test]
 fn a_figure_without_core_claims_is_named_in_a_quick_run() {
     let page = directory("no-core-claims");
@@ -395,7 +395,7 @@ fn a_figure_without_core_claims_is_named_in_a_quick_run() {
     assert_eq!(document["left_out"][0]["id"], "ecf-fig9");
 }
 
-/// The values of an experiment are in every format.
+/// Every format contains the values of an experiment.
 #[test]
 fn cells_have_their_values_in_every_format() {
     let root = directory("cell-values");
@@ -423,7 +423,7 @@ fn cells_have_their_values_in_every_format() {
     assert!(csv.contains("\nmine-1,minrtt,20ms,completion_ms,"), "{csv}");
     let markdown = written(&["--format", "markdown"]);
     assert!(markdown.contains("## mine-1: Mine") && markdown.contains("| 20ms |"), "{markdown}");
-    // One's own experiments are not spoken of as the papers' are.
+    // The text about papers is absent for a user's experiments.
     let page = directory("cell-values-page");
     let of = ["reproduce", "mine", "--no-cache", "--experiments", root.to_str().unwrap()];
     let output = plait(&[&of[..], &["--format", "markdown"]].concat());

@@ -1,4 +1,4 @@
-//! The log of a server whose stderr is a full pipe, beyond the limit of lines that wait.
+//! The log of a server whose stderr is a full pipe, beyond the limit of queued lines.
 
 use crate::net::{self, Bed, Family, Line};
 use crate::{at_once, metrics, serve, value};
@@ -13,11 +13,11 @@ use std::time::Duration;
 const CLIENTS: usize = 24_000;
 /// Clients at a time.
 const AT_A_TIME: usize = 4;
-/// Bytes of lines that wait at most.
+/// Largest number of queued bytes of lines.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-/// Lines beyond 4 MiB are dropped and counted, exactly, and the server serves on. When stderr is read
-/// again, it logs again.
+/// Lines beyond 4 MiB are dropped and counted exactly, and the server continues. It logs again when stderr is
+/// read again.
 pub(super) fn dropped() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(100, 1, 400_000)])?;
     let to = at_once(&bed.server)?;
@@ -25,7 +25,7 @@ pub(super) fn dropped() -> Result<(), Failed> {
     let at = SocketAddr::from(([127, 0, 0, 1], 9100));
     let mut server = bed.server.within(|| serve(listen, to, &["--metrics", "127.0.0.1:9100"]))?;
     bed.server.within(|| net::set("net/ipv4/ip_local_port_range", "1024 65535"))?;
-    // Clients are on the server's host: the emulator is not needed, and would be slower.
+    // Clients run on the server's host: the emulator is not needed, and would be slower.
     let client = || -> io::Result<()> {
         let mut stream = TcpStream::connect(listen)?;
         stream.write_all(b"last 10\n")?;
@@ -44,7 +44,7 @@ pub(super) fn dropped() -> Result<(), Failed> {
         relayed("multipath=\"false\"") + relayed("multipath=\"true\"") == 0
     };
     net::until("the end of connections", ended);
-    // Now stderr is read.
+    // From here on stderr is read.
     let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
     let (said, says) = mpsc::channel();
     let reader = thread::spawn(move || lines.try_for_each(|line| said.send(line.unwrap()).ok()));
@@ -63,7 +63,7 @@ pub(super) fn dropped() -> Result<(), Failed> {
     }
     eprintln!("{logged} lines of {bytes} bytes were written, {dropped} were dropped");
     assert_eq!(logged + dropped, 2 * CLIENTS);
-    // The pipe and the lines that were taken for it come on top.
+    // Lines in the pipe, and lines already taken for it, are added.
     assert!((MAX_WAITING_BYTES..MAX_WAITING_BYTES + (1 << 20)).contains(&bytes), "{bytes}");
     bed.server.within(client)??;
     for event in ["event=accepted ", "event=ended "] {

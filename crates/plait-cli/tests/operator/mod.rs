@@ -1,4 +1,4 @@
-//! What an operator of `plait serve` relies on: its privileges, its own addresses, its end and its log.
+//! Properties on which an operator of `plait serve` relies: privileges, own addresses, shutdown and log.
 #![allow(unreachable_pub)]
 
 mod dropped;
@@ -43,7 +43,7 @@ fn two_lines() -> [Line; 2] {
     [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)]
 }
 
-/// Where a server listens behind its device.
+/// Address behind its device on which a server listens.
 fn behind(family: Family) -> SocketAddr {
     let address: IpAddr = match family {
         Family::V4 => [10, 77, 0, 1].into(),
@@ -52,14 +52,15 @@ fn behind(family: Family) -> SocketAddr {
     SocketAddr::new(address, 8080)
 }
 
-/// A value of `/proc/.../status`.
+/// Returns a value of `/proc/.../status`.
 fn status(file: &str, name: &str) -> String {
     let text = fs::read_to_string(file).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {name} in {text}")).trim().to_owned()
 }
 
-/// Every thread of a process has no capability, runs as this user and group, and has started no program.
+/// Checks that no thread of a process has a capability, that all run as this user and group, and that none has
+/// started a program.
 fn has_nothing(process: &Child, user: u32) {
     let tasks = fs::read_dir(format!("/proc/{}/task", process.id())).unwrap();
     let mut threads = 0;
@@ -80,8 +81,8 @@ fn has_nothing(process: &Child, user: u32) {
     assert!(threads > 1, "{threads}");
 }
 
-/// S9: with rules for a public port too, no process keeps a capability, and `--user` gives up the
-/// user; the server serves.
+/// S9: no process keeps a capability, even with rules for a public port. `--user` drops the user, and the
+/// server still serves.
 fn unprivileged() -> Result<(), Failed> {
     const NOBODY: u32 = 65_534;
     let bed = Bed::build(Family::V4, &two_lines())?;
@@ -97,7 +98,7 @@ fn unprivileged() -> Result<(), Failed> {
     has_nothing(&server, NOBODY);
     served.join();
     drop(server);
-    // A client, with rules of its own, and without another user.
+    // A client with its own rules and without another user.
     let mut client = bed.client.within(|| {
         let get = ["get", "10.99.0.1:81", "--from", "c0", "--connect-timeout", "30", "-v"];
         Command::new(PLAIT)
@@ -113,7 +114,7 @@ fn unprivileged() -> Result<(), Failed> {
     net::until("its threads", || status(&file, "Threads") != "1");
     has_nothing(&client, 0);
     client.kill()?;
-    // Who cannot become another user says so.
+    // Without the privilege to change the user, the error says so.
     let refused = bed.server.within(|| {
         let listen = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:9", "--user"];
         Command::new(PLAIT).args(listen).arg("no-such-user").output()
@@ -124,8 +125,7 @@ fn unprivileged() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Nothing but the server holds its rules: other programs may not remove them, and they go with the
-/// server.
+/// Only the server owns its rules: other programs cannot remove them, and they vanish with the server.
 fn kept_rules() -> Result<(), Failed> {
     if Command::new("nft").arg("-v").output().is_err() {
         println!("\nskipped: attempts to remove rules: no program nft (Debian package nftables)");
@@ -158,8 +158,8 @@ fn kept_rules() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Two addresses of the host lead to one server, each to its own stand-in, and a port with a scheduler of
-/// its own to that port.
+/// Two addresses of the host lead to one server, each to its own stand-in. A port with its own scheduler leads
+/// to that port.
 fn two_public() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &two_lines())?;
     bed.own_service()?;
@@ -208,7 +208,7 @@ fn offered(family: Family) -> Result<(), Failed> {
     let [after, _] = bed.counters();
     served.join();
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
-    // One by the client's endpoint, and one to the offered address.
+    // One is from the client's endpoint, one goes to the offered address.
     assert_eq!(after.since(&before, "MPJoinSynAckRx"), 2, "{:?}", after.risen(&before));
     assert!(after.since(&before, "EchoAddTx") > 0, "{:?}", after.risen(&before));
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
@@ -216,7 +216,7 @@ fn offered(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The first lines of a program on stderr, up to one that begins like this; it goes on.
+/// Returns the first lines on stderr of a program, up to one with this prefix. The program continues.
 fn lines_to(child: &mut Child, begin: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut reader = BufReader::new(child.stderr.as_mut().unwrap());
@@ -230,7 +230,7 @@ fn lines_to(child: &mut Child, begin: &str) -> Vec<String> {
     }
 }
 
-/// Clients elsewhere would time out: the server says so at its start, with the command that helps.
+/// If clients on other hosts would time out, the server says so at its start, with the remedy.
 fn not_forwarding() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &two_lines())?;
     let to = at_once(&bed.server)?;
@@ -266,7 +266,7 @@ fn not_forwarding() -> Result<(), Failed> {
     Ok(())
 }
 
-/// In a user namespace the kernel refuses the ioctl for the queue of a device: netlink sets it.
+/// In a user namespace the kernel refuses the ioctl for the queue of a device; netlink sets it.
 fn user_namespace() -> Result<(), Failed> {
     let within = |script: &str| {
         Command::new("unshare")
@@ -292,7 +292,7 @@ fn user_namespace() -> Result<(), Failed> {
     assert!(link.contains("qlen 8192"), "{link}");
     net::run(&format!("kill -TERM {}", server.id()));
     assert_eq!(server.wait()?.code(), Some(0));
-    // What the doctor finds there is what the server needs.
+    // The doctor checks the same things that the server needs.
     let script =
         "ip link set lo up; sysctl -qw net.ipv4.ip_forward=1; exec \"$PLAIT\" doctor serve";
     let mut doctor = within(script)?;
@@ -302,7 +302,7 @@ fn user_namespace() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Without `/dev/net/tun` the server makes it, and the doctor knows.
+/// If `/dev/net/tun` is missing, the server creates it, and the doctor accepts that.
 fn without_node() -> Result<(), Failed> {
     let script =
         "mount -t tmpfs none /dev/net && ip link set lo up && exec \"$PLAIT\" doctor serve --json";
@@ -321,7 +321,7 @@ fn without_node() -> Result<(), Failed> {
     Ok(())
 }
 
-/// `--drain`: a connection that goes on is ended after this time, and not before.
+/// `--drain`: a connection that stays open is ended after this time, and not before.
 fn drained() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
     let to = at_once(&bed.server)?;
@@ -332,13 +332,13 @@ fn drained() -> Result<(), Failed> {
     let (code, log) = server.end()?;
     let took = start.elapsed();
     assert_eq!(code, Some(0), "{log:#?}");
-    // Without the flag it is five seconds.
+    // The default is 5 seconds.
     assert!((1_000..4_500).contains(&took.as_millis()), "{took:?}");
     assert!(log.iter().any(|line| line.contains("problem=\"the server ends\"")), "{log:#?}");
     Ok(())
 }
 
-/// A server answers the watchdog of systemd for as long as its loop turns.
+/// A server answers the watchdog of systemd as long as its event loop runs.
 fn watchdog() -> Result<(), Failed> {
     let heard = file("watchdog");
     let notified = UnixDatagram::bind(&heard)?;
@@ -358,7 +358,7 @@ fn watchdog() -> Result<(), Failed> {
         let len = kernel::persist(|| notified.recv(&mut said))?;
         assert_eq!(&said[..len], expected.as_bytes());
     }
-    // A server that is stopped does not answer.
+    // A stopped server does not answer.
     net::run(&format!("kill -STOP {}", server.id()));
     notified.set_nonblocking(true)?;
     std::thread::sleep(Duration::from_millis(300));
@@ -368,15 +368,15 @@ fn watchdog() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A number of a line of the log.
+/// Returns a number from a line of the log.
 fn number(line: &str, key: &str) -> u64 {
     let value =
         line.split([' ', '"', ';']).find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
     value.unwrap_or_else(|| panic!("no {key} in {line}")).parse().unwrap()
 }
 
-/// A client that reads little of what it asked for and resets the connection: the log counts what it has
-/// acknowledged, not what was read from the service. One that reads all of it: by path too.
+/// A client reads part of its answer and resets the connection. The log counts acknowledged bytes, not bytes
+/// read from the service. For a client that reads everything, it also counts them by path.
 fn logged() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &two_lines())?;
     let to = at_once(&bed.server)?;
@@ -398,7 +398,7 @@ fn logged() -> Result<(), Failed> {
         let mut stream = stream;
         stream.write_all(b"get 50000000\n")?;
         stream.read_exact(&mut [0; 10_000])?;
-        // Until nothing more fits.
+        // The loop ends when the buffers are full.
         std::thread::sleep(Duration::from_millis(500));
         stream.set_linger(Some(Duration::ZERO))?;
         Ok(10_000)
@@ -416,15 +416,15 @@ fn logged() -> Result<(), Failed> {
     assert!(paths.starts_with("10.98.1.1 sent_bytes="), "{paths}");
     let sum: u64 = paths.split("; ").map(|path| number(path, "sent_bytes")).sum();
     assert!(paths.contains("; 10.98.2.1 sent_bytes=") && sum >= len as u64, "{paths}");
-    // Its window bounds what it can have acknowledged.
+    // The client's window bounds the acknowledged bytes.
     let sent = number(cut, "sent_bytes");
     assert!((read..500_000).contains(&sent), "{cut}");
     assert!(number(cut, "unacked_bytes") > 500_000, "{cut}");
     Ok(())
 }
 
-/// Nobody reads stderr, and the log is longer than the pipe: clients are served all the same, and so is
-/// TERM. What was written is whole lines.
+/// If stderr is not read and the log exceeds the pipe, the server still serves clients and obeys TERM. Written
+/// lines are complete.
 fn unread_log() -> Result<(), Failed> {
     const CLIENTS: usize = 400;
     let bed = Bed::build(Family::V4, &[Line::new(100, 1, 400_000)])?;
@@ -447,8 +447,8 @@ fn unread_log() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A server on own addresses, one of them only offered, is killed and started again: rules lead segments of
-/// old connections to the new server, which answers each by a RST, on both addresses.
+/// A server on own addresses, one of them only offered, is killed and started again. Rules lead segments of old
+/// connections to the new server. It answers each with a RST, on both addresses.
 fn crashed_public() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &two_lines())?;
     bed.own_service()?;
@@ -461,7 +461,7 @@ fn crashed_public() -> Result<(), Failed> {
     let mut server = start()?;
     let public = SocketAddr::new(bed.family.service(), 80);
     let ask = |speaks| kernel::request(public, speaks, ["get 50", "000000\n"]);
-    // Three subflows: one is to the offered address.
+    // There are three subflows, one of them to the offered address.
     let clients = [Speaks::Tcp, Speaks::Over(3)];
     let clients = clients.map(|speaks| bed.client.within(|| ask(speaks)).unwrap());
     server.kill()?;
@@ -469,7 +469,7 @@ fn crashed_public() -> Result<(), Failed> {
     let server = start()?;
     for (client, patience) in clients.into_iter().zip([2, 5]) {
         let (mut client, asked) = (client?, Instant::now());
-        // While no server was there, the host may have answered an acknowledgement by a RST of its own.
+        // While no server was running, the host may have answered an acknowledgement with its own RST.
         let mut end = || {
             client.write_all(b"still there?\n").and_then(|()| client.read_to_end(&mut Vec::new()))
         };
