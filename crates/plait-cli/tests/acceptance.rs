@@ -1,5 +1,4 @@
-//! What the program promises, asked of the program: hand calculations, refusals, documents that
-//! follow their schemas.
+//! Acceptance tests of the program: hand calculations, refusals, and documents that follow their schemas.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
@@ -19,7 +18,7 @@ fn json(line: &str) -> Value {
     json_with(line, 0)
 }
 
-/// A document that is printed although the command ends with `code`.
+/// Returns a document that is printed although the command exits with `code`.
 fn json_with(line: &str, code: i32) -> Value {
     let output = plait(line);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -45,9 +44,9 @@ fn directory(name: &str) -> PathBuf {
     dir
 }
 
-/// Rows of the table of burst delays: RTT of the slow path, segments, and (delay, share of the
-/// fast path) of `COLUMNS`. The whole table is a test of the simulator; here are the cells in which
-/// the columns differ, through flags and JSON.
+/// Rows of the table of burst delays: RTT of the slow path, segments, and (delay, share of the fast path) for
+/// each of `COLUMNS`. The simulator tests the whole table. This test has the cells in which the columns differ,
+/// through flags and JSON.
 type Burst = (u32, u32, [(f64, f64); 6]);
 
 const BURSTS: [Burst; 8] = [
@@ -260,7 +259,7 @@ fn a_rich_scenario_survives_being_saved() {
     let first = json(&format!("{line} --save-scenario {} --json", saved.display()));
     let again = json(&format!("compare --scenario {} --json", saved.display()));
     assert_eq!(first, again);
-    // Its last line runs it, too.
+    // Its last line repeats the run.
     let command = first["command"].as_str().unwrap().strip_prefix("plait ").unwrap();
     assert_eq!(json(&format!("{} --json", command.replace('\'', ""))), first);
 }
@@ -279,13 +278,13 @@ fn formats_hold_the_numbers_of_the_document() {
     assert!(csv.contains("\nminrtt,cubic,rtt_ms.b,") || report["rows"][0]["rtt_ms"]["b"].is_null());
     let markdown = text(&format!("{line} --format markdown"));
     assert!(markdown.contains(&format!("{median:.1}")), "{median}\n{markdown}");
-    // One run has a value, not a median, and no spread.
+    // A single run has a value, and neither a median nor a spread.
     let table = text(&line);
     assert!(table.contains("value ms") && !table.contains(".."), "{table}");
     assert!(!table.contains("\n\n\n"), "{table}");
 }
 
-/// What is wrong with `value` by `schema`, for the words that our schemas use.
+/// Returns the violations of `schema` in `value`. Supports only the keywords that our schemas use.
 fn violation(root: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
     if let Some(reference) = schema["$ref"].as_str() {
         let target = root.pointer(reference.trim_start_matches('#'));
@@ -330,7 +329,7 @@ fn violation(root: &Value, schema: &Value, value: &Value, at: &str) -> Option<St
                     return Some(wrong);
                 }
             }
-            // Documents hold what their schemas name and nothing else.
+            // Documents contain only fields that their schemas name.
             _ => return Some(format!("{at} is not in the schema")),
         }
     }
@@ -372,13 +371,13 @@ fn documents_follow_their_schemas() {
         let document = json(&line);
         assert_eq!(violation(schema, schema, &document, "document"), None, "{line}");
     }
-    // Nothing got through, which is told by the exit code, and the document is there all the same.
+    // No data was delivered. The exit code shows it, and the document is still printed.
     for (schema, command) in [(&compare, "compare"), (&run, "run")] {
         let line = format!("{command} {lossy} --workload download:9MB --until 1s --json");
         let document = json_with(&line, 4);
         assert_eq!(violation(schema, schema, &document, "document"), None, "{line}");
     }
-    // The check can fail.
+    // The check itself can fail.
     let mut document = json(&format!("compare {PAIR} --workload bulk:1s --json"));
     document["seed"] = "one".into();
     assert!(violation(&compare, &compare, &document, "document").is_some());

@@ -1,5 +1,5 @@
-//! Every vector of the controllers, asked through `plait decide --cc` as docs/decide.md maps it: one
-//! process, one question after the other.
+//! Runs every vector of the controllers through `plait decide --cc`, mapped as in docs/decide.md: one process,
+//! one question after the other.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl Dialogue {
     }
 }
 
-/// Asked in turn, each with the flows that the answer before left.
+/// Sends questions in turn, each with the flows of the previous answer.
 fn run(dialogue: &mut Dialogue, mut question: Value, events: &[Value]) -> Value {
     let mut answer = Value::Null;
     for event in events {
@@ -60,7 +60,7 @@ fn near(what: &str, ours: &Value, theirs: &Value, unit: f64) {
     assert!((ours - theirs).abs() <= unit, "{what}: {ours}, not {theirs}");
 }
 
-/// `w` in bytes, `r` in seconds, `l` in bytes; congestion avoidance, as a threshold left out means.
+/// `w` in bytes, `r` in seconds, `l` in bytes. Without a threshold the flow is in congestion avoidance.
 fn flows(paths: &Value) -> Vec<Value> {
     let flow = |path: &Value| {
         json!({
@@ -71,7 +71,7 @@ fn flows(paths: &Value) -> Vec<Value> {
     paths.as_array().unwrap().iter().map(flow).collect()
 }
 
-/// The answer of each flow in turn to an acknowledgement of `acked` bytes.
+/// Returns the answer of each flow in turn to an acknowledgement of `acked` bytes.
 fn each(dialogue: &mut Dialogue, cc: &str, paths: &Value, acked: &Value) -> Vec<Value> {
     let flows = flows(paths);
     let ask = |own| {
@@ -115,8 +115,7 @@ fn balia(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     }
 }
 
-/// A loss at `wmax`, repaired at time 0 with `cwnd_epoch`, and an acknowledgement at `t`; or the loss
-/// alone.
+/// A loss at `wmax`, repaired at time 0 with `cwnd_epoch`, and an acknowledgement at `t`; or only the loss.
 fn cubic(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     if inputs.get("wmax").is_none() {
         let question = json!({
@@ -154,7 +153,7 @@ fn cubic(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     near(name, &numbers["target"], &expect["W_next_rtt"], 1e-4);
 }
 
-/// Rounds of full segments, each of them acknowledged on its own, until the file is through.
+/// Sends rounds of full segments, each acknowledged separately, until the file is complete.
 fn slow_start(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     let segments = inputs["segs"].as_u64().unwrap();
     let mut question = json!({
@@ -192,7 +191,7 @@ fn idle(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     near(name, &segments("ssthresh_bytes"), ssthresh, 1e-9);
 }
 
-/// The third sample of a round trip, beside a sibling of the same RTT whose rate leaves `weight`.
+/// The third RTT sample, beside a sibling of the same RTT whose rate leaves `weight`.
 fn wvegas(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     let (cwnd, weight) = (inputs["cwnd"].as_f64().unwrap(), inputs["weight"].as_f64().unwrap());
     let rtt = inputs["rtt"].as_f64().unwrap();
@@ -212,12 +211,11 @@ fn wvegas(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     near(name, &json!(segments), &expect["next"], 1e-3);
 }
 
-/// A state that names the least queueing delay alone drains by it: w * base / (2 rtt) (schedulers.md,
-/// section 4.6).
+/// A state with only the least queueing delay drains by it: w * base / (2 rtt) (schedulers.md, section 4.6).
 #[test]
 fn wvegas_drains_a_queue_that_has_doubled() {
     let mut dialogue = Dialogue::new();
-    // In front of the drain diff is 10 segments, above alpha: one segment less.
+    // Before the drain, diff is 10 segments, above alpha: one segment less.
     for (q, next) in [(10.0, 29.0 * 40.0 / 120.0), (11.0, 29.0), (0.0, 29.0)] {
         let mut state =
             json!({"base_ms": 40, "samples": 2, "sum_ms": 120, "alpha": 6, "weight": 0.6});
@@ -265,8 +263,8 @@ fn every_controller_vector_is_answered() {
     dialogue.end();
 }
 
-/// A run through the pipe, its flows fed back line by line, is the run of one long question: nothing
-/// that matters is left out of what is written down.
+/// A run through the pipe, its flows fed back line by line, equals the run of one long question: the written
+/// state is complete.
 #[test]
 fn flows_that_are_fed_back_continue_the_run() {
     let mut dialogue = Dialogue::new();
@@ -313,7 +311,7 @@ fn flows_that_are_fed_back_continue_the_run() {
     dialogue.end();
 }
 
-/// Every phase that an answer tells may be fed back in, and nothing that has no value is a number.
+/// Every phase in an answer may be fed back in. Absent values are not written as numbers.
 #[test]
 fn answers_are_questions() {
     let mut dialogue = Dialogue::new();

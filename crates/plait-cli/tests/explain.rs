@@ -1,4 +1,4 @@
-//! `plait explain`: from flags and from a file, as text and as JSON, and what it refuses.
+//! `plait explain`: from flags and from a file, as text and as JSON, and its errors.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// What a refused command says.
+/// Returns the error of a refused command.
 fn refused(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{text}");
@@ -50,7 +50,7 @@ fn a_file_and_its_flags_are_explained_alike() {
     let first = &from_file["stalls"][0];
     assert_eq!((&first["kind"], &first["sent"][0]["carry"]), (&"message".into(), &"new".into()));
     assert_eq!(first["decisions"][0]["others"][0]["scheduler"], "ecf");
-    // The line that it gives explains the same.
+    // The printed command line gives the same explanation.
     let again = from_file["command"].as_str().unwrap().strip_prefix("plait explain ").unwrap();
     let again = stdout(&plait("explain", &format!("{again} --json"), &[]));
     assert_eq!(from_file, serde_json::from_str::<Value>(&again).unwrap());
@@ -100,7 +100,7 @@ fn an_instant_is_explained_by_what_waited_or_by_the_last_decision() {
     let longest = &all["stalls"][0];
     let middle = (longest["from_ms"].as_f64().unwrap() + longest["to_ms"].as_f64().unwrap()) / 2.0;
     assert_eq!(&at(&format!("{middle}ms"))["stalls"][0], longest);
-    // Between two messages nothing waits.
+    // Between two messages no data waits.
     let quiet = at("900ms");
     let [decision] = quiet["stalls"].as_array().unwrap().as_slice() else { panic!("{quiet}") };
     assert_eq!(
@@ -140,7 +140,7 @@ fn an_instant_with_many_waits_is_limited_and_says_so() {
 fn where_a_path_has_several_subflows_sentences_name_them_too() {
     let run = "--path a:rate=20mbit,rtt=20ms,loss=1% --path b:rate=5mbit,rtt=120ms \
                --workload download:600kB --scheduler roundrobin --slowest 6";
-    // What follows each place that names a subflow.
+    // The text after each place that names a subflow.
     let named = |more: &str| {
         let text = stdout(&plait("explain", &format!("{run} {more}"), &[]));
         let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,6 +1,6 @@
-//! The simulator against the real thing: the same scenario in both, the other end a stock kernel. A
-//! little of it in every test; with PLAIT_SOAK all of it, which is then written to
-//! docs/results/sim-live.md. PLAIT_CAPTURES names a directory that gets a capture of each live run.
+//! Compares the simulator with live runs of the same scenario; the other end is a stock kernel. Every test run
+//! has a small part of it. PLAIT_SOAK runs all of it and writes docs/results/sim-live.md. PLAIT_CAPTURES names
+//! a directory for a capture of each live run.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code)]
 
@@ -27,38 +27,38 @@ use Family::{V4, V6};
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 const SCHEDULERS: [&str; 3] = ["minrtt", "ecf", "blest"];
 const SIZES: [usize; 4] = [8_000, 64_000, 512_000, 4_000_000];
-/// Mbit/s, RTT in milliseconds and bytes of queue of the paths of downloads that are timed.
+/// Paths of timed downloads: Mbit/s, RTT in milliseconds and bytes of queue.
 const TIMED: [(u64, u64, u64); 2] = [(25, 20, 100_000), (4, 60, 50_000)];
-/// The same of those of which the shares are compared.
+/// Paths of downloads whose shares are compared, in the same units.
 const SHARED: [(u64, u64, u64); 2] = [(40, 20, 200_000), (20, 40, 200_000)];
-/// From this size on a download lasts several round trips of both paths.
+/// A download of at least this size lasts several round trips of both paths.
 const LONG: usize = 500_000;
-/// How large those are of which the shares are compared.
+/// Size of downloads whose shares are compared.
 const LARGE: usize = 4_000_000;
-/// The window of a stock client in such a download, by and large: captures have 64 kB at first, 2 MB
-/// after 0.3 s and 3 MB at the end. Schedulers that assign ahead use all of it.
+/// Approximate window of a stock client in such a download. Captures have 64 kB at first, 2 MB after 0.3 s and
+/// 3 MB at the end. Schedulers that assign ahead use all of it.
 const WINDOW: &str = "2MiB";
 const REPEATS: usize = 5;
-/// How far medians may be apart, of the simulated one.
+/// Largest difference of medians, relative to the simulated one.
 const CLOSE: f64 = 0.05;
-/// How far shares may be apart.
+/// Largest difference of shares.
 const NEAR: f64 = 0.1;
 
-/// Medians in milliseconds of what was seen in a cell.
+/// Medians of a cell, in milliseconds.
 struct Cell {
     scheduler: &'static str,
     size: usize,
     simulated: f64,
-    /// Where it could be measured.
+    /// Live values, if they could be measured.
     seen: Option<f64>,
 }
 
-/// How much of what both paths carried the second one did.
+/// Share of the second path in the bytes of both paths.
 struct Share {
     scheduler: &'static str,
     family: Family,
     simulated: f64,
-    /// Where it could be measured.
+    /// Live values, if they could be measured.
     seen: Option<f64>,
 }
 
@@ -89,7 +89,7 @@ fn main() {
     net::conduct(trials)
 }
 
-/// What `plait` says of a scenario of these paths.
+/// Returns the output of `plait` for a scenario of these paths.
 fn simulated(command: &[&str], lines: [(u64, u64, u64); 2], size: usize) -> Value {
     let mut plait = Command::new(PLAIT);
     plait.args(command).arg("--json");
@@ -101,7 +101,7 @@ fn simulated(command: &[&str], lines: [(u64, u64, u64); 2], size: usize) -> Valu
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Ends a program where a test fails before it does so.
+/// Kills a program if a test fails before the program ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -111,8 +111,8 @@ impl Drop for Running {
     }
 }
 
-/// Downloads of a stock client of `plait serve`: how long each took in milliseconds, in order, and
-/// what the emulator saw, unless a kernel joined too late for a long one.
+/// Downloads with a stock client of `plait serve`. Returns the durations in milliseconds, in order, and the
+/// emulator's observations. The latter are absent if a kernel joined too late for a long download.
 fn live(
     family: Family,
     lines: [(u64, u64, u64); 2],
@@ -149,20 +149,20 @@ fn live(
         let bytes = bed.client.within(|| kernel::get(listen, speaks, size))??;
         took.push(start.elapsed().as_secs_f64() * 1e3);
         assert_eq!(kernel::hash(&bytes), expected);
-        // What is still on its way is not to meet the next one.
+        // Packets still in flight must not disturb the next download.
         std::thread::sleep(Duration::from_millis(300));
     }
     let [after, _] = bed.counters();
     served.join();
     if capture.is_some() {
-        // Its file is whole once it has ended.
+        // The file is complete once the process has ended.
         net::run(&format!("kill -TERM {}", server.0.id()));
         server.0.wait()?;
     }
     drop(server);
     let report = bed.emulator.stop()?;
     let joins = after.since(&before, "MPJoinSynAckRx");
-    // A small download has ended before the answer to a join is there.
+    // A small download ends before the answer to a join arrives.
     let joined = size < LONG || joins == count as u64;
     assert!(joined || speaks == Speaks::Mptcp, "{:?}", after.risen(&before));
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
@@ -171,7 +171,7 @@ fn live(
     Ok((took, joined.then_some(report)))
 }
 
-/// The eleventh of what must hold.
+/// Must-hold property 11.
 fn cell(scheduler: &'static str, size: usize) -> Result<(), Failed> {
     let document = simulated(&["compare", "--exact", "--schedulers", scheduler], TIMED, size);
     let rows = document["rows"].as_array().unwrap();
@@ -192,7 +192,7 @@ fn cell(scheduler: &'static str, size: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The share of the second path in the simulator, with a receive buffer and a send buffer.
+/// Returns the share of the second path in the simulator, for a receive buffer and a send buffer.
 fn simulated_share(scheduler: &str, window: &str, sent: &str) -> f64 {
     let buffers = ["--rcvbuf", window, "--sndbuf", sent];
     let run = ["run", "--scheduler", scheduler, "--join", "simultaneous"];
@@ -204,7 +204,7 @@ fn simulated_share(scheduler: &str, window: &str, sent: &str) -> f64 {
     second / (first + second)
 }
 
-/// How much the share goes by what is there to be assigned, in the simulator: a table.
+/// Prints a table: the share in the simulator, by the amount of data that can be assigned.
 fn by_buffers() -> String {
     let windows = ["256KiB", "512KiB", "1MiB", "1.5MiB", "2MiB", "3MiB", "6MiB", "auto"];
     let buffers = ["256KiB", "512KiB", "1MiB", "2MiB", "4MiB"];
@@ -232,12 +232,12 @@ fn by_buffers() -> String {
     text
 }
 
-/// Of the first of what must hold: the shares of the paths are those of the simulator, and in large
-/// downloads both carry data where the simulator has both carry some.
+/// Must-hold property 1: the shares of the paths match the simulator. In large downloads both paths carry data
+/// if both do in the simulator.
 fn share(scheduler: &'static str, family: Family) -> Result<(), Failed> {
     let simulated = simulated_share(scheduler, WINDOW, "4MiB");
     let look = || {
-        // Their subflows are there from the start: a kernel's worker may be late with one.
+        // The subflows exist from the start: a kernel's worker may create one late.
         let (_, report) = live(family, SHARED, scheduler, LARGE, (Speaks::Over(2), 1))?;
         let report = report.filter(|it| it.lateness.allows_timing());
         let seen = report.map(|report| {
@@ -251,7 +251,7 @@ fn share(scheduler: &'static str, family: Family) -> Result<(), Failed> {
         let is_far = (seen - simulated).abs() > NEAR;
         is_far.then(|| format!("{simulated:.3} simulated, {seen:.3} live"))
     };
-    // A machine that is busy with other things measures nothing; the table says so.
+    // A busy machine cannot measure; the table says so.
     let seen = agreed(&format!("shares_agree/{scheduler}/{family:?}"), look, far)?;
     SHARES.lock().unwrap().push(Share { scheduler, family, simulated, seen });
     Ok(())

@@ -1,11 +1,11 @@
-//! What the program says where something is not as it was meant: the cause, the place, the remedy.
+//! Error messages: each names the cause, the place and the remedy.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 
-/// Exit code, standard output and standard error of a command line without quotes.
+/// Returns exit code, stdout and stderr of a command line without quotes.
 fn plait(line: &str) -> (i32, String, String) {
     words(&line.split_whitespace().collect::<Vec<_>>())
 }
@@ -16,14 +16,14 @@ fn words(words: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// Standard error of a command that is refused.
+/// Returns the stderr of a command that is refused.
 fn refusal(line: &str) -> String {
     let (code, out, told) = plait(line);
     assert_eq!((code, out.as_str()), (2, ""), "{line}: {told}");
     told
 }
 
-/// A connection that broke has not run out of time.
+/// A broken connection is not reported as a timeout.
 #[test]
 fn a_connection_that_broke_is_told_with_its_time_and_cause() {
     let alone = "run --path a:rate=10mbit,rtt=20ms,gone=500ms..3s --workload download:5MB";
@@ -39,12 +39,12 @@ fn a_connection_that_broke_is_told_with_its_time_and_cause() {
                 --schedulers minrtt --jobs 1 --exact";
     let (_, out, told) = plait(both);
     assert!(out.contains(&format!("Some runs failed ({why})")), "{out}{told}");
-    // What only ran out of time is told as before.
+    // A plain timeout is reported as such.
     let late = "run --path a:rate=10mbit,rtt=20ms --workload download:5MB --until 1s";
     assert!(plait(late).2.contains("the workload did not finish in 1s"));
 }
 
-/// No run is longer than an hour: a workload that is has to be refused, not to be cut.
+/// No run is longer than an hour: a longer workload must be refused, not cut.
 #[test]
 fn a_workload_that_is_longer_than_a_run_is_refused_at_once() {
     for workload in ["bulk:100000min", "stream:1kB@1s,for=61min", "blocks:8KiB@inf,for=3601s"] {
@@ -57,7 +57,7 @@ fn a_workload_that_is_longer_than_a_run_is_refused_at_once() {
     }
 }
 
-/// What the README says of numbers is what the lists have.
+/// The counts in the README match the lists.
 #[test]
 fn the_readme_and_the_help_count_as_the_lists_do() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -94,7 +94,7 @@ fn a_fixed_window_may_be_a_plain_number_of_segments() {
     }
 }
 
-/// A scenario file that is no good is named, with the place of the first thing that is wrong.
+/// The error for an invalid scenario file names the file and the place of its first error.
 #[test]
 fn what_is_wrong_with_a_scenario_file_is_told_with_its_name_and_place() {
     let file = format!("{}/told.toml", env!("CARGO_TARGET_TMPDIR"));
@@ -114,11 +114,11 @@ fn what_is_wrong_with_a_scenario_file_is_told_with_its_name_and_place() {
             assert!(told.contains("allowed: "), "{told}");
         }
     }
-    // Without a file it is the flag that is missing.
+    // Without a file the error names the flag.
     assert!(refusal("run --workload download:1MB").contains("--path: no path is given"));
 }
 
-/// What cannot have been meant is not taken in silence.
+/// Contradictory or useless input is refused.
 #[test]
 fn what_cannot_have_been_meant_is_told() {
     let download = "--workload download:1MB";
@@ -149,7 +149,7 @@ fn what_cannot_have_been_meant_is_told() {
     assert!(told.contains(&format!("--rules: `{rules}` has no rule")), "{told}");
 }
 
-/// Every command has a page, with its options and examples, and `man` finds nothing wrong with it.
+/// Every command has a manual page with its options and examples, and `man` reports no error.
 #[test]
 fn every_command_has_a_page_for_man() {
     let pages = |text: &str| -> Vec<String> {
@@ -171,7 +171,7 @@ fn every_command_has_a_page_for_man() {
     }
     let run = plait("man run").1;
     assert!(run.contains("workload") && run.contains("download:SIZE"), "{run}");
-    // What stands in columns is not filled as prose is.
+    // Lines in columns are not filled like prose.
     assert!(run.contains(".nf\nprofile=NAME     start"), "{run}");
     assert!(plait("man trace show").1.contains(".TH plait-trace-show 1"));
     assert!(refusal("man runn").contains("did you mean `run`?"));

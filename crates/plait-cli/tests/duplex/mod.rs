@@ -1,4 +1,4 @@
-//! `plait get HOST:PORT` as a pipe between two programs: whole in both directions, whichever ends first.
+//! `plait get HOST:PORT` as a pipe between two programs: complete in both directions, whichever ends first.
 #![allow(unreachable_pub)]
 
 use crate::net::kernel::{self, Speaks};
@@ -14,18 +14,18 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// Which side has sent everything before the other one has.
+/// The side that finishes sending first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EndsFirst {
     /// The client: the service answers after the client's end.
     Client,
-    /// The service: standard input goes on after the answer's end.
+    /// The service: standard input continues after the end of the answer.
     Service,
-    /// Neither: both send at once.
+    /// Neither: both send at the same time.
     Neither,
 }
 
-/// Bytes up and down, and who ends first.
+/// Bytes up and down, and the side that ends first.
 type Transfer = (usize, usize, EndsFirst);
 
 /// The transfers of `make test`.
@@ -37,7 +37,7 @@ const FEW: [Transfer; 5] = [
     (2_000_000, 1, EndsFirst::Client),
 ];
 
-/// Those of `make soak`: with the four combinations of family and protocol 40 transfers.
+/// The transfers of `make soak`: 40 with the four combinations of family and protocol.
 const MANY: [Transfer; 10] = [
     (0, 0, EndsFirst::Neither),
     (1, 0, EndsFirst::Service),
@@ -64,7 +64,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// For each connection a service gives the hash of all that came, once it has ended.
+/// For each connection, a service returns the hash of all received data once it has ended.
 fn service(
     space: &Namespace,
     at: SocketAddr,
@@ -93,7 +93,7 @@ fn service(
     Ok(hashes)
 }
 
-/// Sends `down` bytes and ends, and reads to the other end's; gives the hash of what came.
+/// Sends `down` bytes, ends its side, and reads to the peer's end. Returns the hash of the received data.
 fn answer(stream: &Socket, down: usize, first: EndsFirst) -> io::Result<String> {
     let read = || -> io::Result<String> {
         let (mut bytes, mut reader) = (Vec::new(), stream);
@@ -108,7 +108,7 @@ fn answer(stream: &Socket, down: usize, first: EndsFirst) -> io::Result<String> 
     match first {
         EndsFirst::Service => {
             write()?;
-            // The answer's end arrives before most of the other direction.
+            // The end of the answer arrives before most data of the other direction.
             thread::sleep(Duration::from_millis(100));
             read()
         }
@@ -135,7 +135,7 @@ fn bed(family: Family, mbit: u64) -> io::Result<(Bed, SocketAddr, [String; 4])> 
     Ok((bed, SocketAddr::new(family.service(), 80), from))
 }
 
-/// R57: each direction ends on its own. Both hashes are equal, and the exit code is 0.
+/// R57: each direction ends separately. Both hashes are equal, and the exit code is 0.
 fn whole(family: Family, speaks: Speaks) -> Result<(), Failed> {
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let transfers = if soak { &MANY[..] } else { &FEW[..] };
@@ -156,7 +156,7 @@ fn whole(family: Family, speaks: Speaks) -> Result<(), Failed> {
         assert_eq!(kernel::hash(&output.stdout), kernel::hash(&kernel::pattern(down)), "{what}");
         let received = hashes.recv().unwrap().map_err(|error| format!("{what}: {error}"))?;
         assert_eq!(received, expected, "{what}");
-        // One line a path, and no other word.
+        // The output has one line a path and nothing else.
         let paths = ["c0: sent ", "c1: sent "].iter().filter(|it| said.contains(**it)).count();
         assert!((1..=2).contains(&paths) && said.lines().count() == paths, "{what}");
         assert!(speaks != Speaks::Mptcp || up < 1_000_000 || paths == 2, "{what}");
@@ -164,7 +164,7 @@ fn whole(family: Family, speaks: Speaks) -> Result<(), Failed> {
     Ok(())
 }
 
-/// `--json` counts what the lines on stderr count.
+/// `--json` has the same counts as the lines on stderr.
 fn documented() -> Result<(), Failed> {
     let (bed, at, from) = bed(Family::V4, 100)?;
     let transfer = (700_000, 30_000, EndsFirst::Neither);
@@ -190,14 +190,14 @@ fn documented() -> Result<(), Failed> {
     );
     assert!(sum("sent_bytes") >= transfer.0 as f64 && sum("received_bytes") >= transfer.1 as f64);
     assert!((sum("share") - 1.0).abs() < 1e-9, "{document}");
-    // Without a file for the answer there is no place for both.
+    // Without a file for the answer, stdout cannot hold both.
     let refused =
         Command::new(PLAIT).args(["get", "10.99.0.1:80", "--json", "--from", "lo"]).output()?;
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     Ok(())
 }
 
-/// Starts `plait get` in a namespace, with pipes for all that it reads and writes.
+/// Starts `plait get` in a namespace, with pipes for its stdin, stdout and stderr.
 fn spawn_get(space: &Namespace, to: SocketAddr, flags: &[String]) -> Result<Child, Failed> {
     let mut command = Command::new(PLAIT);
     command.args(["get", &to.to_string()]).args(flags);
@@ -205,8 +205,8 @@ fn spawn_get(space: &Namespace, to: SocketAddr, flags: &[String]) -> Result<Chil
     Ok(space.within(|| command.spawn())??)
 }
 
-/// Runs `plait get` in the client's namespace, with a line on standard input that stays open unless
-/// `ends`.
+/// Runs `plait get` in the client's namespace, with a line on standard input that stays open unless `ends` is
+/// set.
 fn get(space: &Namespace, to: SocketAddr, flags: &[String], ends: bool) -> Result<Output, Failed> {
     let mut child = spawn_get(space, to, flags)?;
     let mut stdin = child.stdin.take().unwrap();
@@ -217,8 +217,8 @@ fn get(space: &Namespace, to: SocketAddr, flags: &[String], ends: bool) -> Resul
     Ok(output)
 }
 
-/// A server that resets, and a reader of standard output that goes away: the exit code tells, and so
-/// does a line, and nothing waits for an end that does not come.
+/// If a server resets or the reader of standard output closes it, the exit code and a line report it. The
+/// program does not hang.
 fn broken() -> Result<(), Failed> {
     let (bed, at, from) = bed(Family::V4, 100)?;
     let listener = bed.server.within(|| -> io::Result<Socket> {
@@ -236,7 +236,7 @@ fn broken() -> Result<(), Failed> {
         }
         Ok(listener)
     });
-    // Standard input has ended, or has not: a reset ends both.
+    // A reset ends the connection whether or not standard input has ended.
     for ends in [true, false] {
         let output = get(&bed.client, at, &from, ends)?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -245,7 +245,7 @@ fn broken() -> Result<(), Failed> {
         assert!(said.contains("acknowledged"), "{said}");
     }
     let listener = resets.join().unwrap()?;
-    // The service sends for ever, and reads nothing beyond the first line.
+    // The service sends without end and reads only the first line.
     let endless = thread::spawn(move || -> io::Result<()> {
         let (mut stream, _) = kernel::persist(|| listener.accept())?;
         stream.read_exact(&mut [0; 6])?;

@@ -1,4 +1,4 @@
-//! The list of exceptions, and how a gate judges what it has found against them.
+//! The list of exceptions, and how a gate compares its findings with them.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -6,18 +6,18 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// Where the list stands, from the root of the repository.
+/// Path of the list from the root of the repository.
 const LIST: &str = "crates/plait-cli/tests/house/exceptions.toml";
 
 /// Exceptions by the name of their gate.
 pub(crate) type Exceptions = BTreeMap<String, Vec<Exception>>;
 
-/// A thing that may be larger than its gate allows, until it is mended.
+/// An item that may exceed the limit of its gate until it is fixed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Exception {
     pub(crate) what: String,
-    /// Its present size; 1 for what is counted one by one.
+    /// Its present size; 1 if items are counted one by one.
     #[serde(default = "one")]
     pub(crate) size: usize,
     pub(crate) reason: String,
@@ -27,7 +27,7 @@ fn one() -> usize {
     1
 }
 
-/// A gate: a size, its limit, and what to do when the size is beyond it.
+/// A gate: a kind of size, its limit, and the remedy for larger sizes.
 pub(crate) struct Gate {
     /// Name of its exceptions in the list.
     pub(crate) name: &'static str,
@@ -43,13 +43,13 @@ pub(crate) struct Gate {
 pub(crate) struct Breach {
     pub(crate) what: String,
     pub(crate) text: String,
-    /// If the exception allows too much: the size that it should allow, none to remove it.
+    /// If the exception allows too much: its correct size, or `None` if it must be removed.
     lower: Option<Option<usize>>,
 }
 
 impl Gate {
-    /// Breaches among the things of `found`, whose sizes stand beside them. An exception must name
-    /// the present size: one that allows more is a breach too, so that no size ever grows again.
+    /// Returns the breaches among the items of `found`, given with their sizes. An exception must state the
+    /// present size. A larger one is a breach too, so that no size can grow again.
     pub(crate) fn judge(
         &self,
         found: &BTreeMap<String, usize>,
@@ -102,8 +102,8 @@ impl Gate {
         Some(Breach { what: what.clone(), text: said, lower })
     }
 
-    /// Fails on any breach. With `PLAIT_BLESS=1` exceptions that allow too much are lowered or
-    /// removed instead; none is ever raised or added.
+    /// Fails on any breach. With `PLAIT_BLESS=1`, exceptions that allow too much are lowered or removed
+    /// instead. None is raised or added.
     pub(crate) fn hold(&self, found: &BTreeMap<String, usize>) {
         let exceptions = read();
         let allowed = exceptions.get(self.name).map_or(&[][..], Vec::as_slice);
@@ -126,14 +126,14 @@ fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/house/exceptions.toml")
 }
 
-/// The list as it stands.
+/// Returns the current list.
 pub(crate) fn read() -> Exceptions {
     let _whole = WRITING.lock().unwrap();
     let text = fs::read_to_string(path()).unwrap();
     toml::from_str(&text).unwrap_or_else(|err| panic!("{LIST}: {err}"))
 }
 
-/// Held while the list is read or written, as gates run side by side.
+/// Locked while the list is read or written, as gates run in parallel.
 static WRITING: Mutex<()> = Mutex::new(());
 
 fn lower(gate: &str, breaches: &[Breach]) {
@@ -142,7 +142,7 @@ fn lower(gate: &str, breaches: &[Breach]) {
     fs::write(path(), lowered(&text, gate, breaches)).unwrap();
 }
 
-/// The list `text` with the sizes of `breaches`. Each exception has a line of its own.
+/// Returns the list `text` with the sizes of `breaches`. Each exception has its own line.
 fn lowered(text: &str, gate: &str, breaches: &[Breach]) -> String {
     let mut section = "";
     let mut lines = String::new();

@@ -1,20 +1,20 @@
-//! Which file of a crate imports which: a file imports another if it names an item that the other
-//! defines, in a `use` or by a path. A name that comes by a re-export is followed to the file that
-//! defines it; a `pub use` alone imports nothing, and neither does a `mod`.
+//! Imports among the files of a crate. A file imports another if it names an item that the other defines, in a
+//! `use` or by a path. A re-exported name is followed to the file that defines it. A `pub use` alone imports
+//! nothing, and neither does a `mod`.
 //!
-//! Not seen: calls of methods, and what a macro of the crate expands to.
+//! Not detected: method calls, and the expansions of the crate's macros.
 
 use crate::source::SourceFile;
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 
-/// Files by the files that they import.
+/// Maps each file to the files that it imports.
 pub(crate) type Graph = BTreeMap<String, BTreeSet<String>>;
 
 type Names = Vec<String>;
 
-/// The circles of `graph`: sets of more than one file of which each leads to each other. The
+/// Returns the cycles of `graph`: sets of two or more files in which each file leads to every other. The
 /// largest comes first.
 pub(crate) fn circles(graph: &Graph) -> Vec<BTreeSet<&str>> {
     let reach: BTreeMap<&str, BTreeSet<&str>> =
@@ -32,7 +32,7 @@ pub(crate) fn circles(graph: &Graph) -> Vec<BTreeSet<&str>> {
     circles
 }
 
-/// Every file to which imports lead from `file`.
+/// Returns every file that is reachable by imports from `file`.
 fn reachable<'a>(graph: &'a Graph, file: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut open = vec![file];
@@ -46,7 +46,7 @@ fn reachable<'a>(graph: &'a Graph, file: &str) -> BTreeSet<&'a str> {
     found
 }
 
-/// The imports among `files`, all of one crate.
+/// Returns the imports among `files`, all of one crate.
 pub(crate) fn imports(files: &[SourceFile]) -> Graph {
     let mut reader = Reader::default();
     for (at, file) in files.iter().enumerate() {
@@ -69,10 +69,10 @@ pub(crate) fn imports(files: &[SourceFile]) -> Graph {
     graph
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
-    /// An item that this file defines, or something within such an item.
+    /// An item that this file defines, or a part of such an item.
     Item(usize),
     Module(Names),
 }
@@ -88,7 +88,7 @@ struct Module {
 #[derive(Default)]
 struct Reader {
     modules: BTreeMap<Names, Module>,
-    /// Paths as they are written: the file, the module, the path.
+    /// Paths as written: the file, the module, the path.
     named: BTreeSet<(usize, Names, Names)>,
     file: usize,
     module: Names,
@@ -117,7 +117,7 @@ impl Reader {
         self.named.insert((self.file, self.module.clone(), path));
     }
 
-    /// Takes in a tree of `use`, whose names count as imported unless they are passed on.
+    /// Adds a tree of `use`. Its names count as imports unless they are re-exported.
     fn take_use(&mut self, tree: &syn::UseTree, before: &[String], passed_on: bool) {
         let below = |name: &syn::Ident| {
             let mut path = before.to_vec();
@@ -147,7 +147,7 @@ impl Reader {
         }
     }
 
-    /// What `path` means in `module`; nothing if it leads to another crate.
+    /// Resolves `path` in `module`; `None` if it leads to another crate.
     fn resolve(
         &self,
         module: &[String],
@@ -193,7 +193,7 @@ impl Reader {
         }
         if found.is_empty() {
             for glob in &names.globs {
-                // Each glob is a way of its own: the first must not hide the names of the second.
+                // Each glob is tried separately: the first must not hide the names of the second.
                 for target in self.resolve(module, glob, &mut seen.clone()) {
                     if let Found::Module(target) = target {
                         found.extend(self.look_up(&target, name, seen));
@@ -204,7 +204,7 @@ impl Reader {
         found
     }
 
-    /// Names the paths among the arguments of a macro.
+    /// Records the paths among the arguments of a macro.
     fn name_tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons, mut after_dot) = (Names::new(), 0, false);
         for token in tokens {
@@ -278,7 +278,7 @@ impl<'a> Visit<'a> for Reader {
         self.name_tokens(item.tokens.clone());
     }
 
-    // These hold paths too, which name nothing that is used.
+    // These contain paths too, but the paths name no used item.
     fn visit_attribute(&mut self, _: &'a syn::Attribute) {}
     fn visit_visibility(&mut self, _: &'a syn::Visibility) {}
 }

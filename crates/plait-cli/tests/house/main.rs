@@ -1,6 +1,6 @@
-//! The house stays divided: no file, function or struct is too large, no circle of imports too wide,
-//! and the connection has few files. What is larger today stands in `exceptions.toml`, a list that
-//! may only shrink. Code of tests is not counted.
+//! Gates on the size of files, functions, structs and import cycles, and on the number of files of the
+//! connection. Present exceptions are in `exceptions.toml`, a list that may only shrink. Test code is not
+//! counted.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod exceptions;
@@ -15,7 +15,7 @@ use source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// Files that have an `impl Connection` when the connection is divided.
+/// Files that may have an `impl Connection` once the connection is divided.
 const CONNECTION_FILES: [&str; 6] = [
     "crates/plait-core/src/conn/egress.rs",
     "crates/plait-core/src/conn/fast_path.rs",
@@ -25,7 +25,7 @@ const CONNECTION_FILES: [&str; 6] = [
     "crates/plait-core/src/conn/timeouts.rs",
 ];
 
-/// Directory whose files may take a subflow by its index.
+/// Directory whose files may index the subflows.
 const PATHS: &str = "crates/plait-core/src/paths/";
 
 const FILES: Gate = Gate {
@@ -84,14 +84,14 @@ const INDEXED_SUBFLOWS: Gate = Gate {
     remedy: "ask the owner of the subflows (paths/) for the subflow",
 };
 
-/// What the gates look at.
+/// Input of the gates.
 #[derive(Default)]
 struct House {
     files: BTreeMap<String, usize>,
     sizes: BTreeMap<String, Sizes>,
     /// Imports of each crate.
     imports: Vec<Graph>,
-    /// Uses of `subflows[...]` in plait-core outside `PATHS`, by their file.
+    /// Uses of `subflows[...]` in plait-core outside `PATHS`, by file.
     indexed_subflows: BTreeMap<String, usize>,
 }
 
@@ -111,7 +111,7 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
     house
 });
 
-/// The sizes of one kind of thing in all files, by `FILE NAME`.
+/// Returns the sizes of one kind of item in all files, by `FILE NAME`.
 fn named(pick: impl Fn(&Sizes) -> &BTreeMap<String, usize>) -> BTreeMap<String, usize> {
     HOUSE
         .sizes
@@ -164,7 +164,7 @@ fn what_is_too_large_is_seen_in_the_text() {
     assert_eq!(texts, expected);
 }
 
-/// Sizes of the circles of `graphs`, by one of their files: by those that have an exception, or by
+/// Returns the sizes of the cycles of `graphs`, each by the name of one file: a file with an exception, or else
 /// the first in alphabetical order.
 fn circle_sizes(graphs: &[Graph], allowed: &[Exception]) -> BTreeMap<String, usize> {
     let mut sizes = BTreeMap::new();
@@ -196,7 +196,7 @@ fn no_circle_of_files_is_too_wide() {
     CIRCLES.hold(&circle_sizes(&HOUSE.imports, allowed));
 }
 
-/// Prints for each file of `circle` those files of it to which it leads.
+/// Prints, for each file of `circle`, its imports within the cycle.
 fn print(graph: &Graph, circle: &BTreeSet<&str>) {
     for file in circle {
         let to: Vec<&str> = graph[*file].iter().map(String::as_str).collect();
@@ -227,7 +227,7 @@ fn a_circle_goes_by_the_file_of_its_exception() {
     );
 }
 
-/// Files of plait-core that have an `impl Connection` beyond those that are to keep it.
+/// Returns the files of plait-core that have an `impl Connection` but should not keep it.
 fn connection_files(sizes: &BTreeMap<String, Sizes>) -> BTreeMap<String, usize> {
     sizes
         .iter()
@@ -243,7 +243,7 @@ fn the_connection_has_six_files() {
     CONNECTION.hold(&connection_files(&HOUSE.sizes));
 }
 
-/// The lines of all `impl Connection` blocks.
+/// Returns the lines of all `impl Connection` blocks.
 fn connection_lines(sizes: &BTreeMap<String, Sizes>) -> BTreeMap<String, usize> {
     let lines = sizes.values().map(|it| it.connection_lines).sum();
     BTreeMap::from([("crates/plait-core/src/conn".to_owned(), lines)])
@@ -278,7 +278,7 @@ fn a_seventh_file_of_the_connection_is_seen() {
     assert_eq!(files, ["crates/plait-core/src/conn/joins.rs"]);
 }
 
-/// Which files with an `impl Connection` call methods that others of them define.
+/// Returns, for each file with an `impl Connection`, the other such files whose methods it calls.
 fn connection_calls(sizes: &BTreeMap<String, Sizes>) -> Graph {
     let own = || sizes.iter().filter(|(path, _)| path.starts_with("crates/plait-core/"));
     let homes: BTreeMap<&str, &String> = own()
@@ -293,7 +293,7 @@ fn connection_calls(sizes: &BTreeMap<String, Sizes>) -> Graph {
         .collect()
 }
 
-/// Size of the largest circle of calls.
+/// Returns the size of the largest cycle of calls.
 fn connection_circle(calls: &Graph) -> BTreeMap<String, usize> {
     let size = imports::circles(calls).first().map_or(0, BTreeSet::len);
     BTreeMap::from([("plait-core Connection".to_owned(), size)])

@@ -1,4 +1,4 @@
-//! Sizes of what a file holds: its functions, its structs, and its hold on the connection.
+//! Measures a file: its functions, its structs, and its use of the connection.
 
 use crate::source::SourceFile;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 /// The type whose `impl` blocks are counted.
 const CONNECTION: &str = "Connection";
 
-/// What a file holds.
+/// Measurements of a file.
 #[derive(Default)]
 pub(crate) struct Sizes {
     /// Lines of each function from its signature to its last brace, by `Type::name`.
@@ -34,7 +34,7 @@ impl Sizes {
 
 #[derive(Default)]
 struct Reader {
-    /// Type of the `impl` or trait, and functions, around the present place.
+    /// Enclosing type of the `impl` or trait, and enclosing functions.
     around: Vec<String>,
     in_connection: bool,
     sizes: Sizes,
@@ -54,7 +54,7 @@ impl Reader {
     }
 }
 
-/// First line of a signature, which begins with its visibility.
+/// Returns the first line of a signature, which begins with its visibility.
 fn begin(visibility: &syn::Visibility, signature: &syn::Signature) -> usize {
     match visibility {
         syn::Visibility::Inherited => signature.span().start().line,
@@ -62,7 +62,7 @@ fn begin(visibility: &syn::Visibility, signature: &syn::Signature) -> usize {
     }
 }
 
-/// Last segment of the path of a type, as `Connection` of `super::Connection`.
+/// Returns the last segment of the path of a type, such as `Connection` of `super::Connection`.
 fn type_name(of: &syn::Type) -> String {
     match of {
         syn::Type::Path(path) => path.path.segments.last().unwrap().ident.to_string(),
@@ -167,7 +167,7 @@ fn calls_in_tokens(tokens: TokenStream, into: &mut BTreeSet<String>) {
     }
 }
 
-/// How often `tokens` take a subflow by its index: `subflows[...]`.
+/// Counts how often `tokens` index the subflows: `subflows[...]`.
 pub(crate) fn indexed_subflows(tokens: TokenStream) -> usize {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! Reads the sources of the workspace, without the code that only tests compile.
+//! Reads the sources of the workspace without test-only code.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::collections::BTreeSet;
@@ -11,11 +11,11 @@ pub(crate) struct Crate {
     pub(crate) files: Vec<SourceFile>,
 }
 
-/// A file below `src/` that is compiled outside tests.
+/// A file below `src/` that is compiled outside of tests.
 pub(crate) struct SourceFile {
-    /// From the root of the repository, with `/` between names.
+    /// Path from the root of the repository, with `/` between names.
     pub(crate) path: String,
-    /// Module that the file holds: names from the root of the crate, which has none.
+    /// Module of the file: names from the root of the crate, which is empty.
     pub(crate) module: Vec<String>,
     /// Lines before the first module of tests.
     pub(crate) lines: usize,
@@ -24,7 +24,7 @@ pub(crate) struct SourceFile {
 }
 
 impl SourceFile {
-    /// Reads `text`, which stands at `path` (`crates/NAME/src/...`).
+    /// Parses `text`, the file at `path` (`crates/NAME/src/...`).
     pub(crate) fn parse(path: &str, text: &str) -> SourceFile {
         read_file(path, text).0
     }
@@ -68,12 +68,12 @@ fn read_crate(dir: &Path) -> Crate {
     Crate { name, files }
 }
 
-/// What a file has for tests only.
+/// Test-only parts of a file.
 #[derive(Default)]
 struct Tests {
-    /// Line of the first module of tests that stands in the file itself.
+    /// Line of the first inline module of tests.
     begin: Option<usize>,
-    /// Modules of tests in files of their own: the name, or the path given by an attribute.
+    /// Modules of tests in their own files: the name, or the path given by an attribute.
     files: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ fn read_file(path: &str, text: &str) -> (SourceFile, Tests) {
     (SourceFile { path: path.to_owned(), module: module(path), lines, tokens, syntax }, tests)
 }
 
-/// Directory below which the modules of the file at `path` stand.
+/// Returns the directory of the submodules of the file at `path`.
 fn directory(path: &str) -> String {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     match stem.rsplit_once('/') {
@@ -108,7 +108,7 @@ fn module(path: &str) -> Vec<String> {
     directory(path).split('/').skip(3).map(str::to_owned).collect()
 }
 
-/// `tokens` without items, fields and statements that `#[cfg(test)]` keeps for tests.
+/// Returns `tokens` without the items, fields and statements under `#[cfg(test)]`.
 fn without_tests(tokens: TokenStream, tests: &mut Tests) -> TokenStream {
     let mut tokens = tokens.into_iter().peekable();
     let mut kept = Vec::new();
@@ -118,7 +118,7 @@ fn without_tests(tokens: TokenStream, tests: &mut Tests) -> TokenStream {
                 if hash.as_char() == '#' && is_cfg_test(attribute) =>
             {
                 let line = hash.span().start().line;
-                // Comments of documentation and other attributes before it go as well.
+                // Doc comments and other attributes before it are removed as well.
                 while let [.., TokenTree::Punct(hash), TokenTree::Group(_)] = kept.as_slice()
                     && hash.as_char() == '#'
                 {
@@ -141,8 +141,8 @@ fn is_cfg_test(attribute: &Group) -> bool {
     attribute.delimiter() == Delimiter::Bracket && attribute.stream().to_string() == "cfg (test)"
 }
 
-/// Skips what follows `#[cfg(test)]`, which begins at `line`: further attributes and one item,
-/// field or statement.
+/// Skips the code after `#[cfg(test)]`, which begins at `line`: further attributes and one item, field or
+/// statement.
 fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>, line: usize, tests: &mut Tests) {
     let (mut words, mut path) = (Vec::new(), None);
     let mut in_attribute = true;
