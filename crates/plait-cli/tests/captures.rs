@@ -1,5 +1,5 @@
-//! `--pcap`, read by tshark: an independent decoder sees in every packet what the run says was sent,
-//! finds nothing malformed and no wrong checksum, and understands the connection.
+//! `--pcap` read by tshark, an independent decoder. It sees in every packet the segment that the run reports,
+//! finds no malformed packet and no wrong checksum, and understands the connection.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod decoder;
@@ -26,7 +26,7 @@ fn plait(args: &str) {
     assert!(output.status.success(), "{args}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The events of a kind, of all lines of a file.
+/// Returns the events of a kind from all lines of a file.
 fn events(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).unwrap();
     text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -56,10 +56,10 @@ const FIELDS: [&str; 14] = [
     "tcp.options.mptcp.rawdataack",
 ];
 
-/// Stands for whatever tshark says.
+/// Matches any value that tshark prints.
 const ANY: &str = "*";
 
-/// What tshark has to say of a segment event in these fields.
+/// Returns the values that tshark must print in these fields for a segment event.
 fn expected(event: &Value) -> Vec<String> {
     let number = |key: &str| event[key].as_u64().unwrap().to_string();
     let t_ns = event["t_ns"].as_u64().unwrap();
@@ -85,14 +85,14 @@ fn expected(event: &Value) -> Vec<String> {
         number("payload_bytes"),
         edges(0),
         edges(1),
-        // MP_FAIL has a DSN too, which the event does not tell.
+        // MP_FAIL has a DSN too, which the event does not contain.
         if event["mptcp"] == "mp-fail" { ANY.to_owned() } else { long("wire_dsn") },
         long("wire_data_ack"),
     ]
 }
 
-/// Every packet is the segment that the host of the capture sent or received, field by field, in
-/// this order; none is malformed or has a wrong checksum, and there is no error of any protocol.
+/// Every packet is the segment that the host of the capture sent or received, field by field, in this order. No
+/// packet is malformed or has a wrong checksum, and no protocol reports an error.
 fn agrees(name: &str, pcap: &Path, events: &[Value], sender: &str) {
     let seen = tshark(pcap, "tcp", &FIELDS);
     let (sent, arrived) = match sender {
@@ -117,7 +117,7 @@ fn agrees(name: &str, pcap: &Path, events: &[Value], sender: &str) {
     decoder::finds_nothing_wrong(pcap, name);
 }
 
-/// Runs that meet every option between them.
+/// Runs that together contain every option.
 const RUNS: [(&str, &str, &str); 8] = [
     ("two", "--workload download:500kB --schedulers ecf", "server"),
     ("upload", "--workload upload:300kB --schedulers roundrobin --checksum on", "client"),
@@ -144,7 +144,7 @@ fn an_independent_decoder_agrees() {
         let (pcap, events) = captured(name, &format!("{PATHS} {args}"));
         agrees(name, &pcap, &events, sender);
         decoder::understands(&pcap, name);
-        // What the sender put where has its reason beside it.
+        // The comment on each data packet gives the sender's reason.
         let own = if sender == "server" { "tcp.srcport == 443" } else { "tcp.dstport == 443" };
         let data = tshark(&pcap, &format!("tcp.len > 0 && {own}"), &["frame.comment"]);
         let sent = events.iter().filter(|it| it["event"] == "data-sent" && it["host"] == sender);
@@ -156,7 +156,7 @@ fn an_independent_decoder_agrees() {
     }
 }
 
-/// The beginning of the comment on the packet of a `data-sent` event.
+/// Returns the prefix of the comment on the packet of a `data-sent` event.
 fn explanation(event: &Value) -> String {
     let word = match event["carry"].as_str().unwrap() {
         "new" => "new data",
@@ -171,7 +171,7 @@ fn explanation(event: &Value) -> String {
     format!("{word} {dsn}..{end} on subflow {}{decided}", event["subflow"])
 }
 
-/// Copies on another subflow are what tshark calls reinjections, and it counts as many.
+/// Tshark calls copies on another subflow reinjections, and counts the same number.
 #[test]
 fn reinjections_are_counted_alike() {
     if !has_tshark() {
@@ -201,7 +201,7 @@ fn plain_tcp_is_seen_as_such() {
     assert!(tshark(&pcap, late, &["frame.number"]).is_empty());
 }
 
-/// `--qlog`: records of JSON with the packets of the capture, and the RTTs and windows of the events.
+/// `--qlog`: JSON records with the packets of the capture, and the RTTs and windows of the events.
 #[test]
 fn qlog_has_the_names_of_quic() {
     let (log, events_file) = (file("quic.sqlog"), file("quic.jsonl"));
@@ -240,7 +240,7 @@ fn qlog_has_the_names_of_quic() {
     assert!(least.iter().all(|it| it.as_f64().unwrap() >= 22.0));
 }
 
-/// The capture of a comparison is that of its first run, and every capture comes out the same again.
+/// The capture of a comparison equals that of its first run. Every capture is reproducible.
 #[test]
 fn a_capture_is_reproducible() {
     let args = "--path wifi-home --path lte-att --workload download:100kB --schedulers ecf,minrtt";
@@ -252,11 +252,11 @@ fn a_capture_is_reproducible() {
     }
     let [compared, once, again] = names.map(|name| fs::read(name).unwrap());
     assert!(once == again);
-    // They differ in the command line at their head.
+    // They differ in the command line in their headers.
     assert_eq!(tail(&compared), tail(&once));
 }
 
-/// What stands behind the first block, whose length is in its second word.
+/// Returns the data after the first block, whose length is in its second word.
 fn tail(capture: &[u8]) -> &[u8] {
     let len = u32::from_le_bytes(capture[4..8].try_into().unwrap());
     &capture[len as usize..]

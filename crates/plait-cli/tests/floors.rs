@@ -1,12 +1,12 @@
-//! The house of the design: each crate stands on a floor and uses only lower floors; floors 0 to 2
-//! are `no_std`; every crate takes the workspace's lints.
+//! Layers of the workspace: each crate belongs to a floor and uses only lower floors. Floors 0 to 2 are
+//! `no_std`. Every crate uses the workspace's lints.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Floor of every crate. A new crate gets its line here first.
+/// Floor of every crate. A new crate must be added here first.
 const FLOORS: &[(&str, u8)] = &[
     ("plait-base", 0),
     ("plait-params", 0),
@@ -46,8 +46,8 @@ fn manifests() -> BTreeMap<String, (PathBuf, toml::Table)> {
     found
 }
 
-/// Names of the crates of this workspace that `manifest` builds against; development dependencies
-/// are free, as they never reach a user.
+/// Returns the names of the workspace crates that `manifest` builds against. Development dependencies are not
+/// restricted, as users never build them.
 fn uses(manifest: &toml::Table) -> Vec<String> {
     fn collect(table: &toml::Table, into: &mut Vec<String>) {
         for section in ["dependencies", "build-dependencies"] {
@@ -68,7 +68,7 @@ fn uses(manifest: &toml::Table) -> Vec<String> {
     names
 }
 
-/// Every breach of the floors among these crates, one line each.
+/// Returns every violation of the floors among these crates, one line each.
 fn breaches<'a>(crates: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, uses) in crates {
@@ -139,8 +139,8 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     }
 }
 
-/// Sequence numbers of the core are `Dsn` or `Ssn`, and no bare number of 64 bits (RFC 8684 section 3.3 has two
-/// spaces). Numbers of the wire have 32 bits, and inline tests may count as they like.
+/// Sequence numbers of the core are `Dsn` or `Ssn`, never a bare number of 64 bits (RFC 8684 section 3.3 has
+/// two spaces). Numbers on the wire have 32 bits. Inline tests are not checked.
 #[test]
 fn no_sequence_number_of_the_core_is_bare() {
     let names = ["seq", "dsn", "ssn", "una", "nxt", "ack", "data_ack", "edge", "start", "end"];
@@ -166,7 +166,7 @@ fn no_sequence_number_of_the_core_is_bare() {
     assert_eq!(seen, ["fn f(seq: u64)"]);
 }
 
-/// Lines of `code` that give one of these names the type `u64`.
+/// Returns the lines of `code` that give one of these names the type `u64`.
 fn bare_numbers<'a>(code: &'a str, names: &[&str]) -> impl Iterator<Item = &'a str> {
     let typed: Vec<String> = names.iter().map(|name| format!("{name}: u64")).collect();
     code.lines().map(str::trim).filter(move |line| {

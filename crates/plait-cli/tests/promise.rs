@@ -1,5 +1,5 @@
-//! What plait promises: `docs/promise.md` is as measured where no recording is needed, and what the
-//! README and the live commands say is what stands there.
+//! The promises of plait: `docs/promise.md` matches measurements where no recording is needed. The README and
+//! the live commands agree with that page.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 const PAGE: &str = include_str!("../../../docs/promise.md");
 
-/// The cells of the table below a heading of the page: the header first, emphasis taken off.
+/// Returns the cells of the table below a heading of the page, header first, without emphasis.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let part = PAGE.split("\n## ").find(|part| part.starts_with(heading)).unwrap();
     let row = |line: &str| {
@@ -22,7 +22,7 @@ fn table(heading: &str) -> Vec<Vec<String>> {
     lines.map(row).collect()
 }
 
-/// The links A to F, measured now.
+/// Measures the links A to F.
 fn board() -> &'static Board {
     static BOARD: OnceLock<Board> = OnceLock::new();
     BOARD.get_or_init(|| {
@@ -38,7 +38,7 @@ fn board() -> &'static Board {
     })
 }
 
-/// The line of a cell in the page, by column.
+/// Returns the line of a cell in the page, by column.
 fn cell(name: &str) -> Vec<(String, String)> {
     let rows = table("Every cell");
     let row = rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("no cell {name}"));
@@ -53,7 +53,7 @@ fn the_page_is_as_measured_on_the_links_a_to_f() {
         for (scheduler, score) in &found.scores {
             let (_, ratio) = shown.iter().find(|(name, _)| name == scheduler).unwrap();
             let ratio: f64 = ratio.parse().unwrap();
-            // Shown with two digits, and below 1 not rounded up to it.
+            // Shown with two digits; a value below 1 is not rounded up to 1.
             assert!(
                 (ratio - score.ratio).abs() < 0.01,
                 "{}, {scheduler}: {} now; `make promise` writes docs/promise.md",
@@ -64,19 +64,19 @@ fn the_page_is_as_measured_on_the_links_a_to_f() {
     }
 }
 
-/// The row of the default of the live commands.
+/// Returns the row of the default scheduler of the live commands.
 fn default_row(standings: &[Vec<String>]) -> &[String] {
     standings.iter().find(|row| row[0] == plait_sched::LIVE_DEFAULT).unwrap()
 }
 
-/// No scheduler has a better worst cell, to two decimals. Others may share it.
+/// No scheduler has a better worst cell, to two decimals. Ties are allowed.
 #[test]
 fn no_scheduler_has_a_better_worst_cell_than_the_default() {
     let standings = table("Schedulers by their worst cell");
     assert_eq!(standings[1][1], default_row(&standings)[1]);
     let worst: Vec<f64> = standings[1..].iter().map(|row| row[1].parse().unwrap()).collect();
     assert!(worst.is_sorted_by(|a, b| a >= b), "{worst:?}");
-    // On the links that are measured here nobody is better by more than is shown.
+    // On the measured links no scheduler is better by more than the page shows.
     let own = board().standings.iter().find(|it| it.scheduler == plait_sched::LIVE_DEFAULT);
     let own = own.unwrap();
     assert!(own.worst >= EQUAL && own.slower == 0, "{own:?}");
@@ -108,14 +108,14 @@ fn the_readme_says_the_number_of_the_page() {
     assert!(readme.contains(&format!("(`{place}`)")), "README.md does not name its worst cell");
 }
 
-/// The median of a scheduler in a cell of A to F, over that of plain TCP.
+/// Returns the median of a scheduler in a cell of A to F, relative to that of plain TCP.
 fn times(cell: &str, scheduler: &str) -> f64 {
     let cell = board().cells.iter().find(|it| it.cell == cell).unwrap();
     cell.scores[scheduler].median.unwrap() / cell.best_path_median
 }
 
-/// Links E: a stream that fits the fast path. A stock Linux 6.18 has the p50 of plain TCP there and
-/// ten times its p99.
+/// Links E: a stream that fits the fast path. A stock Linux 6.18 has the same p50 as plain TCP there, and ten
+/// times its p99.
 #[test]
 fn a_stream_over_e_waits_for_the_slow_path_with_linux_and_not_with_ecf() {
     assert!(times("E p99", "ecf") < 1.3, "{}", times("E p99", "ecf"));

@@ -1,17 +1,17 @@
-//! The README shows what the program prints.
+//! The README shows the actual output of the program.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::process::Command;
 
-/// The lines of the first block after `marker`, without the fence and the line that was typed.
+/// Returns the lines of the first block after `marker`, without the fence and the command line.
 fn shown(marker: &str) -> String {
     let readme = include_str!("../../../README.md");
     let block = readme.split("```").find(|block| block.contains(marker)).unwrap();
     block.lines().skip_while(|line| !line.contains(marker)).skip(1).collect::<Vec<_>>().join("\n")
 }
 
-/// What `make demo` runs, from the Makefile.
+/// Returns the commands of `make demo`, from the Makefile.
 fn demo() -> Vec<String> {
     let makefile = include_str!("../../../Makefile");
     let value = |name: &str| {

@@ -1,4 +1,4 @@
-//! The files that `plait run` leaves behind, above all the page (`events` has the JSON lines).
+//! Files that `plait run` writes, mainly the page (`events` tests the JSON lines).
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 
-/// Runs with these files and gives back what stdout says.
+/// Runs with these files and returns stdout.
 fn run(args: &str) -> String {
     let args = args.split_whitespace();
     let output = Command::new(PLAIT).arg("run").args(args).output().unwrap();
@@ -23,7 +23,7 @@ fn file(name: &str) -> PathBuf {
     dir.join(name)
 }
 
-/// The page that a run writes.
+/// Returns the page that a run writes.
 fn page(name: &str, args: &str) -> (PathBuf, String) {
     let path = file(name);
     run(&format!("{args} --html {}", path.display()));
@@ -61,7 +61,7 @@ fn a_file_that_cannot_be_written_is_an_error_before_the_run() {
     }
 }
 
-/// The numbers that a page carries.
+/// Returns the numbers in a page.
 fn numbers(page: &str) -> Value {
     let start = page.find("id=\"run\">").unwrap() + "id=\"run\">".len();
     let end = start + page[start..].find("</script>").unwrap();
@@ -76,7 +76,7 @@ fn the_page_needs_nothing_but_itself() {
     }
     assert!(text.contains("default-src 'none'"));
     assert!(text.contains("plait run --path wifi-home --path lte-att --workload download:256kB"));
-    // It is dated by nothing and placed nowhere: only the scenario decides its bytes.
+    // The page has no date and no path: its bytes depend only on the scenario.
     assert!(!text.contains(env!("CARGO_TARGET_TMPDIR")));
 }
 
@@ -102,7 +102,7 @@ fn the_elements_of_the_page_are_closed_in_order() {
         if !void.contains(&name) {
             open.push(name.to_owned());
         }
-        // What scripts and styles say is not markup.
+        // The content of scripts and styles is not markup.
         if ["script", "style"].contains(&name) {
             rest = &rest[rest.find(&format!("</{name}>")).unwrap()..];
         }
@@ -111,7 +111,7 @@ fn the_elements_of_the_page_are_closed_in_order() {
     assert!(text.contains("<html lang=\"en\">") && text.contains("<title>"));
     assert_eq!(text.matches("<h1>").count(), 1);
     assert_eq!(text.matches("<table>").count(), text.matches("<caption>").count());
-    // One in each figure, and the ruler.
+    // One in each figure, plus the ruler.
     assert!(text.matches("<figure").count() > 5);
     assert_eq!(text.matches("<canvas").count(), text.matches("<figure").count() + 1);
     for canvas in text.split("<canvas").skip(1) {
@@ -163,7 +163,7 @@ fn the_drawing_shows_what_happened() {
             assert_eq!(path[band]["last"].as_array().unwrap().len(), bins, "{band}");
         }
     }
-    // With so few segments, each keeps a mark of its own.
+    // With so few segments, each keeps its own mark.
     let marks = |kind: &str| -> usize {
         let groups = drawing["marks"].as_array().unwrap().iter();
         groups
@@ -202,7 +202,7 @@ fn what_is_drawn_starts_with_the_first_syn_or_after_the_warm_up() {
     let (ms, drawing, measures) = end("burst.html", "burst:15seg");
     let delay = measures["message_delay_ms"].as_f64().unwrap();
     assert!((delay..delay + 100.0).contains(&ms), "{ms} {measures}");
-    // The burst alone, counted from its first byte; windows are known from the start.
+    // Only the burst, counted from its first byte. Windows are known from the start.
     let sent: u64 = drawing["marks"]
         .as_array()
         .unwrap()
@@ -221,7 +221,7 @@ fn a_minute_of_bulk_fits_the_page() {
     let args = "--path wifi-home --path lte-att --workload bulk:60s";
     let (_, text) = page("bulk.html", args);
     assert!(text.len() < 2_000_000, "{} bytes", text.len());
-    // What was thinned, and to what, is told.
+    // The page reports which series were thinned, and to how many points.
     let told = text.split("id=\"thinned\">").nth(1).unwrap().split('<').next().unwrap();
     assert!(told.contains(" are drawn as ") && told.contains(" are one."), "{told}");
     let (_, text_of_few) = page("few.html", EASY);
@@ -243,7 +243,7 @@ fn names_cannot_break_out_of_the_page() {
     assert!(!fs::read_to_string(path).unwrap().contains("<script>alert"));
 }
 
-/// R46: an address that goes away is shaded on the page, and its path carries nothing meanwhile.
+/// R46: the page shades the time without an address, and its path carries nothing during it.
 #[test]
 fn the_page_shades_a_path_without_an_address() {
     let path = file("gone.html");

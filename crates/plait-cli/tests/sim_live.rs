@@ -49,7 +49,7 @@ struct Cell {
     scheduler: &'static str,
     size: usize,
     simulated: f64,
-    /// Live values, if they could be measured.
+    /// The live value, if it could be measured.
     seen: Option<f64>,
 }
 
@@ -58,7 +58,7 @@ struct Share {
     scheduler: &'static str,
     family: Family,
     simulated: f64,
-    /// Live values, if they could be measured.
+    /// The live value, if it could be measured.
     seen: Option<f64>,
 }
 

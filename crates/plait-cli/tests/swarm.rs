@@ -1,4 +1,4 @@
-//! `plait swarm` as people and scripts meet it.
+//! `plait swarm` as people and scripts use it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const CASE: &str = r#"{"seed":9,"paths":[{},{"rtt_us":80000}],"server":{"send_bytes":100000}}"#;
-/// A window of one segment each 900 ms is too small for so much.
+/// A window of one segment every 900 ms is too small for the transfer.
 const STUCK: &str = r#"{"paths":[{"rtt_us":900000}],"server":{"send_bytes":900000},"client":{"rcvbuf_bytes":1400}}"#;
 
 fn swarm(args: &[&str]) -> Output {
@@ -63,7 +63,7 @@ fn one_seed_is_the_same_by_either_name() {
     assert!(one.status.success());
     let report = text(&one.stdout);
     assert_eq!(report, text(&swarm(&["--from", "7", "--seeds", "1"]).stdout));
-    // The sentence may go over several lines.
+    // The sentence may continue over several lines.
     let words: Vec<&str> = report.split_whitespace().collect();
     assert!(
         words.join(" ").contains("Given up: connections that cannot go on by RFC 8684"),

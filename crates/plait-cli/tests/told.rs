@@ -118,7 +118,7 @@ fn what_is_wrong_with_a_scenario_file_is_told_with_its_name_and_place() {
     assert!(refusal("run --workload download:1MB").contains("--path: no path is given"));
 }
 
-/// Contradictory or useless input is refused.
+/// Contradictory or useless input is refused or reported.
 #[test]
 fn what_cannot_have_been_meant_is_told() {
     let download = "--workload download:1MB";

@@ -1,5 +1,4 @@
-//! Pages on the command line: what is ranked, what goes through a session of several connections, and
-//! files that are no pages.
+//! Web pages on the command line: rankings, sessions of several connections, and invalid page files.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;

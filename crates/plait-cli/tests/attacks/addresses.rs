@@ -1,4 +1,4 @@
-//! R1: a paced download beside segments from more client addresses than 16 bits number.
+//! R1: a paced download during segments from more client addresses than 16 bits can number.
 
 use super::Strangers;
 use crate::net::kernel::Speaks;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// A paced download, and how many addresses send segments beside it.
+/// A paced download, and the number of addresses that send segments during it.
 #[derive(Clone, Copy)]
 struct Addresses {
     mbit: u64,
@@ -30,26 +30,26 @@ pub fn trial(soak: bool) -> Trial {
     Trial::test("many_addresses_leave_a_download_its_rate", move || kept(crowd))
 }
 
-/// The time that a download has after the attack, in which a backlog must not grow.
+/// Time after the attack in which the download continues. A backlog must not grow in it.
 const AFTER: Duration = Duration::from_secs(2);
-/// The rate is judged in every window of this length as well, one begins every [`STEP`]. In a longer
-/// window a download could make up for bytes that it lost.
+/// The rate is also checked in every window of this length; one begins every [`STEP`]. In a longer window a
+/// download could make up for lost bytes.
 const WINDOW: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(250);
-/// The download asks for what its pace gives in this time; one request is always under way.
+/// Each request asks for the bytes that the pace delivers in this time. One request is always in flight.
 const PIECE: Duration = Duration::from_millis(50);
-/// The part of a run for which the emulator may be late. Beyond it the run does not count.
+/// Largest part of a run for which the emulator may be late. Beyond it the run does not count.
 const MOST_LATE: f64 = 0.05;
 
-/// What a download keeps beside the attack.
+/// Results of a download during the attack.
 #[derive(Debug)]
 struct Kept {
-    /// Bytes delivered from the start of the attack until [`AFTER`] its end, as a share of the pace.
+    /// Bytes delivered from the start of the attack until [`AFTER`] its end, relative to the pace.
     share: f64,
-    /// The least share of any [`WINDOW`] within that time, of what the pace gives in the time in which
-    /// the emulator was not late.
+    /// Least share of any [`WINDOW`] within that time, relative to the pace. Times when the emulator was late
+    /// are excluded.
     least: f64,
-    /// The longest time that a new client waited for its answer.
+    /// Longest time that a new client waited for its answer.
     longest: Duration,
 }
 
@@ -71,7 +71,7 @@ fn beside(crowd: Addresses) -> Result<Option<Kept>, Failed> {
     let attack = Duration::from_secs_f64(f64::from(count) / f64::from(per_second));
     let (arrivals, judged, longest) = thread::scope(|scope| {
         let reading = download(&server, scope, mbit, &over, &pieces);
-        // A download that is behind would make up for that during the attack.
+        // A download that is behind would catch up during the attack.
         let begun = Instant::now();
         let due = || (begun.elapsed().as_millis() / PIECE.as_millis()) as u64;
         thread::sleep(Duration::from_secs(3));
@@ -118,7 +118,7 @@ fn beside(crowd: Addresses) -> Result<Option<Kept>, Failed> {
     Ok((held_up < length.mul_f64(MOST_LATE)).then_some(kept))
 }
 
-/// The times during which the emulator was late, in order and without overlaps.
+/// Times when the emulator was late, in order and without overlaps.
 fn late_spans(report: &Report) -> Vec<Range<Instant>> {
     let (now, here) = (Instant::now(), report.clock.now());
     let instant = |at| now - Duration::from_nanos(here.since(at).as_nanos());
@@ -126,7 +126,7 @@ fn late_spans(report: &Report) -> Vec<Range<Instant>> {
     for late in &report.late {
         let end = instant(late.at);
         let start = end - Duration::from_nanos(late.by.as_nanos());
-        // They are in the order of their ends.
+        // They are sorted by their ends.
         let mut span = start..end;
         while let Some(last) = all.pop_if(|last| last.end >= span.start) {
             span.start = span.start.min(last.start);
@@ -136,7 +136,7 @@ fn late_spans(report: &Report) -> Vec<Range<Instant>> {
     all
 }
 
-/// How long these spans last within a range.
+/// Returns the total length of these spans within a range.
 fn within(spans: &[Range<Instant>], range: &Range<Instant>) -> Duration {
     let part = |span: &Range<Instant>| {
         span.end.min(range.end).saturating_duration_since(span.start.max(range.start))
@@ -144,8 +144,8 @@ fn within(spans: &[Range<Instant>], range: &Range<Instant>) -> Duration {
     spans.iter().map(part).sum()
 }
 
-/// A download of `mbit` until `over`, in pieces that are asked for as time goes by. It counts the pieces,
-/// and returns when how many bytes came.
+/// Downloads at `mbit` until `over`, in pieces requested at the pace. Counts the pieces, and returns the times
+/// and byte counts of arrivals.
 fn download<'scope>(
     server: &'scope Watched<'_>,
     scope: &'scope thread::Scope<'scope, '_>,
@@ -182,7 +182,7 @@ fn download<'scope>(
     })
 }
 
-/// How long a new client waits for an answer.
+/// Returns the time that a new client waits for an answer.
 fn served_within(server: &Watched<'_>) -> io::Result<Duration> {
     let start = Instant::now();
     server.ask(Speaks::Tcp, 1_000)?.read_exact(&mut [0; 1_000])?;

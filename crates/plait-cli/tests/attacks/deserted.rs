@@ -1,5 +1,5 @@
-//! R3: a client's address goes before a subflow from it has ended. The subflow ends in bounded time, and
-//! leaves neither a record nor a number.
+//! R3: a client's address vanishes before a subflow from it has ended. The subflow must end in bounded time and
+//! release its record and number.
 
 use crate::net::kernel::Speaks;
 use crate::net::{self, Bed, Family, Line};
@@ -23,23 +23,23 @@ pub fn trials() -> Vec<Trial> {
     cases.into_iter().map(trial).collect()
 }
 
-/// Segments of the first path that are lost from before both ends close.
+/// Segments of the first path that are lost; the loss begins before both ends close.
 #[derive(Clone, Copy, Debug)]
 enum Loss {
-    /// The client's FIN: the server's FIN is acknowledged, and its subflow is in FIN-WAIT-2.
+    /// The client's FIN. The server's FIN is acknowledged, and its subflow is in FIN-WAIT-2.
     Fin,
-    /// Everything from the client: the server's FIN is not acknowledged.
+    /// All segments of the client. The server's FIN is not acknowledged.
     Upward,
-    /// Everything.
+    /// All segments.
     Both,
 }
 
-/// The time in FIN-WAIT-2 (Linux: `tcp_fin_timeout`), and the round trips before it.
+/// Time in FIN-WAIT-2 (Linux: `tcp_fin_timeout`), plus the round trips before it.
 const FIN_WAIT: Duration = Duration::from_secs(62);
-/// How long a server retransmits a FIN that is not acknowledged: eight times, as Linux does
-/// (`tcp_orphan_retries`), which is 102 s from a retransmission timeout of 200 ms.
+/// Time for which a server retransmits a FIN that is not acknowledged: eight times, as Linux does
+/// (`tcp_orphan_retries`). That is 102 s for a retransmission timeout of 200 ms.
 const LAST_FIN: Duration = Duration::from_secs(110);
-/// How often a server takes back numbers of addresses.
+/// Interval at which a server releases numbers of addresses.
 const REST: Duration = Duration::from_secs(5);
 
 fn deserted(loss: Loss, most: Duration) -> Result<(), Failed> {
@@ -48,7 +48,7 @@ fn deserted(loss: Loss, most: Duration) -> Result<(), Failed> {
     let server = Watched::start(&bed, at_once(&bed.server)?, &[])?;
     let mut client = server.ask_last(Speaks::Over(2), 10_000)?;
     client.read_exact(&mut [0; 10_000])?;
-    // Segments that were copied to the first path are acknowledged there.
+    // Segments copied to the first path are acknowledged there.
     thread::sleep(Duration::from_millis(500));
     match loss {
         Loss::Fin => bed.emulator.fins(0).unwrap().set_one(Direction::Up, true),
@@ -57,7 +57,7 @@ fn deserted(loss: Loss, most: Duration) -> Result<(), Failed> {
     }
     drop(client);
     if matches!(loss, Loss::Fin) {
-        // The server's FIN is acknowledged before the address goes.
+        // The server's FIN is acknowledged before the address vanishes.
         thread::sleep(Duration::from_millis(500));
     }
     bed.client.within(|| net::run("ip addr flush dev c0"))?;

@@ -1,6 +1,6 @@
-//! Attacks on `plait serve` by many clients: more source addresses than 16 bits number, a flood of SYNs
-//! beside clients with long round-trip times, and what memory many short connections leave behind.
-//! `PLAIT_SOAK=1` runs them as long as the reliability goals state them.
+//! Attacks on `plait serve` by many clients: more source addresses than 16 bits can number, a flood of SYNs
+//! beside clients with long RTTs, and memory after many short connections. `PLAIT_SOAK=1` runs them for as long
+//! as the reliability goals require.
 #![allow(unreachable_pub)]
 
 mod addresses;
@@ -35,12 +35,12 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// First of the addresses of strangers: 198.18.0.0/15, which has 131,072 of them.
+/// First address of the attackers: 198.18.0.0/15, which has 131,072 addresses.
 const FIRST_STRANGER: u32 = 0xc612_0000;
-/// How often packets of strangers are sent.
+/// Interval at which attackers send packets.
 const TICK: Duration = Duration::from_millis(5);
 
-/// A device of the server's host, behind which strangers are.
+/// A device of the server's host, behind which the attackers are.
 struct Strangers {
     device: Device,
     to: SocketAddr,
@@ -56,18 +56,18 @@ impl Strangers {
         Ok(Strangers { device, to: SocketAddr::new(bed.family.service(), 80) })
     }
 
-    /// Sends a segment from the stranger with this number. Answers are not read.
+    /// Sends a segment from the attacker with this number. Answers are not read.
     fn send(&self, number: u32, segment: Segment) {
         let from = IpAddr::from((FIRST_STRANGER + number).to_be_bytes());
         let segment = Segment { dst_port: self.to.port(), window: 0xffff, ..segment };
         let mut packet = Vec::new();
         let headers = codec::Headers::new(from, self.to.ip());
         codec::encode(&headers, &segment, codec::TcpChecksum::Full, &mut packet).unwrap();
-        // A full queue drops it, as a network would.
+        // A full queue drops the segment, as a network would.
         let _ = self.device.try_send(&packet).unwrap();
     }
 
-    /// Calls `send` with the numbers from 0 to `count`, so many a second, until all are sent or `over`.
+    /// Calls `send` with the numbers from 0 to `count`, at this rate per second, until all are sent or `over`.
     fn pace(&self, count: u32, per_second: u32, over: &AtomicBool, send: impl Fn(&Strangers, u32)) {
         let (start, mut sent) = (Instant::now(), 0);
         while sent < count && !over.load(Relaxed) {
@@ -80,7 +80,8 @@ impl Strangers {
         }
     }
 
-    /// A SYN, and one segment that ends the connection with two bytes. It guesses what it acknowledges.
+    /// Sends a SYN, and a segment with two bytes that ends the connection. Its acknowledgement number is a
+    /// guess.
     fn knock(&self, number: u32) {
         let from = Segment { src_port: 4_000, seq: number, ..Segment::default() };
         self.send(number, Segment { flags: Flags::SYN, ..from.clone() });
@@ -89,7 +90,7 @@ impl Strangers {
         self.send(number, Segment { flags, seq: number + 1, ack: 1, payload, ..from });
     }
 
-    /// A SYN; each stranger has 1,000 ports.
+    /// Sends a SYN; each attacker has 1,000 ports.
     fn syn(&self, number: u32) {
         let src_port = 1_024 + (number % 1_000) as u16;
         self.send(
@@ -99,7 +100,7 @@ impl Strangers {
     }
 }
 
-/// Clients with a long round-trip time beside a flood of SYNs.
+/// Clients with a long RTT during a flood of SYNs.
 #[derive(Clone, Copy)]
 struct Flood {
     rtt_ms: u64,
@@ -114,10 +115,10 @@ const LONG_FLOODS: [Flood; 3] = [
     Flood { rtt_ms: 300, per_second: 20_000, clients: 20 },
     Flood { rtt_ms: 500, per_second: 20_000, clients: 20 },
 ];
-/// Half-open connections that a server keeps; further clients come by SYN cookies.
+/// Half-open connections that a server keeps. Further clients connect by SYN cookies.
 const HALF_OPEN: u64 = 4_096;
 
-/// R4: every client gets its answer, half of them by plain TCP and half by Multipath TCP.
+/// R4: every client gets its answer, half of them over plain TCP and half over Multipath TCP.
 fn flooded(flood: Flood) -> Result<(), Failed> {
     let Flood { rtt_ms, per_second, clients } = flood;
     let bed = Bed::build(Family::V4, &[Line::new(50, rtt_ms, 4_000_000)])?;
@@ -158,22 +159,22 @@ fn flooded(flood: Flood) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Short connections, one after the other by each of some clients.
+/// Short connections, made by each of some clients one after the other.
 #[derive(Clone, Copy)]
 struct Churn {
     connections: usize,
-    /// From the last connection until memory is compared.
+    /// Time from the last connection until memory is compared.
     wait: Duration,
 }
 
 const FEW_CONNECTIONS: Churn = Churn { connections: 1_000, wait: Duration::from_secs(6) };
 /// R7 of the reliability goals.
 const MANY_CONNECTIONS: Churn = Churn { connections: 50_000, wait: Duration::from_secs(60) };
-/// Clients at a time.
+/// Simultaneous clients.
 const AT_A_TIME: usize = 8;
 
-/// R7: memory after many short connections is that of a server that has served one, within a fifth. Half
-/// of them speak Multipath TCP, and half are ended by the service first, so that plait has TIME-WAIT.
+/// R7: memory after many short connections exceeds that of a server that has served one by at most a fifth.
+/// Half of them use Multipath TCP. The service ends half of them first, so that plait enters TIME-WAIT.
 fn churned(churn: Churn) -> Result<(), Failed> {
     let Churn { connections, wait } = churn;
     let bed = Bed::build(Family::V4, &[Line::new(1_000, 1, 4_000_000)])?;
@@ -210,7 +211,7 @@ fn churned(churn: Churn) -> Result<(), Failed> {
     Ok(())
 }
 
-/// One short connection.
+/// Makes one short connection.
 fn short(server: &Watched<'_>, number: usize) -> io::Result<()> {
     let speaks = if number.is_multiple_of(2) { Speaks::Tcp } else { Speaks::Mptcp };
     if number % 4 < 2 {

@@ -1,5 +1,5 @@
-//! A browser without a screen, spoken to over its DevTools protocol: messages of JSON, each ended
-//! by a zero byte, on the two ends of a pipe.
+//! A headless browser, controlled over its DevTools protocol: JSON messages, each ended by a zero byte, on the
+//! two ends of a pipe.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -9,17 +9,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// A browser that says nothing for so long has died.
+/// A browser that is silent for this time is considered dead.
 const SILENCE: Duration = Duration::from_secs(180);
-/// The names under which systems have it.
+/// Names of the browser on different systems.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// How a page is looked at.
+/// Settings for viewing a page.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Look {
     /// `light` or `dark`.
     pub(crate) scheme: &'static str,
-    /// CSS pixels.
+    /// Size in CSS pixels.
     pub(crate) width: u32,
     /// A phone: touch, and the page's own viewport.
     pub(crate) mobile: bool,
@@ -38,15 +38,15 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts it with a fresh profile; `None` where there is none to start.
+    /// Starts the browser with a new profile; `None` if none is installed.
     pub(crate) fn start(profile: &Path) -> Option<Browser> {
         let name = NAMES.iter().find(|name| {
             let found = Command::new(name).arg("--version").stderr(Stdio::null()).output();
             found.is_ok_and(|output| output.status.success())
         })?;
         let _ = std::fs::remove_dir_all(profile);
-        // The browser reads requests from descriptor 3 and answers on 4. Its own profile and
-        // screen are not needed, and the sandbox cannot be had as root or in most containers.
+        // The browser reads requests from descriptor 3 and answers on 4. It needs no profile or screen of its
+        // own. The sandbox is unavailable as root and in most containers.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null", name])
             .args(["--headless", "--remote-debugging-pipe", "--no-sandbox", "--no-first-run"])
@@ -89,7 +89,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Asks for something and gives back the result.
+    /// Sends a request and returns the result.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
         let mut request = json!({ "id": self.asked, "method": method, "params": params });
@@ -112,12 +112,12 @@ impl Browser {
         self.messages.recv_timeout(SILENCE).unwrap_or_else(|_| panic!("no answer to {awaited}"))
     }
 
-    /// Runs this before any script of the pages that are opened from now on.
+    /// Runs this script before any script of pages opened later.
     pub(crate) fn prepare(&mut self, script: &str) {
         self.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": script }));
     }
 
-    /// Opens a page and waits until it is loaded; what happened before is forgotten.
+    /// Opens a page, waits until it is loaded, and clears earlier events.
     pub(crate) fn open(&mut self, page: &Path, look: Look) {
         let scheme = json!([{ "name": "prefers-color-scheme", "value": look.scheme }]);
         self.call("Emulation.setEmulatedMedia", &json!({ "features": scheme }));
@@ -136,7 +136,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression in the page, once its promise is kept.
+    /// Returns the value of an expression in the page, once its promise is resolved.
     pub(crate) fn evaluate(&mut self, script: &str) -> Value {
         let ask = json!({ "expression": script, "awaitPromise": true, "returnByValue": true });
         let mut answer = self.call("Runtime.evaluate", &ask);
@@ -144,7 +144,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// Presses a key where the focus is.
+    /// Presses a key in the focused element.
     pub(crate) fn press(&mut self, key: &str) {
         let text = if key.chars().count() == 1 { key } else { "" };
         for kind in ["keyDown", "keyUp"] {
@@ -153,7 +153,7 @@ impl Browser {
         }
     }
 
-    /// Moves the pointer along these points with the button down, and lets go.
+    /// Moves the pointer along these points with the button down, then releases it.
     pub(crate) fn drag(&mut self, points: &[(f64, f64)]) {
         let last = points.len().saturating_sub(1);
         for (nth, (x, y)) in points.iter().enumerate() {
@@ -172,7 +172,7 @@ impl Browser {
         }
     }
 
-    /// What went wrong on the page since it was opened, and what it asked the network for.
+    /// Returns errors on the page since it was opened, and its network requests.
     pub(crate) fn complaints(&mut self, page: &Path) -> Vec<String> {
         let own = format!("file://{}", page.display());
         let complaint = |message: &Value| {
@@ -196,12 +196,12 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Asked to close, it cleans up after itself; one that does not hear is ended.
+        // When asked to close, the browser cleans up. If it does not react, it is killed.
         self.session = None;
         let request = json!({ "id": self.asked + 1, "method": "Browser.close" });
         let sent = self.requests.write_all(format!("{request}\0").as_bytes());
         let heard = sent.and_then(|()| self.requests.flush()).is_ok();
-        // The pipe ends with the browser.
+        // The pipe closes when the browser exits.
         let mut wait = heard;
         while wait {
             wait = self.messages.recv_timeout(Duration::from_secs(10)).is_ok();

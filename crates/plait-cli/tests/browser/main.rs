@@ -1,5 +1,5 @@
-//! The page of `plait run --html` in a browser: every scenario of the README, and harder ones,
-//! light and dark, on a desk and on a phone.
+//! The page of `plait run --html` in a browser: every scenario of the README and harder ones, in light and dark
+//! mode, on a desktop and a phone.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod devtools;
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
-/// Notes every number and text that reaches a drawing.
+/// Records every number and text passed to a drawing.
 const HOOK: &str = include_str!("hook.js");
-/// What the page shows, told by itself.
+/// The content of the page, as the page reports it.
 const PROBE: &str = include_str!("probe.js");
 
 const LIGHT: Look = Look { scheme: "light", width: 1280, mobile: false };
 const DARK: Look = Look { scheme: "dark", width: 1280, mobile: false };
 const PHONE: Look = Look { scheme: "dark", width: 360, mobile: true };
 
-/// A directory of this test's own.
+/// Returns a directory of this test.
 fn directory(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser").join(name);
     let _ = fs::remove_dir_all(&dir);
@@ -31,11 +31,11 @@ fn directory(name: &str) -> PathBuf {
     dir
 }
 
-/// A browser, unless there is none: then the summary says that the test was skipped.
+/// Returns a browser. Without one, the summary reports that the test was skipped.
 fn browser(dir: &Path) -> Option<Browser> {
     let browser = Browser::start(&dir.join("profile"));
     if browser.is_none() {
-        // Past the capture of the test's output, for `make test` to find.
+        // Written past the capture of the test's output, so that `make test` finds it.
         let why = "no browser (Debian package chromium) to open the pages of `plait run --html` in";
         let _ = writeln!(std::io::stdout(), "\nskipped: {why}");
     }
@@ -45,7 +45,7 @@ fn browser(dir: &Path) -> Option<Browser> {
     })
 }
 
-/// The page of a run.
+/// Returns the page of a run.
 fn page(dir: &Path, name: &str, args: &[String]) -> PathBuf {
     let page = dir.join(format!("{name}.html"));
     let mut command = Command::new(PLAIT);
@@ -55,7 +55,7 @@ fn page(dir: &Path, name: &str, args: &[String]) -> PathBuf {
     page
 }
 
-/// Opens a page and has it tell what it shows.
+/// Opens a page and returns its content.
 fn look(browser: &mut Browser, page: &Path, look: Look) -> Value {
     browser.open(page, look);
     let seen = browser.evaluate(PROBE);
@@ -78,7 +78,7 @@ fn every_scenario_of_the_readme_opens_light_dark_and_on_a_phone() {
         let paths = args.iter().filter(|word| *word == "--path").count();
         for how in [LIGHT, DARK, PHONE] {
             let seen = look(&mut browser, &page, how);
-            // Sequence, rate, out of order and the ruler; three of each path; what held back.
+            // Sequence, rate, out of order and the ruler; three for each path; and the sender's limits.
             let plots = seen["plots"].as_array().unwrap();
             assert!((4 + 3 * paths..=5 + 3 * paths).contains(&plots.len()), "{name}: {plots:?}");
             for plot in plots {
@@ -105,7 +105,7 @@ fn pointer_and_keys_read_values_and_zoom() {
     );
     let whole = browser.evaluate(&settled).as_str().unwrap().to_owned();
 
-    // The pointer reads a value in every drawing, and a drag looks closer.
+    // The pointer shows a value in every drawing, and a drag zooms in.
     let place = browser.evaluate(
         "(() => { const b = document.querySelector('canvas[data-plot=sequence]')\
          .getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()",
@@ -129,7 +129,7 @@ fn pointer_and_keys_read_values_and_zoom() {
     let closer = browser.evaluate(&settled).as_str().unwrap().to_owned();
     assert_ne!(closer, whole);
 
-    // A link says where to look. The page hears of it when it comes to that.
+    // A link sets the visible range. The page receives it as an event.
     let there = format!(
         "new Promise((done) => {{ const end = performance.now() + 60000; \
         const look = () => {time}.startsWith('at 300.') || performance.now() > end \
@@ -149,7 +149,7 @@ fn pointer_and_keys_read_values_and_zoom() {
     browser.press("+");
     let seen = browser.evaluate(PROBE);
     assert_eq!(seen["wrong"], json!([]));
-    // A path or a kind of mark that is switched off is drawn no more.
+    // If a path or a kind of mark is switched off, it is no longer drawn.
     browser.press("Escape");
     browser.evaluate("document.querySelectorAll('#key input').forEach((box) => box.click())");
     let none = browser.evaluate(PROBE);

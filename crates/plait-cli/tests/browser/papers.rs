@@ -1,5 +1,4 @@
-//! The pages of `plait reproduce --html` in the browser: every kind of picture, with the fonts that
-//! it has there.
+//! The pages of `plait reproduce --html` in the browser: every kind of picture, with the fonts installed there.
 
 use super::devtools::Browser;
 use super::{DARK, LIGHT, PHONE, PLAIT, browser, directory};
@@ -8,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Labels that lie on each other or beyond their drawing, texts that are hard to read, and what is
-/// wider than the screen.
+/// Finds labels that overlap or leave their drawing, texts that are hard to read, and elements wider than the
+/// screen.
 const PROBE: &str = include_str!("papers.js");
 
 const EXPERIMENT: &str = r#"
@@ -96,11 +95,11 @@ fn the_pages_of_the_papers_open_light_dark_and_on_a_phone() {
     let dir = directory("papers");
     let Some(mut browser) = browser(&dir) else { return };
     let pages = pages(&dir);
-    // A panel for each of the six points of the other axis, and a heat map for each of four rows.
+    // One panel for each of the six points of the other axis, and one heat map for each of four rows.
     for (page, drawings) in pages.iter().zip([0, 4 * 6 + 4]) {
         look(&mut browser, page, drawings);
     }
-    // A picture by itself has its colours at its marks, on white, so dark mode does not change it.
+    // A separate picture has its colours at its marks, on white, so dark mode does not change it.
     let svg = dir.join("pages/svg/ton-kinds-1-1.svg");
     browser.open(&svg, DARK);
     let colour = "getComputedStyle(document.querySelector('[stroke-width=\"1.8\"]')).stroke";

@@ -1,11 +1,11 @@
-//! The scenarios whose pages are opened: those of the README and the demo, as they stand there, and
-//! some that have what those have not.
+//! Scenarios whose pages are opened: those of the README and the demo, unchanged, and some with further
+//! features.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Runs that the README does not show, each with what a page may stumble over.
+/// Runs that the README does not show. Each has a feature that is difficult for a page.
 const FURTHER: &[(&str, &str)] = &[
     (
         "outage",
@@ -33,7 +33,7 @@ const FURTHER: &[(&str, &str)] = &[
     ("one-segment", "--path wifi-home --path lte-att --workload download:1B"),
 ];
 
-/// Words of a line of the shell; a word in single quotes may hold spaces.
+/// Returns the words of a shell line. A word in single quotes may contain spaces.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -48,8 +48,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The arguments of `plait run` for a line of `plait compare` or `plait run`: what concerns files
-/// and many runs is left out, and each controller makes a run of its own.
+/// Returns the arguments of `plait run` for a line of `plait compare` or `plait run`. Flags for files and for
+/// many runs are dropped, and each controller becomes a separate run.
 fn runs(line: &str) -> Vec<Vec<String>> {
     let dropped = [
         "--vary",
@@ -81,7 +81,7 @@ fn runs(line: &str) -> Vec<Vec<String>> {
     controllers.into_iter().map(with).collect()
 }
 
-/// The lines of the README that run a scenario.
+/// Returns the lines of the README that run a scenario.
 fn readme() -> Vec<String> {
     let text = include_str!("../../../../README.md").replace("\\\n", " ");
     let fenced = text.split("```").skip(1).step_by(2).flat_map(str::lines);
@@ -92,7 +92,7 @@ fn readme() -> Vec<String> {
         .collect()
 }
 
-/// What `make demo` runs, from the Makefile.
+/// Returns the commands of `make demo`, from the Makefile.
 fn demo() -> String {
     let makefile = include_str!("../../../../Makefile");
     let value = |name: &str| {
@@ -103,7 +103,7 @@ fn demo() -> String {
     format!("plait run {line} --schedulers ecf")
 }
 
-/// Recordings of the names that the README uses.
+/// Writes recordings with the names that the README uses.
 fn write_traces(dir: &Path) {
     for (name, mean) in [("wifi.csv", 2_500_000), ("lte.csv", 800_000)] {
         let mut rows = String::new();
@@ -115,7 +115,7 @@ fn write_traces(dir: &Path) {
     }
 }
 
-/// A name and the arguments of `plait run` for every page, to be run in `dir`.
+/// Returns a name and the arguments of `plait run`, in `dir`, for every page.
 pub(crate) fn all(dir: &Path) -> Vec<(String, Vec<String>)> {
     write_traces(dir);
     let lines = readme();

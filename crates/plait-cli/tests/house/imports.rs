@@ -147,7 +147,7 @@ impl Reader {
         }
     }
 
-    /// Resolves `path` in `module`; `None` if it leads to another crate.
+    /// Resolves `path` in `module`; empty if it leads to another crate.
     fn resolve(
         &self,
         module: &[String],
