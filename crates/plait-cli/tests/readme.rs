@@ -11,7 +11,7 @@ fn shown(marker: &str) -> String {
     block.lines().skip_while(|line| !line.contains(marker)).skip(1).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the commands of `make demo`, from the Makefile.
+/// Returns the arguments of `make demo`, from the Makefile.
 fn demo() -> Vec<String> {
     let makefile = include_str!("../../../Makefile");
     let value = |name: &str| {

@@ -238,7 +238,7 @@ fn names_cannot_break_out_of_the_page() {
     let output =
         Command::new(PLAIT).arg("run").args(args).arg("--html").arg(&path).output().unwrap();
     if output.status.code() == Some(2) {
-        return; // Such a name is refused, which is as good.
+        return; // Refusing such a name is correct too.
     }
     assert!(!fs::read_to_string(path).unwrap().contains("<script>alert"));
 }

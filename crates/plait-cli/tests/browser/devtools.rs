@@ -45,8 +45,8 @@ impl Browser {
             found.is_ok_and(|output| output.status.success())
         })?;
         let _ = std::fs::remove_dir_all(profile);
-        // The browser reads requests from descriptor 3 and answers on 4. It needs no profile or screen of its
-        // own. The sandbox is unavailable as root and in most containers.
+        // The browser reads requests from descriptor 3 and answers on 4. The user's profile and a screen are not
+        // needed. The sandbox is unavailable as root and in most containers.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null", name])
             .args(["--headless", "--remote-debugging-pipe", "--no-sandbox", "--no-first-run"])

@@ -92,7 +92,7 @@ fn readme() -> Vec<String> {
         .collect()
 }
 
-/// Returns the commands of `make demo`, from the Makefile.
+/// Returns the command of `make demo`, from the Makefile.
 fn demo() -> String {
     let makefile = include_str!("../../../../Makefile");
     let value = |name: &str| {
