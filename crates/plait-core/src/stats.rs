@@ -55,7 +55,7 @@ impl Subflow {
                 .sender
                 .tx
                 .nxt()
-                .saturating_sub(Ssn::new(1 + u64::from(self.status.fin_sent))),
+                .saturating_sub(Ssn::new(1 + u64::from(self.status.fin_sent()))),
             received: self.rx.taken_in(),
             retransmissions: self.sender.spurious_recovery.counters.retransmissions,
         }

@@ -62,7 +62,7 @@ impl Audit {
         if (self.about, self.plain) != (Some(about.0), about.1) {
             *self = Audit { about: Some(about.0), plain: about.1, ..Audit::default() };
         }
-        let acked = match conn.data.agreed.mode {
+        let acked = match conn.data.agreed.mode() {
             Mode::Multipath => {
                 let told = segment.options.dss.and_then(|dss| dss.data_ack)?.value;
                 conn.data.keys.theirs.read_low(told as u32, self.acked)
@@ -107,9 +107,9 @@ impl Audit {
     /// held: delivered, or waiting for data before it.
     pub(crate) fn after(&mut self, conn: &Connection) -> Option<String> {
         // With checksums, data may wait for the rest of its mapping.
-        if conn.data.agreed.mode != Mode::Multipath
+        if conn.data.agreed.mode() != Mode::Multipath
             || conn.data.receives_plain()
-            || conn.data.agreed.checksums
+            || conn.data.agreed.checksums()
         {
             self.arrived.clear();
             return None;

@@ -40,7 +40,7 @@ impl Rounds {
         for subflow in paths.all() {
             control |= subflow.pending.control_bits();
             lost |= subflow.sender.tx.lost_segments();
-            acks |= subflow.pending.ack;
+            acks |= subflow.pending.ack();
             idle |= subflow.is_quiet();
         }
         let (control, lost) = (control != 0, lost != 0);
@@ -65,7 +65,7 @@ impl Connection {
             self.rounds = Rounds::of(&self.paths);
         }
         let Rounds { control, lost, acks, .. } = self.rounds;
-        let ending = self.data.closing.asked || self.data.closing.peer_finished;
+        let ending = self.data.closing.asked() || self.data.closing.peer_finished();
         if control {
             let transmit = self.poll_control(ctx);
             if transmit.is_some() {
@@ -73,7 +73,7 @@ impl Connection {
             }
             self.rounds.control = false;
         }
-        if self.data.closing.failed {
+        if self.data.closing.failed() {
             return None;
         }
         if lost {
@@ -141,7 +141,7 @@ impl Connection {
 
     /// Returns the next segment of data chosen by the scheduler.
     fn poll_data(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if self.data.agreed.mode == Mode::Offered {
+        if self.data.agreed.mode() == Mode::Offered {
             return None;
         }
         loop {

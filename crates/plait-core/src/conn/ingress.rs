@@ -35,7 +35,7 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(ctx, index, segment);
         }
-        if self.data.closing.fast.is_some() {
+        if self.data.closing.fast().is_some() {
             // Only the peer's own MP_FASTCLOSE ends the wait.
             if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
@@ -78,7 +78,7 @@ impl Connection {
         if let Some(option) = segment.options.mptcp.as_deref() {
             self.on_mptcp_option(ctx, index, option);
         }
-        if self.data.closing.failed {
+        if self.data.closing.failed() {
             return;
         }
         if segment.options.dss.is_some() {
@@ -86,7 +86,7 @@ impl Connection {
         }
         let fall = self.paths.weigh_mapping(&mut self.data, index, segment, (seq, ack));
         self.fall(ctx, index, fall);
-        if self.data.closing.failed {
+        if self.data.closing.failed() {
             return;
         }
         let edge = self.data.acknowledged_data(segment, ack);
@@ -133,7 +133,7 @@ impl Connection {
         match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
             Taken::Nothing => {}
             Taken::In { before } => {
-                if self.data.agreed.checksums
+                if self.data.agreed.checksums()
                     && let Some(dsn) = self.paths.failed_checksum(index)
                 {
                     let fall = self.paths.weigh_wrong_checksum(&self.data, index, dsn);
@@ -272,8 +272,8 @@ impl Connection {
     /// Handles a DSS: the peer has our key.
     fn on_dss_seen(&mut self, ctx: &mut Context<'_>) {
         self.data.agreed.on_dss();
-        if !self.data.agreed.peer_dss_seen {
-            self.data.agreed.peer_dss_seen = true;
+        if !self.data.agreed.peer_dss_seen() {
+            self.data.agreed.on_peer_dss();
             self.paths.tell_first_is_backup(&self.data);
             self.start_joins(ctx);
         }
@@ -291,7 +291,7 @@ impl Connection {
     /// Handles REMOVE_ADDR: no further subflow is opened to these addresses. Their subflows are
     /// probed and closed if they do not answer, because the option can be forged.
     fn on_remove_addr(&mut self, ctx: &mut Context<'_>, ids: &[u8]) {
-        if self.data.agreed.mode != Mode::Multipath {
+        if self.data.agreed.mode() != Mode::Multipath {
             return;
         }
         for id in ids {
@@ -311,7 +311,8 @@ impl Connection {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
         }
         self.timers = ConnectionTimers::new();
-        (self.data.closing.failed, self.notices.news) = (true, true);
+        self.data.closing.fail();
+        self.notices.news = true;
     }
 
     /// Shortens segments from now on, if there is a new size ([`crate::paths::Paths::lower_size`]).

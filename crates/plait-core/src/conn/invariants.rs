@@ -57,7 +57,7 @@ impl Books<'_> {
     fn unacknowledged_data_is_carried(&self) -> Option<String> {
         let open: SubflowSet =
             self.paths.all().iter().filter(|s| s.state != State::Closed).map(|s| s.id).collect();
-        if self.data.closing.failed || open.is_empty() {
+        if self.data.closing.failed() || open.is_empty() {
             return None;
         }
         for sent in self.data.queue.sent() {
@@ -78,7 +78,7 @@ impl Books<'_> {
         if self.data.plain() || live.is_empty() || stays {
             return None;
         }
-        let silent = self.paths.all().iter().filter(|s| s.status.pf && s.status.joined);
+        let silent = self.paths.all().iter().filter(|s| s.status.pf() && s.status.joined());
         for out in silent.flat_map(|s| s.sender.tx.iter()) {
             let data = out.data();
             let mut at = data.start.max(self.data.queue.una());
@@ -113,12 +113,14 @@ impl Books<'_> {
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.data.closing.done() => Timer::TimeWait,
-                _ if !s.sender.tx.is_empty() || s.shake.initiator && !s.status.joined => Timer::Rto,
+                _ if !s.sender.tx.is_empty() || s.shake.initiator && !s.status.joined() => {
+                    Timer::Rto
+                }
                 _ => return false,
             };
             let pending = s.pending.has(ControlSegment::Syn)
                 || s.pending.has(ControlSegment::JoinAck)
-                || s.pending.ack;
+                || s.pending.ack();
             (timer != Timer::Rto || !pending) && !s.timers.is_set(timer)
         };
         let subflow = self.paths.all().iter().find(forgotten)?;
@@ -139,9 +141,9 @@ impl Books<'_> {
             _ => true,
         };
         let sends = !self.data.queue.is_drained()
-            || self.data.closing.asked && !self.data.closing.fin_acked;
+            || self.data.closing.asked() && !self.data.closing.fin_acked();
         let depends = self.paths.all().iter().any(is_closing)
-            || !self.data.closing.failed
+            || !self.data.closing.failed()
                 && (sends || self.data.is_released() && !self.data.closing.done());
         let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| s.timers.is_set(*timer));
         let stalled = depends && !self.timers.any_set() && !self.paths.all().iter().any(timed);
@@ -181,7 +183,7 @@ impl Books<'_> {
         // A subflow with an expired timeout may have some. The kernel's scheduler assigns more to
         // it until several timeouts have passed.
         let waits = |s: &&Subflow| self.data.queue.assigned(s.id) > 0;
-        let open = |s: &&Subflow| s.status.joined && s.state.sends_data();
+        let open = |s: &&Subflow| s.status.joined() && s.state.sends_data();
         if let Some(dead) = self.paths.all().iter().filter(waits).find(|s| !open(s)) {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id));
         }

@@ -66,7 +66,7 @@ pub(crate) struct LastHeard {
 
 /// Returns true if a probe can be sent on the subflow and be answered.
 pub(crate) fn is_reachable(subflow: &Subflow) -> bool {
-    subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.status.joined
+    subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.status.joined()
 }
 
 /// Result of a keep-alive check.

@@ -38,7 +38,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use egress::Rounds;
-use plait_base::{PathId, Slim, SubflowId, SubflowSet, Time};
+use plait_base::{PathId, SubflowId, SubflowSet, Time};
 use plait_sched::Scheduler;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 
@@ -117,7 +117,7 @@ impl Connection {
     /// Returns whether MP_CAPABLE was found to be dropped, if that was detected since the last
     /// call.
     pub(crate) fn take_verdict(&mut self) -> Option<bool> {
-        self.data.agreed.verdict.take()
+        self.data.agreed.verdict().take()
     }
 
     /// Carries out a decision about a fallback on the subflow at `index`.
@@ -172,7 +172,7 @@ impl Connection {
     fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
         if self.paths.subflow(index).state != State::Closed {
             self.kill_subflow(ctx, index, true);
-            self.paths.subflow_mut(index).pending.cause = cause;
+            self.paths.subflow_mut(index).pending.set_cause(cause);
         }
     }
 
@@ -195,7 +195,7 @@ impl Connection {
         paths.on_up(ctx, data, index);
         // Data of silent subflows can be sent here now.
         for other in 0..self.paths.count() {
-            if other != index && self.paths.subflow(other).status.pf {
+            if other != index && self.paths.subflow(other).status.pf() {
                 self.reinject_outstanding(other);
             }
         }
@@ -257,7 +257,7 @@ impl Connection {
 
     /// Ends this end's data.
     pub(crate) fn finish(&mut self, now: Time) {
-        self.data.closing.asked = true;
+        self.data.closing.finish();
         self.timers.arm_user_timeout(&self.paths.spec.config, &self.data, now);
         self.scheduling.app_blocked = false;
         self.scheduling.wake();
@@ -268,7 +268,7 @@ impl Connection {
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>) -> bool {
         let first = !self.data.is_released();
         if first {
-            self.data.closing.released = Slim::some(self.data.queue.una());
+            self.data.closing.release(self.data.queue.una());
             self.notices.changed = true;
             self.finish(ctx.now);
             self.timers.arm_release(ctx, &self.paths.spec.config, &self.data);
@@ -286,10 +286,10 @@ impl Connection {
 
     /// Ends the connection at once: no more is sent, delivered or acknowledged.
     pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
-        if self.data.closing.fast.is_some() {
+        if self.data.closing.fast().is_some() {
             return;
         }
-        self.data.closing.failed = true;
+        self.data.closing.fail();
         self.timers = ConnectionTimers::new();
         let known = self.data.is_key_known(self.paths.client);
         let chosen = self.paths.best_for_signal().filter(|_| known);
@@ -298,15 +298,15 @@ impl Connection {
             self.reset_subflow(ctx, index, cause);
         }
         if let Some(index) = chosen {
-            self.data.closing.fast = Some(self.paths.begin_fast_close(ctx.now, index));
+            self.data.closing.begin_fast_close(self.paths.begin_fast_close(ctx.now, index));
         }
     }
 
     /// Ends the connection without waiting for the peer to confirm it: every subflow is reset.
     pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
-        self.data.closing.failed = true;
+        self.data.closing.fail();
+        self.data.closing.end_fast_close();
         self.timers = ConnectionTimers::new();
-        self.data.closing.fast = None;
         for index in 0..self.paths.count() {
             if self.paths.subflow(index).state == State::TimeWait {
                 self.kill_subflow(ctx, index, false);
@@ -320,7 +320,7 @@ impl Connection {
     pub(crate) fn only_waits(&self) -> bool {
         self.data.is_released()
             && self.data.closing.settled()
-            && !self.data.closing.failed
+            && !self.data.closing.failed()
             && !self.timers.awaits_subflow()
             && self.paths.all_wait()
     }

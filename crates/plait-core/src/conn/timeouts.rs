@@ -38,7 +38,7 @@ impl Connection {
     }
 
     fn on_connection_timers(&mut self, ctx: &mut Context<'_>) {
-        if self.data.closing.failed {
+        if self.data.closing.failed() {
             self.timers = ConnectionTimers::new();
             return;
         }
@@ -99,7 +99,8 @@ impl Connection {
         if self.data.closing.done() {
             self.data.closing.settle();
         } else {
-            (self.data.closing.failed, self.notices.news) = (true, true);
+            self.data.closing.fail();
+            self.notices.news = true;
         }
         for index in 0..self.paths.count() {
             let tell = self.paths.subflow(index).state != State::SynSent;
@@ -123,7 +124,7 @@ impl Connection {
 
     /// Ends the connection at once, and records the reason for the user.
     fn give_up_on_peer(&mut self, ctx: &mut Context<'_>, why: TimedOut) {
-        self.data.closing.timed_out = Some(why);
+        self.data.closing.time_out(why);
         (self.notices.changed, self.notices.news) = (true, true);
         self.abort(ctx);
     }
@@ -178,7 +179,7 @@ impl Connection {
     }
 
     fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
-        if self.data.closing.fast.is_some() {
+        if self.data.closing.fast().is_some() {
             if self.paths.fast_close_expired(&mut self.data, ctx.now, index) {
                 self.reset_subflow(ctx, index, Cause::Close);
             }
@@ -205,7 +206,7 @@ impl Connection {
     /// Handles a timeout of our first SYN: the next one may omit MP_CAPABLE, or use another path.
     fn dial_again(&mut self, ctx: &mut Context<'_>) {
         let Connection { data, paths, notices, .. } = self;
-        if data.agreed.mode == Mode::Offered && paths.finds_silence() {
+        if data.agreed.mode() == Mode::Offered && paths.finds_silence() {
             data.start_plain(ctx, &paths.spec.config, notices, FallbackCause::Silence);
         }
         if paths.ways_to_dial() > 1 {

@@ -7,7 +7,7 @@ use crate::data::level::DataLevel;
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
 use core::ops::{Deref, DerefMut};
-use plait_base::{Slim, Span, Time};
+use plait_base::{Span, Time};
 
 /// SYN retransmissions of a join before its path is given up (Linux: six).
 pub(crate) const SYN_RETRIES: u8 = 6;
@@ -102,7 +102,7 @@ impl ConnectionTimers {
 
     /// Starts the time within which the peer must end its direction.
     pub(crate) fn arm_release(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
-        if data.is_released() && !data.closing.failed && !data.closing.done() {
+        if data.is_released() && !data.closing.failed() && !data.closing.done() {
             self.set(Awaited::Release, ctx.now + config.timeouts.close);
         }
     }
@@ -120,9 +120,9 @@ impl ConnectionTimers {
             return false;
         }
         let una = data.queue.una();
-        let progress = data.closing.released.value().is_some_and(|before| before < una);
+        let progress = data.closing.released().value().is_some_and(|before| before < una);
         if progress {
-            data.closing.released = Slim::some(una);
+            data.closing.release(una);
             self.arm_release(ctx, config, data);
         }
         !progress
@@ -177,7 +177,7 @@ impl ConnectionTimers {
         self.clear(Awaited::Retransmission);
         self.probe_backoff = 0;
         self.clear(Awaited::WindowProbe);
-        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
+        let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
         if data.queue.una() < data.queue.nxt() || fin_pending {
             self.arm_retransmission(now, longest_rto());
         }

@@ -84,24 +84,24 @@ pub(crate) fn ssn_in_step(dsn: Dsn) -> Ssn {
 /// The agreement of both ends, and the state of a fallback.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreement {
-    pub(crate) mode: Mode,
+    pub(in crate::data) mode: Mode,
     /// DSS checksums are in use in both directions.
-    pub(crate) checksums: bool,
+    pub(in crate::data) checksums: bool,
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
-    pub(crate) peer_dss_seen: bool,
-    pub(crate) cause: Option<FallbackCause>,
+    pub(in crate::data) peer_dss_seen: bool,
+    pub(in crate::data) cause: Option<FallbackCause>,
     /// A subflow other than the first was used, or the peer may have used it.
-    pub(crate) others_used: bool,
+    pub(in crate::data) others_used: bool,
     /// This end could send on a subflow other than the first.
-    pub(crate) others_joined: bool,
-    pub(crate) receiving: Receiving,
-    pub(crate) sending: Sending,
+    pub(in crate::data) others_joined: bool,
+    pub(in crate::data) receiving: Receiving,
+    pub(in crate::data) sending: Sending,
     /// Start of our infinite mapping: the last DATA_ACKed byte.
-    pub(crate) from: Dsn,
+    pub(in crate::data) from: Dsn,
     /// Acknowledgements without a DSS since the last DSS.
-    pub(crate) bare: u8,
+    pub(in crate::data) bare: u8,
     /// Set when our SYN was answered: true if only the SYN without MP_CAPABLE was.
-    pub(crate) verdict: Option<bool>,
+    pub(in crate::data) verdict: Option<bool>,
 }
 
 impl Agreement {
@@ -120,6 +120,84 @@ impl Agreement {
             bare: 0,
             verdict: None,
         }
+    }
+
+    pub(crate) const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) const fn checksums(&self) -> bool {
+        self.checksums
+    }
+
+    pub(crate) const fn peer_dss_seen(&self) -> bool {
+        self.peer_dss_seen
+    }
+
+    pub(crate) const fn others_used(&self) -> bool {
+        self.others_used
+    }
+
+    pub(crate) const fn others_joined(&self) -> bool {
+        self.others_joined
+    }
+
+    pub(crate) const fn receiving(&self) -> Receiving {
+        self.receiving
+    }
+
+    pub(crate) const fn sending(&self) -> Sending {
+        self.sending
+    }
+
+    pub(crate) const fn bare(&self) -> u8 {
+        self.bare
+    }
+
+    pub(crate) const fn verdict(&self) -> Option<bool> {
+        self.verdict
+    }
+
+    pub(crate) const fn use_multipath(&mut self) {
+        self.mode = Mode::Multipath;
+    }
+
+    pub(crate) const fn use_plain(&mut self) {
+        self.mode = Mode::Plain;
+    }
+
+    /// Notes a DSS of the peer.
+    pub(crate) const fn on_peer_dss(&mut self) {
+        self.peer_dss_seen = true;
+    }
+
+    /// Notes that the peer may have used a subflow other than the first.
+    pub(crate) const fn on_others_used(&mut self) {
+        self.others_used = true;
+    }
+
+    /// Notes that both ends can send on a subflow other than the first.
+    pub(crate) const fn on_joined(&mut self) {
+        (self.others_used, self.others_joined) = (true, true);
+    }
+
+    /// Counts an acknowledgement without a DSS. Returns the number since the last DSS.
+    pub(crate) const fn on_bare_ack(&mut self) -> u8 {
+        self.bare = self.bare.saturating_add(1);
+        self.bare
+    }
+
+    /// Holds data from `dsn` on: the checksum of its mapping was wrong.
+    pub(crate) const fn fail_mapping(&mut self, dsn: Dsn) {
+        self.receiving = Receiving::Failing { dsn, retries: 0 };
+    }
+
+    /// Counts a retransmission of MP_FAIL. Returns the DSN of the mapping and the number so far, if
+    /// a mapping has failed.
+    pub(crate) const fn count_fail_retry(&mut self) -> Option<(Dsn, u8)> {
+        let Receiving::Failing { dsn, retries } = &mut self.receiving else { return None };
+        *retries += 1;
+        Some((*dsn, *retries))
     }
 
     /// Returns why the connection is plain TCP, if it offered Multipath TCP.

@@ -12,32 +12,103 @@ use plait_wire::Dss;
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
     /// Reset, or timed out.
-    pub(crate) failed: bool,
+    pub(in crate::data) failed: bool,
     /// The user has no more data.
-    pub(crate) asked: bool,
+    pub(in crate::data) asked: bool,
     /// Our DATA_FIN was signalled.
-    pub(crate) fin_sent: bool,
+    pub(in crate::data) fin_sent: bool,
     /// An ACK with our keys preceded it.
-    pub(crate) keys_told: bool,
+    pub(in crate::data) keys_told: bool,
     /// It must be sent (again).
-    pub(crate) fin_due: bool,
+    pub(in crate::data) fin_due: bool,
     /// Our DATA_FIN was DATA_ACKed (plain TCP: our FIN acknowledged).
-    pub(crate) fin_acked: bool,
+    pub(in crate::data) fin_acked: bool,
     /// The peer's DATA_FIN (plain TCP: FIN) was reached.
-    pub(crate) peer_finished: bool,
+    pub(in crate::data) peer_finished: bool,
     /// Every DATA_FIN of ours was sent together with a DATA_ACK of the peer's.
-    pub(crate) answers: bool,
+    pub(in crate::data) answers: bool,
     /// The peer has our DATA_ACK of its DATA_FIN, or this end no longer waits for it.
-    pub(crate) settled: bool,
+    pub(in crate::data) settled: bool,
     /// Set when the user has released the connection: the acknowledged data at the last check.
-    pub(crate) released: Slim<Dsn>,
+    pub(in crate::data) released: Slim<Dsn>,
     /// Why the peer was given up.
-    pub(crate) timed_out: Option<TimedOut>,
+    pub(in crate::data) timed_out: Option<TimedOut>,
     /// The user has aborted the connection, and the peer has not confirmed it.
-    pub(crate) fast: Option<FastClose>,
+    pub(in crate::data) fast: Option<FastClose>,
 }
 
 impl Closing {
+    pub(crate) const fn failed(&self) -> bool {
+        self.failed
+    }
+
+    pub(crate) const fn asked(&self) -> bool {
+        self.asked
+    }
+
+    pub(crate) const fn fin_sent(&self) -> bool {
+        self.fin_sent
+    }
+
+    pub(crate) const fn fin_acked(&self) -> bool {
+        self.fin_acked
+    }
+
+    pub(crate) const fn peer_finished(&self) -> bool {
+        self.peer_finished
+    }
+
+    pub(crate) const fn keys_told(&self) -> bool {
+        self.keys_told
+    }
+
+    pub(crate) const fn released(&self) -> Slim<Dsn> {
+        self.released
+    }
+
+    pub(crate) const fn fast(&self) -> Option<FastClose> {
+        self.fast
+    }
+
+    pub(crate) const fn fast_mut(&mut self) -> Option<&mut FastClose> {
+        self.fast.as_mut()
+    }
+
+    /// Notes that the connection was reset or timed out.
+    pub(crate) const fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// Notes that the peer was given up.
+    pub(crate) const fn time_out(&mut self, why: TimedOut) {
+        self.timed_out = Some(why);
+    }
+
+    /// Notes that the user has no more data.
+    pub(crate) const fn finish(&mut self) {
+        self.asked = true;
+    }
+
+    /// Notes that the user has released the connection, or that data was acknowledged since then.
+    pub(crate) fn release(&mut self, una: Dsn) {
+        self.released = Slim::some(una);
+    }
+
+    /// Notes that the user has aborted the connection and MP_FASTCLOSE is on its way.
+    pub(crate) const fn begin_fast_close(&mut self, fast: FastClose) {
+        self.fast = Some(fast);
+    }
+
+    /// Stops waiting for the peer to confirm an abort.
+    pub(crate) const fn end_fast_close(&mut self) {
+        self.fast = None;
+    }
+
+    /// Notes that an ACK with our keys was sent before the DATA_FIN.
+    pub(crate) const fn on_keys_sent(&mut self) {
+        self.keys_told = true;
+    }
+
     /// Checks that data may be written.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ impl Paths {
     /// Returns the place of `len` sequence numbers from `seq` on, on the subflow at `index`.
     pub(crate) fn place(&self, data: &DataLevel, index: usize, seq: Ssn, len: u64) -> Place {
         let (nxt, reach) = (self.subflows[index].rx.nxt(), data.reach(&self.spec.config));
-        let edge = match data.agreed.mode {
+        let edge = match data.agreed.mode() {
             Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),
             _ => nxt + reach,
         };
@@ -62,6 +62,6 @@ impl Paths {
     /// Sends a challenge ACK, within the limit (RFC 5961 section 7).
     pub(crate) fn challenge(&mut self, ctx: &mut Context<'_>, index: usize) {
         let may = self.challenges.take(ctx);
-        self.subflows[index].pending.ack |= may;
+        self.subflows[index].pending.add_ack_if(may);
     }
 }

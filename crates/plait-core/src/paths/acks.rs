@@ -17,7 +17,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         let window = u64::from(segment.window) << subflow.shake.peer_scale;
         let held = subflow.exceeds_window(mss);
-        subflow.status.edge = subflow.status.edge.max(ack.saturating_add(window));
+        subflow.status.advance_edge(ack.saturating_add(window));
         held
     }
 

@@ -268,7 +268,7 @@ impl Paths {
             self.on_echo(timers, add);
             return false;
         };
-        let multipath = data.agreed.mode == Mode::Multipath;
+        let multipath = data.agreed.mode() == Mode::Multipath;
         let Some(peer) = data.keys.peer.filter(|_| multipath) else { return false };
         let expected = add_addr_hmac(peer, data.keys.local, id, address, port);
         // Identifier 0 belongs to the first subflow, which needs no announcement.
@@ -311,7 +311,7 @@ impl Paths {
         if !self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.push(address);
         }
-        if data.agreed.mode != Mode::Multipath {
+        if data.agreed.mode() != Mode::Multipath {
             return Ok(());
         }
         let id = self.server_id(number);

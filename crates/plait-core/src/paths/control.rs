@@ -116,7 +116,7 @@ impl Paths {
         let Paths { subflows, addresses, .. } = self;
         let open = |index: &usize| {
             let subflow = &subflows[*index];
-            subflow.state.synchronised() && subflow.status.joined
+            subflow.state.synchronised() && subflow.status.joined()
         };
         let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
         // If the subflow has ended, drop the signal about it.
@@ -126,7 +126,8 @@ impl Paths {
         let wanted = place(addresses.signals.first()?);
         let index = wanted.or_else(|| self.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
-        if data.agreed.mode != Mode::Multipath || self.ack_option(data, index, None, None).is_some()
+        if data.agreed.mode() != Mode::Multipath
+            || self.ack_option(data, index, None, None).is_some()
         {
             return None;
         }
@@ -136,7 +137,7 @@ impl Paths {
         options.mptcp = Some(Box::new(signal.option));
         // A DATA_ACK without room is sent separately.
         options.give_way();
-        self.subflows[index].pending.ack |= options.dss.is_none();
+        self.subflows[index].pending.add_ack_if(options.dss.is_none());
         Some(transmit)
     }
 
@@ -195,11 +196,11 @@ impl Paths {
         data: &mut DataLevel,
         timers: &mut ConnectionTimers,
     ) -> Option<Transmit> {
-        let repeats = if data.closing.fin_sent { timers.retries() } else { 0 };
+        let repeats = if data.closing.fin_sent() { timers.retries() } else { 0 };
         let index = self.signal_path(repeats)?;
         let keys = self.ack_option(data, index, None, None).is_some();
-        if keys && !data.closing.keys_told {
-            data.closing.keys_told = true;
+        if keys && !data.closing.keys_told() {
+            data.closing.on_keys_sent();
             return Some(self.pure_ack(ctx, data, index));
         }
         data.closing.on_fin_signalled();
@@ -213,7 +214,7 @@ impl Paths {
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
     ) -> Option<(Transmit, bool)> {
-        let ack_pending = |s: &Subflow| s.pending.ack && s.state.synchronised();
+        let ack_pending = |s: &Subflow| s.pending.ack() && s.state.synchronised();
         let index = self.subflows.iter().position(ack_pending)?;
         let transmit = self.pure_ack(ctx, data, index);
         Some((transmit, !self.subflows[index..].iter().any(ack_pending)))

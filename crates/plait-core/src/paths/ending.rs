@@ -41,7 +41,7 @@ impl Paths {
         }
         // Both ends have closed the subflow.
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        if gone(subflow.state) && !gone(before) && subflow.status.joined {
+        if gone(subflow.state) && !gone(before) && subflow.status.joined() {
             ctx.emit(Event::SubflowDown { subflow: subflow.id });
         }
     }
@@ -92,10 +92,10 @@ impl Paths {
         // An unproven join sends only its third ACK (RFC 8684 section 3.2); its timer belongs to
         // that ACK.
         let status = subflow.status;
-        if !subflow.state.sends_data() || status.pf || !status.joined {
+        if !subflow.state.sends_data() || status.pf() || !status.joined() {
             return false;
         }
-        let early = planted(Planted::FinEarly) && data.closing.fin_sent;
+        let early = planted(Planted::FinEarly) && data.closing.fin_sent();
         if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
     }
 
@@ -130,7 +130,7 @@ impl Paths {
         seq: Ssn,
     ) {
         let subflow = &mut self.subflows[index];
-        subflow.pending.ack = true;
+        subflow.pending.add_ack();
         if !subflow.rx.take_fin(seq) {
             return;
         }
@@ -231,7 +231,7 @@ impl Paths {
                 continue;
             }
             let until = self.subflows[index].timers.at(Timer::TimeWait);
-            let ack_pending = self.subflows[index].pending.ack;
+            let ack_pending = self.subflows[index].pending.ack();
             let last = self.pure_ack(ctx, data, index);
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
@@ -257,7 +257,8 @@ impl Paths {
         } else if data.closing.done() {
             data.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {
-            (data.closing.failed, notices.news) = (true, true);
+            data.closing.fail();
+            notices.news = true;
         }
     }
 
@@ -285,7 +286,7 @@ impl Paths {
         now: Time,
         index: usize,
     ) -> bool {
-        let fast = data.closing.fast.as_mut();
+        let fast = data.closing.fast_mut();
         let Some(fast) = fast.filter(|fast| fast.carrier.index() == index) else { return false };
         if fast.retries == MAX_FASTCLOSE_RETRIES {
             return true;

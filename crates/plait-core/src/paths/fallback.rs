@@ -63,16 +63,16 @@ impl Back {
 impl Paths {
     /// Returns true if sequence numbers and DSNs run in step on the subflow at `index`.
     pub(crate) fn may_fall_back(&self, data: &DataLevel, index: usize) -> bool {
-        data.agreed.mode == Mode::Multipath
-            && !data.agreed.others_used
+        data.agreed.mode() == Mode::Multipath
+            && !data.agreed.others_used()
             && !self.subflows[index].shake.join
     }
 
     /// Returns true if they run in step for our own data. A peer that never received our proof of a
     /// join falls back alone, and this end can follow.
     pub(crate) fn may_follow(&self, data: &DataLevel, index: usize) -> bool {
-        data.agreed.mode == Mode::Multipath
-            && !data.agreed.others_joined
+        data.agreed.mode() == Mode::Multipath
+            && !data.agreed.others_joined()
             && !self.subflows[index].shake.join
     }
 
@@ -88,7 +88,7 @@ impl Paths {
             Some(Dss { mapping: Some(map), .. }) if map.len == 0 => {
                 self.weigh_infinite_mapping(data, index, map)
             }
-            None if data.agreed.mode == Mode::Multipath => {
+            None if data.agreed.mode() == Mode::Multipath => {
                 self.weigh_bare_segment(data, index, segment, at)
             }
             _ => Fall::Stay,
@@ -109,13 +109,15 @@ impl Paths {
         let subflow = &self.subflows[index];
         let follows = data.falls_back() && self.may_follow(data, index);
         if !follows && !self.may_fall_back(data, index) {
-            let news = data.agreed.mode == Mode::Multipath && ack > subflow.sender.tx.una();
-            data.agreed.bare = data.agreed.bare.saturating_add(u8::from(news));
+            let news = data.agreed.mode() == Mode::Multipath && ack > subflow.sender.tx.una();
+            if news {
+                data.agreed.on_bare_ack();
+            }
             return Fall::Stay;
         }
         let end = seq + u64::from(segment.payload.len());
         let fin = segment.flags.has(Flags::FIN);
-        if !data.agreed.peer_dss_seen {
+        if !data.agreed.peer_dss_seen() {
             // First data, or the first acknowledgement of our data: the peer has fallen back.
             let first = end > seq || ack > Ssn::FIRST || fin;
             let back = Back { receive: true, whole: true, ..Back::new(FallbackCause::FirstData) };
@@ -132,11 +134,10 @@ impl Paths {
             let tell = Some(self.subflows.len() > 1);
             return Fall::Back(Back { receive: true, tell, ..back });
         }
-        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
+        let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
         let news = ack > subflow.sender.tx.una() || fin_pending && data.queue.is_drained();
         if news && !data.sends_plain() {
-            data.agreed.bare += 1;
-            if data.agreed.bare >= BARE_ACKS {
+            if data.agreed.on_bare_ack() >= BARE_ACKS {
                 return Fall::Back(back);
             }
         }
@@ -150,7 +151,7 @@ impl Paths {
         data: &DataLevel,
         timeouts: u32,
     ) -> Option<(usize, Fall)> {
-        let index = self.best_for_signal().filter(|_| data.agreed.bare > 0)?;
+        let index = self.best_for_signal().filter(|_| data.agreed.bare() > 0)?;
         let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
         if self.may_fall_back(data, index) || long && self.may_follow(data, index) {
             let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
@@ -195,7 +196,7 @@ impl Paths {
     /// Decides on a wrong checksum of the peer's mapping with `dsn`: a middlebox changes the
     /// payload.
     pub(crate) fn weigh_wrong_checksum(&self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
-        if data.agreed.receiving != Receiving::Mapped {
+        if data.agreed.receiving() != Receiving::Mapped {
             return Fall::Stay;
         }
         if !self.may_fall_back(data, index) || data.recv.nxt() != dsn {
@@ -207,9 +208,9 @@ impl Paths {
     /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
     /// mapping, and MP_FAIL for the other direction.
     pub(crate) fn weigh_mp_fail(&mut self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
-        let already = data.agreed.sending != Sending::Mapped;
+        let already = data.agreed.sending() != Sending::Mapped;
         let possible = data.queue.una() <= dsn && dsn <= data.queue.nxt();
-        if !already && (data.agreed.mode != Mode::Multipath || !possible) {
+        if !already && (data.agreed.mode() != Mode::Multipath || !possible) {
             return Fall::Stay;
         }
         // A peer without our proof of a join falls back; a peer with it resets.
@@ -219,7 +220,7 @@ impl Paths {
         let pending = &mut self.subflows[index].pending;
         pending.add(ControlSegment::Infinite);
         // If this end has sent its own MP_FAIL, it sends no second one.
-        if data.agreed.receiving == Receiving::Mapped {
+        if data.agreed.receiving() == Receiving::Mapped {
             pending.add(ControlSegment::Fail);
         }
         Fall::Back(Back { send: true, ..Back::new(FallbackCause::Checksum) })
@@ -239,7 +240,7 @@ impl Paths {
         verifier.release(&mut |dsn, payload: Payload, at| {
             data.recv.insert(now, dsn, &payload, at, id, &mut |run| log.emit(run.event()));
         });
-        subflow.pending.ack = true;
+        subflow.pending.add_ack();
         true
     }
 
@@ -272,7 +273,7 @@ impl Paths {
         (index, back): (usize, Back),
     ) -> Fallen {
         if let Some(dsn) = back.fail {
-            data.agreed.receiving = Receiving::Failing { dsn, retries: 0 };
+            data.agreed.fail_mapping(dsn);
             let subflow = &mut self.subflows[index];
             subflow.pending.add(ControlSegment::Fail);
             timers.set(Awaited::Fail, ctx.now + subflow.sender.rtt.rto());
@@ -282,7 +283,8 @@ impl Paths {
             fallen.resized |= self.receive_plain(ctx, data, timers, notices, index);
         }
         if back.whole {
-            (data.agreed.mode, notices.changed) = (Mode::Plain, true);
+            data.agreed.use_plain();
+            notices.changed = true;
             self.size_segments(data, index);
             fallen.resized = true;
         }
@@ -331,7 +333,8 @@ impl Paths {
         if !data.sends_plain() || !data.receives_plain() {
             return false;
         }
-        (data.agreed.mode, notices.changed) = (Mode::Plain, true);
+        data.agreed.use_plain();
+        notices.changed = true;
         // Segments with the infinite mapping have no room for more data.
         let told = data.agreed.has_told();
         if told {
@@ -373,17 +376,14 @@ impl Paths {
         data: &mut DataLevel,
         timers: &mut ConnectionTimers,
     ) -> Option<(usize, Dsn)> {
-        let Receiving::Failing { dsn, retries } = &mut data.agreed.receiving else { return None };
-        let (dsn, again) = (*dsn, *retries < FAIL_RETRIES);
-        *retries += 1;
-        let timeouts = 1 << *retries;
+        let (dsn, retries) = data.agreed.count_fail_retry()?;
         let index = self.subflows.iter().position(|s| s.state != State::Closed)?;
-        if !again {
+        if retries > FAIL_RETRIES {
             return Some((index, dsn));
         }
         let subflow = &mut self.subflows[index];
         subflow.pending.add(ControlSegment::Fail);
-        timers.set(Awaited::Fail, now + subflow.sender.rtt.rto().times(timeouts));
+        timers.set(Awaited::Fail, now + subflow.sender.rtt.rto().times(1 << retries));
         None
     }
 

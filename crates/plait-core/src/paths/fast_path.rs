@@ -57,7 +57,7 @@ impl Paths {
         }
         agreed.on_dss();
         note_stamp(subflow, segment);
-        subflow.status.unmapped = 0;
+        subflow.status.on_mapped();
         let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
         let due = subflow.rx.accept_next(dsn, len, u64::from(*ack_unit));
         subflow.note_due(now, due);
@@ -87,8 +87,8 @@ pub(crate) fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
 pub(crate) fn is_steady(subflow: &Subflow) -> bool {
     debug_assert!(subflow.verifier.is_none());
     let status = &subflow.status;
-    let answered = subflow.pending.unanswered == 0 && !status.pf;
-    subflow.state.takes_data() && status.joined && answered && subflow.rx.is_in_order()
+    let answered = subflow.pending.unanswered() == 0 && !status.pf();
+    subflow.state.takes_data() && status.joined() && answered && subflow.rx.is_in_order()
 }
 
 /// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).

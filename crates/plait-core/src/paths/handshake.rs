@@ -66,7 +66,7 @@ impl Paths {
         match (shake.join, shake.initiator) {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
-                checksum_required: data.agreed.checksums,
+                checksum_required: data.agreed.checksums(),
                 joins_denied: self.spec.config.joins.deny,
                 sender_key: (!initiator).then_some(data.keys.local),
                 receiver_key: None,
@@ -93,10 +93,10 @@ impl Paths {
     pub(crate) fn has_ack_option(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
         let told =
-            if subflow.shake.join { subflow.status.joined } else { data.agreed.peer_dss_seen };
+            if subflow.shake.join { subflow.status.joined() } else { data.agreed.peer_dss_seen() };
         !told
             && subflow.shake.initiator
-            && data.agreed.mode == Mode::Multipath
+            && data.agreed.mode() == Mode::Multipath
             && data.keys.peer.is_some()
     }
 
@@ -116,7 +116,7 @@ impl Paths {
             return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
         }
         Some(Mptcp::Capable(MpCapable {
-            checksum_required: data.agreed.checksums,
+            checksum_required: data.agreed.checksums(),
             joins_denied: self.spec.config.joins.deny,
             sender_key: Some(data.keys.local),
             receiver_key: Some(peer),
@@ -137,7 +137,7 @@ impl Paths {
         if subflow.shake.join {
             return;
         }
-        data.agreed.mode = Mode::Plain;
+        data.agreed.use_plain();
         take_syn(&mut subflow.shake, syn, self.spec.config.packets.unsaid_mss);
         subflow.step(Step::SynCrossed);
         subflow.pending.add(ControlSegment::Syn);

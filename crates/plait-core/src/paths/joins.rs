@@ -112,7 +112,7 @@ impl Paths {
         let to_first = if denied { 1 } else { to_address };
         let all = to_first + to_address * self.spec.addresses.len();
         let expected = if data.falls_back() { 1 } else { all.min(SubflowId::MAX) };
-        self.subflows.iter().filter(|s| s.status.joined).count() >= expected
+        self.subflows.iter().filter(|s| s.status.joined()).count() >= expected
     }
 
     /// Sets the addresses of the first subflow, and the joins that follow from them.
@@ -132,14 +132,14 @@ impl Paths {
     /// neither has given it up.
     pub(crate) fn may_await_subflow(&self, data: &DataLevel) -> bool {
         let agreed =
-            data.agreed.mode == Mode::Multipath && data.keys.peer.is_some() && !data.falls_back();
-        let known = !self.client || data.agreed.peer_dss_seen;
+            data.agreed.mode() == Mode::Multipath && data.keys.peer.is_some() && !data.falls_back();
+        let known = !self.client || data.agreed.peer_dss_seen();
         let kept = self.spec.config.timeouts.close > Span::ZERO;
         // A client whose paths are all barred cannot open a subflow.
         let barred = |config: &PathConfig| self.joins.is_barred(config.path);
         let hopeless =
             self.client && self.spec.paths.iter().all(barred) || self.has_no_address_to_join();
-        agreed && known && kept && !hopeless && !data.closing.failed && !data.closing.settled()
+        agreed && known && kept && !hopeless && !data.closing.failed() && !data.closing.settled()
     }
 
     /// Returns true if the peer refuses a join because it has lost the connection.
@@ -169,8 +169,8 @@ impl Paths {
         notices: &mut Notices,
         alone: bool,
     ) {
-        let ended = data.closing.asked && data.at_end() && !alone;
-        let over = data.closing.failed || data.falls_back() || ended;
+        let ended = data.closing.asked() && data.at_end() && !alone;
+        let over = data.closing.failed() || data.falls_back() || ended;
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
@@ -178,14 +178,14 @@ impl Paths {
         // RFC 8684 section 3.2: the client waits for the peer's first DSS. If the first path fell
         // silent before it arrived, only another path can continue. The peer refuses the join if it
         // does not have the connection.
-        let stuck = self.subflows.first().is_some_and(|s| s.status.pf);
+        let stuck = self.subflows.first().is_some_and(|s| s.status.pf());
         let ready = match timing {
-            JoinTiming::AfterData => data.agreed.peer_dss_seen || stuck,
+            JoinTiming::AfterData => data.agreed.peer_dss_seen() || stuck,
             JoinTiming::AfterSynAck => true,
             JoinTiming::Simultaneous => true,
         };
-        let agreed = data.agreed.mode == Mode::Multipath
-            || data.agreed.mode == Mode::Offered && timing == JoinTiming::Simultaneous;
+        let agreed = data.agreed.mode() == Mode::Multipath
+            || data.agreed.mode() == Mode::Offered && timing == JoinTiming::Simultaneous;
         if !ready || !agreed {
             return;
         }
@@ -221,17 +221,18 @@ impl Paths {
         };
         self.add_subflow(notices, id, address, State::SynSent, shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.status.backup = backup;
+        subflow.status.set_backup(backup);
         subflow.pending.add(ControlSegment::Syn);
     }
 
     /// Marks the subflow at `index` as usable for data.
     pub(crate) fn on_up(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.status.joined = true;
+        subflow.status.set_joined(true);
         // From now on, the peer's join may carry data of both ends.
-        data.agreed.others_used |= subflow.shake.join;
-        data.agreed.others_joined |= subflow.shake.join;
+        if subflow.shake.join {
+            data.agreed.on_joined();
+        }
         let (path, server) = (subflow.address.path(), subflow.address.server());
         ctx.emit(Event::SubflowUp { subflow: subflow.id, path, server });
     }

@@ -109,12 +109,12 @@ impl Paths {
             let subflow = &self.subflows[*index];
             subflow.state.synchronised()
                 && subflow.state != State::TimeWait
-                && subflow.status.joined
+                && subflow.status.joined()
         };
         let key = |index: &usize| {
             let subflow = &self.subflows[*index];
             let status = subflow.status;
-            (status.pf, subflow.is_backup(), subflow.sender.rtt.srtt(), *index)
+            (status.pf(), subflow.is_backup(), subflow.sender.rtt.srtt(), *index)
         };
         let all = || (0..self.subflows.len()).filter(live);
         if repeats == 0 {

@@ -98,7 +98,7 @@ impl Paths {
         take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
         self.add_subflow(notices, id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.status.peer_backup = join.backup;
+        subflow.status.set_peer_backup(join.backup);
         subflow.pending.add(ControlSegment::Syn);
     }
 
@@ -113,7 +113,7 @@ impl Paths {
     ) -> Option<Segment> {
         self.add_subflow(notices, id, early.address, State::SynReceived, early.shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.status.peer_backup = early.backup;
+        subflow.status.set_peer_backup(early.backup);
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
         early.answer
     }
@@ -149,10 +149,10 @@ impl Paths {
         }
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
-                if data.agreed.mode == Mode::Offered =>
+                if data.agreed.mode() == Mode::Offered =>
             {
                 data.keys.set_peer(*key, self.spec.config.offsets.idsn);
-                data.agreed.mode = Mode::Multipath;
+                data.agreed.use_multipath();
                 data.agree_on_checksums(segment);
                 if denies_joins(segment) {
                     self.deny_first_address();
@@ -161,15 +161,15 @@ impl Paths {
                 SynAck::Taken(Others::Go)
             }
             (false, _) => {
-                if data.agreed.mode == Mode::Offered {
+                if data.agreed.mode() == Mode::Offered {
                     data.start_plain(ctx, &self.spec.config, notices, FallbackCause::SynAck);
                 }
-                data.agreed.mode = Mode::Plain;
+                data.agreed.use_plain();
                 self.joins.early_answers.clear();
                 SynAck::Taken(Others::Dropped)
             }
             (true, Some(Mptcp::JoinSynAck(answer))) => {
-                subflow.status.peer_backup = answer.backup;
+                subflow.status.set_peer_backup(answer.backup);
                 subflow.shake.peer_nonce = answer.nonce;
                 subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;
@@ -190,7 +190,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         take_syn(&mut subflow.shake, segment, self.spec.config.packets.unsaid_mss);
         subflow.step(Step::Established);
-        subflow.pending.ack = true;
+        subflow.pending.add_ack();
     }
 
     /// SYN-RECEIVED: the third ACK.
@@ -219,7 +219,7 @@ impl Paths {
             subflow.pending.add_unacceptable_ack(segment.ack);
             return ThirdAck::Ignored;
         }
-        let offered = data.agreed.mode == Mode::Offered;
+        let offered = data.agreed.mode() == Mode::Offered;
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(capable))) if offered => {
                 let echoed = capable.receiver_key == Some(data.keys.local);
@@ -227,7 +227,7 @@ impl Paths {
                     return ThirdAck::Ignored;
                 };
                 data.keys.set_peer(key, self.spec.config.offsets.idsn);
-                data.agreed.mode = Mode::Multipath;
+                data.agreed.use_multipath();
                 ThirdAck::TakenWithKey
             }
             // A later segment overtook the one with the keys, which will be retransmitted.
@@ -247,7 +247,7 @@ impl Paths {
                         .matches160(&proof.hmac)
                 });
                 // The fourth ACK (RFC 8684 section 3.2).
-                subflow.pending.ack |= authentic;
+                subflow.pending.add_ack_if(authentic);
                 if authentic { ThirdAck::Taken } else { ThirdAck::Refused }
             }
             // No other segment may precede the fourth ACK: the proof was stripped.
@@ -281,7 +281,7 @@ impl Paths {
         }
         subflow.step(Step::Established);
         // The peer's SYN/ACK may need an answer, because ours may be lost.
-        subflow.pending.ack = true;
+        subflow.pending.add_ack();
         true
     }
 
@@ -321,7 +321,7 @@ impl Paths {
                 self.start_from(*address);
                 self.add_subflow(notices, SubflowId(0), *address, State::SynSent, shake);
                 let path = self.spec.paths.iter().find(|config| config.path == address.path());
-                self.subflows[0].status.backup = path.is_some_and(|config| config.backup);
+                self.subflows[0].status.set_backup(path.is_some_and(|config| config.backup));
                 self.subflows[0].pending.add(ControlSegment::Syn);
                 return;
             }
@@ -351,13 +351,13 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         let (shake, up) = (&subflow.shake, subflow.state.synchronised());
         // The fourth ACK: our HMAC arrived.
-        let proven = !subflow.status.joined && shake.initiator && shake.join && up;
+        let proven = !subflow.status.joined() && shake.initiator && shake.join && up;
         if proven {
             subflow.timers.clear(Timer::Rto);
         }
         LifeSign {
-            revived: core::mem::take(&mut subflow.status.pf),
-            asked: core::mem::take(&mut subflow.pending.unanswered) > 0,
+            revived: subflow.status.revive(),
+            asked: subflow.pending.take_unanswered() > 0,
             proven,
         }
     }
@@ -365,7 +365,7 @@ impl Paths {
     /// Waits for the fourth ACK after the peer's answer to our join. The peer may use the subflow
     /// when it has our third ACK, which is retransmitted until the fourth ACK arrives.
     pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, index: usize) {
-        data.agreed.others_used = true;
+        data.agreed.on_others_used();
         let subflow = &mut self.subflows[index];
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
     }
@@ -374,7 +374,7 @@ impl Paths {
     /// send data before it has a fourth ACK.
     pub(crate) fn repeat_fourth_ack(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.pending.ack |= !subflow.shake.initiator;
+        subflow.pending.add_ack_if(!subflow.shake.initiator);
     }
 }
 

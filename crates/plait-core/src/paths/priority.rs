@@ -20,8 +20,8 @@ impl Paths {
     /// Signals that the first subflow is a backup. Its SYN has no field for it, unlike the SYN of a
     /// join.
     pub(crate) fn tell_first_is_backup(&mut self, data: &DataLevel) {
-        let first = self.subflows.first().filter(|_| data.agreed.mode == Mode::Multipath);
-        if let Some(first) = first.filter(|first| first.status.backup) {
+        let first = self.subflows.first().filter(|_| data.agreed.mode() == Mode::Multipath);
+        if let Some(first) = first.filter(|first| first.status.backup()) {
             self.addresses.signal_priority(first.id, true);
         }
     }
@@ -37,18 +37,18 @@ impl Paths {
         backup: bool,
     ) -> Result<bool, Error> {
         data.uses_multipath()?;
-        if data.agreed.mode != Mode::Multipath {
+        if data.agreed.mode() != Mode::Multipath {
             return Err(Error::PlainTcp);
         }
         let (mut found, mut changed) = (false, false);
         for subflow in &mut self.subflows {
-            let open = subflow.status.joined && subflow.state.synchronised();
+            let open = subflow.status.joined() && subflow.state.synchronised();
             if !open || subflow.address.path() != path {
                 continue;
             }
             found = true;
-            if subflow.status.backup != backup {
-                subflow.status.backup = backup;
+            if subflow.status.backup() != backup {
+                subflow.status.set_backup(backup);
                 self.addresses.signal_priority(subflow.id, backup);
                 changed = true;
             }
@@ -58,7 +58,6 @@ impl Paths {
 
     /// Applies an MP_PRIO of the peer to the subflow at `index`. Returns true if anything changes.
     pub(crate) fn take_priority(&mut self, index: usize, backup: bool) -> bool {
-        let status = &mut self.subflows[index].status;
-        core::mem::replace(&mut status.peer_backup, backup) != backup
+        self.subflows[index].status.set_peer_backup(backup)
     }
 }

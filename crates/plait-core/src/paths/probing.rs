@@ -30,19 +30,19 @@ impl Paths {
         let Some(base) = data.probe_interval(&self.spec.config) else { return };
         let subflow = &mut self.subflows[index];
         if !subflow.timers.is_set(Timer::Probe) {
-            subflow.timers.set(Timer::Probe, now + interval(base, subflow.status.probes));
+            subflow.timers.set(Timer::Probe, now + interval(base, subflow.status.probes()));
         }
     }
 
     /// Sends a due probe of the silent subflow at `index`.
     pub(crate) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
-        if subflow.status.pf && !subflow.is_quiet() {
-            subflow.status.probes = subflow.status.probes.saturating_add(1);
+        if subflow.status.pf() && !subflow.is_quiet() {
+            subflow.status.count_probe();
             subflow.pending.add(ControlSegment::PathProbe);
             self.arm_path_probe(data, ctx.now, index);
         } else {
-            subflow.status.probes = 0;
+            subflow.status.forget_probes();
         }
     }
 
@@ -85,7 +85,7 @@ impl Paths {
         };
         let over = match last {
             true => !self.may_await_subflow(data),
-            false => data.closing.failed || data.closing.asked || data.closing.peer_finished,
+            false => data.closing.failed() || data.closing.asked() || data.closing.peer_finished(),
         };
         let foreign = !self.subflows[index].shake.initiator && !was_joined;
         if !self.client || over || foreign {

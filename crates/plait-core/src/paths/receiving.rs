@@ -26,12 +26,13 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         if len == 0 {
             // A window probe of the peer has an old sequence number.
-            subflow.pending.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
+            let repeated = seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
+            subflow.pending.add_ack_if(repeated);
             return Taken::Nothing;
         }
         if !subflow.state.takes_data() {
             // Data beyond the peer's FIN is ignored (RFC 9293 section 3.10.7.4).
-            subflow.pending.ack = true;
+            subflow.pending.add_ack();
             return Taken::Nothing;
         }
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
@@ -41,7 +42,7 @@ impl Paths {
         {
             return Taken::Refused(ResetReason::Mptcp);
         }
-        let dsn = if data.agreed.checksums && !data.receives_plain() {
+        let dsn = if data.agreed.checksums() && !data.receives_plain() {
             match self.checked_dsn(data, index, segment, seq) {
                 Ok(dsn) => dsn,
                 Err(Noted::Conflict) => return Taken::Refused(ResetReason::Mptcp),
@@ -85,14 +86,14 @@ impl Paths {
         let short =
             ctx.memory_limit.is_some_and(|it| self.exceeds(data, it.unread, index, seq, mapped));
         if crowded || short || !data.recv.fits(mapped) {
-            self.subflows[index].pending.ack = true;
+            self.subflows[index].pending.add_ack();
             return Taken::Nothing;
         }
         self.note_memory(data, ctx.now, index, segment);
         let unit = u64::from(self.ack_unit);
         let (now, log) = (ctx.now, &mut ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut data.recv);
-        subflow.status.unmapped = 0;
+        subflow.status.on_mapped();
         let id = subflow.id;
         // No measure uses this event.
         let told = log.detail == Detail::Everything && !subflow.rx.has(range);
@@ -152,11 +153,11 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         let end = seq + u64::from(segment.payload.len());
         let in_order = seq <= subflow.rx.nxt() && end > subflow.rx.nxt();
-        if !in_order || data.agreed.mode != Mode::Multipath || subflow.state == State::Closed {
+        if !in_order || data.agreed.mode() != Mode::Multipath || subflow.state == State::Closed {
             return false;
         }
-        subflow.status.unmapped += 1;
-        let distrusted = subflow.status.unmapped >= MAX_UNMAPPED_SEGMENTS;
+        let unmapped = subflow.status.on_unmapped();
+        let distrusted = unmapped >= MAX_UNMAPPED_SEGMENTS;
         if distrusted {
             self.joins.bar(subflow.address.path());
         }
@@ -186,7 +187,7 @@ impl Paths {
         segment: &Segment,
         seq: Ssn,
     ) -> Option<Dsn> {
-        match data.agreed.mode {
+        match data.agreed.mode() {
             _ if data.receives_plain() => dsn_in_step(seq),
             Mode::Offered => None,
             Mode::Multipath | Mode::Plain => {
@@ -247,7 +248,7 @@ impl Paths {
             if data.recv.finished() {
                 // The last bytes before a DATA_FIN that arrived earlier.
                 self.on_peer_finished(data, notices, now);
-                self.subflows[index].pending.ack = true;
+                self.subflows[index].pending.add_ack();
             }
         }
     }
@@ -263,7 +264,7 @@ impl Paths {
         if data.receives_plain() {
             return;
         }
-        self.subflows[index].pending.ack |= dss.mapping.is_some();
+        self.subflows[index].pending.add_ack_if(dss.mapping.is_some());
         if data.take_data_fin(dss) {
             self.on_peer_finished(data, notices, now);
         }

@@ -30,16 +30,16 @@ impl Paths {
     /// receive our third ACK, so its application has no connection.
     pub(crate) fn never_known_to_peer(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let refused = subflow.shake.join && !subflow.status.joined;
-        let silent = !data.agreed.peer_dss_seen && data.queue.una() == Dsn::ZERO;
-        self.client && refused && silent && self.subflows[0].status.pf
+        let refused = subflow.shake.join && !subflow.status.joined();
+        let silent = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
+        self.client && refused && silent && self.subflows[0].status.pf()
     }
 
     /// Returns true if the first subflow is on `path` and the peer may not have our key yet. A
     /// plain TCP connection can restart only before its SYN is answered.
     pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
         let first = &self.subflows[0];
-        let unknown = !data.agreed.peer_dss_seen && data.queue.una() == Dsn::ZERO;
+        let unknown = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
         let early = !data.plain() || first.state == State::SynSent;
         unknown && early && !first.shake.join && first.address.path() == path
     }

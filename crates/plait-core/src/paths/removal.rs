@@ -68,7 +68,8 @@ impl Paths {
     /// Notes that this client's address on `path` is gone; no further subflow is opened there.
     /// Returns false if that was already noted or has no effect.
     pub(crate) fn forget_path(&mut self, data: &DataLevel, path: PathId) -> bool {
-        let matters = self.client && !data.closing.failed && !self.addresses.removals.is_gone(path);
+        let matters =
+            self.client && !data.closing.failed() && !self.addresses.removals.is_gone(path);
         if matters {
             self.addresses.removals.gone.push(path);
             self.joins.waiting.retain(|target| target.path != path);
@@ -86,7 +87,7 @@ impl Paths {
 
     /// Queues REMOVE_ADDR for the address on `path`.
     pub(crate) fn tell_lost(&mut self, data: &DataLevel, path: PathId) {
-        if data.agreed.mode == Mode::Multipath {
+        if data.agreed.mode() == Mode::Multipath {
             let id = self.own_id(self.addresses.first.on_path(path));
             self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         }
@@ -101,7 +102,7 @@ impl Paths {
         self.addresses.removals.gone.retain(|gone| *gone != path);
         let id = self.own_id(self.addresses.first.on_path(path));
         self.addresses.forget_signal(&Mptcp::RemoveAddr([id].into()));
-        if data.plain() || data.closing.failed || self.dials_on(data, path) {
+        if data.plain() || data.closing.failed() || self.dials_on(data, path) {
             return false;
         }
         let targets = self.all_targets();
@@ -136,7 +137,7 @@ impl Paths {
             return false;
         }
         let subflow = &mut self.subflows[index];
-        subflow.status.pf = true;
+        subflow.status.suspect();
         subflow.pending.add(ControlSegment::WindowProbe);
         let until = now + subflow.sender.rtt.base_rto();
         self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
@@ -149,7 +150,7 @@ impl Paths {
         for mut check in self.addresses.removals.checks.take() {
             let subflow = &mut self.subflows[check.index];
             // It has answered, or has ended.
-            if !subflow.status.pf || !subflow.state.synchronised() {
+            if !subflow.status.pf() || !subflow.state.synchronised() {
                 continue;
             }
             if check.until <= now {

@@ -14,7 +14,7 @@ use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps};
 impl Paths {
     /// Builds a RST that the peer will accept.
     pub(crate) fn build_rst(&mut self, data: &DataLevel, index: usize) -> Transmit {
-        let mptcp = data.reset_option(self.subflows[index].pending.cause).map(Box::new);
+        let mptcp = data.reset_option(self.subflows[index].pending.cause()).map(Box::new);
         let subflow = &self.subflows[index];
         let segment = Segment {
             src_port: subflow.address.local_port,
@@ -160,7 +160,7 @@ impl Paths {
         // On the only subflow, every second retransmission has an old sequence number, which must
         // be answered even if its options are stripped. Linux answers such a segment without
         // reading its options, so the other retransmissions have the current number.
-        let old = retries > 0 && retries.is_multiple_of(2) && !data.agreed.others_used;
+        let old = retries > 0 && retries.is_multiple_of(2) && !data.agreed.others_used();
         let again = u64::from(old);
         let seq = self.subflows[index].sender.tx.nxt() - again;
         let mut transmit = self.build_ack(ctx, data, index, seq, Flags::default());
@@ -194,7 +194,7 @@ impl Paths {
         let Content { seq, flags, payload, mapping } = content;
         let field = self.advertise(ctx, data, index);
         let checksum = match mapping {
-            Some(range) if data.agreed.checksums => data.checksum(range, seq, &payload),
+            Some(range) if data.agreed.checksums() => data.checksum(range, seq, &payload),
             _ => None,
         };
         let signals = self.has_ack_option(data, index);

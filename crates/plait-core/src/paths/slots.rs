@@ -137,26 +137,26 @@ impl Paths {
             return None;
         }
         let closed = ClosedSubflow {
-            was_joined: subflow.status.joined,
+            was_joined: subflow.status.joined(),
             was_down: subflow.state == State::TimeWait,
         };
         subflow.pending = Pending::default();
         subflow.pending.set(ControlSegment::Rst, tell_peer);
         subflow.step(Step::Aborted);
-        subflow.status.joined = false;
+        subflow.status.set_joined(false);
         Some(closed)
     }
 
     /// Returns the subflows that may carry data and are not silent.
     pub(crate) fn live(&self) -> SubflowSet {
-        let live = |s: &&Subflow| s.state.synchronised() && s.status.joined && !s.status.pf;
+        let live = |s: &&Subflow| s.state.synchronised() && s.status.joined() && !s.status.pf();
         self.subflows.iter().filter(live).map(|s| s.id).collect()
     }
 
     /// Returns the subflows that are trusted with their data: open ones, except silent ones while
     /// another is live.
     pub(crate) fn carriers(&self) -> SubflowSet {
-        let spoken = |s: &&Subflow| !s.status.pf || self.live().is_empty();
+        let spoken = |s: &&Subflow| !s.status.pf() || self.live().is_empty();
         let open = self.subflows.iter().filter(|s| s.state != State::Closed);
         open.filter(spoken).map(|s| s.id).collect()
     }

@@ -99,7 +99,8 @@ impl Paths {
     /// (`__mptcp_retrans` of Linux).
     pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
         let mut idle = false;
-        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined) {
+        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined())
+        {
             if subflow.sender.tx.is_empty() && data.queue.assigned(subflow.id) == 0 {
                 idle = true;
             } else if let Some(memory) = data.queue.memory() {
@@ -120,7 +121,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         match timer {
             Timer::Tail => subflow.pending.add(ControlSegment::TailProbe),
-            Timer::Ack => subflow.pending.ack = true,
+            Timer::Ack => subflow.pending.add_ack(),
             Timer::Reorder => self.on_reorder(ctx, index),
             Timer::Probe => self.on_probe_timer(ctx, data, index),
             Timer::Pace => {
@@ -170,7 +171,7 @@ impl Paths {
     /// probe, reordering and timeout (`mptcp_timeout_from_subflow`, `icsk_pending`). Subflows
     /// without progress are ignored.
     pub(crate) fn note_data_timeout(&mut self, data: &mut DataLevel, now: Time) {
-        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined;
+        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined();
         let mut longest = Span::ZERO;
         for subflow in self.subflows.iter().filter(live) {
             if data.queue.stands_still(subflow.id) {
@@ -195,10 +196,10 @@ impl Paths {
             if !is_reachable(subflow) || !subflow.is_quiet() {
                 continue;
             }
-            if subflow.pending.unanswered >= Config::KEEP_ALIVES {
+            if subflow.pending.unanswered() >= Config::KEEP_ALIVES {
                 silent.insert(subflow.id);
             } else {
-                subflow.pending.unanswered += 1;
+                subflow.pending.count_unanswered();
                 subflow.pending.add(ControlSegment::WindowProbe);
             }
         }
@@ -245,7 +246,7 @@ impl Paths {
     ) -> bool {
         // A peer that has fallen back would take the same bytes on the same subflow for new ones.
         let again = self.spec.config.kernel_rules.data_timer && !data.is_in_doubt();
-        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
+        let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
         let piece = if again && !data.queue.is_drained() {
             // If a subflow has nothing to send, the rest of the first piece is retransmitted;
             // otherwise the timer restarts (`__mptcp_retrans` of Linux).
@@ -254,8 +255,8 @@ impl Paths {
             self.any_idle(data).then_some(rest)
         } else {
             timers.back_off();
-            if fin_pending && data.queue.is_drained() {
-                data.closing.fin_due = !planted(Planted::DataFinOnce);
+            if fin_pending && data.queue.is_drained() && !planted(Planted::DataFinOnce) {
+                data.closing.signal_fin_again();
             }
             let head = data.queue.sent().next().map(|sent| sent.range);
             head.filter(|_| self.live().len() > 1)
@@ -286,7 +287,7 @@ impl Paths {
                 true => TimeoutMeans::Nothing,
             };
         }
-        if !subflow.status.joined {
+        if !subflow.status.joined() {
             return match !planted(Planted::ProofOnce) && self.repeat_proof(ctx.now, index) {
                 true => TimeoutMeans::Gone { tell_peer: true },
                 false => TimeoutMeans::Nothing,
@@ -300,7 +301,7 @@ impl Paths {
         }
         self.arm_path_probe(data, ctx.now, index);
         // If there is another subflow, the outstanding data is sent there.
-        let others = self.subflows.iter().filter(|s| s.status.joined).count() > 1;
+        let others = self.subflows.iter().filter(|s| s.status.joined()).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;
         TimeoutMeans::Silent { reinject: moves && !planted(Planted::NoReinjection) }
     }

@@ -27,10 +27,10 @@ impl Paths {
             subflow: s.id,
             path: s.address.path(),
             server: s.address.server(),
-            up: s.status.joined && s.state.synchronised(),
+            up: s.status.joined() && s.state.synchronised(),
             joined: s.shake.join,
             carried: s.carried(),
-            potentially_failed: s.status.pf,
+            potentially_failed: s.status.pf(),
             cwnd: s.cwnd(),
             ssthresh: s.sender.cc.ssthresh(),
             inflight: s.sender.tx.inflight(),
@@ -91,7 +91,7 @@ impl Paths {
     pub(crate) fn initial_window_at(&self, data: &DataLevel) -> Option<Time> {
         let mode = self.spec.config.window.idle_restart;
         let mut latest = Time::ZERO;
-        for subflow in self.subflows.iter().filter(|s| s.status.joined) {
+        for subflow in self.subflows.iter().filter(|s| s.status.joined()) {
             if !subflow.is_quiet() {
                 return None;
             }
@@ -147,7 +147,7 @@ impl Paths {
         {
             return timeout;
         }
-        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined);
+        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined());
         live.map(|s| s.sender.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 
@@ -156,7 +156,7 @@ impl Paths {
     pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
         if self.subflows.len() > 2 {
             let silent =
-                |path| self.subflows.iter().any(|it| it.status.pf && it.address.path() == path);
+                |path| self.subflows.iter().any(|it| it.status.pf() && it.address.path() == path);
             for subflow in self.subflows.iter().filter(|it| silent(it.address.path())) {
                 next.carried.insert(subflow.id);
             }

@@ -17,7 +17,8 @@ impl Paths {
     ) -> (u64, bool) {
         let occupied = data.queue.occupied();
         if data.queue.counts_memory() {
-            let open = self.subflows.iter().filter(|it| it.status.joined && it.state.sends_data());
+            let open =
+                self.subflows.iter().filter(|it| it.status.joined() && it.state.sends_data());
             let Some(memory) = data.queue.memory() else { return (0, true) };
             let total = memory.total(open.map(|it| it.id));
             let room = memory.room(len, occupied, total);
@@ -36,7 +37,7 @@ impl Paths {
         let step = (2 * self.mss()).min(self.spec.config.buffers.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
-                subflow.pending.ack = true;
+                subflow.pending.add_ack();
             }
         }
     }
@@ -50,7 +51,8 @@ impl Paths {
         let Some(memory) = data.recv.memory() else { return };
         for subflow in &mut self.subflows {
             if memory.take_short(subflow.id) {
-                subflow.pending.ack |= subflow.timers.is_set(Timer::Ack);
+                let delayed = subflow.timers.is_set(Timer::Ack);
+                subflow.pending.add_ack_if(delayed);
             }
         }
     }

@@ -154,7 +154,7 @@ impl Scheduling {
                 }
                 Effect::Cap { subflow, bytes } => {
                     if let Some(subflow) = paths.all_mut().get_mut(subflow.index()) {
-                        subflow.status.cap = bytes.unwrap_or(u64::MAX);
+                        subflow.status.set_cap(bytes);
                     }
                 }
             }

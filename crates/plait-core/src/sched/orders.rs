@@ -97,8 +97,8 @@ impl Scheduling {
             let room = subflow.sender.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data with its subflow whatever happens there.
             let stays = paths.spec.config.kernel_rules.keep_data;
-            let well = stays || !subflow.status.pf && data.ca(subflow) != CaState::Loss;
-            let live = subflow.state.sends_data() && subflow.status.joined && well;
+            let well = stays || !subflow.status.pf() && data.ca(subflow) != CaState::Loss;
+            let live = subflow.state.sends_data() && subflow.status.joined() && well;
             let held = paths.held_back(subflow)
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window.end() {

@@ -79,13 +79,13 @@ impl Scheduling {
         SubflowView {
             id: subflow.id,
             open: subflow.state.sends_data(),
-            joined: subflow.status.joined,
+            joined: subflow.status.joined(),
             backup: subflow.is_backup(),
-            pf: subflow.status.pf,
+            pf: subflow.status.pf(),
             ca: seen.data.ca(subflow),
             mss,
             cwnd: subflow.uncapped_cwnd(),
-            cap: subflow.status.cap,
+            cap: subflow.status.cap(),
             ssthresh: subflow.sender.cc.ssthresh(),
             inflight: subflow.sender.tx.inflight(),
             outstanding: subflow.sender.tx.outstanding(),
@@ -97,7 +97,7 @@ impl Scheduling {
             rtt_at: subflow.sender.rtt.sampled_at(),
             rto: subflow.sender.rtt.rto(),
             tsq_blocked: seen.paths.held_back(subflow),
-            rec_cwnd: subflow.status.rec_cwnd,
+            rec_cwnd: subflow.status.rec_cwnd(),
             pacing_rate: match subflow.sender.rtt.srtt() {
                 _ if !self.needs.pacing_rate => 0,
                 Some(_) => subflow.pacing_rate(),
@@ -105,7 +105,7 @@ impl Scheduling {
                 None => subflow.cwnd(),
             },
             delivery_rate: subflow.sender.delivery.bytes_per_second(),
-            timeouts: if subflow.status.pf { subflow.sender.rtt.backoff() } else { 0 },
+            timeouts: if subflow.status.pf() { subflow.sender.rtt.backoff() } else { 0 },
             last_send: subflow.sender.last_send,
         }
     }
@@ -128,7 +128,7 @@ impl Scheduling {
                 paths.subflow_mut(index).drain_host_queue(now);
             }
             let subflow = paths.subflow(index);
-            if subflow.status.joined && subflow.state.synchronised() {
+            if subflow.status.joined() && subflow.state.synchronised() {
                 let mss = self.views.common.segment_size;
                 views.push(self.subflow_view(Seen { data, paths }, paths.subflow(index), mss));
             }
@@ -181,7 +181,7 @@ impl Scheduling {
 
     /// Whether every view tells what one made now would.
     pub(crate) fn views_are_fresh(&self, seen: Seen<'_>) -> bool {
-        let live = seen.paths.all().iter().filter(|s| s.status.joined && s.state.synchronised());
+        let live = seen.paths.all().iter().filter(|s| s.status.joined() && s.state.synchronised());
         let mss = self.next_segment_size(seen) as u32;
         live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
     }
@@ -197,7 +197,7 @@ impl Scheduling {
     ) {
         let mode = paths.spec.config.window.idle_restart;
         for subflow in paths.all_mut() {
-            if !subflow.status.joined
+            if !subflow.status.joined()
                 || !subflow.is_quiet()
                 || subflow.sender.last_send == Time::ZERO
             {

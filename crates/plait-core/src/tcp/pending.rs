@@ -47,18 +47,56 @@ pub(crate) enum ControlSegment {
 /// The pending segments of a subflow besides data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Pending {
-    pub(crate) ack: bool,
+    ack: bool,
     /// Consecutive keep-alive probes without an answer.
-    pub(crate) unanswered: u8,
+    unanswered: u8,
     /// One bit per [`ControlSegment`], because the set is checked with every segment.
     control: u16,
     /// The acknowledged number of the segment that a [`ControlSegment::UnacceptableAck`] answers.
     unacceptable_ack: u32,
     /// The reason in the RST.
-    pub(crate) cause: Cause,
+    cause: Cause,
 }
 
 impl Pending {
+    pub(crate) const fn ack(self) -> bool {
+        self.ack
+    }
+
+    pub(crate) const fn add_ack(&mut self) {
+        self.ack = true;
+    }
+
+    /// Adds an acknowledgement if `wanted`, and keeps a pending one.
+    pub(crate) const fn add_ack_if(&mut self, wanted: bool) {
+        self.ack |= wanted;
+    }
+
+    pub(crate) const fn drop_ack(&mut self) {
+        self.ack = false;
+    }
+
+    pub(crate) const fn unanswered(self) -> u8 {
+        self.unanswered
+    }
+
+    pub(crate) const fn count_unanswered(&mut self) {
+        self.unanswered += 1;
+    }
+
+    /// Resets the count of probes without an answer, and returns it.
+    pub(crate) const fn take_unanswered(&mut self) -> u8 {
+        core::mem::replace(&mut self.unanswered, 0)
+    }
+
+    pub(crate) const fn cause(self) -> Cause {
+        self.cause
+    }
+
+    pub(crate) const fn set_cause(&mut self, cause: Cause) {
+        self.cause = cause;
+    }
+
     /// Returns a set with one segment.
     pub(crate) fn only(segment: ControlSegment) -> Pending {
         let mut pending = Pending::default();
