@@ -23,10 +23,12 @@ mod seldom;
 mod stats;
 mod tcp;
 
+#[cfg(feature = "laboratory")]
+pub use config::StartOffsets;
 pub use config::{
     BufferSizes, Config, Dial, FallbackRules, JoinRules, JoinTiming, KernelBuffers, KernelRules,
     LossDetection, Pacing, PacketSizes, PathConfig, Prr, RecoveryRules, ReduceFrom, RtoMode,
-    StartOffsets, Timeouts, WindowRules,
+    Timeouts, WindowRules,
 };
 pub use conn::context::Entropy;
 pub use conn::spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};

@@ -44,7 +44,7 @@ pub(crate) fn syn_segment(
     // An answer takes up what was offered, and nothing else.
     let offer = if answer { shake.offer } else { Offer::default() };
     let stamps = Timestamps {
-        value: StampClock::new(config.offsets.timestamp).at(now),
+        value: StampClock::new(config.start_offsets().timestamp).at(now),
         echo: shake.ts_recent,
     };
     let options = Options {

@@ -13,8 +13,20 @@ pub enum JoinTiming {
     /// Right after the SYN/ACK.
     AfterSynAck,
     /// Together with the first SYN. Works only when both ends are plait: in RFC 8684, the token
-    /// needs the peer's key.
+    /// needs the peer's key. The answer to such a join cannot be authenticated.
+    #[cfg(feature = "laboratory")]
     Simultaneous,
+}
+
+impl JoinTiming {
+    /// Returns true for joins together with the first SYN, which only simulations have.
+    pub(crate) const fn is_simultaneous(self) -> bool {
+        #[cfg(feature = "laboratory")]
+        let simultaneous = matches!(self, JoinTiming::Simultaneous);
+        #[cfg(not(feature = "laboratory"))]
+        let simultaneous = false;
+        simultaneous
+    }
 }
 
 /// Floor of the retransmission timeout.
@@ -154,6 +166,7 @@ pub struct PathConfig {
 /// Initial values of numbers that wrap, for tests that cross the wrap. A live endpoint keeps the
 /// defaults, because an attacker can guess known numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(not(feature = "laboratory"), expect(unreachable_pub, reason = "for simulations"))]
 pub struct StartOffsets {
     /// Initial sequence number of every subflow, instead of a random one.
     pub isn: Option<u32>,

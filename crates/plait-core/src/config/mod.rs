@@ -2,10 +2,14 @@
 
 mod groups;
 
+#[cfg(feature = "laboratory")]
+pub use groups::StartOffsets;
+#[cfg(not(feature = "laboratory"))]
+use groups::StartOffsets;
 pub use groups::{
     BufferSizes, Dial, FallbackRules, JoinRules, JoinTiming, KernelBuffers, KernelRules,
     LossDetection, Pacing, PacketSizes, PathConfig, Prr, RecoveryRules, ReduceFrom, RtoMode,
-    StartOffsets, Timeouts, WindowRules,
+    Timeouts, WindowRules,
 };
 
 use plait_base::Span;
@@ -42,10 +46,20 @@ pub struct Config {
     /// reports when segments leave the host.
     pub tsq: bool,
     /// Initial values of numbers that wrap.
+    #[cfg(feature = "laboratory")]
     pub offsets: StartOffsets,
 }
 
 impl Config {
+    /// Returns the initial values of numbers that wrap. Only simulations choose them.
+    pub(crate) const fn start_offsets(&self) -> StartOffsets {
+        #[cfg(feature = "laboratory")]
+        let offsets = self.offsets;
+        #[cfg(not(feature = "laboratory"))]
+        let offsets = StartOffsets { isn: None, idsn: None, timestamp: 0 };
+        offsets
+    }
+
     /// Longest delay of an acknowledgement (Linux's lower bound; RFC 9293 allows 500 ms).
     pub const ACK_DELAY: Span = Span::from_millis(40);
     /// Segments at the start of a subflow that are acknowledged individually ("quick ACKs").
@@ -159,6 +173,7 @@ impl Default for Config {
             kernel_rules: KernelRules::default(),
             delayed_ack: true,
             tsq: false,
+            #[cfg(feature = "laboratory")]
             offsets: StartOffsets::default(),
         }
     }

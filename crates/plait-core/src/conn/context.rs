@@ -232,7 +232,7 @@ impl Context<'_> {
     /// Returns an initial sequence number.
     pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
         let drawn = self.entropy.bits() as u32;
-        config.offsets.isn.unwrap_or(drawn)
+        config.start_offsets().isn.unwrap_or(drawn)
     }
 
     /// Returns a key whose token no connection has (RFC 8684 section 3.1).

@@ -70,6 +70,7 @@ impl Connection {
     }
 
     /// Resets every window to its initial value; thresholds stay.
+    #[cfg(feature = "laboratory")]
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
         self.paths.reset_windows(ctx);
         self.scheduling.on_subflows_changed();
@@ -117,7 +118,7 @@ impl Connection {
     /// Returns whether MP_CAPABLE was found to be dropped, if that was detected since the last
     /// call.
     pub(crate) fn take_verdict(&mut self) -> Option<bool> {
-        self.data.agreed.verdict().take()
+        self.data.agreed.take_verdict()
     }
 
     /// Carries out a decision about a fallback on the subflow at `index`.

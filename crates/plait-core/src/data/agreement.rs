@@ -154,8 +154,9 @@ impl Agreement {
         self.bare
     }
 
-    pub(crate) const fn verdict(&self) -> Option<bool> {
-        self.verdict
+    /// Returns once whether our SYN was answered only without MP_CAPABLE.
+    pub(crate) const fn take_verdict(&mut self) -> Option<bool> {
+        self.verdict.take()
     }
 
     pub(crate) const fn use_multipath(&mut self) {

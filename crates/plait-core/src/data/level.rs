@@ -33,7 +33,7 @@ impl DataLevel {
     pub(crate) fn new(config: &Config, key: Key) -> DataLevel {
         DataLevel {
             agreed: Agreement::new(config),
-            keys: Keys::new(key, config.offsets.idsn),
+            keys: Keys::new(key, config.start_offsets().idsn),
             queue: SendQueue::new(config.buffers.kernel),
             window: SendWindow::new(),
             recv: Reassembly::new(config.buffers.rcvbuf, config.most_held())
@@ -169,7 +169,7 @@ impl DataLevel {
 
     /// Restarts the connection with a new key: all written data is sent again.
     pub(crate) fn restart(&mut self, config: &Config, key: Key) {
-        self.keys = Keys::new(key, config.offsets.idsn);
+        self.keys = Keys::new(key, config.start_offsets().idsn);
         // A detected silence stays recorded.
         let silent = self.agreed.cause() == Some(FallbackCause::Silence);
         if !silent {

@@ -204,6 +204,7 @@ impl Endpoint {
     }
 
     /// Resets every congestion window of a connection to its initial value. Thresholds stay.
+    #[cfg(feature = "laboratory")]
     pub fn reset_windows(&mut self, now: Time, id: ConnId) {
         self.with(now, id, |conn, ctx| conn.reset_windows(ctx));
     }

@@ -110,7 +110,7 @@ impl Endpoint {
         let spec = self.listeners.get(&address.local_port);
         address.server() == ServerAddress::default()
             && spec.is_some_and(|spec| {
-                spec.config.joins.timing == JoinTiming::Simultaneous && spec.config.joins.deny
+                spec.config.joins.timing.is_simultaneous() && spec.config.joins.deny
             })
     }
 
@@ -151,7 +151,7 @@ impl Endpoint {
 
     fn joins_simultaneously(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
-        spec.is_some_and(|spec| spec.config.joins.timing == JoinTiming::Simultaneous)
+        spec.is_some_and(|spec| spec.config.joins.timing.is_simultaneous())
             && self.early.answered.len() < MAX_EARLY_JOINS
     }
 

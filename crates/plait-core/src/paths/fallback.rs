@@ -136,10 +136,8 @@ impl Paths {
         }
         let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
         let news = ack > subflow.sender.tx.una() || fin_pending && data.queue.is_drained();
-        if news && !data.sends_plain() {
-            if data.agreed.on_bare_ack() >= BARE_ACKS {
-                return Fall::Back(back);
-            }
+        if news && !data.sends_plain() && data.agreed.on_bare_ack() >= BARE_ACKS {
+            return Fall::Back(back);
         }
         Fall::Stay
     }

@@ -181,11 +181,10 @@ impl Paths {
         let stuck = self.subflows.first().is_some_and(|s| s.status.pf());
         let ready = match timing {
             JoinTiming::AfterData => data.agreed.peer_dss_seen() || stuck,
-            JoinTiming::AfterSynAck => true,
-            JoinTiming::Simultaneous => true,
+            _ => true,
         };
         let agreed = data.agreed.mode() == Mode::Multipath
-            || data.agreed.mode() == Mode::Offered && timing == JoinTiming::Simultaneous;
+            || data.agreed.mode() == Mode::Offered && timing.is_simultaneous();
         if !ready || !agreed {
             return;
         }

@@ -26,8 +26,10 @@ pub(crate) mod timeouts;
 mod views;
 mod writing;
 
+#[cfg(feature = "laboratory")]
 use crate::conn::context::Context;
 use crate::conn::spec::ConnectionSpec;
+#[cfg(feature = "laboratory")]
 use crate::event::Event;
 use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
@@ -150,6 +152,7 @@ impl Paths {
     }
 
     /// Resets every window to its initial value; thresholds stay.
+    #[cfg(feature = "laboratory")]
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
         let initial = u64::from(self.spec.config.window.initial) * self.mss();
         for subflow in &mut self.subflows {

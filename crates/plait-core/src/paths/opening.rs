@@ -1,6 +1,5 @@
 //! The handshake of a subflow: its segments, and the resulting state.
 
-use crate::config::JoinTiming;
 use crate::conn::context::Context;
 use crate::conn::notices::Notices;
 use crate::data::agreement::{FallbackCause, Mode};
@@ -151,7 +150,7 @@ impl Paths {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
                 if data.agreed.mode() == Mode::Offered =>
             {
-                data.keys.set_peer(*key, self.spec.config.offsets.idsn);
+                data.keys.set_peer(*key, self.spec.config.start_offsets().idsn);
                 data.agreed.use_multipath();
                 data.agree_on_checksums(segment);
                 if denies_joins(segment) {
@@ -173,7 +172,7 @@ impl Paths {
                 subflow.shake.peer_nonce = answer.nonce;
                 subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;
-                let simultaneous = self.spec.config.joins.timing == JoinTiming::Simultaneous;
+                let simultaneous = self.spec.config.joins.timing.is_simultaneous();
                 let authentic = simultaneous && answer.hmac == 0
                     || data.keys.peer.is_some_and(|peer| {
                         join_hmac(peer, data.keys.local, answer.nonce, own_nonce)
@@ -226,7 +225,7 @@ impl Paths {
                 let Some(key) = capable.sender_key.filter(|_| echoed) else {
                     return ThirdAck::Ignored;
                 };
-                data.keys.set_peer(key, self.spec.config.offsets.idsn);
+                data.keys.set_peer(key, self.spec.config.start_offsets().idsn);
                 data.agreed.use_multipath();
                 ThirdAck::TakenWithKey
             }

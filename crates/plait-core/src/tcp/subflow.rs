@@ -302,7 +302,7 @@ impl Subflow {
                 if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
                 config.most_held(),
             ),
-            clock: StampClock::new(config.offsets.timestamp),
+            clock: StampClock::new(config.start_offsets().timestamp),
             timers: Timers::new(),
             pending: Pending::default(),
             mappings: None,
