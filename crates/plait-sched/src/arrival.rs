@@ -10,7 +10,7 @@ pub(crate) const BACK: Param = Param {
     name: "back",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "on: what is assigned to a window of four segments or less, or to one that is far behind the others, goes where it arrives sooner; off: it stays",
+    help: "on: data that waits for a small or overdue window moves to a subflow on which it arrives sooner; off: it stays",
     clause: "ours",
 };
 

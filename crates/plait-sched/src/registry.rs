@@ -8,8 +8,8 @@ use plait_params::{About, Listed};
 pub use crate::decorators::DECORATORS;
 pub use crate::schedulers::SCHEDULERS;
 
-/// The scheduler of the live commands where none is asked for: the first one of `docs/promise.md`,
-/// whose worst cell against the best path alone is the best of all. A test holds the two together.
+/// The default scheduler of the live commands: the first one of `docs/promise.md`, whose worst cell
+/// against the best path alone is the best of all. A test compares the two.
 pub const LIVE_DEFAULT: &str = "ecf+copy";
 
 /// A scheduler of the list.

@@ -14,68 +14,68 @@ const LAMBDA: Param = Param {
     name: "lambda",
     kind: Kind::Real { min: 0.0, max: 100.0, default: 3.0 },
     unit: "",
-    help: "tolerance: the smoothed RTT may be this many times its least value",
+    help: "tolerance: the smoothed RTT may be this many times its lowest value",
     clause: "CSWS 2014, section 3.4",
 };
 const ESTIMATE: Param = Param {
     name: "estimate",
     kind: Kind::Word { words: &["formula", "rate"], default: "formula" },
     unit: "",
-    help: "what lambda * min_srtt is multiplied with: cwnd / srtt, or the delivery rate",
+    help: "factor of lambda * min_srtt: cwnd / srtt, or the delivery rate",
     clause: "CSWS 2014, section 3.4 has the formula only",
 };
 const WINDOW: Param = Param {
     name: "window",
     kind: Kind::Real { min: 0.0, max: 3_600.0, default: 0.0 },
     unit: "s",
-    help: "how long a least RTT counts; 0 is for the life of the connection",
+    help: "lifetime of a lowest RTT; 0 is the life of the connection",
     clause: "left open in CSWS 2014, section 3.4",
 };
 const FLOOR: Param = Param {
     name: "floor",
     kind: Kind::Whole { min: 1, max: 100, default: 2 },
     unit: "segments",
-    help: "no cap is below this",
+    help: "minimum cap",
     clause: "left open in CSWS 2014, section 3.4",
 };
 
 /// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
     name: "bm",
-    idea: "cap what a subflow has in flight where its RTT has grown by a standing queue",
+    idea: "cap the bytes in flight of a subflow if a standing queue has raised its RTT",
     page: "\
-Each subflow's smoothed RTT is compared with the least value that it had. Where it has grown beyond
-lambda times that, a queue stands on the path, and the subflow gets a cap.
+The smoothed RTT of each subflow is compared with its lowest value so far. If it exceeds lambda times
+that value, a queue stands on the path, and the subflow gets a cap.
 
     limit = lambda * min_srtt / srtt * cwnd        estimate=formula, as in the paper
           = lambda * min_srtt * delivery rate      estimate=rate
     cap   = max(2 segments, min(cwnd, limit))      whole segments
 
-A subflow has room while  inflight + queued + len <= min(cwnd, cap).  The congestion window itself is
-left alone; while it is above the cap the sender does not count as limited by it, so that it stops
-growing (otherwise the product limit would grow with it, without bound).
+A subflow has room while  inflight + queued + len <= min(cwnd, cap).  The congestion window itself
+does not change. While it is above the cap, the sender does not count as limited by it, so it stops
+growing. Otherwise the limit of the formula would grow with it without bound.
 
-The formula settles at lambda times the least RTT only where cwnd stops at lambda bandwidth-delay
-products. In slow start without loss cwnd has grown beyond that before the RTT shows it, and then the
-RTT settles at the square root of 3 * cwnd / BDP. The delivery rate, which is the bytes in flight when
-a segment was sent over its RTT sample, has no such memory.
+With the formula, the RTT settles at lambda times the lowest RTT only if cwnd stops at lambda
+bandwidth-delay products (BDP). In slow start without loss, cwnd exceeds that before the RTT shows
+it. The RTT then settles at sqrt(lambda * cwnd / BDP) times the lowest RTT. The delivery rate has no
+such memory: it is the bytes in flight when a segment was sent, divided by its RTT sample.
 
-Measured over 20 Mbit/s, 30 ms and a queue of 5 MB (cubic, mean of the smoothed RTT over its least):
-3.0 with `--ssthresh` at one bandwidth-delay product, 3.0 with estimate=rate from slow start, 4.3 with
-the formula from slow start, and 60 without +bm; the link is full in all of them.
+Measured over 20 Mbit/s, 30 ms and a queue of 5 MB (cubic; mean of the smoothed RTT over its lowest
+value): 3.0 with `--ssthresh` at one BDP, 3.0 with estimate=rate from slow start, 4.3 with the
+formula from slow start, and 60 without +bm. The link is full in all of them.
 
 Numbers  limit_segments, cap_segments, of each subflow that has a limit.
-Paper    \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.4. Lifetime of
-         the least RTT, the floor, and whether cwnd is cut are open there.
-Good at  deep queues: delay, and the buffers that it fills.
-Bad at   beside flows that fill the queue it gets what the cap leaves; a least RTT from before a
-         change of route throttles for ever unless `window` says otherwise.
+Paper    \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.4. It leaves
+         open the lifetime of the lowest RTT, the floor, and whether cwnd is cut.
+Good at  deep queues: it lowers the delay and the data in buffers.
+Bad at   competition with flows that fill the queue: the cap limits its share. After a change of
+         route, an old lowest RTT throttles the subflow for ever, unless `window` is set.
 ",
     params: &[LAMBDA, ESTIMATE, WINDOW, FLOOR],
     state: &[
-        ("bm_min_srtt.ID_ms", "least smoothed RTT of the subflow, in the present half of `window`"),
-        ("bm_min_before.ID_ms", "the same in the half before"),
-        ("bm_half_since.ID_ms", "when the present half of `window` began"),
+        ("bm_min_srtt.ID_ms", "lowest smoothed RTT of the subflow in the current half of `window`"),
+        ("bm_min_before.ID_ms", "the same in the half before it"),
+        ("bm_half_since.ID_ms", "start of the current half of `window`"),
     ],
     wrap: |base, params| Box::new(Bm::new(base, params)),
 };

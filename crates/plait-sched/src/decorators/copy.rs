@@ -10,37 +10,37 @@ const QUEUE: Param = Param {
     name: "queue",
     kind: Kind::Real { min: 1.0, max: 1000.0, default: 2.0 },
     unit: "",
-    help: "a queue stands where the latest RTT is above this many times the least one",
-    clause: "none: no paper has copies",
+    help: "a queue stands on a path if the latest RTT is above this many times the lowest one",
+    clause: "none: no paper has such copies",
 };
 
 /// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
     name: "copy",
-    idea: "while nothing new waits, subflows with room send copies of what is not acknowledged",
+    idea: "while no new data waits, subflows with room send copies of unacknowledged data",
     page: "\
-New data goes where the base scheduler says. Once all of it is sent, subflows that have room send copies
-of what others carry and nobody has acknowledged, from the left edge on:
+The base scheduler places new data. When all of it is sent, subflows with room send copies of
+unacknowledged data that other subflows carry, from the left edge on:
 
     subflow   the candidate with the lowest RTT that has room and something left to copy
-    segment   the first range from snd_una on that it has not carried, nor passed over
+    segment   the first range from snd_una on that it has neither carried nor skipped
     unless    inflight > 0  and  last_rtt > queue * min_rtt   a queue stands before the candidate,
-              and  last_rtt > last_rtt of the live carrier    which the original does not meet
+              and  last_rtt > last_rtt of the live carrier    which does not delay the original
 
-So a message that hangs on a path which has just become silent or slow arrives on the other one a
-one-way delay later, without a timeout, and so does the end of a transfer. Where there is always more to
-send than the windows take, nothing is copied, and both paths carry data of their own. A backup gets no
-copies beside a live regular subflow.
+If a path becomes silent or slow, the message on it arrives over the other path one one-way delay
+later, without a timeout. The same holds for the end of a transfer. While there is always more data
+than the windows allow, nothing is copied, and each path carries data of its own. A backup gets no
+copies while a regular subflow is alive.
 
-Source   opportunistic redundancy, as in the ReMP family; no paper of the five has it.
-Good at  messages over links that come and go; the last segments of a download.
-Bad at   data plans and batteries: a stream that fits one path is sent on both.
+Source   opportunistic redundancy, as in the ReMP family; none of the five papers has it.
+Good at  messages over intermittent links; the last segments of a download.
+Bad at   metered data plans and batteries: a stream that fits one path is sent on both.
 
-Without the last rule (`queue=1000`) the copies of a stream fill the queue of a path that is slower than
-the stream, up to its window, and what is sent there when the other path falls silent waits behind them.
+Without the last rule (`queue=1000`), copies fill the queue of a path that is slower than the stream,
+up to its window. If the other path then falls silent, its data waits behind those copies.
 ",
     params: &[QUEUE],
-    state: &[("copied.ID", "end (DSN, bytes) of what the subflow has copied or passed over")],
+    state: &[("copied.ID", "end (DSN, bytes) of the data that the subflow has copied or skipped")],
     wrap: |base, params: &Params| {
         let queue = params.millionths(&QUEUE);
         Box::new(Copy { base, queue, passed: [Dsn::ZERO; SubflowId::MAX] })

@@ -20,7 +20,7 @@ const STRICT: Param = Param {
     name: "strict",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "retransmit only past a 4 times slower holder or one with 4 segments or less (kernel)",
+    help: "retransmit only if the holder is over 4 times slower or has a window of 4 segments or less (kernel)",
     clause: "CSWS 2014, section 3.3 has no such limit",
 };
 const HOLDERS: Param = Param {
@@ -28,37 +28,37 @@ const HOLDERS: Param = Param {
     kind: Kind::Word { words: &["first", "every"], default: "first" },
     unit: "",
     help: "penalise the first subflow that holds the head, or every one of them",
-    clause: "CSWS 2014, section 3.3 speaks of one; BLEST's kernel v0.95 takes every one",
+    clause: "CSWS 2014, section 3.3 has one; BLEST's kernel v0.95 has every one",
 };
 
 /// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
     name: "rp",
-    idea: "when the window stalls, resend what blocks it on a free subflow and slow its holder",
+    idea: "when the send window stalls, resend the blocking data on a free subflow and penalise its holder",
     page: "\
-When a subflow s has room, but the next segment lies beyond the send window, the oldest range H that
-is not acknowledged blocks everybody; the subflow to which H is assigned counts as a carrier where it
-has not been sent. Then
+Let s be a subflow with room while the next segment lies beyond the send window. The oldest
+unacknowledged range H then blocks all subflows. If H is assigned and not sent, the subflow to which
+it is assigned counts as its carrier.
 
     penalise    the first other subflow that carried H, if it is slower than s and Open:
-                cwnd = cwnd / 2 in whole segments, and ssthresh / 2 if it was reached; once per srtt_s; with
-                `holders=every` each of them that is slower and Open
+                cwnd = cwnd / 2 in whole segments, and ssthresh / 2 if it was reached; once per srtt_s;
+                with `holders=every`, each such subflow that is slower and Open
     retransmit  H on s, unless s has carried it; with `strict`, only if 4 * srtt_s < srtt of the
-                holder, or the holder's window is 4 segments or less. What its holder has not sent
-                is taken from its queue and sent on s alone
+                holder, or the holder's window is 4 segments or less. If its holder has not sent H,
+                H is taken from the holder's queue and sent on s alone
 
-The same is tried without a penalty when everything is sent or assigned and the application waits for
-room in the send buffer.
+The same rules apply if all data is sent or assigned and the application waits for room in the send
+buffer. There is then no penalty while the send buffer has any free byte.
 
 Numbers  four_srtt_ms (of s), holder_srtt_ms.
 Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.3, after
          \"How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP\" (NSDI 2012).
-Good at  small receive windows over unlike paths.
-Bad at   it acts when the harm is done; a penalised path stays slow long after. Part of minrtt and
-         ECF as their authors ran them; BLEST goes with mode=retransmit.
+Good at  small receive windows over heterogeneous paths.
+Bad at   avoiding stalls: it acts only after one, and a penalised path stays slow for long. The authors
+         of minrtt and ECF ran them with it. BLEST goes with mode=retransmit.
 ",
     params: &[MODE, STRICT, HOLDERS],
-    state: &[("last_pen.ID_ms", "when the free subflow ID last had a holder penalised")],
+    state: &[("last_pen.ID_ms", "time of the last penalty for the free subflow ID")],
     wrap: |base, params| Box::new(Rp::new(base, params)),
 };
 

@@ -15,15 +15,15 @@ const MODE: Param = Param {
     name: "mode",
     kind: Kind::Word { words: &["code", "paper"], default: "code" },
     unit: "",
-    help: "the estimate of the authors' kernel code, or the one printed in the paper",
+    help: "the estimate: as in the authors' kernel code, or as printed in the paper",
     clause: "ToN, section IV.A, Algorithm 1",
 };
 const LAMBDA: Param = Param {
     name: "lambda",
     kind: Kind::Real { min: 0.0, max: 10.0, default: 0.0 },
     unit: "",
-    help: "correction factor until its first step, which takes it into 1 to 1.3 (code) or 0.1 to 10 \
-           (paper); 0 is the mode's own: 1.2 (code), 1 (paper)",
+    help: "initial correction factor; the first step limits it to 1 to 1.3 (code) or 0.1 to 10 \
+           (paper); 0 is the default of the mode: 1.2 (code), 1 (paper)",
     clause: "ToN, section IV.A",
 };
 const STEP: Param = Param {
@@ -31,18 +31,19 @@ const STEP: Param = Param {
     kind: Kind::Real { min: 0.0, max: 10.0, default: 0.01 },
     unit: "",
     help: "change of the correction factor per RTT in paper mode",
-    clause: "ToN, section IV.A (the value is left open there)",
+    clause: "ToN, section IV.A (gives no value)",
 };
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "blest",
     aliases: &[],
-    idea: "skip the slow subflow where it would block the send window for the fast one",
+    idea: "skip the slow subflow if it would block the send window for the fast one",
     page: "\
-F is the subflow with the lowest RTT, S the one with the lowest RTT that has room. F is used while
-it has room. Otherwise BLEST estimates what F could send while a segment is under way on S, and
-uses S only if that, and what S holds, fit into the send window SW; else it waits for F.
+F is the subflow with the lowest RTT. S is the subflow with the lowest RTT among those with room.
+BLEST uses F while it has room. Otherwise it estimates how much F could send while one segment is
+under way on S. It uses S only if that amount and the data held by S fit into the send window SW.
+If they do not fit, it waits for F.
 
     paper mode   r  = srtt_S / srtt_F
                  X  = mss_F * (cwnd_F + (r - 1) / 2) * r
@@ -51,27 +52,27 @@ uses S only if that, and what S holds, fit into the send window SW; else it wait
                  n  = floor(linger / ((min_F + max_F) / 2)) + 1
                  P  = cwnd_F * (2^n - 1)                              while ssthresh_F is infinite
                     = (max(cwnd_F, ssthresh_F + 1) + (n - 1) / 2) * n otherwise
-                 S if  P * mss_F * lambda <= SW - (what S holds + this segment)
+                 S if  P * mss_F * lambda <= SW - (data held by S + this segment)
 
-lambda grows when the connection was blocked by the window since the last step, and shrinks when it
-was not: by 0.04 and 0.01 within 1.0 to 1.3, at most once in the least srtt of S (code); by `step`
-within 0.1 to 10, at most once in srtt_F (paper).
+Each step of lambda raises it if the send window has blocked since the last step, and lowers it if
+not. In code mode the steps are 0.04 up and 0.01 down within 1.0 to 1.3, at most once per lowest srtt
+of S. In paper mode they are `step` within 0.1 to 10, at most once per srtt_F.
 
 Numbers  rtts, x_bytes (paper); linger_ms, rounds, packets (code); lambda, x_lambda_bytes,
          room_bytes (both).
 Paper    \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section IV.A.
-Good at  unlike paths behind a small receive window; short bursts (code mode waits for the fast
-         path during its slow start, whatever the window).
-Bad at   large windows in paper mode, where it decides like minrtt; it does not ask how much is
+Good at  heterogeneous paths with a small receive window; short bursts in slow start (code mode
+         expects the window of F to double each RTT, and therefore often waits for F).
+Bad at   large windows in paper mode, in which it decides like minrtt. It ignores how much data is
          left to send.
 ",
     params: &[MODE, LAMBDA, STEP],
     state: &[
         ("lambda_milli", "correction factor times 1000"),
-        ("blocked", "1 if the window has blocked since the last step of lambda"),
-        ("last_update_ms", "when lambda was stepped; absent: at the start of the connection"),
-        ("min_srtt.ID_ms", "least smoothed RTT of the subflow"),
-        ("max_srtt.ID_ms", "greatest smoothed RTT of the subflow"),
+        ("blocked", "1 if the send window has blocked since the last step of lambda"),
+        ("last_update_ms", "time of the last step of lambda; absent means the start of the connection"),
+        ("min_srtt.ID_ms", "lowest smoothed RTT of the subflow"),
+        ("max_srtt.ID_ms", "highest smoothed RTT of the subflow"),
     ],
     queues_ahead: false,
     build: |params| Box::new(Blest::new(params)),

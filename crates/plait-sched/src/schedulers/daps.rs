@@ -18,42 +18,42 @@ const ROUND: Param = Param {
     name: "round",
     kind: Kind::Whole { min: 0, max: 1_000, default: 4 },
     unit: "ms",
-    help: "forward delays are rounded to a multiple of this (kernel code); 0: not at all (paper)",
+    help: "multiple to which forward delays are rounded (kernel code); 0: no rounding (paper)",
     clause: "ToN, section III.A; Kuhn et al. 2014",
 };
 const CAP: Param = Param {
     name: "cap_ms",
     kind: Kind::Whole { min: 1, max: 3_600_000, default: 10_000 },
     unit: "ms",
-    help: "longest plan: all delays are halved until their least common multiple is not above this",
+    help: "maximum length of a plan: all delays are halved until their least common multiple fits",
     clause: "none; with exact RTTs the paper's plan has no bound",
 };
 const PLANNED: Param = Param {
     name: "planned_cwnd",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "runs have the windows of when the plan was made; off: those of when the run begins",
+    help: "on: a run has the window of the time of planning; off: the window when the run begins",
     clause: "ToN, section III.A; off is an option of the kernel code",
 };
 const SMOOTH: Param = Param {
     name: "smooth",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "runs have the smoothed window, 7/8 old and 1/8 new once per RTT; off: the window",
+    help: "on: a run has the smoothed window, 7/8 old and 1/8 new once per RTT; off: the window itself",
     clause: "kernel code",
 };
 const SLOW_START: Param = Param {
     name: "slow_start",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "plan subflows that are in slow start after a loss too; off: leave them out of the plan",
+    help: "on: also plan subflows that are in slow start after a loss; off: leave them out of the plan",
     clause: "kernel code",
 };
 const RETRANSMIT: Param = Param {
     name: "retransmit",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "where the send window is full, resend the oldest data that a free subflow has not had",
+    help: "if the send window is full, resend the oldest data that a subflow with room has not carried",
     clause: "kernel code",
 };
 
@@ -61,10 +61,10 @@ const RETRANSMIT: Param = Param {
 pub(crate) const ENTRY: Entry = Entry {
     name: "daps",
     aliases: &[],
-    idea: "plan runs of data so that what the slow subflow carries is due when it arrives",
+    idea: "plan runs of data so that data on the slow subflow arrives in order",
     page: "\
-DAPS plans a period ahead. In the time that data needs on the slow path the fast one carries several
-windows; the slow path is given the data that comes after those, so that all arrives in order.
+DAPS plans one period ahead. While data is under way on the slow path, the fast path carries several
+windows. The slow path gets the data that follows those windows, so that all data arrives in order.
 
     d_i   forward delay of subflow i: floor(srtt / 2) in ms, rounded to a multiple of `round`, >= 1
     w_i   its congestion window in segments, smoothed, >= 1
@@ -72,37 +72,39 @@ windows; the slow path is given the data that comes after those, so that all arr
     plan  for t = 1 .. E, for i in the order of srtt:  if d_i divides t, the next w_i segments are
           assigned to i
 
-Each subflow sends its runs in order as its window opens: full windows do not hold the plan up. The
-next plan is made when this one is used up, or when a subflow comes, fails or recovers; what was
-assigned and not sent is then planned anew. The plan is kept as the next run of each subflow: a run
-costs the logarithm of the number of subflows, whatever E is. Only what the send window takes is
-assigned; where it is full, `retransmit` resends old data. What was planned for a window that has come
-down to a few segments since goes where it arrives sooner (`back`), once it would take that subflow more
-than twice as long as any other takes for what it has, and two round trips of the slowest besides: as
-long as windows stay as they are, no plan is so uneven.
+Each subflow sends its runs in order as its window opens, so full windows do not stop the plan. The
+next plan is made when this one is used up, or when a subflow joins, fails or recovers. After such a
+change, the data assigned and not sent is planned again. DAPS stores only the next run of each
+subflow. A run thus costs the logarithm of the number of subflows, for any E.
 
-Paths of 20 and 60 ms have a plan of 30 ms; rounded to 4 ms (12 and 32) it has 96 ms. Rounding can
-lengthen a plan as well as shorten it.
+Only data within the send window is assigned. If the window is full, `retransmit` resends old data.
+If the window of a subflow shrinks to four segments or less, its assigned data may become overdue.
+`back` then moves this data to a subflow on which it arrives sooner. Overdue data takes more than
+twice the sum of the longest other drain time and the highest RTT. No plan is that uneven while the
+windows do not change.
+
+Paths with RTTs of 20 and 60 ms have a plan of 30 ms. With delays rounded to 4 ms (12 and 32), the
+plan takes 96 ms. Rounding can lengthen a plan as well as shorten it.
 
 Numbers  delay_ms, window_segments of each planned subflow and plan_ms (E), when a plan is made;
-         left_segments of the run at hand, this segment included.
+         left_segments of the current run, including this segment.
 Papers   Kuhn et al., \"DAPS: Intelligent Delay-Aware Packet Scheduling for Multipath Transport\"
          (ICC 2014); \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section III.A.
-Good at  paths of very unlike, constant delay and large transfers, where receive buffers are small.
-Bad at   any change: as much as the send window takes is planned at once, a period after the other,
-         from the delays and windows of that moment. Windows that do not match the delays.
+Good at  large transfers over paths with very different, constant delays and small receive buffers.
+Bad at   any change: all data that fits the send window is planned at once, period after period, from
+         the delays and windows of that moment. Windows that do not match the delays.
 ",
     params: &[ROUND, CAP, PLANNED, SMOOTH, SLOW_START, RETRANSMIT, BACK],
     state: &[
-        ("plan_ms", "length of the plan; absent: there is none"),
-        ("candidates", "the subflows for which it was made, as a sum of powers of two"),
-        ("delay.ID_ms", "forward delay of the subflow in the plan; 0: it is not in the plan"),
+        ("plan_ms", "length of the plan; absent if there is none"),
+        ("candidates", "the candidates for which the plan was made, as a sum of powers of two"),
+        ("delay.ID_ms", "forward delay of the subflow in the plan; 0 if it is not in the plan"),
         ("window.ID", "segments of each of its runs"),
-        ("rank.ID", "its place in the order of the smoothed RTTs"),
-        ("due.ID_ms", "time within the plan of its next run, or of the one at hand"),
-        ("left", "segments left of the run at hand; absent: it has not begun"),
+        ("rank.ID", "its position in the order of the smoothed RTTs"),
+        ("due.ID_ms", "time of its next or current run within the plan"),
+        ("left", "segments left of the current run; absent before it begins"),
         ("smoothed.ID", "smoothed window of the subflow in eighths of a byte"),
-        ("sampled.ID_ms", "when it was last taken into account"),
+        ("sampled.ID_ms", "time of the last sample of its window"),
     ],
     queues_ahead: true,
     build: |params| Box::new(Daps::new(params)),

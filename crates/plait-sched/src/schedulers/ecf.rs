@@ -12,35 +12,35 @@ const BETA: Param = Param {
     name: "beta",
     kind: Kind::Real { min: 0.0, max: 100.0, default: 0.25 },
     unit: "",
-    help: "hysteresis: while waiting, the slow subflow must be better by this part",
+    help: "hysteresis: while ECF waits, the slow subflow must be better by this fraction",
     clause: "ECF, CoNEXT 2017, Algorithm 1",
 };
 const M: Param = Param {
     name: "m",
     kind: Kind::Whole { min: 1, max: 4, default: 1 },
     unit: "",
-    help: "scale of delta, over the RTT variation: 1 formula, 2 kernel v0.95, 4 authors' text",
+    help: "factor of the RTT variation in delta: 1 formula, 2 kernel v0.95, 4 authors' text",
     clause: "ECF, CoNEXT 2017, sections 4 and 5",
 };
 const FLOOR: Param = Param {
     name: "floor",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "count at least one round for what is left (kernel); off: as printed in the paper",
+    help: "count the remaining data as at least one round (kernel); off: as printed in the paper",
     clause: "ECF, CoNEXT 2017, section 3.2 against Algorithm 1",
 };
 const REC_CWND: Param = Param {
     name: "rec_cwnd",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "use the window from before an idle reset until it is exceeded",
+    help: "after an idle reset, use the window from before it until the window exceeds that",
     clause: "ECF, CoNEXT 2017, section 5.2",
 };
 const COUNT_QUEUED: Param = Param {
     name: "count_queued",
     kind: Kind::Switch { default: false },
     unit: "",
-    help: "add what each subflow has queued to what is left",
+    help: "add the queued data of a subflow to the remaining data",
     clause: "the port of ECF in xquic",
 };
 
@@ -48,25 +48,26 @@ const COUNT_QUEUED: Param = Param {
 pub(crate) const ENTRY: Entry = Entry {
     name: "ecf",
     aliases: &[],
-    idea: "do not start on the slow subflow what the fast one will finish sooner",
+    idea: "send no data on the slow subflow that the fast one would finish sooner",
     page: "\
-F is the subflow with the lowest RTT, S the one with the lowest RTT that has room. F is used while
-it has room. Otherwise ECF asks whether F, once it has room again, finishes all that is left (k
-bytes, this segment included) before S would bring even its first segment; if so it waits for F.
+F is the subflow with the lowest RTT. S is the subflow with the lowest RTT among those with room.
+ECF uses F while it has room. Otherwise it estimates when F, once it has room again, would finish all
+remaining data (k bytes, this segment included). If that is before S could deliver its first segment,
+ECF waits for F.
 
     delta = m * max(rttvar_F, rttvar_S)        k_x = max(1, k / CWND_x)
     wait if  (1 + k_F) * srtt_F <  (1 + beta * waiting) * (srtt_S + delta)
         and        k_S * srtt_S >= 2 * srtt_F + delta
 
-`waiting` is set by a wait and cleared when the first test fails. CWND is the congestion window, or
-the one from before the last idle reset while that is larger. With `floor=off` k_x = k / CWND_x, as
-printed; that sends the last segment of the paper's own example the slow way.
+ECF sets `waiting` when it waits, and clears it when the first test fails. CWND is the congestion
+window, or the one before the last idle reset while that is larger. With `floor=off`, k_x is
+k / CWND_x, as printed. This sends the last segment of the paper's own example over the slow path.
 
 Numbers  k_bytes, delta_ms, lhs_ms, rhs_ms (first test), lhs2_ms, rhs2_ms (second).
 Paper    \"ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths\" (CoNEXT 2017).
-Good at  on-off traffic and downloads over unlike paths: no tail on the slow path.
-Bad at   paths with loss, which the estimate does not see; it waits out the last window even where
-         both paths together would be a little faster.
+Good at  on-off traffic and downloads over heterogeneous paths: no tail on the slow path.
+Bad at   paths with loss, which the estimate ignores. At the end of the data it waits for the fast
+         path even when using both paths would be slightly faster.
 ",
     params: &[BETA, M, FLOOR, REC_CWND, COUNT_QUEUED],
     state: &[("waiting", "1 after a wait, until the first test fails")],

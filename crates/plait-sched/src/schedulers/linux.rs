@@ -15,28 +15,28 @@ const BURST: Param = Param {
     name: "burst",
     kind: Kind::Whole { min: 1_000, max: 1 << 24, default: 65_428 },
     unit: "bytes",
-    help: "most that goes to a subflow before it is chosen anew",
+    help: "maximum data that is assigned to a subflow before the next choice",
     clause: "Linux, net/mptcp/protocol.c: 64 KiB less the headers",
 };
 const SNDBUF: Param = Param {
     name: "sndbuf",
     kind: Kind::Auto { min: 1, max: 1 << 40 },
     unit: "bytes",
-    help: "send buffer of a subflow; auto: 2 cwnd, at least 64 KiB, at most the connection's",
-    clause: "Linux, sk_stream_memory_free; its autotuning is modelled with --kernel 6.18 alone",
+    help: "send buffer of a subflow; auto: 2 cwnd, at least 64 KiB, at most that of the connection",
+    clause: "Linux, sk_stream_memory_free; only --kernel 6.18 models its autotuning",
 };
 const TRUESIZE: Param = Param {
     name: "truesize",
     kind: Kind::Real { min: 1.0, max: 10.0, default: 1.0 },
     unit: "",
-    help: "memory that a byte of payload takes in the send buffer; 1.6 is about what Linux counts",
+    help: "memory in the send buffer per byte of payload; Linux counts about 1.6",
     clause: "Linux, skb truesize",
 };
 const STALE: Param = Param {
     name: "stale",
     kind: Kind::Whole { min: 1, max: 100, default: 1 },
     unit: "timeouts",
-    help: "in a row after which a subflow is left out until something is received on it; 4 is what a stock kernel has",
+    help: "consecutive timeouts after which a subflow is not used until a segment arrives on it; a stock kernel has 4",
     clause: "ours; Linux, net.mptcp.stale_loss_cnt, has 4",
 };
 
@@ -46,54 +46,57 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["upstream"],
     idea: "give bursts of 64 KB to the subflow whose send buffer drains first",
     page: "\
-What the upstream Linux kernel does (net/mptcp/protocol.c, 6.6 to 6.10). Once a burst, not once a
-segment, each subflow that is open, joined and not stale is asked how long what it holds takes to leave:
+This is the scheduler of the upstream Linux kernel (net/mptcp/protocol.c, 6.6 to 6.10). It chooses a
+subflow once per burst, not once per segment. For each subflow that is open, joined and not stale, it
+estimates how long the data that the subflow holds takes to leave:
 
-    linger   wmem / avg,  wmem = bytes sent and not acknowledged, and queued;  avg = its pace
-    choose   least linger among the non-backup ones; among the backup ones where there is no other
-    wait     if it holds sndbuf bytes or more (the second best is not tried)
-    burst    min(65428, what the send window takes)
+    linger   wmem / avg,  wmem = bytes queued, or sent and not acknowledged;  avg = average pace
+    choose   least linger among the regular subflows; among the backups if there is no regular one
+    wait     if the chosen one holds sndbuf bytes or more (the second best is not tried)
+    burst    min(65428, the free send window)
     avg      (avg * wmem + pacing rate * burst) / (wmem + burst), of the chosen one
 
-The congestion window is not tested: the burst waits in the subflow's own queue until that opens, so
-segments are assigned and not sent by this. A burst ends where it is used up, where sndbuf is full, and
-with the last byte that is written: what is written later begins another one, so a message goes to an
-idle subflow as a whole. (Until 6.5 the rest of a burst was kept for it.) A subflow is stale after
-`stale` timeouts in a row without anything received; one that has had fewer may get bursts as before.
+The congestion window is not tested. The burst waits in the subflow's own queue until the window
+opens, so this rule assigns segments and does not send them. A burst ends when it is used up, when
+sndbuf is full, and with the last written byte. Data written later begins another burst, so a message
+goes to an idle subflow as a whole. (Until 6.5, the subflow kept the rest of a burst.) A subflow is
+stale after `stale` consecutive timeouts without any received segment. With fewer timeouts it may get
+bursts as before.
 
-What is sent again goes, a burst at a time, to a non-backup subflow that holds nothing at all; to a
-backup that holds nothing where all others have had more than one timeout; and else waits, while new
-data goes on. What only stale or closed subflows have carried goes before new data instead, to the
-live subflow of the least linger (the kernel sends all again that is not acknowledged).
+Retransmissions go, a burst at a time, to a regular subflow that holds no data. If there is none, a
+backup that holds no data sends them, if every other subflow with data has had more than one timeout.
+Otherwise they wait, while new data is sent. If only stale or closed subflows have carried the data,
+it goes before new data, to the live subflow with the least linger. (The kernel then resends all
+unacknowledged data.)
 
-It differs from a stock kernel in two rules. Here a subflow is stale after one timeout, as for every
-other scheduler; `linux:stale=4` is what a stock kernel does (net.mptcp.stale_loss_cnt), and there a
-path that falls silent holds the reader up for as long as the sum of four timeouts, each twice the
-last. And what is assigned to a full window goes where it arrives sooner, as far as another subflow has
-room, the first first (`back`), if the window has come down to four segments or less, or if its queue
-takes twice as long as the queues of the others and two round trips. The kernel leaves it there
-(`back=off`), up to 64 KiB, for a window of one segment.
+Two rules differ from a stock kernel. First, a subflow is stale after one timeout, as for every other
+scheduler. A stock kernel has `linux:stale=4` (net.mptcp.stale_loss_cnt). There a silent path delays
+the reader by the sum of four timeouts, each twice the last. Second, `back` moves data from a full
+window to a subflow with room if it arrives sooner there, in order. It does so if the full window is
+four segments or less, or if its queue is overdue. An overdue queue takes more than twice the sum of
+the longest other drain time and the highest RTT. The kernel leaves the data there (`back=off`): up
+to 64 KiB for a window of one segment.
 
-Its first pace is the rate at the first look, as in the kernel.
+The first value of avg is the pacing rate at the first decision, as in the kernel.
 
-With `--kernel 6.18` the connection sizes its send buffers as Linux does. Then `sndbuf`, `truesize` and
-`back` play no part, and a subflow is stale after four timeouts: memory counts with the descriptors of the
-buffers, and data is handed out in pieces of 32 KiB. A buffer that has grown with its window then holds
-up to 4 MiB for a window that has come down to one segment. With a coupled controller (`olia`, `lia`) the
-window can stay there: 430 kB once waited more than three minutes. No stock kernel has such a controller.
+With `--kernel 6.18` the connection sizes its send buffers as Linux does. `sndbuf`, `truesize` and
+`back` then have no effect, and `stale` is at least 4. Memory includes the descriptors of the buffers,
+and data is assigned in pieces of 32 KiB. A buffer that has grown with its window still holds up to
+4 MiB when the window has shrunk to one segment. With a coupled controller (`olia`, `lia`) the window
+can stay there: 430 kB once waited more than three minutes. No stock kernel has such a controller.
 
 Numbers  linger_us.ID, wmem_bytes.ID; burst_bytes.ID and avg_pace.ID (bytes
          per second) of the chosen one.
-Paper    none; the source says it follows BLEST, which is only loosely true.
-Good at  bulk over paths that resemble each other, at little cost.
-Bad at   short transfers and messages over unlike paths: a burst on the slow path holds up all that
-         follows it on the fast one.
+Paper    none; the source says that it follows BLEST, which is only loosely true.
+Good at  bulk transfers over similar paths, at little cost.
+Bad at   short transfers and messages over heterogeneous paths: a burst on the slow path delays all
+         data that follows it on the fast one.
 ",
     params: &[BURST, SNDBUF, TRUESIZE, STALE, BACK],
     state: &[
-        ("again", "the subflow that got what was last sent again"),
-        ("again_left_bytes", "what is left of the burst of what is sent again"),
-        ("avg_pace.ID", "average of the pace of the subflow, in bytes per second"),
+        ("again", "the subflow of the last retransmission"),
+        ("again_left_bytes", "bytes left of the current burst of retransmissions"),
+        ("avg_pace.ID", "average pace of the subflow, in bytes per second"),
     ],
     queues_ahead: true,
     build: |params| Box::new(Linux::new(params)),

@@ -12,7 +12,7 @@ const TSQ: Param = Param {
     name: "tsq",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "pass over a subflow whose data fills the host's own queue; off: data waits for it there",
+    help: "skip a subflow whose data fills the host's own queue; off: assign data to it, which waits there",
     clause: "ToN, section V: on up to about kernel v0.91, off later",
 };
 
@@ -28,14 +28,14 @@ window. Backup subflows are used only while every other subflow is down.
     choose  argmin srtt(s)  over the live s with  inflight + queued + len <= cwnd
     wait    if none has room, or if the segment ends beyond the send window
 
-Known as the default scheduler of the out-of-tree Linux MPTCP, and as LRF, LowRTT and minRTT in
-the papers; `minrtt+rp` is that kernel's default as a whole.
+It is the default scheduler of the out-of-tree Linux MPTCP. The papers call it LRF, LowRTT or
+minRTT. The complete default of that kernel is `minrtt+rp`.
 
 Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), \"Low-Latency
          Scheduling in MPTCP\" (IEEE/ACM ToN), both as the baseline.
-Good at  bulk transfers over ample windows; paths that resemble each other.
-Bad at   short transfers over unlike paths: the tail of a burst leaves on the slow path as soon as
-         the fast window is full, and everybody waits for it. Small receive windows.
+Good at  bulk transfers with large windows; similar paths.
+Bad at   short transfers over heterogeneous paths: as soon as the fast window is full, the tail of a
+         burst goes over the slow path, and the receiver waits for it. Small receive windows.
 ",
     params: &[TSQ],
     state: &[],

@@ -11,7 +11,7 @@ const WAIT: Param = Param {
     name: "wait",
     kind: Kind::Word { words: &["code", "paper"], default: "code" },
     unit: "",
-    help: "wait of a segment in whole RTTs (kernel code), or as a fraction of them (paper)",
+    help: "wait of a segment: whole RTTs (kernel code), or fractions of an RTT (paper)",
     clause: "Yang et al. 2014; the port in the kernel of the ToN paper",
 };
 
@@ -19,11 +19,11 @@ const WAIT: Param = Param {
 pub(crate) const ENTRY: Entry = Entry {
     name: "otias",
     aliases: &[],
-    idea: "each segment where it would arrive first, even if that window is full",
+    idea: "assign each segment to the subflow on which it arrives first, even if that window is full",
     page: "\
-For each segment OTIAS predicts when it would arrive on every subflow, behind what is assigned there
-already, and assigns it to the one where that is soonest. A full subflow thus gets a queue of its
-own, which is sent in order as its window opens, and is not looked at again.
+For each segment, OTIAS predicts the arrival on every subflow, behind the data already assigned
+there. It assigns the segment to the subflow with the earliest arrival. A full subflow thus gets a
+queue of its own, which it sends in order as its window opens.
 
     can   = max(0, cwnd - inflight)
     wait  = 0                                    if queued < can
@@ -31,21 +31,27 @@ own, which is sent in order as its window opens, and is not looked at again.
     T     = wait * srtt + srtt / 2
     choose  argmin T  over the live subflows that small queues (TSQ) do not hold back
 
-Counts are in segments. Only what the send window takes is assigned. What is assigned is taken back
-when a subflow comes, fails or recovers. With `back` it is also taken back from a full window of four
-segments or less. Small queues (TSQ) may hold the better subflow back for microseconds, while all that was
-written is assigned to another one. So with small queues it is also taken back from any full window whose
-queue takes more than twice as long as the queue of each other subflow and the slowest round trip. What is
-taken back goes where there is room, the first first, as long as T of the next segment is less there. With
-`back=off` a queue of hundreds of segments may be left to a window of one. With `wait=paper` the wait is (queued - can) / cwnd, not rounded: the
-paper of 2014 says no more than that.
+Counts are in segments. Only data within the send window is assigned. Assigned data is taken back
+when a subflow joins, fails or recovers. `back` takes it back in two more cases:
+
+    small    it waits for a full window of four segments or less
+    overdue  with small queues (TSQ), it waits for any full window whose queue takes more than twice
+             the sum of the longest other drain time and the highest RTT
+
+The second case exists because TSQ may hold the better subflow back for microseconds. All written
+data is then assigned to another one. Data that is taken back goes, in order, to a subflow with room
+if T of the next segment is lower there. With `back=off`, hundreds of segments may wait for a window
+of one segment.
+
+With `wait=paper` the wait is (queued - can) / cwnd, not rounded. The paper of 2014 does not define
+it further.
 
 Numbers  arrival_ms of each subflow: T.
 Papers   \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section III.B, on Yang, Amer and
          Ekiz, \"Out-of-Order Transmission for In-Order Arrival Scheduling for Multipath TCP\" (2014).
-Good at  unlike paths whose RTTs and windows hold still.
-Bad at   change: little takes a segment back from a queue that has become slow. Losses, and
-         windows in slow start, which it takes for constant.
+Good at  heterogeneous paths with stable RTTs and windows.
+Bad at   changes: data seldom leaves the queue of a subflow that has become slow. Losses, and windows
+         in slow start, which OTIAS takes as constant.
 ",
     params: &[WAIT, BACK],
     state: &[],

@@ -9,28 +9,29 @@ use plait_base::{DataRange, Dsn, SubflowId};
 pub(crate) const ENTRY: Entry = Entry {
     name: "redundant",
     aliases: &[],
-    idea: "every segment on every subflow: lowest latency, no aggregation",
+    idea: "send every segment on every subflow: lowest latency, no aggregation",
     page: "\
-Each subflow walks through the data on its own, from the first byte that is not acknowledged at the
-data level. New data goes out at the speed of the fastest subflow; the others send copies.
+Each subflow goes through the data on its own, from the first byte that is not acknowledged at the
+data level. The subflow that is furthest ahead sends new data; the others send copies. New data
+therefore goes out at the speed of the fastest subflow.
 
-    next segment of s  the first range after the one that s was handed last
-                       (from snd_una, where that one has been acknowledged)
-    turns              the subflows in cyclic order; one without room is passed over
-    backup subflows    get no copies, and new data only while every other subflow is down
+    next segment of s  the first range after the last one given to s
+                       (from snd_una, if that one has been acknowledged)
+    turns              the subflows in cyclic order; one without room is skipped
+    backup subflows    get no copies; they get new data only while every other subflow is down
 
-A slow subflow is never stuck behind history: when its last segment is acknowledged it jumps to
-snd_una, so that it carries a part of the data only.
+A slow subflow does not resend acknowledged data. When its last segment is acknowledged, it
+continues at snd_una, so it carries only a part of the data.
 
 Source   the `redundant` module of the out-of-tree Linux MPTCP, from version 0.90 on.
-Good at  small messages over lossy or changeable paths.
-Bad at   throughput, which is that of the best path, at the cost of every path; receive windows and
-         data plans.
+Good at  small messages over paths with loss or variable delay.
+Bad at   throughput: all paths together give that of the best path. Small receive windows and
+         metered data plans.
 ",
     params: &[],
     state: &[
         ("next", "id of the subflow whose turn it is"),
-        ("ptr.ID", "end (DSN, bytes) of the range that the subflow was handed last"),
+        ("ptr.ID", "end (DSN, bytes) of the last range given to the subflow"),
     ],
     queues_ahead: false,
     build: |_| Box::new(Redundant::default()),

@@ -12,14 +12,14 @@ const NUM_SEGMENTS: Param = Param {
     name: "num_segments",
     kind: Kind::Whole { min: 1, max: 1_000_000, default: 1 },
     unit: "segments",
-    help: "segments in a row before the turn passes on",
+    help: "consecutive segments of one turn",
     clause: "CSWS 2014, section 3.1",
 };
 const CWND_LIMITED: Param = Param {
     name: "cwnd_limited",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "on: a subflow without room loses its turn; off: it holds everybody up",
+    help: "on: a subflow without room loses its turn; off: the other subflows wait for it",
     clause: "CSWS 2014, section 3.1",
 };
 
@@ -31,16 +31,17 @@ pub(crate) const ENTRY: Entry = Entry {
     page: "\
 The subflows take turns of `num_segments` segments in the order of their ids.
 
-    choose  a subflow in the middle of its turn, else the next one after the last that sent and
-            that has not had its turn in this round; when all have, a new round begins
-    wait    if the turn is with a subflow that has no room (cwnd_limited=off), or if none has room
+    choose  a subflow in the middle of its turn; else the next one after the last sender that has
+            not had its turn in this round; when all have had their turn, a new round begins
+    wait    if the subflow of the turn has no room (cwnd_limited=off), or if none has room
 
-With `cwnd_limited=on` a subflow without room is passed over; under a bulk transfer every window is
-full nearly always, and the acknowledgements then make the split, not the turns.
+With `cwnd_limited=on`, a subflow without room is skipped. In a bulk transfer the windows are nearly
+always full. The acknowledgements then decide the split, not the turns.
 
 Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.1.
 Good at  an equal share on equal paths; a baseline.
-Bad at   unlike paths, in every respect: half of the data takes the slow one.
+Bad at   heterogeneous paths, in every respect: the slow path gets as much of the data as the fast
+         one, as long as both have room.
 ",
     params: &[NUM_SEGMENTS, CWND_LIMITED],
     state: &[

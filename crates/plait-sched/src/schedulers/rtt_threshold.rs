@@ -11,8 +11,8 @@ const THRESHOLD: Param = Param {
     name: "threshold",
     kind: Kind::Real { min: 0.0, max: 60_000.0, default: 100.0 },
     unit: "ms",
-    help: "subflows are used whose smoothed RTT is below this",
-    clause: "draft-bonaventure-iccrg-schedulers-02 (the value is left open there)",
+    help: "use only subflows whose smoothed RTT is below this, if there is one",
+    clause: "draft-bonaventure-iccrg-schedulers-02 (gives no value)",
 };
 
 /// The scheduler's entry in the registry.
@@ -21,22 +21,22 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &[],
     idea: "use the first subflow whose RTT is below a threshold, and none above it",
     page: "\
-Each segment goes to the first candidate, by id, whose smoothed RTT is below the threshold and that
-has room. While at least one candidate is below, those above are left idle, also where all below
-are full. Where none is below, or no RTT is known, the rule of the lowest RTT decides among all.
+Each segment goes to the first candidate, by id, that has room and a smoothed RTT below the
+threshold. While at least one candidate is below it, the candidates above stay idle, even if all
+below are full. If none is below, or no RTT is known, the lowest-RTT rule decides among all.
 
     low     = candidates with srtt < threshold
     choose  the lowest id in low with  inflight + queued + len <= cwnd
-            where low is empty, the least srtt of all with room
+            if low is empty, the lowest srtt of all with room
     wait    if none has room, or if the segment ends beyond the send window
 
 Numbers  srtt_ms (of the chosen one, or of the one waited for), threshold_ms.
-Paper    draft-bonaventure-iccrg-schedulers-02, RTT threshold. It does not say what happens where
-         no path is below. To stop for ever is of no use; to use the fastest alone keeps one segment in
-         flight where two RTTs take turns at being least and idle windows are reset.
-Good at  delay that must stay below a known bound.
-Bad at   throughput: a path just above the threshold carries nothing, and one whose own queue lifts
-         it above goes idle until its RTT is measured again.
+Paper    draft-bonaventure-iccrg-schedulers-02, RTT threshold. It does not say what happens if no
+         path is below. Stopping for ever is useless. Using only the fastest path would keep one
+         segment in flight if two RTTs alternate as the lowest and idle windows are reset.
+Good at  a delay that must stay below a known bound.
+Bad at   throughput: a path just above the threshold carries nothing. A path whose own queue lifts
+         its RTT above it stays idle until the RTT is measured again.
 ",
     params: &[THRESHOLD],
     state: &[],

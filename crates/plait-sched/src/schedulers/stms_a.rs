@@ -16,37 +16,37 @@ const GAP0: Param = Param {
     name: "gap0",
     kind: Kind::Auto { min: 0, max: 1_000_000 },
     unit: "segments",
-    help: "gap at the start; auto: the calculated one of stms-c once both RTTs are known",
+    help: "initial gap; auto: the calculated gap of stms-c, once both RTTs are known",
     clause: "left open in STMS, ATC 2018",
 };
 const THRESHOLD: Param = Param {
     name: "threshold",
     kind: Kind::Whole { min: 0, max: 1_000, default: 2 },
     unit: "segments",
-    help: "a DATA_ACK that covers no more than these says nothing",
+    help: "a DATA_ACK that covers at most this many segments is no sample",
     clause: "STMS, ATC 2018, Algorithm 2",
 };
 const INTERVAL: Param = Param {
     name: "interval",
     kind: Kind::Real { min: 0.01, max: 100.0, default: 1.0 },
     unit: "times (srtt_S + srtt_F) / 2",
-    help: "adjust_interval: how often the gap is changed",
+    help: "adjust_interval: the minimum time between changes of the gap",
     clause: "STMS, ATC 2018, section 3.1 and its evaluation",
 };
 const LOST: Param = Param {
     name: "count_lost",
     kind: Kind::Word { words: &["off", "resting", "on"], default: "off" },
     unit: "",
-    help: "take samples also where the segment at the left edge had been sent again; resting: only \
-           those that lower the gap of a slow subflow that has nothing outstanding, and not below \
-           the calculated one",
+    help: "on: also take samples whose segment at the left edge was retransmitted; resting: only \
+           those that lower the gap of a slow subflow with no outstanding data, down to the \
+           calculated gap",
     clause: "STMS, ATC 2018, Algorithm 2 makes no exception",
 };
 const REST: Param = Param {
     name: "rest",
     kind: Kind::Whole { min: 0, max: 1_000_000, default: 16 },
     unit: "intervals",
-    help: "so long a slow subflow rests, with a gap beyond half of the send buffer, until its gap falls to the calculated one; 0: it never does",
+    help: "time without sent data after which a gap beyond half of the send buffer falls to the calculated gap; 0: never",
     clause: "ours",
 };
 
@@ -54,45 +54,46 @@ const REST: Param = Param {
 pub(crate) const ENTRY: Entry = Entry {
     name: "stms-a",
     aliases: &["stms"],
-    idea: "as stms-c, with a gap that is adjusted by how much each DATA_ACK covers at once",
+    idea: "as stms-c, with a gap learnt from the number of segments that each DATA_ACK covers",
     page: "\
-As stms-c, but the gap is learnt. When data arrives out of order, the DATA_ACK that ends it covers
-many segments at once (n). If the segment at the left edge came by the slow subflow S, S was late and
-the gap is too small; if it came by the fast one F, the gap is too large.
+As stms-c, but the gap is learnt. If data arrives out of order, the DATA_ACK that ends the reordering
+covers many segments at once (n). If the segment at the left edge came over the slow subflow S, S was
+late and the gap is too small. If it came over the fast subflow F, the gap is too large.
 
-    sample   where n > 2:  delta = +n if the segment at the old left edge was first sent on S, else -n
+    sample   if n > 2:  delta = +n if the segment at the old left edge was first sent on S, else -n
              a = min(1, time since the last sample / I), 1 at first;  ewma += a * (delta - ewma)
-    apply    once in I, where ewma is not 0:  gap += round(ewma), within 0 and the send window;
+    apply    once per I, if ewma is not 0:  gap += round(ewma), within 0 and the send window;
              ewma = 0
     I        (srtt_S + srtt_F) / 2
 
-The left edge is the one before the DATA_ACK. A segment that was sent again says nothing of the gap
-(our exception; `count_lost=on` is the paper's text). The average is ours too: the paper does not
-define it, and to apply each sample at once runs away.
+The left edge is the one before the DATA_ACK. If its segment was retransmitted, the DATA_ACK is no
+sample (our exception; `count_lost=on` is the paper's text). The average is ours too: the paper does
+not define it, and the gap diverges if each sample is applied at once.
 
-A gap that reaches beyond the send window keeps S idle, and then nothing but a loss on F makes a
-DATA_ACK cover much: with `count_lost=off` it may stay so for good. `count_lost=resting` lets such
-losses lower the gap while S has nothing outstanding, down to the calculated one of stms-c.
-A gap beyond half of the send buffer falls to the calculated one at once if S has sent nothing for 16
-intervals (ours; `rest=0` switches it off).
+A gap beyond the send window keeps S idle. Then only a loss on F makes a DATA_ACK cover many
+segments, so with `count_lost=off` the gap may never shrink. With `count_lost=resting`, such losses
+lower the gap while S has no outstanding data, down to the calculated gap of stms-c. A gap beyond
+half of the send buffer falls to the calculated gap at once if S has sent nothing for 16 intervals
+(ours; `rest=0` disables it).
 
-With more than two subflows (our extension) each slow one has a gap and an average of its own; a left
-edge on a still slower one says nothing to it.
+With more than two subflows (our extension), each slow one has its own gap and average. A left edge
+that came over a still slower subflow is no sample for it.
 
-Measured  docs/stms-gap.md: over 30 Mbit/s on 20 and 200 ms, where 225 segments are right, it settles at
-         216 from 0 and from 450 within 21 s.
+Measured  docs/stms-gap.md: over 30 Mbit/s on 20 and 200 ms, 225 segments are right. The gap settles
+         at 216 within 21 s, from 0 and from 450.
 Numbers  gap.ID in segments, of S.
 Paper    \"STMS: Improving MPTCP Throughput Under Heterogeneous Networks\" (ATC 2018), section 3.1,
          Algorithm 2.
-Good at  bulk over unlike paths with small buffers, also where half the RTT is not the delay.
-Bad at   short transfers, as stms-c; after a change it takes some seconds to find the gap again.
+Good at  bulk transfers over heterogeneous paths with small buffers, even if the one-way delay is not
+         half the RTT.
+Bad at   short transfers, as stms-c. After a change it needs some seconds to find the gap again.
 ",
     params: &[GAP0, THRESHOLD, INTERVAL, LOST, REST, TAIL],
     state: &[
-        ("gap.ID", "segments that the slow subflow ID leaves to the fast one"),
-        ("ewma.ID", "average of the samples since the gap was changed, in segments"),
-        ("last_sample.ID_ms", "when the last sample was taken"),
-        ("last_apply.ID_ms", "when the gap was changed; absent: at the start of the connection"),
+        ("gap.ID", "gap of the slow subflow ID, in segments"),
+        ("ewma.ID", "average of the samples since the last change of the gap, in segments"),
+        ("last_sample.ID_ms", "time of the last sample"),
+        ("last_apply.ID_ms", "time of the last change of the gap; absent means the start of the connection"),
     ],
     queues_ahead: false,
     build: |params| Box::new(StmsA::new(params)),

@@ -12,8 +12,8 @@ pub(super) const TAIL: Param = Param {
     name: "tail_use_slow",
     kind: Kind::Switch { default: false },
     unit: "",
-    help: "where less is unsent than the gap, the slow subflow takes the last segment",
-    clause: "STMS, ATC 2018, section 4 has it skip its turn",
+    help: "if less data than the gap is unsent, the slow subflow takes the last segment",
+    clause: "STMS, ATC 2018, section 4: the subflow skips its turn",
 };
 
 /// The scheduler's entry in the registry.
@@ -23,26 +23,27 @@ pub(crate) const ENTRY: Entry = Entry {
     idea: "give the slow subflow data that lies a calculated gap ahead, so that it arrives in order",
     page: "\
 F is the subflow with the lowest RTT, S the other. F takes the first of the unsent data. While F has
-no room, S takes what lies `gap` segments behind that: by the time it arrives, F has brought what
-comes before. Those segments stay reserved for F.
+no room, S takes the data that lies `gap` segments further on. When it arrives, F has delivered the
+data before it. The segments of the gap stay reserved for F.
 
     F has room   unsent[0] on F
     else         unsent[gap] on S, if it is written and ends within the send window; else wait for F
-    gap          floor(cwnd_F * (srtt_S - srtt_F) / (2 * srtt_F)), anew after each segment on S
+    gap          floor(cwnd_F * (srtt_S - srtt_F) / (2 * srtt_F)), calculated after each segment on S
 
-With more than two subflows (our extension) the gap of each is the sum of that over all that are
-faster.
+With more than two subflows (our extension), the gap of each is the sum of this formula over all
+faster subflows.
 
 Numbers  gap.ID in segments, of S; calculated.ID, the next one, not rounded.
 Paper    \"STMS: Improving MPTCP Throughput Under Heterogeneous Networks\" (ATC 2018), sections 3.1
          and 4, equation 2.
-Good at  bulk over unlike paths: what arrives is in order, so small buffers do not stall.
-Bad at   short transfers: where less is unsent than the gap, S rests. One-way delays are taken for
-         half the RTTs, and F's rate for cwnd/srtt: a burst or a queue on F makes it wrong (see
-         stms-a).
+Good at  bulk transfers over heterogeneous paths: data arrives in order, so small buffers do not
+         stall.
+Bad at   short transfers: if less data than the gap is unsent, S sends nothing. One-way delays are
+         taken as half the RTTs, and the rate of F as cwnd/srtt. A burst or a queue on F makes the
+         gap wrong (see stms-a).
 ",
     params: &[TAIL],
-    state: &[("gap.ID", "segments that the slow subflow ID leaves to the fast one")],
+    state: &[("gap.ID", "gap of the slow subflow ID, in segments")],
     queues_ahead: false,
     build: |params| Box::new(StmsC::new(params)),
 };

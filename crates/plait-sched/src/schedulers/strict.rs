@@ -8,21 +8,21 @@ use alloc::boxed::Box;
 pub(crate) const ENTRY: Entry = Entry {
     name: "strict",
     aliases: &["strict-priority"],
-    idea: "use the first subflow of the list while it has room, the next one only beyond that",
+    idea: "use the first subflow while it has room, and the next one only when it has none",
     page: "\
-Subflows have a rank: their id, which follows the order of the paths, so that the first path is the
-preferred one. Each segment goes to the candidate of the highest rank that has room.
+Subflows have a rank: their id, which follows the order of the paths. The first path is thus the
+preferred one. Each segment goes to the candidate with the highest rank that has room.
 
     choose  the lowest id among the candidates with  inflight + queued + len <= cwnd
     wait    if none has room, or if the segment ends beyond the send window
 
-RTTs play no part: a preferred path that is slow stays preferred. Backup subflows are used only when
-no other is alive, whatever their rank.
+RTTs are ignored: a preferred path stays preferred even if it is slow. Backup subflows are used only
+if no other subflow is alive, whatever their rank.
 
-Numbers  rank.ID, the place of the chosen one in the list, from 0.
+Numbers  rank.ID, the position of the chosen one in the list, from 0.
 Paper    draft-bonaventure-iccrg-schedulers-02, strict priority.
-Good at  paths of unlike cost: what is cheap is filled first, what is dear takes the rest.
-Bad at   short transfers where the preferred path is the slow one; its tail goes wherever there is
+Good at  paths of different cost: the cheap path is filled first, the expensive one takes the rest.
+Bad at   short transfers if the preferred path is the slow one. Their tail goes to any path with
          room, as with minrtt.
 ",
     params: &[],

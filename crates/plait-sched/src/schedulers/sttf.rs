@@ -13,35 +13,35 @@ const RTT: Param = Param {
     name: "rtt",
     kind: Kind::Word { words: &["last", "smoothed"], default: "last" },
     unit: "",
-    help: "the RTT of the estimate: the latest sample (kernel code), or the smoothed one (paper)",
+    help: "RTT of the estimate: the latest sample (kernel code), or the smoothed RTT (paper)",
     clause: "ToN, section IV.B",
 };
 const STALE: Param = Param {
     name: "stale",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "take the least RTT where there was no sample for long, until there is one",
+    help: "use the lowest RTT while the latest sample is older than `age_ms`",
     clause: "ToN, section IV.B (an RTT reset is mentioned, not described)",
 };
 const AGE: Param = Param {
     name: "age_ms",
     kind: Kind::Whole { min: 0, max: 3_600_000, default: 0 },
     unit: "ms",
-    help: "for how long, if `stale` is on; 0 is the subflow's retransmission timeout",
+    help: "maximum age of a sample if `stale` is on; 0 is the subflow's retransmission timeout",
     clause: "ToN, section IV.B (left open there)",
 };
 const SYMMETRIC: Param = Param {
     name: "symmetric",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "lowest RTT first where the first RTT samples differ by 1 ms or by less than 10 %",
+    help: "use the lowest-RTT rule if the first RTT samples differ by at most 1 ms or by less than 10 %",
     clause: "ToN, section IV.B, footnote 1; the limits are the kernel code's",
 };
 const TOLERANCE: Param = Param {
     name: "tolerance",
     kind: Kind::Whole { min: 0, max: 1_000_000, default: 1 },
     unit: "segments",
-    help: "assign anew where a subflow would get or lose more than this (code 1, paper 0)",
+    help: "reassign if a subflow would get or lose more than this (code 1, paper 0)",
     clause: "ToN, section IV.B, Algorithm 2",
 };
 
@@ -49,38 +49,38 @@ const TOLERANCE: Param = Param {
 pub(crate) const ENTRY: Entry = Entry {
     name: "sttf",
     aliases: &[],
-    idea: "each segment where its transfer ends first, assigned anew when conditions change",
+    idea: "assign each segment to the subflow on which it arrives first; reassign when conditions change",
     page: "\
-STTF predicts when a segment would arrive over each subflow, if it goes behind what is assigned
-there, and assigns it where that is soonest. The prediction lets windows grow: doubled each RTT up
-to ssthresh, one segment more each RTT from there on. With q the place of the segment in the
-subflow's line, counted from 1, and free = max(0, cwnd - inflight), in segments:
+STTF predicts when a segment would arrive on each subflow, behind the data already assigned there.
+It assigns the segment to the subflow with the earliest arrival. In the prediction windows grow: they
+double each RTT up to ssthresh, then grow by one segment each RTT. Let q be the position of the
+segment in the queue of the subflow, from 1, and free = max(0, cwnd - inflight), in segments:
 
     q <= free   T = rtt / 2
-    otherwise   n windows of grown size take the q - free segments:  T = n * rtt + rtt / 2
-    choose      argmin T over the live subflows, with no regard to full windows and small queues
+    otherwise   n grown windows hold the q - free segments:  T = n * rtt + rtt / 2
+    choose      argmin T over the live subflows, without regard to full windows and small queues
 
-A subflow sends what it was assigned in order, as its window opens. After an acknowledgement, a loss
-or a change of an RTT all that is assigned and not sent is placed once more in thought; if some
-subflow would then have more than `tolerance` segments more or fewer, that new map is taken over.
+A subflow sends its assigned segments in order as its window opens. After an acknowledgement, a loss
+or a change of an RTT, STTF computes a new assignment of all data assigned and not sent. It adopts
+the new assignment if some subflow then has more than `tolerance` segments more or fewer.
 
-Where all first RTT samples lie within 1 ms, or within 10 % of the least, the rule of the lowest RTT
-decides everything. The RTT is the latest sample or, where that is older than `age_ms`, the least.
+If all first RTT samples lie within 1 ms, or within 10 % of the lowest, the lowest-RTT rule makes all
+decisions. The RTT is the latest sample. If that is older than `age_ms`, it is the lowest RTT.
 
 Numbers  arrival_ms of each subflow: T. After a new assignment: now_segments and then_segments of
-         each subflow, the lines before and after.
+         each subflow, its queue before and after.
 Paper    \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section IV.B, Algorithms 2 and 3.
-Good at  short transfers over unlike paths, in slow start too: a burst leaves on the slow path only
-         what arrives there first.
-Bad at   paths with loss or a bottleneck before the window, which the prediction does not see; it is
-         the most work per segment of all.
+Good at  short transfers over heterogeneous paths, also in slow start: of a burst, only the segments
+         that arrive first on the slow path go there.
+Bad at   paths with loss, or with a bottleneck that limits before the window does: the prediction
+         ignores both. It needs the most work per segment of all schedulers.
 ",
     params: &[RTT, STALE, AGE, SYMMETRIC, TOLERANCE],
     state: &[
-        ("rtt_first.ID_ms", "first RTT sample of the subflow that the scheduler saw"),
+        ("rtt_first.ID_ms", "first RTT sample of the subflow that the scheduler read"),
         (
             "settled",
-            "mark of the windows, RTTs and loads for which the assignment was last checked",
+            "hash of the windows, RTTs and loads when the assignment was last checked",
         ),
     ],
     queues_ahead: true,
