@@ -8,21 +8,23 @@ use plait_base::Time;
 pub(crate) const ENTRY: Entry = Entry {
     name: "balia",
     aliases: &[],
-    idea: "between LIA and OLIA: friendly to single paths, and quick to use a path that gets better",
-    page: "With w the window in segments, r the smoothed RTT, x = w / r the rate of a subflow and \
-a = (largest x) / x:\n\
-\n\
-\x20 growth = x / (r * (sum of x)^2) * (1 + a) / 2 * (4 + a) / 5 * acked   bytes, for each ACK\n\
-\x20 loss:   w -= w / 2 * min(a, 1.5)\n\
-\n\
-The fastest subflow has a = 1 and halves as in reno; the others grow faster and lose up to three \
-quarters, down to one segment. With one subflow left it is reno.\n\
-\n\
-The kernel takes a as a whole number in the reduction; here it is the real one.\n\
-\n\
-Good at: the middle between LIA and OLIA: it leaves congested paths, and is quick where one gets \
-better.\n\
-Bad at: slow subflows under loss: each of them takes up to three quarters of the window.",
+    idea: "between LIA and OLIA: fair to single-path flows, and quick to use a path that improves",
+    page: "\
+w is the window in segments, r the smoothed RTT, x = w / r the rate of a subflow, and
+a = (largest x) / x:
+
+  growth = x / (r * (sum of x)^2) * (1 + a) / 2 * (4 + a) / 5 * acked   bytes, for each ACK
+  loss:   w -= w / 2 * min(a, 1.5)
+
+The fastest subflow has a = 1 and halves as in reno. The others grow faster and lose up to three
+quarters, down to one segment. With one subflow left, the algorithm is reno.
+
+In the reduction the kernel uses a as a whole number; here it is a real number.
+
+Good at: the middle between LIA and OLIA: it leaves congested paths, and is quick to use a path that
+  improves.
+Bad at: slow subflows with loss: each loss takes up to three quarters of the window.
+",
     clause: "draft-walid-mptcp-congestion-control-04",
     params: &[],
     state: &[],

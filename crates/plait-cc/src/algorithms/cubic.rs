@@ -8,24 +8,26 @@ use plait_base::{Slim, Span, Time};
 pub(crate) const ENTRY: Entry = Entry {
     name: "cubic",
     aliases: &[],
-    idea: "grows by a cubic of the time since the last loss, whatever the RTT; the default",
-    page: "With Wmax the window before the last loss, t the time since congestion avoidance began \
-and C = 0.4, beta = 0.7, windows in segments:\n\
-\n\
-\x20 K = cbrt((Wmax - cwnd at t = 0) / C)\n\
-\x20 W(t) = C (t - K)^3 + Wmax\n\
-\x20 target = W(t + srtt), within cwnd and 1.5 cwnd\n\
-\x20 cwnd += (target - cwnd) / cwnd   for each segment acknowledged\n\
-\n\
-but not less than what Reno with the same beta would have: W_est, which grows by alpha * acked / \
-cwnd, alpha = 3 (1 - beta) / (1 + beta) until it is back at the window before the loss, then 1.\n\
-\n\
-A loss sets the threshold to max(beta * inflight, 2 mss). A loss below the previous Wmax sets Wmax \
-to cwnd (1 + beta) / 2 (fast convergence). When slow start ends without a loss, and after a \
-timeout, K is 0 and Wmax the window at hand. Idle time does not count into t. Uncoupled.\n\
-\n\
-Good at: long fat paths; it is what stock kernels run.\n\
-Bad at: shared bottlenecks, where it takes a share for each subflow; deep queues, which it fills.",
+    idea: "grows by a cubic function of the time since the last loss, for any RTT; the default",
+    page: "\
+Wmax is the window before the last loss, and t the time since congestion avoidance began. C is 0.4
+and beta is 0.7. Windows are in segments:
+
+  K = cbrt((Wmax - cwnd at t = 0) / C)
+  W(t) = C (t - K)^3 + Wmax
+  target = W(t + srtt), within cwnd and 1.5 cwnd
+  cwnd += (target - cwnd) / cwnd   for each segment acknowledged
+
+cwnd is at least W_est, the window of Reno with the same beta. W_est grows by alpha * acked / cwnd.
+alpha is 3 (1 - beta) / (1 + beta) until W_est is back at the window before the loss, then 1.
+
+A loss sets the threshold to max(beta * inflight, 2 mss). A loss below the previous Wmax sets Wmax to
+cwnd (1 + beta) / 2 (fast convergence). When slow start ends without a loss, and after a timeout, K
+is 0 and Wmax the current window. Idle time does not count in t. Uncoupled.
+
+Good at: long fat paths; it is the default of stock kernels.
+Bad at: shared bottlenecks, where each subflow takes a full share; deep queues, which it fills.
+",
     clause: "RFC 9438 section 4",
     params: &[],
     state: &[
@@ -33,7 +35,7 @@ Bad at: shared bottlenecks, where it takes a share for each subflow; deep queues
         ("prior", "window before the last reduction, in segments"),
         (
             "epoch_ms",
-            "when this congestion avoidance began; absent until the first ACK after an upset",
+            "start of this congestion avoidance; absent until the first ACK after a reduction",
         ),
         ("plateau", "Wmax of this curve, in segments"),
         ("k_s", "K of this curve, in seconds"),

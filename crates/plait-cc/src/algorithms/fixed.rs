@@ -8,19 +8,21 @@ const CWND: Param = Param {
     name: "cwnd",
     kind: Kind::Window { default: FixedWindow::Bdp },
     unit: "bytes or segments",
-    help: "the window: 20 or 20seg for so many segments, 64KiB, or BDP for the path's bandwidth times its RTT",
+    help: "the window: 20 or 20seg for 20 segments, 64KiB, or BDP for the path's bandwidth times its RTT",
     clause: "",
 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fixed",
     aliases: &[],
-    idea: "a window that never moves: the scheduler's effect without the controller's",
-    page: "The window is what `cwnd` says, from the first segment on. Acknowledgements, losses, \
-timeouts, idle times and penalties leave it alone, and it is never in slow start.\n\
-\n\
-Good at: hand calculations, and telling what a scheduler does from what congestion control does.\n\
-Bad at: any network that others use.",
+    idea: "a constant window: shows the effect of the scheduler alone",
+    page: "\
+The window is `cwnd` from the first segment on. Acknowledgements, losses, timeouts, idle times and
+penalties do not change it, and it is never in slow start.
+
+Good at: hand calculations, and separating the effect of a scheduler from that of congestion control.
+Bad at: any network that others use.
+",
     clause: "none",
     params: &[CWND],
     state: &[],

@@ -9,19 +9,21 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "lia",
     aliases: &["coupled"],
     idea: "all subflows together grow as fast as the best of them alone would",
-    page: "With w the window and r the smoothed RTT of a subflow, W the sum of the windows:\n\
-\n\
-\x20 alpha = W * max(w / r^2) / (sum of w / r)^2\n\
-\x20 w += min(alpha * acked * mss / W, acked * mss / w)   bytes, for each ACK\n\
-\n\
-alpha is worked out anew for each ACK. A subflow in fast recovery counts with its threshold; one \
-that is dead, or has no RTT sample, does not count. A loss halves, as in reno. With one subflow \
-left it is reno.\n\
-\n\
-Good at: taking no more than one flow where subflows share a bottleneck, and still as much as the \
-best path alone would give.\n\
-Bad at: leaving congested paths: the increase is shared by window, so traffic stays on paths that \
-OLIA would leave.",
+    page: "\
+w is the window and r the smoothed RTT of a subflow, W the sum of the windows:
+
+  alpha = W * max(w / r^2) / (sum of w / r)^2
+  w += min(alpha * acked * mss / W, acked * mss / w)   bytes, for each ACK
+
+alpha is calculated for each ACK. A subflow in fast recovery counts with its threshold. A dead
+subflow, or one without an RTT sample, does not count. A loss halves the window, as in reno. With one
+subflow left, the algorithm is reno.
+
+Good at: shared bottlenecks: all subflows together take no more than one flow. They still get as much
+  as the best path alone would give.
+Bad at: leaving congested paths: the increase is shared by window, so traffic stays on paths that
+  OLIA would leave.
+",
     clause: "RFC 6356 section 3",
     params: &[COUNT],
     state: &[],

@@ -10,7 +10,7 @@ const QUALITY: Param = Param {
     name: "quality",
     kind: Kind::Word { words: &["l/r2", "l2/r"], default: "l/r2" },
     unit: "",
-    help: "what makes a path good: l/r2 as in the paper and the kernel, l2/r as in the draft",
+    help: "quality of a path: l/r2 as in the paper and the kernel, l2/r as in the draft",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3.1; Khalili et al., CoNEXT 2012",
 };
 
@@ -18,28 +18,32 @@ const LEAST: Param = Param {
     name: "least",
     kind: Kind::Word { words: &["1seg", "2seg"], default: "1seg" },
     unit: "",
-    help: "least slow start threshold while there are siblings: 1seg as in the draft, 2seg as in the kernel",
+    help: "minimum slow start threshold while there are siblings: 1seg as in the draft, 2seg as in the kernel",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3; RFC 5681 equation 4",
 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "olia",
     aliases: &[],
-    idea: "LIA's fairness, with window moved from the largest paths to the best ones",
-    page: "With w the window in segments, r the smoothed RTT, N the number of subflows, and l the \
-greater of the bytes acknowledged since the last loss and between the last two:\n\
-\n\
-\x20 growth = ((w / r^2) / (sum of w / r)^2 + a / w) * acked   bytes, for each ACK\n\
-\n\
-B holds the subflows of the best quality, M those of the largest window, K those in B and not in \
-M. a is 1 / (N |K|) in K, -1 / (N |M|) in M if K is not empty, and 0 otherwise: the largest give \
-to the best. So the window may shrink without a loss, down to one segment.\n\
-\n\
-A loss halves, as in reno, down to one segment while there are siblings (least=2seg: two, from which \
-a loss is still told by duplicate acknowledgements). With one subflow left it is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.\n\
-\n\
-Good at: leaving congested paths, and fairness to single-path flows beside it.\n\
-Bad at: paths that change: a window that was moved away comes back slowly.",
+    idea: "as fair as LIA, but moves window from the largest paths to the best ones",
+    page: "\
+w is the window in segments, r the smoothed RTT, and N the number of subflows. l is the larger of two
+counts: the bytes acknowledged since the last loss, and those between the last two losses.
+
+  growth = ((w / r^2) / (sum of w / r)^2 + a / w) * acked   bytes, for each ACK
+
+B holds the subflows of the best quality, M those of the largest window, K those in B and not in M.
+a is 1 / (N |K|) in K, -1 / (N |M|) in M if K is not empty, and 0 otherwise. Window thus moves from
+the largest subflows to the best ones. It may shrink without a loss, down to one segment.
+
+A loss halves the window, as in reno, but down to one segment while there are siblings. With
+least=2seg the minimum is two segments, at which duplicate acknowledgements still reveal a loss. With
+one subflow left, the algorithm is reno. The draft's quality l^2/r and the paper's l/r^2 can select
+different best paths.
+
+Good at: leaving congested paths, and fairness to competing single-path flows.
+Bad at: paths that change: window that was moved away comes back slowly.
+",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3",
     params: &[QUALITY, LEAST, COUNT],
     state: &[],

@@ -8,23 +8,25 @@ pub(crate) const COUNT: Param = Param {
     name: "count",
     kind: Kind::Word { words: &["bytes", "acks"], default: "bytes" },
     unit: "",
-    help: "what congestion avoidance grows by: acknowledged bytes, or a segment at most for each ACK, as Linux before 4.0, \
-           which is half as much where every second segment is acknowledged",
+    help: "growth of congestion avoidance: by acknowledged bytes, or by at most one segment per ACK, as in Linux \
+           before 4.0, which is half as fast if every second segment is acknowledged",
     clause: "RFC 5681 section 3.1, equation 3; RFC 3465 section 2.1",
 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reno",
     aliases: &["newreno"],
-    idea: "one segment more each round trip, half after a loss; every subflow on its own",
-    page: "Congestion avoidance adds mss * acked / cwnd bytes for each ACK, which is one segment a \
-round trip. A loss sets the threshold to max(inflight / 2, 2 mss).\n\
-\n\
-Uncoupled: two subflows through one bottleneck take twice the share of a single-path flow.\n\
-\n\
-Good at: being the measure of what coupling costs; paths that share nothing.\n\
-Bad at: shared bottlenecks, where it takes a share for each subflow; long fat paths, where a loss \
-costs many round trips.",
+    idea: "grows by one segment per round trip and halves after a loss; uncoupled",
+    page: "\
+Congestion avoidance adds mss * acked / cwnd bytes for each ACK, which is one segment per round
+trip. A loss sets the threshold to max(inflight / 2, 2 mss).
+
+Uncoupled: two subflows through one bottleneck get twice the share of a single-path flow.
+
+Good at: paths without a shared bottleneck; a baseline that shows the cost of coupling.
+Bad at: shared bottlenecks, where each subflow takes a full share; long fat paths, where a loss costs
+  many round trips.
+",
     clause: "RFC 5681 section 3.1, equations 3 and 4",
     params: &[COUNT],
     state: &[],

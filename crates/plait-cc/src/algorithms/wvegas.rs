@@ -9,53 +9,59 @@ const DRAIN: Param = Param {
     name: "drain",
     kind: Kind::Word { words: &["on", "mean", "off"], default: "on" },
     unit: "",
-    help: "empty the queue when its delay has doubled, by mean and least sample (on) or the mean alone (mean) of \
-a round trip; off: leave the window to alpha alone",
+    help: "drain the queue when its delay has doubled, by the mean and lowest sample of a round trip (on) or by \
+the mean alone (mean); off: only alpha changes the window",
     clause: "draft-xu-mptcp-congestion-control; Linux mptcp_wvegas.c",
 };
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "wvegas",
     aliases: &[],
-    idea: "keeps a few segments queued in all, shared by rate: reacts to delay before there is loss",
-    page: "With w the window in segments, base the least RTT and rtt the mean of the samples of a round \
-trip, once each round trip outside recovery:\n\
-\n\
-\x20 diff = w * (rtt - base) / rtt                  segments in the queue\n\
-\x20 in slow start, if diff > 1: w = min(w, w * base / rtt + 1), and slow start is over\n\
-\x20 if diff >= alpha: weight = rate / (sum of rates), alpha = max(2, 10 * weight)\n\
-\x20 w -= 1 if diff > alpha; w += 1 if diff < alpha\n\
-\x20 q = least queueing delay (rtt - base) since the last drain\n\
-\x20 if rtt - base >= 2 q > 0: w *= base / (2 rtt), and q is forgotten   (the drain)\n\
-\n\
-The own rate is w / rtt, that of a sibling its window over its smoothed RTT. w is at least 2; alpha \
-begins at 2, and again after a recovery or a timeout. A round trip of two samples or fewer grows \
-as reno's. A loss halves, as in reno. The drain needs a queue: where rtt is base, the kernel's \
-comparison of 0 with 0 would halve the window each round trip. And the least sample of the round trip must \
-have doubled in the same way: in the mean, which is all that the kernel looks at (drain=mean), an \
-acknowledgement that its receiver has delayed by 40 ms passes for a queue. And the least sample must tell of \
-a segment in the queue: jitter of 3 ms doubles a delay of 1 ms again and again.\n\
-\n\
-Good at: short queues, and leaving the path whose delay grows before it drops anything.\n\
-Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that change for other \
-reasons; a base that was measured while a queue stood. With drain=mean any doubling empties it: three \
-subflows alone on 10 Mbit/s with 50 ms leave half of the link empty, each as large as the others. With \
-drain=off they fill it, and two of one connection take the share of one (fairness.rs in plait-lab).",
+    idea: "keeps a few segments queued in all, shared by rate; reacts to delay before there is loss",
+    page: "\
+w is the window in segments, base the lowest RTT, and rtt the mean of the samples of a round trip.
+Once per round trip outside recovery:
+
+  diff = w * (rtt - base) / rtt                  segments in the queue
+  in slow start, if diff > 1: w = min(w, w * base / rtt + 1), and slow start is over
+  if diff >= alpha: weight = rate / (sum of rates), alpha = max(2, 10 * weight)
+  w -= 1 if diff > alpha; w += 1 if diff < alpha
+  q = lowest queueing delay (rtt - base) since the last drain
+  if rtt - base >= 2 q > 0: w *= base / (2 rtt), and q is reset   (the drain)
+
+The own rate is w / rtt; that of a sibling is its window over its smoothed RTT. w is at least 2.
+alpha begins at 2, and again after a recovery or a timeout. A round trip of two samples or fewer
+grows as in reno. A loss halves the window, as in reno.
+
+The drain has three further conditions, which the kernel lacks. The queueing delay is not zero:
+otherwise, if rtt is base, comparing 0 with 0 would halve the window each round trip. The lowest
+sample of the round trip has doubled in the same way: an ACK that its receiver delays by 40 ms raises
+the mean without a queue. And the lowest sample shows at least one segment in the queue: jitter of
+3 ms doubles a delay of 1 ms again and again. With drain=mean, as in the kernel, the last two do not
+apply.
+
+Good at: short queues, and leaving a path whose delay grows before it loses packets.
+Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that change for other
+  reasons; a base that was measured while a queue stood. With drain=mean any doubling drains the
+  queue: three subflows alone on 10 Mbit/s with 50 ms leave half of the link empty, with equal shares.
+  With drain=off they fill it, and two of one connection take the share of one (fairness.rs in
+  plait-lab).
+",
     clause: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control",
     params: &[DRAIN],
     state: &[
-        ("base_ms", "least RTT; absent before the first sample"),
+        ("base_ms", "lowest RTT; absent before the first sample"),
         ("samples", "samples of this round trip"),
         ("sum_ms", "their sum"),
-        ("least_ms", "the least of them; absent where there is none"),
+        ("least_ms", "the lowest of them; absent if there is none"),
         ("round_bytes", "bytes acknowledged in this round trip"),
         ("alpha", "segments to keep queued"),
-        ("weight", "part of all rates, when alpha was found"),
-        ("diff", "segments that the last round trip found queued"),
-        ("q_ms", "least queueing delay since the last drain; absent where there was none"),
+        ("weight", "share of all rates when alpha was last calculated"),
+        ("diff", "segments in the queue in the last round trip"),
+        ("q_ms", "lowest queueing delay since the last drain; absent if there was none"),
         (
             "q_of_least_ms",
-            "the same of the least samples of round trips, 0 where there was none; q_ms where it is not given",
+            "the same for the lowest samples of round trips, 0 if there was none; defaults to q_ms",
         ),
     ],
     make: |params| {
