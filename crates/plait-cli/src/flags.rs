@@ -57,7 +57,7 @@ const SHORT: [&str; 9] =
 const MORE: &str = "`--help` explains each flag, every key of a path, and the flags for TCP.";
 
 /// Last line of `--help`.
-const PAGES: &str = "docs/paths.md describes links, docs/terms.md the words of the reports.";
+const PAGES: &str = "docs/paths.md describes paths, docs/terms.md the terms of the reports.";
 
 /// Returns the heading under which `--help` lists a flag.
 fn heading(name: &str) -> &'static str {
@@ -88,9 +88,9 @@ pub(crate) fn flag_of<'a>(word: &str, command: &'a Command) -> Option<&'a str> {
 
 /// Describes each key of a path, in lines that fit a terminal of 80 columns.
 fn path_keys() -> String {
-    let mut help = "A path, or the name of a profile (`plait list paths`); once for each\n\
-                    path. The first is the primary. Down is server to client.\n\
-                    docs/paths.md tells more. Keys:"
+    let mut help = "A path, or the name of a profile (`plait list paths`). Repeat the\n\
+                    flag for each path. The first path is the primary. Down means from\n\
+                    server to client. docs/paths.md has more. Keys:"
         .to_owned();
     for key in PATH_KEYS {
         let form = if key.is_switch() { "" } else { "=" };
@@ -105,13 +105,13 @@ impl ScenarioFlags {
     fn declare(command: Command, one: bool) -> Command {
         let path = flag("path")
             .value_name("NAME:KEY=VALUE,...")
-            .help("A path such as wifi:rtt=25ms,rate=25mbit, or a profile; once for each")
+            .help("A path such as wifi:rtt=25ms,rate=25mbit, or a profile; once per path")
             .long_help(path_keys());
         let file = Arg::new("scenario")
             .long("scenario")
             .value_name("FILE")
             .help_heading(heading("scenario"))
-            .help("Start from a scenario file (TOML); flags replace what it says");
+            .help("Start from a scenario file (TOML); flags override it");
         let mut command = command.after_help(MORE).after_long_help(PAGES);
         command = command.arg(path).arg(file);
         for setting in SETTINGS {
@@ -281,7 +281,7 @@ impl clap::Args for ExplainFlags {
             ("cc", "Congestion controller [default: cubic]", "one such as olia"),
             ("seed", "Seed of the run [default: 1]", "a whole number"),
         ];
-        let help = "Show what these would have decided in the same states";
+        let help = "Show the decisions of these schedulers in the same states";
         let long = format!("{help}\nall, or a list such as ecf,blest:mode=paper");
         let others = Arg::new(OTHERS).long(OTHERS).help_heading(heading("schedulers"));
         let others = others.value_name("VALUE").help(help).long_help(long);

@@ -39,10 +39,10 @@ const EXAMPLES: &str = "Examples:
 struct Cli {
     #[command(subcommand)]
     command: Task,
-    /// Say nothing on stderr but errors
+    /// Write only errors to stderr
     #[arg(short, long, global = true, display_order = 900)]
     quiet: bool,
-    /// Say more on stderr; repeat for more still
+    /// Write more to stderr; may be repeated
     #[arg(short, long, global = true, display_order = 901, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
 }
@@ -123,7 +123,7 @@ fn missing_flag(error: &clap::Error) -> Option<String> {
     let cli = Cli::command();
     let flag = flags::flag_of(&word, cli.find_subcommand(task)?)?;
     let unknown = error.kind() == ErrorKind::UnknownArgument;
-    unknown.then(|| format!("a flag goes before it: '--{flag} {word}'"))
+    unknown.then(|| format!("write its flag before it: '--{flag} {word}'"))
 }
 
 fn main() -> ExitCode {

@@ -560,10 +560,10 @@ fn limits_that_cannot_be_kept_are_refused_with_the_remedy() {
     for (flags, words) in [
         (&["--max-connections", "0"][..], "--max-connections"),
         (&["--max-connections", "65", "--memory", "16MiB"], "suffices for 64, 256 KiB each"),
-        (&["--memory", "100kB"], "allowed: 1MiB and more"),
+        (&["--memory", "100kB"], "allowed: 1MiB or more"),
         (&["--memory", "many"], "--memory"),
         (&["--memory", "5"], "has no unit: a number of bytes needs one of B, kB"),
-        (&["--memory", "5"], "\n  allowed: 1MiB and more"),
+        (&["--memory", "5"], "\n  allowed: 1MiB or more"),
         (&["--user-timeout", "5"], "\n  allowed: off, or from 1s to 1440min"),
         (&["--user-timeout", "10ms"], "\n  allowed: off, or from 1s to 1440min"),
         (&["--user-timeout", "2000min"], "\n  allowed: off, or from 1s to 1440min"),
@@ -588,14 +588,14 @@ fn a_target_that_cannot_be_dialled_is_refused_before_anything_is_set() {
         ("http://127.0.0.1/", "this host itself"),
         ("0.0.0.0:80", "all addresses"),
         ("224.0.0.1:80", "multicast"),
-        ("http://[fd77::1]/", "it has no address of IPv4, and --from no other"),
-        ("http:/10.0.0.1/x", "it is no URL and no HOST:PORT"),
+        ("http://[fd77::1]/", "it has no IPv4 address, and --from has only IPv4 addresses"),
+        ("http:/10.0.0.1/x", "it is neither a URL nor HOST:PORT"),
     ] {
         let told = with(target, &["10.77.0.3"]);
         assert!(told.contains(words), "{told}");
     }
     let told = with("10.0.0.1:80", &["10.77.0.3", "10.77.0.3"]);
-    assert!(told.starts_with("plait: --from: `10.77.0.3`: the address is there twice"), "{told}");
+    assert!(told.starts_with("plait: --from: `10.77.0.3`: the address is given twice"), "{told}");
     let told = with("10.0.0.1:80", &["10.77.0.3@nosuch0"]);
     assert!(told.contains("`10.77.0.3@nosuch0`: this host has no device `nosuch0`"), "{told}");
     let proxy = ["proxy", "--socks", "127.0.0.1:1080", "--via", "10.77.0.3@nosuch0", "--dry-run"];
@@ -616,7 +616,7 @@ fn a_rule_that_cannot_be_is_refused_with_its_place() {
         plait(&[&serve[..], &["--rules", path], more].concat())
     };
     let text = "# home\nredundant from=10.0.0.0/8\necf  port=443\n";
-    let told = format!("plait: {path}:3:6: `port=443`: it is not listened on\n");
+    let told = format!("plait: {path}:3:6: `port=443`: the server does not listen on this port\n");
     let said = refusal(&with(text, &[]), 2);
     assert!(said.starts_with(&told) && said.contains("--port 443=SCHEDULER"), "{said}");
     assert!(stdout(&with(text, &["--port", "443=minrtt"])).contains("TUN device"));

@@ -217,7 +217,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
     let said = refused(&plait("explain", "--seed 2", &[&file]));
-    assert!(said.contains("flags of a scenario are given beside it"), "{said}");
+    assert!(said.contains("the run is described twice, by the file and by flags"), "{said}");
     for (args, words) in [
         ("", "RUN: nothing to explain\n  allowed: a file of `plait run --events`, or the flags"),
         ("--at 1s", "RUN: nothing to explain"),

@@ -1055,7 +1055,7 @@ fn own_address() -> Result<(), Failed> {
     let output = bed.client.within(|| get("10.98.1.77@c0"))??;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("this host has it, on no device of --from"), "{said}");
+    assert!(said.contains("this host has it, but on no device of --from"), "{said}");
     let socks = SocketAddr::new([127, 0, 0, 1].into(), 1080);
     for (via, expected) in [("10.98.1.77@c0", 4), ("10.98.2.77@c1", 0)] {
         let mut proxy = bed.client.within(|| {
@@ -1078,7 +1078,7 @@ fn own_address() -> Result<(), Failed> {
             let mut line = String::new();
             log.read_line(&mut line)?;
             let told =
-                format!("event=unreached to={to} problem=\"this host has it, on no device of");
+                format!("event=unreached to={to} problem=\"this host has it, but on no device of");
             assert!(line.starts_with(&told), "{line}");
         }
         drop(stream);

@@ -66,7 +66,7 @@ fn one_seed_is_the_same_by_either_name() {
     // The sentence may continue over several lines.
     let words: Vec<&str> = report.split_whitespace().collect();
     assert!(
-        words.join(" ").contains("Given up: connections that cannot go on by RFC 8684"),
+        words.join(" ").contains("Given up: connections that cannot continue by RFC 8684"),
         "{report}"
     );
     for other in ["--from", "--seeds"] {
@@ -97,7 +97,7 @@ fn a_case_runs_alone_from_an_argument_or_a_file() {
 fn a_server_runs_alone() {
     let only = ["--seeds", "3", "--from", "40", "--only", "server"];
     let report = text(&swarm(&only).stdout);
-    assert!(report.contains("3 servers, 0 broke something"), "{report}");
+    assert!(report.contains("3 servers, 0 failed"), "{report}");
     assert!(
         report.trim_end().ends_with("plait swarm --from 40 --seeds 3 --only server"),
         "{report}"

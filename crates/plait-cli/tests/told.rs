@@ -175,5 +175,5 @@ fn every_command_has_a_page_for_man() {
     assert!(run.contains(".nf\nprofile=NAME     start"), "{run}");
     assert!(plait("man trace show").1.contains(".TH plait-trace-show 1"));
     assert!(refusal("man runn").contains("did you mean `run`?"));
-    assert!(refusal("man run x").contains("`run` has no commands"));
+    assert!(refusal("man run x").contains("`run` has no subcommands"));
 }

@@ -17,28 +17,28 @@ const EXAMPLES: &str = "Examples:
   plait compare --path wifi-home --path a:rtt=9ms,rate=1mbit --workload bulk:2s
   plait compare --path wifi-home --path lte-att --workload burst:15seg --json";
 
-/// Compare schedulers: the same workload over the same paths and seeds
+/// Compare schedulers over the same workload, paths and seeds
 ///
-/// Every scheduler gets a row, and plain TCP on each path always stands beside them. A number
-/// carries its unit: 25mbit, 64KiB, 15seg, 40ms, 1%.
+/// The report has a row for every scheduler, and a row for plain TCP on each path. Write each number
+/// with its unit: 25mbit, 64KiB, 15seg, 40ms, 1%.
 ///
-/// Exit codes: 0 if a run has finished (the table names the runs that have not, and the cause), 1 if an
+/// Exit codes: 0 if a run has finished (the table names unfinished runs and their cause), 1 if an
 /// --expect does not hold, 2 for wrong arguments, 4 if no run has finished.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioFlags,
-    /// Write the scenario to this file as well
+    /// Also write the scenario to this file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     save_scenario: Option<PathBuf>,
-    /// Write the packets of the first run (pcapng): the first row, the first seed
+    /// Write the packets of the first run (first row, first seed) to this file (pcapng)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pcap: Option<PathBuf>,
-    /// Say why each row was fast or slow (takes longer)
+    /// Explain why rows were fast or slow (takes longer)
     #[arg(long)]
     explain: bool,
-    /// With --format csv: a line for each run with all its measures, not one for each number of a row
+    /// With --format csv: write a line per run with all its measures, not a line per number of a row
     #[arg(long, requires = "format", conflicts_with = "json", hide_short_help = true)]
     per_run: bool,
     #[command(flatten)]

@@ -9,16 +9,16 @@ const EXAMPLES: &str = r#"Examples:
   echo '{"cc":"lia","flows":[{"cwnd":9}],"event":{"ack":9}}' | plait decide --cc
   plait schema decide-question"#;
 
-/// Ask schedulers for decisions: JSON lines on stdin, JSON lines on stdout
+/// Get decisions of schedulers, as JSON lines on stdin and stdout
 ///
-/// Counts are in segments and times in milliseconds; what is left out has a neutral value. The
-/// `state` of an answer, fed back in, continues a run. With --cc it is a congestion controller that
-/// is asked: the flows of a connection and an event in, the flows after it out. Every key is
-/// described in docs/decide.md.
+/// Counts are in segments and times in milliseconds. A missing key has a neutral value. To continue
+/// a run, pass the `state` of an answer with the next question. With --cc, a congestion controller
+/// answers: a question is the flows of a connection and an event, an answer the flows after it.
+/// docs/decide.md describes every key.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES, verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Ask congestion controllers
+    /// Get the answers of congestion controllers
     #[arg(long)]
     cc: bool,
 }

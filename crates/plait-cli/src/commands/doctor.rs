@@ -13,16 +13,18 @@ const EXAMPLES: &str = "Examples:
   plait doctor serve
   plait doctor kernel --json";
 
-/// What stands in the way of Multipath TCP on this host
+/// Find obstacles to Multipath TCP on this host
 ///
-/// Looks, without changing anything, at what `plait serve` and `plait get` need here, and at what the
-/// kernel needs for programs of its own that speak Multipath TCP over several interfaces. Prints the
-/// command that mends what is missing, and exits with 3 if something is. Several interfaces are
-/// needed only if `kernel` is named: a server has enough with one.
+/// Checks if this host can run `plait serve` and `plait get`, and if programs can use the kernel's
+/// Multipath TCP over several interfaces. Changes nothing. If something is missing, prints the command
+/// that adds it, and exits with 3. Several interfaces are required only if `kernel` is named; a server
+/// needs only one.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What this host is to do; if nothing is named, all of it, over one interface or several
+    /// Roles of this host [default: all]
+    ///
+    /// The default takes one interface or several.
     #[arg(value_parser = role())]
     roles: Vec<Role>,
     /// Write one JSON document (`plait schema doctor`)
@@ -36,11 +38,7 @@ pub(crate) struct Args {
 const ROLES: [(&str, Role, &str); 3] = [
     ("serve", Role::Serve, "Run `plait serve`"),
     ("get", Role::Get, "Run `plait get` or `plait proxy`"),
-    (
-        "kernel",
-        Role::Kernel,
-        "Speak Multipath TCP by the kernel's sockets, from several interfaces",
-    ),
+    ("kernel", Role::Kernel, "Use Multipath TCP sockets of the kernel, from several interfaces"),
 ];
 
 fn role() -> impl TypedValueParser<Value = Role> {

@@ -29,7 +29,7 @@ pub(crate) struct EndpointFlags {
     /// Name of the TUN device; a `%d` in it becomes the next free number
     #[arg(long, hide_short_help = true, value_name = "NAME", default_value = "plait%d", value_parser = device_name)]
     pub(crate) device: String,
-    /// Let the kernel cut superpackets (TSO) and compute checksums
+    /// Let the kernel segment superpackets (TSO) and compute checksums
     #[arg(long, hide_short_help = true, value_name = "on|off", default_value = "on")]
     offload: Offload,
     /// Write every packet to this file (pcapng), with the reasons of the scheduler as comments
@@ -38,11 +38,11 @@ pub(crate) struct EndpointFlags {
     /// Write the packets and decisions of this end to this file, in the sequential form of qlog
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     qlog: Option<PathBuf>,
-    /// Run as this user once everything is set (needs CAP_SETUID and CAP_SETGID). The group is that of
-    /// the user unless one is given
+    /// Run as this user after the setup (needs CAP_SETUID and CAP_SETGID). The group is that of the user
+    /// unless one is given
     #[arg(long, hide_short_help = true, value_name = "NAME|UID[:GROUP]", value_parser = Identity::find)]
     user: Option<Identity>,
-    /// Print what would be set, and set nothing
+    /// Print the changes to this host, and make none
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -147,7 +147,7 @@ impl EndpointFlags {
             plan.push_str("rules of nftables:\n");
             plan.push_str(&Rules::text(&from.rules()));
         }
-        plan + "All of it goes when the process ends.\n"
+        plan + "All of this is removed when the process ends.\n"
     }
 
     /// Describes the settings for these addresses, with the equivalent commands.
@@ -179,7 +179,7 @@ impl EndpointFlags {
             )),
             _ if is_device(&self.device) => Failure::Usage(format!(
                 "--device: `{}`: this host has a device of this name, which cannot be used\n  \
-                 give another name, as plait%d",
+                 give another name, such as plait%d",
                 self.device
             )),
             _ => Failure::Usage(format!("no TUN device `{}`: {error}", self.device)),
@@ -254,8 +254,8 @@ pub(crate) fn is_own(address: IpAddr) -> Option<bool> {
 pub(crate) fn ended(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::NetworkDown => Failure::Privilege(format!(
-            "{error}: something has removed it, and its routes with it\n  start plait again, and have what \
-             manages networks here leave its devices alone"
+            "{error}: another program has removed it and its routes\n  start plait again, and configure the \
+             network manager of this host to leave plait's devices alone"
         )),
         _ => Failure::Internal(error.to_string()),
     }
@@ -264,7 +264,7 @@ pub(crate) fn ended(error: &io::Error) -> Failure {
 /// Fails if this host is known not to have the address, or if clients cannot reach it.
 pub(crate) fn own(flag: &str, address: IpAddr) -> Result<(), Failure> {
     let refuse = |problem: &str| {
-        let remedy = "give one that clients reach this host by; see it: ip addr";
+        let remedy = "give an address by which clients reach this host; see it: ip addr";
         Err(Failure::Usage(format!("{flag}: `{address}`: {problem}\n  {remedy}")))
     };
     match not_of_a_host(address) {
@@ -288,7 +288,7 @@ pub(crate) fn astray(flag: &str, to: IpAddr, from: &[Origin]) -> Option<String> 
         None => true,
     };
     (family.peek().is_some() && !family.any(leads_there))
-        .then(|| format!("this host has it, on no device of {flag}: no answer would come back"))
+        .then(|| format!("this host has it, but on no device of {flag}: no answer would arrive"))
 }
 
 /// Fails if the kernel of this host has the address: the kernel would answer and plait would receive nothing.
@@ -333,7 +333,7 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
                 let remedy = format!("name its device instead, as {flag} eth0; see it: ip addr");
                 not_own(flag, address, &remedy)?;
                 if origins.all.iter().any(|origin| origin.address == address) {
-                    let problem = "the address is there twice\n  give each path one of its own";
+                    let problem = "the address is given twice\n  give each path its own address";
                     return Err(Failure::Usage(format!("{flag}: `{address}`: {problem}")));
                 }
                 Origin { address, device }
@@ -345,7 +345,7 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
                 origin
             }
             Err(_) => {
-                let problem = "no IP address, and no device of this host";
+                let problem = "it is neither an IP address nor a device of this host";
                 let allowed = "ADDR, ADDR@DEVICE or DEVICE";
                 let given = text.escape_debug();
                 return Err(Failure::Usage(format!(
@@ -395,7 +395,7 @@ pub(crate) fn resolve(
     found.next().ok_or_else(|| {
         let (flag, v4) = wanted.unwrap_or_default();
         let family = if v4 { "IPv4" } else { "IPv6" };
-        let problem = format!("it has no address of {family}, and {flag} no other");
-        Failure::Usage(format!("{place}: `{text}`: {problem}\n  give both of one family"))
+        let problem = format!("it has no {family} address, and {flag} has only {family} addresses");
+        Failure::Usage(format!("{place}: `{text}`: {problem}\n  use one family for both"))
     })
 }

@@ -14,11 +14,10 @@ const EXAMPLES: &str = "Examples:
   plait experiment run ton-fig8
   plait experiment check ton-fig8";
 
-/// Run experiment files: a sweep, its cells, and what a paper says of them
+/// Run experiment files: sweeps with the claims of a paper
 ///
-/// A file is a scenario with axes, rows and claims. FILE is a path, or the name of an experiment that
-/// the program carries with it. Runs are kept by what they depend on, so that an interrupted
-/// experiment goes on where it stopped.
+/// A file is a scenario with axes, rows and claims. FILE is a path, or the name of a built-in
+/// experiment. Finished runs are cached, so an interrupted experiment continues where it stopped.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -28,13 +27,13 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum Task {
-    /// List the experiments that the program carries with it
+    /// List the built-in experiments
     List {
         /// Write one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Read experiment files and say what would be run, without running it
+    /// Check experiment files and count their runs, without running them
     Check {
         /// The files
         #[arg(required = true, value_name = "FILE")]
@@ -46,18 +45,22 @@ enum Task {
 
 #[derive(clap::Args, Debug)]
 struct RunArgs {
-    /// The file, or the name of an experiment that the program carries with it
+    /// The file, or the name of a built-in experiment
     #[arg(value_name = "FILE")]
     file: String,
-    /// Only the core claims, on the points that they need
+    /// Judge only the core claims
+    ///
+    /// Only the points that they need are run.
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
     making: Making,
-    /// Write one JSON document (`plait schema experiment` tells its shape)
+    /// Write one JSON document (`plait schema experiment`)
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write the tables in another format: CSV has every measure of every cell
+    /// Write the tables in another format
+    ///
+    /// CSV has every measure of every cell.
     #[arg(long, value_enum)]
     format: Option<TableFormat>,
 }

@@ -21,22 +21,24 @@ const EXAMPLES: &str = "Examples:
 /// Default number of explained waits.
 const USUAL: usize = 10;
 
-/// Why data waited in a run: the decision to blame, what it saw and what it cost
+/// Explain the waits in a run: the decisions and their cost
 ///
-/// RUN is a file of `plait run --events`; without one the flags of `plait run` say what runs.
-/// The run is made again, and once more for every subflow that a decision could have chosen and did
-/// not, with that one decision changed: the difference is what it cost. --compare-with shows what other
-/// schedulers would have decided in the same states. docs/explain.md tells more.
+/// RUN is a file of `plait run --events`. Without it, the flags of `plait run` describe the run.
+/// The command repeats the run. For every other subflow that a decision could have chosen, it makes one
+/// more run in which only this decision differs. The difference is the cost of the decision.
+/// --compare-with shows the decisions of other schedulers in the same states. See docs/explain.md.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file of `plait run --events`
     #[arg(value_name = "RUN")]
     run: Option<PathBuf>,
-    /// Explain what waited at this time of the run, such as 1.2s
+    /// Explain the waits at this time, such as 1.2s
     #[arg(long, value_name = "TIME", value_parser = instant)]
     at: Option<Span>,
-    /// Explain so many of the longest waits, with --at of those at that time [default: 10]
+    /// Number of longest waits to explain [default: 10]
+    ///
+    /// With --at, these are the longest waits at that time.
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64))]
     slowest: Option<u64>,
     #[command(flatten)]
@@ -101,7 +103,7 @@ impl Args {
             Some(file) if self.flags.is_empty() => Some(Recorded::open(file)?),
             Some(file) => {
                 return Err(Failure::Usage(format!(
-                    "RUN: `{}`: the file says what ran, and flags of a scenario are given beside it\n  \
+                    "RUN: `{}`: the run is described twice, by the file and by flags\n  \
                      allowed: one of them, with --at, --slowest and --compare-with",
                     file.display()
                 )));
@@ -123,8 +125,8 @@ impl Args {
         let workload = &cell.scenario.workload;
         if workload.connections() > 1 {
             return Err(Failure::Usage(format!(
-                "--workload: `{workload}`: several connections, and one is explained\n  allowed: one \
-                 connection, such as http=2 or connections=1"
+                "--workload: `{workload}`: it has several connections, and explain takes one\n  \
+                 allowed: one connection, such as http=2 or connections=1"
             )));
         }
         let schedulers = self.others(draft()?)?;

@@ -10,13 +10,16 @@ use plait_live::{Client, Limits};
 /// Flags of `serve` and `proxy`, which have any number of connections.
 #[derive(clap::Args, Debug)]
 pub(crate) struct LimitFlags {
-    /// Connections at a time; new ones beyond are refused [default: the open files of this process less
-    /// 320, and at most one for each 256 KiB of --memory]
+    /// Maximum number of connections
+    ///
+    /// Further connections are refused. The default is the limit of this process for open files less 320, and at most one connection for
+    /// each 256 KiB of --memory.
     #[arg(long, value_name = "N", value_parser = whole(1, 10_000_000))]
     max_connections: Option<u64>,
-    /// Memory for the data of all connections. Connections share the remaining memory; when none is
-    /// left, new connections are refused [default: a quarter of the memory of this host, or of the
-    /// control group of this process]
+    /// Memory for the data of all connections
+    ///
+    /// Connections share the remaining memory. When none is left, new connections are refused. The
+    /// default is a quarter of the memory of this host, or of the control group of this process.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
     /// End a connection if data waits and its peer neither acknowledges any nor opens its window for
@@ -27,13 +30,13 @@ pub(crate) struct LimitFlags {
     /// nine unanswered probes. They are 75s apart, or this time if it is less. `off`: never
     #[arg(long, hide_short_help = true, value_name = "TIME|off", default_value = "off", value_parser = patience)]
     keep_alive: Patience,
-    /// Time that connections have to end after TERM or Ctrl-C; a second signal ends them at once
+    /// Time for connections to end after TERM or Ctrl-C; a second signal ends them at once
     #[arg(long, hide_short_help = true, value_name = "TIME", default_value = "5s", value_parser = drain)]
     pub(crate) drain: Span,
 }
 
 const LEAST_MEMORY: u64 = 1 << 20;
-const ENOUGH: &str = "1MiB and more, as 512MB";
+const ENOUGH: &str = "1MiB or more, such as 512MB";
 
 const SECOND: Span = Span::from_secs(1);
 const DAY: Span = Span::from_secs(86_400);
@@ -65,7 +68,7 @@ fn drain(text: &str) -> Result<Span, String> {
 fn memory(text: &str) -> Result<u64, String> {
     match plait_app::quantity::bytes(text) {
         Ok(bytes) if bytes < LEAST_MEMORY => {
-            Err(format!("that is for four connections\n  allowed: {ENOUGH}"))
+            Err(format!("that is less than the memory of four connections\n  allowed: {ENOUGH}"))
         }
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(format!("{error}\n  allowed: {ENOUGH}")),
@@ -86,13 +89,13 @@ impl LimitFlags {
         };
         if wanted > by_files {
             return refuse(format!(
-                "this process may have files open for {by_files}\n  allow it more: ulimit -n, or \
-                 LimitNOFILE= of its unit"
+                "the open files of this process suffice for {by_files}\n  raise their limit: ulimit \
+                 -n, or LimitNOFILE= of its unit"
             ));
         }
         if wanted > by_memory {
             return refuse(format!(
-                "--memory suffices for {by_memory}, 256 KiB each\n  give more of it, or fewer connections"
+                "--memory suffices for {by_memory}, 256 KiB each\n  give more memory, or fewer connections"
             ));
         }
         Ok(Limits { connections: wanted, memory })
@@ -110,7 +113,7 @@ impl LimitFlags {
 /// Flags of `get` and `proxy`, which dial.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DialFlags {
-    /// Give up if nobody has answered after this many seconds [default: as TCP does, about two minutes]
+    /// Give up if the server has not answered after this many seconds [default: about two minutes]
     #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400), hide_short_help = true)]
     connect_timeout: Option<u64>,
 }

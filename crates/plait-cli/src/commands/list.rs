@@ -12,18 +12,18 @@ const EXAMPLES: &str = "Examples:
   plait list schedulers blest
   plait list measures --json";
 
-/// List schedulers, congestion controllers, workloads, paths and measures
+/// List schedulers, controllers, workloads, paths and measures
 ///
-/// With a name it prints the whole page: the idea, the rule as a formula, where it comes from, what
-/// it is good and bad at, for a scheduler what was measured of it, parameters. `--format markdown`
-/// prints the page as it stands in `docs/`.
+/// With a name, it prints the page of that entry: the idea, the formula, the source, strengths and
+/// weaknesses, parameters, and for a scheduler its measurements. `--format markdown` prints the page
+/// as in `docs/`.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to list [default: what there is to list]
+    /// Kind of entries [default: list the kinds]
     #[arg(value_parser = kind())]
     kind: Option<Kind>,
-    /// Print this one's page
+    /// Print the page of this entry
     name: Option<String>,
     #[command(flatten)]
     output: Output,

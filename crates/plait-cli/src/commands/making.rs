@@ -33,24 +33,29 @@ fn program() -> String {
 /// How the runs are made.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Making {
-    /// Keep the runs in this directory, so that none is made twice [default: the user's cache]
+    /// Cache the finished runs in this directory [default: the user's cache]
     #[arg(long, hide_short_help = true, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Keep nothing, and make every run
+    /// Make every run, and cache none
     #[arg(long, hide_short_help = true, conflicts_with = "cache")]
     no_cache: bool,
-    /// Seed of the first run of each cell, and of networks that are drawn at random
+    /// Seed of the first run of each cell
+    ///
+    /// It is also the seed of networks that are drawn at random.
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
-    /// Make up to so many times the runs of the file while a hard claim is undecided (the runs double)
-    /// [default: 8; with --quick 1]
+    /// Factor for runs of undecided claims [default: 8]
+    ///
+    /// While a hard claim is undecided, its runs double, up to this many times the runs of the file.
+    /// With --quick the default is 1.
     #[arg(long, value_name = "TIMES", value_parser = whole(1, MOST_TIMES), allow_negative_numbers = true)]
     more: Option<u64>,
-    /// Judge the claims that hold again with each of so many further seeds, those after --seed. A claim
-    /// that does not hold with each of them `varies`
+    /// Further seeds for the claims that hold
+    ///
+    /// Claims that hold are judged again with each of the seeds after --seed. A claim that does not hold with each of them `varies`.
     #[arg(long, value_name = "SEEDS", value_parser = whole(1, MOST_SEEDS), allow_negative_numbers = true)]
     again: Option<u64>,
-    /// How many at a time [default: one for each processor]
+    /// Runs at a time [default: one per processor]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
     /// Write every run (CSV and JSON lines), the claims and a manifest into this directory
@@ -82,7 +87,7 @@ impl Making {
                 let why = plait_lab::unreadable(&error);
                 console.remark(
                     1,
-                    &format!("plait: runs are not kept: {}: {why}", directory.display()),
+                    &format!("plait: runs are not cached: {}: {why}", directory.display()),
                 );
                 Ok(Store::in_memory(&version))
             }

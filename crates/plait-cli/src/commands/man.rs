@@ -12,14 +12,14 @@ const EXAMPLES: &str = "Examples:
   plait man > plait.1
   plait man run > plait-run.1";
 
-/// Print the page of a command for man
+/// Print the manual page of a command
 ///
-/// Without a command it is plait(1), which names the others; that of a command within another one is
-/// had by both words, as `plait man trace show`.
+/// Without a command it prints plait(1), which lists the others. For a subcommand, give both words,
+/// such as `plait man trace show`.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The command; plait itself where nothing is named
+    /// The command [default: plait itself]
     command: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         command = found.ok_or_else(|| {
             let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
             Failure::Usage(match names.as_slice() {
-                [] => format!("`{}` has no commands", command.get_name()),
+                [] => format!("`{}` has no subcommands", command.get_name()),
                 names => {
                     unknown("command", &name.escape_debug().to_string(), names.iter().copied())
                 }

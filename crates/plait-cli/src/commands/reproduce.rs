@@ -16,41 +16,49 @@ const EXAMPLES: &str = "Examples:
   plait reproduce ton/fig8
   plait reproduce ton/fig8 --quick --json";
 
-/// Run the papers' experiments again and compare what they say with what comes out
+/// Repeat the papers' experiments and judge the papers' claims
 ///
-/// For each claim stand the paper's statement, the result with its 95 % interval over the runs, and
-/// the verdict: it holds, it fails, or it is undecided, with a confidence of 95 %. An undecided claim
-/// gets more runs, up to --more times those of its file. Runs are kept by what they depend on, so
-/// that an interrupted reproduction goes on where it stopped. The exit code is 1 if an exact or hard
+/// The report has, for each claim, the paper's statement, the result with its 95 % interval over the
+/// runs, and the verdict: it holds, it fails, or it is undecided, with a confidence of 95 %. An
+/// undecided claim gets more runs, up to --more times those of its file. Finished runs are cached, so
+/// an interrupted reproduction continues where it stopped. The exit code is 1 if an exact or hard
 /// claim fails that is not listed as a miss, or if a listed one holds.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A paper (ton, imc, csws, ecf, stms, or one of --experiments) or a figure of it: ton/fig8
-    /// [default: all]
+    /// Paper or figure, such as ton/fig8 [default: all]
+    ///
+    /// The papers are ton, imc, csws, ecf and stms, or those of --experiments.
     #[arg(value_name = "PAPER[/FIGURE]")]
     what: Option<String>,
-    /// Only the core claims, on the points that they need
+    /// Judge only the core claims
+    ///
+    /// Only the points that they need are run.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Every point of every experiment (what is done where nothing is said)
+    /// Run every point of each experiment (default)
     #[arg(long)]
     full: bool,
-    /// Judge each claim with every value that its paper leaves open too, one at a time: all, most, few
-    /// or none of them
+    /// Also try the values that the papers leave open
+    ///
+    /// Each claim is judged with each value that its paper leaves open, one at a time. It holds with
+    /// all, most, few or none of them.
     #[arg(long)]
     ablate: bool,
-    /// Read the experiments, and the list of misses where there is one, from this directory in place
-    /// of the program's own
+    /// Read the experiments from this directory
+    ///
+    /// They replace the built-in ones. If the directory has a list of misses, it is read too.
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
     #[command(flatten)]
     making: Making,
-    /// Draw the figures in this directory: a page for each paper (or the one figure), every picture
-    /// (SVG and PDF), every run (CSV), and an index of all pages that are there
+    /// Draw the figures in this directory
+    ///
+    /// It gets a page for each paper (or for the one figure), every picture (SVG and PDF), every run
+    /// (CSV), and an index of all its pages.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
-    /// Write one JSON document (`plait schema reproduce` tells its shape)
+    /// Write one JSON document (`plait schema reproduce`)
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Write the tables in another format

@@ -23,16 +23,16 @@ const EXAMPLES: &str = "Examples:
   plait run --path wifi-home --path lte-att --workload bulk:5s --scheduler ecf
   plait run --path wifi-home --path lte-att --workload bulk:2s --html run.html";
 
-/// One run in depth: each path over time, and what held the sender back
+/// Show one run in depth: paths over time, and why the sender waits
 ///
-/// Takes one scheduler (minrtt where nothing is said) and one congestion controller; with a single
-/// path it is plain TCP. It is the first run that `plait compare` makes with the same seed.
+/// Takes one scheduler (default: minrtt) and one congestion controller. With a single path, the run
+/// is plain TCP. It equals the first run that `plait compare` makes with the same seed.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: RunFlags,
-    /// Write the scenario to this file as well
+    /// Also write the scenario to this file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     save_scenario: Option<PathBuf>,
     /// Write one JSON document (`plait schema run`)
@@ -41,16 +41,20 @@ pub(crate) struct Args {
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a page with the run drawn over time; it needs nothing but a browser
+    /// Draw the run over time on an HTML page
+    ///
+    /// The page needs nothing but a browser.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write every event as JSON lines (`plait schema events`)
+    /// Write every event as JSON lines
+    ///
+    /// `plait schema events` describes them.
     #[arg(long, value_name = "FILE", alias = "trace-events")]
     events: Option<PathBuf>,
-    /// Write the packets, as the data's sender sees them, with the scheduler's reasons (pcapng)
+    /// Write the packets at the sender of the data, with the scheduler's reasons (pcapng)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pcap: Option<PathBuf>,
-    /// Write what the data's sender sees and decides in the sequential form of qlog
+    /// Write the packets and decisions of the sender of the data, in the sequential form of qlog
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     qlog: Option<PathBuf>,
 }
@@ -144,7 +148,8 @@ impl Args {
         while let Some((flag, file)) = named.next() {
             if let Some((other, _)) = named.clone().find(|(_, other)| *other == file) {
                 let file = file.display();
-                let text = format!("{other}: `{file}`: {flag} names the same file");
+                let text =
+                    format!("{other}: `{file}`: {flag} names the same file\n  give another one");
                 return Err(Failure::Usage(text));
             }
         }

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The command; without one, all of them are listed
+    /// The command [default: list all]
     #[arg(value_enum)]
     command: Option<Reporting>,
 }

@@ -21,46 +21,52 @@ const EXAMPLES: &str = "Examples:
   plait scoreboard --links D,F --schedulers all --format markdown";
 
 /// Remedy if there are no recorded pairs.
-const HOW_TO_GET_PAIRS: &str = "plait carries no recordings: set PLAIT_DATA to a directory that has \
+const HOW_TO_GET_PAIRS: &str = "plait has no recordings built in: set PLAIT_DATA to a directory that has \
     traces/pair_NAME_wifi.csv and traces/pair_NAME_cellular.csv\n  (rows of seconds,bytes_per_second), \
     such as those of Aydin, Fund and Panwar (INFOCOM CNERT 2023)";
 
 /// Default directory of recordings if `PLAIT_DATA` is not set.
 const BESIDE: &str = "../shared/data";
 
-/// Where each scheduler helps and harms: its worst cell against the best path alone
+/// Rank schedulers by their worst cell against the best path alone
 ///
-/// A cell is a load over links: A to F are those on which a stock Linux was measured, the others are
-/// recorded pairs of WiFi and cellular links, each from its start and from anywhere, under a
-/// download, a bulk transfer and a stream. A scheduler's number there is the ratio of its median to
-/// that of plain TCP on the best path alone; above 1 is better. Of a stream the p50 and the p99 of
-/// the message delay are two cells. Who has the best worst cell stands first.
+/// A cell is a load over a pair of links. The loads are a download, a bulk transfer and a stream. The
+/// links A to F are those on which a stock Linux was measured. The others are recorded pairs of WiFi
+/// and cellular links, each from its start and from a random offset. The number of a scheduler in a
+/// cell is the ratio of its median to that of plain TCP on the best path alone; above 1 is better. The
+/// p50 and the p99 of a stream's message delay are two cells. The scheduler with the best worst cell
+/// comes first.
 ///
-/// `--path` takes your own links in place of these. They carry the same three loads, or those of
+/// `--path` replaces these links with your own. They carry the same three loads, or those of
 /// `--workload`.
 ///
-/// Recorded pairs are read from $PLAIT_DATA or ../shared/data; where they are absent the report says
-/// so.
+/// The recorded pairs are read from $PLAIT_DATA or ../shared/data. If they are absent, the report
+/// says so.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The links: a list such as A,E,7_1; A-F; recorded; all
+    /// Links such as A,E,7_1 or A-F; recorded; all
     #[arg(long, value_name = "LIST", default_value = "all")]
     links: String,
-    /// A link of your own, as in `plait compare`; two or more take the place of --links
+    /// A path of your own, as in `plait compare`
+    ///
+    /// Two or more replace --links.
     #[arg(long, value_name = "NAME:KEY=VALUE,...", conflicts_with = "links")]
     path: Vec<String>,
-    /// A load for your links, as in `plait compare`; repeat it for more. Without it:
-    /// download:4MB, bulk:10s and stream:30kB@50ms,for=20s
+    /// A load for --path; may be repeated
+    ///
+    /// The form is that of `plait compare`. The default loads are download:4MB, bulk:10s and stream:30kB@50ms,for=20s.
     #[arg(long, value_name = "WORKLOAD", requires = "path")]
     workload: Vec<String>,
-    /// The schedulers [default: all, and variants with decorators and parameters]
+    /// The schedulers [default: all, and variants]
+    ///
+    /// The variants have decorators or parameters.
     #[arg(long, value_name = "LIST")]
     schedulers: Option<String>,
     /// Congestion controller
     #[arg(long, value_name = "CC", default_value = "cubic")]
     cc: String,
-    /// Runs of each row where its links are random
+    /// Runs of each row if its links are random
     #[arg(long, value_name = "N", default_value_t = 30)]
     #[arg(value_parser = whole(1, u32::MAX.into()), allow_negative_numbers = true)]
     runs: u64,
@@ -68,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
-    /// How many at a time [default: one for each processor]
+    /// Runs at a time [default: one per processor]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
     #[command(flatten)]

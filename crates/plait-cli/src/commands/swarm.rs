@@ -22,18 +22,21 @@ const EXAMPLES: &str = "Examples:
   plait swarm --seeds 100 --only server
   plait swarm --case '{\"seed\":7,\"paths\":[{},{\"rtt_us\":80000}]}'";
 
-/// Random networks and faults against the invariants
+/// Test the invariants on random networks with faults
 ///
 /// Each seed draws two cases. A network has two endpoints, paths, sizes, buffers, a scheduler, a
-/// controller, settings and faults. A server is the engine of plait serve with its service, clients,
-/// strangers that flood it or do not read, crashes and a device that goes down. The invariants are
-/// checked all the time; then the faults heal, and all must be over within a bounded time. A seed that breaks something is told with the line that runs it again, bit for
-/// bit, and made smaller: the case that is left is JSON on one line, for --case, or in a file, for
-/// --replay, which show where it broke and what happened before. The exit code is then 5.
+/// controller, settings and faults. A server is the engine of plait serve with a service and clients.
+/// Strangers flood it or do not read, it crashes and starts again, and its device goes down. The
+/// invariants are checked all the time. Then the faults end, and all connections must end within a
+/// bounded time.
+///
+/// If a case fails, the report has the command that repeats it exactly, and the smallest case that
+/// still fails, as one line of JSON. --case takes this line, --replay a file with it. Both show where
+/// it fails and the events before. The exit code is then 5.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How many seeds, one after the other
+    /// Number of consecutive seeds
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = whole(1, u64::MAX), allow_negative_numbers = true)]
     seeds: u64,
@@ -41,30 +44,38 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     from: u64,
-    /// This seed alone: the same as --from SEED --seeds 1
+    /// Only this seed (as --from SEED --seeds 1)
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// How many at a time [default: one for each processor]
+    /// Runs at a time [default: one per processor]
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
-    /// Stop at the first seed that breaks something, and do not make it smaller
+    /// Stop at the first seed that fails
+    ///
+    /// Its case is not reduced.
     #[arg(long)]
     first: bool,
-    /// Encode and parse every segment as well: it must come out as it went in
+    /// Also encode and parse every segment
+    ///
+    /// The result must be identical to the segment.
     #[arg(long)]
     wire: bool,
-    /// Only one of the two cases of each seed
+    /// Run only one of the two cases of each seed
     #[arg(long, value_name = "KIND", value_enum)]
     only: Option<Kind>,
-    /// Run this case alone, of a network or of a server
+    /// Run only this case
+    ///
+    /// It is the case of a network or of a server.
     #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "seed", "jobs", "first", "only"])]
     case: Option<String>,
-    /// Run the case in this file alone; `-` is standard input
+    /// Run only the case in this file (`-`: stdin)
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["seeds", "from", "seed", "jobs", "first", "only", "case"])]
     replay: Option<PathBuf>,
-    /// With --case or --replay, how many of the last things that happened are shown
+    /// Number of last events to show
+    ///
+    /// Only --case and --replay show them.
     #[arg(long, value_name = "N", default_value_t = plait_lab::swarm::TRAIL as u64)]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     last: u64,
@@ -166,7 +177,7 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     };
     args.output.deliver(&text)?;
     if report.broken > 0 {
-        let what = format!("{} cases of {} seeds broke something", report.broken, report.seeds);
+        let what = format!("{} cases of {} seeds failed", report.broken, report.seeds);
         return Err(Failure::Internal(what));
     }
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }

@@ -11,10 +11,10 @@ const EXAMPLES: &str = "Examples:
   plait trace show link.csv
   plait trace convert link.csv --to mahimahi --output link.down";
 
-/// Look at recorded links and convert them
+/// Show and convert recorded links
 ///
-/// Reads Mahimahi traces (a millisecond a line, each a chance to deliver 1500 bytes) and CSV
-/// (seconds,bytes_per_second); the format is recognised.
+/// Reads Mahimahi traces and CSV, and detects the format. Each line of a Mahimahi trace is a time in
+/// milliseconds at which the link can deliver 1500 bytes. Rows of CSV are seconds,bytes_per_second.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -66,9 +66,9 @@ struct Convert {
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Format {
-    /// One millisecond stamp a line, each a chance to deliver 1500 bytes
+    /// A line for each time in milliseconds at which 1500 bytes can be delivered
     Mahimahi,
-    /// Rows of seconds,bytes_per_second, one a second
+    /// Rows of seconds,bytes_per_second, one per second
     Csv,
 }
 

@@ -45,7 +45,7 @@ pub fn markdown(report: &Report) -> String {
     let mut table = faults(report);
     let [name, seeds, broken, _] = broke(report);
     let share = percent(report.broken as f64 / report.seeds.max(1) as f64);
-    let summary = "of all seeds, those that broke something".to_owned();
+    let summary = "seeds that failed, of all seeds".to_owned();
     table.row(Emphasis::None, vec![name, seeds, broken, share, summary]);
     table.to_markdown()
 }
@@ -84,7 +84,7 @@ pub fn text(report: &Report, width: usize, colour: bool) -> String {
     text += &list("controllers", &report.coverage.controllers);
     text += &format!("{:<12} {}\n", "faultless", report.coverage.faultless);
     text += &format!("{:<12} {}\n", "given up", report.coverage.given_up);
-    let why = "Given up: connections that cannot go on by RFC 8684 section 3.7, or because plain TCP \
+    let why = "Given up: connections that cannot continue by RFC 8684 section 3.7, or because plain TCP \
                lost its address.";
     text += &format!("{}\n", wrap(why, width).join("\n"));
     for failure in &report.failures {
@@ -99,11 +99,11 @@ pub fn text(report: &Report, width: usize, colour: bool) -> String {
     let servers = report.server.as_ref().map_or(0, |it| it.failures.len());
     let left_out = report.broken - (report.failures.len() + servers) as u64;
     if left_out > 0 {
-        text += &format!("\nand {left_out} cases more\n");
+        text += &format!("\nand {left_out} more cases\n");
     }
     let interrupted = if report.interrupted { ", interrupted" } else { "" };
     text += &format!(
-        "\n{} seeds{interrupted}, {} broke something; {:.0} s of virtual time, {} segments\n",
+        "\n{} seeds{interrupted}, {} failed; {:.0} s of virtual time, {} segments\n",
         report.seeds, report.broken, report.virtual_s, report.segments
     );
     text += &format!("digest {}\n", report.digest);
@@ -130,7 +130,7 @@ fn failure_text(
 fn server_text(server: &ServerReport, list: &dyn Fn(&str, &[Count]) -> String) -> String {
     let mut text = list("servers with", &server.drawn);
     text += &format!(
-        "{} servers, {} broke something; {:.0} s of virtual time, {} packets\n",
+        "{} servers, {} failed; {:.0} s of virtual time, {} packets\n",
         server.seeds, server.broken, server.virtual_s, server.packets
     );
     for failure in &server.failures {

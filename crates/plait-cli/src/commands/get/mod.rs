@@ -37,30 +37,33 @@ const EXAMPLES: &str = "Examples:
 /// A Multipath TCP client that dials from several addresses
 ///
 /// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
-/// ends when both have ended. At the end stderr gets one line a path: bytes, share, rate and RTT.
-/// Each --from is an address of its own behind a TUN device, and a subflow begins at each. Packets for
-/// them must reach this host and be forwarded. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`;
-/// drops both before it sends anything.
+/// ends when both have ended. At the end it writes one line per path to stderr: bytes, share, rate and
+/// RTT. Each --from is an address of its own behind a TUN device, and a subflow starts from each. This
+/// host must receive packets for them, and forward them. Needs CAP_NET_ADMIN, and CAP_NET_RAW for
+/// `@DEVICE`; drops both before it sends any packet.
 ///
-/// Exit codes: 0 if the answer is complete and the other end has acknowledged all of standard input;
-/// 2 for wrong arguments and files; 3 for a missing privilege; 4 if the other end has failed, refused or
-/// not answered; 130 after Ctrl-C.
+/// Exit codes: 0 if the answer is complete and the server has acknowledged all of standard input; 2 for
+/// wrong arguments and files; 3 for a missing privilege; 4 if the server has failed, refused or not
+/// answered; 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to fetch, or the server to talk to
+    /// The URL to fetch, or the server to connect to
     #[arg(value_name = "URL|HOST:PORT")]
     target: String,
-    /// An address to dial from that no device of this host has. With `@DEVICE` its packets leave by
-    /// that device. A device alone: under the address of the device, by rules of nftables. Repeat for
-    /// further subflows
+    /// Address or device to dial from; may be repeated
+    ///
+    /// A subflow starts from each. No device of this host may have the address. With `@DEVICE`, its
+    /// packets leave by that device. With a device alone, they leave with the address of the device, by
+    /// rules of nftables.
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     from: Vec<String>,
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write one JSON document with the traffic of each path to stdout (`plait schema get`); the answer
-    /// goes to --output
+    /// Write the traffic of each path as JSON
+    ///
+    /// The document goes to stdout (`plait schema get`), and the answer to --output.
     #[arg(long, requires = "output")]
     json: bool,
     #[command(flatten, next_help_heading = "Limits")]
@@ -75,7 +78,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let from = origins("--from", &args.from)?;
     let of_v4 = from.all.iter().filter(|origin| origin.address.is_ipv4()).count();
     if of_v4 != 0 && of_v4 != from.all.len() {
-        return Err(Failure::Usage("--from: addresses of two families".to_owned()));
+        return Err(Failure::Usage(
+            "--from: addresses of two families\n  give only IPv4 or only IPv6 addresses".to_owned(),
+        ));
     }
     let v4 = from.all.iter().all(|origin| origin.address.is_ipv4());
     let to = resolve("the target", &target.authority, Some(("--from", v4)))?;
@@ -86,7 +91,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     check_writable("--output", args.output.as_deref())?;
     from.check_devices("--from")?;
     if let Some(problem) = endpoint::astray("--from", to.ip(), &from.all) {
-        let remedy = "ask without plait, or from the device that has it; see them: ip addr";
+        let remedy = "connect without plait, or from the device that has it; see them: ip addr";
         let authority = &target.authority;
         return Err(Failure::Usage(format!("the target: `{authority}`: {problem}\n  {remedy}")));
     }
@@ -275,7 +280,7 @@ impl Args {
             Err(Failure::Peer(format!("{}: {}", target.authority, words.join(": "))))
         };
         let left = self.output.as_deref().filter(|file| begun && file.is_file());
-        let left = left.map(|file| format!("`{}` is not whole", file.display()));
+        let left = left.map(|file| format!("`{}` is incomplete", file.display()));
         match outcome {
             Ok(Whole::Declared) => Ok(()),
             Ok(Whole::ToTheEnd) => match problem {

@@ -115,7 +115,7 @@ impl Conversation {
             // A closed pipe (`| head`) is no error if all of stdin was delivered.
             Err(Broken::Sink(error)) if error.kind() == ErrorKind::BrokenPipe => match delivered {
                 true => Ok(()),
-                false => failed(&[Some("nobody reads stdout"), progress.as_deref()]),
+                false => failed(&[Some("stdout is closed"), progress.as_deref()]),
             },
             Err(Broken::Sink(error)) => Err(match output {
                 Some(file) => Failure::unwritable("--output", file, &error),
@@ -128,7 +128,7 @@ impl Conversation {
                     None if delivered => Ok(()),
                     _ => {
                         let left = output.filter(|file| problem.is_some() && file.is_file());
-                        let left = left.map(|file| format!("`{}` is not whole", file.display()));
+                        let left = left.map(|file| format!("`{}` is incomplete", file.display()));
                         failed(&[problem, progress.as_deref(), left.as_deref()])
                     }
                 }
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(failure.code(), 4);
         assert_eq!(
             failure.to_string(),
-            "a:1: nobody reads stdout; 3 of 7 bytes of stdin were acknowledged"
+            "a:1: stdout is closed; 3 of 7 bytes of stdin were acknowledged"
         );
     }
 

@@ -19,27 +19,27 @@ impl Target {
         let refuse = |what: &str| Err(Failure::Usage(format!("`{given}`: {what}")));
         let Some((scheme, rest)) = text.split_once("://") else {
             if text.contains(['/', '@']) {
-                return refuse(&format!("it is no URL and no HOST:PORT\n  {ALLOWED}"));
+                return refuse(&format!("it is neither a URL nor HOST:PORT\n  {ALLOWED}"));
             }
             return Ok(Target { authority: text.to_owned(), resource: None });
         };
         if !scheme.eq_ignore_ascii_case("http") {
             let scheme = scheme.escape_debug();
-            return refuse(&format!("no `{scheme}` here\n  allowed: http://HOST[:PORT]/PATH"));
+            return refuse(&format!(
+                "`{scheme}` is not supported\n  allowed: http://HOST[:PORT]/PATH"
+            ));
         }
         let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
         if authority.contains('@') {
-            return refuse(&format!(
-                "no user and no password is sent to anybody here\n  {ALLOWED}"
-            ));
+            return refuse(&format!("users and passwords are not supported\n  {ALLOWED}"));
         }
         if authority.is_empty() {
             return refuse(&format!("the host is missing\n  {ALLOWED}"));
         }
         let path = path.split('#').next().unwrap_or_default();
         if path.contains(|c: char| c.is_ascii_control() || c == ' ') {
-            return refuse("spaces and control characters\n  write them as %20 and the like");
+            return refuse("it has spaces or control characters\n  write them as %20 and the like");
         }
         let has_port = authority.rsplit(']').next().is_some_and(|tail| tail.contains(':'));
         let port = if has_port { "" } else { ":80" };
@@ -73,11 +73,11 @@ mod tests {
     #[test]
     fn what_is_no_target_is_refused_with_what_would_be_one() {
         for (text, problem) in [
-            ("http:/10.0.0.1/x", "it is no URL and no HOST:PORT\n  allowed: http://HOST"),
-            ("10.0.0.1:80/x", "it is no URL and no HOST:PORT\n  allowed: http://HOST"),
-            ("https://web/", "no `https` here\n  allowed: http://HOST[:PORT]/PATH"),
-            ("http://user:pw@web/", "no user and no password"),
-            ("user:pw@web:80", "it is no URL and no HOST:PORT"),
+            ("http:/10.0.0.1/x", "it is neither a URL nor HOST:PORT\n  allowed: http://HOST"),
+            ("10.0.0.1:80/x", "it is neither a URL nor HOST:PORT\n  allowed: http://HOST"),
+            ("https://web/", "`https` is not supported\n  allowed: http://HOST[:PORT]/PATH"),
+            ("http://user:pw@web/", "users and passwords are not supported"),
+            ("user:pw@web:80", "it is neither a URL nor HOST:PORT"),
             ("http:///x", "the host is missing"),
             ("http://web/a b", "write them as %20"),
         ] {

@@ -29,19 +29,22 @@ const EXAMPLES: &str = "Examples:
 
 /// Multipath TCP for local programs that speak SOCKS
 ///
-/// Takes connections by SOCKS 5 (CONNECT; addresses and names) and makes them over several paths, as
-/// `plait get` does. If a server does not speak Multipath TCP, it uses plain TCP over the first path.
-/// Each --via is an address of its own behind a TUN device. Packets for it must reach this host and be
-/// forwarded. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`; drops both before it sends anything.
+/// Accepts SOCKS 5 (CONNECT; addresses and names) and connects over several paths, as `plait get` does.
+/// If a server does not support Multipath TCP, the connection is plain TCP over the first path. Each
+/// --via is an address of its own behind a TUN device. This host must receive packets for it, and
+/// forward them. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`; drops both before it sends any
+/// packet.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where programs connect to; everybody who reaches it can use it
+    /// Address for programs; open to all that reach it
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     socks: SocketAddr,
-    /// An address to dial from that no device of this host has. With `@DEVICE` its packets leave by
-    /// that device. A device alone: under the address of the device (IPv4), by rules of nftables. Repeat
-    /// for further paths; connections begin on the first of their family
+    /// Address or device to dial from; may be repeated
+    ///
+    /// No device of this host may have the address. With `@DEVICE`, its packets leave by that device.
+    /// With a device alone, they leave with the address of the device (IPv4), by rules of nftables.
+    /// Connections begin on the first path of their family.
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
     #[command(flatten, next_help_heading = "Limits")]
@@ -122,9 +125,11 @@ fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Co
 
 /// Returns the log line about programs that were disconnected.
 fn turned_away(count: u64) -> String {
-    let problem = format!("{MAX_UNDECIDED} programs have connected and not said what they want");
+    let problem = format!("{MAX_UNDECIDED} programs have connected without a request");
     let seconds = REQUEST_TIMEOUT.as_secs();
-    format!("event=programs-turned-away count={count} problem=\"{problem}; each has {seconds} s\"")
+    format!(
+        "event=programs-turned-away count={count} problem=\"{problem}; each has {seconds} s for it\""
+    )
 }
 
 fn hear(

@@ -33,43 +33,45 @@ const EXAMPLES: &str = "Examples:
 /// Multipath TCP in front of a TCP service
 ///
 /// Listens on an address of its own behind a TUN device, terminates Multipath TCP there, and relays
-/// each connection to the service. If the client or a device between speaks only plain TCP, so does
-/// the server. Packets for the address must reach this host. The server makes a device and a route at
-/// its start; both go with the process, however it ends. Needs CAP_NET_ADMIN, and drops it once the
-/// device is there.
+/// each connection to the service. If the client or a middlebox supports only plain TCP, the connection
+/// is plain TCP. Packets for the address must reach this host. The server creates a device and a route
+/// when it starts; both disappear with the process, however it ends. Needs CAP_NET_ADMIN, and drops it
+/// after it has created the device.
 ///
 /// Exit codes: 0 after TERM, 2 for wrong arguments, 3 for a missing privilege, 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where clients connect to: an address that no device of this host has
+    /// Address for clients; no device may have it
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     listen: SocketAddr,
     /// The TCP service behind it
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
-    /// An address and port of this host that leads there too, by rules of nftables: to the same port if
-    /// --port has it, otherwise to that of --listen; may be repeated
+    /// Address of this host for clients; may be repeated
+    ///
+    /// It leads to the server too. Rules of nftables redirect it: to the same port if --port has it, otherwise to the port of
+    /// --listen.
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     public: Vec<SocketAddr>,
-    /// A further address, which clients are told of (ADD_ADDR): one that no device has, or one of this
-    /// host, by rules of nftables; may be repeated
+    /// A further address that the server advertises to clients (ADD_ADDR); may be repeated. No device has
+    /// it, or rules of nftables redirect it because this host has it
     #[arg(long, hide_short_help = true, value_name = "ADDR", value_parser = address)]
     advertise: Vec<IpAddr>,
-    /// A further port to listen on, with a scheduler of its own; may be repeated
+    /// A further port to listen on, with its own scheduler; may be repeated
     #[arg(long, hide_short_help = true, value_name = "PORT=SCHEDULER")]
     port: Vec<String>,
     /// Choose the scheduler by client (docs/live.md): lines of `SCHEDULER [port=PORT]
-    /// [from=ADDR[/BITS]]`; the first one that matches counts
+    /// [from=ADDR[/BITS]]`; the first line that matches counts
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Tell the service each client's address, by the PROXY protocol
+    /// Send each client's address to the service, by the PROXY protocol
     #[arg(long, hide_short_help = true, value_name = "VERSION")]
     proxy_protocol: Option<ProxyProtocol>,
     /// Serve metrics for Prometheus at http://ADDR:PORT/metrics
     #[arg(long, hide_short_help = true, value_name = "ADDR:PORT", value_parser = address_and_port)]
     metrics: Option<SocketAddr>,
-    /// Show connections and their paths on stdout, each second
+    /// Show connections and paths every second
     #[arg(long)]
     top: bool,
     #[command(flatten, next_help_heading = "Limits")]
@@ -81,7 +83,7 @@ pub(crate) struct Args {
 /// Which header.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum ProxyProtocol {
-    /// The binary one
+    /// The binary version
     V2,
 }
 
@@ -90,7 +92,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let rules = args.rules()?;
     if let (Some(file), true) = (&args.rules, rules.is_empty()) {
         let file = file.display();
-        console.remark(1, &format!("plait: --rules: `{file}` has no rule: ports decide alone"));
+        console.remark(
+            1,
+            &format!("plait: --rules: `{file}` has no rule: only the port selects the scheduler"),
+        );
     }
     let reach = Reach::of(args, &args.ports()?)?;
     let settings = args.settings(&rules, &reach)?;
@@ -174,7 +179,7 @@ impl Args {
             plan.push_str("rules of nftables:\n");
             plan.push_str(&Rules::text(&reach.rules));
         }
-        plan + "All of it goes when the process ends.\n"
+        plan + "All of this is removed when the process ends.\n"
     }
 
     fn settings(&self, rules: &[Rule], reach: &Reach) -> Result<ServeSettings, Failure> {
@@ -184,7 +189,9 @@ impl Args {
         let mut ports = Vec::new();
         for (port, scheduler) in self.further_ports()? {
             if port == self.listen.port() || ports.iter().any(|(other, _)| *other == port) {
-                return Err(Failure::Usage(format!("--port: {port} is listened on already")));
+                return Err(Failure::Usage(format!(
+                    "--port: {port} is given twice\n  give each port once"
+                )));
             }
             ports.push((port, self.spec("--port", scheduler)?));
         }
@@ -223,7 +230,7 @@ impl Args {
             None => return Ok(()),
         };
         let problem = format!("it leads to this server itself, as {flag} does");
-        let remedy = "give where the service listens, as 127.0.0.1:8080";
+        let remedy = "give the address of the service, such as 127.0.0.1:8080";
         Err(Failure::Usage(format!("--to: `{}`: {problem}\n  {remedy}", self.to)))
     }
 
@@ -235,7 +242,9 @@ impl Args {
             let number = port.parse().ok().filter(|port| *port > 0);
             let number = number.filter(|_| !scheduler.is_empty()).ok_or_else(|| {
                 let given = text.escape_debug();
-                Failure::Usage(format!("--port: `{given}`\n  allowed: PORT=SCHEDULER, as 443=ecf"))
+                Failure::Usage(format!(
+                    "--port: `{given}`\n  allowed: PORT=SCHEDULER, such as 443=ecf"
+                ))
             })?;
             all.push((number, scheduler));
         }

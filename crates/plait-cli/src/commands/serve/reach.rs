@@ -105,7 +105,7 @@ impl Args {
             Err(Failure::Usage(format!("{flag}: `{given}`: {problem}")))
         };
         let remedy =
-            "give one that no device has, as 10.77.0.1:80, and --public ADDR:PORT for the host's";
+            "give one that no device has, such as 10.77.0.1:80, and use --public for this one";
         not_own("--listen", self.listen.ip(), remedy)?;
         if self.public.len() + self.advertise.len() > MOST_ADDRESSES {
             let problem = format!("more than {MOST_ADDRESSES} addresses\n  give fewer");
@@ -119,7 +119,7 @@ impl Args {
             }
             own("--public", public.ip())?;
             if self.public[..at].contains(public) {
-                return refuse("--public", &given, "it is there twice\n  give a further one");
+                return refuse("--public", &given, "it is given twice\n  give a further address");
             }
         }
         for (at, other) in self.advertise.iter().enumerate() {
@@ -134,10 +134,10 @@ impl Args {
                 own("--advertise", *other)?;
             }
             let problem = match *other {
-                _ if self.advertise[..at].contains(other) => "it is there twice",
-                _ if *other == self.listen.ip() => "it is that of --listen",
+                _ if self.advertise[..at].contains(other) => "it is given twice",
+                _ if *other == self.listen.ip() => "it is the address of --listen",
                 _ if self.public.first().is_some_and(|first| first.ip() == *other) => {
-                    "it is that of the first --public, by which clients come anyway"
+                    "it is that of the first --public, which clients use already"
                 }
                 _ => continue,
             };

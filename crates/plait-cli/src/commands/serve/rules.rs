@@ -46,7 +46,7 @@ fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Prob
         let place = |problem| (at + 1, problem);
         // No client would ever reach this rule.
         if rules.iter().any(|rule| rule.of == Match::default()) {
-            let problem = "a rule above is for every client".to_owned();
+            let problem = "a rule above matches every client\n  move this line above it".to_owned();
             return Err(place((*column, problem)));
         }
         plait_sched::Spec::parse(scheduler)
@@ -77,19 +77,21 @@ fn words(line: &str) -> Vec<(usize, &str)> {
 fn condition(word: &str, of: &mut Match, listening: Listening<'_>) -> Result<(), String> {
     let given = word.escape_debug();
     let (key, value) = word.split_once('=').unwrap_or((word, ""));
-    let twice = || Err(format!("`{given}`: `{key}` is there twice\n  allowed: {SHAPE}"));
+    let twice = || Err(format!("`{given}`: `{key}` is given twice\n  allowed: {SHAPE}"));
     match key {
         "port" => {
             let port = value.parse().ok().filter(|port| *port > 0);
             let port = port.ok_or_else(|| format!("`{given}`\n  allowed: port=1 to port=65535"))?;
             if !listening.ports.contains(&port) {
                 let remedy = format!("listen on it with --port {port}=SCHEDULER");
-                return Err(format!("`{given}`: it is not listened on\n  {remedy}"));
+                return Err(format!(
+                    "`{given}`: the server does not listen on this port\n  {remedy}"
+                ));
             }
             if of.port.replace(port).is_some() { twice() } else { Ok(()) }
         }
         "from" => {
-            let allowed = "allowed: from=ADDR or from=ADDR/BITS, as from=10.0.0.0/8";
+            let allowed = "allowed: from=ADDR or from=ADDR/BITS, such as from=10.0.0.0/8";
             let prefix: Prefix =
                 value.parse().map_err(|problem| format!("`{given}`: {problem}\n  {allowed}"))?;
             if prefix.is_ipv4() != listening.v4 {
@@ -137,11 +139,11 @@ mod tests {
             ("\n  ecf prt=80", 2, 7, "`prt=80` is no condition"),
             ("ecf port=0", 1, 5, "allowed: port=1 to port=65535"),
             ("ecf port=81", 1, 5, "listen on it with --port 81=SCHEDULER"),
-            ("ecf port=80 port=443", 1, 13, "`port` is there twice"),
+            ("ecf port=80 port=443", 1, 13, "`port` is given twice"),
             ("ecf from=10.1.0.0/8", 1, 5, "bits are set behind the prefix"),
             ("ecf from=fd00::/8", 1, 5, "another family than --listen"),
-            ("ecf from=10.0.0.1 from=10.0.0.2", 1, 19, "`from` is there twice"),
-            ("ecf\nminrtt port=80", 2, 1, "a rule above is for every client"),
+            ("ecf from=10.0.0.1 from=10.0.0.2", 1, 19, "`from` is given twice"),
+            ("ecf\nminrtt port=80", 2, 1, "a rule above matches every client"),
             ("ecf é=1 x", 1, 5, "is no condition"),
             ("minrtt port=80\n\u{a0}ecf x", 2, 6, "is no condition"),
         ] {
