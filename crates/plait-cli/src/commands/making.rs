@@ -52,7 +52,8 @@ pub(crate) struct Making {
     more: Option<u64>,
     /// Further seeds for the claims that hold
     ///
-    /// Claims that hold are judged again with each of the seeds after --seed. A claim that does not hold with each of them `varies`.
+    /// Claims that hold are judged again with each of the seeds after --seed. A claim that does not hold with
+    /// each of them `varies`.
     #[arg(long, value_name = "SEEDS", value_parser = whole(1, MOST_SEEDS), allow_negative_numbers = true)]
     again: Option<u64>,
     /// Runs at a time [default: one per processor]

@@ -55,7 +55,8 @@ pub(crate) struct Args {
     path: Vec<String>,
     /// A load for --path; may be repeated
     ///
-    /// The form is that of `plait compare`. The default loads are download:4MB, bulk:10s and stream:30kB@50ms,for=20s.
+    /// The form is that of `plait compare`. The default loads are download:4MB, bulk:10s and
+    /// stream:30kB@50ms,for=20s.
     #[arg(long, value_name = "WORKLOAD", requires = "path")]
     workload: Vec<String>,
     /// The schedulers [default: all, and variants]

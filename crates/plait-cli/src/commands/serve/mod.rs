@@ -50,8 +50,8 @@ pub(crate) struct Args {
     to: String,
     /// Address of this host for clients; may be repeated
     ///
-    /// It leads to the server too. Rules of nftables redirect it: to the same port if --port has it, otherwise to the port of
-    /// --listen.
+    /// It leads to the server too. Rules of nftables redirect it: to the same port if --port has it, otherwise
+    /// to the port of --listen.
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     public: Vec<SocketAddr>,
     /// A further address that the server advertises to clients (ADD_ADDR); may be repeated. No device has
