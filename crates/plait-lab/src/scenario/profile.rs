@@ -53,7 +53,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "wifi-cafe",
-        summary: "busy public WiFi: 8 Mbit/s that wander by half every 0.5 s, 21 ms, 4 % loss",
+        summary: "busy public WiFi: 8 Mbit/s that vary by half every 0.5 s, 21 ms, 4 % loss",
         rate: Rate::from_bps(8_000_000),
         wander: Some(Wander { percent: 50, every: Span::from_millis(500) }),
         rtt: Span::from_millis(21),
