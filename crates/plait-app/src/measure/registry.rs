@@ -70,7 +70,7 @@ pub const MEASURES: &[Entry] = &[
         name: "goodput_mbps",
         unit: "Mbit/s",
         definition: "application bytes read in order over the interval: download and upload SIZE \
-                     over the completion time; bulk what was read within DURATION; stream from the \
+                     over the completion time; bulk the bytes read within DURATION; stream from the \
                      first message due to the last byte readable",
         better: Better::Higher,
         workloads: &["download", "upload", "bulk", "stream", "blocks"],
@@ -173,7 +173,7 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "rtt_min_ms",
         unit: "ms",
-        definition: "RTT samples of the sender on a path, least",
+        definition: "RTT samples of the sender on a path, smallest",
         better: Better::Lower,
         workloads: ALL,
         value: Value::Path(|path| path.rtt_min_ms),
@@ -189,7 +189,7 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "rwnd_blocked_ms",
         unit: "ms",
-        definition: "time that the sender had data and a subflow with room but no receive window",
+        definition: "time for which the sender had data and a subflow with room, but no receive window",
         better: Better::Lower,
         workloads: ALL,
         value: Value::Run(|run| run.rwnd_blocked_ms),
@@ -197,7 +197,7 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "sndbuf_blocked_ms",
         unit: "ms",
-        definition: "time that a subflow had room but the send buffer was full of data sent and not \
+        definition: "time for which a subflow had room, but the send buffer was full of data sent and not \
                      DATA_ACKed, with more to write",
         better: Better::Lower,
         workloads: ALL,
@@ -206,7 +206,7 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "idle_resets",
         unit: "",
-        definition: "times that an idle period lowered a subflow's congestion window, by any amount, \
+        definition: "number of times that an idle period lowered a subflow's congestion window, by any amount, \
                      after the subflow's first data that is measured",
         better: Better::Lower,
         workloads: ALL,
@@ -223,7 +223,7 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "bit_rate_mbps",
         unit: "Mbit/s",
-        definition: "mean bit rate of the chunks that a player got whole, by how long they play",
+        definition: "mean bit rate of the complete chunks, weighted by their playing time",
         better: Better::Higher,
         workloads: VIDEO,
         value: Value::Run(|run| run.playback?.bit_rate_mbps),
@@ -232,7 +232,7 @@ pub const MEASURES: &[Entry] = &[
         name: "bit_rate_ratio",
         unit: "",
         definition: "bit_rate_mbps over the ideal one: the sum of the paths' mean rates, or the \
-                     clip's highest bit rate where that is less",
+                     clip's highest bit rate if that is less",
         better: Better::Higher,
         workloads: VIDEO,
         value: Value::Run(|run| run.playback?.bit_rate_ratio),
@@ -240,7 +240,7 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "rebuffer_s",
         unit: "s",
-        definition: "time that a picture which had begun stood still because nothing was buffered",
+        definition: "time for which the picture stood still after its start because nothing was buffered",
         better: Better::Lower,
         workloads: VIDEO,
         value: Value::Run(|run| run.playback?.rebuffer_s),
@@ -257,7 +257,7 @@ pub const MEASURES: &[Entry] = &[
         name: "iw_resets",
         unit: "",
         definition: "idle periods of a subflow after which the idle rule lowered its congestion \
-                     window; idle_resets counts each step of one",
+                     window; idle_resets counts each step of such a period",
         better: Better::Lower,
         workloads: ASKING,
         value: Value::Run(|run| run.playback?.iw_resets.map(|count| count as f64)),
@@ -265,8 +265,8 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "last_packet_gap_ms",
         unit: "ms",
-        definition: "by how much the last packet of a chunk came later on the first path than on the \
-                     second; median over the chunks of which both carried a part",
+        definition: "delay of the last packet of a chunk on the first path after that on the second; \
+                     median over the chunks of which both paths carried a part",
         better: Better::Neither,
         workloads: VIDEO,
         value: Value::Run(|run| run.playback?.last_packet_gap_ms),
@@ -274,8 +274,8 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "idle_share",
         unit: "",
-        definition: "part of the time from asking for a chunk to having it in which a path had \
-                     nothing in flight while another had",
+        definition: "share of the time from the request of a chunk to its end in which a path had \
+                     no data in flight and another path had some",
         better: Better::Lower,
         workloads: VIDEO,
         value: Value::Path(|path| path.idle_share),

@@ -73,10 +73,10 @@ impl Case {
     }
 }
 
-/// A scheduler in one case, beside what it is held against.
+/// A scheduler in one case, with minrtt and the best path for comparison.
 #[derive(Serialize, JsonSchema, Clone, PartialEq, Debug)]
 pub(super) struct Measurement {
-    /// What `plait compare` was given, but for the schedulers; the seed is 1.
+    /// Arguments of `plait compare`, without the schedulers; the seed is 1.
     pub(super) arguments: String,
     /// Name of the paths in the table.
     #[serde(skip)]
@@ -86,7 +86,7 @@ pub(super) struct Measurement {
     pub(super) workload: &'static str,
     /// The measure, with its unit.
     pub(super) measure: &'static str,
-    /// The scheduler that was measured: for a decorator, around minrtt.
+    /// The measured scheduler; a decorator is measured around minrtt.
     pub(super) scheduler: String,
     /// Its median.
     pub(super) median: f64,

@@ -92,16 +92,16 @@ struct Item {
     aliases: Vec<String>,
     /// One line.
     summary: String,
-    /// What the live commands use where nothing else is asked for, if this is a part of it.
+    /// The default of the live commands, if the entry is part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     live_default: Option<&'static str>,
-    /// The form of its text, where it has one.
+    /// The form of its text, if it has one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     grammar: String,
     /// The whole page.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     page: String,
-    /// What was measured of it.
+    /// Its measurements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     measured: Vec<Measurement>,
     /// Its parameters.
@@ -117,9 +117,9 @@ struct Item {
 struct Setting {
     /// Name in `name:key=value`.
     name: &'static str,
-    /// What it may be.
+    /// The allowed values.
     allowed: String,
-    /// Value where nothing is said.
+    /// The default value.
     default: String,
     /// Unit, if any.
     unit: &'static str,
@@ -331,7 +331,7 @@ fn measures() -> Vec<Item> {
         name: entry.name.to_owned(),
         summary: entry.definition.to_owned(),
         page: format!(
-            "Unit {}; {}. Of {}.",
+            "Unit: {}; {}. Workloads: {}.",
             if entry.unit.is_empty() { "none" } else { entry.unit },
             match entry.better {
                 Better::Higher => "more is better",
