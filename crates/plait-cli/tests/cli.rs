@@ -539,7 +539,10 @@ fn a_server_that_cannot_be_is_refused_before_anything_is_set() {
         (with(listen, to, &["--device", "a/b"]), ["--device: `a/b`", "allowed: 1 to 15"]),
         (with(listen, to, &["--cc", "bbr"]), ["--cc: unknown", "\n  allowed: "]),
         (with("fd77::1:80", to, &[]), ["--listen: `fd77::1:80`", "as [fd77::1]:80"]),
-        (with(listen, "http://web:81", &[]), ["--to: `http://web:81`", "HOST:PORT, as web:81"]),
+        (
+            with(listen, "http://web:81", &[]),
+            ["--to: `http://web:81`", "HOST:PORT, such as web:81"],
+        ),
     ] {
         assert!(words.iter().all(|it| told.contains(it)), "{words:?}: {told}");
     }

@@ -701,9 +701,9 @@ fn assigned_data_is_refused_where_it_makes_no_sense() {
 #[test]
 fn a_state_that_nobody_saved_is_refused() {
     for (scheduler, name, value, remedy) in [
-        ("ecf", "waiting", 7.0, "1 is what would be kept of it"),
-        ("stms-c", "gap.1", -5.0, "leave it out where there is none"),
-        ("redundant", "next", 99.0, "0 is what would be kept of it"),
+        ("ecf", "waiting", 7.0, "give 1, the value that is kept"),
+        ("stms-c", "gap.1", -5.0, "leave it out if there is none"),
+        ("redundant", "next", 99.0, "give 0, the value that is kept"),
         ("roundrobin", "last", 99.0, "leave it out"),
         ("roundrobin", "quota.1", 1.5, "2 is what"),
         ("roundrobin", "quota.1", -1.0, "leave it out"),

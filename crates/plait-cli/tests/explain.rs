@@ -187,7 +187,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
         (
             &old,
             vec![
-                "old.jsonl:1: scenario: it does not say what ran".to_owned(),
+                "old.jsonl:1: scenario: it does not describe the run".to_owned(),
                 "--events".to_owned(),
             ],
         ),
@@ -226,7 +226,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
             &*format!("{RUN} --at 60min"),
             "--at: `3600s`: the run had ended by then\n  allowed: an instant up to",
         ),
-        (&*format!("{RUN} --at 1us"), "--at: `1us`: the sender had decided nothing by then"),
+        (&*format!("{RUN} --at 1us"), "--at: `1us`: the sender had made no decision by then"),
         (&*format!("{RUN} --slowest 0"), "--slowest: `0`: "),
         (&*format!("{RUN} --slowest 101"), "allowed: a whole number from 1 to 100"),
         (&*format!("{RUN} --compare-with blset"), "did you mean `blest`?"),

@@ -109,7 +109,10 @@ fn a_directory_has_papers_of_its_own() {
     fs::write(&own, &text).unwrap();
     refused("my", &["my/my-1.toml:", "`imc-u1`: given twice, also at ", "imc/imc-u.toml:"]);
     fs::rename(&own, root.join("my-1.toml")).unwrap();
-    refused("imc", &["my-1.toml`: it is in no paper's directory", "own-paper/my/my-1.toml"]);
+    refused(
+        "imc",
+        &["my-1.toml`: it is not in the directory of a paper", "own-paper/my/my-1.toml"],
+    );
 }
 
 /// Ctrl-C keeps finished runs, and the same command makes the remaining ones.

@@ -3,12 +3,13 @@
 use plait_core::TimedOut;
 
 /// The peer of a new connection never answered.
-pub(crate) const SILENT: &str = "no answer: is a server there, and do its answers come back?";
+pub(crate) const SILENT: &str =
+    "no answer: check that a server runs there and that its answers reach this host";
 const UNTAKEN: &str =
     "the peer neither acknowledged data nor opened its window for the user timeout";
 const UNHEARD: &str = "the peer answered no keep-alive";
 const RESET: &str = "the peer has reset the connection, or has not answered for too long";
-const REFUSED: &str = "refused: nobody listens there, or something on the way forbids it";
+const REFUSED: &str = "refused: no server listens there, or a firewall on the way forbids it";
 
 /// Returns why a connection failed: by the timeout that ended it, whether it was ever established, and
 /// whether its peer refused it.

@@ -193,7 +193,7 @@ fn write_device(
     let routes = routed.iter().map(|address| format!("ip route replace {address} dev {device}"));
     let routes = routes.collect::<Vec<_>>().join("; ");
     let event = if up { "device-up" } else { "device-down" };
-    write!(f, "event={event} device={device} problem=\"no packets come: its routes are gone\"")?;
+    write!(f, "event={event} device={device} problem=\"no packets arrive: its routes are gone\"")?;
     write!(f, " remedy=\"{set_up}{routes}\"")
 }
 
@@ -209,7 +209,7 @@ mod tests {
             LogEvent::Device { device, routed: routed.clone(), up }.to_string()
         };
         let routes = "ip route replace 10.77.0.1 dev plait0; ip route replace fd77::1 dev plait0";
-        let problem = "problem=\"no packets come: its routes are gone\"";
+        let problem = "problem=\"no packets arrive: its routes are gone\"";
         assert_eq!(
             told(false),
             format!(

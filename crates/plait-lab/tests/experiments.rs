@@ -360,13 +360,13 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         (
             "tcp.completion_ms.max[size=20kB]",
             "tcp.completion_ms[size=20kB, rtt=80ms]",
-            "small.toml:30:1: claim[2]: `x-u3`: it looks at tcp at rtt=80ms",
+            "small.toml:30:1: claim[2]: `x-u3`: it uses tcp at rtt=80ms",
             "rtt=40ms",
         ),
         (
             "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]",
             "1 <= 2",
-            "small.toml:25:1: claim[1]: `x-h2`: the statement looks at no run",
+            "small.toml:25:1: claim[1]: `x-h2`: the statement uses no run",
             "ROW.MEASURE",
         ),
         (
@@ -403,7 +403,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         (
             "lrf.completion_ms > 0",
             "lrf.competing_mbps > 0",
-            "small.toml:24:57: claim[0].holds: `competing_mbps`: nothing competes there",
+            "small.toml:24:57: claim[0].holds: `competing_mbps`: there is no competing flow",
             "completion_ms",
         ),
         (
@@ -446,7 +446,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         (
             "[size=20kB] >= lrf.completion_ms[size=100kB]",
             "[size=20kB, size=100kB] >= 1",
-            "small.toml:29:39: claim[1].holds: `size=100kB] >= 1`: the axis is there twice",
+            "small.toml:29:39: claim[1].holds: `size=100kB] >= 1`: the axis is given twice",
             "",
         ),
         (
@@ -483,20 +483,20 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         (
             "[[claim]]\nid = \"x-h1\"",
             "[quick]\nsweep = { size = [\"100kB\"] }\n[[claim]]\nid = \"x-h1\"",
-            "small.toml:32:1: claim[2]: `x-u3`: a core claim looks at tcp at size=20kB, where `[quick]`",
+            "small.toml:32:1: claim[2]: `x-u3`: a core claim uses tcp at size=20kB, which `[quick]`",
             "size with the point 20kB in the sweep of [quick], or a claim without `core`",
         ),
         (
             "[[claim]]\nid = \"x-h1\"",
             "[quick]\nsweep = { rtt = [\"80ms\"] }\n[[claim]]\nid = \"x-h1\"",
-            "small.toml:32:1: claim[2]: `x-u3`: a core claim looks at tcp, which `[quick]` does not run",
+            "small.toml:32:1: claim[2]: `x-u3`: a core claim uses tcp, which `[quick]` does not run",
             "points of tcp",
         ),
         (
             "[[claim]]\nid = \"x-h1\"",
             "[quick]\nsweep = { rtt = [\"80ms\"] }\n[[claim]]\nid = \"x-h0\"\nkind = \"soft\"\ncore = true\n\
              says = \"s\"\nholds = \"count(tcp.completion_ms.runs > 0) > 0\"\n[[claim]]\nid = \"x-h1\"",
-            "small.toml:22:1: claim[0]: `x-h0`: a core claim looks at tcp, which",
+            "small.toml:22:1: claim[0]: `x-h0`: a core claim uses tcp, which",
             "points of tcp",
         ),
         // Names that a statement cannot use.

@@ -25,13 +25,13 @@ impl std::error::Error for AddressProblem {}
 /// If the text has another form. The error contains the allowed form.
 pub fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem> {
     let refuse = |problem: &str, example: String| {
-        let allowed = format!("ADDR:PORT, as {example}");
+        let allowed = format!("ADDR:PORT, such as {example}");
         Err(AddressProblem { problem: problem.to_owned(), allowed })
     };
     match text.parse::<SocketAddr>() {
         Ok(address) if address.port() > 0 => return Ok(address),
         Ok(address) => {
-            return refuse("port 0 is none", SocketAddr::new(address.ip(), 80).to_string());
+            return refuse("port 0 cannot be used", SocketAddr::new(address.ip(), 80).to_string());
         }
         Err(_) => {}
     }
@@ -43,7 +43,7 @@ pub fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem> {
     match text.rsplit_once(':') {
         Some((address, port)) if port.parse::<u16>().is_ok() && !address.is_empty() => {
             if address.parse::<Ipv6Addr>().is_ok() {
-                return refuse("IPv6 addresses stand in brackets", format!("[{address}]:{port}"));
+                return refuse("an IPv6 address needs brackets", format!("[{address}]:{port}"));
             }
             let problem = format!("`{}` is no IP address", address.escape_debug());
             refuse(&problem, format!("10.77.0.1:{port}"))
@@ -77,10 +77,10 @@ pub fn not_of_a_host(address: IpAddr) -> Option<String> {
         IpAddr::V4(_) => None,
     };
     match address {
-        _ if address.is_multicast() => Some("it is a multicast address, which TCP has not".into()),
+        _ if address.is_multicast() => Some("it is a multicast address, and TCP has none".into()),
         _ if address.is_unspecified() => Some("it stands for all addresses of a host".into()),
         IpAddr::V4(address) if address.is_broadcast() => Some("it stands for all hosts".into()),
-        _ => mapped.map(|v4| format!("it is one of IPv4 in the form of IPv6\n  give {v4}")),
+        _ => mapped.map(|v4| format!("it is an IPv4 address in the form of IPv6\n  give {v4}")),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn not_dialled(address: IpAddr) -> Option<String> {
 pub fn device_name(text: &str) -> Result<String, AddressProblem> {
     let problem = match text {
         "" => "it is empty",
-        "." | ".." => "it is no name",
+        "." | ".." => "it is not a name",
         _ if text.len() > 15 => "it is longer than 15 bytes",
         _ if text
             .contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control()) =>
@@ -109,7 +109,8 @@ pub fn device_name(text: &str) -> Result<String, AddressProblem> {
         _ if text.matches("%d").count() > 1 => "more than one `%d`",
         _ => return Ok(text.to_owned()),
     };
-    let allowed = "1 to 15 bytes without `/`, as mptcp0; one `%d` becomes the next free number";
+    let allowed =
+        "1 to 15 bytes without `/`, such as mptcp0; one `%d` becomes the next free number";
     Err(AddressProblem { problem: problem.to_owned(), allowed: allowed.to_owned() })
 }
 
@@ -120,10 +121,10 @@ pub fn device_name(text: &str) -> Result<String, AddressProblem> {
 pub fn address(text: &str) -> Result<IpAddr, AddressProblem> {
     text.parse().map_err(|_| {
         let (problem, example) = match text.parse::<SocketAddr>() {
-            Ok(both) => ("it has a port, which has no place here", both.ip().to_string()),
+            Ok(both) => ("it has a port, which is not allowed here", both.ip().to_string()),
             Err(_) => ("no IP address", "10.77.0.2 or fd77::2".to_owned()),
         };
-        AddressProblem { problem: problem.to_owned(), allowed: format!("ADDR, as {example}") }
+        AddressProblem { problem: problem.to_owned(), allowed: format!("ADDR, such as {example}") }
     })
 }
 
@@ -131,7 +132,7 @@ pub fn address(text: &str) -> Result<IpAddr, AddressProblem> {
 #[must_use]
 pub fn host_problem(text: &str) -> Option<AddressProblem> {
     let refuse = |problem: String, example: String| {
-        Some(AddressProblem { problem, allowed: format!("HOST:PORT, as {example}") })
+        Some(AddressProblem { problem, allowed: format!("HOST:PORT, such as {example}") })
     };
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<Ipv6Addr>() {
@@ -176,7 +177,7 @@ mod tests {
             ("fd77::1", "the port is missing", "[fd77::1]:80"),
             ("[fd77::1]", "the port is missing", "[fd77::1]:80"),
             ("fd77::1:80", "the port is missing", "[fd77::1]:80, or [fd77::1:80]:80"),
-            ("10.0.0.1:0", "port 0 is none", "10.0.0.1:80"),
+            ("10.0.0.1:0", "port 0 cannot be used", "10.0.0.1:80"),
             ("10.0.0.1:x", "`x` is no port (1 to 65535)", "10.0.0.1:80"),
             ("10.0.0.1:", "`` is no port (1 to 65535)", "10.0.0.1:80"),
             ("[fd77::1]:70000", "`70000` is no port (1 to 65535)", "[fd77::1]:80"),
@@ -185,7 +186,7 @@ mod tests {
             (":80", "no address and port", "10.77.0.1:80 or [fd77::1]:80"),
             ("", "no address and port", "10.77.0.1:80 or [fd77::1]:80"),
         ] {
-            let told = format!("{problem}\n  allowed: ADDR:PORT, as {example}");
+            let told = format!("{problem}\n  allowed: ADDR:PORT, such as {example}");
             assert_eq!(said(address_and_port(text)), told, "{text}");
         }
         assert_eq!(address_and_port("[fd77::1]:80").unwrap().port(), 80);
@@ -228,7 +229,7 @@ mod tests {
             ("a/b", "slashes"),
             ("a b", "spaces"),
             ("", "it is empty"),
-            ("..", "it is no name"),
+            ("..", "it is not a name"),
             ("a%s", "no `%d`"),
             ("a%d%d", "more than one"),
         ] {
@@ -241,7 +242,7 @@ mod tests {
     fn what_is_no_address_is_told() {
         assert_eq!(
             said(address("10.0.0.1:80")),
-            "it has a port, which has no place here\n  allowed: ADDR, as 10.0.0.1"
+            "it has a port, which is not allowed here\n  allowed: ADDR, such as 10.0.0.1"
         );
         assert!(said(address("x")).starts_with("no IP address\n"));
     }
@@ -249,14 +250,17 @@ mod tests {
     #[test]
     fn what_is_no_host_and_port_is_told_before_names_are_asked_for() {
         for (text, told) in [
-            ("web", "the port is missing\n  allowed: HOST:PORT, as web:80"),
-            ("::1", "the port is missing\n  allowed: HOST:PORT, as [::1]:80"),
-            (":80", "the host is missing\n  allowed: HOST:PORT, as 127.0.0.1:80"),
-            ("web:http", "`http` is no port (1 to 65535)\n  allowed: HOST:PORT, as web:80"),
-            ("", "no host and port\n  allowed: HOST:PORT, as 127.0.0.1:80"),
-            ("http://web:81/x", "it is a URL\n  allowed: HOST:PORT, as web:81"),
-            ("http://web", "it is a URL\n  allowed: HOST:PORT, as web:80"),
-            ("web:80/x", "no host has a `/` in its name\n  allowed: HOST:PORT, as 127.0.0.1:80"),
+            ("web", "the port is missing\n  allowed: HOST:PORT, such as web:80"),
+            ("::1", "the port is missing\n  allowed: HOST:PORT, such as [::1]:80"),
+            (":80", "the host is missing\n  allowed: HOST:PORT, such as 127.0.0.1:80"),
+            ("web:http", "`http` is no port (1 to 65535)\n  allowed: HOST:PORT, such as web:80"),
+            ("", "no host and port\n  allowed: HOST:PORT, such as 127.0.0.1:80"),
+            ("http://web:81/x", "it is a URL\n  allowed: HOST:PORT, such as web:81"),
+            ("http://web", "it is a URL\n  allowed: HOST:PORT, such as web:80"),
+            (
+                "web:80/x",
+                "no host has a `/` in its name\n  allowed: HOST:PORT, such as 127.0.0.1:80",
+            ),
         ] {
             assert_eq!(host_problem(text).unwrap().to_string(), told, "{text}");
         }

@@ -110,7 +110,7 @@ fn tun() -> Check {
             (format!("{device}: {error}"), vec![format!("chmod 0666 {device}")])
         }
         Err(error) if error.kind() == ErrorKind::NotFound && makes_nodes() && has_driver() => {
-            (format!("{device} is not there; plait makes it"), Vec::new())
+            (format!("{device} is missing; plait creates it"), Vec::new())
         }
         Err(error) => (format!("{device}: {error}"), vec!["modprobe tun".to_owned()]),
     };
@@ -164,7 +164,7 @@ fn nft() -> Check {
     match Rules::probe() {
         Ok(()) => Check::new("nf-tables", OURS, found("there"), Vec::new()),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Check::unknown("nf-tables", OURS, &found("cannot be told without CAP_NET_ADMIN"))
+            Check::unknown("nf-tables", OURS, &found("unknown without CAP_NET_ADMIN"))
         }
         Err(error) => {
             let mend = vec!["modprobe -a nf_tables nft_nat nft_masq nft_chain_nat".to_owned()];
@@ -245,7 +245,7 @@ fn rp_filter() -> Check {
         false => vec!["sysctl -w net.ipv4.conf.all.rp_filter=2".to_owned()],
     };
     let found = match strict.is_empty() {
-        true => "no device refuses packets by their source".to_owned(),
+        true => "no device filters packets by their source".to_owned(),
         false => format!("strict on {}", strict.join(" ")),
     };
     Check::new(name, ALL, found, mend)
@@ -341,7 +341,7 @@ fn endpoints() -> Check {
         }
     }
     let found = match known.is_empty() {
-        true => "none from which the kernel joins".to_owned(),
+        true => "no endpoint for joins of the kernel".to_owned(),
         false => format!("the kernel joins from {}", known.join(" ")),
     };
     Check::new(name, KERNEL, found, mend)

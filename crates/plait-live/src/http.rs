@@ -48,7 +48,7 @@ pub fn answer<W: Write>(
         Body::Bytes(length) => {
             let copied = copy(stream, &mut sink, length)?;
             if copied < length {
-                return Err(Broken::Cut(Some(format!("{copied} of {length} bytes came"))));
+                return Err(Broken::Cut(Some(format!("{copied} of {length} bytes arrived"))));
             }
             Whole::Declared
         }
@@ -114,7 +114,7 @@ fn head(stream: &mut impl BufRead) -> Result<Body, Broken> {
         let status = line(stream, &mut budget, what)?;
         let code = status.split(' ').nth(1).and_then(|code| code.parse::<u16>().ok());
         let code = code.filter(|code| status.starts_with("HTTP/1.") && *code < 1_000);
-        let Some(code) = code else { return refused("the answer is no HTTP/1") };
+        let Some(code) = code else { return refused("the answer is not HTTP/1") };
         let mut fields = Fields::default();
         loop {
             let within = |broken| match broken {
@@ -148,14 +148,14 @@ impl Fields {
     fn take(&mut self, field: &str) -> Result<(), Broken> {
         let (name, value) = match field.split_once(':') {
             Some((name, value)) if !name.starts_with([' ', '\t']) => (name.trim_end(), value),
-            _ => return refused(format!("the answer's header `{}` is none", shown(field))),
+            _ => return refused(format!("`{}` is not a header of an answer", shown(field))),
         };
         if name.eq_ignore_ascii_case("content-length") {
             for text in value.split(',').map(str::trim) {
                 let number = text.bytes().all(|byte| byte.is_ascii_digit());
                 let Some(length) = text.parse::<u64>().ok().filter(|_| number) else {
                     let text = shown(text);
-                    return refused(format!("Content-Length `{text}` is no number of bytes"));
+                    return refused(format!("Content-Length `{text}` is not a number of bytes"));
                 };
                 if self.length.replace(length).is_some_and(|before| before != length) {
                     return refused("the answer has two values of Content-Length");
@@ -175,7 +175,7 @@ impl Fields {
             [] => Ok(self.length.map_or(Body::ToTheEnd, Body::Bytes)),
             codings => {
                 let given = shown(&codings.join(", "));
-                refused(format!("Transfer-Encoding `{given}` is not understood, only `chunked` is"))
+                refused(format!("Transfer-Encoding `{given}` is not supported; only `chunked` is"))
             }
         }
     }
@@ -206,7 +206,7 @@ fn chunks(stream: &mut impl BufRead, sink: &mut impl Write) -> Result<(), Broken
         let size = text.split(';').next().unwrap_or_default().trim_end();
         let hex = size.bytes().all(|byte| byte.is_ascii_hexdigit());
         let Some(size) = u64::from_str_radix(size, 16).ok().filter(|_| hex) else {
-            return refused(format!("`{}` is no size of a chunk", shown(&text)));
+            return refused(format!("`{}` is not the size of a chunk", shown(&text)));
         };
         if size == 0 {
             // Trailers are skipped.
@@ -220,7 +220,7 @@ fn chunks(stream: &mut impl BufRead, sink: &mut impl Write) -> Result<(), Broken
         }
         let mut budget = LONGEST_HEAD;
         if !next(stream, &mut budget, whole)?.is_empty() {
-            return refused("a chunk is longer than it says");
+            return refused("a chunk is longer than its size line");
         }
     }
 }
@@ -286,11 +286,11 @@ mod tests {
             ("5\r\nhello\r\n6\r\n wo", "hello wo", "cut off after 8 bytes"),
             ("5\r\nhello\r\n", "hello", "cut off after 5 bytes"),
             ("5\r\nhello\r\n0\r\n", "hello", "cut off after 5 bytes"),
-            ("ffffffffffffffff1\r\nhello", "", "`ffffffffffffffff1` is no size"),
-            ("-1\r\nhello", "", "`-1` is no size"),
-            ("+5\r\nhello\r\n0\r\n\r\n", "", "`+5` is no size"),
-            ("\r\nhello", "", "`` is no size"),
-            ("3\r\nhello\r\n0\r\n\r\n", "hel", "longer than it says"),
+            ("ffffffffffffffff1\r\nhello", "", "`ffffffffffffffff1` is not the size"),
+            ("-1\r\nhello", "", "`-1` is not the size"),
+            ("+5\r\nhello\r\n0\r\n\r\n", "", "`+5` is not the size"),
+            ("\r\nhello", "", "`` is not the size"),
+            ("3\r\nhello\r\n0\r\n\r\n", "hel", "longer than its size line"),
         ] {
             fails(&format!("{head}{chunks}"), body, why);
         }
@@ -299,17 +299,17 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_refused_and_nothing_written() {
         for (head, why) in [
-            ("garbage not http\r\n", "no HTTP/1"),
-            ("HTTP/2 200\r\n", "no HTTP/1"),
+            ("garbage not http\r\n", "not HTTP/1"),
+            ("HTTP/2 200\r\n", "not HTTP/1"),
             ("HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n", "HTTP/1.1 404 Not Found"),
             ("HTTP/1.1 304 Not Modified\r\n", "304"),
             ("HTTP/1.1 101 Switching Protocols\r\n", "101"),
-            ("HTTP/1.1 200 OK\r\nno header\r\n", "`no header` is none"),
-            ("HTTP/1.1 200 OK\r\nX: y\r\n folded: 1\r\n", "is none"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n", "no number"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n", "`-5` is no number of bytes"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n", "`+5` is no number of bytes"),
-            ("HTTP/1.1 200 OK\r\nContent-Length:\r\n", "`` is no number of bytes"),
+            ("HTTP/1.1 200 OK\r\nno header\r\n", "`no header` is not a header"),
+            ("HTTP/1.1 200 OK\r\nX: y\r\n folded: 1\r\n", "is not a header"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n", "not a number"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n", "`-5` is not a number of bytes"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n", "`+5` is not a number of bytes"),
+            ("HTTP/1.1 200 OK\r\nContent-Length:\r\n", "`` is not a number of bytes"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n", "two values"),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n", "`gzip, chunked`"),
             (
@@ -333,7 +333,7 @@ mod tests {
         fails(
             "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
             "short",
-            "5 of 100 bytes came",
+            "5 of 100 bytes arrived",
         );
     }
 

@@ -50,7 +50,7 @@ impl Exposition {
 pub fn render(overview: &Overview, schedulers: &Schedulers) -> String {
     let mut out = Exposition::default();
     let name = "plait_build_info";
-    out.family(name, "gauge", "Which plait this is; always 1.");
+    out.family(name, "gauge", "Version and commit of plait; always 1.");
     let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", crate::COMMIT)];
     out.sample(name, &build, 1);
     connections(&mut out, overview, schedulers);
@@ -62,11 +62,11 @@ pub fn render(overview: &Overview, schedulers: &Schedulers) -> String {
     out.sample(name, &[("direction", "received")], counters.packets_in);
     out.sample(name, &[("direction", "sent")], counters.packets_out);
     let name = "plait_packets_refused_total";
-    let help = "Packets that held no segment for plait: damaged, of another protocol, elsewhere.";
+    let help = "Packets without a segment for plait: damaged, of another protocol, or for another address.";
     out.family(name, "counter", help);
     out.sample(name, &[], counters.refused);
     let name = "plait_packets_dropped_total";
-    out.family(name, "counter", "Packets of plait that the kernel did not take.");
+    out.family(name, "counter", "Packets of plait that the kernel did not accept.");
     out.sample(name, &[], counters.dropped);
     out.0
 }
@@ -74,14 +74,13 @@ pub fn render(overview: &Overview, schedulers: &Schedulers) -> String {
 fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Schedulers) {
     let word = |multipath| if multipath { "true" } else { "false" };
     let name = "plait_connections";
-    out.family(name, "gauge", "Connections that are relayed now.");
+    out.family(name, "gauge", "Connections that are being relayed.");
     for multipath in [true, false] {
         let count = overview.connections.iter().filter(|it| it.stats.multipath == multipath);
         out.sample(name, &[("multipath", word(multipath))], count.count());
     }
     let name = "plait_connections_accepted_total";
-    let help = "Connections that clients opened, by their scheduler and whether Multipath TCP was \
-                agreed on.";
+    let help = "Connections that clients opened, by scheduler and by use of Multipath TCP.";
     out.family(name, "counter", help);
     let mut accepted: BTreeMap<(u16, &str, bool), u64> = BTreeMap::new();
     for (Opened { port, rule, multipath }, count) in &overview.tally.accepted {
@@ -95,7 +94,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
         out.sample(name, &labels, count);
     }
     let name = "plait_connections_failed_total";
-    out.family(name, "counter", "Connections that did not end in order.");
+    out.family(name, "counter", "Connections that did not end regularly.");
     out.sample(name, &[], overview.tally.failed);
     let name = "plait_connections_timed_out_total";
     let help = "Connections ended by the user timeout or by unanswered keep-alives.";
@@ -118,29 +117,29 @@ fn limits(out: &mut Exposition, overview: &Overview) {
         out.family(name, "gauge", help);
         out.sample(name, &[], value);
     };
-    let help = "Connections whose handshake is not done.";
+    let help = "Connections whose handshake is not complete.";
     gauge("plait_connections_half_open", help, holdings.half_open as u64);
-    let help = "Connections that are relayed no more and whose end the client has not acknowledged, \
-                or not met with its own.";
+    let help = "Connections that are no longer relayed, until the client has acknowledged their end \
+                and ended its side.";
     gauge("plait_connections_closing", help, holdings.closing as u64);
     let help = "Subflows of ended connections that wait for late segments (TIME-WAIT).";
     gauge("plait_connections_time_wait", help, holdings.time_wait as u64);
-    let help = "Connections that may be relayed at a time.";
+    let help = "Maximum number of connections.";
     gauge("plait_connections_limit", help, limits.connections as u64);
-    let help = "Addresses of clients that are known: those in use, and some that were of late.";
+    let help = "Known addresses of clients: those in use, and some recent ones.";
     gauge("plait_client_addresses", help, overview.paths as u64);
-    let help = "Memory of connections: data of both directions, and what it lies in.";
+    let help = "Memory of connections: data of both directions, and its buffers.";
     gauge("plait_memory_bytes", help, overview.memory);
-    gauge("plait_memory_limit_bytes", "What that may be.", limits.memory);
+    gauge("plait_memory_limit_bytes", "Maximum memory of connections.", limits.memory);
     let name = "plait_connections_refused_total";
-    out.family(name, "counter", "Connections that were refused, by what was short.");
+    out.family(name, "counter", "Refused connections, by the resource that was exhausted.");
     for shortage in Shortage::ALL {
         let count = overview.tally.refused.get(&shortage).copied().unwrap_or_default();
         out.sample(name, &[("shortage", shortage.name())], count);
     }
     let name = "plait_overflows_total";
-    let help = "Segments and connections that met a full table: SYN cookies, joins and connections \
-                that gave way, and SYNs with FIN.";
+    let help = "Overflows of full tables: SYN cookies, joins and connections that were evicted, and \
+                SYNs with FIN.";
     out.family(name, "counter", help);
     for (what, count) in overview.overflows.counts() {
         out.sample(name, &[("what", what)], count);
@@ -162,8 +161,8 @@ fn subflows(out: &mut Exposition, overview: &Overview) {
         out.sample(name, &[("subflow", "joined")], of(&overview.totals.joined));
     };
     each("plait_sent_bytes_total", "Payload sent on subflows, each byte once.", |it| it.sent);
-    each("plait_received_bytes_total", "Payload taken in on subflows.", |it| it.received);
-    let help = "Segments sent again on their subflow.";
+    each("plait_received_bytes_total", "Payload received on subflows.", |it| it.received);
+    let help = "Segments retransmitted on their subflow.";
     each("plait_retransmissions_total", help, |it| it.retransmissions);
     sizes(out, overview.sizes);
 }
@@ -171,14 +170,14 @@ fn subflows(out: &mut Exposition, overview: &Overview) {
 /// Writes the metrics of packet sizes.
 fn sizes(out: &mut Exposition, sizes: Sizes) {
     let name = "plait_too_big_total";
-    let help = "Messages of routers (ICMP packet too big) about connections, by whether what they quote \
-                was in flight.";
+    let help = "ICMP messages (packet too big) about connections. They are believed if the quoted \
+                segment was in flight.";
     out.family(name, "counter", help);
     out.sample(name, &[("believed", "true")], sizes.too_big_believed);
     out.sample(name, &[("believed", "false")], sizes.too_big_refused);
     let name = "plait_segments_shortened_total";
-    let help = "Times that a connection went over to shorter segments, as a router said so or as long \
-                ones vanished.";
+    let help = "Changes of a connection to shorter segments, after an ICMP message or the loss of long \
+                ones.";
     out.family(name, "counter", help);
     out.sample(name, &[("cause", "too-big")], sizes.lowered_as_told);
     out.sample(name, &[("cause", "black-hole")], sizes.lowered_by_hole);

@@ -108,7 +108,7 @@ impl Recorded {
             )
         })?;
         if opening.scenario.is_empty() {
-            let problem = "scenario: it does not say what ran, as files of earlier versions do not";
+            let problem = "scenario: it does not describe the run, as in files of earlier versions";
             let again = format!("make it again: {} --events {shown}", opening.command);
             return Err(refused(&format!("{problem}\n  {again}")));
         }
@@ -142,8 +142,8 @@ impl Recorded {
         }
         let (file, line) = (self.file.display(), state.lines + 1);
         Err(Error::Refused(format!(
-            "{file}:{line}: the run that its first line names does not say this: the file was cut or \
-             changed, or another version made it ({})\n  make it again: {} --events {file}",
+            "{file}:{line}: the run of the first line differs here: the file was cut or changed, or \
+             another version wrote it ({})\n  make it again: {} --events {file}",
             self.opening.version, self.opening.command,
         )))
     }

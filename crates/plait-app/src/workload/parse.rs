@@ -24,7 +24,7 @@ impl Workload {
     /// See [`Workload::parse_with`].
     pub fn parse(text: &str) -> Result<Workload, WorkloadError> {
         let none = std::io::ErrorKind::Unsupported;
-        Workload::parse_with(text, &|_| Err(std::io::Error::new(none, "no files are read here")))
+        Workload::parse_with(text, &|_| Err(std::io::Error::new(none, "files cannot be read here")))
     }
 
     /// Reads the text of a workload, and the files that it names with `read`.

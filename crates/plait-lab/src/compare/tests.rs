@@ -308,6 +308,6 @@ fn a_scenario_that_names_a_file_needs_a_reader() {
         raw.argument("path", "b:rtt=9ms,rate=1mbit").unwrap();
         raw.argument(name, text).unwrap();
         let error = raw.build().unwrap_err().to_string();
-        assert!(error.contains("no files are read here"), "{error}");
+        assert!(error.contains("files cannot be read here"), "{error}");
     }
 }

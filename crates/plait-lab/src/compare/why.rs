@@ -112,9 +112,9 @@ fn facts<'a>(scenario: &Scenario, runs: impl Iterator<Item = &'a RunOutcome>) ->
         }
     }
     let copies = mean(&|run, _| run.measures.reinjected_share.unwrap_or(0.0));
-    fact("SHARE of what was sent were copies".to_owned(), copies, None, true);
+    fact("SHARE of the payload was copies".to_owned(), copies, None, true);
     let again = mean(&|run, _| run.measures.retransmitted_share.unwrap_or(0.0));
-    fact("SHARE of what was sent was lost before".to_owned(), again, None, true);
+    fact("SHARE of the payload was retransmissions".to_owned(), again, None, true);
     Some(facts)
 }
 
@@ -125,7 +125,7 @@ fn alone(own: &[&Fact]) -> String {
     notable.sort_by(|a, b| b.share.total_cmp(&a.share));
     notable.truncate(MOST);
     if notable.is_empty() {
-        return "the best row; nothing held it back for long".to_owned();
+        return "the best row; no cause held it back for long".to_owned();
     }
     let said: Vec<String> = notable.into_iter().map(said).collect();
     format!("the best row; {}", said.join("; "))
@@ -158,7 +158,7 @@ fn against(own: &[&Fact], best: &[Fact], name: &str) -> String {
     }
     apart.truncate(MOST);
     if apart.is_empty() {
-        return format!("spent its time as {name} did, within 3 %");
+        return format!("as {name}, within 3 % of the time");
     }
     apart.into_iter().map(|(.., text)| text).collect::<Vec<_>>().join("; ")
 }
@@ -166,7 +166,7 @@ fn against(own: &[&Fact], best: &[Fact], name: &str) -> String {
 /// Returns a fact in words.
 fn said(fact: &Fact) -> String {
     match fact.count {
-        Some(0.0) => "waited never".to_owned(),
+        Some(0.0) => "never waited".to_owned(),
         Some(count) => {
             let times = if count == 1.0 { "once".to_owned() } else { figure(count) + " times" };
             format!("waited {times}, {} of the time", percent(fact.share))
@@ -219,7 +219,7 @@ mod tests {
             against(window, &best, "minrtt"),
             "receive window blocked 0 % behind lte (minrtt: 50 %)"
         );
-        assert_eq!(against(&of_best, &best, "minrtt"), "spent its time as minrtt did, within 3 %");
+        assert_eq!(against(&of_best, &best, "minrtt"), "as minrtt, within 3 % of the time");
         assert_eq!(
             alone(&of_best),
             "the best row; receive window blocked 50 % behind lte; lte idle 20 %"

@@ -24,7 +24,7 @@ pub(super) struct Places {
 pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), ScenarioError> {
     for (axis, place) in experiment.axes.iter().zip(&places.axes) {
         if !changes(experiment, &axis.name) {
-            let problem = "nothing in the file changes along this axis";
+            let problem = "no setting uses this axis";
             let remedy = format!("{{{0}}} or {{{0}.FIELD}} in a setting", axis.name);
             return Err(
                 ScenarioError::new(place, Fault::Invalid, &axis.name, problem).allow(&remedy)
@@ -75,7 +75,7 @@ fn changes(experiment: &Experiment, axis: &str) -> bool {
 fn looks(experiment: &Experiment, claim: &Claim) -> Result<(), ScenarioError> {
     let place = &claim.place;
     if !claim.holds.names(&|_| true) {
-        let problem = "the statement looks at no run";
+        let problem = "the statement uses no run";
         return Err(ScenarioError::new(place, Fault::Invalid, &claim.id, problem)
             .allow("ROW.MEASURE somewhere in it"));
     }
@@ -88,11 +88,11 @@ fn looks(experiment: &Experiment, claim: &Claim) -> Result<(), ScenarioError> {
             let points: Vec<&str> = points.iter().map(text).collect();
             let at = text(&at[*axis]);
             (
-                format!("it looks at {} at {}={at}, where it is not run", row.name, axis_of.name),
+                format!("it uses {} at {}={at}, which is not run", row.name, axis_of.name),
                 format!("{}={}", axis_of.name, points.join("|")),
             )
         }
-        None => (format!("it looks at what {} does not run", row.name), String::new()),
+        None => (format!("it uses a point that {} does not run", row.name), String::new()),
     };
     Err(ScenarioError::new(place, Fault::Invalid, &claim.id, &problem).allow(&remedy))
 }
@@ -117,7 +117,7 @@ fn looks_quickly(
     if let Some(row) =
         rows.filter(|row| row.only.values().any(Vec::is_empty)).min_by_key(|it| &it.name)
     {
-        let problem = format!("a core claim looks at {}, which `[quick]` does not run", row.name);
+        let problem = format!("a core claim uses {}, which `[quick]` does not run", row.name);
         return refuse(&problem, &format!("points of {} in the sweep of [quick]", row.name));
     }
     if let Some((row, at)) = not_run(quick, claim) {
@@ -126,7 +126,7 @@ fn looks_quickly(
         let axis_of = &experiment.axes[*axis];
         let (name, point) = (&axis_of.name, &axis_of.points[at[*axis]].text);
         let problem = format!(
-            "a core claim looks at {} at {name}={point}, where `[quick]` does not run it",
+            "a core claim uses {} at {name}={point}, which `[quick]` does not run",
             row.name
         );
         return refuse(&problem, &format!("{name} with the point {point} in the sweep of [quick]"));

@@ -132,7 +132,7 @@ fn judged_once(list: &[Experiment]) -> Result<(), ScenarioError> {
         if let Some(other) = known.insert(&claim.id, &claim.place) {
             let problem = format!("given twice, also at {other}");
             return Err(ScenarioError::new(&claim.place, Fault::Conflict, &claim.id, &problem)
-                .allow("names of their own for the claims of all files there"));
+                .allow("a unique name for each claim of all files in the directory"));
         }
     }
     Ok(())
@@ -154,7 +154,8 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
         entries(directory)?.into_iter().partition(|path| path.is_dir());
     if let Some(astray) = files.iter().find(|path| toml(path) && !list(path)) {
         let place = Place::Argument("--experiments".to_owned());
-        let (given, problem) = (astray.display().to_string(), "it is in no paper's directory");
+        let (given, problem) =
+            (astray.display().to_string(), "it is not in the directory of a paper");
         let name = astray.file_name().unwrap_or_default().to_string_lossy();
         let paper = name.trim_end_matches(".toml").split('-').next().unwrap_or_default();
         let allowed = match directory.ends_with(paper) {
@@ -170,7 +171,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     if found.is_empty() {
         let place = Place::Argument("--experiments".to_owned());
         let given = directory.display().to_string();
-        return Err(ScenarioError::new(&place, Fault::Missing, &given, "no experiments are there")
+        return Err(ScenarioError::new(&place, Fault::Missing, &given, "it has no experiments")
             .allow("a directory with files such as ton/ton-fig8.toml"));
     }
     Ok(found)

@@ -55,7 +55,7 @@ pub(super) fn picture(
 fn refused(place: &Place, measure: &str, kind: &Kind) -> ScenarioError {
     let name = base(measure);
     let problem = match name == COMPETING {
-        true => "nothing competes there (`compete`)".to_owned(),
+        true => "there is no competing flow (`compete`)".to_owned(),
         false => format!("no measure of the workload `{}`", kind.text),
     };
     ScenarioError::new(place, Fault::Invalid, name, &problem).allow(&kind.names().join(", "))

@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 const MISSES: &str = include_str!("../../../../experiments/misses.toml");
 /// The form of an entry, for error messages.
-const FORM: &str = "[ton-h8], and below it why = \"what keeps it from holding\"";
+const FORM: &str = "[ton-h8], and below it why = \"the reason why it does not hold\"";
 
 /// Claims that are known not to hold, with the reasons.
 #[derive(Clone, PartialEq, Default, Debug)]

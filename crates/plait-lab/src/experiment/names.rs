@@ -35,7 +35,7 @@ impl Names<'_> {
                 }
                 _ => {
                     let problem =
-                        "a measure of a part of the time is followed by where that begins";
+                        "a measure of a part of the time needs the start of that part";
                     let allowed = format!(".0s, .{seconds}s, .{}s and so on", 2 * seconds);
                     Err(ScenarioError::new(place, Fault::Missing, name, problem).allow(&allowed))
                 }

@@ -85,11 +85,11 @@ impl fmt::Display for Unexplained {
             ),
             Unexplained::NothingYet { first: Some(first) } => write!(
                 f,
-                "the sender had decided nothing by then\n  allowed: an instant from {:.6}s",
+                "the sender had made no decision by then\n  allowed: an instant from {:.6}s",
                 span(*first).as_secs_f64()
             ),
             Unexplained::NothingYet { first: None } => {
-                f.write_str("the sender decided nothing in this run")
+                f.write_str("the sender made no decision in this run")
             }
         }
     }

@@ -65,7 +65,7 @@ impl Competition {
         if is_udp(cc.split(':').next().unwrap_or_default().trim()) {
             let managed = |link: &&Path| link.name == over && link.aqm != Aqm::DropTail;
             if paths.iter().chain(shared).any(|link| managed(&link)) {
-                let problem = "UDP cross traffic meets drop-tail queues alone";
+                let problem = "UDP cross traffic supports only drop-tail queues";
                 return Err(given.error(Fault::Conflict, problem).allow("aqm=droptail there"));
             }
             let sender = Sender::Udp(Udp::parse(&PlacedText::new(&given.place, cc))?);

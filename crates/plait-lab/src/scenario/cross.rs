@@ -56,12 +56,12 @@ impl Udp {
         }
         let Some(rate) = rate else { return Err(refused("its rate is missing")) };
         if rate == Rate::ZERO || rate.is_infinite() {
-            return Err(refused("a mean rate is above zero and has an end"));
+            return Err(refused("a mean rate must be above zero and finite"));
         }
         let size = size.unwrap_or(SIZE);
         if !(28..=65_535).contains(&size) {
             let allowed = "28B to 65535B, IP and UDP headers included";
-            return Err(given.error(Fault::Invalid, "no size of a packet").allow(allowed));
+            return Err(given.error(Fault::Invalid, "not a packet size").allow(allowed));
         }
         let (on, off) = (on.unwrap_or(MEAN), off.unwrap_or(MEAN));
         if on < Span::from_millis(1) || on.max(off) > LONGEST {
@@ -83,7 +83,7 @@ fn read_shape(given: &PlacedText) -> Result<u32, ScenarioError> {
     match shape.filter(|it| (1.001..=10.0).contains(it)) {
         Some(shape) => Ok(libm::round(shape * 1_000.0) as u32),
         None => {
-            let problem = "not a shape with a mean";
+            let problem = "this shape has no mean";
             Err(given.error(Fault::Invalid, problem).allow("a number from 1.001 to 10"))
         }
     }

@@ -79,7 +79,7 @@ pub(super) fn aqm(given: &PlacedText) -> Result<Aqm> {
         let Some(text) = text else { return Ok(default) };
         let span = quantity::time(text).map_err(|error| refused(given, &error))?;
         if span == Span::ZERO || span > LONGEST {
-            let problem = "not a time that a queue can be managed by";
+            let problem = "not a valid time for a queue";
             return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 600s"));
         }
         Ok(span)
@@ -126,7 +126,7 @@ pub(super) fn mtu(given: &PlacedText) -> Result<Vec<(Time, u32)>> {
     let bytes = |text: &str| {
         let most = text.trim().parse::<u32>().ok();
         most.filter(|most| (SMALLEST_MTU..=65_535).contains(most)).ok_or_else(|| {
-            given.error(Fault::Invalid, "not a largest packet").allow("bytes, from 68 to 65535")
+            given.error(Fault::Invalid, "not a packet size").allow("bytes, from 68 to 65535")
         })
     };
     if !given.text.contains(['@', '/']) {
@@ -154,7 +154,7 @@ pub(super) fn strip(given: &PlacedText) -> Result<Strip> {
     };
     let Some((_, at)) = StripAt::ALL.iter().find(|(name, _)| *name == word) else {
         let names = StripAt::ALL.iter().map(|(name, _)| *name);
-        return Err(PlacedText::new(&given.place, word).unknown("place to take options off", names));
+        return Err(PlacedText::new(&given.place, word).unknown("place to remove options", names));
     };
     let (from, until) = match when {
         None => (Time::ZERO, Time::NEVER),

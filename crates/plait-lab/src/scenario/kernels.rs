@@ -108,7 +108,7 @@ impl KernelProfile {
             return Ok(());
         }
         if others > 0 {
-            let problem = "this kernel has HyStart with cubic alone";
+            let problem = "this kernel has HyStart only with cubic";
             let remedy = "cubic in a comparison of its own, or --hystart for all controllers";
             return Err(cc.error(Fault::Conflict, problem).allow(remedy));
         }

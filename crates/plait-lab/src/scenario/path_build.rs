@@ -42,7 +42,7 @@ pub(super) fn link(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path>
         && key == "profile"
         && *given == raw.name
     {
-        let problem = "nothing is said of this link";
+        let problem = "this link has no settings";
         return Err(given.error(Fault::Missing, problem).allow("NAME:rate=20mbit,queue=50ms"));
     }
     check_keys(raw, "link", |key| key.of_links)?;
@@ -106,7 +106,7 @@ fn check_keys(raw: &RawPath, what: &str, has: impl Fn(&PathKey) -> bool) -> Resu
         }
         if key.is_empty() {
             let problem = if given.text.is_empty() {
-                "a comma too many: nothing stands beside it"
+                "a comma too many: there is no setting beside it"
             } else {
                 "a key is missing before `=`"
             };

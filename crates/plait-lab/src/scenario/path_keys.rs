@@ -249,8 +249,8 @@ fn offset_text(offset: &Offset) -> String {
 fn gone(path: &mut Path, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let (from, to) = outage(given)?;
     if path.gone.iter().any(|other| from <= other.1 && other.0 <= to) {
-        let problem = "the address is gone then already";
-        return Err(given.error(Fault::Conflict, problem).allow("spans apart from each other"));
+        let problem = "the address is gone already at that time";
+        return Err(given.error(Fault::Conflict, problem).allow("spans that do not overlap"));
     }
     path.gone.push((from, to));
     Ok(())

@@ -27,7 +27,7 @@ pub type Reader<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 /// # Errors
 /// Always: no file is read.
 pub fn no_files(_: &str) -> std::io::Result<String> {
-    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "no files are read here"))
+    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "files cannot be read here"))
 }
 
 type Result<T> = core::result::Result<T, ScenarioError>;
@@ -71,7 +71,7 @@ fn plain_steps(given: &PlacedText) -> Result<Speed> {
     })?;
     match list.as_slice() {
         [.., (_, Rate::ZERO)] => {
-            let problem = "the last step is zero: nothing would ever get through again";
+            let problem = "the last step is zero: no packet would ever pass again";
             Err(given.error(Fault::Invalid, problem).allow("down=20s.. for an outage for ever"))
         }
         [(_, rate)] => Ok(Speed::Fixed(*rate)),

@@ -31,14 +31,14 @@ impl Redraw {
             Err(given.error(Fault::Invalid, problem).allow(allowed))
         };
         let Some((rates, every)) = given.text.split_once('~') else {
-            return refused("no rates that are drawn");
+            return refused("not a list of rates with a mean time");
         };
         let rates = rates.split('/').map(rate).collect::<Result<Vec<Rate>, _>>()?;
         if rates.len() < 2 || rates.len() > MOST {
             return refused("two to 64 rates can be drawn from");
         }
         if rates.contains(&Rate::INFINITE) {
-            return refused("a rate without end has no mean");
+            return refused("an infinite rate has no mean");
         }
         let every = time(every)?;
         if every < SHORTEST {

@@ -106,7 +106,7 @@ pub(super) fn set_earlier(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) 
     let earlier = given.count(0, MAX_EARLIER_TRANSFERS)? as u32;
     let repeats = matches!(it.workload, Workload::Download { .. } | Workload::Upload { .. });
     if earlier > 0 && !repeats {
-        let problem = "this workload is not one that is done several times in a row";
+        let problem = "this workload cannot be repeated";
         return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));
     }
     it.transport.earlier_transfers = earlier;
@@ -213,7 +213,7 @@ fn precision(given: &PlacedText, text: &str) -> Result<f64> {
     let share = PlacedText::new(&given.place, text).quantity(quantity::percent)?;
     let share = f64::from(share.as_ppb()) / 1e9;
     if !(0.001..=0.5).contains(&share) {
-        let error = given.error(Fault::Invalid, "not a width that runs can reach");
+        let error = given.error(Fault::Invalid, "no number of runs can reach this width");
         return Err(error.allow("ci=0.1% to ci=50%"));
     }
     Ok(share)
@@ -222,7 +222,7 @@ fn precision(given: &PlacedText, text: &str) -> Result<f64> {
 fn until(given: &PlacedText) -> Result<Span> {
     let span = given.quantity(quantity::time)?;
     if span == Span::ZERO || span > DEFAULT_DEADLINE {
-        let problem = "not a time that a run can end at";
+        let problem = "a run cannot end at this time";
         return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 60min"));
     }
     Ok(span)

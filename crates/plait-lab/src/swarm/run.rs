@@ -225,7 +225,7 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            let text = text.unwrap_or("a panic without words").to_owned();
+            let text = text.unwrap_or("a panic without a message").to_owned();
             return broken(Broken::Panic, text, witness.quick());
         }
     };

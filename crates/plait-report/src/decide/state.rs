@@ -22,8 +22,8 @@ pub(super) fn is_kept(
     let meaning = words.iter().find(|(pattern, _)| is_of(pattern, name));
     let meaning = meaning.map_or(String::new(), |(_, meaning)| format!("\n  it is: {meaning}"));
     let remedy = match kept {
-        Some(kept) => format!("{kept} is what would be kept of it"),
-        None => "leave it out where there is none".to_owned(),
+        Some(kept) => format!("give {kept}, the value that is kept"),
+        None => "leave it out if there is none".to_owned(),
     };
     let problem = format!("cannot be {value}{meaning}\n  remedy: {remedy}");
     Err(Refusal::new(&format!("{place}.{name}"), &problem))

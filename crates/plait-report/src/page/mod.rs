@@ -266,7 +266,7 @@ fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
         "sequence",
         "tall",
         "Data sequence",
-        "who carried which byte, when it arrived, when it was readable",
+        "the path of each byte, its arrival, and when it was readable",
         "Data sequence over time: what each path sent, when it arrived, and when it was readable",
     );
     panel(
@@ -291,7 +291,7 @@ fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
             "blocked",
             "lanes",
             "Held back",
-            "what kept the sender from sending",
+            "causes that kept the sender from sending",
             "When the sender was held back, by cause; the table of the same name has the totals",
         );
     }

@@ -51,8 +51,8 @@ pub(super) fn body(directory: &Path) -> Result<(&'static str, String), Error> {
         );
     }
     let (title, words, first) = match of_papers {
-        true => (OF_PAPERS, "what they say, what comes out", "paper"),
-        false => ("Experiments", "what comes out", "experiments"),
+        true => (OF_PAPERS, "their claims and the results", "paper"),
+        false => ("Experiments", "the results", "experiments"),
     };
     let body = format!(
         "<header><h1>{title} <span>{words}</span></h1></header>\n\

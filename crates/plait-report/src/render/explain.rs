@@ -79,7 +79,7 @@ fn one(stall: &Explained, nth: usize, whole: &Explanation, width: usize) -> Stri
         text.push_str(&judgement(decision, stall, (whole, names), width));
     }
     if stall.decisions.is_empty() {
-        text.push_str("   decided   before the scheduler was asked (warm-up, or plain TCP data)\n");
+        text.push_str("   decided   before the scheduler ran (warm-up, or plain TCP data)\n");
     }
     text
 }
@@ -214,7 +214,7 @@ fn cost(decision: &Judged, stall: &Explained, whole: &Explanation, names: Names)
         let path = decision.path.as_deref().zip(decision.subflow);
         let path = path.map_or("its path".to_owned(), |(path, id)| names.name(path, id));
         let sooner = ms(alone);
-        format!(", this segment {sooner} sooner: what came after it took its place on {path}")
+        format!(", this segment {sooner} sooner: later data took its place on {path}")
     });
     let alone = alone.unwrap_or_default();
     match cost {

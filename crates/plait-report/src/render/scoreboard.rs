@@ -121,7 +121,7 @@ fn title(board: &Board) -> String {
         if board.cells.len() == 1 { "" } else { "s" },
         board.cc,
         board.runs,
-        if board.cells.iter().all(is_own) { "" } else { " where links are random" }
+        if board.cells.iter().all(is_own) { "" } else { " if links are random" }
     )
 }
 

@@ -19,13 +19,10 @@ const JUMP: u64 = 10;
 
 /// Measures of a run: name and description.
 pub(super) const OF_RUNS: &[(&str, &str)] = &[
-    (
-        "data_ack_jump_share",
-        "bytes that were covered by DATA_ACKs of ten segments and more, over all",
-    ),
+    ("data_ack_jump_share", "share of the bytes that DATA_ACKs of ten segments or more cover"),
     (
         "delivery_delay_ms",
-        "of a sender that writes all the time: from a byte's place in the send buffer to its being \
+        "for a sender that always writes: from the entry of a byte into the send buffer until it is \
          readable in order, mean over the bytes",
     ),
     ("ooo_delay_p40_ms", "40th percentile of ooo_delay_ms over the segments"),
@@ -42,7 +39,7 @@ pub(super) const OF_PATHS: &[(&str, &str)] = &[
     ("cwnd_mean_seg", "congestion window in segments, mean over the acknowledgements"),
     (
         "cwnd_free_seg",
-        "what of the window is not in flight when an acknowledgement comes, mean, in segments",
+        "window that is not in flight when an acknowledgement arrives, mean, in segments",
     ),
     ("rtt_p2_ms", "2nd percentile of the RTT samples"),
     ("rtt_p15_ms", "15th percentile of the RTT samples"),
@@ -53,16 +50,12 @@ pub(super) const OF_PATHS: &[(&str, &str)] = &[
 /// Measures of a part of the time: name, length of a part in seconds, description. The last part of the full
 /// name is the start of the part.
 pub(super) const OF_TIMES: &[(&str, u64, &str)] = &[
-    (
-        "gap_seg",
-        1,
-        "gap of a scheduler that keeps one (STMS), mean over the decisions, in segments",
-    ),
+    ("gap_seg", 1, "gap of a scheduler that has one (STMS), mean over the decisions, in segments"),
     ("gap_max_seg", 1, "the largest such gap"),
     (
         "fetch_mbps",
         20,
-        "what a player read, over the time in which it had asked for a chunk and not got it whole",
+        "bytes that a player read, over the time in which a requested chunk was incomplete",
     ),
 ];
 /// The percentiles of RTTs, in the order of [`OF_PATHS`].

@@ -141,7 +141,7 @@ impl Reader<'_> {
         })?;
         if !benefit.is_empty() && measure != "goodput_mbps" {
             let place = below(place, "benefit");
-            let problem = "what several paths gain is a matter of goodput";
+            let problem = "the benefit of several paths is defined only for goodput";
             return Err(ScenarioError::new(&place, Fault::Conflict, &measure, problem)
                 .allow("measure = \"goodput_mbps\""));
         }
@@ -164,7 +164,7 @@ impl Reader<'_> {
         let mut drawn: Vec<usize> = kind.x().into_iter().chain(kind.y()).collect();
         for (axis, place) in pooled {
             if drawn.contains(axis) {
-                let problem = "an axis is drawn, or its runs are taken together, once";
+                let problem = "an axis can be used only once, as x, as y or in pool";
                 return Err(ScenarioError::new(place, Fault::Conflict, &axes[*axis].name, problem));
             }
             drawn.push(*axis);

@@ -150,7 +150,7 @@ impl Reader<'_> {
             let text = self.source.text(value, field)?;
             let place = self.source.place(&value.span(), field);
             let wrong = || {
-                let problem = "not a part of a field that follows from others";
+                let problem = "not a part of a derived field";
                 ScenarioError::new(&place, Fault::Invalid, &text, problem).allow(FORM)
             };
             match key.get_ref().as_ref() {

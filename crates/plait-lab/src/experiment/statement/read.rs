@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
             let start = self.rest;
             let argument = self.truth()?;
             if function == Function::Quantile && !argument.is_share() {
-                let problem = "which quantile is a share, from 0% to 100%";
+                let problem = "a quantile is a share, from 0% to 100%";
                 return Err(Reader { rest: start, ..*self }.refuse(problem));
             }
             arguments.push(argument);
@@ -403,7 +403,7 @@ impl<'a> Reader<'a> {
                 let start = self.rest;
                 let choice = self.choice()?;
                 if chosen.iter().any(|(axis, _)| *axis == choice.0) {
-                    let problem = "the axis is there twice: write its points with `|` between";
+                    let problem = "the axis is given twice: write its points with `|` between";
                     return Err(Reader { rest: start, ..*self }.refuse(problem));
                 }
                 chosen.push(choice);

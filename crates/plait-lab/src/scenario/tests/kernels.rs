@@ -35,7 +35,7 @@ fn controllers_count_as_in_the_kernel() {
     assert_eq!(own.ccs.len(), 1);
     let mixed = [("kernel", "3.5"), ("cc", "cubic,olia")];
     let error = with(&mixed).unwrap_err().to_string();
-    assert!(error.contains("HyStart with cubic alone"), "{error}");
+    assert!(error.contains("HyStart only with cubic"), "{error}");
     assert!(with(&[&mixed[..], &[("hystart", "off")]].concat()).is_ok());
 }
 

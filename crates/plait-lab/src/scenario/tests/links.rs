@@ -24,7 +24,7 @@ fn paths_share_links_by_name() {
     for (links, part) in [
         (&["sell:rate=1mbit"][..], "did you mean `sell`?"),
         (&["cell:queue=50ms"], "the link has no rate"),
-        (&["cell"], "nothing is said of this link"),
+        (&["cell"], "this link has no settings"),
         (&["cell:rate=1mbit,via=x"], "unknown key of a link"),
         (&["cell:rate=1mbit,nic=1gbit"], "unknown key of a link"),
         (&["cell:rate=1mbit", "cell:rate=2mbit"], "two links have this name"),

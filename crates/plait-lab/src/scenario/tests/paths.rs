@@ -155,7 +155,7 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms,rate=1mbit,mtu=1500@1s/1280@2s", "the first step is not at 0s"),
         ("a:rtt=1ms,rate=1mbit,down=3s..1s", "ends before it begins"),
         ("a:rtt=1ms,rate=1mbit,down=3s", "not a span of time"),
-        ("a:rtt=1ms,rate=1mbit,gone=1s..3s,gone=2s..4s", "gone then already"),
+        ("a:rtt=1ms,rate=1mbit,gone=1s..3s,gone=2s..4s", "gone already at that time"),
         ("a:rtt=1ms,rate=1mbit,backup=maybe", "on, off"),
         ("a:rtt=1ms,rate=1mbit,aqm=red", "unknown queue discipline"),
         ("a:rtt=1ms,rate=1mbit,aqm=codel:target=0s", "above 0s"),

@@ -80,7 +80,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "strip",
-        summary: "MPTCP options are taken off on a path",
+        summary: "MPTCP options are removed on a path",
         per_cent: 24,
         draw: |stream, shape| {
             let at = StripFrom::ALL[stream.below(6) as usize].0;
@@ -111,7 +111,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "slow-reader",
-        summary: "an end reads little at a time",
+        summary: "an end reads small amounts",
         per_cent: 18,
         draw: |stream, shape| Fault::SlowReader {
             end: shape.reader(stream),
@@ -139,7 +139,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "narrow",
-        summary: "long packets vanish on a path",
+        summary: "long packets are lost on a path",
         per_cent: 36,
         draw: |stream, shape| {
             let (from_ms, to_ms) = silence(stream, shape);

@@ -32,7 +32,7 @@ pub fn replay_server(case: &ServerCase, keep: usize) -> (Verdict, Vec<String>) {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            let mut verdict = run::failed(text.unwrap_or("a panic without words").to_owned());
+            let mut verdict = run::failed(text.unwrap_or("a panic without a message").to_owned());
             if let Some(violation) = &mut verdict.violation {
                 violation.broken = Broken::Panic;
             }

@@ -33,7 +33,7 @@ impl Run<'_> {
         let deserted = |it: &Pipe| !it.dropped && now > it.ending.gone_at + DESERTED;
         let left = self.server.pipes.borrow().iter().find(|it| deserted(&it.borrow())).cloned();
         if let Some(it) = left {
-            let what = format!("a program is gone, and its relay goes on: {:?}", it.borrow());
+            let what = format!("a program has ended, and its relay continues: {:?}", it.borrow());
             return self.broke(Broken::Lingering, what);
         }
         let Some(engine) = &self.server.engine else { return };
@@ -183,8 +183,7 @@ impl Run<'_> {
             return self.broke(Broken::Lingering, what);
         }
         if refused != self.server.told_away {
-            let what =
-                format!("{refused} were refused, and the log tells of {}", self.server.told_away);
+            let what = format!("{refused} were refused, and the log has {}", self.server.told_away);
             self.broke(Broken::Invariant, what);
         }
     }

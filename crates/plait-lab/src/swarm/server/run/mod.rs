@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
             self.serve();
             self.progress.rounds += 1;
             if self.progress.rounds > MOST_ROUNDS {
-                self.broke(Broken::Stuck, "time stands still".to_owned());
+                self.broke(Broken::Stuck, "time does not advance".to_owned());
             }
         }
         self.judge();
@@ -289,8 +289,10 @@ impl<'a> Run<'a> {
                 if moved == self.progress.moved { self.progress.idle_turns + 1 } else { 0 };
             self.progress.moved = moved;
             if self.progress.idle_turns > IDLE_TURNS {
-                let what =
-                    format!("the server turns and moves nothing: {:?}", self.spare.ready.first());
+                let what = format!(
+                    "the server runs and makes no progress: {:?}",
+                    self.spare.ready.first()
+                );
                 return self.broke(Broken::Invariant, what);
             }
         }

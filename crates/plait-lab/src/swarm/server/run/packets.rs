@@ -38,7 +38,7 @@ impl Run<'_> {
         let Some(guest) = self.guests.at(IpAddr::from(to)) else {
             return self.broke(
                 Broken::Invariant,
-                format!("a packet to {}, which nobody has", IpAddr::from(to)),
+                format!("a packet to {}, which no host has", IpAddr::from(to)),
             );
         };
         let client = matches!(guest, Guest::Client(_));
