@@ -94,7 +94,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
         out.sample(name, &labels, count);
     }
     let name = "plait_connections_failed_total";
-    out.family(name, "counter", "Connections that did not end regularly.");
+    out.family(name, "counter", "Connections that did not end in order.");
     out.sample(name, &[], overview.tally.failed);
     let name = "plait_connections_timed_out_total";
     let help = "Connections ended by the user timeout or by unanswered keep-alives.";
@@ -132,14 +132,14 @@ fn limits(out: &mut Exposition, overview: &Overview) {
     gauge("plait_memory_bytes", help, overview.memory);
     gauge("plait_memory_limit_bytes", "Maximum memory of connections.", limits.memory);
     let name = "plait_connections_refused_total";
-    out.family(name, "counter", "Refused connections, by the resource that was exhausted.");
+    out.family(name, "counter", "Refused connections, by the limit that was reached.");
     for shortage in Shortage::ALL {
         let count = overview.tally.refused.get(&shortage).copied().unwrap_or_default();
         out.sample(name, &[("shortage", shortage.name())], count);
     }
     let name = "plait_overflows_total";
-    let help = "Overflows of full tables: SYN cookies, joins and connections that were evicted, and \
-                SYNs with FIN.";
+    let help =
+        "Events at a full table: SYN cookies, evicted joins and connections, and SYNs with FIN.";
     out.family(name, "counter", help);
     for (what, count) in overview.overflows.counts() {
         out.sample(name, &[("what", what)], count);

@@ -34,8 +34,7 @@ impl Names<'_> {
                     Ok((format!("{name}.{part}"), more))
                 }
                 _ => {
-                    let problem =
-                        "a measure of a part of the time needs the start of that part";
+                    let problem = "a measure of a part of the time needs the start of that part";
                     let allowed = format!(".0s, .{seconds}s, .{}s and so on", 2 * seconds);
                     Err(ScenarioError::new(place, Fault::Missing, name, problem).allow(&allowed))
                 }
