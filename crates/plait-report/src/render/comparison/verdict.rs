@@ -78,7 +78,7 @@ fn first(report: &Report) -> Vec<String> {
     let several = names.len() > 1;
     let tied = match (several, made(report)) {
         (false, _) => String::new(),
-        (true, 1) => " (one run tells nothing apart)".to_owned(),
+        (true, 1) => " (one run cannot tell them apart)".to_owned(),
         (true, runs) => format!(" (not told apart in {runs} runs)"),
     };
     let names = list(&names);
@@ -276,7 +276,7 @@ fn runs(report: &Report) -> Option<String> {
         });
     }
     let one = report.runs == 1 && report.rows.len() > 1 && undecided(report);
-    one.then(|| "One run tells no rows apart: use --runs 30.".to_owned())
+    one.then(|| "One run cannot tell rows apart: use --runs 30.".to_owned())
 }
 
 /// Joins names, shortened if there are many.
