@@ -313,7 +313,7 @@ fn without_node() -> Result<(), Failed> {
     let document: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let tun = &document["checks"][0];
     assert_eq!((&tun["name"], &tun["state"]), (&"tun".into(), &"fine".into()), "{tun}");
-    assert_eq!(tun["found"], "/dev/net/tun is not there; plait makes it");
+    assert_eq!(tun["found"], "/dev/net/tun is missing; plait creates it");
     let script = "mount -t tmpfs none /dev/net && ip link set lo up && \
                   timeout -s TERM 2 \"$PLAIT\" serve --listen 10.77.0.1:80 --to 127.0.0.1:9";
     let said = String::from_utf8(within(script)?.stderr)?;
