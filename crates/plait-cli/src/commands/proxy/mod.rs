@@ -66,8 +66,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
     let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
-    let listener = TcpListener::bind(args.socks)
-        .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
+    let listener = TcpListener::bind(args.socks).map_err(|error| {
+        let remedy = "give a free address and port of this host";
+        Failure::Usage(format!("--socks: `{}`: {error}\n  {remedy}", args.socks))
+    })?;
     let via = from.all.clone();
     let hiding = from.hide("--via")?;
     let device = args.endpoint.device.clone();

@@ -154,8 +154,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address)
-        .map_err(|error| Failure::Usage(format!("--metrics: `{address}`: {error}")))
+    TcpListener::bind(address).map_err(|error| {
+        let remedy = "give a free address and port of this host";
+        Failure::Usage(format!("--metrics: `{address}`: {error}\n  {remedy}"))
+    })
 }
 
 impl Args {

@@ -9,6 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Largest number of addresses of `--public` and `--advertise` together. More are refused.
 const MOST_ADDRESSES: usize = 32;
+/// The problem of an address that clients of this server cannot use.
+const OTHER_FAMILY: &str = "it is of another family than --listen\n  give one of the same family";
 
 /// Addresses of a server in addition to `--listen`.
 #[derive(Default, Debug)]
@@ -115,7 +117,7 @@ impl Args {
         for (at, public) in self.public.iter().enumerate() {
             let given = public.to_string();
             if public.is_ipv4() != v4 {
-                return refuse("--public", &given, "it is of another family than --listen");
+                return refuse("--public", &given, OTHER_FAMILY);
             }
             own("--public", public.ip())?;
             if self.public[..at].contains(public) {
@@ -128,7 +130,7 @@ impl Args {
                 return refuse("--advertise", &given, &problem);
             }
             if other.is_ipv4() != v4 {
-                return refuse("--advertise", &given, "it is of another family than --listen");
+                return refuse("--advertise", &given, OTHER_FAMILY);
             }
             if is_own(*other) == Some(true) {
                 own("--advertise", *other)?;

@@ -95,7 +95,9 @@ fn condition(word: &str, of: &mut Match, listening: Listening<'_>) -> Result<(),
             let prefix: Prefix =
                 value.parse().map_err(|problem| format!("`{given}`: {problem}\n  {allowed}"))?;
             if prefix.is_ipv4() != listening.v4 {
-                return Err(format!("`{given}`: it is of another family than --listen"));
+                let problem =
+                    "it is of another family than --listen\n  give one of the same family";
+                return Err(format!("`{given}`: {problem}"));
             }
             if of.from.replace(prefix).is_some() { twice() } else { Ok(()) }
         }
