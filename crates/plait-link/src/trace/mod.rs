@@ -68,7 +68,7 @@ impl TraceFormat {
     pub const fn about(self) -> &'static str {
         match self {
             TraceFormat::Mahimahi => {
-                "one millisecond stamp a line, each a chance to deliver 1500 bytes"
+                "a line for each time in milliseconds at which 1500 bytes can be delivered"
             }
             TraceFormat::Csv => "rows of seconds,bytes_per_second, or of the units in a header",
         }

@@ -17,7 +17,7 @@ const MAX_ROWS: usize = 10_000_000;
 /// A time from here on is a date in seconds since 1970, in the year 2001 or later.
 const EPOCH_SECONDS: u64 = 1_000_000_000;
 
-const STAMP: &str = "one whole number of milliseconds a line, from 0 to 604800000 (7 days)";
+const STAMP: &str = "a whole number of milliseconds per line, from 0 to 604800000 (7 days)";
 const ROW: &str = "two numbers, `seconds,bytes_per_second`, or those that the header names";
 const TWO_COLUMNS: &str = "two columns, a time and a rate (`cut -d, -f1,2` keeps the first two)";
 const HEADER: &str = "a header with two units: a time in s, ms, us or ns, and a rate in bps, kbps, \
@@ -28,7 +28,7 @@ const SECONDS: &str = "a time as a plain decimal, above the row before, at most 
 const RATE: &str =
     "a rate as a plain decimal, from 0 to 10 Tbit/s (1250000000000 bytes per second)";
 const FEWER: &str = "at most 10000000 lines";
-const SOME_ROWS: &str = "a Mahimahi trace (one millisecond stamp a line) or CSV rows of \
+const SOME_ROWS: &str = "a Mahimahi trace (a time in milliseconds per line) or CSV rows of \
                          `seconds,bytes_per_second`";
 
 /// Returns trimmed lines with their numbers from 1, without empty lines at the end.
@@ -100,7 +100,7 @@ pub(super) fn mahimahi(name: &str, text: &str) -> Result<Vec<u32>, TraceError> {
             return Err(error(name, number, found, "a stamp not below the one before"));
         }
         if stamps.len() == MAX_ROWS {
-            return Err(error(name, number, "more stamps than are read".into(), FEWER));
+            return Err(error(name, number, "more lines than the limit".into(), FEWER));
         }
         before = stamp;
         stamps.push(stamp);
@@ -140,7 +140,7 @@ pub(super) fn csv(name: &str, text: &str) -> Result<Schedule, TraceError> {
             continue;
         }
         if rows.len() == MAX_ROWS {
-            return Err(error(name, number, "more rows than are read".into(), FEWER));
+            return Err(error(name, number, "more rows than the limit".into(), FEWER));
         }
         let row = row(name, (number, line), columns)?;
         let date = row.nanos >= EPOCH_SECONDS * NANOS_PER_SEC;
@@ -313,7 +313,7 @@ mod tests {
         let error = Trace::parse("lte.down", "5\n4\u{1b}[31m\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "lte.down:2: found `4\\u{1b}[31m`; allowed: one whole number of milliseconds a line, \
+            "lte.down:2: found `4\\u{1b}[31m`; allowed: a whole number of milliseconds per line, \
              from 0 to 604800000 (7 days)"
         );
     }

@@ -46,7 +46,7 @@ impl Clip {
     ) -> Result<Clip, Unfit> {
         let unfit = |text: &str| Err(Unfit(text.to_owned()));
         if lasts.is_empty() || lasts.contains(&Span::ZERO) {
-            return unfit("it has no chunk that lasts");
+            return unfit("it has no chunk with a duration");
         }
         if encodings.is_empty() {
             return unfit("it has no encoding");
@@ -60,7 +60,7 @@ impl Clip {
         }
         for (rate, sizes) in &encodings {
             if *rate == Rate::ZERO || rate.is_infinite() {
-                return unfit("a bit rate is zero or without end");
+                return unfit("a bit rate is zero or infinite");
             }
             if sizes.len() != lasts.len() {
                 return Err(Unfit(format!(
@@ -122,7 +122,7 @@ impl Clip {
 /// Cuts `length` into pieces of `chunk`; the last one may be shorter.
 pub(super) fn even(length: Span, chunk: Span) -> Result<Vec<Span>, Unfit> {
     if chunk == Span::ZERO || length == Span::ZERO {
-        return Err(Unfit("it has no chunk that lasts".to_owned()));
+        return Err(Unfit("it has no chunk with a duration".to_owned()));
     }
     let count = length.as_nanos().div_ceil(chunk.as_nanos());
     if count > MOST_CHUNKS as u64 {

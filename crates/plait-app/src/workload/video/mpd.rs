@@ -233,7 +233,7 @@ impl<'a> Manifest<'a> {
         let Some(ticks) = number("duration")? else {
             let remedy = "add a SegmentTemplate or SegmentList with duration and timescale, or name \
                           a size list";
-            return self.wrong(own, "nothing says how long its chunks last", remedy);
+            return self.wrong(own, "the duration of its chunks is missing", remedy);
         };
         let chunk = in_time(ticks, scale);
         let list = levels.iter().find_map(|level| level.list());
@@ -241,10 +241,10 @@ impl<'a> Manifest<'a> {
         let length = length.or_else(|| (urls > 0).then(|| chunk.times(urls)));
         let Some(length) = length else {
             let remedy = "give mediaPresentationDuration, or the Period's duration";
-            return self.wrong(own, "nothing says how long the clip lasts", remedy);
+            return self.wrong(own, "the length of the clip is missing", remedy);
         };
         even(length, chunk).or_else(|Unfit(problem)| {
-            self.wrong(own, &problem, "give chunks that last, and a length in which they fit")
+            self.wrong(own, &problem, "give chunks with a duration, and a length that they fit")
         })
     }
 

@@ -78,7 +78,7 @@ pub(super) fn read(text: &str, total: Option<u64>) -> Result<Page, String> {
     let mut page = Builder::default();
     let mut known = BTreeMap::new();
     let mut place = |id: &str, activity: u32| match known.insert(id.to_owned(), activity) {
-        Some(_) => Err(format!("activity `{id}` is there twice; give each an id of its own")),
+        Some(_) => Err(format!("activity `{id}` is given twice; give each its own id")),
         None => Ok(()),
     };
     for (object, size) in graph.objs.0.iter().zip(sizes) {

@@ -143,18 +143,20 @@ impl Web {
         }
         let http = match http {
             Some(1) if window.is_some() => {
-                return Err(invalid("window is of http=2".to_owned()));
+                return Err(invalid("window is only for http=2".to_owned()));
             }
             Some(1) => Http::One { connections: connections.unwrap_or(CONNECTIONS) },
             Some(_) if connections.is_some() => {
-                return Err(invalid("connections is of http=1; http=2 has one".to_owned()));
+                return Err(invalid("connections is only for http=1; http=2 has one".to_owned()));
             }
             // The option `connections` alone selects HTTP/1.1.
             None if connections.is_some() && window.is_none() => {
                 Http::One { connections: connections.unwrap_or(CONNECTIONS) }
             }
             None if connections.is_some() => {
-                return Err(invalid("connections is of http=1, window of http=2".to_owned()));
+                return Err(invalid(
+                    "connections is only for http=1, and window for http=2".to_owned(),
+                ));
             }
             _ => Http::Two { window: window.unwrap_or(WINDOW) },
         };
@@ -197,7 +199,10 @@ fn load(
     let failed = |problem| WorkloadError::Page { file: shortened(source), problem };
     if let Some(known) = known::by_name(source) {
         if total.is_some() {
-            return Err(invalid(format!("bytes is for files; `{source}` has {}", known.bytes)));
+            return Err(invalid(format!(
+                "bytes is only for files; `{source}` has {}",
+                known.bytes
+            )));
         }
         return known.page().map_err(failed);
     }
@@ -236,7 +241,7 @@ fn file(text: &str, total: Option<u64>) -> Result<Page, String> {
     let either = if text.trim_start().starts_with('[') { Either::default() } else { either };
     match (either.log, either.objs) {
         (Some(_), _) if total.is_some() => {
-            Err("bytes is for Epload graphs; a HAR file has sizes".to_owned())
+            Err("bytes is only for Epload graphs; a HAR file has sizes".to_owned())
         }
         (Some(_), _) => har::read(text),
         (None, Some(_)) => epload::read(text, total),

@@ -64,11 +64,14 @@ fn errors_name_what_was_given_and_what_may_stand_there() {
         of("web:amzon").starts_with("unknown page `amzon`, did you mean `amazon`? known: google")
     );
     assert_eq!(of("web:amazon,http=3"), "http=`3` is none of: 1, 2");
-    assert_eq!(of("web:amazon,http=2,connections=2"), "connections is of http=1; http=2 has one");
-    assert_eq!(of("web:amazon,http=1,window=9kB"), "window is of http=2");
+    assert_eq!(
+        of("web:amazon,http=2,connections=2"),
+        "connections is only for http=1; http=2 has one"
+    );
+    assert_eq!(of("web:amazon,http=1,window=9kB"), "window is only for http=2");
     assert_eq!(of("web:amazon,connections=65"), "connections=`65` is no number from 1 to 64");
     assert_eq!(of("web:amazon,http=1,http=1"), "`http` is given twice");
-    assert_eq!(of("web:amazon,bytes=9kB"), "bytes is for files; `amazon` has 1200666");
+    assert_eq!(of("web:amazon,bytes=9kB"), "bytes is only for files; `amazon` has 1200666");
     assert!(of("web:amazon,window=9").starts_with("window: `9` has no unit"));
     assert!(of("web:amazon,htp=1").contains("does not have the form `web:NAME_OR_FILE"));
     assert!(of("web:").contains("does not have the form `web:NAME_OR_FILE"));
@@ -99,7 +102,7 @@ fn a_har_file_is_read() {
     let page = page("web:p.har", ARCHIVE);
     assert_eq!((page.objects(), page.bytes(), page.floor().as_millis_f64()), (2, 5_700, 29.5));
     let error = parse("web:p.har,bytes=9kB", ARCHIVE).unwrap_err();
-    assert_eq!(error, "p.har: bytes is for Epload graphs; a HAR file has sizes");
+    assert_eq!(error, "p.har: bytes is only for Epload graphs; a HAR file has sizes");
 }
 
 #[test]
@@ -134,7 +137,7 @@ fn files_that_are_no_pages_are_refused_with_the_place_and_a_remedy() {
     let unknown = GRAPH.replace(r#""a1": "c3""#, r#""a1": "c9""#);
     starts(&unknown, "dependency 1: no activity `c9`; add it, or remove the dependency");
     let twice = GRAPH.replace(r#""id": "c2""#, r#""id": "c1""#);
-    starts(&twice, "activity `c1` is there twice; give each an id of its own");
+    starts(&twice, "activity `c1` is given twice; give each its own id");
     let cycle = GRAPH.replace(r#""a1": "c1""#, r#""a1": "c2""#);
     starts(&cycle, "a cycle: `c2` -> `download_1` -> `c3` wait for each other; remove one");
     let long = GRAPH.replace("30.5", "1e300");
