@@ -18,7 +18,7 @@ const EXAMPLES: &str = r#"Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES, verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Get the answers of congestion controllers
+    /// Take questions for congestion controllers
     #[arg(long)]
     cc: bool,
 }

@@ -17,7 +17,7 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Checks if this host can run `plait serve` and `plait get`, and if programs can use the kernel's
 /// Multipath TCP over several interfaces. Changes nothing. If something is missing, prints the command
-/// that adds it, and exits with 3. Several interfaces are required only if `kernel` is named; a server
+/// that fixes it, and exits with 3. Several interfaces are required only if `kernel` is named; a server
 /// needs only one.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]

@@ -30,9 +30,9 @@ const EXAMPLES: &str = "Examples:
 /// invariants are checked all the time. Then the faults end, and all connections must end within a
 /// bounded time.
 ///
-/// If a case fails, the report has the command that repeats it exactly, and the smallest case that
-/// still fails, as one line of JSON. --case takes this line, --replay a file with it. Both show where
-/// it fails and the events before. The exit code is then 5.
+/// If a case fails, the report has the command that repeats it exactly, and a smaller case that still
+/// fails, as one line of JSON. --case takes this line, --replay a file with it. Both show where it
+/// fails and the events before. The exit code is then 5.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
