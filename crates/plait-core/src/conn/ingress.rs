@@ -311,8 +311,7 @@ impl Connection {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
         }
         self.timers = ConnectionTimers::new();
-        self.data.closing.fail();
-        self.notices.news = true;
+        self.data.fail(&mut self.notices);
     }
 
     /// Shortens segments from now on, if there is a new size ([`crate::paths::Paths::lower_size`]).

@@ -305,8 +305,7 @@ impl Connection {
 
     /// Ends the connection without waiting for the peer to confirm it: every subflow is reset.
     pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
-        self.data.closing.fail();
-        self.data.closing.end_fast_close();
+        self.data.closing.cut_off();
         self.timers = ConnectionTimers::new();
         for index in 0..self.paths.count() {
             if self.paths.subflow(index).state == State::TimeWait {

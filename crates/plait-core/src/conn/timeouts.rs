@@ -99,8 +99,7 @@ impl Connection {
         if self.data.closing.done() {
             self.data.closing.settle();
         } else {
-            self.data.closing.fail();
-            self.notices.news = true;
+            self.data.fail(&mut self.notices);
         }
         for index in 0..self.paths.count() {
             let tell = self.paths.subflow(index).state != State::SynSent;

@@ -99,9 +99,9 @@ impl Closing {
         self.fast = Some(fast);
     }
 
-    /// Stops waiting for the peer to confirm an abort.
-    pub(crate) const fn end_fast_close(&mut self) {
-        self.fast = None;
+    /// Notes that the connection ends at once. An abort no longer waits for the peer.
+    pub(crate) const fn cut_off(&mut self) {
+        (self.failed, self.fast) = (true, None);
     }
 
     /// Notes that an ACK with our keys was sent before the DATA_FIN.
@@ -158,6 +158,12 @@ impl Closing {
 pub(crate) const TIME_WAIT: Span = Span::from_secs(60);
 
 impl DataLevel {
+    /// Ends the connection: it was reset or timed out.
+    pub(crate) fn fail(&mut self, notices: &mut Notices) {
+        self.closing.fail();
+        notices.news = true;
+    }
+
     /// Notes that our DATA_FIN (or plain FIN) was acknowledged. Returns true if this is new.
     pub(crate) fn on_fin_acked(&mut self, notices: &mut Notices) -> bool {
         let new = !self.closing.fin_acked;

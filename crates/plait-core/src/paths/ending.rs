@@ -257,8 +257,7 @@ impl Paths {
         } else if data.closing.done() {
             data.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {
-            data.closing.fail();
-            notices.news = true;
+            data.fail(notices);
         }
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod rtt;
 pub(crate) mod send;
 pub(crate) mod spurious_recovery;
 pub(crate) mod state;
+pub(crate) mod status;
 pub(crate) mod subflow;
 pub(crate) mod tail;
 pub(crate) mod timer;

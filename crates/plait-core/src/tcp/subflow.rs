@@ -18,6 +18,7 @@ use crate::tcp::send::Sent;
 use crate::tcp::send::TxRing;
 use crate::tcp::spurious_recovery::SpuriousRecovery;
 use crate::tcp::state::{State, Step};
+use crate::tcp::status::SubflowStatus;
 use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
 use plait_base::{Dsn, Ssn, SubflowId, SubflowRange, Time};
@@ -86,136 +87,6 @@ pub(crate) struct Offer {
 impl Default for Offer {
     fn default() -> Offer {
         Offer { scale: true, timestamps: true, sack: true, mss: u16::MAX }
-    }
-}
-
-/// Status of a subflow within its connection: its flags and limits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SubflowStatus {
-    /// This end requested backup priority.
-    pub(in crate::tcp) backup: bool,
-    /// The peer requested it (RFC 8684 section 3.3.8).
-    pub(in crate::tcp) peer_backup: bool,
-    /// Data may be sent on it.
-    pub(in crate::tcp) joined: bool,
-    /// Our FIN was sent.
-    pub(in crate::tcp) fin_sent: bool,
-    /// A timeout expired and no valid packet has arrived since.
-    pub(in crate::tcp) pf: bool,
-    /// Probes of the current silence.
-    pub(in crate::tcp) probes: u16,
-    /// Segments in order without a mapping since the last one with a mapping.
-    pub(in crate::tcp) unmapped: u8,
-    /// Window before the last idle reset, zero once exceeded.
-    pub(in crate::tcp) rec_cwnd: u64,
-    /// Largest number of bytes in flight that a scheduler's effect allows; the maximum without an
-    /// effect.
-    pub(in crate::tcp) cap: u64,
-    /// Right edge of the window that the peer advertised on this subflow, in its sequence numbers.
-    pub(in crate::tcp) edge: Ssn,
-}
-
-impl SubflowStatus {
-    pub(crate) const fn backup(&self) -> bool {
-        self.backup
-    }
-
-    pub(crate) const fn joined(&self) -> bool {
-        self.joined
-    }
-
-    pub(crate) const fn fin_sent(&self) -> bool {
-        self.fin_sent
-    }
-
-    pub(crate) const fn pf(&self) -> bool {
-        self.pf
-    }
-
-    pub(crate) const fn probes(&self) -> u16 {
-        self.probes
-    }
-
-    pub(crate) const fn rec_cwnd(&self) -> u64 {
-        self.rec_cwnd
-    }
-
-    pub(crate) const fn cap(&self) -> u64 {
-        self.cap
-    }
-
-    pub(crate) const fn set_backup(&mut self, backup: bool) {
-        self.backup = backup;
-    }
-
-    /// Notes the priority that the peer requests. Returns true if it changes.
-    pub(crate) const fn set_peer_backup(&mut self, backup: bool) -> bool {
-        core::mem::replace(&mut self.peer_backup, backup) != backup
-    }
-
-    pub(crate) const fn set_joined(&mut self, joined: bool) {
-        self.joined = joined;
-    }
-
-    /// Marks the path as silent until a valid packet arrives.
-    pub(crate) const fn suspect(&mut self) {
-        self.pf = true;
-    }
-
-    /// Notes a valid packet. Returns true if the path was silent.
-    pub(crate) const fn revive(&mut self) -> bool {
-        core::mem::replace(&mut self.pf, false)
-    }
-
-    /// Counts a probe of the silent path.
-    pub(crate) const fn count_probe(&mut self) {
-        self.probes = self.probes.saturating_add(1);
-    }
-
-    pub(crate) const fn forget_probes(&mut self) {
-        self.probes = 0;
-    }
-
-    /// Counts a segment without a mapping. Returns the number since the last mapping.
-    pub(crate) const fn on_unmapped(&mut self) -> u8 {
-        self.unmapped += 1;
-        self.unmapped
-    }
-
-    pub(crate) const fn on_mapped(&mut self) {
-        self.unmapped = 0;
-    }
-
-    /// Limits the bytes in flight, or removes the limit.
-    pub(crate) fn set_cap(&mut self, bytes: Option<u64>) {
-        self.cap = bytes.unwrap_or(u64::MAX);
-    }
-
-    /// Moves the right edge of the peer's window forward, never back.
-    pub(crate) fn advance_edge(&mut self, edge: Ssn) {
-        self.edge = self.edge.max(edge);
-    }
-
-    /// Remembers the size of an idle or unused window before its reduction.
-    pub(crate) fn remember_window(&mut self, bytes: u64) {
-        self.rec_cwnd = self.rec_cwnd.max(bytes);
-    }
-}
-
-impl Default for SubflowStatus {
-    fn default() -> SubflowStatus {
-        SubflowStatus {
-            backup: false,
-            peer_backup: false,
-            joined: false,
-            fin_sent: false,
-            pf: false,
-            probes: 0,
-            unmapped: 0,
-            rec_cwnd: 0,
-            cap: u64::MAX,
-            edge: Ssn::ZERO,
-        }
     }
 }
 
