@@ -24,8 +24,7 @@ trip. A loss sets the threshold to max(inflight / 2, 2 mss).
 Uncoupled: two subflows through one bottleneck get twice the share of a single-path flow.
 
 Good at: paths without a shared bottleneck; a baseline that shows the cost of coupling.
-Bad at: shared bottlenecks, where each subflow takes a full share; long fat paths, where a loss costs
-  many round trips.
+Bad at: shared bottlenecks: each subflow takes a full share; long fat paths: a loss costs many round trips.
 ",
     clause: "RFC 5681 section 3.1, equations 3 and 4",
     params: &[COUNT],
