@@ -1,4 +1,5 @@
-//! From a raw scenario to a scenario: every text is read, everything that must fit together is checked.
+//! Builds a scenario from a raw scenario: reads every text, and checks that the settings fit
+//! together.
 
 use super::Scenario;
 use super::path::Path;
@@ -14,16 +15,16 @@ use plait_base::SubflowId;
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 impl RawScenario {
-    /// Reads a raw scenario that names no file.
+    /// Builds a scenario that names no files.
     ///
     /// # Errors
-    /// At the first text that cannot be taken.
+    /// Returns the first text that is invalid.
     pub fn build(&self) -> Result<Scenario> {
         self.build_with(&no_files)
     }
 
-    /// Reads the raw scenario, with the files that it names (traces, pages, descriptions of videos) from
-    /// `read`.
+    /// Builds the scenario. `read` gives the files that it names: traces, pages, descriptions of
+    /// videos.
     ///
     /// # Errors
     /// As [`RawScenario::build`].
@@ -35,8 +36,8 @@ impl RawScenario {
         Ok(scenario)
     }
 
-    /// Refuses a link that no path goes through: whoever wrote it meant something by it. A sweep may
-    /// lead a path through one after the other.
+    /// Refuses a shared link that no path uses: it is probably a mistake. If a sweep varies `via`,
+    /// paths may use the links in turn.
     fn check_links(&self, scenario: &Scenario) -> Result<()> {
         if self.values("vary").iter().any(|given| given.text.contains(".via=")) {
             return Ok(());
@@ -52,7 +53,7 @@ impl RawScenario {
         Err(error.allow(&format!("via={} of one or more paths", link.name)))
     }
 
-    /// Reads a point of a sweep, in which a link may be unused.
+    /// Reads a point of a sweep. A point may leave a shared link unused.
     pub(crate) fn build_point(&self, read: Reader<'_>) -> Result<Scenario> {
         match self.with_kernel()? {
             Some(raw) => raw.build_plain(self, read),
@@ -60,10 +61,11 @@ impl RawScenario {
         }
     }
 
-    /// Reads a raw scenario whose kernel is no profile. A sweep varies `written`, which may name one.
+    /// Reads a raw scenario whose kernel is not a profile. `written` is the scenario before a
+    /// profile was applied: sweeps vary that one.
     fn build_plain(&self, written: &RawScenario, read: Reader<'_>) -> Result<Scenario> {
         let mut scenario = Scenario::blank();
-        // What paths look at comes before them, and what looks at paths after.
+        // Links come before the paths that name them. Settings that refer to paths come after them.
         scenario.ideal = self.switch("ideal")?;
         scenario.shared = self.read_links(scenario.ideal, read)?;
         scenario.paths = self.read_paths(&scenario.shared, scenario.ideal, read)?;
@@ -78,7 +80,7 @@ impl RawScenario {
         Ok(scenario)
     }
 
-    /// Reads what is said of a setting, or its default.
+    /// Reads the value of a setting, or its default.
     fn read(&self, setting: &Setting, scenario: &mut Scenario, read: Reader<'_>) -> Result<()> {
         let mut set = |given| (setting.field.set)(scenario, given, read);
         match self.values(setting.name) {
@@ -91,7 +93,7 @@ impl RawScenario {
         self.value(name).map_or(Ok(false), |given| given.switch())
     }
 
-    /// Where something is missing: the file as a whole, or the flag.
+    /// Returns the place of a missing field: the start of the file, or the flag.
     fn nowhere(&self, field: &str) -> Place {
         match &self.file {
             Some(file) => {
@@ -101,7 +103,8 @@ impl RawScenario {
         }
     }
 
-    /// That there is no path; or what is wrong in the file, where something is: that stands somewhere.
+    /// Returns the error for a scenario without paths. If a setting in the file is invalid, returns
+    /// that error, because it has a line and column.
     fn without_paths(&self, read: Reader<'_>) -> ScenarioError {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         let names = names.join(", ");
@@ -181,7 +184,7 @@ impl RawScenario {
     }
 }
 
-/// How many paths a scenario may have.
+/// Returns the limit on the number of paths, for error texts.
 pub(super) fn most_paths() -> String {
     format!("at most {} paths", SubflowId::MAX)
 }

@@ -9,33 +9,33 @@ use plait_base::{RandomStream, Span};
 use plait_link::Aqm;
 use std::fmt;
 
-/// Most flows that compete in a scenario.
+/// Maximum number of competing flows in a scenario.
 const MOST: u64 = 64;
-/// A flow starts before this time.
+/// Every flow starts before this time.
 const START: Span = Span::from_millis(100);
 
-/// Flows from server to client, between hosts of their own, that send all the time.
+/// Flows from server to client between hosts of their own, active for the whole run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Competition {
-    /// What sends them.
+    /// The kind of sender.
     pub sender: Sender,
-    /// The path or shared link that they go over.
+    /// The path or shared link that they cross.
     pub over: String,
-    /// How many they are.
+    /// Number of flows.
     pub flows: u32,
 }
 
-/// What sends a flow that competes.
+/// The sender of a competing flow.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Sender {
     /// Plain TCP with this controller.
     Tcp(plait_cc::Spec),
-    /// UDP at a rate of its own.
+    /// UDP at a given rate.
     Udp(Udp),
 }
 
 impl Competition {
-    /// Reads `CC@PATH_OR_LINK` or `CC@PATH_OR_LINK*N`, or the same with a source of UDP.
+    /// Reads `CC@PATH_OR_LINK` or `CC@PATH_OR_LINK*N`. A UDP source may replace the controller.
     pub(super) fn parse(
         given: &PlacedText,
         paths: &[Path],
@@ -86,8 +86,8 @@ impl Competition {
         Ok(Competition { sender: Sender::Tcp(cc), over, flows })
     }
 
-    /// When a flow of the competition at `index` starts in the run of `seed`: somewhere in the
-    /// first 100 ms. Flows that all start at once would meet in the same order in every run.
+    /// Returns the start time of a flow of the competition at `index` in the run of `seed`: within
+    /// the first 100 ms. Simultaneous starts would give the same order in every run.
     #[must_use]
     pub fn start(seed: u64, index: usize, flow: u32) -> Span {
         let words = ["compete", &index.to_string(), &flow.to_string()];
@@ -95,7 +95,7 @@ impl Competition {
     }
 }
 
-/// An error that offers every sender, where what is written is none of them.
+/// Returns an error with the names of all senders if `sender` is none of them.
 fn unknown(given: &PlacedText, sender: &str) -> Option<ScenarioError> {
     let name = sender.split(':').next().unwrap_or_default().trim();
     let names = || {
@@ -108,7 +108,7 @@ fn unknown(given: &PlacedText, sender: &str) -> Option<ScenarioError> {
     (!is_known).then(|| ScenarioError::unknown(&given.place, "sender", name, names()))
 }
 
-/// As it is written.
+/// Writes the form that [`Competition::parse`] reads.
 impl fmt::Display for Competition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.sender {

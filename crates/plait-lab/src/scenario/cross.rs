@@ -7,22 +7,22 @@ use plait_base::{Rate, Span};
 use plait_link::{Arrivals, CrossTraffic};
 use std::fmt;
 
-/// Bytes of a packet where nothing is said.
+/// Default packet size in bytes.
 const SIZE: u64 = 1_000;
-/// What on-off sources are where nothing is said, as ns-2 has it.
+/// Defaults of on-off sources, as in ns-2.
 const MEAN: Span = Span::from_millis(500);
 const SHAPE_MILLI: u32 = 1_500;
 const LONGEST: Span = Span::from_secs(600);
-/// The sources, by name.
+/// The names of the sources.
 pub(super) const UDP: [&str; 2] = ["poisson", "pareto"];
 const ALLOWED: &str = "poisson:rate=RATE[,size=SIZE] or \
      pareto:rate=RATE[,on=TIME][,off=TIME][,shape=1.5][,size=SIZE]";
 
-/// A source of UDP cross traffic as a scenario has it.
+/// A source of UDP cross traffic in a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Udp(pub CrossTraffic);
 
-/// Whether `name` is one of these sources.
+/// Returns true if `name` is one of these sources.
 pub(super) fn is_udp(name: &str) -> bool {
     UDP.contains(&name)
 }
@@ -77,7 +77,7 @@ impl Udp {
 
 const KEYS: [&str; 5] = ["rate", "size", "on", "off", "shape"];
 
-/// A shape from 1.001 to 10, in thousandths.
+/// Reads a shape from 1.001 to 10, in thousandths.
 fn read_shape(given: &PlacedText) -> Result<u32, ScenarioError> {
     let shape = given.text.trim().parse::<f64>().ok();
     match shape.filter(|it| (1.001..=10.0).contains(it)) {
@@ -89,7 +89,7 @@ fn read_shape(given: &PlacedText) -> Result<u32, ScenarioError> {
     }
 }
 
-/// As it is written.
+/// Writes the form that [`Udp::parse`] reads.
 impl fmt::Display for Udp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CrossTraffic { rate, size, arrivals } = self.0;

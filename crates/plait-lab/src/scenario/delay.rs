@@ -1,4 +1,4 @@
-//! Propagation as a scenario has it: one delay, or steps of it.
+//! Propagation delay in a scenario: constant, or with steps.
 
 use super::path::Both;
 use super::path_parse::{bounded, steps_of};
@@ -10,9 +10,9 @@ use std::fmt;
 /// The propagation delay of one direction, or of a round trip.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Delay {
-    /// The first.
+    /// The initial delay.
     pub start: Span,
-    /// Later ones, each from its time on, in the order of time.
+    /// Later delays, each from its time on, in the order of time.
     pub steps: Vec<(Time, Span)>,
 }
 
@@ -34,7 +34,7 @@ impl Delay {
         Ok(Delay { start, steps: list.collect() })
     }
 
-    /// A round trip, split evenly: an odd nanosecond goes up.
+    /// Splits a round trip evenly. An odd nanosecond goes to the way up.
     pub(super) fn split(&self) -> Both<Delay> {
         let half = |span: Span| span.over(2);
         let rest = |span: Span| span.minus(span.over(2));
@@ -48,13 +48,13 @@ impl Delay {
 }
 
 impl Both<Delay> {
-    /// The round trip at the start.
+    /// Returns the initial round trip.
     #[must_use]
     pub fn round_trip(&self) -> Span {
         self.down.start + self.up.start
     }
 
-    /// The round trip that is split into these two, if there is one.
+    /// Returns the round trip that splits into these two delays, if there is one.
     pub(super) fn whole(&self) -> Option<Delay> {
         let Both { down, up } = self;
         let pairs = down.steps.iter().zip(&up.steps);
@@ -64,7 +64,7 @@ impl Both<Delay> {
     }
 }
 
-/// As it is written.
+/// Writes the form that [`Delay::parse`] reads.
 impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.start)?;

@@ -37,25 +37,25 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 /// Most values of a setting that may be given several times.
 const MOST_VALUES: usize = 1_000;
 
-/// A file that is being read.
+/// A file while it is read.
 pub(crate) struct Source<'a> {
     /// Its name, for messages.
     pub(crate) name: &'a str,
-    /// What is in it.
+    /// Its content.
     pub(crate) text: &'a str,
     lines: Lines,
 }
 
-/// Where lines and columns are: each entry of a file has a place, so none may take long to find.
+/// Index of lines and columns. Each entry of a file needs its place, so the lookup must be fast.
 struct Lines {
     /// The first byte of each line.
     starts: Vec<usize>,
-    /// Characters before each block of [`Lines::BLOCK`] bytes, counted where the block begins.
+    /// Number of characters before each block of [`Lines::BLOCK`] bytes.
     characters: Vec<usize>,
 }
 
 impl Lines {
-    /// Bytes between two places at which characters are counted.
+    /// Bytes per block.
     const BLOCK: usize = 256;
 
     fn of(text: &str) -> Lines {
@@ -70,17 +70,17 @@ impl Lines {
         Lines { starts, characters: characters.collect() }
     }
 
-    /// Characters before a byte of the text.
+    /// Returns the number of characters before a byte of the text.
     fn characters(&self, text: &str, at: usize) -> usize {
         let block = at / Lines::BLOCK;
         let start = (block * Lines::BLOCK).min(text.len());
         let before = self.characters.get(block).copied();
-        // The end of the text may begin a block that has no bytes.
+        // If `at` is the end of the text, its block may not exist.
         let Some(before) = before else { return text.chars().count() };
         before + characters_in(&text.as_bytes()[start..at])
     }
 
-    /// Line and column, in characters from 1, of a byte at which a character begins.
+    /// Returns line and column, in characters from 1. A character must begin at byte `at`.
     fn place(&self, text: &str, at: usize) -> (usize, usize) {
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts[line - 1];
@@ -88,18 +88,17 @@ impl Lines {
     }
 }
 
-/// Characters that begin in these bytes of UTF-8.
+/// Returns the number of characters that begin in these bytes of UTF-8.
 fn characters_in(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl RawScenario {
-    /// Reads a scenario file; `name` is for messages. Arguments that are added afterwards go before
-    /// what the file says.
+    /// Reads a scenario file; `name` is for messages. Arguments added afterwards override the file.
     ///
     /// # Errors
-    /// Where it is no TOML, has an unknown key, or a value that is not a text, a whole number or a
-    /// switch, with line and column. What the texts say is read by [`RawScenario::build`].
+    /// If it is not TOML, has an unknown key, or a value is not a text, a whole number or a switch.
+    /// The error has line and column. [`RawScenario::build`] checks the texts themselves.
     pub fn from_toml(name: &str, text: &str) -> Result<RawScenario> {
         let source = Source::new(name, text);
         let document = source.parse()?;
@@ -110,10 +109,10 @@ impl RawScenario {
         Ok(raw)
     }
 
-    /// Reads the scenario file that `read` gives by that name.
+    /// Reads the scenario file `name` through `read`.
     ///
     /// # Errors
-    /// As [`RawScenario::from_toml`]; also where the file cannot be read.
+    /// As [`RawScenario::from_toml`], and if the file cannot be read.
     pub fn from_file(name: &str, read: Reader<'_>) -> Result<RawScenario> {
         let text = read(name).map_err(|error| {
             let place = Place::Argument("--scenario".to_owned());
@@ -123,7 +122,7 @@ impl RawScenario {
         RawScenario::from_toml(name, &text)
     }
 
-    /// The TOML form; [`RawScenario::from_toml`] reads it back.
+    /// Returns the TOML form; [`RawScenario::from_toml`] reads it back.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::from("# plait compare --scenario THIS_FILE\n");
@@ -162,7 +161,8 @@ impl RawScenario {
 }
 
 impl Scenario {
-    /// The TOML form; [`RawScenario::from_toml`] and [`RawScenario::build`] give the scenario back.
+    /// Returns the TOML form. [`RawScenario::from_toml`] and [`RawScenario::build`] restore the
+    /// scenario.
     #[must_use]
     pub fn to_toml(&self) -> String {
         self.raw().to_toml()
@@ -170,12 +170,12 @@ impl Scenario {
 }
 
 impl<'a> Source<'a> {
-    /// A file called `name` that holds `text`.
+    /// Wraps a file called `name` with the content `text`.
     pub(crate) fn new(name: &'a str, text: &'a str) -> Source<'a> {
         Source { name, text, lines: Lines::of(text) }
     }
 
-    /// The file as TOML.
+    /// Parses the file as TOML.
     pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'a>>> {
         DeTable::parse(self.text).map_err(|error| {
             let place = self.place(&error.span().unwrap_or(0..0), "");
@@ -183,7 +183,7 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Takes an entry of a scenario: its paths, or a setting.
+    /// Reads an entry of a scenario: its paths, or a setting.
     pub(crate) fn entry(
         &self,
         key: &Spanned<DeString<'_>>,
@@ -196,7 +196,7 @@ impl<'a> Source<'a> {
         let place = self.place(&value.span(), key.get_ref());
         let repeats = Setting::named(key.get_ref()).is_some_and(Setting::repeats);
         let texts = self.texts(value, key.get_ref(), repeats).map_err(|error| {
-            // A key that nothing has is worth more than what its value is.
+            // An unknown key is a better error than a bad value.
             let place = self.place(&key.span(), key.get_ref());
             let given = PlacedText { place, text: String::new() };
             let refusal = raw.set(key.get_ref(), given).err();
@@ -205,7 +205,7 @@ impl<'a> Source<'a> {
         for text in texts {
             let given = PlacedText { place: place.clone(), text };
             raw.set(key.get_ref(), given).map_err(|mut error| {
-                // An unknown key stands where the key does, not where its value does.
+                // The error of an unknown key points at the key, not at its value.
                 if error.fault == Fault::Unknown {
                     error.place = self.place(&key.span(), key.get_ref());
                 }
@@ -215,7 +215,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Line and column, in characters from 1, of the start of a span.
+    /// Returns line and column, in characters from 1, of the start of a span.
     pub(crate) fn place(&self, span: &Range<usize>, field: &str) -> Place {
         let mut at = span.start.min(self.text.len());
         while !self.text.is_char_boundary(at) {
@@ -286,7 +286,7 @@ impl<'a> Source<'a> {
         Ok(RawPath { name, fields })
     }
 
-    /// Where a byte of a text stands. If the text has escapes, the place is approximate.
+    /// Returns the place of a byte of a text. If the text has escapes, the place is approximate.
     pub(crate) fn place_within(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -301,8 +301,8 @@ impl<'a> Source<'a> {
         self.place(&(start..start), field)
     }
 
-    /// The text of a value as the command line would have it. A list gives several texts if the
-    /// setting repeats, and otherwise one with commas.
+    /// Returns the value as the command line would write it. A list gives several texts if the
+    /// setting repeats, and otherwise one text with commas.
     pub(crate) fn texts(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -328,7 +328,7 @@ impl<'a> Source<'a> {
             DeValue::Integer(number) if number.radix() == 10 => {
                 Ok(number.as_str().replace('_', "").trim_start_matches('+').to_owned())
             }
-            // Where a quantity is asked for, this is refused as a number without its unit.
+            // A quantity refuses this later, as a number without a unit.
             DeValue::Float(number) => Ok(number.as_str().to_owned()),
             DeValue::Boolean(on) => Ok(if *on { "on" } else { "off" }.to_owned()),
             _ => Err(self.mistyped(value, field, "a text, a whole number, true or false")),
@@ -347,7 +347,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The entries of a table in the order of writing: the first mistake is reported first.
+/// Returns the entries of a table in file order, so that the first mistake is reported first.
 pub(crate) fn in_order<'a, 'i>(
     table: &'a DeTable<'i>,
 ) -> Vec<(&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>)> {
@@ -369,7 +369,7 @@ fn bool_of(text: &str) -> &'static str {
     if matches!(text, "off" | "false") { "false" } else { "true" }
 }
 
-/// Whole numbers and switches without quotes, everything else with.
+/// Writes whole numbers and switches without quotes, all other texts with quotes.
 fn literal(setting: &Setting, text: &str) -> String {
     if setting.is_flag() {
         return bool_of(text).to_owned();

@@ -1,5 +1,5 @@
-//! What a path does to packets beside its rate and delay: loss in bursts, queue management,
-//! reordering, the largest packet, middleboxes. Each has a text that reads back.
+//! Impairments of a path besides its rate and delay: bursts of loss, queue management, reordering,
+//! the largest packet, and middleboxes. Each has a text form that can be read back.
 
 use super::path_parse::{outage, steps_of};
 use super::placed_text::PlacedText;
@@ -11,27 +11,27 @@ use plait_sim::{Strip, StripAt};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
-/// Longest that CoDel may wait, and that a packet may be held back.
+/// Longest target and interval of CoDel, and longest time that a packet may be held back.
 const LONGEST: Span = Span::from_secs(600);
 
-/// Every link of the Internet takes packets of this many bytes (RFC 791).
+/// Every link of the Internet carries packets of this many bytes (RFC 791).
 const SMALLEST_MTU: u32 = 68;
 
-/// Values with parameters of their own: the key of the path, how its value starts, and the names
-/// that go on with it after a comma.
+/// Values with parameters of their own: the key of the path, the start of its value, and the names
+/// of the parameters after a comma.
 const PARAMETERS: &[(&str, &str, &[&str])] = &[
     ("loss", "ge:", &["p", "r", "bad", "good"]),
     ("loss_up", "ge:", &["p", "r", "bad", "good"]),
     ("aqm", "codel:", &["target", "interval"]),
 ];
 
-/// Whether `name=...` goes on with the value of `key`.
+/// Returns true if `name=...` is a parameter of the value of `key`.
 pub(super) fn goes_on(key: &str, value: &str, name: &str) -> bool {
     let has = |it: &&(&str, &str, &[&str])| it.0 == key && value.starts_with(it.1);
     PARAMETERS.iter().find(has).is_some_and(|it| it.2.contains(&name))
 }
 
-/// `0.5%`, or `ge:p=1%,r=30%,bad=50%[,good=0%]`.
+/// Reads `0.5%`, or `ge:p=1%,r=30%,bad=50%[,good=0%]`.
 pub(super) fn loss(given: &PlacedText) -> Result<LossModel> {
     let Some(text) = given.text.trim().strip_prefix("ge:") else {
         let allowed = "from 0% to 100%, such as 0.5%, or ge:p=1%,r=30%,bad=50%";
@@ -49,7 +49,7 @@ pub(super) fn loss(given: &PlacedText) -> Result<LossModel> {
     Ok(LossModel::GilbertElliott(model))
 }
 
-/// As [`loss`] reads it.
+/// Writes the form that [`loss`] reads.
 pub(super) fn loss_text(model: LossModel) -> String {
     match model {
         LossModel::Random(chance) => Percent(chance).to_string(),
@@ -63,7 +63,7 @@ pub(super) fn loss_text(model: LossModel) -> String {
     }
 }
 
-/// `droptail`, `codel`, or `codel:target=5ms,interval=100ms`.
+/// Reads `droptail`, `codel`, or `codel:target=5ms,interval=100ms`.
 pub(super) fn aqm(given: &PlacedText) -> Result<Aqm> {
     let text = match given.text.trim() {
         "droptail" => return Ok(Aqm::DropTail),
@@ -90,7 +90,7 @@ pub(super) fn aqm(given: &PlacedText) -> Result<Aqm> {
     })
 }
 
-/// As [`aqm`] reads it.
+/// Writes the form that [`aqm`] reads.
 pub(super) fn aqm_text(aqm: Aqm) -> String {
     match aqm {
         Aqm::DropTail => "droptail".to_owned(),
@@ -99,7 +99,7 @@ pub(super) fn aqm_text(aqm: Aqm) -> String {
     }
 }
 
-/// `P%:TIME`.
+/// Reads `P%:TIME`.
 pub(super) fn reorder(given: &PlacedText) -> Result<Reorder> {
     let allowed = "P%:TIME such as 1%:5ms, which holds 1% of the packets back for 5ms";
     let Some((chance, by)) = given.text.split_once(':') else {
@@ -116,12 +116,12 @@ pub(super) fn reorder(given: &PlacedText) -> Result<Reorder> {
     Ok(reorder)
 }
 
-/// As [`reorder`] reads it.
+/// Writes the form that [`reorder`] reads.
 pub(super) fn reorder_text(reorder: Reorder) -> String {
     format!("{}:{}", Percent(reorder.chance), reorder.by)
 }
 
-/// `1280`, or `1500@0s/1280@2s`.
+/// Reads `1280`, or `1500@0s/1280@2s`.
 pub(super) fn mtu(given: &PlacedText) -> Result<Vec<(Time, u32)>> {
     let bytes = |text: &str| {
         let most = text.trim().parse::<u32>().ok();
@@ -135,7 +135,7 @@ pub(super) fn mtu(given: &PlacedText) -> Result<Vec<(Time, u32)>> {
     steps_of(given, "1500@0s/1280@2s", bytes)
 }
 
-/// As [`mtu`] reads it.
+/// Writes the form that [`mtu`] reads.
 pub(super) fn mtu_text(steps: &[(Time, u32)]) -> String {
     if let [(Time::ZERO, most)] = steps {
         return most.to_string();
@@ -144,7 +144,7 @@ pub(super) fn mtu_text(steps: &[(Time, u32)]) -> String {
     steps.iter().map(step).collect::<Vec<_>>().join("/")
 }
 
-/// `WHAT`, `WHAT@TIME` or `WHAT@FROM..TO`.
+/// Reads `WHAT`, `WHAT@TIME` or `WHAT@FROM..TO`.
 pub(super) fn strip(given: &PlacedText) -> Result<Strip> {
     let allowed =
         "syn, synack, ack, first, data or all, from a time on as in data@2s or data@2s..3s";
@@ -168,7 +168,7 @@ pub(super) fn strip(given: &PlacedText) -> Result<Strip> {
     Ok(Strip { at: *at, from, until })
 }
 
-/// As [`strip`] reads it.
+/// Writes the form that [`strip`] reads.
 pub(super) fn strip_text(strip: Strip) -> String {
     let word = StripAt::ALL.iter().find(|(_, at)| *at == strip.at).map_or("", |(name, _)| name);
     match (strip.from.since(Time::ZERO), strip.until) {
@@ -178,7 +178,7 @@ pub(super) fn strip_text(strip: Strip) -> String {
     }
 }
 
-/// The values of `name=value,...` by name, each at most once.
+/// Returns the values of `name=value,...` by name, each at most once.
 fn parameters<'a, const N: usize>(
     given: &PlacedText,
     text: &'a str,

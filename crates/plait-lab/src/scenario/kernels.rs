@@ -1,5 +1,6 @@
-//! Kernels by name: how the stack of a Linux of some version behaves, with its sources. A scenario names
-//! one (`--kernel 3.14`) and gets its settings, but for those that it sets itself.
+//! Kernel profiles: the behaviour of the stack of a Linux version, with its sources. If a scenario
+//! names one (`--kernel 3.14`), it gets the settings of the profile. Its own settings take
+//! precedence.
 
 use super::placed_text::PlacedText;
 use super::raw_scenario::RawScenario;
@@ -14,47 +15,47 @@ const EMBEDDED: &str = include_str!("../../../../experiments/kernels.toml");
 /// The setting that names a kernel.
 pub(crate) const KERNEL: &str = "kernel";
 
-/// The setting that applies to CUBIC alone, as in Linux.
+/// The setting that applies only to CUBIC, as in Linux.
 const HYSTART: &str = "hystart";
 
 /// The kernels of the papers by name.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Kernels(pub BTreeMap<String, KernelProfile>);
 
-/// How the stack of a kernel behaves.
+/// Behaviour of the stack of a kernel.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelProfile {
-    /// Version of Linux and of MPTCP.
+    /// Versions of Linux and of MPTCP.
     pub title: String,
-    /// Papers all of whose figures have it.
+    /// Papers that use this kernel in all their figures.
     pub papers: Vec<String>,
-    /// Passages of papers and files of the kernel that say so.
+    /// Passages of papers, and kernel files, that document the settings.
     pub sources: Vec<String>,
     /// Settings of a scenario.
     pub settings: BTreeMap<String, String>,
-    /// Controllers as they count in this kernel, by the plain name.
+    /// Replacements of congestion controllers in this kernel, by plain name.
     #[serde(default)]
     pub cc: BTreeMap<String, String>,
 }
 
 impl Kernels {
-    /// The kernels of the project.
+    /// Reads the kernels of the project.
     ///
     /// # Errors
-    /// If the file is not of its form.
+    /// If the file has an invalid entry.
     pub fn embedded() -> Result<Kernels, ScenarioError> {
         Ok(Kernels(read("experiments/kernels.toml", EMBEDDED)?))
     }
 
-    /// The kernel of a paper, by its tag.
+    /// Returns the kernel of a paper, by the tag of the paper.
     pub(crate) fn of_paper(&self, paper: &str) -> Option<&str> {
         let of = |kernel: &KernelProfile| kernel.papers.iter().any(|tag| tag == paper);
         self.0.iter().find(|(_, kernel)| of(kernel)).map(|(name, _)| name.as_str())
     }
 
-    /// The profile that a text names; `None` for `none` and for a kernel that the simulator models
-    /// by itself.
+    /// Returns the profile that a text names. It is `None` for `none` and for a kernel that the
+    /// simulator models itself.
     ///
     /// # Errors
     /// If no kernel has this name.
@@ -76,27 +77,27 @@ impl Kernels {
 }
 
 impl KernelProfile {
-    /// The controller of this name as the kernel counts it.
+    /// Returns the controller that this kernel uses for `name`.
     fn controller<'a>(&'a self, name: &'a str) -> &'a str {
         self.cc.get(name).map_or(name, String::as_str)
     }
 
-    /// Settings that go with every controller.
+    /// Returns the settings that go with every controller.
     pub(crate) fn of_every_controller(&self) -> impl Iterator<Item = (&str, &str)> {
         let settings = self.settings.iter().filter(|(name, _)| *name != HYSTART);
         settings.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Makes the controllers of a raw scenario count as in this kernel. CUBIC gets the kernel's HyStart, if
-    /// the raw scenario sets none.
+    /// Replaces the controllers of a raw scenario by those of this kernel. If the raw scenario does
+    /// not set HyStart, CUBIC gets that of the kernel.
     ///
     /// # Errors
-    /// If some controllers of the raw scenario are CUBIC and some are not: HyStart is a setting of all.
+    /// If the raw scenario mixes CUBIC with other controllers: HyStart applies to all of them.
     pub(crate) fn apply_to_controllers(&self, raw: &mut RawScenario) -> Result<(), ScenarioError> {
         let Some(cc) = raw.value("cc") else { return Ok(()) };
         let names: Vec<&str> = cc.text.split(',').map(|it| self.controller(it.trim())).collect();
         let is_cubic = |name: &&&str| name.split(':').next() == Some("cubic");
-        // What begins no name goes on with the parameters of the name before it.
+        // A piece without a name holds parameters of the name before it.
         let cubics = names.iter().filter(is_cubic).count();
         let others =
             names.iter().filter(|it| !is_cubic(it) && !plait_params::is_parameter(it)).count();
@@ -117,8 +118,8 @@ impl KernelProfile {
 }
 
 impl RawScenario {
-    /// The raw scenario with the settings of the kernel that it names, if a profile has them. What the raw scenario
-    /// sets itself stays.
+    /// Returns the raw scenario with the settings of the profile that it names, if it names one.
+    /// Its own settings take precedence.
     ///
     /// # Errors
     /// If no kernel has this name, or [`KernelProfile::apply_to_controllers`] fails.

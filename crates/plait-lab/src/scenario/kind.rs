@@ -1,4 +1,4 @@
-//! What a setting takes, and how it is read into a scenario and written back.
+//! Types of settings, and how they are read into a scenario and written back.
 
 use super::Scenario;
 use super::path_parse::Reader;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
-/// The type of a setting, and where a scenario has it.
+/// The type of a setting, with its accessors in a scenario.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) kind: Kind,
-    /// The texts that give a scenario what this one has.
+    /// Returns the texts that set the same value in another scenario.
     pub(super) get: fn(&Scenario) -> Vec<String>,
     /// Reads one text. The texts of a list are read one after the other.
     pub(super) set: fn(&mut Scenario, &PlacedText, Reader<'_>) -> Result<()>,
@@ -27,11 +27,11 @@ pub(super) enum Kind {
     Flag,
     /// `on` or `off`.
     Switch,
-    /// A whole number from `min` to `max` of a unit, which need not be written.
+    /// A whole number from `min` to `max`. Its unit is optional.
     Count { unit: &'static str, min: u64, max: u64 },
     /// A time of at most `most`.
     Time { example: &'static str, most: Span },
-    /// One of some words. `values` is empty if the words say it all.
+    /// One of some words. `values` is empty if the words need no explanation.
     Words { values: &'static str, words: fn() -> Vec<&'static str> },
     /// Any other text.
     Text { values: &'static str, example: &'static str },
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     List { values: &'static str, example: &'static str },
 }
 
-/// A switch, kept in a field of the scenario; `Flag` for a flag without a value.
+/// A switch stored in a field of the scenario; `Flag` for a flag without a value.
 macro_rules! on_off {
     ($($at:ident).+) => { on_off!(Switch, it => it.$($at).+, on => on, $($at).+) };
     (Flag, $($at:ident).+) => { on_off!(Flag, it => it.$($at).+, on => on, $($at).+) };
@@ -56,7 +56,8 @@ macro_rules! on_off {
     };
 }
 
-/// A whole number with its unit and range, kept in a field of the scenario that holds the range.
+/// A whole number with its unit and range, stored in a field of the scenario whose type holds the
+/// range.
 macro_rules! count {
     ($unit:literal, $min:expr, $max:expr, $($at:ident).+) => {
         Field {
@@ -70,7 +71,8 @@ macro_rules! count {
     };
 }
 
-/// A time with an example, the longest one and what a longer one is, kept in a field of the scenario.
+/// A time stored in a field of the scenario, with an example, a maximum and the error for longer
+/// times.
 macro_rules! time {
     ($example:literal, $most:expr, $problem:literal, $($at:ident).+) => {
         Field {
@@ -84,7 +86,7 @@ macro_rules! time {
     };
 }
 
-/// A list of words with their values, one of which a field of the scenario has.
+/// One word of a list, stored as its value in a field of the scenario.
 macro_rules! words {
     ($words:ident, $($at:ident).+) => { words!($words, $($at).+, "") };
     ($words:ident, $($at:ident).+, $values:literal) => {
@@ -105,12 +107,12 @@ macro_rules! words {
 
 pub(super) use {count, on_off, time, words};
 
-/// The words of a list of words with their values.
+/// Returns the words of a list of words with values.
 pub(super) fn names<T>(words: &[(&'static str, T)]) -> Vec<&'static str> {
     words.iter().map(|(word, _)| *word).collect()
 }
 
-/// Reads a whole number. Its unit may stand behind it.
+/// Reads a whole number with an optional unit.
 pub(super) fn read_count(given: &PlacedText, unit: &str, min: u64, max: u64) -> Result<u64> {
     let text = given.text.trim();
     let suffix = match unit {
@@ -122,7 +124,7 @@ pub(super) fn read_count(given: &PlacedText, unit: &str, min: u64, max: u64) -> 
     PlacedText::new(&given.place, bare).count(min, max)
 }
 
-/// Reads a time of at most `most`; a longer one is `problem`.
+/// Reads a time of at most `most`. `problem` is the error text for longer times.
 pub(super) fn read_time(given: &PlacedText, most: Span, problem: &str) -> Result<Span> {
     let span = given.quantity(quantity::time)?;
     if span > most {
@@ -132,7 +134,7 @@ pub(super) fn read_time(given: &PlacedText, most: Span, problem: &str) -> Result
 }
 
 impl Kind {
-    /// What it takes, in words.
+    /// Returns the allowed values in words.
     pub(super) fn values(&self) -> String {
         match self {
             Kind::Flag | Kind::Switch => "on or off".to_owned(),
@@ -149,7 +151,8 @@ impl Kind {
         }
     }
 
-    /// The JSON Schema of what it takes, or of a text with `{AXIS}`; `None` if any text may be taken.
+    /// Returns the JSON Schema of the values, or of a text with `{AXIS}`; `None` if any text is
+    /// allowed.
     pub(super) fn schema(&self) -> Option<Value> {
         let values = match self {
             Kind::Flag | Kind::Switch => json!({ "enum": ["on", "off", true, false] }),
@@ -160,7 +163,7 @@ impl Kind {
             Kind::Words { values: "", words } => json!({ "enum": words() }),
             _ => return None,
         };
-        // A number with its unit is a text, too.
+        // A number with its unit is a text.
         let text = match self {
             Kind::Count { .. } => json!({ "type": "string" }),
             _ => json!({ "type": "string", "pattern": "\\{" }),
@@ -168,7 +171,7 @@ impl Kind {
         Some(json!({ "anyOf": [values, text] }))
     }
 
-    /// Texts that it takes: the words, the ends of a range, or the example.
+    /// Returns example texts: the words, the ends of a range, or the example.
     pub(super) fn examples(&self) -> Vec<String> {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
         match self {

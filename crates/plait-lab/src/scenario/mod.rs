@@ -1,4 +1,4 @@
-//! A scenario: everything that `plait compare` can be told, with its types.
+//! Scenarios: all settings of `plait compare`, as types.
 
 mod build;
 mod compete;
@@ -54,106 +54,106 @@ use plait_core::{Config, Dial, KernelBuffers, KernelRules};
 use std::fmt;
 use std::num::NonZeroUsize;
 
-/// The window that a receive buffer begins with where it is tuned, in bytes.
+/// First receive window if the receive buffer is tuned automatically, in bytes.
 const FIRST_WINDOW: u64 = 64 << 10;
 
-/// The receive buffer if nothing is said.
+/// Default receive buffer.
 const DEFAULT_RCVBUF: Size = Size::Bytes(6 << 20);
 
-/// A comparison that is about to be made. [`RawScenario::build`] makes it.
+/// A scenario that is ready to run. [`RawScenario::build`] makes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
-    /// The paths, the primary first: one to eight.
+    /// The paths, one to eight. The first is the primary.
     pub paths: Vec<Path>,
-    /// Links that paths go through together, after their own.
+    /// Links that several paths share. Packets cross them after the path's own link.
     pub shared: Vec<Path>,
     /// Flows that compete with the connection.
     pub compete: Vec<Competition>,
-    /// What the connection carries.
+    /// The workload of the connection.
     pub workload: Workload,
-    /// The schedulers, each once.
+    /// The schedulers, without duplicates.
     pub schedulers: Vec<plait_sched::Spec>,
-    /// The congestion controllers, each once.
+    /// The congestion controllers, without duplicates.
     pub ccs: Vec<plait_cc::Spec>,
-    /// How many runs are made, and how long they may take.
+    /// Number and length of the runs.
     pub budget: Budget,
     /// Seed of the first run.
     pub seed: u64,
     /// Settings of the connection.
     pub transport: Transport,
-    /// The textbook model: no rate, no queue, one ACK a segment.
+    /// Use the textbook model: no rate limit, no queue, one ACK per segment.
     pub ideal: bool,
-    /// Random timing of hosts.
+    /// Random timing of the hosts.
     pub timing: HostTiming,
     /// Verify the invariants after every event.
     pub check: bool,
     /// Encode and parse every segment.
     pub wire: bool,
-    /// The settings whose values it is repeated over: none, one, or two for a grid.
+    /// Settings to sweep over: none, one, or two for a grid.
     pub vary: Vec<Vary>,
     /// Statements that must hold.
     pub expect: Vec<Expectation>,
 }
 
-/// How many runs a comparison makes, and how long they may take.
+/// Number and length of the runs of a comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
     /// Runs of each row, if something is random.
     pub runs: u32,
-    /// End of a run that has not finished; [`DEFAULT_DEADLINE`] if nothing is said.
+    /// End of a run that has not finished; [`DEFAULT_DEADLINE`] if `None`.
     pub until: Option<Span>,
-    /// The half of the width that intervals may have, as a share of the value; runs are added until
-    /// they are as narrow.
+    /// Target half-width of the confidence intervals, as a share of the value. Runs are added until
+    /// every interval is this narrow.
     pub precision: Option<f64>,
-    /// Runs at a time; one a core if nothing is said.
+    /// Number of runs in parallel; one per core if `None`.
     pub jobs: Option<NonZeroUsize>,
 }
 
 /// Settings of both ends of a connection, as given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transport {
-    /// What needs no more than to be handed to the connection. The other fields go before it, and
-    /// [`Scenario::connection`] has all of them.
+    /// Settings that the connection takes unchanged. The other fields override it.
+    /// [`Scenario::connection`] returns all settings.
     pub config: Config,
-    /// Which subflows a connection has.
+    /// The subflows of a connection.
     pub subflows: Subflows,
     /// Initial slow start threshold; `None` is infinite.
     pub ssthresh: Option<Size>,
-    /// Transfers of the same kind that were done before, to the same peer.
+    /// Number of earlier transfers of the same kind with the same peer.
     pub earlier_transfers: u32,
-    /// How long a host works on each segment that it sends; not at all in an ideal scenario.
+    /// Time that a host needs to send one segment; zero in an ideal scenario.
     pub send_cost: Span,
-    /// The kernel that both ends do as.
+    /// The kernel that both ends behave as.
     pub kernel: Kernel,
     /// Receive buffer.
     pub rcvbuf: Size,
-    /// Its window begins at 64 KiB and follows what is read.
+    /// Tune the receive buffer: its window begins at 64 KiB and follows the data read.
     pub rcvbuf_auto: bool,
     /// Send buffer.
     pub sndbuf: Size,
 }
 
-/// A kernel whose behaviour both ends have as a whole.
+/// A kernel whose whole behaviour both ends adopt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kernel {
-    /// None: each setting stands for itself.
+    /// No kernel: each setting counts by itself.
     None,
     /// Linux 6.18.
     Linux6_18,
 }
 
-/// Which subflows a connection has.
+/// The subflows of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subflows {
-    /// This many on each path, all to the address that the client dialled.
+    /// This many subflows on each path, all to the address that the client dialled.
     EachPath(u8),
     /// From both addresses of the client to both of the server: four subflows on two paths. The
-    /// server tells its second address by ADD_ADDR.
+    /// server advertises its second address with ADD_ADDR.
     Mesh4,
 }
 
 impl Subflows {
-    /// How many a connection has over this many paths.
+    /// Returns the number of subflows of a connection over this many paths.
     #[must_use]
     pub fn count(self, paths: usize) -> usize {
         match self {
@@ -173,7 +173,7 @@ impl fmt::Display for Subflows {
 }
 
 impl Scenario {
-    /// A scenario that nothing has been read into.
+    /// Returns an empty scenario with default settings.
     fn blank() -> Scenario {
         Scenario {
             paths: Vec::new(),
@@ -204,7 +204,7 @@ impl Scenario {
         }
     }
 
-    /// Whether two runs with different seeds can differ. Where they cannot, one run is made.
+    /// Returns true if two runs with different seeds can differ. If they cannot, one run is made.
     #[must_use]
     pub fn is_random(&self) -> bool {
         // Competing flows start at random.
@@ -213,32 +213,32 @@ impl Scenario {
             || self.paths.iter().chain(&self.shared).any(|path| path.is_random(self.ideal))
     }
 
-    /// Runs that are made of each row.
+    /// Returns the number of runs of each row.
     #[must_use]
     pub fn effective_runs(&self) -> u32 {
         if self.is_random() { self.budget.runs } else { 1 }
     }
 
-    /// The virtual time at which a run that has not finished is given up.
+    /// Returns the virtual time at which an unfinished run is aborted.
     #[must_use]
     pub fn deadline(&self) -> Span {
         self.budget.until.unwrap_or(DEFAULT_DEADLINE)
     }
 
-    /// The links of every path in the run of `seed`, in the order of the paths.
+    /// Returns the links of every path in the run of `seed`, in the order of the paths.
     #[must_use]
     pub fn links(&self, seed: u64) -> Vec<PathLinks> {
         self.paths.iter().map(|path| path.links(self.ideal, seed)).collect()
     }
 
-    /// The shared link of a path, by its place in the list of them.
+    /// Returns the index in `shared` of the link that the path uses.
     #[must_use]
     pub fn via(&self, path: &Path) -> Option<usize> {
         let name = path.via.as_ref()?;
         self.shared.iter().position(|link| link.name == *name)
     }
 
-    /// The settings of a connection, with sizes in segments resolved to bytes.
+    /// Returns the settings of a connection, with sizes in segments resolved to bytes.
     #[must_use]
     pub fn connection(&self, multipath: bool) -> Config {
         let transport = &self.transport;
@@ -262,15 +262,15 @@ impl Scenario {
         config
     }
 
-    /// Sets what the profile of Linux 6.18 says.
+    /// Applies the profile of Linux 6.18.
     fn do_as_linux_6_18(&self, config: &mut Config) {
         let mut buffers = KernelBuffers::LINUX_6_18;
         if self.transport.rcvbuf != DEFAULT_RCVBUF {
-            // The kernel doubles what SO_RCVBUF asks for, and no longer tunes it.
+            // The kernel doubles the value of SO_RCVBUF, and no longer tunes the buffer.
             (buffers.first_rcvbuf, buffers.most_rcvbuf) =
                 (2 * config.buffers.rcvbuf, 2 * config.buffers.rcvbuf);
         } else {
-            // It gives the scale of the window field.
+            // This sets the window scale.
             config.buffers.rcvbuf = buffers.most_rcvbuf;
         }
         config.buffers.kernel = Some(buffers);

@@ -1,11 +1,11 @@
-//! Keys that people know from other tools, and the keys here that they mean.
+//! Keys that users know from other tools, with the equivalent keys of plait.
 
 use crate::error::{Place, ScenarioError};
 use plait_app::name::nearest;
 
-/// Keys that other tools have, and the key here that means the same.
+/// Keys of other tools, with the key of the same meaning.
 const SAME_KEYS: [(&str, &str); 2] = [("bandwidth", "rate"), ("bw", "rate")];
-/// Keys that other tools have, and the key here that comes nearest.
+/// Keys of other tools, with the closest key.
 const NEAR_KEYS: [(&str, &str); 14] = [
     ("buf", "queue"),
     ("buffer", "queue"),
@@ -22,15 +22,15 @@ const NEAR_KEYS: [(&str, &str); 14] = [
     ("upload", "rate_up"),
     ("uplink", "rate_up"),
 ];
-/// Keys that other tools have for a delay, some for one way and some for both.
+/// Keys of other tools for a delay: one way in some, both ways in others.
 const DELAY_KEYS: [&str; 5] = ["delay", "lat", "latency", "owd", "ping"];
 
-/// The key that a key of another tool stands for; any other as it is.
+/// Returns the equivalent key of plait, or the key itself if there is none.
 pub(crate) fn canonical(key: &str) -> &str {
     SAME_KEYS.iter().find(|known| known.0 == key).map_or(key, |known| known.1)
 }
 
-/// The error of a key that a path or a link does not have.
+/// Returns the error for a key that a path or a link does not have.
 pub(super) fn unknown_key<'a>(
     place: &Place,
     what: &str,
@@ -40,7 +40,8 @@ pub(super) fn unknown_key<'a>(
     nearest_key(ScenarioError::unknown(place, &format!("key of a {what}"), key, keys.clone()), keys)
 }
 
-/// The error of an unknown key, with the key that a user of other tools means.
+/// Adds the closest key to the error of an unknown key: the equivalent of another tool's key, or
+/// else the most similar name.
 pub(crate) fn nearest_key<'a>(
     mut error: ScenarioError,
     keys: impl Iterator<Item = &'a str> + Clone,

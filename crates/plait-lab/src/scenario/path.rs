@@ -1,4 +1,4 @@
-//! A path of a scenario: what was said about it, and the links that it becomes.
+//! A path of a scenario: its settings, and the links built from them.
 
 use super::delay::Delay;
 use super::impairment::{aqm_text, reorder_text};
@@ -11,10 +11,10 @@ use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Tr
 use plait_sim::MiddleboxConfig;
 use std::sync::Arc;
 
-/// The sending host's own link where nothing is said.
+/// Default rate of the sending host's own link.
 const NIC: Rate = Rate::from_bps(1_000_000_000);
 
-/// Something for each direction of a path.
+/// A value for each direction of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Both<T> {
     /// Server to client.
@@ -23,27 +23,27 @@ pub struct Both<T> {
     pub up: T,
 }
 
-/// How fast one direction of a path is.
+/// Rate of one direction of a path.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Speed {
-    /// One rate.
+    /// A constant rate.
     Fixed(Rate),
-    /// Rates from their times on; the first from zero.
+    /// Rates, each from its time on. The first starts at zero.
     Steps(Vec<(Time, Rate)>),
     /// A recorded link.
     Trace(Recording),
-    /// The rate of a profile that draws it anew every so often.
+    /// A mean rate, and how it varies at regular times.
     Wander(Rate, Wander),
-    /// Drawn anew at random times.
+    /// Rates drawn at random times.
     Redraw(Redraw),
 }
 
-/// A recorded link and the file it came from.
+/// A recorded link and its file.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The file as given.
     pub file: String,
-    /// What is in it.
+    /// The parsed content.
     pub trace: Arc<Trace>,
 }
 
@@ -54,12 +54,12 @@ impl PartialEq for Recording {
     }
 }
 
-/// Where in its traces a path starts.
+/// Start position of a path in its traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offset {
-    /// There.
+    /// This far into the trace.
     At(Span),
-    /// Drawn once a run, the same for every path.
+    /// Drawn once per run, the same for every path.
     Random,
 }
 
@@ -69,59 +69,60 @@ impl Default for Offset {
     }
 }
 
-/// A path as a scenario has it. What was not said and depends on other settings is `None`.
+/// A path of a scenario. A field is `None` if it is not set and its default depends on other
+/// settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
     /// Name, unique in its scenario: letters, digits, `-` and `_`.
     pub name: String,
-    /// The profile it started from.
+    /// The profile on which it is based.
     pub profile: Option<&'static Profile>,
     /// Propagation.
     pub delay: Both<Delay>,
-    /// Rates; always there except in an ideal scenario.
+    /// Rates; always set, except in an ideal scenario.
     pub speed: Both<Option<Speed>>,
-    /// Start in its traces.
+    /// Start position in its traces.
     pub offset: Offset,
     /// Queue of each direction; by default 100 ms at its rate, at least 10 packets.
     pub queue: Option<Limit>,
-    /// What the queue of each direction does before it is full.
+    /// Queue management of each direction.
     pub aqm: Aqm,
-    /// What happens to packets by chance.
+    /// Random impairments of packets.
     pub impairments: Impairments,
-    /// Longest packet in bytes that gets through, each way, from each time on; empty for no limit.
+    /// Largest packet in bytes that passes, each way, from each time on; empty for no limit.
     pub mtu: Vec<(Time, u32)>,
-    /// Outages `[from, to)` of both directions; [`Time::NEVER`] is for ever.
+    /// Outages `[from, to)` of both directions; [`Time::NEVER`] as the end means for ever.
     pub outages: Vec<(Time, Time)>,
-    /// Times `[from, to)` in which the client has no address on the path, and knows it; apart from
-    /// each other.
+    /// Times `[from, to)` in which the client has no address on the path and is aware of it. They
+    /// do not overlap or touch.
     pub gone: Vec<(Time, Time)>,
     /// The sending host's own link; by default 1 Gbit/s, without limit in an ideal scenario.
     pub nic: Option<Rate>,
-    /// The shared link that packets go through after the path's own, each way.
+    /// The shared link that packets cross after the path's own link, each way.
     pub via: Option<String>,
-    /// Used only when no other works.
+    /// Used only if no other path works.
     pub backup: bool,
-    /// What meddles with segments, each way.
+    /// The middlebox that changes segments, each way.
     pub middlebox: MiddleboxConfig,
 }
 
-/// What happens to packets of a path by chance.
+/// Random impairments of the packets of a path.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Impairments {
-    /// Loss. `loss` is that of the way down; the way up has none unless `loss_up` says so.
+    /// Loss. The key `loss` sets the way down. The way up has no loss unless `loss_up` sets it.
     pub loss: Both<LossModel>,
     /// Greatest jitter, each way.
     pub jitter: Span,
-    /// Packets that others overtake, each way.
+    /// Packets that are held back so that later ones overtake them, each way.
     pub reorder: Reorder,
-    /// Chance of a packet to arrive twice, each way.
+    /// Chance that a packet arrives twice, each way.
     pub duplicate: Chance,
-    /// Chance of a packet to arrive damaged, each way.
+    /// Chance that a packet arrives damaged, each way.
     pub corrupt: Chance,
 }
 
 impl Impairments {
-    /// Whether two runs can differ by them. A certain loss needs no dice.
+    /// Returns true if two runs can differ because of them. A loss of 100 % is not random.
     fn is_random(&self) -> bool {
         self.loss.down.is_random()
             || self.loss.up.is_random()
@@ -132,24 +133,25 @@ impl Impairments {
     }
 }
 
-/// Whether something happens to some packets and not to others.
+/// Returns true if the chance is neither 0 nor 1.
 fn has_dice(chance: Chance) -> bool {
     chance != Chance::NEVER && chance != Chance::ALWAYS
 }
 
-/// What a world builds a path from.
+/// The configuration from which a simulated world builds a path.
 #[derive(Clone, Debug)]
 pub struct PathLinks {
     /// The links of the path.
     pub link: Both<LinkConfig>,
-    /// Each host's own link before it.
+    /// Each host's own link, which packets cross first.
     pub nic: Rate,
-    /// Used only when no other works.
+    /// Used only if no other path works.
     pub backup: bool,
 }
 
 impl Path {
-    /// The links of this path in the run of `seed`. An ideal path has no rate and no queue.
+    /// Returns the links of this path in the run of `seed`. An ideal path has no rate limit and no
+    /// queue.
     #[must_use]
     pub fn links(&self, ideal: bool, seed: u64) -> PathLinks {
         let Impairments { loss, jitter, reorder, duplicate, corrupt } = self.impairments;
@@ -185,7 +187,7 @@ impl Path {
         }
     }
 
-    /// Whether two runs of it can differ.
+    /// Returns true if two runs of it can differ.
     #[must_use]
     pub fn is_random(&self, ideal: bool) -> bool {
         let drawn = |speed: &Option<Speed>| match speed {
@@ -199,7 +201,7 @@ impl Path {
             || (!ideal && (drawn(&self.speed.down) || drawn(&self.speed.up)))
     }
 
-    /// The path as a report shows it.
+    /// Returns the path as reports show it.
     #[must_use]
     pub fn report(&self, ideal: bool) -> PathReport {
         let rate = |speed: &Option<Speed>| {
@@ -249,7 +251,7 @@ impl Path {
         }
     }
 
-    /// The path that a profile describes, without any change.
+    /// Returns the path that a profile describes, unchanged.
     #[must_use]
     pub fn from_profile(name: &str, profile: &'static Profile) -> Path {
         let speed = match profile.wander {
@@ -270,7 +272,7 @@ impl Path {
         }
     }
 
-    /// A path of which nothing is said.
+    /// Returns a path without any settings.
     pub(super) fn blank(name: &str) -> Path {
         Path {
             name: name.to_owned(),
@@ -293,13 +295,13 @@ impl Path {
 }
 
 impl Speed {
-    /// Whether it is a recording.
+    /// Returns true if it is a recording.
     #[must_use]
     pub const fn is_trace(&self) -> bool {
         matches!(self, Speed::Trace(_))
     }
 
-    /// The mean rate.
+    /// Returns the mean rate.
     #[must_use]
     pub fn mean(&self) -> Rate {
         match self {
@@ -326,8 +328,8 @@ impl Speed {
         }
     }
 
-    /// `10mbit`, `10mbit@0s/4mbit@20s`, or the file of a trace. A wandering rate has no text of its
-    /// own: it comes with its profile.
+    /// Returns `10mbit`, `10mbit@0s/4mbit@20s`, or the file of a trace. The variation of a
+    /// wandering rate is not in the text: it comes from the profile.
     pub(super) fn text(&self) -> String {
         match self {
             Speed::Fixed(rate) | Speed::Wander(rate, _) => rate.to_string(),
@@ -341,8 +343,8 @@ impl Speed {
     }
 }
 
-/// The common random offset of a run: every trace of the scenario starts this far in, wrapped at
-/// its own end. A day is longer than any recording.
+/// Returns the common random offset of a run: every trace starts this far in, modulo its own
+/// length. A day is longer than any recording.
 fn random_offset(seed: u64) -> Span {
     let day = Span::from_secs(86_400).as_nanos();
     Span::from_nanos(RandomStream::new(seed, &["trace", "offset"]).below(day))

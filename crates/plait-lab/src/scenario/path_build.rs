@@ -1,5 +1,5 @@
-//! From the fields of a path or a link to what they say: every key is read, and those that must fit
-//! together are checked.
+//! Builds a path or a shared link from its fields: reads every key, and checks that the keys fit
+//! together.
 
 use super::other_keys::unknown_key;
 use super::path::{Both, Path, Speed};
@@ -10,7 +10,7 @@ use super::profile::{PROFILES, Profile};
 use super::raw_scenario::RawPath;
 use crate::error::{Fault, ScenarioError};
 
-/// Keys that are known, but whose meaning arrives in a later version.
+/// Keys that are reserved for a later version.
 pub const LATER_PATH_KEYS: &[&str] = &["cost"];
 
 type Result<T> = core::result::Result<T, ScenarioError>;
@@ -18,8 +18,8 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 /// Builds a path from its fields.
 ///
 /// # Errors
-/// For an unknown key, a key given twice, a value that cannot be taken, keys that exclude each
-/// other, a trace that cannot be read, or a missing `rtt` or (unless `ideal`) rate.
+/// For an unknown key, a key given twice, an invalid value, or keys that exclude each other. Also
+/// for a trace that cannot be read, or a missing `rtt` or (unless `ideal`) rate.
 pub(super) fn path(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path> {
     check_name(&raw.name, "path")?;
     check_keys(raw, "path", |_| true)?;
@@ -31,8 +31,8 @@ pub(super) fn path(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path>
     fill(path, raw, "path", has_delay, ideal, read)
 }
 
-/// Builds a shared link from its fields: those of a path that say what happens on the way. Nothing
-/// said of its delay, it has none.
+/// Builds a shared link from its fields, the keys of a path that concern links. Without a delay it
+/// adds none.
 ///
 /// # Errors
 /// As [`path`].
@@ -49,7 +49,7 @@ pub(super) fn link(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path>
     fill(Path::blank(&raw.name.text), raw, "link", true, ideal, read)
 }
 
-/// Reads the keys of a path or a shared link. Without `has_delay` they say its delay.
+/// Reads the keys of a path or a shared link. Unless `has_delay` is true, they must give a delay.
 fn fill(
     mut path: Path,
     raw: &RawPath,
@@ -125,7 +125,8 @@ fn check_keys(raw: &RawPath, what: &str, has: impl Fn(&PathKey) -> bool) -> Resu
     Ok(())
 }
 
-/// Keys of which a path has one: the error stands at the second, and says what is allowed.
+/// Pairs of keys that exclude each other. The error points at the second and names the allowed
+/// form.
 const EXCLUSIVE: [(&str, &str, &str); 5] = [
     ("rtt", "owd_down", DELAYS),
     ("rtt", "owd_up", DELAYS),
@@ -135,7 +136,7 @@ const EXCLUSIVE: [(&str, &str, &str); 5] = [
 ];
 const DELAYS: &str = "rtt=TIME, or owd_down=TIME and owd_up=TIME";
 
-/// That both directions have a delay.
+/// Checks that both directions have a delay.
 fn check_delay(raw: &RawPath, has_delay: bool) -> Result<()> {
     let one = match (raw.field("owd_down"), raw.field("owd_up")) {
         _ if raw.field("rtt").is_some() => None,
@@ -149,7 +150,8 @@ fn check_delay(raw: &RawPath, has_delay: bool) -> Result<()> {
     })
 }
 
-/// A path without an RTT; one that is named as a profile was meant to be that, with changes.
+/// Returns the error for a path without an RTT. If the path has the name of a profile, it suggests
+/// the profile.
 fn no_rtt(name: &PlacedText, allowed: &str) -> ScenarioError {
     let problem = "the path has no rtt";
     match PROFILES.iter().find(|profile| profile.name == name.text.trim()) {

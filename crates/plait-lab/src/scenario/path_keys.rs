@@ -1,5 +1,6 @@
 //! The keys of a path, one entry each. Flags and their help, scenario files, sweeps, the schema of
-//! experiments and the names in errors all read [`PATH_KEYS`]. A new key is one entry here and its use.
+//! experiments and the names in errors all read [`PATH_KEYS`]. To add a key, add an entry here and
+//! use the value.
 
 use super::delay::Delay;
 use super::impairment::{
@@ -16,38 +17,39 @@ use plait_base::Rate;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
-/// A key of a path: `rtt`.
+/// A key of a path, such as `rtt`.
 #[derive(Debug)]
 pub struct PathKey {
     /// Name.
     pub name: &'static str,
-    /// What it takes: `TIME`; empty for a key that needs no value.
+    /// Form of its value, such as `TIME`; empty if it needs no value.
     pub form: &'static str,
-    /// A text that it takes.
+    /// An example value.
     pub example: &'static str,
-    /// What it does: lines of at most 53 characters.
+    /// Its effect: lines of at most 53 characters.
     pub help: &'static str,
-    /// The standard, paper or kernel source that it follows; empty for the laboratory's own keys.
+    /// Its source: a standard, paper or kernel file; empty for the laboratory's own keys.
     pub clause: &'static str,
-    /// Whether a link that paths share has it, too.
+    /// Whether shared links have it, too.
     pub of_links: bool,
     /// Whether it may be given more than once.
     pub repeats: bool,
-    /// Keys that a sweep takes away when it sets this one: they exclude it, or say less.
+    /// Keys that a sweep removes when it sets this one, because this one excludes or replaces them.
     pub(crate) displaces: &'static [&'static str],
     field: Field,
 }
 
-/// Where a path has the value of a key.
+/// Accessors of a key in a path.
 #[derive(Debug)]
 struct Field {
-    /// The texts that make the second path the first one. The second is a profile, or blank.
+    /// Returns the texts that turn the second path into the first. The second is a profile, or
+    /// blank.
     get: fn(&Path, &Path) -> Vec<String>,
-    /// Reads a text into the path, with what reads the files that it names.
+    /// Reads a text into the path. The reader gives the files that it names.
     set: fn(&mut Path, &PlacedText, Reader<'_>) -> Result<()>,
 }
 
-/// The key is a field of the path, read by `$read` and written by `$text`.
+/// The key is a field of the path. `$read` reads it and `$text` writes it.
 macro_rules! kept {
     ($read:expr, $text:expr, $($at:ident).+) => {
         Field {
@@ -63,7 +65,7 @@ macro_rules! kept {
     };
 }
 
-/// The same for a field that may be none.
+/// As `kept`, for a field that may be `None`.
 macro_rules! may_keep {
     ($read:expr, $text:expr, $($at:ident).+) => {
         Field {
@@ -91,7 +93,7 @@ const fn key(
     PathKey { name, form, example, help, clause, of_links, repeats, displaces: &[], field }
 }
 
-/// Every key, in the order in which a path is written. They are read in this order, too.
+/// Every key, in the order in which a path is written and read.
 #[rustfmt::skip]
 pub const PATH_KEYS: &[PathKey] = &[
     key("profile", "NAME", "wifi-home", "start from a profile", "",
@@ -153,40 +155,40 @@ impl PathKey {
         self
     }
 
-    /// The key of this name.
+    /// Returns the key of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static PathKey> {
         PATH_KEYS.iter().find(|key| key.name == name)
     }
 
-    /// The names of all keys.
+    /// Returns the names of all keys.
     pub fn names() -> impl Iterator<Item = &'static str> + Clone {
         PATH_KEYS.iter().map(|key| key.name)
     }
 
-    /// Whether it is `on` if nothing more is said.
+    /// Returns true if it needs no value: alone it means `on`.
     #[must_use]
     pub const fn is_switch(&self) -> bool {
         self.form.is_empty()
     }
 
-    /// Whether its value may hold a span of time, `1s..3s`.
+    /// Returns true if its value may contain a span of time, `1s..3s`.
     pub(crate) fn holds_spans(&self) -> bool {
         self.help.contains("FROM..TO") || self.form.contains("..")
     }
 
-    /// The texts that make `base` this path.
+    /// Returns the texts that turn `base` into this path.
     pub(super) fn texts(&self, path: &Path, base: &Path) -> Vec<String> {
         (self.field.get)(path, base)
     }
 
-    /// Reads a text of the key.
+    /// Reads a text of the key into the path.
     pub(super) fn read(&self, path: &mut Path, given: &PlacedText, read: Reader<'_>) -> Result<()> {
         (self.field.set)(path, given, read)
     }
 }
 
-/// Whether the delay is not that of the profile.
+/// Returns true if the delay differs from that of the profile.
 fn has_own_delay(path: &Path, base: &Path) -> bool {
     path.profile.is_none() || path.delay != base.delay
 }
@@ -201,7 +203,7 @@ fn one_way(path: &Path, base: &Path, delay: &Delay) -> Vec<String> {
     if split { vec![delay.to_string()] } else { Vec::new() }
 }
 
-/// The rate of both ways if it is the same.
+/// Returns the rate if it is the same both ways.
 fn both_rates(path: &Path, base: &Path) -> Vec<String> {
     match &path.speed.down {
         Some(down @ (Speed::Fixed(_) | Speed::Steps(_) | Speed::Redraw(_)))
@@ -213,16 +215,16 @@ fn both_rates(path: &Path, base: &Path) -> Vec<String> {
     }
 }
 
-/// The rate down if it has a text of its own, for the key that has a trace or the one that has not.
+/// Returns the rate down if it has a text of its own. `traced` selects the key for traces.
 fn rate_down(path: &Path, base: &Path, traced: bool) -> Vec<String> {
     let down = path.speed.down.iter().filter(|down| down.is_trace() == traced);
     let own = path.speed.down != base.speed.down && both_rates(path, base).is_empty();
     down.filter(|_| own).map(Speed::text).collect()
 }
 
-/// The same of the rate up.
+/// As [`rate_down`], for the way up.
 fn rate_up(path: &Path, base: &Path, traced: bool) -> Vec<String> {
-    // A trace down leaves the way up without a limit where nothing is said.
+    // A trace down leaves the way up unlimited by default.
     let free = path.speed.down.as_ref().is_some_and(Speed::is_trace);
     let free = free.then_some(Speed::Fixed(Rate::INFINITE));
     let up = path.speed.up.iter().filter(|up| up.is_trace() == traced);
@@ -232,7 +234,7 @@ fn rate_up(path: &Path, base: &Path, traced: bool) -> Vec<String> {
     up.filter(|_| own).map(Speed::text).collect()
 }
 
-/// A trace down. Nothing said of the way up, it has no limit.
+/// Reads a trace down. The way up becomes unlimited, unless a later key sets it.
 fn trace_down(path: &mut Path, given: &PlacedText, read: Reader<'_>) -> Result<()> {
     path.speed.down = Some(Speed::Trace(recording(given, read)?));
     path.speed.up = Some(Speed::Fixed(Rate::INFINITE));
@@ -257,8 +259,8 @@ fn gone(path: &mut Path, given: &PlacedText, _: Reader<'_>) -> Result<()> {
 }
 
 impl Path {
-    /// The fields that say what this path is beyond its profile, in the order of the documentation.
-    /// Reading them again gives the same path.
+    /// Returns the fields that differ from the profile, in the order of the documentation. Reading
+    /// them again gives the same path.
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let base = match self.profile {
@@ -271,13 +273,13 @@ impl Path {
         PATH_KEYS.iter().flat_map(texts).collect()
     }
 
-    /// The fields as they are written in a path.
+    /// Returns the fields as written in a path.
     pub(super) fn written(&self) -> Vec<String> {
         self.fields().iter().map(|(key, text)| written(key, text)).collect()
     }
 }
 
-/// A field as it is written in a path: `rtt=25ms`, `backup`.
+/// Writes a field of a path: `rtt=25ms`, `backup`.
 pub(super) fn written(key: &str, text: &str) -> String {
     match text {
         "on" if PathKey::named(key).is_some_and(PathKey::is_switch) => key.to_owned(),

@@ -1,4 +1,4 @@
-//! Reading a path: `NAME:key=value,...`, a bare profile name, or the same keys in a file.
+//! Reads paths: `NAME:key=value,...`, a bare profile name, or the same keys in a file.
 
 use super::path::{Offset, Recording, Speed};
 use super::placed_text::PlacedText;
@@ -10,22 +10,22 @@ use plait_base::{Chance, Rate, Span, Time};
 use plait_link::Trace;
 use std::sync::Arc;
 
-/// Longest propagation or jitter, so that nothing outlasts the hour that a run may take.
+/// Longest propagation delay or jitter, so that nothing outlasts the hour that a run may take.
 const LONGEST_DELAY: Span = Span::from_secs(600);
-/// Highest finite rate in bits per second: a packet still takes a nanosecond or so.
+/// Highest finite rate in bits per second: a packet then still takes about a nanosecond.
 const HIGHEST_RATE: Rate = Rate::from_bps(10_000_000_000_000);
 
-/// How stepped rates are written.
+/// Example of a stepped rate.
 const RATE_STEPS: &str = "10mbit@0s/4mbit@20s";
 
-/// Gives the text of a file that a scenario names: a trace, a page, a description of a video. Of the file
-/// system it is [`plait_app::file::named`].
+/// Returns the text of a file that a scenario names: a trace, a page, a description of a video.
+/// [`plait_app::file::named`] reads from the file system.
 pub type Reader<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 
-/// The reader of a scenario that names no file.
+/// Reader for a scenario that names no files.
 ///
 /// # Errors
-/// Always: no file is read.
+/// Always: it reads no file.
 pub fn no_files(_: &str) -> std::io::Result<String> {
     Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "files cannot be read here"))
 }
@@ -37,7 +37,7 @@ pub(super) fn profile(given: &PlacedText) -> Result<&'static Profile> {
     Profile::named(given.text.trim()).ok_or_else(|| given.unknown("profile", names))
 }
 
-/// `10mbit`, `10mbit@0s/4mbit@20s`, or `1mbit/4mbit~40s`.
+/// Reads `10mbit`, `10mbit@0s/4mbit@20s`, or `1mbit/4mbit~40s`.
 pub(super) fn steps(given: &PlacedText) -> Result<Speed> {
     let plain = PlacedText::new(&given.place, &quantity::per_second_without_slash(&given.text));
     plain_steps(&plain).map_err(|mut error| {
@@ -53,7 +53,7 @@ pub(super) fn steps(given: &PlacedText) -> Result<Speed> {
     })
 }
 
-/// The same without a slash that is no step.
+/// As [`steps`], for a text in which every slash separates two steps.
 fn plain_steps(given: &PlacedText) -> Result<Speed> {
     if given.text.contains('~') {
         let rate = |text: &str| positive_rate(given, text);
@@ -153,7 +153,7 @@ pub(super) fn chance(given: &PlacedText) -> Result<Chance> {
     given.quantity(quantity::percent).map_err(|error| error.allow(allowed))
 }
 
-/// `1s..3s`, `1s..`.
+/// Reads `1s..3s` or `1s..`.
 pub(super) fn outage(given: &PlacedText) -> Result<(Time, Time)> {
     let allowed = "FROM..TO such as 1s..3s, or FROM.. for ever";
     let Some((from, to)) = given.text.split_once("..") else {
@@ -170,7 +170,7 @@ pub(super) fn outage(given: &PlacedText) -> Result<(Time, Time)> {
     Ok((from, to))
 }
 
-/// As [`outage`] reads it.
+/// Writes the form that [`outage`] reads.
 pub(super) fn span_text((from, to): &(Time, Time)) -> String {
     let from = from.since(Time::ZERO);
     match *to {
@@ -179,7 +179,7 @@ pub(super) fn span_text((from, to): &(Time, Time)) -> String {
     }
 }
 
-/// A delay, which is the text of `given` or a part of it.
+/// Reads a delay: the text of `given`, or a part of it.
 pub(super) fn bounded(given: &PlacedText, text: &str) -> Result<Span> {
     let span = quantity::time(text).map_err(|error| refused(given, &error))?;
     if span > LONGEST_DELAY {

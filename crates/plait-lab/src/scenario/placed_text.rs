@@ -1,13 +1,13 @@
-//! A text that someone wrote, with its place, and what every reader needs of it.
+//! A text from the user with its place, and the checks that all readers share.
 
 use crate::error::{Fault, Place, ScenarioError};
 use plait_app::quantity::QuantityError;
 use std::fmt;
 
-/// A text and where it stands.
+/// A text and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlacedText {
-    /// Where it stands.
+    /// The place: a flag, or a file with line and column.
     pub place: Place,
     /// The text.
     pub text: String,
@@ -36,7 +36,7 @@ impl PlacedText {
         read(&self.text).map_err(|error| self.error(Fault::Invalid, &error.to_string()))
     }
 
-    /// `on` or `off`; nothing, as in `--path a:backup`, is `on`.
+    /// Reads `on` or `off`. An empty text, as in `--path a:backup`, is `on`.
     pub(crate) fn switch(&self) -> Result<bool, ScenarioError> {
         match self.text.trim() {
             "on" | "true" | "" => Ok(true),
@@ -45,14 +45,14 @@ impl PlacedText {
         }
     }
 
-    /// A bare whole number from `min` to `max`.
+    /// Reads a bare whole number from `min` to `max`.
     pub(crate) fn count(&self, min: u64, max: u64) -> Result<u64, ScenarioError> {
         whole(&self.text, min, max)
             .map_err(|misfit| self.error(Fault::Invalid, Misfit::PROBLEM).allow(&misfit.allowed()))
     }
 }
 
-/// A text that is no whole number, or none of those that are allowed.
+/// The error of a text that is not a whole number in the allowed range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Misfit {
     min: u64,
@@ -67,7 +67,7 @@ impl Misfit {
     }
 }
 
-/// The whole numbers from `min` to `max`, in words.
+/// Returns the range from `min` to `max` in words.
 pub(super) fn allowed_count(min: u64, max: u64) -> String {
     match max {
         u64::MAX => format!("a whole number from {min}"),
@@ -83,7 +83,7 @@ impl fmt::Display for Misfit {
 
 impl std::error::Error for Misfit {}
 
-/// Reads a bare whole number from `min` to `max`: digits, with blanks around them at most.
+/// Reads a bare whole number from `min` to `max`: digits, optionally surrounded by blanks.
 ///
 /// # Errors
 /// For every other text.

@@ -5,20 +5,20 @@
 use plait_app::name::nearest;
 use plait_base::{Chance, RandomStream, Rate, Span, Time};
 
-/// How long the steps of a wandering rate are drawn for; the last one then holds.
+/// The steps of a wandering rate are drawn for this long. The last rate then holds.
 const HORIZON: Span = Span::from_secs(3_600);
 
-/// A named path. Both directions are alike, except that the loss is on the way down, where the
-/// measurements saw it.
+/// A named path. Both directions are alike, except that only the way down has loss, as in the
+/// measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile {
     /// Name.
     pub name: &'static str,
-    /// What it stands for, in one line.
+    /// One line that describes it.
     pub summary: &'static str,
-    /// Rate; the mean where it wanders.
+    /// Rate; the mean if it wanders.
     pub rate: Rate,
-    /// Changes of the rate.
+    /// Variation of the rate.
     pub wander: Option<Wander>,
     /// Round-trip propagation.
     pub rtt: Span,
@@ -30,16 +30,16 @@ pub struct Profile {
     pub loss: Chance,
 }
 
-/// A rate that is drawn anew every so often, uniformly around its mean.
+/// A rate that is drawn again at regular times, uniformly around its mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wander {
-    /// How far from the mean, in per cent of it.
+    /// Largest deviation from the mean, in per cent.
     pub percent: u64,
-    /// How long a drawn rate holds.
+    /// Time between two draws.
     pub every: Span,
 }
 
-/// Every profile.
+/// All profiles.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "wifi-home",
@@ -67,8 +67,8 @@ pub const PROFILES: &[Profile] = &[
         rate: Rate::from_bps(8_000_000),
         wander: None,
         rtt: Span::from_millis(60),
-        // The source gives 40 to 70 ms around a base of 60. Jitter only ever adds, so the base
-        // stays and 5 ms each way reach the upper end.
+        // The source gives 40 to 70 ms around a base of 60 ms. Jitter only adds delay. Therefore
+        // the base stays, and 5 ms each way reach the upper end.
         jitter: Span::from_millis(5),
         queue_bytes: 200_000,
         loss: Chance::from_ppb(100_000),
@@ -76,7 +76,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "lte-verizon",
         summary: "LTE (Verizon): 4 Mbit/s, 45 ms, a buffer of two seconds, no loss",
-        // RTTs under load of Tables 2 and 6 (92 to 625 ms), and a tail that ends at two seconds.
+        // RTTs under load from Tables 2 and 6 (92 to 625 ms), with a tail up to two seconds.
         rate: Rate::from_bps(4_000_000),
         wander: None,
         rtt: Span::from_millis(45),
@@ -97,13 +97,13 @@ pub const PROFILES: &[Profile] = &[
 ];
 
 impl Profile {
-    /// The profile of this name.
+    /// Returns the profile of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Profile> {
         PROFILES.iter().find(|profile| profile.name == name)
     }
 
-    /// The profile that was probably meant.
+    /// Returns the profile with the most similar name.
     #[must_use]
     pub fn nearest(name: &str) -> Option<&'static str> {
         nearest(name, PROFILES.iter().map(|profile| profile.name))
@@ -111,8 +111,8 @@ impl Profile {
 }
 
 impl Wander {
-    /// The steps of one run on the path of this name: both directions share them, as they share
-    /// the air. The first hour is drawn; what follows keeps its last rate.
+    /// Returns the steps of one run on the path of this name. Both directions share them, as they
+    /// share the air. After the first hour the last rate holds.
     #[must_use]
     pub fn steps(&self, mean: Rate, seed: u64, path: &str) -> Vec<(Time, Rate)> {
         let mut stream = RandomStream::new(seed, &["path", path, "wander"]);

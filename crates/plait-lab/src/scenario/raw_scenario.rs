@@ -1,5 +1,5 @@
-//! A scenario as it was written: texts with their places, not yet understood. Flags, files and
-//! sweeps all become raw scenarios, so each is read by the same code and refused with the same words.
+//! A scenario as written: texts with their places, not yet parsed. Flags, files and sweeps all
+//! become raw scenarios. Therefore the same code reads them, with the same errors.
 
 use super::impairment;
 use super::other_keys::canonical;
@@ -11,26 +11,26 @@ use plait_app::name::nearest;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Settings that are known, but arrive in a later version.
+/// Settings that are reserved for a later version.
 pub const LATER_SETTINGS: &[&str] = &[];
 
-/// A path as it was written.
+/// A path as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RawPath {
     /// Its name.
     pub name: PlacedText,
-    /// Its fields in the order of writing.
+    /// Its fields, in the order written.
     pub fields: Vec<(String, PlacedText)>,
 }
 
-/// A scenario as it was written.
+/// A scenario as written.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RawScenario {
     /// Settings by name.
     pub(crate) settings: BTreeMap<&'static str, Vec<PlacedText>>,
     /// Paths, the primary first.
     pub(crate) paths: Vec<RawPath>,
-    /// The file that it comes from.
+    /// The file it was read from.
     pub(crate) file: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl RawPath {
         self.fields.iter().filter(move |(name, _)| name == key).map(|(_, given)| given)
     }
 
-    /// Reads `NAME:key=value,...` or the name of a profile.
+    /// Parses `NAME:key=value,...` or the name of a profile.
     pub(super) fn parse(text: &str, place: &Place) -> RawPath {
         let Some((name, fields)) = text.split_once(':') else {
             let name = PlacedText::new(place, text.trim());
@@ -51,12 +51,12 @@ impl RawPath {
             return RawPath { name, fields: vec![("profile".to_owned(), profile)] };
         };
         let name = name.trim();
-        // What is left out between two commas is refused where the keys are looked at.
+        // An empty piece between two commas is refused later, when the keys are checked.
         let pieces = fields.split(',').map(str::trim).filter(|_| !fields.trim().is_empty());
         let mut list: Vec<(String, PlacedText)> = Vec::new();
         for piece in pieces {
             let (key, value) = piece.split_once('=').unwrap_or((piece, ""));
-            // A parameter of the value before, as in loss=ge:p=1%,r=30%.
+            // A parameter of the preceding value, as in loss=ge:p=1%,r=30%.
             if let Some((before, given)) = list.last_mut()
                 && impairment::goes_on(before, &given.text, key.trim())
             {
@@ -75,38 +75,38 @@ impl RawPath {
     }
 }
 
-/// A part of a place: it is repeated in messages and must not flood them.
+/// Shortens a part of a place, so that error messages stay short.
 fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(32).collect()
 }
 
 impl RawScenario {
-    /// A scenario that says nothing.
+    /// Returns an empty raw scenario.
     #[must_use]
     pub fn new() -> RawScenario {
         RawScenario::default()
     }
 
-    /// Whether a setting has been given.
+    /// Returns true if a setting is given.
     #[must_use]
     pub fn says(&self, name: &str) -> bool {
         self.settings.contains_key(name)
     }
 
-    /// Forgets what was said of a setting.
+    /// Removes a setting.
     pub fn forget(&mut self, name: &str) {
         self.settings.remove(name);
     }
 
-    /// Takes the argument `--name text`. A later value replaces that of a file; the second on one
-    /// command line is an error. A switch takes `on`.
+    /// Adds the argument `--name text`. It replaces the value of a file. A second value on the
+    /// command line is an error, unless the setting repeats. The text of a switch is `on`.
     ///
     /// # Errors
-    /// For an unknown name, or one that was given before.
+    /// For an unknown name, or a setting given twice.
     pub fn argument(&mut self, name: &str, text: &str) -> Result<(), ScenarioError> {
         let place = Place::Argument(format!("--{}", shown(name)));
         if name == "path" {
-            // Paths on the command line replace those of a file.
+            // Paths on the command line replace paths in a file.
             self.paths.retain(|path| matches!(path.name.place, Place::Argument(_)));
             self.paths.push(RawPath::parse(text, &place));
             return Ok(());
@@ -130,7 +130,7 @@ impl RawScenario {
         Ok(())
     }
 
-    /// What was said of a setting, or its default.
+    /// Returns the value of a setting, or its default.
     pub(crate) fn value(&self, name: &str) -> Option<PlacedText> {
         let said = self.settings.get(name).and_then(|list| list.first()).cloned();
         said.or_else(|| {
@@ -144,12 +144,13 @@ impl RawScenario {
         self.settings.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Puts `text` in the place of whatever was said of a setting.
+    /// Replaces all values of a setting.
     pub(crate) fn replace(&mut self, name: &'static str, given: PlacedText) {
         self.settings.insert(name, vec![given]);
     }
 
-    /// The line that runs it: `plait compare --path ... --workload ...`, quoted for a POSIX shell.
+    /// Returns the command line that runs it, `plait compare --path ... --workload ...`, quoted for
+    /// a POSIX shell.
     #[must_use]
     pub fn command_line(&self) -> String {
         let mut words = vec!["plait compare".to_owned()];
@@ -169,7 +170,7 @@ impl RawScenario {
     }
 }
 
-/// `NAME:key=value,...`; the bare name of a profile that is unchanged and not renamed.
+/// Writes `NAME:key=value,...`, or only the name for an unchanged profile under its own name.
 impl fmt::Display for RawPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name.text)?;
@@ -198,7 +199,7 @@ fn unknown_setting(name: &str, given: &PlacedText) -> ScenarioError {
     error
 }
 
-/// A word for a POSIX shell: in single quotes if a character in it is special.
+/// Quotes a word for a POSIX shell: in single quotes if it has a special character.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:=/@%+".contains(c);

@@ -5,14 +5,14 @@ use crate::error::{Fault, ScenarioError};
 use plait_base::{RandomStream, Rate, Span, Time};
 use std::fmt;
 
-/// What is drawn, in this time; the last rate then holds.
+/// Rates are drawn for this long. The last rate then holds.
 const HORIZON: Span = Span::from_secs(3_600);
-/// The shortest time between two draws on average.
+/// Minimum of the mean time between two draws.
 const SHORTEST: Span = Span::from_millis(10);
-/// The most rates.
+/// Maximum number of rates.
 const MOST: usize = 64;
 
-/// Rates of which one holds at a time, and how long one does on average.
+/// Rates to draw from, and the mean time that a drawn rate holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Redraw {
     rates: Vec<Rate>,
@@ -20,7 +20,7 @@ pub struct Redraw {
 }
 
 impl Redraw {
-    /// Reads `RATE/RATE~TIME`, given how to read a rate and a time.
+    /// Reads `RATE/RATE~TIME`. `rate` and `time` read the parts.
     pub(super) fn parse(
         given: &PlacedText,
         rate: impl Fn(&str) -> Result<Rate, ScenarioError>,
@@ -47,15 +47,15 @@ impl Redraw {
         Ok(Redraw { rates, every })
     }
 
-    /// The mean of the rates.
+    /// Returns the mean of the rates.
     pub(super) fn mean(&self) -> Rate {
         let sum: u128 = self.rates.iter().map(|rate| u128::from(rate.as_bps())).sum();
         let mean = sum / self.rates.len().max(1) as u128;
         Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// The steps of one run on the path of this name, which both directions share. Each rate is as
-    /// likely as the others at each draw; the times between draws are exponential.
+    /// Returns the steps of one run on the path of this name. Both directions share them. All rates
+    /// are equally likely at each draw, and the times between draws are exponential.
     pub(super) fn steps(&self, seed: u64, path: &str) -> Vec<(Time, Rate)> {
         let mut stream = RandomStream::new(seed, &["path", path, "redraw"]);
         let mut steps = Vec::new();
@@ -90,13 +90,13 @@ mod tests {
         assert_eq!(redraw.mean(), mbit(4));
         let draws: Vec<Vec<(Time, Rate)>> = (0..20).map(|seed| redraw.steps(seed, "a")).collect();
         let count: usize = draws.iter().map(Vec::len).sum();
-        // 20 hours with 900 draws each.
+        // 20 hours with 900 draws per hour.
         assert!((17_000..19_000).contains(&count), "{count}");
         for rate in &redraw.rates {
             let of = draws.iter().flatten().filter(|step| step.1 == *rate).count();
             assert!((of * 3).abs_diff(count) < count / 20, "{of} of {count}");
         }
-        // A fraction exp(-1) of the times is longer than the mean.
+        // A share of exp(-1) of the times is longer than the mean.
         let long = |steps: &Vec<(Time, Rate)>| {
             steps.windows(2).filter(|pair| pair[1].0.since(pair[0].0) > redraw.every).count()
         };

@@ -1,4 +1,4 @@
-//! How often a scenario is run: over which settings, for how long, and to which precision.
+//! The repetitions of a scenario: swept settings, length, and precision.
 
 use super::Scenario;
 use super::kernels::KERNEL;
@@ -11,8 +11,8 @@ use crate::vary::Vary;
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 impl RawScenario {
-    /// The settings that are varied. Each point is read once here, so that a bad one is refused before
-    /// the first run.
+    /// Returns the swept settings. Each point is built once here, so that a bad one is refused
+    /// before the first run.
     pub(super) fn varied(&self, scenario: &Scenario, read: Reader<'_>) -> Result<Vec<Vary>> {
         let mut varied: Vec<Vary> = Vec::new();
         for given in self.values("vary") {
@@ -21,7 +21,7 @@ impl RawScenario {
                 let error = given.error(Fault::Conflict, "this setting is varied twice");
                 return Err(error.allow("two settings, or one with all its values"));
             }
-            // A kernel stands for settings that would stay when another one takes its place.
+            // Settings of the fixed kernel would remain at points with another kernel.
             if vary.name() == KERNEL && self.says(KERNEL) {
                 let error = given.error(Fault::Conflict, "the kernel is set, too");
                 return Err(error.allow("--kernel or --vary kernel=..."));

@@ -1,4 +1,4 @@
-//! How a setting with a form of its own is read into a scenario and written back.
+//! Reads and writes settings that have a form of their own.
 
 use super::path_parse::Reader;
 use super::placed_text::PlacedText;
@@ -14,23 +14,23 @@ use plait_app::{MEASURES, WORKLOADS, Workload};
 use plait_base::{Chance, Span, SubflowId};
 use std::num::NonZeroUsize;
 
-/// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
+/// Default of `--until`: an unfinished run ends after an hour of virtual time.
 pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
 
-/// Most runs at a time that may be asked for.
+/// Maximum number of runs in parallel.
 pub const MOST_JOBS: u64 = 1_024;
 
-/// Most transfers that may have been done before.
+/// Maximum number of earlier transfers.
 const MAX_EARLIER_TRANSFERS: u64 = 1_000;
 
-/// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
+/// Largest window that TCP can advertise, with the largest window scale (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 65_535 << 14;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 pub(super) fn set_competition(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     if given.text.trim() == "none" {
-        // A sweep may have points with nobody beside.
+        // `none` gives a sweep a point without competing flows.
         return Ok(());
     }
     if it.ideal {
@@ -63,7 +63,7 @@ pub(super) fn set_workload(it: &mut Scenario, given: &PlacedText, read: Reader<'
     Ok(())
 }
 
-/// `all`, or the list of schedulers.
+/// Returns `all`, or the list of schedulers.
 pub(super) fn scheduler_texts(it: &Scenario) -> Vec<String> {
     let names: Vec<String> = it.schedulers.iter().map(ToString::to_string).collect();
     let all = plait_sched::SCHEDULERS.iter().map(|entry| entry.name);
@@ -100,8 +100,8 @@ pub(super) fn set_ssthresh(it: &mut Scenario, given: &PlacedText, _: Reader<'_>)
     Ok(())
 }
 
-/// How many transfers were done before. Other workloads have no end that a peer sees, or not the same
-/// one each time.
+/// Reads the number of earlier transfers. It needs a download or an upload: other workloads have no
+/// end that a peer notices, or a different end each time.
 pub(super) fn set_earlier(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let earlier = given.count(0, MAX_EARLIER_TRANSFERS)? as u32;
     let repeats = matches!(it.workload, Workload::Download { .. } | Workload::Upload { .. });
@@ -113,7 +113,7 @@ pub(super) fn set_earlier(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) 
     Ok(())
 }
 
-/// `6MiB`, `auto` or `auto:6MiB`: the size, and whether the window follows what is read.
+/// Reads `6MiB`, `auto` or `auto:6MiB`: the size, and whether the buffer is tuned automatically.
 pub(super) fn set_rcvbuf(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let (most, auto) = match given.text.trim().strip_prefix("auto") {
         None => (given.text.as_str(), false),
@@ -128,7 +128,7 @@ pub(super) fn set_rcvbuf(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -
     Ok(())
 }
 
-/// As [`set_rcvbuf`] reads it.
+/// Writes the form that [`set_rcvbuf`] reads.
 pub(super) fn rcvbuf_text(it: &Scenario) -> Vec<String> {
     let auto = if it.transport.rcvbuf_auto { "auto:" } else { "" };
     vec![format!("{auto}{}", size_text(it.transport.rcvbuf))]
@@ -163,12 +163,12 @@ pub(super) fn set_expectation(it: &mut Scenario, given: &PlacedText, _: Reader<'
     Ok(())
 }
 
-/// The size of a buffer: one that a window can advertise.
+/// Reads a buffer size. It must fit into a TCP window.
 pub(super) fn window_size(given: &PlacedText) -> Result<Size> {
     positive_size(given, LARGEST_WINDOW)
 }
 
-/// A size in the unit of its default, so that `6MiB` stays `6MiB`.
+/// Writes a size in the unit of its default, so that `6MiB` stays `6MiB`.
 pub(super) fn size_text(size: Size) -> String {
     match size {
         Size::Bytes(bytes) if bytes != 0 && bytes.is_multiple_of(1 << 20) => {
@@ -179,7 +179,7 @@ pub(super) fn size_text(size: Size) -> String {
     }
 }
 
-/// A size above zero of at most `most` bytes, where a segment counts at its largest.
+/// Reads a size above zero and at most `most` bytes. Segments count with 65,535 bytes each.
 fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
     let size = given.quantity(quantity::size)?;
     if size.is_zero() {
@@ -192,7 +192,7 @@ fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
     Ok(size)
 }
 
-/// `90s`, `ci=2%`, or both.
+/// Reads `90s` or `ci=2%`. The setting may be given once in each form.
 pub(super) fn set_until(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let again = match given.text.trim().strip_prefix("ci=") {
         None => it.budget.until.replace(until(given)?).is_some(),
@@ -201,9 +201,9 @@ pub(super) fn set_until(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) ->
     if again { Err(given.error(Fault::Conflict, "given twice")) } else { Ok(()) }
 }
 
-/// As [`set_until`] reads it.
+/// Writes the form that [`set_until`] reads.
 pub(super) fn until_texts(it: &Scenario) -> Vec<String> {
-    // A share as a percentage without rounding: `2%`, `0.5%`.
+    // Writes a share as a percentage without rounding: `2%`, `0.5%`.
     let percent = |share: f64| Percent(Chance::from_ppb((share * 1e9).round() as u32));
     let precision = it.budget.precision.map(|share| format!("ci={}", percent(share)));
     it.budget.until.map(|span| span.to_string()).into_iter().chain(precision).collect()
@@ -228,7 +228,7 @@ fn until(given: &PlacedText) -> Result<Span> {
     Ok(span)
 }
 
-/// The names that an expectation about this scenario may use.
+/// Returns the names that an expectation about this scenario may use.
 fn names(scenario: &Scenario) -> Names {
     let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
     let single = paths.iter().map(|path| format!("tcp:{path}"));

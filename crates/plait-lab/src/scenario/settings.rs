@@ -1,6 +1,6 @@
-//! The settings of a scenario, one entry each. Flags and their help, scenario files, sweeps, experiments,
-//! their schema and the names in errors all read [`SETTINGS`]. A new setting is one entry here and its
-//! use; most fields of the core's configuration need no other use.
+//! The settings of a scenario, one entry each. Flags and their help, scenario files, sweeps,
+//! experiments, their schema and the names in errors all read [`SETTINGS`]. To add a setting, add
+//! an entry here and use the value. Most fields of the core's configuration need no other change.
 
 use super::kind::{Field, Kind, count, names, on_off, read_count, read_time, time, words};
 use super::specs::{controllers, schedulers};
@@ -12,19 +12,19 @@ use plait_core::{Config, Dial, JoinTiming, LossDetection, Pacing, Prr, RtoMode};
 /// A setting of a scenario: a flag without its dashes, and a key of a scenario file.
 #[derive(Debug)]
 pub struct Setting {
-    /// Name; a file may also write `_` for `-`.
+    /// Name. A file may also write `_` for `-`.
     pub name: &'static str,
-    /// The part of the help that lists it.
+    /// Its group in the help.
     pub group: &'static str,
-    /// Value if nothing is said; empty for none.
+    /// Default value; empty if there is none.
     pub default: &'static str,
-    /// What it does, in one line.
+    /// Its effect, in one line.
     pub help: &'static str,
-    /// The standard, paper or kernel source that it follows; empty for the laboratory's own settings.
+    /// Its source: a standard, paper or kernel file; empty for the laboratory's own settings.
     pub clause: &'static str,
-    /// Whether a sweep may vary it. What concerns the comparison as a whole does not vary.
+    /// Whether a sweep may vary it. Settings of the comparison as a whole cannot vary.
     pub varies: bool,
-    /// Its type with unit and range, and how it is read and written.
+    /// Its type with unit and range, and its accessors.
     pub(super) field: Field,
 }
 
@@ -52,8 +52,8 @@ impl Setting {
     }
 }
 
-/// Every setting except the paths, in the order in which a command line gives them. They are read in
-/// this order, but for links, which come before the paths, and sweeps, which come last.
+/// Every setting except the paths, in the order of the command line. They are read in this order,
+/// with two exceptions: links come before the paths, and sweeps come last.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     setting("link", SCENARIO, "", "a shared link behind the paths that name it with via=NAME", "",
@@ -128,7 +128,7 @@ const HYSTARTS: &[(&str, HyStart)] = &[
     ("linux3", HyStart::Linux3),
     ("linux6", HyStart::Linux6),
 ];
-/// The kernels that the simulator models by itself.
+/// The kernels that the simulator models itself.
 pub(super) const KERNELS: &[(&str, Kernel)] =
     &[("none", Kernel::None), ("6.18", Kernel::Linux6_18)];
 const SLOW_STARTS: &[(&str, u32)] = &[("rfc3465", 2), ("rfc5681", 1), ("linux", u32::MAX)];
@@ -145,45 +145,45 @@ pub(crate) const RTOS: &[(&str, RtoMode)] =
     &[("linux", RtoMode::Linux), ("rfc", RtoMode::Rfc), ("rfc200", RtoMode::Rfc200)];
 
 impl Setting {
-    /// The setting of this name, spelled with `-` or `_`.
+    /// Returns the setting of this name, spelled with `-` or `_`.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Setting> {
         let spelled = name.replace('_', "-");
         SETTINGS.iter().find(|setting| setting.name == spelled)
     }
 
-    /// What it takes: type, unit and range.
+    /// Returns its allowed values: type, unit and range.
     #[must_use]
     pub fn values(&self) -> String {
         self.field.kind.values()
     }
 
-    /// The JSON Schema of its value in an experiment, where `{AXIS}` may stand for it; `None` if any text
-    /// may be one.
+    /// Returns the JSON Schema of its value in an experiment, which may contain `{AXIS}`; `None` if
+    /// any text is allowed.
     pub(crate) fn schema(&self) -> Option<serde_json::Value> {
         self.field.kind.schema()
     }
 
-    /// Texts that it takes.
+    /// Returns example texts.
     #[must_use]
     pub fn examples(&self) -> Vec<String> {
         self.field.kind.examples()
     }
 
-    /// Whether it is a flag without a value; `on` or `off` in a file.
+    /// Returns true if it is a flag without a value. In a file it is `on` or `off`.
     #[must_use]
     pub const fn is_flag(&self) -> bool {
         matches!(self.field.kind, Kind::Flag)
     }
 
-    /// Whether it may be given more than once.
+    /// Returns true if it may be given more than once.
     #[must_use]
     pub const fn repeats(&self) -> bool {
         matches!(self.field.kind, Kind::List { .. })
     }
 
-    /// The texts that give a scenario this setting. If it has its default there are none, except for the
-    /// number of runs and the seed.
+    /// Returns the texts that give a scenario this setting. For a default value there are none,
+    /// except for the number of runs and the seed.
     pub(super) fn texts(&self, scenario: &Scenario) -> Vec<String> {
         let mut texts = (self.field.get)(scenario);
         if !["runs", "seed"].contains(&self.name) {

@@ -9,7 +9,7 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 
 /// Most names in a list.
 const MOST_NAMES: usize = 200;
-/// Stands for every scheduler in a list of them.
+/// All schedulers, in a list of them.
 const ALL: &str = "all";
 
 pub(super) fn schedulers(given: &PlacedText) -> Result<Vec<plait_sched::Spec>> {
@@ -33,7 +33,7 @@ pub(super) fn schedulers(given: &PlacedText) -> Result<Vec<plait_sched::Spec>> {
             return Err(twice(given, &piece));
         }
     }
-    // `all` stands for those that the list does not name itself.
+    // `all` stands for the schedulers that the list does not name.
     if let Some(at) = place_of_all {
         let mut others = every.iter().map(|name| parse(name)).collect::<Result<Vec<_>>>()?;
         others.retain(|spec| !named.contains(spec));
@@ -55,7 +55,7 @@ pub(super) fn controllers(given: &PlacedText) -> Result<Vec<plait_cc::Spec>> {
     Ok(specs)
 }
 
-/// The pieces of a list. `key=value` without a name before it goes on with the piece before.
+/// Returns the pieces of a list. `key=value` without a name belongs to the piece before it.
 fn pieces_of(given: &PlacedText, text: &str, what: &str, names: &[&str]) -> Result<Vec<String>> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',').map(str::trim) {
@@ -83,7 +83,7 @@ pub(super) fn twice(given: &PlacedText, name: &str) -> ScenarioError {
     ScenarioError::new(&given.place, Fault::Conflict, name, "given twice")
 }
 
-/// Why `piece` of a list is refused.
+/// Returns the error for a refused piece of a list.
 fn refused(given: &PlacedText, piece: &str, error: &SpecError) -> ScenarioError {
     let place = &given.place;
     let (problem, allowed) = match error {

@@ -1,47 +1,47 @@
-//! The small differences in timing that two runs on physical hosts always have.
+//! The small differences in timing between any two runs on physical hosts.
 //!
-//! Without them a scenario in which nothing is random has one outcome, and a difference between two
-//! rows may be an accident of phases: a segment that arrives one microsecond earlier decides which
-//! path is free. A comparison therefore runs such a scenario several times with a jitter of hosts,
-//! and its numbers are averages over phases. The seed of a run gives its jitter, the same for all rows.
+//! Without them, a scenario without randomness has exactly one outcome. A difference between two
+//! rows may then be an accident of phases: a segment that arrives one microsecond earlier decides
+//! which path is free. A comparison therefore runs such a scenario several times with host jitter,
+//! and averages over phases. The seed of a run gives the jitter, which is the same for all rows.
 
 use super::Scenario;
 use plait_base::{RandomStream, Span, Time};
 use plait_link::LinkConfig;
 use std::fmt;
 
-/// The jitter of a comparison in which nothing else is random: what timers, interrupts and the
-/// scheduler of an idle host add to a packet.
+/// The jitter of a comparison without other randomness. It is as large as the delays that timers,
+/// interrupts and the scheduler of an idle host add to a packet.
 pub const DEFAULT_HOST_JITTER: Span = Span::from_micros(200);
 
 /// The largest jitter that a scenario may have.
 pub const MAX_HOST_JITTER: Span = Span::from_millis(10);
 
-/// The application starts within this time: the phase of a timer that ticks 100 times a second.
+/// The application starts within this time: the phase of a timer with 100 ticks per second.
 const TIMER_TICK: Span = Span::from_millis(10);
 
-/// The jitter of hosts, as a scenario has it.
+/// Host jitter in a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum HostJitter {
-    /// None; [`Scenario::compared`] turns it into `Comparison` if nothing else is random.
+    /// No jitter. [`Scenario::compared`] turns it into `Comparison` if nothing else is random.
     #[default]
     Auto,
     /// [`DEFAULT_HOST_JITTER`].
     Comparison,
-    /// This much, beside whatever else is random.
+    /// This much, in addition to other randomness.
     Fixed(Span),
 }
 
-/// Random timing of hosts, as a scenario has it.
+/// Random timing of hosts in a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HostTiming {
-    /// No jitter of hosts, in a comparison either.
+    /// No host jitter, not even in a comparison.
     pub exact: bool,
-    /// Jitter of hosts.
+    /// Host jitter.
     pub jitter: HostJitter,
 }
 
-/// `auto`, or the time.
+/// Writes `auto` or the time.
 impl fmt::Display for HostJitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -52,7 +52,7 @@ impl fmt::Display for HostJitter {
 }
 
 impl Scenario {
-    /// Returns the scenario as a comparison runs it: with a jitter of hosts if nothing is random,
+    /// Returns the scenario as a comparison runs it. If nothing is random, it has host jitter,
     /// unless it is exact or ideal.
     #[must_use]
     pub fn compared(&self) -> Scenario {
@@ -63,7 +63,7 @@ impl Scenario {
         scenario
     }
 
-    /// Returns the jitter of its hosts; zero for none.
+    /// Returns the jitter of the hosts; zero for none.
     #[must_use]
     pub fn host_jitter(&self) -> Span {
         match self.timing.jitter {
@@ -87,10 +87,10 @@ impl Scenario {
         }
     }
 
-    /// Adds the jitter of hosts to one direction of a path in the run of `seed`: a phase that is drawn
-    /// once a run, and a delay that is drawn for each packet and keeps their order. Both are uniform
-    /// from 0 to J, and the propagation is J shorter, so that the mean delay stays (a propagation
-    /// below J becomes longer).
+    /// Adds host jitter to one direction of a path in the run of `seed`: a phase drawn once per
+    /// run, and a delay drawn for each packet. The delays keep the packets in order. Both parts are
+    /// uniform from 0 to J. The propagation is J shorter, so that the mean delay stays the same. If
+    /// it is below J, the mean delay grows.
     pub(crate) fn add_host_jitter(&self, link: &mut LinkConfig, seed: u64, path: &str, way: &str) {
         let jitter = self.host_jitter();
         if jitter == Span::ZERO {
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!((plain.host_jitter(), plain.effective_runs()), (Span::ZERO, 1));
         let compared = plain.compared();
         assert_eq!((compared.host_jitter(), compared.effective_runs()), (DEFAULT_HOST_JITTER, 30));
-        // The line that runs it again says nothing of what a comparison does by itself.
+        // The command line omits the jitter that a comparison adds.
         assert_eq!(compared.command_line(), plain.command_line());
         for exact in [scenario(&[("exact", "on")]), scenario(&[("ideal", "on")])] {
             assert_eq!(exact.compared().effective_runs(), 1);
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(delay(1, "a", "down"), delay(1, "a", "down"));
         let others = [delay(2, "a", "down"), delay(1, "b", "down"), delay(1, "a", "up")];
         assert!(others.iter().all(|other| *other != delay(1, "a", "down")));
-        // 10 ms - 200 us + a phase of 100 us on average, and as much again for each packet.
+        // 10 ms - 200 us, plus a mean phase of 100 us, plus a mean delay of 100 us per packet.
         let sum: u64 = (0..500).map(|seed| delay(seed, "a", "down").as_nanos()).sum();
         assert!((sum / 500).abs_diff(9_900_000) < 10_000, "{}", sum / 500);
         let starts: Vec<Time> = (0..500).map(|seed| scenario.start(seed)).collect();

@@ -1,4 +1,4 @@
-//! A scenario as it could have been written.
+//! Converts a scenario back to a raw scenario and a command line.
 
 use super::Scenario;
 use super::path::Path;
@@ -8,15 +8,14 @@ use super::settings::SETTINGS;
 use crate::error::Place;
 
 impl Scenario {
-    /// The line that runs it again, quoted for a POSIX shell: settings at their default are left
-    /// out, the seed and the number of runs never.
+    /// Returns the command line that runs it again, quoted for a POSIX shell. Settings at their
+    /// default are omitted, except the seed and the number of runs.
     #[must_use]
     pub fn command_line(&self) -> String {
         self.raw().command_line()
     }
 
-    /// The scenario as it could have been written on a command line: [`RawScenario::build`] gives it
-    /// back.
+    /// Returns the scenario as command-line arguments. [`RawScenario::build`] restores it.
     #[must_use]
     pub fn raw(&self) -> RawScenario {
         let mut raw = RawScenario::new();
@@ -35,7 +34,7 @@ impl Scenario {
     }
 }
 
-/// A path as it could have been written.
+/// Returns a path as command-line arguments.
 fn raw_path(path: &Path, argument: &str) -> RawPath {
     let place = Place::Argument(argument.to_owned());
     let field = |(key, text): &(&'static str, String)| {

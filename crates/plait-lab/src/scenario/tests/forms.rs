@@ -1,4 +1,4 @@
-//! The forms of a scenario: command line, sweep, file.
+//! Forms of a scenario: command line, sweep, file.
 
 use super::*;
 

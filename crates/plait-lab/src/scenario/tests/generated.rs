@@ -1,4 +1,4 @@
-//! Scenarios that nobody thought of, there and back.
+//! Random scenarios are written and read back.
 
 use super::*;
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
         if list.iter().any(|(name, _)| *name == "ideal") {
             list.retain(|(name, _)| *name != "compete");
         }
-        // The expectation names one of two controllers.
+        // The expectation names one of two controllers, so it needs `cc`.
         if !list.iter().any(|(name, _)| *name == "cc") {
             list.retain(|(name, _)| *name != "expect");
         }

@@ -1,4 +1,4 @@
-//! `--kernel NAME`: the settings of a kernel, but for those that are given.
+//! `--kernel NAME` applies the settings of a kernel, unless they are given.
 
 use super::*;
 use plait_cc::HyStart;
@@ -18,7 +18,7 @@ fn a_scenario_has_the_settings_of_its_kernel() {
     assert_eq!(transport.config.recovery.loss_detection, LossDetection::SackProbe);
     assert_eq!(transport.config.window.hystart, HyStart::Linux3);
     assert_eq!(transport.config.recovery.prr, plait_core::Prr::Rfc9937);
-    // The line that runs it again says the settings themselves.
+    // The command line gives the settings instead of the kernel.
     assert_eq!(from_line(&it.command_line()), it);
     assert!(!it.command_line().contains("--kernel"));
     assert_eq!(with(&[("kernel", "6.18")]).unwrap().transport.kernel, Kernel::Linux6_18);

@@ -1,4 +1,4 @@
-//! Shared links and the flows beside the connection.
+//! Shared links and competing flows.
 
 use super::*;
 

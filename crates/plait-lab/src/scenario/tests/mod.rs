@@ -1,4 +1,4 @@
-//! Scenarios as they are said and as they are understood, by topic; here is what the topics share.
+//! Tests of scenarios, by topic, with their common helpers.
 
 mod forms;
 mod generated;
@@ -14,7 +14,7 @@ use plait_base::{Chance, Rate, Time};
 use plait_link::{Aqm, GilbertElliott, LossModel, QueueLimit, RateSource, Reorder};
 use plait_sim::{Strip, StripAt};
 
-/// Traces that exist in these tests: 1500 bytes a millisecond, and a CSV.
+/// Traces for these tests: 1500 bytes per millisecond, and a CSV file.
 fn read(file: &str) -> std::io::Result<String> {
     match file {
         "a.down" => Ok("1\n2\n3\n4\n".to_owned()),
@@ -48,7 +48,7 @@ fn refused(path: &str) -> ScenarioError {
     with_path(path).unwrap_err()
 }
 
-/// Arguments of a command line as a POSIX shell would hand them over.
+/// Splits a command line into arguments, as a POSIX shell does.
 fn arguments(line: &str) -> Vec<(String, String)> {
     let mut words = vec![String::new()];
     let mut chars = line.chars();

@@ -1,4 +1,4 @@
-//! Paths: their keys, defaults, profiles, and what is refused.
+//! Paths: keys, defaults, profiles, and refused values.
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn a_rate_may_be_drawn_anew() {
 fn a_trace_replaces_the_rate_and_frees_the_way_up() {
     let it = path("a:rtt=40ms,trace=a.down");
     let links = it.links(false, 1);
-    // 1500 bytes a millisecond are 12 Mbit/s; the queue is 100 ms of it.
+    // 1500 bytes per millisecond are 12 Mbit/s. The queue is 100 ms at this rate.
     assert_eq!(it.report(false).rates.rate_down_bps, Some(12_000_000));
     assert_eq!(links.link.down.queue, QueueLimit::Bytes(150_000));
     assert!(matches!(links.link.up.rate, RateSource::Fixed(Rate::INFINITE)));

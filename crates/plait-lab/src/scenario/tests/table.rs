@@ -3,7 +3,7 @@
 use super::*;
 use crate::experiment::file_schema;
 
-/// A scenario in which every example of a setting has a place.
+/// A scenario that accepts every example of a setting.
 const BASE: [(&str, &str); 5] = [
     ("link", "cell:rate=8mbit"),
     ("path", "a:rtt=10ms,rate=5mbit"),
@@ -12,7 +12,7 @@ const BASE: [(&str, &str); 5] = [
     ("seed", "7"),
 ];
 
-/// The base with a setting in place of its own.
+/// Returns the base with one setting replaced.
 fn with(name: &str, text: &str) -> Vec<(&'static str, String)> {
     let name = Setting::named(name).unwrap().name;
     let base = BASE.iter().filter(|(own, _)| *own != name);
@@ -25,7 +25,7 @@ fn built(list: &[(&'static str, String)]) -> Scenario {
     build(&list).unwrap_or_else(|error| panic!("{list:?}: {error}"))
 }
 
-/// The texts by which a scenario tells that a setting has this one.
+/// Returns the texts that a scenario writes for a setting with this value.
 fn told(setting: &Setting, text: &str) -> Vec<String> {
     let always = ["runs", "seed"].contains(&setting.name);
     let is_told = always || text != setting.default;
@@ -101,7 +101,7 @@ fn a_sweep_takes_what_a_host_does_to_segments_and_how_many_subflows_there_are() 
     assert_eq!(costs[1].scenario.transport.send_cost, Span::from_micros(10));
     assert_eq!(points("earlier=0..4:3")[2].scenario.transport.earlier_transfers, 4);
     assert_eq!(points("subflows=1,mesh4")[1].scenario.transport.subflows, Subflows::Mesh4);
-    // A parameter goes on with the value before it.
+    // A parameter belongs to the value before it.
     let loss = points("a.loss=0%,ge:p=1%,r=30%,bad=50%,2%");
     assert_eq!(loss.len(), 3);
     assert!(matches!(
@@ -113,7 +113,7 @@ fn a_sweep_takes_what_a_host_does_to_segments_and_how_many_subflows_there_are() 
 #[test]
 fn the_schema_of_experiments_has_every_setting() {
     let schema = file_schema();
-    // An experiment says these in another way, or not.
+    // An experiment gives these in another form, or not at all.
     let other = ["vary", "expect", "jobs", "kernel"];
     for setting in SETTINGS.iter().filter(|it| !other.contains(&it.name)) {
         let said = schema["properties"][setting.name]["description"].as_str().unwrap();
@@ -131,11 +131,11 @@ fn the_schema_of_experiments_has_every_setting() {
     }
 }
 
-/// The path `a` with a key as a sweep sets it, and the scenario of that point.
+/// Sweeps a key of path `a` over its example. Returns the scenario of this point.
 fn swept(key: &PathKey) -> Scenario {
     let vary = format!("a.{}={}", key.name, key.example);
     let base = |path| [("link", "cell:rate=8mbit"), ("path", path), ("workload", "download:1MB")];
-    // Some keys are about the trace that a path has.
+    // Some keys need a path with a trace.
     let bases = [base("a:rtt=10ms,rate=5mbit"), base("a:rtt=10ms,trace=a.down,rate_up=5mbit")];
     let scenario = bases.map(|base| build(&[&base[..], &[("vary", vary.as_str())]].concat()));
     let [plain, traced] = scenario;
@@ -171,7 +171,7 @@ fn a_varied_key_takes_the_place_of_those_that_exclude_it() {
     for (path, vary, told) in [
         ("a:rtt=10ms,rate=5mbit", "owd_up=9ms", "owd_down=5ms owd_up=9ms rate=5mbit"),
         ("a:owd_down=1ms,owd_up=9ms,rate=5mbit", "rtt=4ms", "rtt=4ms rate=5mbit"),
-        // The way up keeps the rate of both ways.
+        // The way up keeps the rate that `rate` gave to both ways.
         ("a:rtt=2ms,rate=5mbit", "trace=a.down", "rtt=2ms trace=a.down rate_up=5mbit"),
         ("a:rtt=2ms,rate_down=5mbit,rate_up=1mbit", "rate=3mbit", "rtt=2ms rate=3mbit"),
         ("a:rtt=2ms,rate=5mbit,down=1s..2s,down=3s..", "down=4s..", "rtt=2ms rate=5mbit down=4s.."),
