@@ -1,4 +1,4 @@
-//! From a seed to a case.
+//! Draws the case of a seed.
 
 use super::case::{Case, End, EndCase, Finish, LATEST_MS, PathCase, Settings};
 use super::fault::{Fault, KINDS, log_within};
@@ -7,26 +7,26 @@ use plait_base::RandomStream;
 use plait_cc::HyStart;
 use plait_core::{Prr, ReduceFrom};
 
-/// The bytes that are sent take about so long on the slowest path alone, in milliseconds, without
-/// any fault.
+/// Approximate transfer time on the slowest path alone without faults, in milliseconds. It limits
+/// the sent bytes.
 const BUDGET_MS: u64 = 12_000;
-/// Faults have healed by then.
+/// Latest drawn time at which the faults heal, in milliseconds. A fault that ends later postpones
+/// it.
 const HEALED_MS: u64 = 12_000;
-/// Half of what a transfer has once all is healed.
+/// Half of the time of a transfer after all faults have healed, in milliseconds.
 const QUEUE_MS: u64 = 30_000;
 
-/// Sizes at which something changes: nothing, one byte, about a segment, about what a window field
-/// without a scale can say.
+/// Sizes at a boundary: nothing, one byte, about a segment, about the largest unscaled window.
 const ODD_SIZES: [u64; 14] =
     [0, 1, 2, 199, 535, 1_427, 1_428, 1_429, 2_856, 14_280, 14_281, 65_535, 65_536, 99_991];
 
-/// What a fault is drawn for.
+/// The properties of a case that a fault depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) paths: usize,
-    /// Bytes that the client and the server expect.
+    /// Number of bytes that the client and the server expect.
     pub(super) expects: [u64; 2],
-    /// How long the transfer takes without faults, about, in milliseconds.
+    /// Approximate transfer time without faults, in milliseconds.
     pub(super) lasts_ms: u64,
 }
 
@@ -42,13 +42,13 @@ impl Shape {
         }
     }
 
-    /// An end that reads something, mostly the one that reads more.
+    /// Returns an end that reads data, more often the one that reads more.
     pub(super) fn reader(&self, stream: &mut RandomStream) -> End {
         let more = if self.expects[0] >= self.expects[1] { End::Client } else { End::Server };
         if stream.below(4) == 0 { more.other() } else { more }
     }
 
-    /// A moment of the transfer, in milliseconds.
+    /// Returns a random time of the transfer, in milliseconds.
     pub(super) fn moment(&self, stream: &mut RandomStream) -> u64 {
         if stream.below(4) == 0 { stream.below(100) } else { stream.below(self.lasts_ms.max(1)) }
     }
@@ -58,13 +58,13 @@ fn pick<T: Copy>(stream: &mut RandomStream, from: &[T]) -> T {
     from[stream.below(from.len() as u64) as usize]
 }
 
-/// One time in `n`.
+/// Returns true with a probability of 1/n.
 fn one_in(stream: &mut RandomStream, n: u64) -> bool {
     stream.below(n) == 0
 }
 
-/// The case of a seed. Every part has random numbers of its own, so that a new part does not shift
-/// the others.
+/// Draws the case of a seed. Each part has its own random stream, so that a new part does not
+/// change the others.
 #[must_use]
 pub fn draw(seed: u64) -> Case {
     let part = |name: &str| RandomStream::new(seed, &["swarm", name]);
@@ -104,7 +104,7 @@ pub fn draw(seed: u64) -> Case {
         let mut stream = part(kind.name);
         if stream.below(100) < kind.per_cent {
             case.faults.push(kind.draw(&mut stream, &shape));
-            // Now and then there are two of a kind.
+            // Occasionally there are two faults of a kind.
             if one_in(&mut stream, 8) {
                 case.faults.push(kind.draw(&mut stream, &shape));
             }
@@ -146,7 +146,7 @@ fn draw_scheduler(stream: &mut RandomStream) -> String {
     name
 }
 
-/// A controller, and the most segments that it lets fly.
+/// Draws a controller, and the largest window that it can have, in segments.
 fn draw_controller(stream: &mut RandomStream) -> (String, u64) {
     let names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
     match pick(stream, &names) {
@@ -216,7 +216,7 @@ fn draw_ends(stream: &mut RandomStream, paths: &[PathCase], window: u64) -> (End
     (client, server)
 }
 
-/// A buffer, from one segment up to `most`.
+/// Draws a buffer size from one segment up to `most`.
 fn draw_buffer(stream: &mut RandomStream, mtu: u64, most: u64) -> u64 {
     match stream.below(10) {
         0 => mtu - 40,
@@ -227,12 +227,12 @@ fn draw_buffer(stream: &mut RandomStream, mtu: u64, most: u64) -> u64 {
     }
 }
 
-/// Bytes that the slowest path carries within the budget, with a window of so many bytes, and no more
-/// than a queue of few packets lets stand in half of its time: bursts overflow it long
-/// before the path is full.
+/// Returns the number of bytes that the slowest path carries within the budget with this window. A
+/// small queue reduces it to the bytes that the queue passes in [`QUEUE_MS`]. Bursts overflow such
+/// a queue long before the path is full.
 fn capacity(paths: &[PathCase], window: u64, segment: u64) -> u64 {
     let of = |path: &PathCase| {
-        // The queue, a delayed acknowledgement and the jitter come on top of the propagation.
+        // The queue, a delayed ACK and the jitter add to the propagation delay.
         let rtt_ms = (path.rtt_us + 2 * path.jitter_us) / 1_000 + 140;
         let stands = match u64::from(path.queue_packets) {
             0 => u64::MAX,
@@ -251,7 +251,8 @@ fn shape(case: &Case) -> Shape {
     Shape { paths: case.paths.len(), expects, lasts_ms }
 }
 
-/// A reader that stops or is slow is to be felt: its buffer holds less than what is sent.
+/// Limits the buffer of a slow or stopping reader to less than the sent data, so that the fault has
+/// an effect.
 fn make_room(case: &mut Case) {
     for fault in case.faults.clone() {
         let (Fault::ZeroWindow { end, .. } | Fault::SlowReader { end, .. }) = fault else {

@@ -1,4 +1,4 @@
-//! What a swarm found.
+//! The report of a swarm.
 
 use super::case::Case;
 use super::fault::KINDS;
@@ -131,18 +131,18 @@ pub struct ServerReplay {
     pub digest: String,
 }
 
-/// The line that runs one case of a server.
+/// Returns the command line that runs one case of a server.
 #[must_use]
 pub fn server_line(case: &ServerCase) -> String {
     format!("plait swarm --case '{case}'")
 }
 
-/// What a line says if only one kind of case is run.
+/// Returns the flags that run only one kind of case.
 pub(super) fn only_flag(only: Option<Only>) -> String {
     only.map_or_else(String::new, |only| format!(" --only {}", only.name()))
 }
 
-/// Counts of servers as they come in.
+/// Counters of the cases of servers.
 #[derive(Debug)]
 pub(super) struct ServerCensus {
     report: ServerReport,
@@ -166,7 +166,7 @@ impl ServerCensus {
         }
     }
 
-    /// Whether another failure is told in full.
+    /// Returns true if another failure is reported in full.
     pub(super) const fn wants_more(&self) -> bool {
         self.report.failures.len() < TOLD
     }
@@ -261,25 +261,25 @@ pub struct Replay {
 /// Name and version of a replay's document.
 pub const REPLAY_SCHEMA: &str = "plait.swarm.replay/1";
 
-/// The line that runs one seed.
+/// Returns the command line that runs one seed.
 #[must_use]
 pub fn seed_line(seed: u64, wire: bool) -> String {
     format!("plait swarm --from {seed} --seeds 1{}", wire_flag(wire))
 }
 
-/// What a line says where segments are encoded and parsed.
+/// Returns the flag that encodes and parses segments.
 pub(super) const fn wire_flag(wire: bool) -> &'static str {
     if wire { " --wire" } else { "" }
 }
 
-/// The line that runs one case.
+/// Returns the command line that runs one case.
 #[must_use]
 pub fn case_line(case: &Case) -> String {
     // The text of a case has no single quote: its strings are names of schedulers and controllers.
     format!("plait swarm --case '{case}'")
 }
 
-/// Counts as they come in.
+/// Counters of the cases of networks.
 #[derive(Debug)]
 pub(super) struct Census {
     seeds: u64,

@@ -1,4 +1,4 @@
-//! A case of a server as data: JSON that a failing seed prints, and `--case` reads back.
+//! The case of a server, as JSON that a failing seed prints and `--case` reads.
 
 use crate::swarm::CaseError;
 use plait_base::{Span, Time};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 
-/// Everything has ended so long after the faults have healed.
+/// Time that a run has to end after the deadline of its transfers.
 pub(super) const GRACE: Span = Span::from_secs(150);
-/// Guests of one group at most.
+/// Maximum number of guests of a group.
 const MOST_GUESTS: u32 = 20_000;
-/// The latest moment of a case, in milliseconds.
+/// Latest time in a case, in milliseconds.
 const LATEST_MS: u64 = 600_000;
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -146,12 +146,12 @@ impl Visit {
         Visit::Garbage,
     ];
 
-    /// Whether the guest is an endpoint of plait.
+    /// Returns true if the guest is an endpoint of plait.
     pub(super) const fn is_client(self) -> bool {
         !matches!(self, Visit::Syn | Visit::OneShot | Visit::Idle | Visit::Unread | Visit::Garbage)
     }
 
-    /// Its name in JSON.
+    /// Returns its name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -235,10 +235,10 @@ pub enum Blow {
 }
 
 impl Blow {
-    /// Names of all kinds.
+    /// The names of all kinds.
     pub const ALL: [&str; 4] = ["crash", "device", "address", "drain"];
 
-    /// Its place among them.
+    /// Returns its index among all kinds.
     pub(super) const fn place(&self) -> usize {
         match self {
             Blow::Crash { .. } => 0,
@@ -248,7 +248,7 @@ impl Blow {
         }
     }
 
-    /// When it ends.
+    /// Returns its end in milliseconds.
     const fn ends_ms(&self) -> u64 {
         match self {
             Blow::Crash { back_ms: at, .. }
@@ -260,18 +260,18 @@ impl Blow {
 }
 
 impl ServerCase {
-    /// Whether a text is meant as a case of a server.
+    /// Returns true if a text is meant as the case of a server.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         let value: Option<Value> = serde_json::from_str(text).ok();
         value.is_some_and(|value| value.get("server").is_some_and(Value::is_boolean))
     }
 
-    /// Reads what [`ServerCase`] prints: JSON.
+    /// Parses the JSON that [`ServerCase`] prints.
     ///
     /// # Errors
-    /// The text is no JSON, a member is unknown, or a value is out of its range; the error names the
-    /// member.
+    /// If the text is not JSON, a member is unknown, or a value is out of range. The error names
+    /// the member.
     pub fn parse(text: &str) -> Result<ServerCase, CaseError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let case: ServerCase = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -324,7 +324,7 @@ impl ServerCase {
         Ok(())
     }
 
-    /// When everything has healed, and the last guest has come.
+    /// Returns the time at which all faults have healed and the last guest has come.
     pub(super) fn heals(&self) -> Time {
         let last = |group: &Group| group.from_ms + u64::from(group.count) * group.every_us / 1_000;
         let blows = self.blows.iter().map(Blow::ends_ms);
@@ -333,7 +333,7 @@ impl ServerCase {
     }
 }
 
-/// JSON on one line, without what has its usual value.
+/// Prints JSON on one line, without members that have their default value.
 impl fmt::Display for ServerCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = ServerCase { seed: !self.seed, server: false, ..ServerCase::default() };

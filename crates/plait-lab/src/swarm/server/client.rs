@@ -20,11 +20,11 @@ use visited::{Attempt, Past};
 /// The address and the port of the server.
 pub(super) const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 pub(super) const PORT: u16 = 80;
-/// Bytes that are read or written at a time.
+/// Bytes of one read or write.
 const PIECE: usize = 16 << 10;
-/// A client asks after so long whether a silent server is still there.
+/// Idle time after which a client probes the server.
 const KEEP_ALIVE: Span = Span::from_secs(5);
-/// A client gives up so long after it has begun to wait for an answer.
+/// User timeout of a client.
 const USER_TIMEOUT: Span = Span::from_secs(40);
 
 /// A client.
@@ -32,25 +32,25 @@ pub(super) struct Client {
     pub(super) endpoint: Endpoint,
     pub(super) addresses: Vec<IpAddr>,
     plan: Plan,
-    /// Its present connection, if it has one.
+    /// Its current connection, if it has one.
     conn: Option<ConnId>,
     exchange: Exchange,
     attempt: Attempt,
     wait: Wait,
-    /// The connections that are over.
+    /// Its earlier connections.
     past: Past,
-    /// The server takes no more connections.
+    /// The server accepts no further connections.
     drained: bool,
     /// Its host is silent.
     silent: bool,
-    /// When it is to be called, as it is in the queue.
+    /// Time of its next turn, as scheduled in the agenda.
     pub(super) wake: Time,
-    /// What it read that no service gave.
+    /// Error text if it read bytes that the service has not sent.
     pub(super) wrong: Option<String>,
     spare: Spare,
 }
 
-/// What a client is to do.
+/// The plan of a client.
 struct Plan {
     seed: u64,
     place: usize,
@@ -58,22 +58,22 @@ struct Plan {
     spec: Arc<ConnectionSpec>,
 }
 
-/// Memory that is used again.
+/// Buffers for reuse.
 struct Spare {
     segment: Segment,
     piece: Vec<u8>,
 }
 
-/// The bytes of the present connection, both ways.
+/// The bytes of the current connection, both ways.
 #[derive(Default)]
 struct Exchange {
     salt: u64,
     sends: u64,
     gets: u64,
-    /// Bytes so far, the request included.
+    /// Bytes so far. `sent` includes the request.
     sent: u64,
     received: u64,
-    /// The client has ended its side.
+    /// The client has closed its sending side.
     finished: bool,
 }
 
@@ -115,18 +115,19 @@ impl Client {
         }
     }
 
-    /// Whether it is done with all of its connections.
+    /// Returns true if it has completed all of its connections.
     pub(super) fn is_done(&self) -> bool {
         let over = self.past.visited.len() >= self.plan.group.times as usize;
         self.silent || over || (self.conn.is_none() && self.wait.late)
     }
 
-    /// How long connections waited to be accepted, but for the handshake of the first that was established.
+    /// Returns the time that connections waited to be accepted, except the first established
+    /// handshake.
     pub(super) fn kept_out(&self) -> Span {
         self.wait.kept_out
     }
 
-    /// When it wants to be called.
+    /// Returns the time of its next turn.
     pub(super) fn next(&self) -> Time {
         match (self.silent, self.conn) {
             (true, _) => Time::NEVER,
@@ -135,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Connections that were to be served and were not, without an excuse.
+    /// Returns the connections that were not served and have no excuse.
     pub(super) fn unserved(&self) -> impl Iterator<Item = &Visited> {
         let stays = self.plan.group.visit == Visit::Stay;
         self.past.visited.iter().filter(move |it| match it.outcome {
@@ -145,13 +146,13 @@ impl Client {
         })
     }
 
-    /// The connections that began at this time or later and were served.
+    /// Returns the complete connections that began at this time or later.
     pub(super) fn complete_since(&self, since: Time) -> impl Iterator<Item = &Visited> {
         let complete = move |it: &&Visited| it.outcome == Outcome::Complete && it.began >= since;
         self.past.visited.iter().filter(complete)
     }
 
-    /// How it stands, for a report.
+    /// Returns its state, for a report.
     pub(super) fn state(&self) -> String {
         let state = self.conn.and_then(|conn| self.endpoint.state(conn).ok());
         let Plan { place, group, .. } = &self.plan;
@@ -181,8 +182,8 @@ impl Client {
         self.conn = self.endpoint.connect(now, PORT, Arc::clone(&self.plan.spec)).ok();
     }
 
-    /// The server has accepted a connection that this client dialled from `port`; if that is not known any more,
-    /// it was the present one.
+    /// Records that the server has accepted a connection of this client from `port`. If the port is
+    /// `None`, it was the current connection.
     pub(super) fn accept(&mut self, now: Time, port: Option<u16>) {
         self.attempt.accepted.extend(port.or(self.attempt.ports.first().copied()));
         if self.attempt.is_accepted() {
@@ -190,46 +191,46 @@ impl Client {
         }
     }
 
-    /// Whether one of its connections was established.
+    /// Returns true if one of its connections was established.
     fn has_been_in(&self) -> bool {
         self.attempt.established || self.past.visited.iter().any(|it| it.established)
     }
 
-    /// Notes the ports of the present attempt.
+    /// Records the ports of the current attempt.
     fn note_ports(&mut self, conn: ConnId) {
         let Some(ports) = self.endpoint.ports(conn).filter(|it| !it.is_empty()) else { return };
         let was_accepted = self.attempt.is_accepted();
         self.attempt.ports.clear();
         self.attempt.ports.extend(ports.iter().map(|(_, own, _)| *own));
-        // A server that does not know the connection yet refuses a join of it. The client then dials anew, and the
-        // server may have stopped listening meanwhile.
+        // A server that does not know the connection yet refuses its join. The client then redials,
+        // and the server may have stopped listening by then.
         let connects = self.endpoint.state(conn) == Ok(ConnectionState::Connecting);
-        // The subflow that was accepted may be gone, and its connection lives on others.
+        // The accepted subflow may be closed while the connection continues on others.
         if was_accepted && !connects && !self.attempt.is_accepted() {
             self.attempt.accepted.extend(self.attempt.ports.first());
         }
         self.attempt.excused |= self.drained && connects && !self.attempt.is_accepted();
     }
 
-    /// The server has crashed, and has lost its connection.
+    /// Handles a crash of the server, which has lost the connection.
     pub(super) fn lose(&mut self) {
         (self.attempt.excused, self.attempt.forgotten) = (true, true);
         self.attempt.accepted.clear();
     }
 
-    /// A RST of the server to this port of it was lost.
+    /// Handles the loss of a RST that the server sent to `port`.
     pub(super) fn miss_reset(&mut self, port: u16) {
         self.attempt.forgotten |= self.attempt.ports.contains(&port);
     }
 
-    /// The server accepts no more connections.
+    /// Handles that the server accepts no further connections.
     pub(super) fn drain(&mut self) {
         self.drained = true;
         self.attempt.excused |= !self.attempt.is_accepted();
     }
 
-    /// Loses its second address. Plain TCP does not outlive the address that it uses: the present connection may
-    /// fail, and the FIN of a complete one may be lost for good.
+    /// Removes its second address. Plain TCP does not survive the loss of its address. The current
+    /// connection may then fail, and the FIN of a complete one may be lost for good.
     pub(super) fn lose_address(&mut self, now: Time) {
         let over = [ConnectionState::Closed, ConnectionState::Failed];
         let endpoint = &self.endpoint;
@@ -245,12 +246,12 @@ impl Client {
         });
     }
 
-    /// Has its second address again.
+    /// Restores its second address.
     pub(super) fn regain_address(&mut self, now: Time) {
         self.endpoint.regain_address(now, PathId(1));
     }
 
-    /// Takes a packet in.
+    /// Handles a packet.
     pub(super) fn take(&mut self, now: Time, bytes: &[u8]) {
         let Ok(packet) = codec::parse_into(bytes, Verify::Checksum, &mut self.spare.segment) else {
             return;
@@ -267,7 +268,7 @@ impl Client {
         self.endpoint.handle_from(now, src, PathId(path as u32), &self.spare.segment);
     }
 
-    /// Does what is due, and gives the packets that leave.
+    /// Runs all due work, and adds the packets to send to `out`.
     pub(super) fn turn(&mut self, now: Time, out: &mut Vec<Vec<u8>>) {
         if self.silent {
             return;
@@ -288,7 +289,7 @@ impl Client {
         }
     }
 
-    /// Writes and reads what can be written and read.
+    /// Writes and reads as much as possible, and ends the connection when it is done.
     fn go_on(&mut self, now: Time) {
         let Some(conn) = self.conn else { return };
         self.note_ports(conn);
@@ -296,7 +297,8 @@ impl Client {
         self.read(now, conn);
         let state = state_of(&self.endpoint, conn);
         let without = [ConnectionState::Connecting, ConnectionState::Failed];
-        // A server that crashed during the handshake resets it, and the client dials anew.
+        // If the server crashed during the handshake, it resets the connection, and the client
+        // redials.
         self.attempt.established &= state != ConnectionState::Connecting;
         if !self.attempt.established && !without.contains(&state) {
             let first = !self.has_been_in();
@@ -411,7 +413,7 @@ impl Client {
     }
 }
 
-/// The state of a connection. A connection that was let go has failed.
+/// Returns the state of a connection. A released connection counts as failed.
 fn state_of(endpoint: &Endpoint, conn: ConnId) -> ConnectionState {
     endpoint.state(conn).unwrap_or(ConnectionState::Failed)
 }

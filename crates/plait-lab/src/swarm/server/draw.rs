@@ -1,24 +1,24 @@
-//! From a seed to a case of a server.
+//! Draws the case of a server from a seed.
 
 use super::case::{Blow, Group, ServerCase, ServiceCase, Visit};
 use crate::swarm::fault::log_within;
 use plait_base::RandomStream;
 use plait_engine::Limits;
 
-/// Bytes that the clients of a case send and get together, about.
+/// Approximate number of bytes that all clients of a case send and receive together.
 const BUDGET_BYTES: u64 = 3_000_000;
 
 fn pick<T: Copy>(stream: &mut RandomStream, from: &[T]) -> T {
     from[stream.below(from.len() as u64) as usize]
 }
 
-/// One time in `n`.
+/// Returns true with a probability of 1/n.
 fn one_in(stream: &mut RandomStream, n: u64) -> bool {
     stream.below(n) == 0
 }
 
-/// The case of a seed. Every part has random numbers of its own, so that a new part does not shift the
-/// others.
+/// Draws the case of a seed. Each part has its own random stream, so that a new part does not
+/// change the others.
 #[must_use]
 pub fn draw_server(seed: u64) -> ServerCase {
     let part = |name: &str| RandomStream::new(seed, &["server swarm", "draw", name]);
@@ -116,7 +116,7 @@ fn draw_strangers(stream: &mut RandomStream, case: &mut ServerCase) {
     }
 }
 
-/// Many that do not read, then one that does.
+/// Adds many clients that do not read, then one that does.
 fn draw_crowd(stream: &mut RandomStream, case: &mut ServerCase) {
     case.memory_bytes = 64 << 20;
     case.connections = Limits::fit(case.memory_bytes) as u64;

@@ -1,6 +1,6 @@
-//! The server under the swarm: the engine of `plait serve` in virtual time, with clients, strangers and
-//! services around it. A seed draws a [`ServerCase`]; its run is checked all the time; then everything
-//! heals, ends and is forgotten within a bounded time.
+//! The swarm of servers: the engine of `plait serve` in virtual time, with clients, strangers and
+//! services. A seed draws a [`ServerCase`], and its run is checked continuously. In the end all
+//! faults heal, and the server must release everything within a limited time.
 
 mod case;
 mod client;
@@ -24,7 +24,7 @@ pub fn run_server(case: &ServerCase) -> Verdict {
     replay_server(case, 0).0
 }
 
-/// Runs a case and keeps the last `keep` things that happened, one a line.
+/// Runs a case and returns the last `keep` events, one a line.
 #[must_use]
 pub fn replay_server(case: &ServerCase, keep: usize) -> (Verdict, Vec<String>) {
     match catch_unwind(AssertUnwindSafe(|| run::run(case, keep))) {

@@ -1,8 +1,9 @@
-//! The service of a simulated server: streams in memory, and what the program behind each does.
+//! The service of a simulated server: streams in memory, and the behaviour of the program behind
+//! each stream.
 //!
-//! A client asks with 24 bytes (a salt, how much it sends, how much it gets) and sends bytes of the
-//! pattern of that salt. The program verifies them, and gives bytes of another pattern, of which only
-//! the count is kept.
+//! A client sends a request of 24 bytes: a salt, the number of bytes that it sends, and the number
+//! that it gets. It then sends bytes of the pattern of that salt, which the program verifies. The
+//! program answers with another pattern. Only the number of these bytes is stored.
 
 use super::world::Host;
 use crate::swarm::fault::log_within;
@@ -14,39 +15,39 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Bytes that the kernel keeps for a stream of the usual size: what a program on `lo` may have written
-/// and nobody has read (3.9 MB at the sender and 1.5 MB at the receiver, measured on Linux 6.18).
+/// Bytes that the kernel buffers for a stream with default buffers: 3.9 MB at the sender and 1.5 MB
+/// at the receiver. Measured on `lo` on Linux 6.18.
 const USUAL_BYTES: u64 = 5_400_000;
-/// Beside a small receive buffer, what the sender's kernel keeps of small segments.
+/// Bytes of small segments that the sender's kernel buffers in addition to a small receive buffer.
 const SMALL_SENDER_BYTES: u64 = 64 << 10;
-/// Bytes that wait for a program to be read.
+/// Capacity of the buffer from which a program reads.
 const INBOX_BYTES: usize = 256 << 10;
-/// Under pressure a window has about a segment, once in the time of a delayed ACK.
+/// Under memory pressure a window holds about one segment per time of a delayed ACK.
 const PRESSED_BYTES: u64 = 1_400;
 const PRESSED_EVERY: Span = Span::from_millis(40);
-/// A slow program's piece, and its pause.
+/// Bytes of one piece of a slow program, and the pause after it.
 const SLOW_BYTES: u64 = 4_000;
 const SLOW_EVERY: Span = Span::from_millis(5);
-/// How often a program that has ended its side is asked after.
+/// Interval of the keep-alive probes to a program.
 const ASKED_EVERY: Span = Span::from_secs(10);
-/// A service that accepts late does so within this time.
+/// Longest delay of a late accept.
 const LATE_MS: u64 = 2_000;
 pub(super) const LATE: Span = Span::from_millis(LATE_MS);
-/// Bytes of a request.
+/// Length of a request in bytes.
 pub(super) const REQUEST: usize = 24;
 
-/// Eight bytes of the pattern of `salt`.
+/// Returns eight bytes of the pattern of `salt`.
 const fn word(salt: u64, at: u64) -> u64 {
     let word = at.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word ^ word >> 29
 }
 
-/// A byte of the pattern of `salt`.
+/// Returns a byte of the pattern of `salt`.
 const fn pattern(salt: u64, at: u64) -> u8 {
     (word(salt, at >> 3) >> (8 * (at & 7))) as u8
 }
 
-/// Fills `bytes` with the pattern of `salt` from place `at` on.
+/// Fills `bytes` with the pattern of `salt` from position `at` on.
 pub(super) fn fill(salt: u64, at: u64, bytes: &mut [u8]) {
     let ahead = bytes.len().min((8 - (at & 7) as usize) & 7);
     let (first, rest) = bytes.split_at_mut(ahead);
@@ -59,17 +60,17 @@ pub(super) fn fill(salt: u64, at: u64, bytes: &mut [u8]) {
     }
 }
 
-/// Whether `bytes` are the pattern of `salt` from place `at` on.
+/// Returns true if `bytes` are the pattern of `salt` from position `at` on.
 pub(super) fn is_pattern(salt: u64, at: u64, bytes: &[u8]) -> bool {
     (at..).zip(bytes).all(|(offset, byte)| *byte == pattern(salt, offset))
 }
 
-/// The salt of what the program gives.
+/// Returns the salt of the program's answer.
 pub(super) const fn answer_salt(salt: u64) -> u64 {
     !salt
 }
 
-/// A request.
+/// Encodes a request.
 pub(super) fn request(salt: u64, sends: u64, gets: u64) -> [u8; REQUEST] {
     let mut bytes = [0; REQUEST];
     for (field, value) in bytes.chunks_exact_mut(8).zip([salt, sends, gets]) {
@@ -78,22 +79,22 @@ pub(super) fn request(salt: u64, sends: u64, gets: u64) -> [u8; REQUEST] {
     bytes
 }
 
-/// How a program treats its connection.
+/// The behaviour of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Manner {
-    /// As it is asked.
+    /// Answers the request.
     Fair,
-    /// It is gone after so many bytes.
+    /// Closes after this many bytes.
     Closes(u64),
-    /// It resets after so many bytes.
+    /// Resets after this many bytes.
     Resets(u64),
-    /// It never reads.
+    /// Never reads.
     Deaf,
-    /// In small pieces with pauses.
+    /// Reads and writes in small pieces with pauses.
     Slow,
 }
 
-/// What the request says.
+/// The content of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Asked {
     pub(super) salt: u64,
@@ -101,28 +102,28 @@ pub(super) struct Asked {
     pub(super) gets: u64,
 }
 
-/// What is drawn of a program.
+/// The drawn behaviour of a program.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) manner: Manner,
-    /// When the stream is connected.
+    /// Time at which the stream is connected.
     pub(super) connects: Time,
     pub(super) refused: bool,
-    /// A header of the PROXY protocol comes first.
+    /// A PROXY protocol header precedes the request.
     pub(super) introduced: bool,
 }
 
-/// How a program has ended.
+/// The end of a program.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// The program has ended its side, or has left.
+    /// The program has closed its sending side, or has closed the stream.
     ended: bool,
     gone: bool,
-    /// When it has left.
+    /// Time at which the program closed the stream.
     pub(super) gone_at: Time,
-    /// The stream has failed, and the server does not know yet.
+    /// Failure of the stream that the server has not yet seen.
     failure: Option<io::ErrorKind>,
-    /// When the server's kernel finds out that the program is gone.
+    /// Time at which the server's kernel next probes the program.
     asks_at: Time,
 }
 
@@ -132,31 +133,31 @@ pub(super) struct Pipe {
     plan: Plan,
     pub(super) ending: Ending,
     connected: bool,
-    /// What the server has written and the program has not read.
+    /// Bytes written by the server that the program has not read.
     inbox: VecDeque<u8>,
     server_ended: bool,
-    /// The server has let go of its end.
+    /// The server has closed its end.
     pub(super) dropped: bool,
-    /// Bytes of header and request so far.
+    /// Received bytes of header and request.
     head: Vec<u8>,
     pub(super) asked: Option<Asked>,
-    /// Bytes of the client's pattern.
+    /// Received bytes of the client's pattern.
     pub(super) received: u64,
-    /// Bytes that the program has written, and that the server has read.
+    /// Bytes written by the program, and bytes read by the server.
     pub(super) written: u64,
     pub(super) taken: u64,
-    /// What may lie between.
+    /// Limit of written bytes that the server has not read.
     capacity: u64,
-    /// The program does nothing until then.
+    /// The program pauses until this time.
     pauses: Time,
-    /// When the program goes on.
+    /// Time of the next turn of the program.
     pub(super) wakes: Time,
-    /// What it read that no client has sent.
+    /// Error text if the program read bytes that no client has sent.
     wrong: Option<String>,
 }
 
 impl Pipe {
-    /// A connection to a program with this plan.
+    /// Returns a connection to a program with this plan.
     pub(super) fn new(plan: Plan, buffers: Option<Buffers>) -> Pipe {
         let small = |it: Buffers| 2 * it.receive_bytes as u64 + SMALL_SENDER_BYTES;
         let (gone_at, asks_at) = (Time::NEVER, Time::NEVER);
@@ -179,7 +180,7 @@ impl Pipe {
         }
     }
 
-    /// Whether the server's poller would tell of it.
+    /// Returns true if a poller would report the stream as ready.
     pub(super) fn is_ready(&self, read: bool, write: bool) -> bool {
         if !self.connected {
             return self.ending.failure.is_some();
@@ -191,28 +192,29 @@ impl Pipe {
         over || (read && readable) || (write && writable)
     }
 
-    /// Whether the program has got what the request says, and has given it.
+    /// Returns true if the program has received and sent all bytes of the request.
     pub(super) fn is_answered(&self) -> bool {
         let answered = |asked: Asked| self.received == asked.sends && self.taken == asked.gets;
         self.asked.is_some_and(answered)
     }
 
-    /// Whether it was answered, and both sides have ended.
+    /// Returns true if the request was answered, and both sides have closed.
     pub(super) fn is_complete(&self) -> bool {
         self.ending.ended && self.server_ended && self.is_answered()
     }
 
-    /// Whether the program did not do what the request says: it refused, it read nothing, or it has left.
+    /// Returns true if the program did not serve the request: it refused, did not read, or has
+    /// left.
     pub(super) fn is_spoilt(&self) -> bool {
         self.plan.refused || self.ending.gone || self.plan.manner == Manner::Deaf
     }
 
-    /// Whether the server has let go of the stream, and the program has read all that it will.
+    /// Returns true if the server has closed the stream, and the program has nothing left to read.
     fn is_over(&self) -> bool {
         self.dropped && self.inbox.is_empty()
     }
 
-    /// The program's turn.
+    /// Advances the program to the current time.
     fn turn(&mut self, host: &Host) {
         let now = host.now.get();
         if now < self.plan.connects {
@@ -228,7 +230,7 @@ impl Pipe {
         }
         self.connected = true;
         if now >= self.ending.asks_at {
-            // A program that is there answers, and is asked again.
+            // A live program answers the probe, so the next probe is set.
             self.ending.asks_at = if self.ending.gone { Time::NEVER } else { now + ASKED_EVERY };
             if self.ending.gone {
                 self.ending.failure = Some(io::ErrorKind::TimedOut);
@@ -242,7 +244,7 @@ impl Pipe {
             self.wakes = self.pauses;
             return;
         }
-        // It may be gone from now on: then the server asks after it.
+        // From here the program may end. A probe then detects that.
         self.wakes = self.ending.asks_at;
         if self.plan.manner != Manner::Deaf {
             self.consume();
@@ -261,7 +263,7 @@ impl Pipe {
         self.give(host, now);
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     fn consume(&mut self) {
         let most = if self.plan.manner == Manner::Slow { SLOW_BYTES as usize } else { usize::MAX };
         let mut bytes: Vec<u8> = Vec::new();
@@ -287,7 +289,8 @@ impl Pipe {
         }
     }
 
-    /// Bytes of the header, as far as it is known, and of the request.
+    /// Returns the length of header and request. Until 16 bytes are known, this is 16 if there is a
+    /// header.
     fn head_len(&self) -> usize {
         let header = match (self.plan.introduced, self.head.len()) {
             (false, _) => 0,
@@ -309,7 +312,7 @@ impl Pipe {
         Asked { salt: next(), sends: next(), gets: next() }
     }
 
-    /// Writes as much as there is room for, and ends after the last byte.
+    /// Writes as much as fits, and closes the sending side after the last byte.
     fn give(&mut self, host: &Host, now: Time) {
         let slow = self.plan.manner == Manner::Slow;
         if let Some(Asked { gets, sends, .. }) = self.asked
@@ -328,7 +331,7 @@ impl Pipe {
             self.ending.ended |=
                 self.written >= gets && (self.received >= sends || self.server_ended);
         }
-        // A client that ends before it has asked gets nothing.
+        // If a client closes before its request is complete, it gets nothing.
         self.ending.ended |= self.server_ended && self.inbox.is_empty() && self.asked.is_none();
         if slow && !self.inbox.is_empty() {
             self.pauses = now + SLOW_EVERY;
@@ -338,7 +341,8 @@ impl Pipe {
         }
     }
 
-    /// The program is gone: what it has written can still be read, unless it left something unread.
+    /// Closes the stream. The server can still read what was written, unless the program left data
+    /// unread.
     fn close(&mut self, host: &Host) {
         (self.ending.ended, self.ending.gone, self.ending.gone_at) = (true, true, host.now.get());
         if !self.inbox.is_empty() {
@@ -347,7 +351,7 @@ impl Pipe {
         }
     }
 
-    /// What was not read is lost.
+    /// Drops all unread data, in both directions.
     fn discard(&mut self, host: &Host) {
         host.unread.set(host.unread.get() - (self.written - self.taken));
         self.written = self.taken;
@@ -355,7 +359,7 @@ impl Pipe {
     }
 }
 
-/// Lets the programs do what is due, and gives the time when the next one wants to.
+/// Runs the programs that are due, and adds the times of their next turns to `wakes`.
 pub(super) fn serve(host: &Host, pipes: &[Rc<RefCell<Pipe>>], wakes: &mut Vec<(Time, usize)>) {
     let due = std::mem::take(&mut *host.due.borrow_mut());
     for place in due {
@@ -379,7 +383,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The program may go on, and the stream may have become ready.
+    /// Marks the program as due, and the stream as possibly ready.
     fn touch(&self) {
         self.host.due.borrow_mut().insert(self.place);
         self.host.stirred.borrow_mut().insert(self.place);
@@ -393,8 +397,8 @@ impl Drop for Program {
         let unread = pipe.written - pipe.taken;
         self.host.unread.set(self.host.unread.get() - unread);
         pipe.written = pipe.taken;
-        // A kernel resets a stream that is closed with unread data. Otherwise the program still gets what was
-        // written to it.
+        // If a stream is closed with unread data, the kernel resets it. Otherwise the program still
+        // gets the data written to it.
         if unread > 0 || !pipe.server_ended {
             pipe.inbox = VecDeque::new();
         }
@@ -429,7 +433,7 @@ impl Write for Program {
             return Err(failure.into());
         }
         if pipe.ending.gone {
-            // The first write to a program that is gone is answered by a RST.
+            // The kernel of a closed program answers the first write with a RST.
             pipe.ending.failure = Some(io::ErrorKind::ConnectionReset);
             drop(pipe);
             self.touch();
@@ -476,7 +480,7 @@ impl Stream for Program {
     }
 }
 
-/// Draws how the service treats a connection.
+/// Draws the behaviour of a program: its manner, whether it refuses, and when it is connected.
 pub(super) fn manner(stream: &mut RandomStream, case: &super::ServiceCase) -> (Manner, bool, Span) {
     let after = |stream: &mut RandomStream| log_within(stream, 1, 200_000);
     let mut point = stream.below(1_000);

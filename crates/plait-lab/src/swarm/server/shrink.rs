@@ -1,23 +1,23 @@
-//! Smaller cases of a server that fail alike.
+//! Shrinks failing cases of a server.
 
 use super::case::ServerCase;
 use super::run_server;
 use crate::swarm::run::Violation;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A case as small as it became.
+/// A shrunk case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShrunkServer {
     /// The case.
     pub case: ServerCase,
-    /// What goes wrong in it: the same kind of thing.
+    /// The violation of the shrunk case, of the same kind.
     pub violation: Violation,
-    /// Runs that were made for it.
+    /// Number of runs that shrinking took.
     pub runs: u32,
 }
 
-/// Takes away from a failing case whatever it fails without, within so many runs: guests, blows,
-/// manners of the service, bytes. The same case gives the same result.
+/// Removes everything from a failing case that the failure does not need: guests, blows, behaviour
+/// of the service, bytes. It makes at most `most_runs` runs. The same case gives the same result.
 #[must_use]
 pub fn shrink_server(
     case: &ServerCase,
@@ -42,7 +42,7 @@ pub fn shrink_server(
     }
 }
 
-/// Cases that differ from this one in one thing, which they have less of.
+/// Returns cases with one part smaller than in this case.
 fn smaller(case: &ServerCase) -> Vec<ServerCase> {
     let usual = ServerCase::default();
     let mut list = Vec::new();

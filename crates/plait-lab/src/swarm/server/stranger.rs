@@ -1,4 +1,4 @@
-//! Strangers: scripts of segments, so cheap that there can be thousands.
+//! Strangers: scripted peers without an endpoint, cheap enough for thousands of them.
 
 use super::case::Visit;
 use super::client::{PORT, SERVER};
@@ -8,7 +8,7 @@ use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Flags, Payload, Segment};
 use std::net::IpAddr;
 
-/// The window of those that do not read, in bytes.
+/// Window of a stranger that does not read, in bytes.
 const WINDOW: u16 = 16_000;
 
 /// One stranger.
@@ -17,10 +17,10 @@ pub(super) struct Stranger {
     pub(super) address: IpAddr,
     visit: Visit,
     port: u16,
-    /// Our next sequence number, and the server's.
+    /// Next sequence number of the stranger, and of the server.
     seq: u32,
     ack: u32,
-    /// Bytes that it still takes.
+    /// Remaining receive window in bytes.
     room: u16,
     established: bool,
     bytes: u64,
@@ -40,7 +40,7 @@ impl Stranger {
         }
     }
 
-    /// Its first packet.
+    /// Sends its first packet.
     pub(super) fn begin(&mut self, stream: &mut RandomStream, out: &mut Vec<Vec<u8>>) {
         if self.visit == Visit::Garbage {
             return self.rubbish(stream, out);
@@ -50,7 +50,7 @@ impl Stranger {
         self.seq += 1;
     }
 
-    /// Answers a packet.
+    /// Handles a packet.
     pub(super) fn take(&mut self, bytes: &[u8], out: &mut Vec<Vec<u8>>) {
         let mut segment = Segment::default();
         let Ok(packet) = codec::parse_into(bytes, Verify::Checksum, &mut segment) else { return };
@@ -73,12 +73,12 @@ impl Stranger {
             self.room -= len as u16;
         }
         if len > 0 || segment.seq != self.ack {
-            // It also answers what probes its window.
+            // It also answers window probes.
             self.send(&self.segment(), out);
         }
     }
 
-    /// What follows its handshake.
+    /// Sends the segment that follows the handshake.
     fn ask(&mut self, out: &mut Vec<Vec<u8>>) {
         let asks = match self.visit {
             Visit::OneShot => &request(1, 0, 1)[..],
@@ -96,7 +96,7 @@ impl Stranger {
         self.seq = self.seq.wrapping_add(asks.len() as u32);
     }
 
-    /// A segment of anything.
+    /// Sends a segment with random content.
     fn rubbish(&self, stream: &mut RandomStream, out: &mut Vec<Vec<u8>>) {
         let bits = stream.bits();
         let all = [Flags::SYN, Flags::ACK, Flags::FIN, Flags::RST, Flags::PSH];

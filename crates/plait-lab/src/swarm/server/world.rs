@@ -1,4 +1,4 @@
-//! The world of a simulated server: virtual time, packets in queues, and services in memory.
+//! The world of a simulated server: virtual time, packet queues, and services in memory.
 
 use super::service::{Pipe, Program};
 use plait_base::{ConnId, RandomStream, Time};
@@ -10,25 +10,25 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// What the kernel of the simulated host knows of all streams.
+/// State of the simulated kernel for all streams.
 #[derive(Default)]
 pub(super) struct Host {
     pub(super) now: Cell<Time>,
     /// Bytes that services have written and the server has not read.
     pub(super) unread: Cell<u64>,
-    /// When they are so many, the kernel shrinks the windows of all streams.
+    /// Limit of unread bytes. Beyond it the kernel shrinks the windows of all streams.
     pub(super) limit: Cell<u64>,
-    /// What a program read that no client has sent.
+    /// Error text if a program read bytes that no client has sent.
     pub(super) wrong: Cell<Option<String>>,
     /// Bytes that the server has read from streams and written to them.
     pub(super) moved: Cell<u64>,
-    /// Streams that may have become ready for the server, by their places.
+    /// Indices of streams that may have become ready for the server.
     pub(super) stirred: RefCell<BTreeSet<usize>>,
-    /// Streams whose service may have something to do.
+    /// Indices of streams whose program may have work.
     pub(super) due: RefCell<BTreeSet<usize>>,
 }
 
-/// Numbers from a seed.
+/// Entropy from a seed.
 pub(super) struct Seeded(pub(super) RandomStream);
 
 impl Entropy for Seeded {
@@ -37,7 +37,7 @@ impl Entropy for Seeded {
     }
 }
 
-/// How the service takes the next connection.
+/// Creates the stream to the service for the next connection.
 pub(super) type Reception = Box<dyn FnMut(Option<Buffers>) -> io::Result<Pipe>>;
 
 /// The world of one life of the server.
@@ -47,10 +47,11 @@ pub(super) struct Virtual {
     pub(super) left: Vec<Vec<u8>>,
     /// The device is up.
     pub(super) up: bool,
-    /// Streams by place; those of connections that have ended are empty.
+    /// Streams by index. The streams of ended connections are empty.
     pub(super) pipes: Rc<RefCell<Vec<Rc<RefCell<Pipe>>>>>,
     reception: Reception,
-    /// What each watched stream is waited for.
+    /// The streams that the server watches, each with its connection and its interest in reading
+    /// and writing.
     watched: BTreeMap<usize, (ConnId, (bool, bool))>,
 }
 
@@ -71,7 +72,8 @@ impl Virtual {
         }
     }
 
-    /// What is ready, in a fixed order. A stream stays in question as long as it is ready.
+    /// Returns everything that is ready, in a fixed order. A ready stream is reported again in the
+    /// next turn.
     pub(super) fn ready(&mut self, ready: &mut Vec<Ready>) {
         ready.clear();
         if !self.arrived.is_empty() {
@@ -84,7 +86,7 @@ impl Virtual {
             let Some((conn, (read, write))) = watched.get(place) else { return false };
             let pipe = pipes[*place].borrow();
             if pipe.dropped {
-                // A kernel forgets a socket that was closed.
+                // A kernel removes a closed socket from its poller.
                 watched.remove(place);
                 return false;
             }

@@ -1,42 +1,46 @@
-//! The connections of a client: what it has seen of each.
+//! Records of the connections of a client.
 
 use plait_base::{ConnId, Time};
 use std::fmt;
 
-/// What came of one connection.
+/// The result of one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// All bytes went and came.
+    /// All bytes were sent and received.
     Complete,
-    /// The connection failed, which the client knows.
+    /// The connection failed.
     Failed,
-    /// The client ended it on purpose.
+    /// The client aborted it as planned.
     Left,
-    /// The client has waited for too long.
+    /// The client waited for too long.
     GaveUp,
 }
 
-/// What a client has seen of one connection.
+/// The record of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visited {
     pub(crate) outcome: Outcome,
     pub(crate) began: Time,
     pub(super) ended: Time,
-    /// It was there.
+    /// It was established.
     pub(crate) established: bool,
-    /// The server has accepted it.
+    /// The server accepted it.
     pub(crate) accepted: bool,
-    /// It may have failed: see `Client::lose`, `Client::drain` and `Client::lose_address`.
+    /// It may fail without an error of the server: see `Client::lose`, `Client::drain` and
+    /// `Client::lose_address`.
     pub(crate) excused: bool,
-    /// The server has forgotten it, and the client may not know: see `Client::lose` and `Client::miss_reset`.
+    /// The server no longer knows it, and the client may not have noticed: see `Client::lose` and
+    /// `Client::miss_reset`.
     pub(super) forgotten: bool,
-    /// It was complete, but for the acknowledgement of the client's FIN: see `Client::lose_address`.
+    /// It was complete, except that the client's FIN was not acknowledged: see
+    /// `Client::lose_address`.
     pub(crate) end_lost: bool,
 }
 
 impl Visited {
-    /// It was established, and the client waited for more in vain. A refused connection ends at once, and so does
-    /// one that the server has forgotten, unless the server has no number for its address since.
+    /// Returns true if it was established and then waited in vain. A refused connection ends at
+    /// once. A connection that the server has lost ends at once, too, unless its address has no
+    /// number any more.
     pub(crate) fn waits_established(&self) -> bool {
         self.established && !self.forgotten && self.outcome == Outcome::GaveUp
     }
@@ -50,13 +54,13 @@ impl fmt::Display for Visited {
     }
 }
 
-/// What the server knows of the present connection, and what the client does.
+/// The current connection, as the server and the client see it.
 #[derive(Default)]
 pub(super) struct Attempt {
     pub(super) began: Time,
     pub(super) established: bool,
-    /// Ports of its subflows, and those that the server has accepted a connection from. A client that begins
-    /// anew on another path has other ports.
+    /// Local ports of its subflows, and the ports from which the server has accepted a connection.
+    /// After a redial on another path the ports differ.
     pub(super) ports: Vec<u16>,
     pub(super) accepted: Vec<u16>,
     pub(super) excused: bool,
@@ -64,16 +68,17 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Whether the server has accepted it.
+    /// Returns true if the server has accepted it.
     pub(super) fn is_accepted(&self) -> bool {
         self.ports.iter().any(|port| self.accepted.contains(port))
     }
 }
 
-/// The connections that are over.
+/// The earlier connections.
 #[derive(Default)]
 pub(super) struct Past {
     pub(super) visited: Vec<Visited>,
-    /// Complete connections of plain TCP whose FIN may still be unacknowledged, each with its place in `visited`.
+    /// Complete connections of plain TCP whose FIN may be unacknowledged, each with its index in
+    /// `visited`.
     pub(super) ends: Vec<(ConnId, usize)>,
 }

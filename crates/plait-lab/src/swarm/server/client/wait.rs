@@ -1,33 +1,36 @@
-//! How long a client waits.
+//! The waiting time of a client.
 
 use plait_base::{Span, Time};
 
-/// The first timeout of a SYN (RFC 6298, section 2.1): an answer that takes longer came to a repetition.
+/// The initial RTO of a SYN (RFC 6298, section 2.1). A longer wait means that the SYN was
+/// retransmitted.
 const SYN_TIMEOUT: Span = Span::from_secs(1);
 
-/// How long a client waits.
+/// The waiting time of a client.
 pub(crate) struct Wait {
-    /// It waits for nothing longer than until then.
+    /// Time at which the client gives up.
     pub(super) patience: Time,
-    /// The least time that it waits from the first connection on. A shortage of numbers may keep a client out for
-    /// long. It may keep out a later connection as well; that time is not taken from the others.
+    /// Minimum waiting time after the first established connection. If numbers are scarce, a client
+    /// may be refused for long. A later connection may be refused, too. The others do not lose this
+    /// time.
     pub(super) allowance: Span,
-    /// How long connections waited to be accepted, but for the handshake of the first that was established.
+    /// Time that connections waited to be accepted, except the first established handshake.
     pub(super) kept_out: Span,
-    /// The wait of the present connection is made good up to then.
+    /// Time up to which the wait of the current connection is compensated.
     pub(super) made_good: Time,
-    /// It begins no more connections.
+    /// It begins no further connections.
     pub(super) late: bool,
 }
 
 impl Wait {
-    /// Returns the wait of a client until `patience`, and for `allowance` at least.
+    /// Returns the wait of a client until `patience`, and for at least `allowance`.
     pub(crate) fn new(patience: Time, allowance: Span) -> Wait {
         let (kept_out, made_good, late) = (Span::ZERO, Time::ZERO, false);
         Wait { patience, allowance, kept_out, made_good, late }
     }
 
-    /// Makes the wait of the present connection up to now good, because a shortage may have kept it out.
+    /// Adds the wait of the current connection so far to the waiting time, because a shortage of
+    /// numbers may have caused it. A wait below the timeout of a SYN does not count.
     pub(super) fn make_good(&mut self, now: Time) {
         let waited = now.since(std::mem::replace(&mut self.made_good, now));
         if waited >= SYN_TIMEOUT {

@@ -1,10 +1,10 @@
-//! What is to happen, in the order of time.
+//! Future events, ordered by time.
 
 use super::guests::Guest;
 use plait_base::Time;
 use std::collections::BTreeMap;
 
-/// What is to happen.
+/// An event.
 pub(super) enum Event {
     Arrive(Vec<u8>),
     Deliver(Guest, Vec<u8>),
@@ -15,11 +15,11 @@ pub(super) enum Event {
     Sample,
 }
 
-/// Events by their time; those of one instant happen in the order in which they were added.
+/// Events by time. Simultaneous events happen in the order in which they were added.
 #[derive(Default)]
 pub(super) struct Agenda {
     events: BTreeMap<(Time, u64), Event>,
-    /// Events added so far.
+    /// Number of events added so far.
     count: u64,
 }
 
@@ -34,7 +34,7 @@ impl Agenda {
         self.events.first_key_value().map(|((time, _), _)| *time)
     }
 
-    /// Removes and returns the first event if its time has come.
+    /// Removes and returns the first event if it is due.
     pub(super) fn poll(&mut self, now: Time) -> Option<Event> {
         let entry = self.events.first_entry()?;
         (entry.key().0 <= now).then(|| entry.remove())

@@ -1,11 +1,11 @@
-//! Who comes to the server, and whose each address and each stream is.
+//! The guests of the server, their addresses, and their streams.
 
 use crate::swarm::server::client::Client;
 use crate::swarm::server::stranger::Stranger;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Whose an address is.
+/// The owner of an address.
 #[derive(Clone, Copy)]
 pub(super) enum Guest {
     Client(usize),
@@ -16,13 +16,13 @@ pub(super) enum Guest {
 pub(super) struct Guests {
     pub(super) clients: Vec<Client>,
     pub(super) strangers: Vec<Stranger>,
-    /// Whose each stream is: the place of its client, if one of the clients has it.
+    /// The client of each stream, or `None` if a stranger has it.
     pub(super) owners: Vec<Option<usize>>,
     by_address: BTreeMap<IpAddr, Guest>,
 }
 
 impl Guests {
-    /// Gives a guest the next address, of another network than the one before.
+    /// Assigns the next address to a guest. It is in another network than the address before it.
     pub(super) fn give_address(&mut self, guest: Guest) -> IpAddr {
         let number = self.by_address.len() as u32 + 1;
         let address = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + number * 0x101));
@@ -30,7 +30,7 @@ impl Guests {
         address
     }
 
-    /// Returns the guest that has an address.
+    /// Returns the guest with this address.
     pub(super) fn at(&self, address: IpAddr) -> Option<Guest> {
         self.by_address.get(&address).copied()
     }

@@ -1,4 +1,4 @@
-//! What must hold of a server all the time, and in the end.
+//! Invariants of a server, during the run and at its end.
 
 use super::patience::PATIENCE;
 use super::{Event, RARE_SAMPLE, Run, SAMPLE};
@@ -8,18 +8,18 @@ use crate::swarm::server::service::Pipe;
 use plait_base::Span;
 use plait_core::MemoryReport;
 
-/// A relay goes on for so long at most after its program has gone: until it is asked after, and what it
-/// has left behind has gone to a client that may take nothing.
+/// Longest time that a relay continues after its program has left. It ends when the program is
+/// probed, and when its remaining data has been sent to a client that may not read.
 const DESERTED: Span = Span::from_secs(60);
-/// Memory of an endpoint that rests, and of each subflow in TIME-WAIT.
+/// Memory limits of an idle endpoint, and of each subflow in TIME-WAIT.
 const RESTING_BYTES: u64 = 64 << 10;
 const TIME_WAIT_BYTES: u64 = 320;
-/// Numbers that a new address and a rest may look at (`plait-engine/src/numbers.rs`).
+/// Limits of inspected numbers per packet and per rest (`plait-engine/src/numbers.rs`).
 const LOOKS_EACH: u64 = 4;
 const LOOKS_RESTING: u64 = 64;
 
 impl Run<'_> {
-    /// Looks at the server from outside.
+    /// Checks the server from outside.
     pub(super) fn sample(&mut self) {
         let soon = self.heals + PATIENCE;
         let after = if self.now < soon { SAMPLE } else { RARE_SAMPLE };
@@ -27,7 +27,7 @@ impl Run<'_> {
         if let Some(wrong) = self.server.host.wrong.take() {
             return self.broke(Broken::Invariant, wrong);
         }
-        // A live server turns at least once a minute; this one does with each look.
+        // A live server has a turn at least once a minute; this one has a turn at each sample.
         self.serve_idle();
         let now = self.now;
         let deserted = |it: &Pipe| !it.dropped && now > it.ending.gone_at + DESERTED;
@@ -62,12 +62,12 @@ impl Run<'_> {
         if let Some(engine) = &mut self.server.engine
             && self.now >= self.patience
         {
-            // What is ready is taken by the turn that follows.
+            // The following turn handles everything that is ready.
             engine.stack.expire();
         }
     }
 
-    /// Memory is within its limit, and what has ended takes little.
+    /// Checks that memory is within its limit, and that ended connections take little.
     fn weigh(&mut self, report: &MemoryReport, idle: bool) {
         let MemoryReport { bytes, time_wait, closing, half_open, .. } = *report;
         if bytes > self.case.memory_bytes {
@@ -82,7 +82,7 @@ impl Run<'_> {
         }
     }
 
-    /// What must hold at the end.
+    /// Checks the end of the run.
     pub(super) fn judge(&mut self) {
         if self.violation.is_some() {
             return;
@@ -95,8 +95,8 @@ impl Run<'_> {
         self.judge_rest();
     }
 
-    /// Clients were served, or there is a reason: what the service did to their streams, a crash or the end
-    /// of listening at the time, the loss of an address, or a refusal that was counted.
+    /// Checks that clients were served, or have an excuse. Excuses are the behaviour of the
+    /// service, a crash or the end of listening, the loss of an address, and a counted refusal.
     fn judge_clients(&mut self) {
         let mut spoilt = vec![0; self.guests.clients.len()];
         let mut served = vec![0; self.guests.clients.len()];
@@ -111,7 +111,8 @@ impl Run<'_> {
             served[owner] += u64::from(lives && pipe.is_complete());
             answered[owner] += u64::from(lives && pipe.is_answered());
         }
-        // Connections that neither the service nor a blow accounts for, if the server did not accept them.
+        // Unserved connections that the server did not accept, and that neither the service nor a
+        // blow explains.
         let mut turned_away = 0;
         let mut first = None;
         let mut broken = None;
@@ -133,7 +134,8 @@ impl Run<'_> {
             let away = own - accepted.max(own.min(spoilt[at]));
             turned_away += away;
             first = first.or(refused.filter(|_| away > 0));
-            // The service may not know the end of a connection whose FIN was lost with the client's address.
+            // The service may not see the end of a connection if the FIN was lost with the client's
+            // address.
             let complete = client.complete_since(self.server.since).count() as u64;
             let ended = |it: &&Visited| !it.end_lost;
             let whole = client.complete_since(self.server.since).filter(ended).count() as u64;
@@ -163,7 +165,7 @@ impl Run<'_> {
         }
     }
 
-    /// Nothing is left, and what was refused was told.
+    /// Checks that nothing is left, and that the log has every refusal.
     fn judge_rest(&mut self) {
         let Some(engine) = &self.server.engine else { return };
         let refused: u64 = engine.refused().values().sum();

@@ -1,4 +1,4 @@
-//! One case of a server, run and judged.
+//! Runs and judges one case of a server.
 
 mod agenda;
 mod guests;
@@ -24,16 +24,16 @@ use record::Record;
 use server::Server;
 use std::net::IpAddr;
 
-/// Turns of the server at one instant in which nothing is moved, at most.
+/// Limit of turns of the server at one instant without any data moved.
 const IDLE_TURNS: u32 = 64;
-/// Rounds of the loop at one instant at most.
+/// Limit of rounds of the loop at one instant.
 const MOST_ROUNDS: u32 = 100_000;
-/// So much longer than others stay those clients that do not end.
+/// Additional waiting time of clients that do not end their connection.
 const STAY: Span = Span::from_secs(60);
-/// How often the server is looked at, and how often once nothing more happens to it.
+/// Interval of samples of the server, and their interval after all events.
 const SAMPLE: Span = Span::from_millis(100);
 const RARE_SAMPLE: Span = Span::from_secs(5);
-/// So long after everything is over nothing is left.
+/// Time that the server has to release everything after the end.
 const AFTERWARDS: Span = Span::from_secs(300);
 
 pub(super) struct Run<'a> {
@@ -49,14 +49,14 @@ pub(super) struct Run<'a> {
     spare: Spare,
     record: Record,
     violation: Option<Violation>,
-    /// Everything is over and forgotten.
+    /// Everything has ended and is released.
     settled: bool,
 }
 
-/// Whether time goes on and the server does something.
+/// Checks that time advances and that the server makes progress.
 #[derive(Default)]
 struct Progress {
-    /// Turns of the server at this instant in which nothing was moved.
+    /// Turns of the server at this instant without any data moved.
     idle_turns: u32,
     /// Rounds of the loop at this instant.
     rounds: u32,
@@ -64,7 +64,7 @@ struct Progress {
     moved: u64,
 }
 
-/// Lists that are empty between events, kept for their memory.
+/// Buffers for reuse, empty between events.
 #[derive(Default)]
 struct Spare {
     ready: Vec<Ready>,
@@ -72,7 +72,7 @@ struct Spare {
     out: Vec<Vec<u8>>,
 }
 
-/// Runs a case and keeps the last `keep` things that happened.
+/// Runs a case and returns the last `keep` events.
 pub(super) fn run(case: &ServerCase, keep: usize) -> (Verdict, Vec<String>) {
     let mut run = match Run::new(case, keep) {
         Ok(run) => run,
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         self.agenda.add(time.max(self.now), event);
     }
 
-    /// Runs until everything is over.
+    /// Runs until everything has ended.
     fn go(&mut self) {
         while self.violation.is_none() && !self.settled {
             let server = self.server.engine.as_ref().map_or(Time::NEVER, Engine::next);
@@ -156,9 +156,10 @@ impl<'a> Run<'a> {
         self.judge();
     }
 
-    /// Everything is over, and was given the time to be forgotten.
+    /// Returns true if everything has ended and the time to release it is over.
     fn is_past(&self) -> bool {
-        // A client may get in at the end of its patience, and has an allowance from then on.
+        // A client may be accepted at the end of its waiting time, and has an allowance from then
+        // on.
         let late = self.patience.since(self.heals);
         let over =
             |kept_out: Span| self.now >= self.patience + late + kept_out + GRACE + AFTERWARDS;
@@ -185,7 +186,7 @@ impl<'a> Run<'a> {
                 self.guests.clients[at].take(self.now, &bytes);
                 self.turn_client(at);
             }
-            // Strangers are gone in the end.
+            // Strangers have left by then.
             Event::Deliver(Guest::Stranger(_), _) if self.now >= self.patience => {}
             Event::Deliver(Guest::Stranger(at), bytes) => {
                 let mut out = std::mem::take(&mut self.spare.out);
@@ -208,7 +209,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The next guest of a group.
+    /// Starts the next guest of a group.
     fn come(&mut self, at: usize, nth: u32) {
         let group = self.case.guests[at];
         if nth + 1 < group.count {
@@ -258,7 +259,7 @@ impl<'a> Run<'a> {
         self.spare.out = out;
     }
 
-    /// The server and its service do what is due.
+    /// Runs the server and its service until neither has due work.
     fn serve(&mut self) {
         loop {
             let mut wakes = std::mem::take(&mut self.spare.wakes);

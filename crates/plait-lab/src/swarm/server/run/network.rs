@@ -7,7 +7,7 @@ use plait_link::{Fate, Link, LinkConfig, RateSource};
 pub(super) struct Network {
     down: Link,
     up: Link,
-    /// Draws which packets are lost, and the ports of strangers.
+    /// Draws packet losses, and the ports of strangers.
     pub(super) random: RandomStream,
 }
 
@@ -24,8 +24,8 @@ impl Network {
         }
     }
 
-    /// Returns when a packet of a client, or to one, is at the other end, if it gets there. The client's
-    /// address is at `field` of the packet.
+    /// Returns the arrival time of a packet of a client, or `None` if it is lost. `up` gives the
+    /// direction. The client's address is at offset `field`.
     pub(super) fn carry(
         &mut self,
         case: &ServerCase,

@@ -1,4 +1,4 @@
-//! Packets between the server and its guests, and what is kept of them.
+//! Packets between the server and its guests.
 
 use super::{Event, Guest, Run};
 use crate::swarm::run::Broken;
@@ -9,7 +9,7 @@ use plait_wire::{Flags, Segment};
 use std::net::IpAddr;
 
 impl Run<'_> {
-    /// Packets of guests leave for the server.
+    /// Sends packets of guests to the server.
     pub(super) fn send_up(&mut self, client: bool, out: &mut Vec<Vec<u8>>) {
         for bytes in out.drain(..) {
             self.record.note(self.now, &bytes);
@@ -20,7 +20,8 @@ impl Run<'_> {
         }
     }
 
-    /// When a packet is at the other end, if it gets there. The guest's address is at `field`.
+    /// Returns the arrival time of a packet, or `None` if it is lost. The guest's address is at
+    /// offset `field`.
     fn carry(&mut self, client: bool, up: bool, bytes: &[u8], field: usize) -> Option<Time> {
         if !client {
             // Strangers have links of their own.
@@ -29,7 +30,7 @@ impl Run<'_> {
         self.network.carry(self.case, self.now, up, bytes, field)
     }
 
-    /// A packet of the server leaves.
+    /// Sends a packet of the server.
     pub(super) fn send_down(&mut self, bytes: Vec<u8>) {
         self.record.note(self.now, &bytes);
         let Some(to) = bytes.get(16..20).and_then(|it| <[u8; 4]>::try_from(it).ok()) else {
@@ -49,7 +50,8 @@ impl Run<'_> {
         }
     }
 
-    /// A packet to a client is lost. If it is a RST, the client may wait for what the server has forgotten.
+    /// Handles a lost packet to a client. If it is a RST, the client may wait for a connection that
+    /// the server has lost.
     fn miss(&mut self, at: usize, bytes: &[u8]) {
         let mut segment = Segment::default();
         let parsed = codec::parse_into(bytes, Verify::Checksum, &mut segment);
@@ -58,7 +60,7 @@ impl Run<'_> {
         }
     }
 
-    /// The server has accepted a connection: the next stream is its.
+    /// Handles an accepted connection. It has the next stream.
     fn on_accepted(&mut self, conn: ConnId, from: Option<IpAddr>) {
         let guest = from.and_then(|from| self.guests.at(from));
         let Some(Guest::Client(at)) = guest else { return self.guests.owners.push(None) };

@@ -1,4 +1,4 @@
-//! What is kept of a run: a hash of its packets, and the last things that happened.
+//! The record of a run: a hash of its packets, and the last events.
 
 use crate::swarm::run::segment_line;
 use plait_base::Time;
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 pub(super) struct Record {
     pub(super) packets: u64,
     pub(super) hash: u64,
-    /// How many lines are kept.
+    /// Number of lines to keep.
     keep: usize,
-    /// The last lines of what happened.
+    /// The last events, one a line.
     pub(super) lines: VecDeque<String>,
 }
 
@@ -25,7 +25,7 @@ impl Record {
         self.keep > 0
     }
 
-    /// Counts a packet.
+    /// Adds a packet to the counter and the hash.
     pub(super) fn note(&mut self, now: Time, bytes: &[u8]) {
         self.packets += 1;
         let mut mix =
@@ -46,7 +46,7 @@ impl Record {
         }
     }
 
-    /// Keeps a line.
+    /// Adds a line.
     pub(super) fn tell(&mut self, now: Time, line: &str) {
         if self.keep > 0 {
             if self.lines.len() >= self.keep {

@@ -1,4 +1,4 @@
-//! The server, which may crash and live again: its engine and its service.
+//! The server with its engine and its service. After a crash it starts a new life.
 
 use crate::swarm::server::case::ServerCase;
 use crate::swarm::server::client::{PORT, SERVER};
@@ -13,35 +13,35 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The server asks after a silent client, and ends one that takes nothing.
+/// Idle time after which the server probes a client, and its user timeout.
 const KEEP_ALIVE: Span = Span::from_secs(10);
 const USER_TIMEOUT: Span = Span::from_secs(30);
-/// The server's kernel keeps what is left of a program for so long.
+/// Time for which the server's kernel keeps the stream of an ended program.
 const ORPHANED: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 pub(super) struct Server {
     pub(super) host: Rc<Host>,
-    /// Streams to the programs of the service, those of all lives.
+    /// Streams to the programs of the service, of all lives.
     pub(super) pipes: Rc<RefCell<Vec<Rc<RefCell<Pipe>>>>>,
-    /// None after a crash.
+    /// `None` after a crash.
     pub(super) engine: Option<Engine<Virtual>>,
-    /// Lives begun.
+    /// Number of lives begun.
     lives: u32,
-    /// When this life began, and how many streams there were by then.
+    /// Start of this life, and the number of streams at that time.
     pub(super) since: Time,
     pub(super) streams_before: usize,
-    /// Connections that were refused in earlier lives.
+    /// Refused connections of earlier lives.
     refused_before: u64,
-    /// Connections of this life that were turned away, as the log has told.
+    /// Refused connections of this life, as counted by the log.
     pub(super) told_away: u64,
-    /// Most numbers in use at a time of this life.
+    /// Largest number of numbers in use during this life.
     pub(super) most_paths: u64,
     pub(super) draining: bool,
 }
 
 impl Server {
-    /// Begins to live.
+    /// Begins a life.
     pub(super) fn live(&mut self, case: &ServerCase, now: Time) -> Result<(), String> {
         let life = format!("life {}", self.lives);
         self.lives += 1;
@@ -80,7 +80,7 @@ impl Server {
         Ok(())
     }
 
-    /// Loses everything but the count of what was refused.
+    /// Ends this life. Only the count of refusals is kept.
     pub(super) fn crash(&mut self) {
         let engine = self.engine.take();
         self.refused_before += engine.map_or(0, |it| it.refused().values().sum::<u64>());
@@ -96,13 +96,13 @@ impl Server {
         }
     }
 
-    /// Returns how many connections were refused, in all lives.
+    /// Returns the number of refused connections of all lives.
     pub(super) fn refused(&self) -> u64 {
         let now = self.engine.as_ref().map_or(0, |it| it.refused().values().sum());
         self.refused_before + now
     }
 
-    /// Returns the streams that the server still has, three at most.
+    /// Returns the streams that the server still has, at most three.
     pub(super) fn left(&self) -> Vec<String> {
         let pipes = self.pipes.borrow();
         let left = pipes.iter().filter(|it| !it.borrow().dropped).take(3);
@@ -110,7 +110,7 @@ impl Server {
     }
 }
 
-/// Returns what the connections of a case are made from.
+/// Returns the specification of the connections of a case.
 pub(super) fn spec(case: &ServerCase, config: Config) -> Result<ConnectionSpec, String> {
     let scheduler = plait_sched::Spec::parse(&case.scheduler).map_err(|it| it.to_string())?;
     let controller = plait_cc::Spec::parse(&case.controller).map_err(|it| it.to_string())?;
