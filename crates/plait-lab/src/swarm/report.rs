@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 /// Name and version of the document.
 pub const SCHEMA: &str = "plait.swarm/1";
 
-/// What a swarm found: what `plait swarm --json` prints.
+/// The report of a swarm, as `plait swarm --json` prints it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Always `plait.swarm/1`.
     pub schema: String,
-    /// The line that runs it again.
+    /// Command line that runs it again.
     pub command: String,
     /// The first seed.
     pub from: u64,
-    /// Seeds that were run.
+    /// Number of seeds that were run.
     pub seeds: u64,
-    /// Seeds that were asked for.
+    /// Number of requested seeds.
     pub asked: u64,
-    /// Whether seeds are missing because it was interrupted.
+    /// True if the run was interrupted, so that seeds are missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// How many seeds broke something.
+    /// Number of seeds with a violation.
     pub broken: u64,
-    /// The first of them, in the order of seeds.
+    /// The first seeds with a violation, in the order of seeds.
     pub failures: Vec<Failure>,
-    /// What the seeds covered.
+    /// Coverage of the seeds.
     #[serde(flatten)]
     pub coverage: Coverage,
     /// Virtual time of all runs together, in seconds.
@@ -40,92 +40,92 @@ pub struct Report {
     pub segments: u64,
     /// SHA-256, in hexadecimal, over each seed's segments and verdict.
     pub digest: String,
-    /// What became of the cases of servers; absent if only those of networks were run. `broken` counts
-    /// them too.
+    /// Report on the cases of servers; absent if only cases of networks were run. `broken` counts
+    /// these cases, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerReport>,
 }
 
-/// What the seeds covered.
+/// Coverage of the seeds.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
-    /// Each kind of fault, and how often it came.
+    /// Counts for each kind of fault.
     pub faults: Vec<Count>,
-    /// Seeds without any fault.
+    /// Number of seeds without a fault.
     pub faultless: u64,
-    /// Seeds whose connection was reset where a middlebox left no other answer.
+    /// Number of seeds whose connection was reset because a middlebox left no alternative.
     pub given_up: u64,
-    /// Each scheduler, and how often it was drawn.
+    /// Counts for each scheduler.
     pub schedulers: Vec<Count>,
-    /// Each congestion controller, and how often it was drawn.
+    /// Counts for each congestion controller.
     pub controllers: Vec<Count>,
 }
 
-/// What became of the cases of servers.
+/// Report on the cases of servers.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ServerReport {
-    /// Cases that were run, one a seed.
+    /// Number of cases that were run, one per seed.
     pub seeds: u64,
-    /// How many broke something.
+    /// Number of cases with a violation.
     pub broken: u64,
-    /// The first of them.
+    /// The first cases with a violation.
     pub failures: Vec<ServerFailure>,
-    /// Each kind of guest and of blow, and how often it was drawn.
+    /// Counts for each kind of guest and each kind of server fault.
     pub drawn: Vec<Count>,
     /// Virtual time of all runs together, in seconds.
     pub virtual_s: f64,
-    /// Packets that were sent in all runs.
+    /// Packets sent in all runs.
     pub packets: u64,
 }
 
-/// A seed whose server broke something.
+/// A seed with a violation in its case of a server.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFailure {
     /// The seed.
     pub seed: u64,
-    /// The case that it draws.
+    /// The case drawn from the seed.
     pub case: ServerCase,
-    /// What it broke.
+    /// The violation.
     pub violation: Violation,
-    /// The line that runs it again, bit for bit.
+    /// Command line that reproduces the run exactly.
     pub replay: String,
-    /// A smaller case that breaks the same; absent if none was looked for.
+    /// A smaller case with the same violation; absent if the case was not shrunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shrunk: Option<SmallerServer>,
 }
 
-/// A smaller case of a server that breaks the same.
+/// A smaller case of a server with the same violation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SmallerServer {
     /// The case.
     pub case: ServerCase,
-    /// What it breaks.
+    /// The violation.
     pub violation: Violation,
-    /// The line that runs it.
+    /// Command line that runs it.
     pub replay: String,
-    /// Runs that were made to find it.
+    /// Number of runs that shrinking took.
     pub runs: u32,
-    /// The last things that happened before it broke.
+    /// The last events before the violation.
     pub last: Vec<String>,
 }
 
-/// What `plait swarm --case --json` prints for the case of a server.
+/// Output of `plait swarm --case --json` for the case of a server.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ServerReplay {
     /// Always `plait.swarm.replay/1`.
     pub schema: String,
-    /// The line that runs it again.
+    /// Command line that runs it again.
     pub command: String,
     /// The case.
     pub case: ServerCase,
-    /// What it broke.
+    /// The violation; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub violation: Option<Violation>,
-    /// The last things that happened.
+    /// The last events.
     pub last: Vec<String>,
-    /// Packets that were sent.
+    /// Packets sent.
     pub segments: u64,
-    /// When it ended, in nanoseconds of virtual time.
+    /// End of the run, in nanoseconds of virtual time.
     pub ended_ns: u64,
     /// Running hash over every packet, in hexadecimal.
     pub digest: String,
@@ -190,69 +190,69 @@ impl ServerCensus {
     }
 }
 
-/// How often something came.
+/// Counts for one choice or kind of fault.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
-    /// What.
+    /// Its name.
     pub name: String,
-    /// Seeds that drew it.
+    /// Number of seeds that drew it.
     pub drawn: u64,
-    /// Seeds in which it happened: a packet was lost, a window closed. Absent where being drawn is
-    /// all there is to it.
+    /// Number of seeds in which it took effect, for example a packet was lost. Absent for choices
+    /// that always take effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub met: Option<u64>,
-    /// Share of the seeds in which it happened, or which drew it.
+    /// Share of the seeds: `met` if present, otherwise `drawn`.
     pub share: f64,
 }
 
-/// A seed that broke something.
+/// A seed with a violation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// The seed.
     pub seed: u64,
-    /// The case that it draws.
+    /// The case drawn from the seed.
     pub case: Case,
-    /// What it broke.
+    /// The violation.
     pub violation: Violation,
-    /// The line that runs it again, bit for bit.
+    /// Command line that reproduces the run exactly.
     pub replay: String,
-    /// A smaller case that breaks the same; absent where none was looked for.
+    /// A smaller case with the same violation; absent if the case was not shrunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shrunk: Option<Smaller>,
 }
 
-/// A smaller case that breaks the same.
+/// A smaller case with the same violation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Smaller {
     /// The case.
     pub case: Case,
-    /// What it breaks.
+    /// The violation.
     pub violation: Violation,
-    /// The line that runs it.
+    /// Command line that runs it.
     pub replay: String,
-    /// Runs that were made to find it.
+    /// Number of runs that shrinking took.
     pub runs: u32,
-    /// The last things that happened before it broke.
+    /// The last events before the violation.
     pub last: Vec<String>,
 }
 
-/// What `plait swarm --case --json` and `--replay --json` print.
+/// Output of `plait swarm --case --json` and `--replay --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Replay {
     /// Always `plait.swarm.replay/1`.
     pub schema: String,
-    /// The line that runs it again.
+    /// Command line that runs it again.
     pub command: String,
     /// The case.
     pub case: Case,
-    /// What it broke.
+    /// The violation; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub violation: Option<Violation>,
-    /// The last things that happened.
+    /// The last events.
     pub last: Vec<String>,
     /// Segments sent, delivered and dropped.
     pub segments: u64,
-    /// When it ended, in nanoseconds of virtual time.
+    /// End of the run, in nanoseconds of virtual time.
     pub ended_ns: u64,
     /// Running hash over every segment sent and delivered, in hexadecimal.
     pub digest: String,

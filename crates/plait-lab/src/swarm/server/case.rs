@@ -15,45 +15,45 @@ const MOST_GUESTS: u32 = 20_000;
 const LATEST_MS: u64 = 600_000;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// One server, and all that befalls it.
+/// One server, its guests, and its faults.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerCase {
-    /// Always `true`: it tells this kind of case from the others.
+    /// Always `true`, which distinguishes it from the case of a network.
     pub server: bool,
-    /// What all randomness of the run comes from.
+    /// Seed of all randomness in the run.
     pub seed: u64,
-    /// Rate of the server's link, each way, in kbit/s.
+    /// Rate of the server's link in each direction, in kbit/s.
     pub rate_kbps: u64,
-    /// Least round-trip time to a client, in microseconds.
+    /// Minimum round-trip time to a client, in microseconds.
     pub rtt_us: u64,
-    /// Further round-trip time of each client's paths, up to this, in microseconds.
+    /// Maximum of the random addition to the round-trip time of each path, in microseconds.
     pub spread_us: u64,
-    /// Packets of clients that are lost, in millionths, until the faults heal.
+    /// Loss of packets to and from clients, in millionths, until `heals_ms`.
     pub loss_ppm: u32,
-    /// When loss ends, in milliseconds. Other faults end by then.
+    /// Time at which loss ends, in milliseconds.
     pub heals_ms: u64,
-    /// Most bytes of memory that connections may hold.
+    /// Maximum memory of all connections, in bytes.
     pub memory_bytes: u64,
-    /// Most connections at a time.
+    /// Maximum number of simultaneous connections.
     pub connections: u64,
-    /// Most client addresses with a number.
+    /// Maximum number of client addresses with a number.
     pub numbers: u64,
-    /// Bytes that the kernel of the host gives to TCP before it shrinks windows.
+    /// Limit of the host's TCP memory in bytes. Beyond it the kernel shrinks windows.
     pub tcp_memory_bytes: u64,
     /// Scheduler of the server.
     pub scheduler: String,
     /// Congestion controller of the server.
     pub controller: String,
-    /// The service is told of each client's address.
+    /// True if the service gets each client's address in a PROXY protocol header.
     pub proxy_header: bool,
-    /// The server verifies the invariants of its connections after every call.
+    /// True if the server verifies the invariants of its connections after every call.
     pub check: bool,
-    /// How the service treats connections.
+    /// Behaviour of the service.
     pub service: ServiceCase,
-    /// Who comes.
+    /// Groups of guests.
     pub guests: Vec<Group>,
-    /// What happens to the server.
+    /// Faults of the server.
     pub blows: Vec<Blow>,
 }
 
@@ -82,56 +82,56 @@ impl Default for ServerCase {
     }
 }
 
-/// How the service treats connections: each share, in thousandths, of all connections.
+/// Behaviour of the service. Each share is in thousandths of all connections.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServiceCase {
     /// Refused at once.
     pub refuse: u32,
-    /// Accepted after up to two seconds.
+    /// Accepted within two seconds.
     pub late: u32,
-    /// Closed after some bytes, without reading the rest.
+    /// Closed after some bytes, with the rest unread.
     pub close: u32,
     /// Reset after some bytes.
     pub reset: u32,
-    /// Never read from.
+    /// Accepted and never read.
     pub deaf: u32,
     /// Read and answered in small pieces with pauses.
     pub slow: u32,
 }
 
-/// What a guest does.
+/// Behaviour of a guest.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Visit {
-    /// A client that gets bytes and reads them.
+    /// A client that receives bytes.
     Download,
-    /// A client that sends bytes and gets few.
+    /// A client that sends bytes and receives one byte.
     Upload,
-    /// A client that sends and gets as much.
+    /// A client that sends and receives the same number of bytes.
     Both,
-    /// A client that resets its connection in the middle.
+    /// A client that resets its connection half-way.
     Abort,
-    /// A client whose host is silent from the middle on.
+    /// A client whose host falls silent half-way.
     Vanish,
-    /// A client that gets bytes and does not end its side for a long time.
+    /// A client that receives bytes and never closes its side by itself.
     Stay,
-    /// A stranger whose SYN is all that comes, from an address of its own.
+    /// A stranger that sends only a SYN.
     Syn,
-    /// A stranger that sends a request and its FIN, and nothing more.
+    /// A stranger that connects, sends a request with a FIN, and falls silent.
     OneShot,
-    /// A stranger that connects and is silent.
+    /// A stranger that connects and falls silent.
     Idle,
-    /// A stranger that asks for bytes and reads none.
+    /// A stranger that requests bytes and does not read them.
     Unread,
-    /// A stranger that sends any segments.
+    /// A stranger that sends a random segment.
     Garbage,
 }
 
 impl Visit {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Visit; 11] = [
         Visit::Download,
         Visit::Upload,
@@ -170,30 +170,30 @@ impl Visit {
     }
 }
 
-/// Guests that do the same.
+/// Guests with the same behaviour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What each does.
+    /// Behaviour of each guest.
     pub visit: Visit,
-    /// How many there are.
+    /// Number of guests.
     pub count: u32,
-    /// When the first comes, in milliseconds.
+    /// Arrival of the first guest, in milliseconds.
     #[serde(default)]
     pub from_ms: u64,
-    /// The next one comes so much later, in microseconds.
+    /// Time from one arrival to the next, in microseconds.
     #[serde(default)]
     pub every_us: u64,
-    /// Bytes of each.
+    /// Bytes of each guest.
     #[serde(default)]
     pub bytes: u64,
-    /// Addresses of each client.
+    /// Number of addresses of each client.
     #[serde(default = "one")]
     pub addresses: u32,
-    /// Connections of each client, one after the other.
+    /// Number of consecutive connections of each client.
     #[serde(default = "one")]
     pub times: u32,
-    /// They speak Multipath TCP.
+    /// True if they use Multipath TCP.
     #[serde(default)]
     pub multipath: bool,
 }
@@ -202,34 +202,34 @@ const fn one() -> u32 {
     1
 }
 
-/// What happens to the server.
+/// A fault of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Blow {
-    /// The process ends without a word, and comes again.
+    /// The server process crashes and is started again.
     Crash {
-        /// When, in milliseconds.
+        /// Crash, in milliseconds.
         at_ms: u64,
-        /// When it is back.
+        /// Restart, in milliseconds.
         back_ms: u64,
     },
-    /// The device loses every packet.
+    /// The network device drops every packet.
     Device {
-        /// From when on, in milliseconds.
+        /// Start, in milliseconds.
         from_ms: u64,
-        /// Until when.
+        /// End, in milliseconds.
         to_ms: u64,
     },
     /// Clients lose their second address.
     Address {
-        /// From when on, in milliseconds.
+        /// Start, in milliseconds.
         from_ms: u64,
-        /// Until when.
+        /// End, in milliseconds.
         to_ms: u64,
     },
-    /// The server takes no more connections, and ends when the last has ended.
+    /// The server stops listening. It ends when its last connection has ended.
     Drain {
-        /// When, in milliseconds.
+        /// Time, in milliseconds.
         at_ms: u64,
     },
 }
