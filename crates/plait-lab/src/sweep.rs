@@ -1,4 +1,4 @@
-//! `--vary`: one setting over several values, one comparison for each; two of them make a grid.
+//! `--vary`: repeats a comparison for each value of a setting. Two varied settings make a grid.
 //!
 //! ```text
 //! lte.rtt=40ms..400ms:10      ten values from 40 to 400 ms, evenly spaced, both ends included
@@ -15,13 +15,13 @@ use plait_app::quantity::{self, Bytes, Percent};
 use plait_base::{Chance, Rate, Span};
 use std::fmt;
 
-/// Most values that a sweep may have.
+/// Maximum number of values of a sweep.
 const MOST: u64 = 100;
 
-/// Most settings that are varied at a time: the axes of a grid.
+/// Maximum number of varied settings: the axes of a grid.
 pub(crate) const MAX_VARIED: usize = 2;
 
-/// Most points of a grid.
+/// Maximum number of points of a grid.
 pub(crate) const MAX_POINTS: usize = 400;
 
 const GRAMMAR: &str = "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, such as lte.rtt=40ms..400ms:10 or \
@@ -31,8 +31,9 @@ impl Vary {
     /// Reads a sweep over a setting of this scenario.
     ///
     /// # Errors
-    /// Where it does not follow the grammar or names a path or key that does not exist or cannot
-    /// be varied. Values are read only as numbers here, not as what their setting takes.
+    /// If it does not follow the grammar, or names a path or key that does not exist or cannot be
+    /// varied. The values are not checked here, except that the ends of a range must be quantities
+    /// of the same kind.
     pub(crate) fn parse(given: &PlacedText, scenario: &Scenario) -> Result<Vary, ScenarioError> {
         let malformed = |problem: &str| given.error(Fault::Invalid, problem).allow(GRAMMAR);
         let Some((name, values)) = given.text.split_once('=') else {
@@ -56,7 +57,7 @@ impl Vary {
         Ok(Vary { given: given.clone(), name: name.to_owned(), target, points })
     }
 
-    /// The place of its values: `--vary a.rtt`.
+    /// Returns the place of its values: `--vary a.rtt`.
     fn place_of_values(&self) -> Place {
         let mut place = self.given.place.clone();
         let (Place::Argument(text) | Place::File { field: text, .. }) = &mut place;
@@ -64,7 +65,8 @@ impl Vary {
         place
     }
 
-    /// The raw scenario of `scenario` with this value. What the scenario has stands for what is not said.
+    /// Returns the raw scenario with this value. If the value replaces a key for both directions,
+    /// the other direction keeps its present value.
     pub(crate) fn apply(&self, raw: &RawScenario, scenario: &Scenario, value: &str) -> RawScenario {
         let mut raw = raw.clone();
         let given = PlacedText { place: self.place_of_values(), text: value.to_owned() };
@@ -76,7 +78,7 @@ impl Vary {
                 else {
                     return raw;
                 };
-                // The other direction keeps what was said of both.
+                // The other direction keeps the value that was given for both.
                 let other = match key.name {
                     "owd_down" => Some(("owd_up", now.delay.up.to_string())),
                     "owd_up" => Some(("owd_down", now.delay.down.to_string())),
@@ -98,10 +100,11 @@ impl Vary {
 }
 
 impl Scenario {
-    /// The points of the sweep, in order; none without `--vary`. Traces are read again, by `read`.
+    /// Returns the points of the sweep, in order; none without `--vary`. `read` gives the traces
+    /// again.
     ///
     /// # Errors
-    /// Where a trace can no longer be read.
+    /// If a value is invalid, or a trace can no longer be read.
     pub fn points(&self, read: crate::scenario::Reader<'_>) -> Result<Vec<Point>, ScenarioError> {
         if self.vary.is_empty() {
             return Ok(Vec::new());
@@ -112,7 +115,7 @@ impl Scenario {
     }
 }
 
-/// The points of a grid: those of the first setting in order, for each those of the next.
+/// Returns the points of a grid. The values of the last setting vary fastest.
 pub(crate) fn grid(
     varied: &[Vary],
     raw: &RawScenario,
@@ -161,7 +164,7 @@ fn target(name: &str, given: &PlacedText, paths: &[Path]) -> Result<Target, Scen
     Ok(Target::Path(index, key.name))
 }
 
-/// The values of a list. A parameter goes on with the value before it: `0%,ge:p=1%,r=30%,bad=50%`.
+/// Splits a list of values. A parameter belongs to the value before it: `0%,ge:p=1%,r=30%,bad=50%`.
 fn listed(values: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for piece in values.split(',').map(str::trim) {
@@ -176,7 +179,7 @@ fn listed(values: &str) -> Vec<String> {
     list
 }
 
-/// `FROM..TO:POINTS`.
+/// Reads `FROM..TO:POINTS`.
 pub(crate) fn range(text: &str) -> Result<Vec<String>, String> {
     let (from, rest) = text.split_once("..").ok_or("not a range")?;
     let (to, points) = rest.rsplit_once(':').ok_or("the number of points is missing")?;

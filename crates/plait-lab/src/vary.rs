@@ -21,7 +21,7 @@ pub struct Vary {
     pub(crate) points: Vec<String>,
 }
 
-/// Settings are equal if their texts are, whatever their position.
+/// Two varied settings are equal if their texts are equal; their places do not matter.
 impl PartialEq for Vary {
     fn eq(&self, other: &Vary) -> bool {
         self.given.text.trim() == other.given.text.trim()

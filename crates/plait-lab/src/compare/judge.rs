@@ -179,8 +179,8 @@ impl<'a> Bench<'a> {
         self.runs.iter().map(run).collect::<Option<Vec<f64>>>().unwrap_or_default()
     }
 
-    /// Returns the groups of rows with equal measures whose segments were all sent and delivered at the same
-    /// times.
+    /// Returns the groups of rows with equal measures and equal times of all segments, sent and
+    /// delivered.
     fn identical(&self, rows: &[Row]) -> Vec<Vec<String>> {
         let same = |a: usize, b: usize| {
             let alike = |a: &RunOutcome, b: &RunOutcome| {

@@ -32,7 +32,7 @@ pub struct Cell {
     pub cc: plait_cc::Spec,
 }
 
-/// What chooses the path of a segment.
+/// How a row chooses paths: with a scheduler, or as plain TCP on one path.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject {
     /// A scheduler, over all paths.
@@ -181,8 +181,8 @@ fn compare_one<W: World>(
 /// The outcomes by cell, then run; `None` for a run that was cancelled.
 type Outcomes = Vec<Vec<Option<RunOutcome>>>;
 
-/// Runs every cell until it has the wanted number of runs. It goes seed by seed, so an interrupted comparison
-/// has the same number of runs for every row.
+/// Runs every cell until it has the wanted number of runs, seed by seed. Therefore an interrupted
+/// comparison has the same number of runs for every row.
 fn run_more<W: World>(
     cells: &[Cell],
     scenario: &Scenario,

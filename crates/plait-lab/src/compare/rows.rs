@@ -204,7 +204,7 @@ fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
     })
 }
 
-/// Limit of runs for `--until ci=`, unless `--runs` asks for more.
+/// Limit of runs for `--until ci=`, unless `--runs` is larger.
 const MAX_RUNS_FOR_PRECISION: u32 = 1_000;
 
 impl Precision {

@@ -6,7 +6,7 @@ use plait_app::measure::PathMeasures;
 use plait_base::Span;
 use std::sync::atomic::AtomicBool;
 
-/// Completion time depends on the row and the seed, and on chance if the test asks for it.
+/// Completion time depends on the row and the seed, and optionally on chance.
 struct Fake;
 
 impl World for Fake {

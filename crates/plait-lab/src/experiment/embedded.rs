@@ -1,4 +1,4 @@
-//! The experiments built into the program, and those of a directory.
+//! The experiments built into the program, and the experiments of a directory.
 
 use super::{Experiment, Kind, PAPERS};
 use crate::error::{Fault, Place, ScenarioError, unreadable};

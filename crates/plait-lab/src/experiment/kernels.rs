@@ -5,7 +5,7 @@ use super::Experiment;
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::{KERNEL, Kernels, PlacedText};
 
-/// A setting in which a figure differs from its kernel, and the passage that asks for it.
+/// A setting in which a figure differs from its kernel, and the passage that requires it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Differs {
     /// The setting, or `kernel`.

@@ -60,7 +60,7 @@ pub struct Experiment {
     pub id: String,
     /// One line of text that describes the figure or table.
     pub title: String,
-    /// What the paper reports.
+    /// Results of the paper.
     pub reported: String,
     /// Decisions that the paper leaves open, and other remarks for the reader.
     pub notes: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Row {
     pub(crate) given: PlacedText,
 }
 
-/// What chooses the path in a row.
+/// How a row chooses paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RowSubject {
     /// A scheduler, as on the command line.

@@ -22,8 +22,8 @@ pub struct Change {
     pub to: SubflowId,
 }
 
-/// Returns a factory of schedulers that decide as those of `inner`, except for one decision. The second value
-/// is true afterwards if the change was made.
+/// Returns a factory of schedulers that decide as the schedulers of `inner`, except for one
+/// decision. The second value is true afterwards if the change was made.
 pub(super) fn overridden(
     inner: SchedulerFactory,
     change: Change,
@@ -139,8 +139,8 @@ pub(super) struct Opinion {
 /// Opinions by the number of the decision and its time, in the order of the queried schedulers.
 pub(super) type Opinions = BTreeMap<(u64, Time), Vec<Opinion>>;
 
-/// Returns a factory of schedulers that decide as those of `inner` and query `others` in each state. The
-/// answers for the decisions `wanted` are kept.
+/// Returns a factory of schedulers that decide as the schedulers of `inner` and query `others` in
+/// each state. They keep the answers for the decisions `wanted`.
 pub(super) fn shadowed(
     inner: SchedulerFactory,
     others: &[Spec],

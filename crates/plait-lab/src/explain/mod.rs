@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Limit of explained stalls.
 pub const MOST_STALLS: usize = 100;
 
-/// What to explain.
+/// The part of a run to explain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
     /// The data that waited at this time; if none did, the last decision before it.
@@ -50,7 +50,7 @@ pub enum Which {
 /// A question about a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Question {
-    /// What to explain.
+    /// The part of the run to explain.
     pub which: Which,
     /// The schedulers to query in the states of the responsible decisions.
     pub schedulers: Vec<Spec>,

@@ -92,12 +92,12 @@ pub fn replay(case: &Case, keep: usize) -> (Verdict, Vec<String>) {
     (verdict, trail.lines.into())
 }
 
-/// A watcher that counts.
+/// A watcher with counters.
 trait Witness: Watch {
     fn quick(&self) -> &Quick;
 }
 
-/// Counts what the verdict needs.
+/// Counters for the verdict.
 #[derive(Debug, Default)]
 struct Quick {
     now: Time,

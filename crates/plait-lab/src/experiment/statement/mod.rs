@@ -31,7 +31,7 @@ pub struct Statement {
     pub(in crate::experiment) all: Vec<Relations>,
 }
 
-/// What `for` iterates over.
+/// The values that `for` iterates over.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::experiment) enum Each {
     /// The points of an axis.

@@ -364,9 +364,9 @@ impl Case {
         }
     }
 
-    /// Returns the time that the run has to finish after the faults have healed: 60 s, or if longer, one and
-    /// a half times the transfer time of all connections plus 30 s. What a window of one segment
-    /// can hold up comes on top.
+    /// Returns the time that the run has to finish after the faults have healed. It is 60 s, or one
+    /// and a half times the transfer time of all connections plus 30 s, if that is longer. The
+    /// delay by windows of one segment is added.
     #[must_use]
     pub fn grace(&self) -> Span {
         let takes = self.takes();

@@ -9,7 +9,7 @@ use std::fmt;
 pub struct CaseError {
     /// The invalid member; empty if the error is not in a member.
     pub member: String,
-    /// What is wrong; for a JSON error, in the words of the JSON reader.
+    /// Description of the error, for a JSON error as the JSON reader words it.
     pub problem: String,
 }
 
