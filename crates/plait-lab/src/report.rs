@@ -39,15 +39,15 @@ pub struct Report {
     pub vary: BTreeMap<String, String>,
     /// The paths, the primary first.
     pub paths: Vec<PathReport>,
-    /// Plain TCP flows beside the connection, as on the command line: `reno@wifi*2`.
+    /// Competing flows, as on the command line: `reno@wifi*2`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compete: Vec<String>,
     /// The rows: for each congestion controller the schedulers, then plain TCP on each path.
     pub rows: Vec<Row>,
-    /// What its runs showed.
+    /// Findings over its runs.
     #[serde(flatten)]
     pub findings: Findings,
-    /// Whether runs are missing because it was interrupted.
+    /// True if the comparison was interrupted, so that runs are missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// SHA-256, in hexadecimal, over each run's measures and segment hash.
@@ -58,7 +58,7 @@ pub struct Report {
     pub each_run: Vec<RunRecord>,
 }
 
-/// What the runs of a comparison showed.
+/// Findings over the runs of a comparison.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Findings {
     /// Plain TCP with the best median, over all paths and controllers: `tcp:PATH`.
@@ -173,10 +173,11 @@ pub struct Row {
     /// Reason why it was fast or slow here, against the best row; with `--explain` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Runs that did not finish in time or broke an invariant; they are in no statistic.
+    /// Number of runs that did not finish in time or broke an invariant. No statistic includes
+    /// them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub incomplete: u32,
-    /// Those runs, each with the seed that reproduces it.
+    /// The incomplete runs, each with the seed that reproduces it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
 }
@@ -236,7 +237,7 @@ pub struct Standing {
 pub struct Failure {
     /// The seed that reproduces this run as the only one.
     pub seed: u64,
-    /// Why the run does not count.
+    /// Reason why the run does not count.
     pub reason: String,
 }
 
@@ -290,7 +291,7 @@ pub struct Varied {
 pub struct Document {
     /// The command line that runs the comparison again.
     pub command: String,
-    /// The settings that were varied, the slowest first.
+    /// The varied settings. The values of the last one change fastest.
     pub varied: Vec<Varied>,
     /// One report for each point. The points of a grid follow the values of the first setting, then of the
     /// second.
@@ -361,11 +362,11 @@ struct Wire {
     workload: String,
     /// Name of the measure that speedups compare.
     primary_measure: String,
-    /// The settings that were varied, the slowest first; empty without `--vary`.
+    /// The varied settings; empty without `--vary`. The values of the last one change fastest.
     varied: Vec<Varied>,
     /// The paths of the first point, the primary first.
     paths: Vec<PathReport>,
-    /// Plain TCP flows beside the connection.
+    /// Competing flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     compete: Vec<String>,
     /// The rows of all points, in the order of the points, as one table.

@@ -35,7 +35,7 @@ pub struct Explanation {
     pub primary_value: Option<f64>,
     /// Number of stalls in the whole run. In a stall, data waits.
     pub stalls_found: usize,
-    /// Number of stalls that the question covers: all, or those at the requested time.
+    /// Number of stalls that the question covers: all, or the stalls at the requested time.
     pub stalls_asked: usize,
     /// The longest of the covered stalls, the longest first. If no data waited at the requested time, the
     /// last decision before it.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A path as it was simulated. A rate, queue or trace that is absent is without limit.
+/// A path as it was simulated. An absent rate is unlimited.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathReport {
     /// Name.
@@ -11,13 +11,13 @@ pub struct PathReport {
     /// Profile that the path is based on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// How fast it is.
+    /// Rates.
     #[serde(flatten)]
     pub rates: PathRates,
-    /// How long it is.
+    /// Delays.
     #[serde(flatten)]
     pub delays: PathDelays,
-    /// What it loses.
+    /// Losses.
     #[serde(flatten)]
     pub losses: PathLosses,
     /// Queue from server to client: `50ms`, `64KiB`, `100pkt`, `inf`.
@@ -50,7 +50,7 @@ pub struct PathReport {
     pub settings: Vec<String>,
 }
 
-/// How fast a path is. A way without limit is absent.
+/// Rates of a path. An absent rate is unlimited.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathRates {
     /// Rate from server to client in bits per second, over IP packets; the mean if the rate varies.
@@ -61,7 +61,7 @@ pub struct PathRates {
     pub rate_up_bps: Option<u64>,
 }
 
-/// How long packets are on a path.
+/// Propagation delays of a path.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathDelays {
     /// Round-trip propagation delay in microseconds; the value at the start if it changes.
@@ -74,7 +74,7 @@ pub struct PathDelays {
     pub jitter_us: u64,
 }
 
-/// What a path loses.
+/// Losses of a path.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathLosses {
     /// Loss from server to client, as a share; the mean if losses are bursty.
