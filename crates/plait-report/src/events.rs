@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(untagged)]
 pub enum Line<'a> {
-    /// What ran.
+    /// The header.
     Header(Header<'a>),
-    /// What happened.
+    /// An event.
     Happening(Happening<'a>),
 }
 
@@ -34,9 +34,9 @@ pub enum Line<'a> {
 pub struct Header<'a> {
     /// Always `plait.events/1`.
     pub schema: &'static str,
-    /// The line that runs it again.
+    /// Command line that runs it again.
     pub command: &'a str,
-    /// The same as a scenario file (TOML), of which `plait explain` makes the run again.
+    /// The same as a scenario file (TOML), from which `plait explain` repeats the run.
     pub scenario: String,
     /// The seed.
     pub seed: u64,
@@ -52,20 +52,20 @@ pub struct Header<'a> {
     pub paths: &'a [String],
 }
 
-/// Every further line.
+/// A line with an event.
 #[derive(Serialize, JsonSchema, Debug)]
 pub struct Happening<'a> {
-    /// Nanoseconds since the run began; never less than in the line before.
+    /// Nanoseconds since the start of the run; never less than in the line before.
     t_ns: u64,
-    /// `client` or `server`: where it happened. A dropped segment has its sender's.
+    /// Host of the event: `client` or `server`. A dropped segment has its sender.
     host: HostWord,
-    /// The connection, from 0; `plait run` has one.
+    /// The connection, from 0. `plait run` has only one.
     connection: usize,
     #[serde(flatten)]
     what: What<'a>,
 }
 
-/// What happened. DSNs of data count from 0 at the first byte that the end sends.
+/// An event. DSNs count from 0 at the first byte of data that the end sends.
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum What<'a> {
@@ -216,8 +216,8 @@ enum What<'a> {
     },
 }
 
-/// A segment as on the wire. Data sequence numbers are the connection's own there, 64 bits wide,
-/// which readers of JSON round: they are hexadecimal text.
+/// A segment as on the wire. Its data sequence numbers have 64 bits. They are hexadecimal text,
+/// because JSON readers round such numbers.
 #[derive(Serialize, JsonSchema, Debug)]
 struct Packet<'a> {
     path: &'a str,

@@ -93,7 +93,7 @@ impl Report {
 pub struct Document {
     /// Always `plait.run/1`.
     pub schema: &'static str,
-    /// The line that runs it again.
+    /// Command line that runs it again.
     pub command: String,
     /// The seed.
     pub seed: u64,
@@ -105,22 +105,23 @@ pub struct Document {
     pub workload: String,
     /// The paths, the primary first.
     pub paths: Vec<PathReport>,
-    /// Goodput in Mbit/s of each flow that competed, by kind: `reno@wifi*2`.
+    /// Goodput in Mbit/s of each competing flow, by kind: `reno@wifi*2`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub competing_mbps: BTreeMap<String, Vec<f64>>,
-    /// Whether the workload finished.
+    /// True if the workload finished.
     pub complete: bool,
-    /// That the connection broke, when and why, where it did.
+    /// Time and reason of a failure of the connection; absent if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broke: Option<String>,
-    /// Whether Ctrl-C ended the run, in virtual time; all else is until then.
+    /// Virtual time at which the user stopped the run; all values end there. Absent if it was not
+    /// stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_ms: Option<f64>,
-    /// Measures of the run; what the workload does not have is absent.
+    /// Measures of the run. A measure that the workload lacks is absent.
     pub measures: BTreeMap<String, f64>,
     /// Measures and totals of each path, in the order of `paths`.
     pub per_path: Vec<PathDocument>,
-    /// How long the sender was held back, by what.
+    /// Time for which the sender was blocked, by cause.
     pub blocked_ms: BTreeMap<String, f64>,
     /// Length of a bin of `timeline`.
     pub bin_ms: f64,
@@ -139,26 +140,26 @@ pub struct PathDocument {
     pub sent_bytes: u64,
     /// Data segments sent.
     pub segments: u64,
-    /// Bytes sent again on the subflow that carried them.
+    /// Bytes retransmitted on the same subflow.
     pub retransmitted_bytes: u64,
-    /// Bytes that had been sent on another subflow.
+    /// Bytes that were sent before on another subflow.
     pub reinjected_bytes: u64,
-    /// Packets that the path lost, both ways.
+    /// Packets lost on the path, in both directions.
     pub lost_packets: u64,
     /// Its measures.
     pub measures: BTreeMap<String, f64>,
 }
 
-/// One path over time, one value a bin.
+/// One path over time, with one value per bin.
 #[derive(Serialize, JsonSchema, Debug)]
 pub struct SeriesDocument {
     /// Its name.
     pub name: String,
     /// Payload bytes sent.
     pub sent_bytes: Vec<u64>,
-    /// Congestion window, greatest in the bin; 0 before there is one.
+    /// Largest congestion window in the bin; 0 before the subflow exists.
     pub cwnd_bytes: Vec<u64>,
-    /// Bytes in the queue in the direction of the data, greatest in the bin.
+    /// Largest queue in the bin, in bytes, in the direction of the data.
     pub queue_bytes: Vec<u64>,
     /// Packets lost.
     pub lost_packets: Vec<u32>,

@@ -30,13 +30,13 @@ pub struct Document {
     format: &'static str,
     /// Length of the recording, after which it repeats.
     duration_ms: f64,
-    /// Capacity over length.
+    /// Mean rate: capacity divided by length.
     mean_bps: u64,
-    /// Least rate over one second.
+    /// Lowest rate over one second.
     min_bps: u64,
-    /// Greatest rate over one second.
+    /// Highest rate over one second.
     max_bps: u64,
-    /// Silences of one second and more.
+    /// Silences of at least one second.
     outages: Vec<Silence>,
     /// Length of the bins of `rate_bps`.
     bin_ms: f64,
@@ -47,9 +47,9 @@ pub struct Document {
 /// A time without delivery.
 #[derive(Serialize, JsonSchema, Clone, PartialEq, Debug)]
 pub struct Silence {
-    /// When it starts.
+    /// Start.
     from_ms: f64,
-    /// When it ends.
+    /// End.
     to_ms: f64,
 }
 

@@ -7,20 +7,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a decision saw of a live subflow.
+/// The state of a live subflow at a decision.
 #[derive(Serialize, JsonSchema, Debug)]
 pub(crate) struct Considered {
     /// The subflow.
     pub(crate) subflow: u8,
     /// Smoothed RTT; null before the first sample.
     pub(crate) srtt_ns: Option<u64>,
-    /// Congestion window, or the cap where one is below it.
+    /// Congestion window, or the limit of a cap if it is lower.
     pub(crate) cwnd_bytes: u64,
-    /// Sent and not acknowledged.
+    /// Bytes sent and not acknowledged.
     pub(crate) inflight_bytes: u64,
-    /// What the window still takes.
+    /// Free bytes of the window.
     pub(crate) free_bytes: u64,
-    /// When the data at hand would arrive by the plain estimate; null without an RTT sample.
+    /// Estimated arrival of the data at hand; null without an RTT sample.
     pub(crate) arrival_ns: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Assigned {
     pub(crate) subflow: u8,
     /// First byte.
     pub(crate) dsn: u64,
-    /// How many.
+    /// Length.
     pub(crate) len_bytes: u64,
 }
 

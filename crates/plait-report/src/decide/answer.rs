@@ -12,29 +12,29 @@ use serde_json::{Map, Value};
 pub struct Answer {
     /// send, wait, idle or assign.
     decision: &'static str,
-    /// The subflow to send on, the one waited for, or the one that all of a plan is assigned to.
+    /// The subflow to send on or to wait for, or the only subflow of a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     subflow: Option<u8>,
-    /// Of send: new, reinject, redundant or opportunistic.
+    /// For send: new, reinject, redundant or opportunistic.
     #[serde(skip_serializing_if = "Option::is_none")]
     what: Option<&'static str>,
-    /// Of new data: segments of the unsent queue to leave alone in front.
+    /// For new data: segments at the front of the unsent queue to skip.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<Value>,
-    /// Of a copy: its first segment.
+    /// For a copy: its first segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     dsn: Option<Value>,
-    /// Of assign: ranges in segments and their subflows, in order.
+    /// For assign: ranges in segments and their subflows, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     plan: Vec<Planned>,
-    /// What the sender shall do beside the decision.
+    /// Further actions of the sender.
     effects: Vec<Effected>,
-    /// Why, as a word.
+    /// The reason, as a word.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-    /// The numbers that were weighed; `name.ID` where they are a subflow's.
+    /// The numbers behind the decision. The number of a subflow is named `name.ID`.
     numbers: Map<String, Value>,
-    /// State after the decision; fed back in, it continues the run.
+    /// State after the decision. A later question with this state continues the run.
     state: Map<String, Value>,
 }
 
@@ -50,9 +50,9 @@ struct Planned {
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(tag = "effect", rename_all = "lowercase")]
 enum Effected {
-    /// Set the subflow's window and threshold.
+    /// Set the window and the threshold of the subflow.
     Penalise { subflow: u8, cwnd: Value, ssthresh: Option<Value> },
-    /// Limit what it may have in flight.
+    /// Limit the segments in flight on the subflow.
     Cap { subflow: u8, limit: Option<Value> },
 }
 

@@ -12,19 +12,19 @@ pub(super) const MSS: u32 = 1460;
 /// In the vectors, a threshold of at least this many segments is infinite.
 pub(super) const INFINITE_SSTHRESH: f64 = 1e9;
 
-/// One question: a scheduler, its state, and what it would see.
+/// One question: a scheduler, its saved state, and its inputs.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// A scheduler as in `--schedulers`, decorators included.
     pub(super) scheduler: String,
-    /// Its parameters; those of a decorator are written `rp.mode`.
+    /// Its parameters. The name of a decorator's parameter has a prefix, as in `rp.mode`.
     #[serde(default)]
     pub(super) params: Map<String, Value>,
     /// State of an earlier answer.
     #[serde(default)]
     pub(super) state: Map<String, Value>,
-    /// What has just happened: the scheduler is told before it is asked.
+    /// A DATA_ACK that the scheduler handles before it decides.
     #[serde(default)]
     pub(super) event: Option<Happening>,
     /// The connection.
@@ -34,15 +34,15 @@ pub struct Question {
     pub(super) subflows: Vec<Subflow>,
 }
 
-/// A DATA_ACK that moved the left edge; `connection` is what it left behind.
+/// A DATA_ACK that moved the left edge. `connection` is the state after it.
 #[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Happening {
-    /// Segments that it covers, more than none.
+    /// Segments that it acknowledges, at least one.
     pub(super) data_ack: u64,
-    /// The subflow that first carried the segment at the left edge before it.
+    /// The subflow that first carried the segment at the previous left edge.
     pub(super) edge: u8,
-    /// That segment had been sent again.
+    /// True: that segment was sent more than once.
     #[serde(default)]
     pub(super) again: bool,
 }
@@ -51,33 +51,33 @@ pub(super) struct Happening {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Connection {
-    /// Segments that no subflow has been given; the last may be a fraction.
+    /// Segments that are not assigned to a subflow; the last may be a fraction.
     pub(super) unsent: f64,
     /// Payload bytes of a segment.
     pub(super) mss: u32,
-    /// Bytes that the peer takes, counted from the DATA_ACK; null is no limit.
+    /// Send window in bytes, counted from the DATA_ACK; null is no limit.
     pub(super) send_window: Option<u64>,
     /// First segment that is not DATA_ACKed.
     pub(super) snd_una: u64,
-    /// Segments sent and not DATA_ACKed; the sum of `inflight` where nothing is said.
+    /// Segments sent and not DATA_ACKed; by default the sum of `inflight`.
     pub(super) outstanding: Option<u64>,
-    /// What has been sent and not DATA_ACKed, in order, in place of `outstanding`.
+    /// Data sent and not DATA_ACKed, in order, as an alternative to `outstanding`.
     pub(super) sent: Vec<Sent>,
-    /// What has been assigned and not sent, in order, in place of `queued`.
+    /// Data assigned and not sent, in order, as an alternative to `queued`.
     pub(super) assigned: Vec<Assigned>,
-    /// The first segment sent waits for reinjection.
+    /// True: the first sent segment waits for reinjection.
     pub(super) reinject: Option<bool>,
-    /// The application has more to write than the send buffer takes.
+    /// True: the application has more data than the send buffer can hold.
     pub(super) app_blocked: bool,
     /// Free bytes of the send buffer; null is no limit.
     pub(super) sndbuf_free: Option<u64>,
-    /// What the send buffer holds in all, in bytes; null is no limit.
+    /// Size of the send buffer in bytes; null is no limit.
     pub(super) sndbuf: Option<u64>,
-    /// The time.
+    /// The current time.
     pub(super) now_ms: f64,
-    /// When the connection started.
+    /// Start of the connection.
     pub(super) start_ms: f64,
-    /// Whether `tsq_blocked` makes a subflow busy.
+    /// True: `tsq_blocked` makes a subflow busy.
     pub(super) tsq: bool,
 }
 
@@ -102,26 +102,26 @@ impl Default for Connection {
     }
 }
 
-/// Data that has been sent, in segments.
+/// Sent data, in segments.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sent {
     /// Its first segment.
     pub(super) dsn: u64,
-    /// How many segments.
+    /// Number of segments.
     #[serde(default = "one")]
     pub(super) len: u64,
-    /// The subflows that have carried it, first carrier first.
+    /// The subflows that carried it, the first carrier first.
     pub(super) carried: Vec<u8>,
 }
 
-/// Data that a subflow has been given and has not sent, in segments.
+/// Data that is assigned to a subflow and not sent, in segments.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Assigned {
     /// Its first segment.
     pub(super) dsn: u64,
-    /// How many segments.
+    /// Number of segments.
     #[serde(default = "one")]
     pub(super) len: u64,
     /// The subflow.
@@ -146,21 +146,21 @@ pub(super) enum LossState {
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Subflow {
-    /// 0 to 7.
+    /// Id from 0 to 7.
     pub(super) id: u8,
-    /// Smoothed RTT; null is no sample yet.
+    /// Smoothed RTT; null before the first sample.
     #[serde(default)]
     pub(super) srtt_ms: Option<f64>,
     /// RTT variation.
     #[serde(default)]
     pub(super) rttvar_ms: f64,
-    /// Latest RTT sample; `srtt_ms` where nothing is said.
+    /// Latest RTT sample; by default `srtt_ms`.
     #[serde(default)]
     pub(super) last_rtt_ms: Option<f64>,
-    /// Least RTT sample; `srtt_ms` where nothing is said.
+    /// Smallest RTT sample; by default `srtt_ms`.
     #[serde(default)]
     pub(super) min_rtt_ms: Option<f64>,
-    /// When the latest RTT sample was taken; now where nothing is said.
+    /// Time of the latest RTT sample; by default the current time.
     #[serde(default)]
     pub(super) last_rtt_at_ms: Option<f64>,
     /// Retransmission timeout.
@@ -169,55 +169,55 @@ pub(super) struct Subflow {
     /// Congestion window.
     #[serde(default = "ten")]
     pub(super) cwnd: f64,
-    /// Most that a cap lets fly, whatever the window; null is no cap.
+    /// Upper limit of the segments in flight, regardless of the window; null is no limit.
     #[serde(default)]
     pub(super) cap: Option<f64>,
     /// Slow start threshold; null is infinite.
     #[serde(default)]
     pub(super) ssthresh: Option<f64>,
-    /// Sent and not acknowledged.
+    /// Segments sent and not acknowledged.
     #[serde(default)]
     pub(super) inflight: f64,
-    /// Sent and not cumulatively acknowledged; `inflight` where nothing is said.
+    /// Segments sent and not cumulatively acknowledged; by default `inflight`.
     #[serde(default)]
     pub(super) outstanding: Option<f64>,
-    /// Assigned and not sent.
+    /// Segments assigned and not sent.
     #[serde(default)]
     pub(super) queued: f64,
     /// Window recorded before the last idle reset.
     #[serde(default)]
     pub(super) rec_cwnd: f64,
-    /// Low priority.
+    /// True: a backup subflow.
     #[serde(default)]
     pub(super) backup: bool,
-    /// False: it cannot carry data at all.
+    /// False: it cannot carry data.
     #[serde(default = "yes")]
     pub(super) alive: bool,
-    /// False: the joining handshake is not complete.
+    /// False: its joining handshake is not complete.
     #[serde(default = "yes")]
     pub(super) joined: bool,
-    /// Potentially failed.
+    /// True: potentially failed.
     #[serde(default)]
     pub(super) pf: bool,
-    /// Loss recovery: open, disorder, recovery or loss.
+    /// State of loss recovery: open, disorder, recovery or loss.
     #[serde(default)]
     pub(super) ca: Option<LossState>,
-    /// The host's own queue holds enough of it.
+    /// True: TCP small queues block it.
     #[serde(default)]
     pub(super) tsq_blocked: bool,
-    /// It has carried the segment at hand (see docs/decide.md).
+    /// True: it has carried the segment at hand (see docs/decide.md).
     #[serde(default)]
     pub(super) carried: bool,
     /// Pacing rate.
     #[serde(default)]
     pub(super) pacing_rate_bps: u64,
-    /// Rate of delivery.
+    /// Delivery rate.
     #[serde(default)]
     pub(super) delivery_rate_bps: u64,
-    /// Timeouts in a row since anything was received.
+    /// Consecutive timeouts since the last received segment.
     #[serde(default)]
     pub(super) timeouts: u32,
-    /// When it last sent data.
+    /// Time of its last data transmission.
     #[serde(default)]
     pub(super) last_send_ms: f64,
 }

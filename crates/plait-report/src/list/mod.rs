@@ -76,7 +76,7 @@ const LONG_FORM: usize = 40;
 pub struct Document {
     /// Always `plait.list/1`.
     schema: &'static str,
-    /// What is listed.
+    /// Kind of the entries, or `lists`.
     kind: &'static str,
     /// The entries, in the order of the registry.
     entries: Vec<Item>,
@@ -85,17 +85,17 @@ pub struct Document {
 /// One entry of any registry.
 #[derive(Serialize, JsonSchema, Clone, Default, Debug)]
 struct Item {
-    /// Canonical name; a decorator's starts with `+`.
+    /// Canonical name; the name of a decorator starts with `+`.
     name: String,
     /// Other names that are accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
-    /// One line.
+    /// Description in one line.
     summary: String,
     /// The default of the live commands, if the entry is part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     live_default: Option<&'static str>,
-    /// The form of its text, if it has one.
+    /// The form of its arguments, if it has arguments.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     grammar: String,
     /// The whole page.
@@ -123,9 +123,9 @@ struct Setting {
     default: String,
     /// Unit, if any.
     unit: &'static str,
-    /// What it does.
+    /// Its effect.
     help: &'static str,
-    /// The clause it comes from.
+    /// The standard or paper that defines it.
     clause: &'static str,
 }
 
@@ -134,7 +134,7 @@ struct Setting {
 struct StateValue {
     /// Its name; `ID` stands for a subflow's id.
     name: &'static str,
-    /// What it means.
+    /// Its meaning.
     meaning: &'static str,
 }
 

@@ -4,16 +4,16 @@ use plait_lab::experiment::{Again, Standing};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The claims that hold, judged with another seed. Claims without anything random are left out.
+/// The claims that hold, judged with another seed. Claims that do not depend on chance are omitted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Repeated {
     /// The seed.
     pub seed: u64,
-    /// How many claims were judged.
+    /// Number of judged claims.
     pub claims: usize,
-    /// How many of them hold again.
+    /// Number of claims that hold again.
     pub holds: usize,
-    /// How many runs were made for them.
+    /// Number of runs.
     runs: usize,
 }
 

@@ -14,11 +14,11 @@ pub struct CellValues {
     row: String,
     /// Its point of each axis.
     point: BTreeMap<String, String>,
-    /// Runs that were made.
+    /// Number of runs.
     runs: usize,
-    /// Runs that did not finish, or in which something was wrong; they are in no value.
+    /// Number of runs that did not finish or broke an invariant. They are in no value.
     failed: usize,
-    /// Each measure that a run has, over the runs that have it.
+    /// Each measure of its runs, over the runs that have it.
     measures: BTreeMap<String, Values>,
 }
 
@@ -29,11 +29,11 @@ pub struct Values {
     mean: f64,
     /// Median.
     median: f64,
-    /// Least.
+    /// Minimum.
     min: f64,
-    /// Greatest.
+    /// Maximum.
     max: f64,
-    /// Runs that have it.
+    /// Number of runs that have it.
     n: usize,
 }
 

@@ -34,42 +34,44 @@ pub struct Made {
     pub interrupted: bool,
 }
 
-/// What `plait reproduce --json` and `plait experiment run --json` print.
+/// Output of `plait reproduce --json` and `plait experiment run --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// `plait.reproduce/1` or `plait.experiment/1`.
     pub schema: String,
-    /// The line that runs it again.
+    /// Command line that runs it again.
     pub command: String,
     /// Version and commit of the program.
     pub version: String,
-    /// Whether fewer points and runs were made, for the core claims alone.
+    /// True if it has fewer points and runs, and only core claims.
     quick: bool,
     /// Seed of the first run of each cell.
     pub seed: u64,
-    /// Confidence of each look at the runs; all looks at a claim together have 0.95.
+    /// Confidence of each look at the runs. All looks at a claim together have a confidence of
+    /// 0.95.
     pub confidence: f64,
-    /// Runs in all, those that undecided claims needed included.
+    /// Number of runs, with the additional runs of undecided claims.
     pub runs: usize,
     /// The experiments, in order.
     pub experiments: Vec<Told>,
-    /// The cells of the experiments with their values, in order: those of the runs that the files ask
-    /// for. Not in the manifest of `--output`, beside which every run stands.
+    /// The cells of the experiments with their values, in order. They have the runs that the files
+    /// specify. The manifest of `--output` has no cells, because the directory has every run.
     pub cells: Vec<CellValues>,
     /// The experiments that `--quick` leaves out, because none of their claims is a core claim.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
     /// The claims, in the order of the experiments.
     pub claims: Vec<Verdict>,
-    /// How many claims stand how: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
+    /// Number of claims by standing: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
     pub tally: BTreeMap<String, u32>,
-    /// How the claims that hold stand with each further seed; empty without `--again`.
+    /// Results of the claims that hold, with each further seed; empty without `--again`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub again: Vec<Repeated>,
-    /// Each claim over the values of what its paper leaves open; empty without `--ablate`.
+    /// Results of each claim for alternative values of settings that its paper does not specify;
+    /// empty without `--ablate`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ablation: Vec<Sensitivity>,
-    /// Whether runs are missing because it was interrupted.
+    /// True if it was interrupted, so that runs are missing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
 }
@@ -82,15 +84,15 @@ const VARIES: &str = "varies";
 pub struct Told {
     /// Its name.
     id: String,
-    /// What it shows.
+    /// Its title.
     title: String,
-    /// How many cells it has: rows at points.
+    /// Number of its cells: rows at points.
     cells: usize,
-    /// How many runs were made of them.
+    /// Number of its runs.
     pub runs: usize,
     /// Seed of the first run of each cell.
     pub seed: u64,
-    /// Runs that did not finish, or in which something was wrong.
+    /// Number of runs that did not finish or broke an invariant.
     failed: usize,
 }
 
@@ -99,9 +101,9 @@ pub struct Told {
 pub struct LeftOut {
     /// Its name.
     pub id: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// How many claims it has, none of them a core claim.
+    /// Number of its claims, none of them a core claim.
     pub claims: usize,
 }
 
@@ -122,7 +124,7 @@ impl From<&Experiment> for LeftOut {
     }
 }
 
-/// A claim and what became of it.
+/// A claim and its verdict.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Verdict {
     /// The claim.
@@ -131,33 +133,33 @@ pub struct Verdict {
     pub experiment: String,
     /// `exact`, `hard` or `soft`.
     pub kind: String,
-    /// What the paper says.
+    /// The claim in the words of the paper.
     pub paper: String,
     /// The statement that was judged.
     #[serde(skip_serializing_if = "String::is_empty")]
     statement: String,
-    /// What came out.
+    /// The result.
     pub got: String,
     /// `holds` or `fails` (with a confidence of 95 %; exact claims: computed), `undecided`, `miss` (it
     /// fails for a known cause), `holds again` (a listed miss that holds), `varies` (it holds with the
     /// first seed and not with each of `--again`), `proven` (by a test), `not run` or `no file` (no experiment judges it).
     pub standing: String,
-    /// Why it does not hold, where that is known.
+    /// Known reason why it does not hold.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Whether the run fails because of it.
+    /// True if the command fails because of it.
     pub gates: bool,
-    /// Share of the bootstrap's resamples in which the statement holds; absent if nothing is random.
+    /// Share of bootstrap resamples in which the statement holds; absent if nothing is random.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Most runs of a cell that the verdict rests on.
+    /// Largest number of runs of a cell behind the verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u32>,
-    /// Networks that it rests on, if they are a sample.
+    /// Number of networks behind the verdict, if they are a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub networks: Option<usize>,
-    /// Its verdicts with the further seeds of `--again`, in their order; only a claim that holds and
-    /// has something random in it has them.
+    /// Its verdicts with the further seeds of `--again`, in order. Only claims that hold and depend
+    /// on chance have them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub again: Vec<String>,
 }

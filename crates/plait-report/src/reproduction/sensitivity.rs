@@ -4,7 +4,7 @@ use plait_lab::experiment::{Ablated, Judged, Standing};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A claim over the values of what its paper leaves open.
+/// Results of a claim for alternative values of settings that its paper does not specify.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Sensitivity {
     /// The claim.
@@ -13,15 +13,16 @@ pub struct Sensitivity {
     pub kind: String,
     /// Its verdict with the values of the file.
     pub standing: String,
-    /// Settings that were judged, that of the file included.
+    /// Number of judged settings, with the setting of the file.
     pub settings: usize,
-    /// With how many of them it holds.
+    /// Number of settings with which it holds.
     pub holds: usize,
-    /// With how many of them it fails.
+    /// Number of settings with which it fails.
     pub fails: usize,
-    /// `all`, `most` (more than half), `few` or `none` of the settings with a verdict: it holds there.
+    /// Share of the settings with a verdict in which it holds: `all`, `most` (more than half),
+    /// `few` or `none`.
     pub word: String,
-    /// Settings whose verdict is another than that of the file.
+    /// Settings with a verdict other than that of the file.
     pub other: Vec<String>,
 }
 

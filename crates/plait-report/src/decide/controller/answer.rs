@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 /// One answer.
 #[derive(Serialize, JsonSchema, Debug)]
 pub struct Answer {
-    /// The flow that the event happened to.
+    /// The flow of the event.
     flow: usize,
-    /// How much its window grew, in bytes; negative where it shrank.
+    /// Change of its window in bytes; negative if it shrank.
     change_bytes: Value,
-    /// The numbers of the formula before the event, under the names of its page.
+    /// The numbers of the formula before the event, named as in the description of the controller.
     numbers: Map<String, Value>,
-    /// The flows after the event; fed back in, they continue the run.
+    /// The flows after the event. A later question with these flows continues the run.
     flows: Vec<After>,
 }
 
@@ -31,19 +31,19 @@ struct After {
     ssthresh: Option<Value>,
     /// Slow start threshold in bytes; null is infinite.
     ssthresh_bytes: Option<Value>,
-    /// Smoothed RTT; null is no sample yet.
+    /// Smoothed RTT; null before the first sample.
     srtt_ms: Option<Value>,
     /// Payload bytes of a segment.
     mss: u32,
     /// slow-start, restart (slow start after a timeout), avoidance or recovery.
     phase: &'static str,
-    /// False: the connection does not count on it.
+    /// False: the flow is dead, and siblings are not coupled to it.
     alive: bool,
     /// Bytes acknowledged since its last loss.
     since_loss_bytes: u64,
     /// Bytes acknowledged between its last two losses.
     between_losses_bytes: u64,
-    /// What the controller remembers of it.
+    /// Saved state of the controller for it.
     state: Map<String, Value>,
 }
 

@@ -12,7 +12,7 @@ const MOST_FLOWS: usize = 8;
 /// Greatest number of repetitions of an event.
 const MOST_TIMES: u64 = 1_000_000;
 
-/// One question: a controller, the flows of a connection, and what happens to one of them.
+/// One question: a controller, the flows of a connection, and an event of one of them.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
@@ -21,16 +21,16 @@ pub struct Question {
     /// Its parameters.
     #[serde(default)]
     pub(super) params: Map<String, Value>,
-    /// What the flows have in common.
+    /// Settings of all flows.
     #[serde(default)]
     pub(super) settings: Common,
     /// The flows of the connection, one to eight.
     pub(super) flows: Vec<Given>,
-    /// What happens.
+    /// The event.
     pub(super) event: Event,
 }
 
-/// What the flows have in common.
+/// Settings of all flows.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Common {
@@ -38,9 +38,9 @@ pub(super) struct Common {
     pub(super) mss: u32,
     /// Initial window in segments.
     initial_window: u32,
-    /// Segments that slow start grows by for an ACK, at most; null is no limit.
+    /// Largest growth of slow start for one ACK, in segments; null is no limit.
     slow_start_limit: Option<u32>,
-    /// Window after an idle time: linux, rfc5681 or off.
+    /// Window after an idle period: linux, rfc5681 or off.
     idle_restart: Idle,
 }
 
@@ -55,7 +55,7 @@ impl Default for Common {
     }
 }
 
-/// `--idle-restart`.
+/// A value of `--idle-restart`.
 #[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "lowercase")]
 enum Idle {
@@ -64,7 +64,7 @@ enum Idle {
     Off,
 }
 
-/// Where a window stands.
+/// Phase of a window.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 enum Standing {
@@ -75,27 +75,28 @@ enum Standing {
     Recovery,
 }
 
-/// One flow. A window is given in segments or in bytes; where both are given they must agree.
+/// One flow. Its window is given in segments or in bytes. If both are given, they must agree.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Given {
-    /// Congestion window in segments.
+    /// Congestion window in segments; 10 if neither field is given.
     cwnd: Option<f64>,
     /// Congestion window in bytes.
     cwnd_bytes: Option<f64>,
-    /// Slow start threshold in segments; null is infinite; the window where nothing is said.
+    /// Slow start threshold in segments; null is infinite. It is the window if neither field is
+    /// given.
     #[serde(default, deserialize_with = "present")]
     ssthresh: Option<Option<f64>>,
     /// Slow start threshold in bytes; null is infinite.
     #[serde(default, deserialize_with = "present")]
     ssthresh_bytes: Option<Option<f64>>,
-    /// Smoothed RTT; null is no sample yet.
+    /// Smoothed RTT; null before the first sample.
     srtt_ms: Option<f64>,
-    /// Payload bytes of a segment, where they differ from `settings.mss`.
+    /// Payload bytes of a segment; by default `settings.mss`.
     mss: Option<u32>,
     /// slow-start, restart (slow start after a timeout), avoidance or recovery.
     phase: Option<Standing>,
-    /// False: the connection does not count on it.
+    /// False: the flow is dead, and siblings are not coupled to it.
     #[serde(default = "yes")]
     alive: bool,
     /// Bytes acknowledged since its last loss.
@@ -119,41 +120,41 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<f64>>, D:
     Option::deserialize(from).map(Some)
 }
 
-/// What happens to a flow: one of `ack`, `loss`, `timeout`, `recovered` and `idle_ms`, and what
-/// belongs to it.
+/// An event of a flow: exactly one of `ack`, `loss`, `timeout`, `recovered` and `idle_ms`, with its
+/// details.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Event {
-    /// The flow, by its place in `flows`.
+    /// Index of the flow in `flows`.
     #[serde(default)]
     pub(super) flow: usize,
-    /// The time.
+    /// Time of the event.
     #[serde(default)]
     now_ms: f64,
-    /// So often in a row.
+    /// Number of repetitions.
     #[serde(default = "once")]
     pub(super) times: u64,
-    /// Bytes that are newly acknowledged.
+    /// Newly acknowledged bytes.
     ack: Option<u64>,
-    /// With `ack`: its RTT sample.
+    /// For `ack`: its RTT sample.
     rtt_ms: Option<f64>,
-    /// With `ack`: whether the window limits the sender; true where nothing is said.
+    /// For `ack`: true (the default) if the window limits the sender.
     cwnd_limited: Option<bool>,
-    /// With `ack`: whether it is the first of a round trip; false where nothing is said.
+    /// For `ack`: true if it is the first of a round trip. By default false.
     round: Option<bool>,
     /// True: a loss was detected.
     loss: Option<bool>,
-    /// With `loss` and `timeout`: segments in flight; the window where nothing is said.
+    /// For `loss` and `timeout`: segments in flight; by default the window.
     inflight: Option<f64>,
     /// True: the retransmission timer expired.
     timeout: Option<bool>,
-    /// With `timeout`: for the same segment as before.
+    /// For `timeout`: true if the same segment timed out before.
     again: Option<bool>,
-    /// True: what was lost has been repaired.
+    /// True: recovery is complete, because all lost segments were delivered.
     recovered: Option<bool>,
-    /// Idle since it last sent data.
+    /// Time since it last sent data.
     idle_ms: Option<f64>,
-    /// With `idle_ms`: the retransmission timeout.
+    /// For `idle_ms`: the retransmission timeout.
     rto_ms: Option<f64>,
 }
 
