@@ -18,7 +18,7 @@ use std::path::Path;
 pub struct Capture {
     file: CaptureFile,
     addresses: Addresses,
-    /// The time of `packets` and `said`.
+    /// Time of `packets` and `said`.
     now: Time,
     /// The host of the capture.
     vantage: Role,

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 /// Greatest number of interfaces in a capture, because clients have many addresses. Paths beyond it
 /// share the last interface.
 const INTERFACES: usize = 1_000;
-/// Greatest number of connections whose reasons are tracked at a time.
+/// Greatest number of connections with tracked reasons at a time.
 const KNOWN: usize = 4_096;
 
 /// Prints a line at once or appends it to a log.
@@ -181,7 +181,7 @@ struct LiveCapture {
     epoch_ns: u64,
     interfaces: BTreeMap<IpAddr, usize>,
     reasons: BTreeMap<ConnId, Reasons>,
-    /// The time of the entries in `said`.
+    /// Time of the entries in `said`.
     now: Time,
     /// Reasons not yet matched to a packet: payload bytes, and the reason.
     said: VecDeque<(u64, String)>,

@@ -32,7 +32,7 @@ pub struct Qlog {
     file: PathBuf,
     out: WholeRecords,
     paths: Vec<String>,
-    /// The end whose view it is.
+    /// The end that the log shows.
     vantage: Role,
     views: BTreeMap<Group, View>,
     /// The first write error; the log stops there.

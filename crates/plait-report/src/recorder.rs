@@ -18,7 +18,7 @@ pub(crate) const LOOK: Span = Span::from_millis(1);
 /// The observer of the end that sends the workload's data.
 pub struct Recorder {
     sender: Role,
-    /// Start of the drawing; the warm-up of a burst comes before it.
+    /// Start of the drawing; the warm-up of a burst precedes it.
     origin: Time,
     bin: Span,
     paths: Vec<PathSeries>,

@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// A type whose values are words, with its description in the schema.
+/// A type with words as values, and its description in the schema.
 pub(super) trait Words: Serialize + Sized + 'static {
     /// Its name in the schema.
     const NAME: &str;

@@ -93,7 +93,7 @@ impl View<'_> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// Returns the places whose runs are pooled.
+    /// Returns the places to pool.
     fn places(&self, x: Option<usize>, y: Option<usize>) -> Vec<Vec<usize>> {
         let drawn = [(self.picture.kind.x(), x), (self.picture.kind.y(), y)];
         let drawn = drawn.into_iter().filter_map(|(axis, point)| Some((axis?, point?)));
@@ -427,7 +427,7 @@ impl View<'_> {
         plot
     }
 
-    /// Draws the share of points whose median is at most a given value. Without a horizontal axis,
+    /// Draws the share of points with a median of at most a given value. Without a horizontal axis,
     /// it is the share of runs.
     fn distribution(&self) -> Option<String> {
         let table = self.table()?;
