@@ -7,44 +7,44 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// `plait get --json`.
+/// Output of `plait get --json`.
 #[derive(Serialize, JsonSchema, Debug)]
 pub(crate) struct Document {
     /// Always `plait.get/1`.
     schema: &'static str,
-    /// What was asked for, as given.
+    /// The target as given.
     target: String,
-    /// Multipath TCP was spoken to the end.
+    /// True if the connection used Multipath TCP until its end.
     multipath: bool,
-    /// Milliseconds from the first packet to the end.
+    /// Time from the first packet to the end, in milliseconds.
     duration_ms: f64,
     /// Bytes that the server has acknowledged.
     sent_bytes: u64,
-    /// Bytes that have come, those of an HTTP head included.
+    /// Received bytes, with the head of an HTTP response.
     received_bytes: u64,
-    /// The paths, the one on which the connection began first.
+    /// The paths. The connection began on the first.
     paths: Vec<Path>,
 }
 
 /// The traffic of a path.
 #[derive(Serialize, JsonSchema, Debug)]
 struct Path {
-    /// The device of `--from`, or else its address.
+    /// The device of `--from`; its address if no device is given.
     name: String,
-    /// The address that packets have on this host.
+    /// The local address of its packets.
     address: Option<IpAddr>,
-    /// Payload bytes that were sent there, without retransmissions.
+    /// Payload bytes sent on it, without retransmissions.
     sent_bytes: u64,
-    /// Payload bytes that arrived there.
+    /// Payload bytes received on it.
     received_bytes: u64,
     /// Its part of the payload bytes of all paths, from 0 to 1.
     share: f64,
     /// Payload bits a second in both directions, over the time of the connection.
     rate_bps: u64,
-    /// Smoothed round-trip time, if one was measured.
+    /// Smoothed round-trip time; absent if none was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     rtt_us: Option<f64>,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     retransmissions: u64,
 }
 
