@@ -30,7 +30,7 @@ impl ScenarioFlags {
     }
 }
 
-/// Parses a whole number from `min` to `max`. Errors are worded as those of scenarios.
+/// Parses a whole number from `min` to `max`. Its errors have the words of scenario errors.
 pub(crate) fn whole(min: u64, max: u64) -> impl TypedValueParser<Value = u64> {
     StringValueParser::new().try_map(move |text| plait_lab::scenario::whole(&text, min, max))
 }
@@ -236,7 +236,8 @@ fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -
     })
 }
 
-/// Flags of `plait explain`: those of one run, and the schedulers to compare its decisions with.
+/// Flags of `plait explain`: the flags of one run, and the schedulers to compare its decisions
+/// with.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ExplainFlags {
     scenario: ScenarioFlags,

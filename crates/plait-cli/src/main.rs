@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-/// Version, commit and what is built in.
+/// Version, commit and built-in features.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{}\ncommit {}\nfeatures simulator live", plait_report::VERSION, plait_report::COMMIT)
 });

@@ -4,7 +4,7 @@ use crate::console::{Console, check_writable, deliver};
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
-/// How a report is written, and where to.
+/// Format and destination of a report.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Output {
     /// Write one JSON document (see `plait schema`)

@@ -564,7 +564,7 @@ fn ruled() -> Result<(), Failed> {
 /// Bytes of each download of the test of rules.
 const RULED_LEN: u64 = 800_000;
 
-/// Returns the bytes sent for a client whose rule has copies, for one whose rule has none, and without a rule.
+/// Returns the bytes sent to three clients: a rule with copies, a rule without copies, and no rule.
 /// Returns `None` if packets were late. The metrics must name the schedulers in any case.
 fn sent_by_rules() -> Result<Option<[u64; 3]>, Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;

@@ -29,11 +29,11 @@ const SCHEDULERS: [&str; 3] = ["minrtt", "ecf", "blest"];
 const SIZES: [usize; 4] = [8_000, 64_000, 512_000, 4_000_000];
 /// Paths of timed downloads: Mbit/s, RTT in milliseconds and bytes of queue.
 const TIMED: [(u64, u64, u64); 2] = [(25, 20, 100_000), (4, 60, 50_000)];
-/// Paths of downloads whose shares are compared, in the same units.
+/// Paths of the downloads with compared shares, in the same units.
 const SHARED: [(u64, u64, u64); 2] = [(40, 20, 200_000), (20, 40, 200_000)];
 /// A download of at least this size lasts several round trips of both paths.
 const LONG: usize = 500_000;
-/// Size of downloads whose shares are compared.
+/// Size of the downloads with compared shares.
 const LARGE: usize = 4_000_000;
 /// Approximate window of a stock client in such a download. Captures have 64 kB at first, 2 MB after 0.3 s and
 /// 3 MB at the end. Schedulers that assign ahead use all of it.

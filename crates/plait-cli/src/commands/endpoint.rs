@@ -190,7 +190,7 @@ impl EndpointFlags {
 /// Addresses to dial from.
 pub(crate) struct Origins {
     pub(crate) all: Vec<Origin>,
-    /// Origins whose packets leave with the address of their device (masquerade).
+    /// Origins with masquerade: their packets leave with the address of their device.
     hidden: Vec<Origin>,
 }
 
@@ -277,7 +277,7 @@ pub(crate) fn own(flag: &str, address: IpAddr) -> Result<(), Failure> {
 
 /// Explains why `to`, an address of this host, cannot be reached from these origins of `flag`; `None` if it
 /// can. The host delivers locally if a packet follows its routes or leaves by the device that has the address.
-/// If a packet leaves by another device, no answer comes back.
+/// If a packet leaves by another device, it gets no answer.
 pub(crate) fn astray(flag: &str, to: IpAddr, from: &[Origin]) -> Option<String> {
     if is_own(to) != Some(true) {
         return None;

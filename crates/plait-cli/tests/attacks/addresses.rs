@@ -36,7 +36,7 @@ const AFTER: Duration = Duration::from_secs(2);
 /// download could make up for lost bytes.
 const WINDOW: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(250);
-/// Each request asks for the bytes that the pace delivers in this time. One request is always in flight.
+/// Each request gets the bytes of this time at the given pace. One request is always in flight.
 const PIECE: Duration = Duration::from_millis(50);
 /// Largest part of a run for which the emulator may be late. Beyond it the run does not count.
 const MOST_LATE: f64 = 0.05;

@@ -196,7 +196,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // When asked to close, the browser cleans up. If it does not react, it is killed.
+        // The browser gets a chance to clean up. If it does not react, it is killed.
         self.session = None;
         let request = json!({ "id": self.asked + 1, "method": "Browser.close" });
         let sent = self.requests.write_all(format!("{request}\0").as_bytes());

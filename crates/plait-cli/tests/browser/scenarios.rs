@@ -1,5 +1,5 @@
-//! Scenarios whose pages are opened: those of the README and the demo, unchanged, and some with further
-//! features.
+//! Scenarios for the test of pages: the scenarios of the README and the demo, unchanged, and some
+//! with further features.
 
 use std::fmt::Write;
 use std::fs;

@@ -25,7 +25,7 @@ const CONNECTION_FILES: [&str; 6] = [
     "crates/plait-core/src/conn/timeouts.rs",
 ];
 
-/// Directory whose files may index the subflows.
+/// Directory of files that may index the subflows.
 const PATHS: &str = "crates/plait-core/src/paths/";
 
 const FILES: Gate = Gate {

@@ -37,9 +37,9 @@ struct Path {
     sent_bytes: u64,
     /// Payload bytes received on it.
     received_bytes: u64,
-    /// Its part of the payload bytes of all paths, from 0 to 1.
+    /// Share of the payload bytes of all paths, from 0 to 1.
     share: f64,
-    /// Payload bits a second in both directions, over the time of the connection.
+    /// Payload bits per second in both directions, over the duration of the connection.
     rate_bps: u64,
     /// Smoothed round-trip time; absent if none was measured.
     #[serde(skip_serializing_if = "Option::is_none")]

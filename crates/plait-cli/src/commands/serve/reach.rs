@@ -1,4 +1,5 @@
-//! Addresses of a server: those behind its device, and those of this host that nftables rules redirect.
+//! Addresses of a server behind its device, and addresses of this host that nftables rules
+//! redirect.
 
 use super::Args;
 use crate::commands::endpoint::{is_own, not_own, own, stand_in};
