@@ -225,9 +225,9 @@ pub struct Standing {
     /// is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// Aggregation benefit of the median goodput, against the goodputs of the single paths with the same
-    /// controller: 1 is their sum, 0 the best of them, -1 nothing delivered. Absent for single paths, and if
-    /// a row is incomplete or has no goodput.
+    /// Aggregation benefit of the median goodput. The single paths with the same controller set the
+    /// scale: 1 is the sum of their goodputs, 0 the best of them, -1 nothing delivered. Absent for
+    /// single paths, and if a row is incomplete or has no goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation_benefit: Option<f64>,
 }

@@ -69,8 +69,8 @@ pub struct Explained {
     /// Time at which all waiting data was readable in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readable_ms: Option<f64>,
-    /// The responsible decisions: the one that gave the segment to its subflow, and before it the first one
-    /// that did not send it although a subflow had room.
+    /// The responsible decisions: the one that gave the segment to its subflow, and an earlier one.
+    /// The earlier one is the first that did not send it although a subflow had room.
     pub decisions: Vec<Judged>,
     /// Largest cost of the decisions.
     #[serde(skip_serializing_if = "Option::is_none")]

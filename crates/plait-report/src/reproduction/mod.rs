@@ -140,9 +140,10 @@ pub struct Verdict {
     statement: String,
     /// The result.
     pub got: String,
-    /// `holds` or `fails` (with a confidence of 95 %; exact claims: computed), `undecided`, `miss` (it
-    /// fails for a known cause), `holds again` (a listed miss that holds), `varies` (it holds with the
-    /// first seed and not with each of `--again`), `proven` (by a test), `not run` or `no file` (no experiment judges it).
+    /// Its standing. `holds` and `fails`: with a confidence of 95 %, or computed for exact claims.
+    /// `undecided`: neither. `miss`: it fails for a known cause. `holds again`: a listed miss
+    /// holds. `varies`: it holds with the first seed and not with each of `--again`. `proven`: by a
+    /// test. `not run`: it was not judged. `no file`: no experiment judges it.
     pub standing: String,
     /// Known reason why it does not hold.
     #[serde(skip_serializing_if = "String::is_empty")]
