@@ -20,7 +20,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// The argument of `plait` that names the file.
+    /// Returns the argument of `plait` that names the file.
     #[must_use]
     pub const fn argument(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use super::{Session, controller};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Every key of both forms, with values of the correct kind and of other kinds.
+/// Generates values for every key of both forms, of the correct kind and of other kinds.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         4 => (0..2_000_i64).prop_map(Value::from),

@@ -33,7 +33,7 @@ impl Kind {
     pub const ALL: [Kind; 5] =
         [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures];
 
-    /// Its name as an argument of `plait list`.
+    /// Returns its name as an argument of `plait list`.
     #[must_use]
     pub const fn plural(self) -> &'static str {
         match self {

@@ -84,23 +84,23 @@ fn blocks(page: &str) -> Vec<Block> {
 
 /// An output format of a page. [`walk`] fixes the order of the parts.
 trait Form {
-    /// Name and summary.
+    /// Writes the name and the summary.
     fn title(&mut self, name: &str, summary: &str);
-    /// Other names.
+    /// Writes the other names.
     fn aliases(&mut self, names: &[String]);
-    /// The default of the live commands that contains the entry.
+    /// Writes the default of the live commands that contains the entry.
     fn live_default(&mut self, default: &str);
-    /// The grammar of the entry.
+    /// Writes the grammar of the entry.
     fn grammar(&mut self, grammar: &str);
-    /// An empty line.
+    /// Writes an empty line.
     fn gap(&mut self);
-    /// A part of the page.
+    /// Writes a part of the page.
     fn block(&mut self, block: &Block);
-    /// The measurements, and the commands that repeat them.
+    /// Writes the measurements, and the commands that repeat them.
     fn measured(&mut self, table: &Table, again: &[String]);
-    /// Its parameters.
+    /// Writes the parameters.
     fn params(&mut self, params: &[Setting]);
-    /// Its saved values.
+    /// Writes the saved values.
     fn state(&mut self, values: &[StateValue]);
 }
 

@@ -24,7 +24,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Its name in the page's data.
+    /// Returns its name in the page's data.
     pub(super) fn key(self) -> &'static str {
         match self {
             Kind::Sent => "sent",

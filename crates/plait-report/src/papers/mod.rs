@@ -1,5 +1,6 @@
-//! `plait reproduce --html`: a page for each paper or for one figure, an index of all pages in the
-//! directory, and every figure as a file. Pages need no external resources.
+//! Writes the pages of `plait reproduce --html`: a page for each paper or for one figure, and an
+//! index of all pages in the directory. Every figure is also a file. Pages need no external
+//! resources.
 
 mod figure;
 mod index;

@@ -1,4 +1,4 @@
-//! Runs a congestion controller outside any connection: a question has the flows and an event, the
+//! Runs a congestion controller outside any connection. A question has the flows and an event, the
 //! answer has the flows after it. docs/decide.md defines the names and units of the JSON form.
 
 mod answer;

@@ -29,8 +29,8 @@ pub fn csv(document: &Document) -> String {
     crate::render::csv(&header, &lines)
 }
 
-/// Returns the document as CSV with one line for each run of each row: the varied settings, the
-/// row, the seed, and a column for every measure. Absent values are empty.
+/// Returns the document as CSV with one line for each run of each row. A line has the varied
+/// settings, the row, the seed, and a column for every measure. Absent values are empty.
 #[must_use]
 pub fn csv_of_runs(document: &Document) -> String {
     let runs = || document.reports().iter().flat_map(|report| &report.each_run);

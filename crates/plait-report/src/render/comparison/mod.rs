@@ -248,7 +248,7 @@ fn ordered(report: &Report) -> Vec<&Row> {
     rows
 }
 
-/// `1.32x faster`, `1.08x slower`, `the same`.
+/// Formats a ratio: `1.32x faster`, `1.08x slower`, `the same`.
 fn ratio(speedup: f64) -> String {
     match speedup {
         r if !r.is_finite() || r <= 0.0 => "-".to_owned(),

@@ -215,9 +215,9 @@ pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
     tables
 }
 
-/// Returns the first row of each point of a grid: a line for each value of the first setting, a
-/// column for each value of the second. The width determines the number of tables. Documents that
-/// do not vary exactly two settings have none.
+/// Returns the first row of each point of a grid. A line is a value of the first setting, a column
+/// a value of the second. The width determines the number of tables. Documents that do not vary
+/// exactly two settings have none.
 pub(super) fn map(document: &Document, width: usize) -> Vec<Table> {
     let [down, across] = document.varied.as_slice() else { return Vec::new() };
     let corner = format!("{} \\ {}", down.name, across.name);
