@@ -204,9 +204,10 @@ fn link_of(scenario: &Scenario, links: usize, kind: &Competition) -> Option<usiz
     place(&scenario.paths).or_else(shared)
 }
 
-/// Returns the set-up of one run of a cell: its paths with the randomness of `seed`, a pair of hosts with the
-/// connection, and a pair for each competing flow. Every row has every path, so that all rows get the same
-/// network. It first runs the earlier transfers, if there are any, to find what the sender remembers.
+/// Returns the set-up of one run of a cell. It has the paths with the randomness of `seed`, a pair
+/// of hosts with the connection, and a pair for each competing flow. Every row has every path, so
+/// that all rows get the same network. It first runs the earlier transfers, if there are any, to
+/// find the thresholds that the sender has stored.
 #[must_use]
 pub fn setup(cell: &Cell, seed: u64) -> Setup {
     let known = ssthresh_cache::thresholds(cell, seed, &AtomicBool::new(false));

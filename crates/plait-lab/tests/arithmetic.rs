@@ -20,8 +20,8 @@ fn rounds_to(ours: f64, printed: f64) {
     assert!((ours - printed).abs() <= 0.05 + 1e-9, "{ours} is not printed as {printed}");
 }
 
-/// ton-u17: the gains of BLEST over LRF and of STTF over BLEST multiply to the gain of STTF over LRF: 45 % as
-/// printed without loss, and 6 % with loss.
+/// ton-u17: the gain of BLEST over LRF times the gain of STTF over BLEST is the gain of STTF over
+/// LRF. It is 45 % as printed without loss, and 6 % with loss.
 #[test]
 fn ton_u17_gains_multiply() {
     for (blest, sttf, both, printed) in [(29.0, 23.0, 45.3, 45.0), (5.0, 1.5, 6.4, 6.0)] {

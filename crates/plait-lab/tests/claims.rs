@@ -101,8 +101,8 @@ struct Windows {
     recovering: Vec<bool>,
     acks: usize,
     causes: Vec<WindowCause>,
-    /// Windows that shrank at an acknowledgement, or grew by more than it acknowledged, without an event of
-    /// the same subflow at the same time that explains it.
+    /// Changes of a window that no event of the same subflow at the same time explains. The window
+    /// shrank at an acknowledgement, or grew by more than it acknowledged.
     unexplained: Vec<(Time, SubflowId)>,
     resets: Vec<(u64, u64)>,
 }
@@ -174,8 +174,8 @@ fn imc_u5_windows_move_for_their_own_reasons() {
     }
 }
 
-/// ecf-u9, the window part: an idle period longer than a timeout reduces the window by the configured rule,
-/// and each such period is one reset. (The pausing client is a workload.)
+/// ecf-u9, the part on windows. An idle period longer than a timeout reduces the window by the
+/// configured rule, and each such period is one reset. (The pausing client is a workload.)
 #[test]
 fn ecf_u9_each_idle_time_that_lowers_the_window_is_one_reset() {
     for (mode, resets) in [("linux", 9), ("rfc5681", 9), ("off", 0)] {
@@ -198,8 +198,8 @@ fn way(mbit: u64, rtt_ms: u64) -> Way {
     Way { rate: Rate::from_bps(mbit * 1_000_000), rtt: Span::from_millis(rtt_ms) }
 }
 
-/// csws-u2: twice the sum of the rates times the longest round trip, for rates up to 100 Mbit/s and round
-/// trips up to 50 ms or 400 ms.
+/// csws-u2: twice the sum of the rates times the longest round trip. Rates are up to 100 Mbit/s,
+/// round trips up to 50 ms or 400 ms.
 #[test]
 fn csws_u2_the_recommended_buffer() {
     assert_eq!(buffers::recommended(&[way(25, 20), way(5, 130)]), 975_000);

@@ -1,5 +1,5 @@
-//! Tests the embedded experiments: each can be read and planned, and each claim of the catalogue occurs
-//! exactly once.
+//! Tests the embedded experiments: each can be read and planned, and each claim of the papers
+//! occurs exactly once.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 #[path = "experiments/kernels.rs"]
@@ -64,7 +64,7 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
         let before = kinds.insert(id.clone(), claim.kind);
         assert_eq!(before, None, "{id} is in experiments/unrun.toml, and judged or proven");
     }
-    // The lists cover the whole catalogue.
+    // The lists have every claim of the papers.
     let mut count = BTreeMap::new();
     for (id, kind) in &kinds {
         *count.entry((id.split('-').next().unwrap(), *kind)).or_insert(0) += 1;
@@ -85,7 +85,7 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
     }
 }
 
-/// Section 8 of the catalogue lists the claims that a quick run judges.
+/// A quick run judges exactly these claims.
 #[test]
 fn the_core_claims_are_those_of_the_catalogue() {
     let core = "csws-h1 csws-h3 csws-h8 csws-h9 ecf-h10 ecf-h11 ecf-h13 ecf-u2 imc-h1 imc-h10 imc-h18 \

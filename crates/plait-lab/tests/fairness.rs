@@ -1,13 +1,14 @@
 //! R77: two subflows compete with plain TCP at one bottleneck. Coupled subflows together take about as much
 //! as one flow (RFC 6356 section 1, goal 2), uncoupled subflows as much as two.
 //!
-//! Round trips are equal. Real hosts and routers are never exactly in step, but simulated ones are: behind a
-//! drop-tail queue, flows would keep their initial phase (Floyd and Jacobson 1992). Competing flows therefore
-//! start at random times, and some rows have a jitter of one packet time before the bottleneck.
+//! Round trips are equal. Real hosts and routers are never exactly in step, but simulated ones are.
+//! Behind a drop-tail queue, flows would keep their initial phase (Floyd and Jacobson 1992).
+//! Competing flows therefore start at random times, and some rows have a jitter of one packet time
+//! before the bottleneck.
 //!
-//! LIA takes slightly more than one share by its own formula: alpha is 1/2 for two equal windows, but 2/3
-//! after a loss has halved one of them, and the long-run result depends on its mean. OLIA has 5/9 in that
-//! state. The segments of a subflow carry 20 bytes less, because of the DSS.
+//! LIA takes slightly more than one share by its own formula. Its alpha is 1/2 for two equal
+//! windows, but 2/3 after a loss has halved one of them. The long-run result depends on its mean.
+//! OLIA has 5/9 in that state. The segments of a subflow carry 20 bytes less, because of the DSS.
 
 mod common;
 

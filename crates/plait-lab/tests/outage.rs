@@ -1,5 +1,6 @@
-//! Tests a fast path that falls silent for good. With every controller, direction and number of paths, the
-//! transfer ends within two timeouts plus 1.1 times the remaining bytes at the rate of the surviving paths.
+//! Tests a fast path that falls silent for good. With every controller, direction and number of
+//! paths, the transfer ends in time. The limit is two timeouts plus 1.1 times the remaining bytes
+//! at the rate of the surviving paths.
 
 mod common;
 
@@ -256,8 +257,8 @@ fn a_stream_stands_still_for_half_a_second_at_most() {
     }
 }
 
-/// The data of a silent subflow is not reinjected on other subflows of the same path first, because each of
-/// these would wait for its own timeout.
+/// The data of a silent subflow is first reinjected on another path, because other subflows of the
+/// same path would wait for their own timeouts.
 #[test]
 fn siblings_on_the_silent_path_are_not_asked_first() {
     let paths = "--path a:rate=20mbit,rtt=30ms,down=2237ms.. --path b:rate=8mbit,rtt=50ms";
@@ -276,9 +277,9 @@ fn siblings_on_the_silent_path_are_not_asked_first() {
     }
 }
 
-/// The kernel reinjects the data of a silent path on a subflow with nothing in flight, which is rare for a
-/// subflow that carries a stream. It also reinjects when the path is stale: after four timeouts, each twice
-/// the previous one.
+/// The kernel reinjects the data of a silent path on a subflow with nothing in flight. That is rare
+/// for a subflow that carries a stream. It also reinjects when the path is stale: after four
+/// timeouts, each twice the previous one.
 const STALE: u32 = 1 + 2 + 4 + 8;
 
 #[test]

@@ -12,8 +12,9 @@ const PAIRS: [(&str, &str, &str); 3] = [
     ("very unequal", "rtt=20ms,rate=10mbit", "rtt=200ms,rate=3mbit,queue=600ms"),
 ];
 
-/// Returns a table with a line for each scheduler. For each pair of paths it has the measures, the share of
-/// the first path, and the shares of retransmitted (r) and reinjected (i) bytes, in per cent.
+/// Returns a table with a line for each scheduler. For each pair of paths it has the measures and
+/// the share of the first path. It also has the shares of retransmitted (r) and reinjected (i)
+/// bytes. Shares are in per cent.
 fn table(workload: &str, measures: &[&str]) -> String {
     let mut text = format!("{workload}: {}\n{:<12}", measures.join(", "), "");
     for (pair, first, second) in PAIRS {

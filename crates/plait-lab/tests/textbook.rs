@@ -1,5 +1,5 @@
-//! Compares one path with the textbook: how well a controller fills it, goodput under random loss, how two
-//! flows share it, and the cubic function after a loss. The tables have bands that the results must keep.
+//! Compares one path with the textbook: use of the path, goodput under random loss, sharing by two
+//! flows, and the cubic function after a loss. The tables have bands that the results must keep.
 
 #![allow(clippy::panic, reason = "a test may fail")]
 
@@ -76,9 +76,10 @@ fn random_loss_leaves_reno_what_the_square_root_law_says() {
 /// Runs two flows of one controller over one path, which differ only in the start of the second within the
 /// first 100 ms.
 ///
-/// Without jitter, a drop-tail queue locks flows into a phase: the same flow always finds it full (Floyd and
-/// Jacobson 1992), so many seeds have few outcomes. A jitter of one packet time at the bottleneck, 1.2 ms,
-/// models the noise of real hosts, and makes each seed a sample of its own. The bounds hold for both.
+/// Without jitter, a drop-tail queue locks flows into a phase: the same flow always finds it full
+/// (Floyd and Jacobson 1992). Many seeds then have few outcomes. A jitter of one packet time at the
+/// bottleneck, 1.2 ms, models the noise of real hosts. It makes each seed a sample of its own. The
+/// bounds hold for both.
 fn two_equal_flows(cc: &str) -> String {
     let mut table = format!(
         "two flows of {cc} over 10 Mbit/s, 50 ms, queue 62.5 kB, bulk:900s\n\
@@ -149,9 +150,9 @@ impl Watch for Windows {
     }
 }
 
-/// After 10 s the path is down for the time of a packet. From the end of recovery, the window follows RFC
-/// 9438 section 4.2, `W(t) = C (t - K)^3 + Wmax` with `K = cbrt((Wmax - W(0)) / C)`, across the plateau and
-/// up again.
+/// After 10 s the path is down for the time of a packet. From the end of recovery, the window
+/// follows RFC 9438 section 4.2, across the plateau and up again. It is `W(t) = C (t - K)^3 + Wmax`
+/// with `K = cbrt((Wmax - W(0)) / C)`.
 #[test]
 fn after_a_loss_the_window_follows_the_cubic() {
     let scenario = scenario(

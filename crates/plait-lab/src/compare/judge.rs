@@ -206,10 +206,10 @@ impl<'a> Bench<'a> {
         sets.into_iter().map(names).collect()
     }
 
-    /// Returns differences in the tail that the medians hide. It compares the row with the shortest tail to
-    /// the scheduler with the best median, and to the one with the longest tail in the first group. It also
-    /// compares the scheduler with the shortest tail to the best single path. For messages, the maximum is
-    /// used if the 99th percentile shows nothing.
+    /// Returns differences in the tail that the medians hide. The row with the shortest tail is
+    /// compared to the scheduler with the best median, and to the row with the longest tail in
+    /// group 1. The scheduler with the shortest tail is compared to the best single path. If the
+    /// 99th percentile of messages shows nothing, their maximum is used.
     fn tails(&self, rows: &[Row], best_path: Option<usize>) -> Vec<TailDifference> {
         let ranked = self.ranked(rows);
         let tails: &[Tail] = match self.of_messages(rows, &ranked) {

@@ -179,7 +179,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A mean of counts.
+/// Formats a mean of counts.
 fn figure(count: f64) -> String {
     if count < 9.95 && count.fract() != 0.0 { format!("{count:.1}") } else { format!("{count:.0}") }
 }

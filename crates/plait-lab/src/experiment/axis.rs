@@ -63,8 +63,8 @@ impl Point {
         Point { text: text.trim().to_owned(), fields: BTreeMap::new() }
     }
 
-    /// Returns the text of the point, or of one of its fields, as a number: times in ms, rates in Mbit/s,
-    /// sizes in bytes, shares as they are.
+    /// Returns the text of the point, or of one of its fields, as a number. Times are in ms, rates
+    /// in Mbit/s, and sizes in bytes. Shares stay as they are.
     #[must_use]
     pub fn number(&self, field: Option<&str>) -> Option<f64> {
         match field {

@@ -1,7 +1,7 @@
-//! Points that fill a cube evenly, by the WSP algorithm of the catalogue, section 4.1. From many random
-//! points it takes the one nearest the centre and removes all points closer to it than a distance. It
-//! continues with the nearest remaining point. A bisection finds the distance that leaves the wanted number
-//! of points.
+//! Points that fill a cube evenly, by the WSP algorithm (Santiago, Claeys-Bruno and Sergent 2012).
+//! From many random points it takes the one nearest the centre and removes all points closer to it
+//! than a distance. It continues with the nearest remaining point. A bisection finds the distance
+//! that leaves the wanted number of points.
 
 use plait_base::RandomStream;
 

@@ -17,7 +17,7 @@ const UNRUN: &str = include_str!("../../../../experiments/unrun.toml");
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Proven(pub BTreeMap<String, ProvenClaim>);
 
-/// Claims of the catalogue that no experiment judges and no test proves.
+/// Claims of the papers that no experiment judges and no test proves.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Unrun(pub BTreeMap<String, UnrunClaim>);
 

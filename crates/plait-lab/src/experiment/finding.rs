@@ -58,8 +58,8 @@ impl Group {
     }
 }
 
-/// Of two findings of one relation in different iterations, returns the one that fails or has the smaller
-/// margin.
+/// Returns one of two findings of the same relation in different iterations: the one that fails or
+/// has the smaller margin.
 pub(super) fn tighter(a: Shown, b: Shown) -> Shown {
     let places = (a.places.0 + b.places.0, a.places.1 + b.places.1);
     let holds = a.holds && b.holds;

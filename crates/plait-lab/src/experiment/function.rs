@@ -149,7 +149,7 @@ impl Function {
     }
 }
 
-/// Missing values stay missing.
+/// Returns the smaller value. A missing value stays missing.
 fn least(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) }
 }

@@ -133,7 +133,7 @@ impl Kind {
 /// A claim of a paper.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim {
-    /// Name of the claim in the catalogue: `ton-h8`.
+    /// Name of the claim: `ton-h8`.
     pub id: String,
     /// Weight of the claim.
     pub kind: Kind,

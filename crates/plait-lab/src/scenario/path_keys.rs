@@ -222,7 +222,7 @@ fn rate_down(path: &Path, base: &Path, traced: bool) -> Vec<String> {
     down.filter(|_| own).map(Speed::text).collect()
 }
 
-/// As [`rate_down`], for the way up.
+/// Returns the rate up, as [`rate_down`] does for the way down.
 fn rate_up(path: &Path, base: &Path, traced: bool) -> Vec<String> {
     // A trace down leaves the way up unlimited by default.
     let free = path.speed.down.as_ref().is_some_and(Speed::is_trace);

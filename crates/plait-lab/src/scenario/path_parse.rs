@@ -22,10 +22,10 @@ const RATE_STEPS: &str = "10mbit@0s/4mbit@20s";
 /// [`plait_app::file::named`] reads from the file system.
 pub type Reader<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 
-/// Reader for a scenario that names no files.
+/// Reads no files, for a scenario that names none.
 ///
 /// # Errors
-/// Always: it reads no file.
+/// Always.
 pub fn no_files(_: &str) -> std::io::Result<String> {
     Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "files cannot be read here"))
 }
@@ -53,7 +53,7 @@ pub(super) fn steps(given: &PlacedText) -> Result<Speed> {
     })
 }
 
-/// As [`steps`], for a text in which every slash separates two steps.
+/// Reads as [`steps`], if every slash separates two steps.
 fn plain_steps(given: &PlacedText) -> Result<Speed> {
     if given.text.contains('~') {
         let rate = |text: &str| positive_rate(given, text);

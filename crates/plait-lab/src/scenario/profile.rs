@@ -1,6 +1,5 @@
-//! Named paths: rates, delays, buffers and losses of wireless links that were measured in "A
-//! measurement-based study of MultiPath TCP performance over wireless networks" (IMC 2013), as the
-//! experiment catalogue proposes them (its section 4.6).
+//! Named paths. Rates, delays, buffers and losses are those of wireless links in "A
+//! measurement-based study of MultiPath TCP performance over wireless networks" (IMC 2013).
 
 use plait_app::name::nearest;
 use plait_base::{Chance, RandomStream, Rate, Span, Time};

@@ -87,10 +87,10 @@ impl Scenario {
         }
     }
 
-    /// Adds host jitter to one direction of a path in the run of `seed`: a phase drawn once per
-    /// run, and a delay drawn for each packet. The delays keep the packets in order. Both parts are
-    /// uniform from 0 to J. The propagation is J shorter, so that the mean delay stays the same. If
-    /// it is below J, the mean delay grows.
+    /// Adds host jitter to one direction of a path in the run of `seed`. A phase is drawn once per
+    /// run. A delay is drawn for each packet, and keeps packets in order. Both are uniform from 0
+    /// to J. The propagation is J shorter, so that the mean delay stays the same. If it is below J,
+    /// the mean delay grows.
     pub(crate) fn add_host_jitter(&self, link: &mut LinkConfig, seed: u64, path: &str, way: &str) {
         let jitter = self.host_jitter();
         if jitter == Span::ZERO {

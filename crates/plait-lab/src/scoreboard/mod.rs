@@ -191,8 +191,8 @@ pub fn scoreboard<W: World>(
     Ok(board)
 }
 
-/// Returns the measures of a load, each with a suffix for the name of the cell: for a stream, the median and
-/// the 99th percentile of the message delay.
+/// Returns the measures of a load, each with a suffix for the name of the cell. For a stream they
+/// are the median and the 99th percentile of the message delay.
 fn measures(workload: &Workload) -> Vec<(&'static str, &'static str)> {
     match workload {
         Workload::Stream { .. } => {

@@ -243,8 +243,8 @@ impl Sample {
     }
 }
 
-/// Returns the largest share of differing runs for which at most `few` of `runs` runs differ with a
-/// probability of at least 2.5 % (Clopper and Pearson).
+/// Returns the upper bound of Clopper and Pearson on the share of differing runs. With this share,
+/// at most `few` of `runs` runs differ with a probability of 2.5 %.
 fn greatest_share(few: usize, runs: usize) -> f64 {
     if few == 0 || few >= runs {
         return if few == 0 { 0.0 } else { 1.0 };

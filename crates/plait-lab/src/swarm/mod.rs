@@ -1,6 +1,7 @@
-//! The swarm runs random networks and faults and checks the invariants (`spec`: protocol, sections 4 and 5).
-//! A seed draws a [`Case`] of a network and a [`ServerCase`] (`server/`). A run of a network is checked after
-//! every event. When the faults have healed, it must finish within [`Case::grace`]. A failing case is shrunk.
+//! The swarm runs random networks and faults and checks invariants (docs/swarm.md). A seed draws a
+//! [`Case`] of a network and a [`ServerCase`] (`server/`). A run of a network is checked after
+//! every event. When the faults have healed, it must finish within [`Case::grace`]. A failing case
+//! is shrunk.
 
 mod case;
 mod draw;

@@ -184,8 +184,8 @@ fn the_largest_run_is_not_resampled() {
     assert_eq!(settled(&some, &NOISE, 1, 1).judged[0].standing, Standing::Holds);
 }
 
-/// A world in which `minrtt` takes longer than 100 ms in only one of twenty runs, and `ecf` never; or in
-/// which no run has a value.
+/// A world in which `minrtt` takes longer than 100 ms in one of twenty runs, and `ecf` never.
+/// Optionally, no run has a value.
 struct Rare {
     without: bool,
 }
@@ -254,8 +254,8 @@ fn the_spread_over_networks_counts() {
         let net = "{ design = 40, sample = true, rate = '10mbit..30mbit' }";
         file(10, net, &format!("max(a.completion_ms) <= {bound}"))
     };
-    // The effect has a standard deviation of 5 ms, so one network of six is above 105 ms and one of 3 million
-    // above 125 ms.
+    // The effect has a standard deviation of 5 ms. One network of six is therefore above 105 ms,
+    // and one of 3 million above 125 ms.
     let tally = verdicts(&bound(105), &world, 1, 40);
     assert!(share(&tally, "fails") >= 75.0 && share(&tally, "holds") == 0.0, "{tally:?}");
     let tally = verdicts(&bound(125), &world, 1, 20);

@@ -1,5 +1,5 @@
-//! Tests the verdicts of a comparison on rows with a known difference: rows with the same rule do not differ,
-//! and a planted difference is found.
+//! Tests the verdicts of a comparison on rows with a known difference. Rows with the same rule do
+//! not differ, and a planted difference is found.
 
 use crate::common::scenario;
 use plait_base::RandomStream;

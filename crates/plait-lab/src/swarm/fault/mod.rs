@@ -1,5 +1,5 @@
-//! Faults that a run may meet. A new kind of fault needs a variant of [`Fault`], an entry in [`KINDS`] that
-//! draws it, and its arms in `effect.rs` for its effect and its traces.
+//! Faults that a run may meet. To add a kind of fault, add a variant of [`Fault`] and an entry in
+//! [`KINDS`] that draws it. Its effect and its traces are in `effect.rs`.
 
 mod effect;
 mod kinds;
