@@ -1,4 +1,4 @@
-//! Named paths. Rates, delays, buffers and losses are those of wireless links in "A
+//! Named paths. Their rates, delays, buffers and losses follow the wireless links measured in "A
 //! measurement-based study of MultiPath TCP performance over wireless networks" (IMC 2013).
 
 use plait_app::name::nearest;
