@@ -1,5 +1,5 @@
-//! The promises of plait: `docs/promise.md` matches measurements where no recording is needed. The README and
-//! the live commands agree with that page.
+//! The promises of plait. `docs/promise.md` matches the measurements that need no recording. The
+//! README and the live commands agree with that page.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

@@ -117,7 +117,7 @@ impl Watch for Unseen {
     }
 }
 
-/// Runs a cell once with a watcher. The paths in the outcome are those of the scenario, in its order.
+/// Runs a cell once with a watcher. The outcome has the paths of the scenario, in its order.
 #[must_use]
 pub fn simulate(cell: &Cell, seed: u64, watch: &mut dyn Watch) -> Outcome {
     of_scenario(cell, plait_sim::run_watched(&setup(cell, seed), watch))

@@ -177,7 +177,7 @@ fn a_wait_that_was_right_costs_nothing() {
     assert!(!waited.others[0].agrees);
 }
 
-/// The explained run is the original run, whatever the question.
+/// The explained run is the original run, for every question.
 #[test]
 fn asking_changes_nothing() {
     for name in ["minrtt", "blest+rp", "sttf", "linux", "daps"] {

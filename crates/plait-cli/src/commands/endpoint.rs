@@ -292,7 +292,7 @@ pub(crate) fn astray(flag: &str, to: IpAddr, from: &[Origin]) -> Option<String> 
 }
 
 /// Fails if the kernel of this host has the address: the kernel would answer and plait would receive nothing.
-/// `remedy` tells the user how to fix it.
+/// `remedy` is the advice for the user.
 pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), Failure> {
     if let Some(problem) = not_of_a_host(address) {
         return Err(Failure::Usage(format!("{flag}: `{address}`: {problem}")));

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 /// The outcome of one run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunOutcome {
-    /// The measures. Paths are those of the scenario, in its order, even in a single-path run.
+    /// The measures. They have the paths of the scenario, in its order, even in a single-path run.
     pub measures: Measures,
     /// Goodput in Mbit/s of each competing flow, from its start to the end of the run: one list for each
     /// entry of [`Scenario::compete`].

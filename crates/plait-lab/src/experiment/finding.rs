@@ -24,7 +24,7 @@ pub struct Shown {
     pub(super) margin: f64,
     /// The confidence at this point; 0 if it is unknown.
     pub(super) confidence: f64,
-    /// Index of the atom among those of the statement.
+    /// Index of the atom in the statement.
     pub(super) atom: usize,
 }
 

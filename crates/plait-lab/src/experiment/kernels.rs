@@ -27,8 +27,8 @@ fn own(experiment: &Experiment, name: &str) -> Option<PlacedText> {
 /// Applies the settings of the kernel to an experiment. `named` is the kernel in the file.
 ///
 /// # Errors
-/// If a file of a paper names no kernel, or another kernel than the other figures of the paper. Also if it
-/// sets what the kernel decides, without a passage that requires it.
+/// If a file of a paper names no kernel, or another kernel than the other figures of the paper.
+/// Also if it sets a setting of the kernel without a passage that requires it.
 pub(super) fn apply(
     experiment: &mut Experiment,
     named: Option<&PlacedText>,

@@ -44,8 +44,8 @@ pub struct Planned {
 }
 
 impl Plan {
-    /// Returns the plan of an experiment, with all cells or only those that its claims use. `read` returns
-    /// the files that its settings name.
+    /// Returns the plan of an experiment, with all cells or only the cells that its claims use.
+    /// `read` returns the files that its settings name.
     ///
     /// # Errors
     /// If a setting is invalid at some point of the sweep, or a placeholder has no meaning.

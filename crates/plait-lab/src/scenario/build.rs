@@ -17,7 +17,7 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 impl RawScenario {
     /// Builds a scenario that names no files.
     ///
-    /// # Errors
+    /// If a text is invalid: the error is about the first such text.
     /// Returns the first text that is invalid.
     pub fn build(&self) -> Result<Scenario> {
         self.build_with(&no_files)

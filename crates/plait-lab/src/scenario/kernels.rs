@@ -42,7 +42,7 @@ pub struct KernelProfile {
 impl Kernels {
     /// Reads the kernels of the project.
     ///
-    /// # Errors
+    /// If the file is malformed.
     /// If the file has an invalid entry.
     pub fn embedded() -> Result<Kernels, ScenarioError> {
         Ok(Kernels(read("experiments/kernels.toml", EMBEDDED)?))

@@ -47,7 +47,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Returns true if `other` is the same violation: the words are equal, whatever the numbers in them.
+    /// Returns true if `other` is the same violation: the same words, with any numbers.
     #[must_use]
     pub fn is_like(&self, other: &Violation) -> bool {
         let words = |it: &Violation| -> String {

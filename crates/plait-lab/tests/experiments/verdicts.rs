@@ -249,7 +249,7 @@ fn the_spread_over_networks_counts() {
     // If the claim is about these very networks, the same runs decide it.
     let tally = verdicts(&draw(false), &world, 1, 20);
     assert!(share(&tally, "undecided") <= 20.0, "{tally:?}");
-    // A bound on each network fails if some networks surely break it, whatever the others do.
+    // A bound on each network fails if some networks surely break it, even if the others keep it.
     let bound = |bound: u32| {
         let net = "{ design = 40, sample = true, rate = '10mbit..30mbit' }";
         file(10, net, &format!("max(a.completion_ms) <= {bound}"))

@@ -1,4 +1,4 @@
-//! Reads an experiment file, which has the keys of a scenario file and those of [`KEYS`].
+//! Reads an experiment file. It has the keys of a scenario file, and [`KEYS`].
 
 mod claim;
 mod picture;
@@ -93,7 +93,7 @@ impl Experiment {
             },
         };
         let entries = in_order(document.get_ref());
-        // Definitions are read before their uses, whatever the order in the file.
+        // Definitions are read before their uses, in any order of the file.
         for (key, value) in &entries {
             reader.plain(key, value)?;
         }

@@ -153,7 +153,7 @@ impl Reader<'_> {
         Ok(Picture { kind, title, measure, rows, pool, panels, log, benefit })
     }
 
-    /// Returns the combinations of points whose runs are pooled, and those with a panel each.
+    /// Returns the combinations of points to pool, and the combinations with a panel each.
     fn panels(
         &self,
         kind: &PictureKind,
