@@ -1,6 +1,6 @@
 //! `plait`: compares and explains Multipath TCP schedulers. Data goes to stdout and everything else to stderr.
 //! Exit codes: see `failure`.
-#![warn(clippy::print_stderr)] // it panics where nobody reads: `console::remark`
+#![warn(clippy::print_stderr)] // it panics if stderr is closed; use `console::remark`
 
 mod commands;
 mod console;
@@ -25,7 +25,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{}\ncommit {}\nfeatures simulator live", plait_report::VERSION, plait_report::COMMIT)
 });
 
-/// No build of the program contains the bugs that the test of the swarm plants.
+/// Builds of the program must not contain the bugs that the test of the swarm plants.
 const _: () = assert!(!plait_core::PLANTED_BUGS, "built with planted bugs");
 
 const EXAMPLES: &str = "Examples:

@@ -304,9 +304,9 @@ pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), F
     Err(Failure::Usage(format!("{flag}: `{address}`: {problem}\n  {remedy}")))
 }
 
-/// Returns an address that no device has, which stands behind the TUN device for an address of this host. It is
-/// from the benchmarking ranges (198.18.0.0/15, RFC 2544; 2001:2::/48, RFC 5180) and depends on the process id
-/// and on `place`, the index among the stand-ins of this process.
+/// Returns an address that no device has. It stands behind the TUN device for an address of this
+/// host. It is from the benchmarking ranges (198.18.0.0/15, RFC 2544; 2001:2::/48, RFC 5180). It
+/// depends on the process id and on `place`, the index among the stand-ins of this process.
 pub(crate) fn stand_in(place: usize, v4: bool) -> IpAddr {
     let (process, number) = (std::process::id(), place as u16 + 1);
     let [_, _, high, low] = process.to_be_bytes();

@@ -30,7 +30,7 @@ fn program() -> String {
     format!("{name} {}", plait_lab::experiment::fingerprint(&bytes))
 }
 
-/// How the runs are made.
+/// Settings for making runs.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Making {
     /// Cache the finished runs in this directory [default: the user's cache]
