@@ -108,7 +108,7 @@ fn unknown(given: &PlacedText, sender: &str) -> Option<ScenarioError> {
     (!is_known).then(|| ScenarioError::unknown(&given.place, "sender", name, names()))
 }
 
-/// Writes the form that [`Competition::parse`] reads.
+/// Writes it as `--compete` has it.
 impl fmt::Display for Competition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.sender {

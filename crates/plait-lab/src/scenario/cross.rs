@@ -89,7 +89,7 @@ fn read_shape(given: &PlacedText) -> Result<u32, ScenarioError> {
     }
 }
 
-/// Writes the form that [`Udp::parse`] reads.
+/// Writes it as `--compete` has it.
 impl fmt::Display for Udp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CrossTraffic { rate, size, arrivals } = self.0;

@@ -64,7 +64,7 @@ impl Both<Delay> {
     }
 }
 
-/// Writes the form that [`Delay::parse`] reads.
+/// Writes it as a path has it: `25ms`, or `25ms@0s/80ms@10s`.
 impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.start)?;
