@@ -1,5 +1,4 @@
-//! The service of a simulated server: streams in memory, and the behaviour of the program behind
-//! each stream.
+//! The service of a simulated server: streams in memory, with a program behind each stream.
 //!
 //! A client sends a request of 24 bytes: a salt, the number of bytes that it sends, and the number
 //! that it gets. It then sends bytes of the pattern of that salt, which the program verifies. The
@@ -203,8 +202,7 @@ impl Pipe {
         self.ending.ended && self.server_ended && self.is_answered()
     }
 
-    /// Returns true if the program did not serve the request: it refused, did not read, or has
-    /// left.
+    /// Returns true if the program refused, did not read, or has left.
     pub(super) fn is_spoilt(&self) -> bool {
         self.plan.refused || self.ending.gone || self.plan.manner == Manner::Deaf
     }
@@ -289,8 +287,7 @@ impl Pipe {
         }
     }
 
-    /// Returns the length of header and request. Until 16 bytes are known, this is 16 if there is a
-    /// header.
+    /// Returns the length of header and request; 16 until the length of a header is known.
     fn head_len(&self) -> usize {
         let header = match (self.plan.introduced, self.head.len()) {
             (false, _) => 0,
@@ -341,8 +338,7 @@ impl Pipe {
         }
     }
 
-    /// Closes the stream. The server can still read what was written, unless the program left data
-    /// unread.
+    /// Closes the stream. Written data can still be read, unless the program left data unread.
     fn close(&mut self, host: &Host) {
         (self.ending.ended, self.ending.gone, self.ending.gone_at) = (true, true, host.now.get());
         if !self.inbox.is_empty() {
