@@ -1,9 +1,9 @@
-# make demo | test | soak | promise | results | bench | pictures. Nothing is needed beside cargo, make and bash, and for
-# the pictures a browser.
+# make demo | test | soak | promise | results | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
+# for the pictures a browser, and for the site of docs/ Python.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak promise results bench pictures
+.PHONY: help demo test soak promise results bench pictures docs
 
 SEED ?= 1
 PAPERS ?= imc csws ton stms ecf
@@ -54,3 +54,6 @@ bench: ## benchmarks
 pictures: ## the pictures of docs/ (needs chromium)
 	@cargo build --release --quiet -p plait-cli
 	@docs/pictures $(PLAIT)
+
+docs: ## the documentation as a site with search, in target/site (needs python3, and a network the first time)
+	@PYTHON=$(or $(PYTHON),python3) docs/site/build
