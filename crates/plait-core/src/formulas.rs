@@ -1,5 +1,5 @@
-//! The pure arithmetic of timers and loss detection, as the transport itself uses it: for tests
-//! against published numbers, and for those who explain a run.
+//! The arithmetic of timers and loss detection, as the transport uses it. Tests compare it with
+//! published numbers, and explanations of a run use it.
 
 use crate::RtoMode;
 use crate::tcp::rtt::Rtt;
@@ -10,19 +10,19 @@ pub use crate::tcp::host_queue::{
 };
 pub use crate::tcp::loss::{probe_timeout, reorder_window};
 
-/// What a subflow knows of its round trip.
+/// The RTT estimate of a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundTrip {
     /// Smoothed RTT.
     pub srtt: Span,
-    /// Its mean deviation.
+    /// Mean deviation of the RTT.
     pub rttvar: Span,
-    /// The retransmission timeout without backoff.
+    /// Retransmission timeout without backoff.
     pub rto: Span,
 }
 
-/// The estimate after each of the RTT `samples` of a subflow (RFC 6298 section 2; the floor is the
-/// one of `mode`).
+/// Returns the estimate after each of the RTT `samples` of a subflow (RFC 6298 section 2, with the
+/// floor of `mode`).
 pub fn round_trips(mode: RtoMode, samples: &[Span]) -> impl Iterator<Item = RoundTrip> {
     let mut estimator = Rtt::new(mode);
     samples.iter().map(move |sample| {
@@ -35,8 +35,8 @@ pub fn round_trips(mode: RtoMode, samples: &[Span]) -> impl Iterator<Item = Roun
     })
 }
 
-/// When a segment sent at `sent_at` counts as lost, once one that was sent later is delivered (RFC
-/// 8985 section 6.2 step 5): `rtt` is that one's RTT, `window` the reordering window.
+/// Returns when a segment sent at `sent_at` counts as lost, once a later segment is delivered (RFC
+/// 8985 section 6.2 step 5). `rtt` is the RTT of the later segment, `window` the reordering window.
 #[must_use]
 pub fn lost_at(sent_at: Time, rtt: Span, window: Span) -> Time {
     sent_at + rtt + window

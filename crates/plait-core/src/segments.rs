@@ -1,4 +1,4 @@
-//! Segments on their way out, and what SYNs carry.
+//! Outgoing segments, and the contents of SYNs.
 
 use crate::config::Config;
 use crate::data::window::scale_for;
@@ -9,29 +9,28 @@ use alloc::boxed::Box;
 use plait_base::{ConnId, DataRange, PathId, Ssn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, Segment, Timestamps};
 
-/// A segment on its way out.
+/// An outgoing segment.
 #[derive(Clone, Debug)]
 pub struct Transmit {
-    /// The path that it takes.
+    /// The path to send it on.
     pub path: PathId,
-    /// The segment. Drivers that give it back with [`crate::Endpoint::recycle`] spare an
-    /// allocation.
+    /// The segment. Returning it with [`crate::Endpoint::recycle`] saves an allocation.
     pub segment: Box<Segment>,
-    /// Set where the endpoint wants to know when the segment leaves the host:
-    /// [`crate::Endpoint::on_departure`].
+    /// Set if the driver must report when the segment leaves the host
+    /// ([`crate::Endpoint::on_departure`]).
     pub report: Option<Report>,
-    /// Payload bytes of the segments that the device cuts this one into; 0 where it goes as it is.
+    /// Payload bytes of the segments that the device splits this one into; 0 if it is not split.
     pub cut: u16,
 }
 
-/// Whose segment it is.
+/// The subflow of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
     pub(crate) conn: ConnId,
     pub(crate) subflow: SubflowId,
 }
 
-/// A SYN, or with `answer` a SYN/ACK.
+/// Returns a SYN, or a SYN/ACK if `answer` is true.
 pub(crate) fn syn_segment(
     config: &Config,
     shake: &Handshake,
@@ -41,7 +40,7 @@ pub(crate) fn syn_segment(
     now: Time,
     mptcp: Option<Mptcp>,
 ) -> Transmit {
-    // An answer takes up what was offered, and nothing else.
+    // A SYN/ACK accepts offered options and offers none.
     let offer = if answer { shake.offer } else { Offer::default() };
     let stamps = Timestamps {
         value: StampClock::new(config.start_offsets().timestamp).at(now),
@@ -69,7 +68,7 @@ pub(crate) fn syn_segment(
     Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
 }
 
-/// What a segment carries beside its acknowledgement. `seq` counts from 0 at our SYN.
+/// Contents of a segment besides its acknowledgement. `seq` counts from 0 at our SYN.
 pub(crate) struct Content {
     pub(crate) seq: Ssn,
     pub(crate) flags: Flags,
@@ -78,7 +77,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// Nothing, from `seq` on.
+    /// Returns an empty segment at `seq`.
     pub(crate) const fn bare(seq: Ssn, flags: Flags) -> Content {
         Content { seq, flags, payload: Payload::Empty, mapping: None }
     }

@@ -1,10 +1,10 @@
-//! Lists that are empty nearly always.
+//! A list that is nearly always empty.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-/// A list that takes one word while it is empty, and memory only while it is not.
+/// A list that takes one word and no further memory while it is empty.
 #[derive(Debug)]
 #[expect(clippy::box_collection, reason = "a list is three words, a pointer one")]
 pub(crate) struct Seldom<T>(Option<Box<Vec<T>>>);
@@ -30,7 +30,7 @@ impl<T> DerefMut for Seldom<T> {
 }
 
 impl<T> Seldom<T> {
-    /// Whether it holds nothing, and takes no memory.
+    /// Returns true if the list has no item and no memory.
     #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -40,7 +40,7 @@ impl<T> Seldom<T> {
         self.0.get_or_insert_default().push(item);
     }
 
-    /// Removes the item at `at`, where there is one.
+    /// Removes and returns the item at `at`; `None` beyond the end.
     pub(crate) fn remove(&mut self, at: usize) -> Option<T> {
         let list = self.0.as_mut().filter(|list| at < list.len())?;
         let item = list.remove(at);
@@ -59,7 +59,7 @@ impl<T> Seldom<T> {
         self.0 = None;
     }
 
-    /// Takes all items out.
+    /// Removes and returns all items.
     pub(crate) fn take(&mut self) -> Vec<T> {
         self.0.take().map_or_else(Vec::new, |list| *list)
     }

@@ -1,4 +1,4 @@
-//! A question to the scheduler: the view it gets, its answer, and what the answer is checked against.
+//! Calls of the scheduler: the view it gets, its decision, and the checks of the decision.
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
@@ -10,7 +10,7 @@ use plait_base::{SubflowSet, Time};
 use plait_sched::{ConnectionView, Decision, Effect, Scheduler, SubflowView, View, WhenFull};
 
 impl Scheduling {
-    /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
+    /// Calls `f` with the scheduler and a view of the connection. The views of subflows are as of
     /// the last [`Scheduling::refresh_views`].
     pub(crate) fn with_view<R>(
         &mut self,
@@ -23,7 +23,7 @@ impl Scheduling {
             seen.data.queue.next_reinjection().map(|next| seen.paths.beside_silence(next));
         let DataLevel { queue, window, .. } = seen.data;
         let Scheduling { scheduler, views, app_blocked, started, .. } = self;
-        // Built in place: a copy of fresh fields costs more than the rest of the function.
+        // Built in place: copying the fields costs more than the rest of the function.
         let view = View {
             now,
             tsq,
@@ -45,7 +45,8 @@ impl Scheduling {
         f(&mut **scheduler, &view)
     }
 
-    /// Asks the scheduler; if `explained`, with all that weighed in its answer.
+    /// Calls the scheduler. If `explained`, it also reports the numbers that influenced its
+    /// decision.
     pub(crate) fn ask(
         &mut self,
         ctx: &mut Context<'_>,
@@ -62,7 +63,7 @@ impl Scheduling {
         })
     }
 
-    /// A hash of the scheduler's state.
+    /// Returns a hash of the scheduler's state.
     #[cfg(debug_assertions)]
     pub(crate) fn scheduler_state(&self) -> u64 {
         let mut hash = 0_u64;
@@ -74,8 +75,8 @@ impl Scheduling {
         hash
     }
 
-    /// Asks what need not be asked. The answer must be what was said in its place, and to be asked must
-    /// change nothing: a build without these assertions does not ask.
+    /// Checks a call that a release build skips. The decision must be the assumed one, and the call
+    /// must not change the scheduler's state.
     #[cfg(debug_assertions)]
     pub(crate) fn confirm(
         &mut self,
@@ -83,7 +84,7 @@ impl Scheduling {
         seen: Seen<'_>,
         wanted: impl Fn(Decision) -> bool,
     ) {
-        // Some schedulers build the names of their state, which allocates.
+        // Only in checked builds: some schedulers build the names of their state, which allocates.
         let before = ctx.checked.then(|| self.scheduler_state());
         let decision = self.ask(ctx, seen, false);
         assert!(wanted(decision), "{decision:?} is not what was said in its place");
@@ -91,27 +92,27 @@ impl Scheduling {
         assert_eq!(after, before, "to be asked changed the scheduler");
     }
 
-    /// The subflows among which a scheduler may choose.
+    /// Returns the subflows among which a scheduler may choose.
     pub(crate) fn candidates(&mut self, seen: Seen<'_>, now: Time) -> SubflowSet {
         self.with_view(seen, now, |_, view| view.candidates())
     }
 
-    /// The subflows that can take the next segment now.
+    /// Returns the subflows that can take the next segment now.
     pub(crate) fn usable(&self, seen: Seen<'_>) -> SubflowSet {
         let len = seen.data.queue.unsent().clamp(1, self.views.segment_size().max(1));
         let tsq = seen.paths.holds_back();
         self.views.list.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
     }
 
-    /// Whether any subflow can take the next segment.
+    /// Returns true if any subflow can take the next segment.
     pub(crate) fn takes_more(&self, seen: Seen<'_>) -> bool {
         let len = seen.data.queue.unsent().min(self.views.segment_size());
         let tsq = seen.paths.holds_back();
         self.views.list.iter().any(|it| it.usable(len, tsq))
     }
 
-    /// Whether the answer is known without a question: there is new data and nothing else, and no
-    /// subflow can take a segment of it. Whoever listens to decisions hears the scheduler itself.
+    /// Returns true if the scheduler would certainly wait: there is only new data, and no subflow
+    /// can take a segment of it. If every detail is logged, the scheduler is always called.
     pub(crate) fn is_full(&self, ctx: &Context<'_>, seen: Seen<'_>) -> bool {
         let known = match self.needs.when_full {
             WhenFull::Never => true,
@@ -125,10 +126,10 @@ impl Scheduling {
             && !self.takes_more(seen)
     }
 
-    /// Notes the cause that holds the connection back, and emits an event if it is new.
+    /// Stores why the connection does not send, and emits an event if the cause is new.
     pub(crate) fn note_block(&mut self, ctx: &mut Context<'_>, block: Option<Block>) {
         let before = core::mem::replace(&mut self.block, block);
-        // Full windows come and go with every acknowledgement, and no measure reads them.
+        // Full windows come and go with every acknowledgement, and no measure uses them.
         let wanted = ctx.log.detail == Detail::Everything
             || [before, block].iter().flatten().any(|cause| cause.is_measured());
         if before != block && wanted {
@@ -161,7 +162,7 @@ impl Scheduling {
         }
     }
 
-    /// Whether any subflow that carries data is not silent.
+    /// Returns true if any subflow that carries data is alive.
     pub(crate) fn any_alive(&self) -> bool {
         self.views.list.iter().any(SubflowView::alive)
     }

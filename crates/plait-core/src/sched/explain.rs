@@ -7,7 +7,7 @@ use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_sched::{Decision, QueueView, Reason, What};
 
 impl Scheduling {
-    /// The data that a decision is about; `planned` is the first that it assigns.
+    /// Returns the data of a decision; `planned` is the first assignment.
     pub(crate) fn data_at_hand(
         &self,
         seen: Seen<'_>,
@@ -30,8 +30,8 @@ impl Scheduling {
         }
     }
 
-    /// Tells a decision with all that weighed in it; a wait that repeats the last one, with the same
-    /// subflows having room, is not told again.
+    /// Emits a decision with all numbers that influenced it. A wait is omitted if it repeats the
+    /// last one and the same subflows have room.
     #[cold]
     pub(crate) fn tell_decision(
         &mut self,
@@ -56,7 +56,7 @@ impl Scheduling {
             return;
         }
         self.last_wait = wait;
-        // Lent by the context, through which events go.
+        // Taken out, because the context also emits the events.
         let outcome = core::mem::take(&mut ctx.outcome);
         let range = self.data_at_hand(seen, decision, outcome.plan.first());
         let candidates = self.candidates(seen, ctx.now);

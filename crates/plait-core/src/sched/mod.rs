@@ -1,4 +1,5 @@
-//! The scheduler's place in a connection: views in, decisions and effects out.
+//! The scheduler's part of a connection: it gives the scheduler views and takes decisions and
+//! effects.
 
 mod asking;
 mod explain;
@@ -18,34 +19,34 @@ use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, What};
 #[derive(Debug)]
 pub(crate) struct Scheduling {
     pub(crate) scheduler: Box<dyn Scheduler>,
-    /// When the connection began.
+    /// When the connection started.
     pub(crate) started: Time,
     pub(crate) needs: Needs,
     /// Decisions so far.
     pub(crate) decisions: u64,
     pub(crate) views: Views,
-    /// What the last decision allows beyond its own segment.
+    /// New data that the last decision allows beyond its own segment.
     pub(crate) grant: Grant,
-    /// The candidates among which the last assignment chose.
+    /// The candidates of the last assignment.
     pub(crate) assigned_among: SubflowSet,
-    /// Something happened that can change the answer.
+    /// Something happened that can change the scheduler's decision.
     pub(crate) due: bool,
     pub(crate) app_blocked: bool,
-    /// The window has been too small for a full segment for so long that a smaller one may go.
+    /// The window stayed too small for a full segment for so long that a smaller one may be sent.
     pub(crate) small_segments: bool,
     pub(crate) block: Option<Block>,
-    /// The last decision, if it was to wait: the subflow, the reason, and the subflows with room.
+    /// The last decision if it was a wait: the subflow, the reason, and the subflows with room.
     pub(crate) last_wait: Option<(Option<SubflowId>, Reason, SubflowSet)>,
 }
 
-/// What a decision may look at: the settings, the data level and the subflows.
+/// The inputs of a decision: the settings, the data level and the subflows.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) data: &'a DataLevel,
     pub(crate) paths: &'a Paths,
 }
 
-/// New data that a subflow may take without another question, until something happens.
+/// New data that a subflow may send without another call of the scheduler, until something happens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant {
     pub(crate) subflow: SubflowId,
@@ -76,56 +77,57 @@ impl Scheduling {
         }
     }
 
-    /// Gives back the memory of views. They are made anew before the next decision.
+    /// Frees the memory of views. They are built again before the next decision.
     pub(crate) fn give_back(&mut self) {
         self.views.list = Vec::new();
         self.views.stale = Stale::ALL;
     }
 
-    /// Something happened that can change the scheduler's answer, whatever it was.
+    /// Notes that something may have changed the scheduler's decision and every view.
     pub(crate) fn wake(&mut self) {
         self.grant.bytes = 0;
         self.due = true;
         self.views.stale.all = true;
     }
 
-    /// Subflows changed in a way that gives no reason to ask the scheduler again.
+    /// Notes that subflows changed, but not in a way that requires another decision.
     pub(crate) fn on_subflows_changed(&mut self) {
         self.grant.bytes = 0;
         self.views.stale.all = true;
     }
 
-    /// `subflow` took in an acknowledgement; the others are as they were.
+    /// Notes that `subflow` processed an acknowledgement and that the other subflows did not
+    /// change.
     pub(crate) fn on_acked(&mut self, subflow: SubflowId) {
         self.grant.bytes = 0;
         self.due = true;
         self.views.stale.acked.insert(subflow);
     }
 
-    /// Pacing lets `subflow` send again.
+    /// Notes that pacing lets `subflow` send again.
     pub(crate) fn on_released(&mut self, subflow: SubflowId) {
         self.grant.bytes = 0;
         self.due = true;
         self.views.stale.sent.insert(subflow);
     }
 
-    /// The connection's own queue or window changed; the subflows are as they were.
+    /// Notes that the connection's queue or window changed and that the subflows did not.
     pub(crate) fn on_data(&mut self) {
         self.grant.bytes = 0;
         self.due = true;
     }
 
-    /// A segment was sent on `subflow`.
+    /// Notes that a segment was sent on `subflow`.
     pub(crate) fn on_sent(&mut self, subflow: SubflowId) {
         self.views.stale.sent.insert(subflow);
     }
 
-    /// Payload bytes of the next full segment, as the last decision had it.
+    /// Returns the payload bytes of the next full segment, as of the last decision.
     pub(crate) const fn segment_size(&self) -> u64 {
         self.views.segment_size()
     }
 
-    /// Whether the scheduler is to be asked.
+    /// Returns true if the scheduler must be called.
     pub(crate) const fn is_due(&self) -> bool {
         self.due
     }
@@ -146,14 +148,14 @@ impl Scheduling {
         });
     }
 
-    /// Puts another scheduler in charge.
+    /// Replaces the scheduler.
     pub(crate) fn replace(&mut self, scheduler: Box<dyn Scheduler>) {
         self.needs = scheduler.needs();
         self.scheduler = scheduler;
         self.wake();
     }
 
-    /// Asks the scheduler until it wants something sent, or has nothing to say.
+    /// Calls the scheduler until it sends data or waits, or until nothing is due.
     pub(crate) fn decide(
         &mut self,
         ctx: &mut Context<'_>,
@@ -192,8 +194,8 @@ impl Scheduling {
                 Decision::Send { subflow, what, grant, reason } => {
                     self.note_block(ctx, None);
                     if what == (What::New { offset: 0 }) {
-                        // With small queues another subflow becomes free as time passes: then the
-                        // answer for the next segment may be another.
+                        // With TSQ another subflow becomes free as time passes, and may be the
+                        // better choice for the next segment.
                         let further = if paths.spec.config.tsq { 0 } else { grant };
                         let bytes = further.saturating_sub(self.views.segment_size());
                         self.grant = Grant { subflow, bytes, reason };
@@ -236,13 +238,13 @@ impl Scheduling {
         }
     }
 
-    /// A closed window is probed, with as little data as there is.
+    /// Lets the next segment be as small as the window, because a closed window is probed.
     pub(crate) fn on_window_probe(&mut self) {
         self.small_segments = true;
         self.wake();
     }
 
-    /// The set of live subflows has changed, and perhaps `began` is new.
+    /// Notes a change in the set of live subflows; `began` is new.
     pub(crate) fn on_set_changed(
         &mut self,
         ctx: &mut Context<'_>,
@@ -255,7 +257,7 @@ impl Scheduling {
         self.notify(ctx, data, paths, Notice::SubflowsChanged { live, began });
     }
 
-    /// The DATA_ACK has moved from `old` to `new`.
+    /// Processes a DATA_ACK that moved from `old` to `new`.
     #[inline]
     pub(crate) fn on_data_acked(
         &mut self,
@@ -272,12 +274,12 @@ impl Scheduling {
     }
 }
 
-/// What [`Scheduling::decide`] leaves to do.
+/// The result of [`Scheduling::decide`].
 pub(crate) enum Todo {
-    /// Carry out this.
+    /// Send this.
     Send(Decision),
-    /// Wait, for a subflow perhaps, or because the peer's window is closed.
+    /// Wait, either for a subflow or because the peer's window is closed.
     Wait { on: Option<SubflowId>, window_closed: bool },
-    /// Nothing now.
+    /// Do nothing now.
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! From a decision to data: what was granted, assigned or chosen is taken out of the send queue.
+//! Carries out decisions: takes granted, assigned or chosen data from the send queue.
 
 use crate::config::Config;
 use crate::conn::context::Context;
@@ -11,8 +11,8 @@ use plait_base::{DataRange, Ssn, SubflowId, Time};
 use plait_sched::{CaState, Decision, What};
 
 impl Scheduling {
-    /// The next full segment of what was granted: what the scheduler would say again. Whoever listens
-    /// to decisions hears it say so.
+    /// Takes the next full segment of the grant, for which the scheduler would repeat its decision.
+    /// Returns `None` if every detail is logged, so that the scheduler is called.
     #[inline(always)]
     pub(crate) fn take_granted(
         &mut self,
@@ -65,7 +65,7 @@ impl Scheduling {
         self.grant.subflow == subflow && self.take_granted(ctx, data, paths).is_some()
     }
 
-    /// Whether Nagle's algorithm holds back `range`, the next that `subflow` was given.
+    /// Returns true if Nagle's algorithm holds back `range`, the next data assigned to `subflow`.
     pub(crate) fn waits_to_grow(
         &self,
         config: &Config,
@@ -79,7 +79,7 @@ impl Scheduling {
             && data.queue.assigned(subflow.id) == range.len()
     }
 
-    /// The next data that was assigned ahead to a subflow which has room now, and the subflow's index.
+    /// Returns the next assigned data whose subflow has room now, and the subflow's index.
     pub(crate) fn next_assigned(
         &mut self,
         now: Time,
@@ -95,7 +95,7 @@ impl Scheduling {
             }
             let subflow = paths.subflow(index);
             let room = subflow.sender.tx.inflight() + range.len() <= subflow.cwnd();
-            // Linux leaves data with its subflow whatever happens there.
+            // Linux leaves data on its subflow in any state.
             let stays = paths.spec.config.kernel_rules.keep_data;
             let well = stays || !subflow.status.pf() && data.ca(subflow) != CaState::Loss;
             let live = subflow.state.sends_data() && subflow.status.joined() && well;
@@ -109,7 +109,7 @@ impl Scheduling {
         None
     }
 
-    /// Takes the data of a decision out of the queue.
+    /// Takes the data of a decision from the queue.
     pub(crate) fn take_order(&mut self, data: &mut DataLevel, decision: Decision) -> Option<Order> {
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let mss = self.segment_size();
@@ -142,7 +142,7 @@ impl Scheduling {
         Some(Order { subflow, range, carry, whole: carry == Carry::New })
     }
 
-    /// A full segment goes out for the first time. Returns its sequence number.
+    /// Notes that a full segment is sent for the first time. Returns its sequence number.
     pub(crate) fn note_sent(
         &mut self,
         ctx: &mut Context<'_>,
@@ -156,8 +156,8 @@ impl Scheduling {
         paths.subflow_mut(index).on_sent(ctx.now, data.start, data.len() as u32, false, mss)
     }
 
-    /// Takes as much of what follows `first` as the subflow at `index` was granted, up to a superpacket, and
-    /// returns all of it.
+    /// Extends `first` by granted data of the subflow at `index`, up to a superpacket, and returns
+    /// the whole range.
     pub(crate) fn grow(
         &mut self,
         ctx: &mut Context<'_>,
@@ -181,7 +181,8 @@ impl Scheduling {
         range
     }
 
-    /// The part of `range` that waited in the queue of another subflow and is `subflow`'s now.
+    /// Moves assigned data in `range` from another subflow to `subflow`, and returns the moved
+    /// part.
     #[inline(never)]
     pub(crate) fn take_waiting(
         &mut self,
@@ -197,18 +198,18 @@ impl Scheduling {
         Some(range)
     }
 
-    /// Takes over a plan: data is assigned to subflows ahead.
+    /// Applies a plan, which assigns data to subflows before it is sent.
     #[inline(never)]
     pub(crate) fn take_plan(&mut self, ctx: &Context<'_>, data: &mut DataLevel, paths: &Paths) {
         self.assigned_among = self.candidates(Seen { data, paths }, ctx.now);
         let touched = data.queue.assign_all(&ctx.outcome.plan);
         self.views.stale.sent.0 |= touched.0;
-        // A plan that assigns nothing would be asked for for ever.
+        // If the plan assigns nothing, another call would return the same plan.
         self.due = !touched.is_empty();
     }
 
-    /// Takes back what was assigned ahead if a subflow has recovered from a timeout or lost its rank since:
-    /// it was planned for others.
+    /// Withdraws assignments if the set of candidates has changed since, for example because a
+    /// subflow has recovered from a timeout. They were planned for other candidates.
     pub(crate) fn withdraw_plan(&mut self, now: Time, data: &mut DataLevel, paths: &mut Paths) {
         if data.queue.has_plan()
             && !paths.spec.config.kernel_rules.keep_data
@@ -221,11 +222,11 @@ impl Scheduling {
     }
 }
 
-/// Data that is to go out.
+/// Data to be sent.
 pub(crate) struct Order {
     pub(crate) subflow: SubflowId,
     pub(crate) range: DataRange,
     pub(crate) carry: Carry,
-    /// More new data may go with it.
+    /// More new data may be sent in the same superpacket.
     pub(crate) whole: bool,
 }

@@ -1,4 +1,4 @@
-//! What a scheduler sees of the subflows, kept up to date with as little work as may be.
+//! The scheduler's views of the subflows. Only views that changed are updated.
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
@@ -18,30 +18,30 @@ pub(crate) const KEYS_OVER_DSS: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct Views {
     pub(crate) list: Vec<SubflowView>,
-    /// Which of them no longer tell the truth.
+    /// Views in `list` that are out of date.
     pub(crate) stale: Stale,
     pub(crate) common: Common,
-    /// More has changed since the scheduler was last asked than what subflows change by sending.
+    /// Subflows have changed since the last call of the scheduler by more than sending.
     pub(crate) unseen: bool,
 }
 
-/// What the views of all subflows have in common.
+/// Values that the views of all subflows share.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Common {
     /// Payload bytes of a full segment.
     pub(crate) segment_size: u32,
-    /// Plain TCP is spoken.
+    /// The connection sends plain TCP.
     pub(crate) plain: bool,
 }
 
 /// Views that are out of date.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stale {
-    /// All of them, and perhaps the list of them.
+    /// All views, and perhaps the list itself.
     pub(crate) all: bool,
-    /// Those of subflows that took in an acknowledgement.
+    /// Views of subflows that processed an acknowledgement.
     pub(crate) acked: SubflowSet,
-    /// Those of subflows that sent.
+    /// Views of subflows that sent.
     pub(crate) sent: SubflowSet,
 }
 
@@ -56,15 +56,16 @@ impl Views {
         Views { list: Vec::new(), stale: Stale::ALL, common: Common::default(), unseen: true }
     }
 
-    /// Payload bytes of a full segment when the views were made.
+    /// Returns the payload bytes of a full segment when the views were built.
     pub(crate) const fn segment_size(&self) -> u64 {
         self.common.segment_size as u64
     }
 }
 
 impl Scheduling {
-    /// Payload bytes of the next full segment: less than usual where the peer's whole window is
-    /// smaller, or where it has stayed nearly closed for long (RFC 9293 section 3.8.6.2.1).
+    /// Returns the payload bytes of the next full segment. It is shorter than usual if the peer's
+    /// largest window is smaller, or if the window has stayed nearly closed for long (RFC 9293
+    /// section 3.8.6.2.1).
     pub(crate) fn next_segment_size(&self, seen: Seen<'_>) -> u64 {
         let mss = seen.paths.mss()
             - if seen.data.keys_ride_along(seen.paths.client) { KEYS_OVER_DSS } else { 0 };
@@ -73,7 +74,7 @@ impl Scheduling {
         if self.small_segments && left > 0 { mss.min(left) } else { mss }
     }
 
-    /// What a scheduler sees of one subflow.
+    /// Returns the scheduler's view of a subflow.
     #[inline(always)]
     pub(crate) fn subflow_view(&self, seen: Seen<'_>, subflow: &Subflow, mss: u32) -> SubflowView {
         SubflowView {
@@ -101,7 +102,7 @@ impl Scheduling {
             pacing_rate: match subflow.sender.rtt.srtt() {
                 _ if !self.needs.pacing_rate => 0,
                 Some(_) => subflow.pacing_rate(),
-                // RFC 6298 section 2.1 takes an unknown RTT for a second.
+                // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
                 None => subflow.cwnd(),
             },
             delivery_rate: subflow.sender.delivery.bytes_per_second(),
@@ -110,13 +111,13 @@ impl Scheduling {
         }
     }
 
-    /// Makes a view anew where it stands: made elsewhere, all of it would be copied.
+    /// Updates a view in place. Returning a new one would copy all of it.
     #[inline(never)]
     pub(crate) fn renew(&self, seen: Seen<'_>, view: &mut SubflowView, mss: u32) {
         *view = self.subflow_view(seen, seen.paths.subflow(view.id.index()), mss);
     }
 
-    /// Makes the views of all subflows anew.
+    /// Builds the views of all subflows.
     #[inline(never)]
     pub(crate) fn refresh_all_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let mut views = core::mem::take(&mut self.views.list);
@@ -136,7 +137,7 @@ impl Scheduling {
         self.views.list = views;
     }
 
-    /// Brings the views of the subflows that carry data up to date.
+    /// Updates the views of the subflows that carry data.
     #[inline(always)]
     pub(crate) fn refresh_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let common = Common {
@@ -179,15 +180,15 @@ impl Scheduling {
         self.views.list = views;
     }
 
-    /// Whether every view tells what one made now would.
+    /// Returns true if every view equals one that is built now.
     pub(crate) fn views_are_fresh(&self, seen: Seen<'_>) -> bool {
         let live = seen.paths.all().iter().filter(|s| s.status.joined() && s.state.synchronised());
         let mss = self.next_segment_size(seen) as u32;
         live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
     }
 
-    /// Windows of subflows that have been idle are brought down before the scheduler looks at them
-    /// (schedulers 4.9).
+    /// Reduces the windows of idle subflows before the scheduler sees them, as
+    /// [`idle_restart`](crate::WindowRules::idle_restart) requires.
     #[inline(never)]
     pub(crate) fn validate_idle(
         &mut self,
@@ -219,8 +220,8 @@ impl Scheduling {
         }
     }
 
-    /// A segment was sent: a window that was not used up for a timeout is reduced, unless the send buffer
-    /// is what held the writer back (`tcp_cwnd_validate` of Linux).
+    /// Reduces a window that was not filled for one RTO, when a segment is sent. A window is kept
+    /// if the full send buffer limited the application (Linux: `tcp_cwnd_validate`).
     #[cold]
     pub(crate) fn validate_window(
         &mut self,
