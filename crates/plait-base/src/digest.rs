@@ -1,4 +1,4 @@
-/// A running 64-bit hash over numbers. It identifies a run; it is no protection against an
+/// A running 64-bit hash of numbers. It identifies a run, but does not protect against an
 /// adversary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunningHash(u64);
@@ -10,13 +10,13 @@ impl Default for RunningHash {
 }
 
 impl RunningHash {
-    /// Takes in one number.
+    /// Adds one number.
     pub const fn push(&mut self, word: u64) {
         let mixed = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9fb2_1c65_1e98_df25);
         self.0 = mixed ^ (mixed >> 32);
     }
 
-    /// The hash of everything so far.
+    /// Returns the hash of all numbers so far.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0

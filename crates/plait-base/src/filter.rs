@@ -1,27 +1,27 @@
 use crate::{Span, Time};
 
-/// The least value seen within a window of time, from three samples (the first, second and third
-/// best of ever later parts of the window): constant space, no allocation.
+/// The least value of a sliding window of time, in constant space. It keeps three samples: the
+/// best, and the best of two later parts of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMin {
     best: [(Time, Span); 3],
 }
 
 impl WindowedMin {
-    /// A filter that has seen nothing.
+    /// Returns a filter without samples.
     #[must_use]
     pub const fn new() -> WindowedMin {
         WindowedMin { best: [(Time::ZERO, Span::MAX); 3] }
     }
 
-    /// The least value, if there is any.
+    /// Returns the least value; `None` without samples.
     #[must_use]
     pub fn value(&self) -> Option<Span> {
         (self.best[0].1 != Span::MAX).then_some(self.best[0].1)
     }
 
-    /// Takes in a value seen at `now`. The window is the same each time; [`Span::MAX`] keeps the least
-    /// value for ever.
+    /// Adds a value measured at `now`. The window must be the same each time; [`Span::MAX`] keeps
+    /// the least value forever.
     pub fn update(&mut self, now: Time, value: Span, window: Span) {
         let sample = (now, value);
         if value <= self.best[0].1 || now.since(self.best[2].0) > window {

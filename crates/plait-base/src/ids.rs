@@ -1,7 +1,7 @@
 use core::fmt;
 
-/// A path: a route between two addresses. The world numbers its paths from zero; a server of many
-/// clients has one for each of their addresses. Numbers go up to [`PathId::MAX`].
+/// A path: a route between two addresses. The world numbers its paths from zero; a server has one
+/// for each client address. Numbers go up to [`PathId::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PathId(pub u32);
 
@@ -9,14 +9,14 @@ pub struct PathId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct SubflowId(pub u8);
 
-/// One of the addresses at which a listening host is reached over a path. The world numbers them
-/// from zero; clients dial number 0, the others are told by ADD_ADDR (RFC 8684 section 3.4.1). The
-/// client's own address is that of the path.
+/// An address of a listening host on a path. The world numbers them from zero. Clients dial number
+/// 0 and learn the others from ADD_ADDR (RFC 8684 section 3.4.1). The path determines the client's
+/// own address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ServerAddress(pub u8);
 
 impl ServerAddress {
-    /// No address: the one number that is never given.
+    /// No address; this number is never assigned.
     pub const NONE: ServerAddress = ServerAddress(u8::MAX);
 }
 
@@ -25,10 +25,10 @@ impl ServerAddress {
 pub struct ConnId(pub u32);
 
 impl SubflowId {
-    /// A connection has at most this many live subflows, so that a set of them is one byte.
+    /// Most live subflows of a connection, so that a set of them fits one byte.
     pub const MAX: usize = 8;
 
-    /// The subflow's position in an array of at most [`SubflowId::MAX`].
+    /// Returns the subflow's index in an array of at most [`SubflowId::MAX`].
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -36,17 +36,17 @@ impl SubflowId {
 }
 
 impl PathId {
-    /// The largest number: paths have 24 bits, so that one word names a conversation.
+    /// The largest number. Paths have 24 bits, so that a key of a conversation fits one word.
     pub const MAX: PathId = PathId((1 << 24) - 1);
 
-    /// The path at a position, if there are numbers for so many.
+    /// Returns the path with this index; `None` above [`PathId::MAX`].
     #[must_use]
     pub fn at(index: usize) -> Option<PathId> {
         let number = u32::try_from(index).ok()?;
         (number <= PathId::MAX.0).then_some(PathId(number))
     }
 
-    /// The path's position in the world's list.
+    /// Returns the path's index in the world's list.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -58,16 +58,16 @@ impl PathId {
 pub struct SubflowSet(pub u8);
 
 impl SubflowSet {
-    /// No subflow.
+    /// The empty set.
     pub const EMPTY: SubflowSet = SubflowSet(0);
 
-    /// The set of one subflow.
+    /// Returns the set of one subflow.
     #[must_use]
     pub const fn one(id: SubflowId) -> SubflowSet {
         SubflowSet(1 << id.0)
     }
 
-    /// Whether the set holds `id`.
+    /// Returns true if `id` is in the set.
     #[must_use]
     pub const fn contains(self, id: SubflowId) -> bool {
         self.0 & (1 << id.0) != 0
@@ -78,24 +78,24 @@ impl SubflowSet {
         self.0 |= 1 << id.0;
     }
 
-    /// Takes `id` out.
+    /// Removes `id`.
     pub const fn remove(&mut self, id: SubflowId) {
         self.0 &= !(1 << id.0);
     }
 
-    /// Whether the set is empty.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many subflows the set holds.
+    /// Returns the number of subflows in the set.
     #[must_use]
     pub const fn len(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// The members in ascending order.
+    /// Returns the members in ascending order.
     pub fn iter(self) -> impl Iterator<Item = SubflowId> {
         (0..SubflowId::MAX as u8).map(SubflowId).filter(move |id| self.contains(*id))
     }

@@ -1,7 +1,9 @@
-//! Floor 0: what every other crate of plait shares, and of a protocol no more than its sequence numbers.
+//! Floor 0: types that all other crates of plait share. The only protocol types are sequence
+//! numbers.
 //!
-//! Time is an integer count of nanoseconds, data an integer count of bytes, a sequence number a type
-//! of its own at each level, randomness a stream that is derived from a seed and a purpose. No clock, no thread, no unordered container.
+//! Time is an integer count of nanoseconds, and data an integer count of bytes. Sequence numbers
+//! have a type for each level. Random numbers come from streams derived from a seed and a purpose.
+//! The crate has no clock, no thread and no unordered container.
 #![no_std]
 
 extern crate alloc;

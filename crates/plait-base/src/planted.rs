@@ -1,9 +1,13 @@
-//! Bugs on purpose: what a test switches on, one at a time, to prove that it would find such a bug.
+//! Planted bugs. A test switches them on one at a time, to prove that it would find such a bug.
 
-/// Declares a crate's planted bugs: the enum `Planted`, `Planted::ALL`, `plant(Option<Planted>)` to switch one on in the
-/// whole process (and the others off), and `planted(Planted) -> bool` to ask. All but the enum and the question exist
-/// only with the crate's feature `planted-bugs`, which no crate of the product turns on; without it each question is
-/// answered `false` when the program is built.
+/// Declares a crate's planted bugs:
+///
+/// - the enum `Planted`, and `Planted::ALL`
+/// - `plant(Option<Planted>)`, which switches one bug on in the whole process and the others off
+/// - `planted(Planted) -> bool`, which returns true if a bug is on
+///
+/// `Planted::ALL` and `plant` exist only with the crate's feature `planted-bugs`, which no shipped
+/// crate enables. Without it, `planted` is the constant `false`.
 #[macro_export]
 macro_rules! planted_bugs {
     ($($(#[doc = $doc:expr])+ $bug:ident,)+) => {
@@ -15,7 +19,7 @@ macro_rules! planted_bugs {
             $($(#[doc = $doc])+ $bug,)+
         }
 
-        /// Whether `bug` is switched on.
+        /// Returns true if `bug` is on.
         #[cfg(not(feature = "planted-bugs"))]
         #[inline(always)]
         pub(crate) const fn planted(_: Planted) -> bool {
@@ -27,7 +31,7 @@ macro_rules! planted_bugs {
             use super::Planted;
             use core::sync::atomic::{AtomicU8, Ordering};
 
-            /// The number of the bug, from one on; zero for none.
+            /// Number of the active bug, counted from one; zero if none is active.
             static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
             impl Planted {
@@ -35,12 +39,12 @@ macro_rules! planted_bugs {
                 pub const ALL: &[Planted] = &[$(Planted::$bug,)+];
             }
 
-            /// Switches one bug on in the whole process, or all off.
+            /// Switches one bug on in the whole process, or all bugs off.
             pub fn plant(bug: Option<Planted>) {
                 ACTIVE.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::SeqCst);
             }
 
-            /// Whether `bug` is switched on.
+            /// Returns true if `bug` is on.
             pub(crate) fn planted(bug: Planted) -> bool {
                 ACTIVE.load(Ordering::Relaxed) == bug as u8 + 1
             }

@@ -1,16 +1,16 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A stream of random numbers for one purpose, the same on every platform and in every build.
+/// A stream of random numbers for one purpose, identical on every platform and in every build.
 ///
-/// Streams are derived from a seed and the words that name their purpose, so a path that is added
-/// to a scenario does not shift the numbers of the others.
+/// A seed and the words of the purpose determine a stream. A path that is added to a scenario
+/// therefore does not shift the numbers of other paths.
 #[derive(Clone, Debug)]
 pub struct RandomStream(Pcg64Mcg);
 
 impl RandomStream {
-    /// The stream of `seed` for `purpose`, a list of words or numbers such as
-    /// `["link", "lte", "down", "loss"]`.
+    /// Returns the stream of `seed` for `purpose`, a list of words or numbers such as `["link",
+    /// "lte", "down", "loss"]`.
     #[must_use]
     pub fn new(seed: u64, purpose: &[&str]) -> RandomStream {
         let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
@@ -27,14 +27,14 @@ impl RandomStream {
         RandomStream(Pcg64Mcg::from_seed(bytes))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number from 0 to `bound - 1`, each as likely as the other; 0 if `bound` is 0.
+    /// Returns a uniformly distributed number from 0 to `bound - 1`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // Widening multiplication with rejection: unbiased, and one draw nearly always.
+        // Widening multiplication with rejection: unbiased, and it nearly always draws once.
         if bound == 0 {
             return 0;
         }
@@ -47,7 +47,7 @@ impl RandomStream {
         }
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, inclusive; `low` if `high` is below it.
     pub fn within(&mut self, low: u64, high: u64) -> u64 {
         match high.checked_sub(low) {
             None => low,
@@ -56,13 +56,13 @@ impl RandomStream {
         }
     }
 
-    /// A number in [0, 1) with 53 random bits.
+    /// Returns a number in [0, 1) with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// The finaliser of SplitMix64: spreads every input bit over every output bit.
+/// Spreads every input bit over every output bit: the finaliser of SplitMix64.
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

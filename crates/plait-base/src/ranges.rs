@@ -8,7 +8,7 @@ pub type DataRange = ByteRange<DataSpace>;
 /// A range of subflow sequence numbers (RFC 9293 section 3.4).
 pub type SubflowRange = ByteRange<SubflowSpace>;
 
-/// The bytes from `start` up to, not including, `end`.
+/// The bytes from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ByteRange<S: Space> {
     /// First byte.
@@ -18,49 +18,50 @@ pub struct ByteRange<S: Space> {
 }
 
 impl<S: Space> ByteRange<S> {
-    /// The range from `start` up to `end`; empty when `end` is not above `start`.
+    /// Returns the range from `start` up to `end`; empty if `end` is not above `start`.
     #[inline]
     #[must_use]
     pub fn new(start: Sequence<S>, end: Sequence<S>) -> ByteRange<S> {
         ByteRange { start, end: end.max(start) }
     }
 
-    /// The range between two bare numbers; empty when `end` is not above `start`.
+    /// Returns the range between two plain numbers; empty if `end` is not above `start`.
     #[inline]
     #[must_use]
     pub fn between(start: u64, end: u64) -> ByteRange<S> {
         ByteRange::new(Sequence::new(start), Sequence::new(end))
     }
 
-    /// `len` bytes from `start`.
+    /// Returns the range of `len` bytes from `start`.
     #[inline]
     #[must_use]
     pub fn with_len(start: Sequence<S>, len: u64) -> ByteRange<S> {
         ByteRange { start, end: start + len }
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[inline]
     #[must_use]
     pub fn len(self) -> u64 {
         self.end - self.start
     }
 
-    /// Whether there is no byte in it.
+    /// Returns true if the range has no byte.
     #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.end == self.start
     }
 
-    /// Whether `other` lies within this range.
+    /// Returns true if `other` lies within this range.
     #[inline]
     #[must_use]
     pub fn covers(self, other: ByteRange<S>) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// The bytes in both ranges; empty (at some place) if there are none.
+    /// Returns the bytes in both ranges. If there are none, the result is empty and its position
+    /// has no meaning.
     #[inline]
     #[must_use]
     pub fn intersect(self, other: ByteRange<S>) -> ByteRange<S> {
@@ -74,7 +75,7 @@ pub type DataRangeSet = RangeSet<DataSpace>;
 /// A set of subflow sequence numbers (RFC 9293 section 3.4).
 pub type SubflowRangeSet = RangeSet<SubflowSpace>;
 
-/// A set of bytes, kept as ranges in ascending order that neither touch nor overlap.
+/// A set of bytes, stored as ascending ranges that neither touch nor overlap.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RangeSet<S: Space> {
     ranges: VecDeque<ByteRange<S>>,
@@ -82,64 +83,64 @@ pub struct RangeSet<S: Space> {
 }
 
 impl<S: Space> RangeSet<S> {
-    /// The empty set.
+    /// Returns the empty set.
     #[must_use]
     pub const fn new() -> RangeSet<S> {
         RangeSet { ranges: VecDeque::new(), len: 0 }
     }
 
-    /// The empty set, with room for `ranges` ranges.
+    /// Returns the empty set with capacity for `ranges` ranges.
     #[must_use]
     pub fn with_capacity(ranges: usize) -> RangeSet<S> {
         RangeSet { ranges: VecDeque::with_capacity(ranges), len: 0 }
     }
 
-    /// Makes room for `ranges` ranges in all.
+    /// Reserves capacity for `ranges` ranges in total.
     pub fn reserve(&mut self, ranges: usize) {
         self.ranges.reserve(ranges.saturating_sub(self.ranges.len()));
     }
 
-    /// Number of bytes in the set.
+    /// Returns the number of bytes in the set.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether the set is empty.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The ranges in ascending order.
+    /// Returns the ranges in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = ByteRange<S>> + '_ {
         self.ranges.iter().copied()
     }
 
-    /// Number of separate ranges.
+    /// Returns the number of separate ranges.
     #[must_use]
     pub fn count(&self) -> usize {
         self.ranges.len()
     }
 
-    /// The lowest range.
+    /// Returns the lowest range.
     #[must_use]
     pub fn first(&self) -> Option<ByteRange<S>> {
         self.ranges.front().copied()
     }
 
-    /// The highest range.
+    /// Returns the highest range.
     #[must_use]
     pub fn last(&self) -> Option<ByteRange<S>> {
         self.ranges.back().copied()
     }
 
-    /// Index of the first range that ends above `position`.
+    /// Returns the index of the first range that ends above `position`.
     #[inline]
     fn seek(&self, position: Sequence<S>) -> usize {
         let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
-        // Most questions are about the edges: new data lies above everything known, and what is
-        // taken or told next at the front.
+        // Most calls concern the edges: new data lies above all ranges, and data is taken from the
+        // front.
         if position < first.end {
             0
         } else if position >= last.end {
@@ -149,7 +150,7 @@ impl<S: Space> RangeSet<S> {
         }
     }
 
-    /// The range of the set that holds `position`.
+    /// Returns the range of the set that contains `position`.
     #[inline]
     #[must_use]
     pub fn containing(&self, position: Sequence<S>) -> Option<ByteRange<S>> {
@@ -160,26 +161,26 @@ impl<S: Space> RangeSet<S> {
         (range.start <= position).then_some(range)
     }
 
-    /// The lowest range that ends above `position`.
+    /// Returns the lowest range that ends above `position`.
     #[must_use]
     pub fn next_above(&self, position: Sequence<S>) -> Option<ByteRange<S>> {
         self.ranges.get(self.seek(position)).copied()
     }
 
-    /// Whether every byte of `range` is in the set.
+    /// Returns true if every byte of `range` is in the set.
     #[inline]
     #[must_use]
     pub fn covers(&self, range: ByteRange<S>) -> bool {
         range.is_empty() || self.containing(range.start).is_some_and(|held| held.covers(range))
     }
 
-    /// Adds `range`; returns how many of its bytes are new.
+    /// Adds `range`. Returns the number of new bytes.
     pub fn insert(&mut self, range: ByteRange<S>) -> u64 {
         self.insert_with(range, |_| {})
     }
 
-    /// Adds `range` and calls `on_new` with each part of it that was not in the set, in order.
-    /// Returns how many bytes are new.
+    /// Adds `range` and calls `on_new` with each part that was not in the set, in ascending order.
+    /// Returns the number of new bytes.
     pub fn insert_with(
         &mut self,
         range: ByteRange<S>,
@@ -189,7 +190,7 @@ impl<S: Space> RangeSet<S> {
             return 0;
         }
         let mut first = self.seek(range.start);
-        // A range that ends exactly where this one starts is joined to it.
+        // A range that ends exactly at the start of this one is merged with it.
         if first > 0 && self.ranges[first - 1].end == range.start {
             first -= 1;
         }
@@ -223,10 +224,10 @@ impl<S: Space> RangeSet<S> {
         new
     }
 
-    /// Takes `range` out; returns how many bytes that removed.
+    /// Removes `range`. Returns the number of removed bytes.
     #[inline]
     pub fn remove(&mut self, range: ByteRange<S>) -> u64 {
-        // The front of the first range, as when data is sent in order.
+        // Fast path: data sent in order is removed from the front of the first range.
         if let Some(first) = self.ranges.front_mut()
             && first.start == range.start
             && first.end > range.end
@@ -273,7 +274,7 @@ impl<S: Space> RangeSet<S> {
         before - self.len
     }
 
-    /// Takes out the start of the lowest range, at most `len` bytes.
+    /// Removes and returns the start of the lowest range, at most `len` bytes.
     #[inline]
     pub fn take_first(&mut self, len: u64) -> Option<ByteRange<S>> {
         let first = self.ranges.front_mut()?;
@@ -286,7 +287,7 @@ impl<S: Space> RangeSet<S> {
         Some(taken)
     }
 
-    /// Takes out everything below `position`; returns how many bytes that removed.
+    /// Removes all bytes below `position`. Returns the number of removed bytes.
     #[inline]
     pub fn remove_below(&mut self, position: Sequence<S>) -> u64 {
         if self.len == 0 {
@@ -312,7 +313,7 @@ impl<S: Space> RangeSet<S> {
         before - self.len
     }
 
-    /// The part of the set that starts `offset` bytes into it: contiguous, at most `len` bytes.
+    /// Returns at most `len` contiguous bytes that start `offset` bytes into the set.
     #[inline]
     #[must_use]
     pub fn nth(&self, offset: u64, len: u64) -> Option<ByteRange<S>> {
@@ -336,7 +337,7 @@ impl<S: Space> RangeSet<S> {
         None
     }
 
-    /// Empties the set and keeps its memory.
+    /// Empties the set but keeps its memory.
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.len = 0;

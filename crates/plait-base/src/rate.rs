@@ -6,30 +6,31 @@ use core::fmt;
 pub struct Rate(u64);
 
 impl Rate {
-    /// A rate without limit.
+    /// No limit.
     pub const INFINITE: Rate = Rate(u64::MAX);
-    /// Nothing gets through.
+    /// No bytes pass.
     pub const ZERO: Rate = Rate(0);
 
-    /// A rate of `bps` bits per second.
+    /// Returns a rate of `bps` bits per second.
     #[must_use]
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
 
-    /// Bits per second.
+    /// Returns bits per second.
     #[must_use]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Whether there is no limit.
+    /// Returns true if there is no limit.
     #[must_use]
     pub const fn is_infinite(self) -> bool {
         self.0 == u64::MAX
     }
 
-    /// How long `bytes` take, rounded up to whole nanoseconds; [`Span::MAX`] at rate zero.
+    /// Returns the time that `bytes` take, rounded up to whole nanoseconds; [`Span::MAX`] at rate
+    /// zero.
     #[must_use]
     pub const fn time_for(self, bytes: u64) -> Span {
         if self.0 == u64::MAX || bytes == 0 {
@@ -38,7 +39,7 @@ impl Rate {
         if self.0 == 0 {
             return Span::MAX;
         }
-        // Up to 2.3 GB the product fits 64 bits, which is the path every packet takes.
+        // Up to 2.3 GB the product fits 64 bits. Every packet takes this fast path.
         if bytes <= u64::MAX / 8_000_000_000 {
             Span::from_nanos((bytes * 8_000_000_000).div_ceil(self.0))
         } else {
@@ -47,7 +48,7 @@ impl Rate {
         }
     }
 
-    /// How many whole bytes pass in `span`.
+    /// Returns the whole bytes that pass in `span`.
     #[must_use]
     pub const fn bytes_in(self, span: Span) -> u64 {
         if self.0 == u64::MAX {
@@ -58,7 +59,7 @@ impl Rate {
     }
 }
 
-/// The shortest exact form: `25mbit`, `1.5gbit`, `inf`.
+/// Writes the shortest exact form: `25mbit`, `1.5gbit`, `inf`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_infinite() {

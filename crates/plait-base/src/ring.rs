@@ -1,8 +1,8 @@
 use alloc::collections::VecDeque;
 
-/// Makes room for one more where a ring is full, in strides: 4 entries, then `stride`, then four
-/// times as many. What is idle stays small, and a window that goes on growing a little after its first round
-/// trips does not allocate again.
+/// Reserves memory when a ring is full: 4 entries, then `stride`, then four times as many each
+/// time. Idle rings stay small, and a window that still grows slowly after its first round trips
+/// does not allocate again.
 #[inline]
 pub fn reserve_ahead<T>(ring: &mut VecDeque<T>, stride: usize) {
     if ring.len() == ring.capacity() && !ring.is_empty() {

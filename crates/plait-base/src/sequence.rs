@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A space of sequence numbers: [`DataSpace`] or [`SubflowSpace`], and no other.
+/// A space of sequence numbers. [`DataSpace`] and [`SubflowSpace`] are the only ones.
 pub trait Space: sealed::Sealed + Copy + Ord + core::hash::Hash + Default + fmt::Debug {}
 
 mod sealed {
@@ -24,16 +24,16 @@ impl Space for DataSpace {}
 impl sealed::Sealed for SubflowSpace {}
 impl Space for SubflowSpace {}
 
-/// A data sequence number (RFC 8684 section 3.3): the position of a byte in the data of a connection,
-/// counted in bytes from 0 at the first one.
+/// A data sequence number (RFC 8684 section 3.3): the position of a byte in the data of a
+/// connection. The first byte is 0.
 pub type Dsn = Sequence<DataSpace>;
 
-/// A subflow sequence number (RFC 9293 section 3.4): the position of a byte on a subflow, counted in bytes
-/// from 0 at the SYN.
+/// A subflow sequence number (RFC 9293 section 3.4): the position of a byte on a subflow. The SYN
+/// is 0.
 pub type Ssn = Sequence<SubflowSpace>;
 
-/// A sequence number of 64 bits. Numbers of different spaces cannot be mixed, and the difference of two is a
-/// count of bytes. It prints as a bare number.
+/// A sequence number of 64 bits. Numbers of different spaces cannot be mixed. The difference of two
+/// is a count of bytes. It prints as a plain number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct Sequence<S: Space>(u64, PhantomData<S>);
@@ -44,22 +44,22 @@ impl<S: Space> Sequence<S> {
     /// Above every number in use.
     pub const MAX: Sequence<S> = Sequence::new(u64::MAX);
 
-    /// The number `value`.
+    /// Returns the number `value`.
     #[inline]
     #[must_use]
     pub const fn new(value: u64) -> Sequence<S> {
         Sequence(value, PhantomData)
     }
 
-    /// The bare number.
+    /// Returns the plain number.
     #[inline]
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The number that ends in the 32 bits `low` of the wire: of all of them the closest to `near`
-    /// (RFC 8684 section 3.3.1, RFC 9293 section 3.4).
+    /// Returns the number closest to `near` whose low 32 bits are `low` (RFC 8684 section 3.3.1,
+    /// RFC 9293 section 3.4).
     #[inline]
     #[must_use]
     pub fn from_low(low: u32, near: Sequence<S>) -> Sequence<S> {
@@ -67,42 +67,42 @@ impl<S: Space> Sequence<S> {
         Sequence::new(near.0.wrapping_add_signed(i64::from(ahead)))
     }
 
-    /// The low 32 bits, for the wire.
+    /// Returns the low 32 bits, for the wire.
     #[inline]
     #[must_use]
     pub fn low(self) -> u32 {
         self.0 as u32
     }
 
-    /// Bytes from `earlier` to this; zero if `earlier` is not below this.
+    /// Returns the bytes from `earlier` to `self`; zero if `earlier` is above `self`.
     #[inline]
     #[must_use]
     pub fn saturating_sub(self, earlier: Sequence<S>) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Bytes from `earlier` to this; `None` if `earlier` is above this.
+    /// Returns the bytes from `earlier` to `self`; `None` if `earlier` is above `self`.
     #[inline]
     #[must_use]
     pub fn checked_sub(self, earlier: Sequence<S>) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
-    /// The number of the byte before, or 0.
+    /// Returns the number of the byte before, or 0.
     #[inline]
     #[must_use]
     pub fn before(self) -> Sequence<S> {
         Sequence::new(self.0.saturating_sub(1))
     }
 
-    /// The number `bytes` further on, or the greatest one.
+    /// Returns the number `bytes` above this one, at most [`Sequence::MAX`].
     #[inline]
     #[must_use]
     pub fn saturating_add(self, bytes: u64) -> Sequence<S> {
         Sequence::new(self.0.saturating_add(bytes))
     }
 
-    /// The number `bytes` further on, if there is one.
+    /// Returns the number `bytes` above this one; `None` if it exceeds 64 bits.
     #[inline]
     #[must_use]
     pub fn checked_add(self, bytes: u64) -> Option<Sequence<S>> {
@@ -111,7 +111,7 @@ impl<S: Space> Sequence<S> {
 }
 
 impl Ssn {
-    /// The number of the first byte of data: the SYN has 0 (RFC 9293 section 3.4).
+    /// The number of the first byte of data. The SYN has 0 (RFC 9293 section 3.4).
     pub const FIRST: Ssn = Ssn::new(1);
 }
 
@@ -122,7 +122,7 @@ impl<S: Space> Ord for Sequence<S> {
     }
 }
 
-/// Each comparison is that of the bare numbers: hot paths compare much.
+/// Compares the plain numbers directly, because hot paths compare often.
 impl<S: Space> PartialOrd for Sequence<S> {
     #[inline]
     fn partial_cmp(&self, other: &Sequence<S>) -> Option<Ordering> {
@@ -221,7 +221,7 @@ mod tests {
         assert!(Ssn::ZERO < Ssn::new(1) && Ssn::new(1) <= Ssn::new(1) && Ssn::MAX > Ssn::ZERO);
     }
 
-    /// What prints numbers stays as it was with bare ones.
+    /// Snapshots and digests print sequence numbers as plain numbers.
     #[test]
     fn it_takes_and_prints_as_a_bare_number() {
         assert_eq!(size_of::<Ssn>(), size_of::<u64>());

@@ -1,9 +1,9 @@
 use crate::{Span, Time};
 use core::fmt;
 
-/// What stands for nothing in a [`Slim`].
+/// A type with one value that means "none" in a [`Slim`].
 pub trait Missing: Copy + PartialEq {
-    /// Never a value.
+    /// The value that means "none".
     const MISSING: Self;
 }
 
@@ -19,8 +19,7 @@ impl Missing for Span {
     const MISSING: Span = Span::MAX;
 }
 
-/// A value that may be missing, in no more room than the value takes: one of them,
-/// [`Missing::MISSING`], counts as none.
+/// An optional value in the space of the value itself: [`Missing::MISSING`] means none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Slim<T>(T);
 
@@ -28,24 +27,24 @@ impl<T: Missing> Slim<T> {
     /// No value.
     pub const NONE: Slim<T> = Slim(T::MISSING);
 
-    /// A value.
+    /// Returns a present value; [`Missing::MISSING`] is none.
     pub const fn some(value: T) -> Slim<T> {
         Slim(value)
     }
 
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     #[inline]
     pub fn value(self) -> Option<T> {
         self.is_some().then_some(self.0)
     }
 
-    /// Whether there is a value.
+    /// Returns true if there is a value.
     #[inline]
     pub fn is_some(self) -> bool {
         self.0 != T::MISSING
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no value.
     #[inline]
     pub fn is_none(self) -> bool {
         !self.is_some()

@@ -1,7 +1,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A point in time: nanoseconds since the start of the world that counts it.
+/// A point in time, in nanoseconds since the start of its world.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Time(u64);
@@ -14,22 +14,22 @@ pub struct Span(u64);
 impl Time {
     /// The start of the world.
     pub const ZERO: Time = Time(0);
-    /// Later than anything that happens.
+    /// Later than every event.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The time `nanos` nanoseconds after the start of the world.
+    /// Returns the time `nanos` nanoseconds after the start of the world.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
 
-    /// Nanoseconds since the start of the world.
+    /// Returns nanoseconds since the start of the world.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time since `earlier`, zero if `earlier` is not earlier.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -39,64 +39,64 @@ impl Time {
 impl Span {
     /// No time at all.
     pub const ZERO: Span = Span(0);
-    /// Longer than anything that happens.
+    /// Longer than every duration.
     pub const MAX: Span = Span(u64::MAX);
 
-    /// A span of `nanos` nanoseconds.
+    /// Returns a span of `nanos` nanoseconds.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Span {
         Span(nanos)
     }
 
-    /// A span of `micros` microseconds.
+    /// Returns a span of `micros` microseconds, at most [`Span::MAX`].
     #[must_use]
     pub const fn from_micros(micros: u64) -> Span {
         Span(micros.saturating_mul(1_000))
     }
 
-    /// A span of `millis` milliseconds.
+    /// Returns a span of `millis` milliseconds, at most [`Span::MAX`].
     #[must_use]
     pub const fn from_millis(millis: u64) -> Span {
         Span(millis.saturating_mul(1_000_000))
     }
 
-    /// A span of `secs` seconds.
+    /// Returns a span of `secs` seconds, at most [`Span::MAX`].
     #[must_use]
     pub const fn from_secs(secs: u64) -> Span {
         Span(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Nanoseconds.
+    /// Returns nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Whole microseconds, rounded down.
+    /// Returns whole microseconds, rounded down.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Milliseconds, for reports.
+    /// Returns milliseconds, for reports.
     #[must_use]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Seconds, for reports and for rates.
+    /// Returns seconds, for reports and for rates.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// `self * factor`, at most [`Span::MAX`].
+    /// Returns `self * factor`, at most [`Span::MAX`].
     #[must_use]
     pub const fn times(self, factor: u64) -> Span {
         Span(self.0.saturating_mul(factor))
     }
 
-    /// `self / divisor`, rounded down; a divisor of zero counts as one.
+    /// Returns `self / divisor`, rounded down; a divisor of zero counts as one.
     #[must_use]
     pub const fn over(self, divisor: u64) -> Span {
         Span(match self.0.checked_div(divisor) {
@@ -105,13 +105,13 @@ impl Span {
         })
     }
 
-    /// `self - other`, zero if `other` is longer.
+    /// Returns `self - other`; zero if `other` is longer.
     #[must_use]
     pub const fn minus(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// The difference between two spans, whichever is longer.
+    /// Returns the absolute difference of two spans.
     #[must_use]
     pub const fn abs_diff(self, other: Span) -> Span {
         Span(self.0.abs_diff(other.0))
@@ -163,7 +163,7 @@ impl fmt::Debug for Span {
     }
 }
 
-/// The shortest exact form: `25ms`, `1.5s`, `120us`, `7ns`.
+/// Writes the shortest exact form: `25ms`, `1.5s`, `120us`, `7ns`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {

@@ -5,33 +5,33 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// An entry of a registry with its parameters.
+/// A registry entry with its parameters.
 ///
 /// [`fmt::Display`] writes the canonical form: the canonical name, and the parameters that differ
-/// from their defaults. Two are equal if their canonical forms are.
+/// from their defaults. Two values are equal if their canonical forms are.
 #[derive(Clone, Debug)]
 pub struct Chosen<E: 'static> {
     entry: &'static E,
     params: Params,
 }
 
-/// A name or a parameter that cannot be taken.
+/// Error of an unknown name or of a refused parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SpecError {
     /// The list has no entry of this name.
     UnknownName {
-        /// What an entry is called: `scheduler`.
+        /// The word for an entry in an error: `scheduler`.
         what: &'static str,
         /// The name as given.
         given: String,
         /// The names and aliases of the list.
         allowed: Vec<&'static str>,
     },
-    /// The same entry is given twice, and may be given once.
+    /// An entry that may be given once is given twice.
     Repeated {
-        /// What an entry is called: `decorator`.
+        /// The word for an entry in an error: `decorator`.
         what: &'static str,
-        /// Its name.
+        /// Name of the entry.
         name: &'static str,
     },
     /// A parameter was refused.
@@ -39,10 +39,10 @@ pub enum SpecError {
 }
 
 impl<E: Listed> Chosen<E> {
-    /// Reads `name` or `name:key=value[,key=value...]`; aliases are accepted.
+    /// Parses `name` or `name:key=value[,key=value...]`; aliases are accepted.
     ///
     /// # Errors
-    /// The first name or parameter that cannot be taken.
+    /// Returns an error for the first name or parameter that is not accepted.
     pub fn parse(text: &str) -> Result<Chosen<E>, SpecError> {
         let (name, params) = text.split_once(':').unwrap_or((text, ""));
         let name = name.trim();
@@ -56,34 +56,34 @@ impl<E: Listed> Chosen<E> {
         Ok(Chosen { entry, params: params.map_err(SpecError::Param)? })
     }
 
-    /// The entry with its defaults.
+    /// Returns an entry with its defaults.
     #[must_use]
     pub fn of(entry: &'static E) -> Chosen<E> {
         Chosen { entry, params: Params::default() }
     }
 
-    /// Sets one parameter from text.
+    /// Parses and sets one parameter.
     ///
     /// # Errors
-    /// The key is unknown, or the value is not allowed.
+    /// Returns an error if the key is unknown or the value is not allowed.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SpecError> {
         let about = self.entry.about();
         self.params.set(about.name, about.params, key, value).map_err(SpecError::Param)
     }
 
-    /// The entry of the list.
+    /// Returns the entry of the list.
     #[must_use]
     pub fn entry(&self) -> &'static E {
         self.entry
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     #[must_use]
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The parameters, to be changed.
+    /// Returns the parameters for changes.
     pub fn params_mut(&mut self) -> &mut Params {
         &mut self.params
     }
@@ -109,7 +109,7 @@ impl<E: Listed> fmt::Display for Chosen<E> {
 }
 
 impl SpecError {
-    /// The word that was refused: a name, a key, or a value.
+    /// Returns the refused word: a name, a key, or a value.
     #[must_use]
     pub fn given(&self) -> &str {
         match self {
@@ -120,7 +120,7 @@ impl SpecError {
         }
     }
 
-    /// The words that are allowed in its place, if there is a list of them.
+    /// Returns the words that are allowed in its place; empty if there is no list of them.
     #[must_use]
     pub fn allowed(&self) -> Vec<&'static str> {
         match self {
@@ -149,8 +149,8 @@ impl fmt::Display for SpecError {
 
 impl core::error::Error for SpecError {}
 
-/// Splits a list such as `minrtt,ecf:beta=0.25,floor=off,blest` at the commas that separate
-/// schedulers: a piece that starts with `key=` continues the one before it.
+/// Splits a list such as `minrtt,ecf:beta=0.25,floor=off,blest` at the commas between schedulers. A
+/// piece that starts with `key=` belongs to the scheduler before it.
 #[must_use]
 pub fn split_list(text: &str) -> Vec<&str> {
     let mut specs = Vec::new();
@@ -166,8 +166,8 @@ pub fn split_list(text: &str) -> Vec<&str> {
     specs
 }
 
-/// Whether a piece between commas is a parameter of the name before it: `=` comes before any `:` or
-/// `+`.
+/// Returns true if a piece between commas is a parameter of the name before it: `=` precedes any
+/// `:` or `+`.
 #[must_use]
 pub fn is_parameter(piece: &str) -> bool {
     piece.find(['=', ':', '+']).is_some_and(|first| piece[first..].starts_with('='))

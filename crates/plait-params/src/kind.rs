@@ -1,22 +1,22 @@
-//! What a parameter may be, and its value.
+//! Kinds of parameters and their values.
 
 use crate::FixedWindow;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The word for a value that is left to the scheduler.
+/// The word for a value that the scheduler chooses.
 const AUTO: &str = "auto";
 
 /// One, in parts per million.
 const MILLION: f64 = 1e6;
 
-/// Forms of a fixed window, as examples.
+/// Examples of fixed windows.
 const WINDOWS: &[&str] = &["BDP", "20", "20seg", "64KiB"];
 
 /// The value of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// A real number, not negative, in millionths.
+    /// A real number in millionths; it is not negative.
     Real(u64),
     /// A whole number.
     Whole(u64),
@@ -28,7 +28,7 @@ pub enum Value {
     Window(FixedWindow),
 }
 
-/// What a parameter may be.
+/// Allowed values of a parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
     /// A real number from `min` to `max`; `min` is not negative.
@@ -61,7 +61,7 @@ pub enum Kind {
         /// Value if none is given.
         default: bool,
     },
-    /// One of these words.
+    /// One word of a closed set.
     Word {
         /// The words.
         words: &'static [&'static str],
@@ -87,7 +87,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What is allowed, as a phrase: `a number from 0 to 100`, `on or off`, `code|paper`.
+/// The allowed values as a phrase: `a number from 0 to 100`, `on or off`, `code|paper`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -101,7 +101,7 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// The value if none is given.
+    /// Returns the value of a parameter that is not given.
     #[must_use]
     pub const fn default_value(&self) -> Value {
         match *self {
@@ -114,8 +114,8 @@ impl Kind {
         }
     }
 
-    /// Reads a value; `None` if it is not allowed. Reals are taken to the nearest millionth, so
-    /// that a decision can compare them exactly. A switch is also `true` or `false`.
+    /// Parses a value; `None` if it is not allowed. Reals are rounded to the nearest millionth, so
+    /// that decisions can compare them exactly. A switch may also be `true` or `false`.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<Value> {
         match *self {
@@ -139,7 +139,7 @@ impl Kind {
         }
     }
 
-    /// The words that are allowed; of a window there are too many, and these are examples.
+    /// Returns the allowed words. For a window, they are examples.
     #[must_use]
     pub fn words(&self) -> Vec<&'static str> {
         match self {
@@ -152,8 +152,8 @@ impl Kind {
     }
 }
 
-/// The nearest whole number of millionths to a number that is not negative.
+/// Rounds a number that is not negative to a whole number of millionths.
 const fn millionths(value: f64) -> u64 {
-    // A cast of a float saturates, and takes NaN to zero.
+    // The cast saturates and turns NaN into zero.
     (value * MILLION + 0.5) as u64
 }

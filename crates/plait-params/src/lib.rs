@@ -1,8 +1,8 @@
-//! Floor 0: parameters that are declared once, registries of what has them, and the text
+//! Floor 0: declared parameters, registries whose entries have parameters, and the text
 //! `name:key=value[,key=value...]` that chooses an entry.
 //!
-//! Help, JSON, validation and documentation read the declarations. Schedulers, decorators and
-//! congestion controllers have a list each, of a type that is [`Listed`].
+//! Help, JSON, validation and documentation use the same declarations. Schedulers, decorators and
+//! congestion controllers have one list each, of a type that implements [`Listed`].
 //!
 //! ```
 //! use plait_params::{About, Chosen, Kind, Listed, Param};

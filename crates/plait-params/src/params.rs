@@ -1,4 +1,4 @@
-//! Parameters: their declarations, their values as given, and the error if one is refused.
+//! Parameters: their declarations, their values, and the error if one is refused.
 
 use crate::{FixedWindow, Kind, Value};
 use alloc::collections::BTreeMap;
@@ -12,42 +12,42 @@ use core::fmt;
 pub struct Param {
     /// Name in `name:key=value`.
     pub name: &'static str,
-    /// What it may be.
+    /// Its allowed values.
     pub kind: Kind,
-    /// Unit, empty where there is none.
+    /// Unit; empty if it has none.
     pub unit: &'static str,
-    /// What it does, in one line.
+    /// Its effect, in one line.
     pub help: &'static str,
-    /// The clause of the paper, RFC or draft it comes from.
+    /// The clause of the paper, RFC or draft that defines it.
     pub clause: &'static str,
 }
 
-/// The parameters that differ from their defaults. A value that equals the default is left out, so
-/// that two sets of equal meaning are equal.
+/// The parameters that differ from their defaults. A value that equals its default is not stored,
+/// so two sets with the same meaning are equal.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Params(BTreeMap<&'static str, Value>);
 
-/// Why a parameter was refused.
+/// Why a parameter is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParamFault {
     /// No such key.
     UnknownKey,
-    /// The key is known, the value is not allowed.
+    /// The value is not allowed for this key.
     NotAllowed,
     /// The key was given before.
     Repeated,
 }
 
-/// A parameter that cannot be taken.
+/// Error of a refused parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParamError {
-    /// The name of the entry that was given the parameter.
+    /// Name of the entry that has the parameters.
     pub owner: &'static str,
     /// The key as given.
     pub key: String,
     /// The value as given; empty if there is no `=`.
     pub value: String,
-    /// What is wrong.
+    /// The reason.
     pub fault: ParamFault,
     /// The declaration, or `None` if the key is unknown.
     pub param: Option<&'static Param>,
@@ -66,7 +66,7 @@ impl fmt::Display for ParamError {
 }
 
 impl ParamError {
-    /// What is wrong, without what is allowed.
+    /// Returns the problem without the allowed values.
     #[must_use]
     pub fn problem(&self) -> String {
         let (owner, key, value) = (self.owner, &self.key, &self.value);
@@ -80,7 +80,8 @@ impl ParamError {
         }
     }
 
-    /// What is allowed in place of the value or of the key; `None` if nothing is, or if the key is repeated.
+    /// Returns the allowed values, or the known keys if the key is unknown. `None` if there are
+    /// none, or if the key is repeated.
     #[must_use]
     pub fn allowed(&self) -> Option<String> {
         match (self.fault, self.param) {
@@ -103,7 +104,7 @@ impl ParamError {
 impl core::error::Error for ParamError {}
 
 impl Param {
-    /// The unit that a value may end with; empty if it may have none.
+    /// Returns the optional unit suffix of a value; empty if there is none.
     fn suffix(&self) -> &'static str {
         match self.unit {
             "ms" => "ms",
@@ -116,11 +117,12 @@ impl Param {
 }
 
 impl Params {
-    /// Reads `key=value[,key=value...]`; empty text gives the defaults. `owner` is who declared
-    /// `known`, for the error.
+    /// Parses `key=value[,key=value...]`; empty text gives the defaults. `owner` is the entry that
+    /// declares `known`; errors name it.
     ///
     /// # Errors
-    /// The first key that is unknown or repeated, or whose value is not allowed.
+    /// Returns an error for the first key that is unknown or repeated, or whose value is not
+    /// allowed.
     pub fn parse(
         owner: &'static str,
         known: &'static [Param],
@@ -141,10 +143,10 @@ impl Params {
         Ok(params)
     }
 
-    /// Sets one parameter from text.
+    /// Parses and sets one parameter.
     ///
     /// # Errors
-    /// The key is not in `known`, or the value is not allowed.
+    /// Returns an error if the key is not in `known` or the value is not allowed.
     pub fn set(
         &mut self,
         owner: &'static str,
@@ -162,7 +164,7 @@ impl Params {
         Ok(())
     }
 
-    /// Sets one parameter to a value of its kind.
+    /// Sets one parameter to a value, which must be of its kind.
     pub fn put(&mut self, param: &Param, value: Value) {
         if value == param.kind.default_value() {
             self.0.remove(param.name);
@@ -171,13 +173,13 @@ impl Params {
         }
     }
 
-    /// The value of `param`: as given, or its default.
+    /// Returns the value of `param`, or its default if none is set.
     #[must_use]
     pub fn value(&self, param: &Param) -> Value {
         self.0.get(param.name).copied().unwrap_or_else(|| param.kind.default_value())
     }
 
-    /// A real parameter in millionths; zero if `param` is of another kind.
+    /// Returns a real parameter in millionths; zero if `param` is of another kind.
     #[must_use]
     pub fn millionths(&self, param: &Param) -> u64 {
         match self.value(param) {
@@ -186,7 +188,7 @@ impl Params {
         }
     }
 
-    /// A whole parameter; zero if `param` is of another kind.
+    /// Returns a whole parameter; zero if `param` is of another kind.
     #[must_use]
     pub fn whole(&self, param: &Param) -> u64 {
         match self.value(param) {
@@ -195,8 +197,7 @@ impl Params {
         }
     }
 
-    /// A whole parameter that may be left open; `None` for `auto`, and if `param` is of another
-    /// kind.
+    /// Returns a whole parameter; `None` if it is `auto` or if `param` is of another kind.
     #[must_use]
     pub fn whole_or_auto(&self, param: &Param) -> Option<u64> {
         match self.value(param) {
@@ -205,13 +206,13 @@ impl Params {
         }
     }
 
-    /// Whether a switch is on; off if `param` is of another kind.
+    /// Returns true if a switch is on; false if `param` is of another kind.
     #[must_use]
     pub fn switch(&self, param: &Param) -> bool {
         self.value(param) == Value::Switch(true)
     }
 
-    /// A word; empty if `param` is of another kind.
+    /// Returns a word; empty if `param` is of another kind.
     #[must_use]
     pub fn word(&self, param: &Param) -> &'static str {
         match self.value(param) {
@@ -220,7 +221,7 @@ impl Params {
         }
     }
 
-    /// A fixed window; `None` if `param` is of another kind.
+    /// Returns a fixed window; `None` if `param` is of another kind.
     #[must_use]
     pub fn window(&self, param: &Param) -> Option<FixedWindow> {
         match self.value(param) {
@@ -229,7 +230,7 @@ impl Params {
         }
     }
 
-    /// The parameters that differ from their defaults, in the order of declaration.
+    /// Returns the parameters that differ from their defaults, in the order of declaration.
     pub fn given<'a>(
         &'a self,
         known: &'static [Param],

@@ -1,8 +1,8 @@
-//! What a registry says of its entries.
+//! Registries: lists of named entries.
 
 use crate::Param;
 
-/// What every list says of an entry.
+/// Description of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// The canonical name.
@@ -11,26 +11,26 @@ pub struct About {
     pub aliases: &'static [&'static str],
     /// The idea in one line.
     pub idea: &'static str,
-    /// The page: idea, rule as a formula, what it is good and bad at.
+    /// The page: the idea, the rule as a formula, strengths and weaknesses.
     pub page: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// Names and meanings of the values of a saved state.
+    /// Names and meanings of the values in a saved state.
     pub state: &'static [(&'static str, &'static str)],
 }
 
 /// An entry of a registry.
 pub trait Listed: Sized + 'static {
-    /// What an entry is called in an error: `scheduler`.
+    /// The word for an entry in an error: `scheduler`.
     const WHAT: &'static str;
 
-    /// Every entry, in the order of help and documentation.
+    /// Returns every entry, in the order of help and documentation.
     fn list() -> &'static [Self];
 
-    /// What the list says of this entry.
+    /// Returns the description of this entry.
     fn about(&self) -> About;
 
-    /// The entry of that name or alias.
+    /// Returns the entry with this name or alias.
     #[must_use]
     fn find(name: &str) -> Option<&'static Self> {
         Self::list().iter().find(|entry| {
@@ -39,7 +39,7 @@ pub trait Listed: Sized + 'static {
         })
     }
 
-    /// Every name and alias, in the order of the list.
+    /// Returns every name and alias, in the order of the list.
     fn names() -> impl Iterator<Item = &'static str> {
         Self::list()
             .iter()

@@ -1,19 +1,19 @@
-//! A window that never moves, as the value of a parameter.
+//! A constant congestion window, as the value of a parameter.
 
 use core::fmt;
 
-/// A window that never moves.
+/// A constant congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FixedWindow {
     /// This many bytes.
     Bytes(u64),
-    /// This many full segments of the connection at hand.
+    /// This many full segments of the connection.
     Segments(u32),
-    /// The path's bandwidth times its RTT, which the caller resolves to bytes.
+    /// The path's bandwidth times its RTT. The caller computes the bytes.
     Bdp,
 }
 
-/// Units of sizes with their bytes, the canonical one first.
+/// Units of sizes and their bytes.
 const UNITS: [(&str, u64); 7] = [
     ("B", 1),
     ("kB", 1_000),
@@ -25,9 +25,9 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 impl FixedWindow {
-    /// Reads `BDP`, `20seg`, or a size such as `64KiB`, `1.5MB` or `14600B`; a whole number without
-    /// unit is one of segments. `None` for anything else, which includes zero, and a fraction of a
-    /// byte or segment.
+    /// Parses `BDP`, `20seg`, or a size such as `64KiB`, `1.5MB` or `14600B`. A whole number
+    /// without a unit counts segments. Returns `None` for all other texts, for zero, and for a
+    /// fraction of a byte or segment.
     #[must_use]
     pub fn parse(text: &str) -> Option<FixedWindow> {
         if text.eq_ignore_ascii_case("bdp") {
