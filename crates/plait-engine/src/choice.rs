@@ -1,5 +1,4 @@
-//! What the connections of a client are made from, by the port that it dials and the address that it
-//! comes from.
+//! Settings of a client's connection, chosen by the dialled port and the client's address.
 
 use plait_core::ConnectionSpec;
 use std::fmt;
@@ -7,19 +6,19 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Addresses that begin alike.
+/// An address prefix, as in `10.0.0.0/8`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
     address: IpAddr,
-    /// Bits that count.
+    /// Length of the prefix in bits.
     len: u8,
 }
 
 impl Prefix {
-    /// Whether the prefix contains an address. It contains none of the other family.
+    /// Returns true if the prefix contains an address. It contains no address of the other family.
     #[must_use]
     pub fn contains(&self, other: IpAddr) -> bool {
-        // All bits are shifted out where none counts.
+        // At length 0 the shift drops all bits.
         match (self.address, other) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 let apart = own.to_bits() ^ other.to_bits();
@@ -33,13 +32,13 @@ impl Prefix {
         }
     }
 
-    /// Whether they are of IPv4.
+    /// Returns true if the prefix is of IPv4.
     #[must_use]
     pub const fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()
     }
 
-    /// Whether no bit behind the length is set: `10.1.0.0/8` would say two things.
+    /// Returns true if no bit after the prefix is set. `10.1.0.0/8` is ambiguous.
     fn is_whole(&self) -> bool {
         let len = u32::from(self.len);
         match self.address {
@@ -52,7 +51,7 @@ impl Prefix {
 impl FromStr for Prefix {
     type Err = &'static str;
 
-    /// `ADDR` or `ADDR/BITS`.
+    /// Parses `ADDR` or `ADDR/BITS`.
     fn from_str(text: &str) -> Result<Prefix, &'static str> {
         let (address, len) = match text.split_once('/') {
             Some((address, len)) => (address, Some(len)),
@@ -62,7 +61,7 @@ impl FromStr for Prefix {
         let longest = if address.is_ipv4() { 32 } else { 128 };
         let len = match len {
             None => longest,
-            // A sign is none of a number of bits.
+            // `parse` would accept a leading plus sign.
             Some(len) if len.starts_with('+') => return Err("no number of bits"),
             Some(len) => len.parse().map_err(|_| "no number of bits")?,
         };
@@ -80,12 +79,12 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Which clients a rule is for; both conditions have to hold.
+/// The clients that a rule applies to. Both conditions must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Match {
-    /// The port that they dial; `None` stands for all that are listened on.
+    /// The port that they dial; `None` matches every listening port.
     pub port: Option<u16>,
-    /// Where they come from; `None` for everywhere.
+    /// Prefix of their addresses; `None` matches every address.
     pub from: Option<Prefix>,
 }
 
@@ -96,12 +95,12 @@ impl Match {
     }
 }
 
-/// A rule, and the settings of its connections.
+/// A rule and the settings of its connections.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Whom it is for.
+    /// The clients that it applies to.
     pub of: Match,
-    /// Their settings.
+    /// Settings of their connections.
     pub spec: ConnectionSpec,
 }
 
@@ -118,17 +117,17 @@ impl Choices {
         Choices { rules, ports: ports.to_vec() }
     }
 
-    /// Whether there is something to choose.
+    /// Returns true if there are no rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The place of the first rule for a client, if one is for it.
+    /// Returns the index of the first rule that applies to a client.
     pub(crate) fn place(&self, port: u16, from: IpAddr) -> Option<usize> {
         self.rules.iter().position(|(of, _)| of.holds(port, from))
     }
 
-    /// The settings for a connection of a client; `None` if the port is closed.
+    /// Returns the settings for a client's connection; `None` if the port is closed.
     pub(crate) fn spec(&self, port: u16, from: IpAddr) -> Option<&Arc<ConnectionSpec>> {
         let listening = self.ports.iter().find(|(number, _)| *number == port);
         let (_, of_port) = listening?;

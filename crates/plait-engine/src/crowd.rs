@@ -1,19 +1,21 @@
-//! Buffers of the sockets to a service on this host.
+//! Buffer sizes of sockets to a service on this host.
 //!
-//! The kernel keeps what plait has not read yet, and on the same host also what the service has written
-//! beyond that: over `lo`, whose segments have 64 kB, some 5 MB for each client that does not read. A
-//! few hundred of them bring the kernel to its limit (`net.ipv4.tcp_mem`), and then it shrinks the
-//! windows of all connections. So in a crowd both buffers are small.
+//! The kernel stores the data that plait has not read yet. On the same host it also stores the
+//! service's unsent data. Over `lo`, whose segments have 64 kB, that is about 5 MB for each client
+//! that does not read. A few hundred such clients reach the kernel's limit (`net.ipv4.tcp_mem`),
+//! and the kernel then shrinks the windows of all connections. Both buffers are therefore small if
+//! there are many relays.
 
 use crate::planted::{Planted, planted};
 use std::ops::RangeInclusive;
 
-/// From so many relays on, a socket to a service of this host gets small buffers.
+/// Number of relays from which on sockets to a service of this host get small buffers.
 const CROWD: usize = 16;
-/// Bytes that the receive buffers of such a crowd may take together, and one of them at least and at most.
+/// Bytes for all receive buffers of such sockets together, and the smallest and largest size of
+/// one.
 const CROWD_BYTES: usize = 2 << 20;
 const CROWD_BUFFER_BYTES: RangeInclusive<usize> = 16 * 1024..=128 * 1024;
-/// The MSS towards a service of this host in a crowd: that of a usual network.
+/// MSS towards a service of this host if there are many relays: that of a usual network.
 const CROWD_MSS_BYTES: u32 = 1_400;
 
 /// Sizes of the buffers of a stream to a program.
@@ -21,12 +23,13 @@ const CROWD_MSS_BYTES: u32 = 1_400;
 pub struct Buffers {
     /// Bytes that may wait to be read.
     pub receive_bytes: usize,
-    /// Bytes of a segment at most, which keeps the program's own buffer small.
+    /// Largest segment in bytes. Small segments keep the program's own buffer small.
     pub mss_bytes: u32,
 }
 
 impl Buffers {
-    /// The sizes for a service of this host beside so many relays; `None` is for the usual ones.
+    /// Returns the sizes for a service of this host beside `relays` relays; `None` means the
+    /// defaults.
     pub(crate) fn beside(relays: usize) -> Option<Buffers> {
         let crowded = relays >= CROWD && !planted(Planted::UnreadShares);
         crowded.then(|| {

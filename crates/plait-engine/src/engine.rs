@@ -1,5 +1,5 @@
-//! The work of one process: packets, timers and relays, a turn at a time. It never waits: its driver calls
-//! [`Engine::turn`] when an event is ready, or when the time of [`Engine::next`] has come.
+//! The work of one process: packets, timers and relays, one turn at a time. It never blocks. The
+//! driver calls [`Engine::turn`] when an event is ready, or at the time of [`Engine::next`].
 
 use crate::choice::{Choice, Choices};
 use crate::crowd::Buffers;
@@ -25,11 +25,11 @@ use std::time::Duration;
 pub struct Service {
     /// Its address.
     pub to: SocketAddr,
-    /// Whether the service gets the address of the client (PROXY protocol).
+    /// Send the client's address to the service (PROXY protocol).
     pub proxy_header: bool,
-    /// The address that clients connect to, for the header. The port is that of each connection.
+    /// The address that clients connect to, for the header. Each connection has its own port.
     pub listen: SocketAddr,
-    /// Whether it is on this host, so that one kernel has both ends of its connections.
+    /// The service is on this host, so one kernel has both ends of its connections.
     pub near: bool,
 }
 
@@ -45,9 +45,9 @@ pub struct Engine<W: World> {
     relays: BTreeMap<ConnId, Relay<W::Stream>>,
     /// Relays with an event, or with more data to move.
     due: Vec<ConnId>,
-    /// Relays with more data to move at once.
+    /// Relays that can move more data at once.
     again: Vec<ConnId>,
-    /// Whether there may be more to send at once.
+    /// There may be more to send at once.
     unsent: bool,
     piece: Box<[u8]>,
     tally: Tally,
@@ -80,8 +80,8 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Listens on these ports, each with the settings of its connections. `choices` are other settings for
-    /// some clients. The first entry that matches a client counts.
+    /// Listens on `ports`, each with the settings of its connections. `choices` override them for
+    /// some clients; the first matching entry applies.
     pub fn listen(&mut self, ports: &[(u16, Arc<ConnectionSpec>)], choices: Vec<Choice>) {
         for (port, spec) in ports {
             self.stack.endpoint.listen(*port, Arc::clone(spec));
@@ -107,23 +107,24 @@ impl<W: World> Engine<W> {
         self.dials.patience = Some(patience);
     }
 
-    /// Sets how long a program may keep its end half closed before a keep-alive checks that it still runs. It
-    /// should be the time for which the kernel keeps the sockets of a program that has exited.
+    /// Sets how long a program may keep its end half closed before a keep-alive checks that it
+    /// still runs. It should be the time that the kernel keeps sockets of exited programs.
     pub fn ask_after(&mut self, orphaned: Duration) {
         self.orphaned = orphaned;
     }
 
-    /// Returns whether no connection is relayed and all former ones have ended.
+    /// Returns true if no connection is relayed and all former ones have ended.
     pub fn is_over(&self) -> bool {
         self.relays.is_empty() && self.stack.endpoint.is_over()
     }
 
-    /// Returns whether no connection is relayed.
+    /// Returns true if no connection is relayed.
     pub fn is_idle(&self) -> bool {
         self.relays.is_empty()
     }
 
-    /// Returns when to call [`Engine::turn`] if no event comes before: [`Time::ZERO`] for at once.
+    /// Returns when to call [`Engine::turn`] if no event comes earlier; [`Time::ZERO`] means at
+    /// once.
     pub fn next(&self) -> Time {
         if !self.again.is_empty() || self.unsent {
             return Time::ZERO;
@@ -135,7 +136,7 @@ impl<W: World> Engine<W> {
     /// Handles the ready events and part of the pending work.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// Returns an error if the device is gone.
     pub fn turn(&mut self, ready: &[Ready]) -> io::Result<()> {
         self.stack.expire();
         let mut due = std::mem::take(&mut self.due);
@@ -171,7 +172,7 @@ impl<W: World> Engine<W> {
         Ok(())
     }
 
-    /// Looks at the memory of connections if it may have changed, and sets their limits.
+    /// Measures the memory of connections if it may have changed, and sets their limits.
     fn weigh(&mut self, now: Time) {
         let taken_in = self.taken + self.stack.counters.bytes_in;
         if self.guard.is_due(now, taken_in) {
@@ -182,7 +183,7 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Starts or stops to refuse connections, and reports it.
+    /// Starts or stops refusing connections, and reports refusals.
     fn keep_limits(&mut self) {
         let now = self.stack.world.now();
         self.weigh(now);
@@ -197,19 +198,19 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Returns the bytes of memory that connections hold, with the data between them and sockets. It looks at
-    /// every connection.
+    /// Returns the memory of connections in bytes, with the data between them and sockets. It
+    /// examines every connection.
     pub fn memory_report(&self) -> MemoryReport {
         let report = self.stack.endpoint.memory_report();
         MemoryReport { bytes: report.bytes + self.between(), ..report }
     }
 
-    /// Returns how many numbers of paths were examined so far to reclaim unused ones.
+    /// Returns the number of checks so far whether the number of a path is in use.
     pub fn looks(&self) -> u64 {
         self.stack.names.looks()
     }
 
-    /// Returns how many addresses of clients have a number.
+    /// Returns the number of client addresses that have a path number.
     pub fn paths(&self) -> usize {
         self.stack.names.len()
     }
@@ -224,7 +225,7 @@ impl<W: World> Engine<W> {
         self.relays.values().map(Relay::memory_bytes).sum()
     }
 
-    /// The present shortage, if there is one.
+    /// Returns the present shortage, if there is one.
     pub fn shortage(&self) -> Option<Shortage> {
         self.guard.shortage(self.relays.len())
     }
@@ -232,8 +233,8 @@ impl<W: World> Engine<W> {
     /// Dials `to` and relays the connection to `stream`. `greeting` is written to `stream` before any data.
     /// The engine fills the paths into `spec`.
     ///
-    /// # Errors
-    /// If the world cannot watch the stream, or if there is no own address of that family.
+    /// Returns an error if the world cannot watch the stream, or if there is no own address of that
+    /// family.
     pub fn connect(
         &mut self,
         mut spec: ConnectionSpec,
@@ -281,7 +282,7 @@ impl<W: World> Engine<W> {
     /// Resets every connection and ends its relay.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// Returns an error if the device is gone.
     pub fn abort(&mut self, why: &str) -> io::Result<()> {
         for conn in self.relays.keys().copied().collect::<Vec<_>>() {
             self.end(conn, Some(why.to_owned()));
@@ -294,7 +295,7 @@ impl<W: World> Engine<W> {
     fn accept(&mut self, conn: ConnId) {
         self.taken += Guard::newcomer();
         if let Some(shortage) = self.shortage() {
-            // Its handshake had begun before.
+            // The handshake began before the shortage.
             self.guard.refuse(shortage, 1);
             let now = self.stack.world.now();
             self.stack.discard(now, conn);
@@ -398,7 +399,7 @@ impl<W: World> Engine<W> {
     /// Moves as much data of a relay as possible.
     fn relay(&mut self, conn: ConnId) {
         let now = self.stack.world.now();
-        // Each of many may move a good deal.
+        // Each relay may move much data, so memory is measured before each.
         self.weigh(now);
         let Some(relay) = self.relays.get_mut(&conn) else { return };
         let (before, most) = (relay.taken, self.guard.piece(PIECE));
@@ -444,7 +445,7 @@ impl<W: World> Engine<W> {
         if problem.is_some() {
             self.stack.discard(now, conn);
         } else {
-            // A connection that is unknown has been let go already.
+            // An unknown connection is already released.
             self.stack.endpoint.release(now, conn).ok();
         }
         self.stack.observed.tell(now, &mut self.stack.endpoint);
@@ -464,8 +465,8 @@ impl<W: World> Engine<W> {
     }
 }
 
-/// Makes the world watch the events that a relay waits for. It compares with the events that are watched, not
-/// with those before the relay's turn, because a socket may have connected in between.
+/// Makes the world watch the events that a relay waits for. It compares with the watched events,
+/// not with the previous interest, because a socket may have connected since.
 fn watch<W: World>(world: &mut W, relay: &mut Relay<W::Stream>) -> io::Result<()> {
     let wanted = relay.interest();
     if wanted != relay.watched {

@@ -1,8 +1,8 @@
-//! Floor 3: one process between clients and programs. The engine takes packets of clients, gives each
-//! connection a relay to a program, keeps both within limits and says what happens.
+//! Floor 3: one process between clients and programs. The engine processes packets of clients and
+//! gives each connection a relay to a program. It keeps both within limits and reports events.
 //!
-//! It knows no kernel. A [`World`] gives it the time, packets and streams: `plait-live` has one over a
-//! TUN device and sockets, and the swarm of `plait-lab` has one in virtual time.
+//! It uses no kernel interface. A [`World`] supplies time, packets and streams: `plait-live` has
+//! one over a TUN device and sockets, and the swarm of `plait-lab` has one in virtual time.
 
 mod choice;
 mod crowd;

@@ -5,12 +5,12 @@ use plait_base::{Span, Time};
 use plait_core::{Endpoint, MemoryLimit, Overflows};
 use std::collections::BTreeMap;
 
-/// Interval between two looks at the memory while it is short, so that the end of a shortage is noticed.
+/// Interval of memory measurements during a shortage, so that its end is noticed.
 const LOOK_INTERVAL: Span = Span::from_millis(100);
 /// Least time between two reports of refused connections.
 const REPORT_INTERVAL: Span = Span::from_secs(10);
-/// Divisors of the memory left: each connection that holds much gets this part of its share, and at least so
-/// many such connections are assumed.
+/// A connection may hold one part in `SHARE_PARTS` of its share of the unused memory. Shares assume
+/// at least `LEAST_SHARERS` connections that hold much.
 const SHARE_PARTS: u64 = 4;
 const LEAST_SHARERS: u64 = 4;
 /// Divisor for a connection whose peer reads nothing. Even thousands of such connections leave three fifths
@@ -18,24 +18,26 @@ const LEAST_SHARERS: u64 = 4;
 const IDLE_PARTS: u64 = 16;
 /// Connections are refused while less than this part of the limit is left.
 const RESERVE_PARTS: u64 = 16;
-/// Bytes that a connection may always hold, so that it makes progress, and bytes from which on it has no
-/// limit, because its buffers are smaller.
+/// Bytes that a connection may always hold, so that it makes progress, and the limit from which on
+/// there is none, because buffers are smaller.
 const LEAST_BYTES: u64 = 16 * 1024;
 const UNLIMITED_BYTES: u64 = 16 << 20;
-/// Bytes that a new connection is counted with until the next look at the memory.
+/// Bytes that a new connection counts as until the next memory measurement.
 const NEW_CONNECTION_BYTES: u64 = 8_192;
 
 /// Limits of all connections together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections relayed at a time. Further ones are refused.
+    /// Connections relayed at the same time. Further ones are refused.
     pub connections: usize,
-    /// Bytes of memory for data ([`plait_core::MemoryReport::bytes`], and data between sockets and connections).
-    /// Connections may use three quarters of it, by the dynamic thresholds of Choudhury and Hahne (IEEE/ACM
-    /// Transactions on Networking 6(2), 1998): the unused part is divided by the number of connections that
-    /// hold much. A connection may hold a quarter of that share of received data and a sixteenth of data to
-    /// send, at least 16 KiB of each. It may also hold the data that its peer takes. When less than a
-    /// sixteenth of the limit is left, further connections are refused.
+    /// Bytes of memory for data: [`plait_core::MemoryReport::bytes`], and data between sockets and
+    /// connections. Connections may use three quarters of it. New connections are refused when the
+    /// unused part of these is below a sixteenth of the limit.
+    ///
+    /// Each connection has a dynamic threshold (Choudhury and Hahne, IEEE/ACM Transactions on
+    /// Networking 6(2), 1998). The unused part is divided by the number of connections that hold
+    /// much. A connection may hold a quarter of that share as received data and a sixteenth as data
+    /// to send, at least 16 KiB of each. It may also hold the data that its peer takes.
     pub memory: u64,
 }
 
@@ -47,8 +49,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Least memory of a connection in bytes. The data that it may always hold, in both directions and with
-    /// its bookkeeping, is a quarter of it.
+    /// Least memory per connection in bytes. A quarter of it covers the data that a connection may
+    /// always hold in both directions, with its bookkeeping.
     pub const LEAST_EACH: u64 = 256 * 1024;
     /// Returns the number of connections for which this memory suffices.
     #[must_use]
@@ -87,18 +89,18 @@ impl Shortage {
 #[derive(Default, Debug)]
 pub(crate) struct Guard {
     pub(crate) limits: Limits,
-    /// The time of the last look at the memory, and the bytes received until then.
+    /// Time of the last memory measurement, and bytes received until then.
     looked: Time,
     before: u64,
-    /// The share of each connection while memory is short.
+    /// Limits of each connection during a shortage of memory.
     memory_limit: Option<MemoryLimit>,
-    /// Whether no memory is left for new connections.
+    /// No memory is left for new connections.
     filled: bool,
-    /// Refused connections, and how many of them the endpoint has reported.
+    /// Refused connections, and the part that the endpoint has reported.
     pub(crate) refused: BTreeMap<Shortage, u64>,
     by_endpoint: u64,
-    /// Packets refused for want of a number at the last count, and whether the count has grown since the one
-    /// before.
+    /// Packets refused for want of a path number at the last count, and whether that count had
+    /// grown.
     by_names: u64,
     short_of_addresses: bool,
     /// Refusals since the last report, and the time of that report.
@@ -118,13 +120,13 @@ impl Guard {
         }
     }
 
-    /// Returns the shortage to report. A shortage of numbers for addresses counts too, although known clients
-    /// need none.
+    /// Returns the shortage to report. A shortage of path numbers counts too, although known
+    /// clients need none.
     pub(crate) fn told_shortage(&self, relays: usize) -> Option<Shortage> {
         self.shortage(relays).or(self.short_of_addresses.then_some(Shortage::Addresses))
     }
 
-    /// Takes the number of packets of new clients refused so far because all numbers were in use.
+    /// Updates the number of packets of new clients refused so far because all numbers were in use.
     pub(crate) fn note_unnumbered(&mut self, so_far: u64) {
         let more = so_far - std::mem::replace(&mut self.by_names, so_far);
         if more > 0 {
@@ -133,15 +135,15 @@ impl Guard {
         }
     }
 
-    /// Returns whether the memory should be measured, after this many bytes received in total. It should if
-    /// it may have grown by a 64th of the limit, or if it was short at the last look.
+    /// Returns true if the memory should be measured, after `taken_in` received bytes in total.
+    /// This is due if memory may have grown by a 64th of the limit, or regularly during a shortage.
     pub(crate) fn is_due(&self, now: Time, taken_in: u64) -> bool {
         taken_in - self.before >= self.limits.memory / 64
             || self.memory_limit.is_some() && now >= self.looked + LOOK_INTERVAL
     }
 
-    /// Takes the bytes held and the number of connections that hold much. Returns the limits of each
-    /// connection from now on.
+    /// Processes a measurement: the bytes held, and the number of connections that hold much.
+    /// Returns the limits of each connection.
     pub(crate) fn look(
         &mut self,
         now: Time,
@@ -172,30 +174,31 @@ impl Guard {
         self.memory_limit.map_or(most, |it| most.min(it.unread as usize / 4))
     }
 
-    /// Returns the bytes that a new connection is counted with.
+    /// Returns the bytes that a new connection counts as.
     pub(crate) const fn newcomer() -> u64 {
         NEW_CONNECTION_BYTES
     }
 
-    /// Makes the endpoint refuse connections during a shortage, and counts them.
+    /// Makes the endpoint refuse connections during a shortage, and counts the refused ones.
     pub(crate) fn stand(&mut self, endpoint: &mut Endpoint, relays: usize) {
         let so_far = endpoint.turned_away();
         let shortage = self.shortage(relays);
         let more = so_far - std::mem::replace(&mut self.by_endpoint, so_far);
         if more > 0 {
-            // Where it has just ended, it was the connections', which come and go.
+            // If the shortage is already over, it was one of connections, which end often.
             self.refuse(shortage.unwrap_or(Shortage::Connections), more);
         }
         endpoint.turn_away(shortage.is_some());
     }
 
-    /// Counts connections that the engine itself refused.
+    /// Counts refused connections for the next report.
     pub(crate) fn refuse(&mut self, shortage: Shortage, count: u64) {
         *self.refused.entry(shortage).or_default() += count;
         self.untold += count;
     }
 
-    /// Returns the overflows of the endpoint's tables since the last report, at most once in ten seconds.
+    /// Returns the overflows of the endpoint's tables since the last report, at most once every ten
+    /// seconds.
     pub(crate) fn overflowed(&mut self, now: Time, so_far: Overflows) -> Option<Overflows> {
         let due = self.overflow_told.is_none_or(|told| now >= told + REPORT_INTERVAL);
         if so_far == self.overflows || !due {
@@ -205,8 +208,8 @@ impl Guard {
         Some(so_far.since(&std::mem::replace(&mut self.overflows, so_far)))
     }
 
-    /// Returns when the next report of refusals or overflows is due: [`Time::NEVER`] if there is nothing
-    /// to report.
+    /// Returns when the next report of refusals or overflows is due; [`Time::NEVER`] if there is
+    /// nothing to report.
     pub(crate) fn report_due(&self, so_far: Overflows) -> Time {
         let due = |told: Option<Time>| told.map_or(Time::ZERO, |told| told + REPORT_INTERVAL);
         let refused = if self.untold > 0 { due(self.told) } else { Time::NEVER };
@@ -215,7 +218,7 @@ impl Guard {
         refused.min(overflowed)
     }
 
-    /// Returns the refusals since the last report, at most once in ten seconds.
+    /// Returns the refusals since the last report, at most once every ten seconds.
     pub(crate) fn tell(&mut self, now: Time) -> Option<u64> {
         let due = self.told.is_none_or(|told| now >= told + REPORT_INTERVAL);
         if self.untold == 0 || !due {
@@ -235,8 +238,8 @@ mod tests {
         Guard { limits: Limits { connections, memory }, ..Guard::default() }
     }
 
-    /// Returns the limits of each connection in KiB (received data, data to send), and whether there is a
-    /// shortage, if this many MiB of 1 GiB are held.
+    /// Limits of each connection in KiB (received data, data to send), and the shortage, if this
+    /// many MiB of 1 GiB are held.
     #[test]
     fn a_connection_may_hold_a_part_of_what_is_left() {
         let mut guard = guard(1_000, 1 << 30);
@@ -245,21 +248,21 @@ mod tests {
             let share = share.map(|it| (it.unread >> 10, it.unsent >> 10));
             (share, guard.shortage(8), guard.piece(256 << 10) >> 10)
         };
-        // 768 MiB are given away.
+        // 768 MiB are for connections.
         assert_eq!(at(0, 0), (Some((48 << 10, 12 << 10)), None, 256));
         assert_eq!(at(512, 16), (Some((4_096, 1_024)), None, 256));
         assert_eq!(at(700, 4), (Some((4_352, 1_088)), None, 256));
         assert_eq!(at(704, 64), (Some((256, 64)), None, 64));
         assert_eq!(at(704, 4_096), (Some((16, 16)), None, 4));
-        // 64 MiB are the reserve.
+        // 64 MiB are reserved.
         assert_eq!(at(705, 4_096), (Some((16, 16)), Some(Shortage::Memory), 4));
         assert_eq!(at(900, 1), (Some((16, 16)), Some(Shortage::Memory), 4));
         assert_eq!(at(511, 0), (Some((16_448, 4_112)), None, 256));
         assert_eq!(guard.shortage(1_000), Some(Shortage::Connections));
     }
 
-    /// Clients that read nothing connect one after the other, and each takes its share. There must be room
-    /// for later clients, and for one that reads.
+    /// Clients that read nothing connect one after the other, and each fills its share. There must
+    /// be room for later clients, and for one that reads.
     #[test]
     fn thousands_that_do_not_read_leave_room() {
         let mut guard = guard(10_000, 512 << 20);
@@ -288,7 +291,7 @@ mod tests {
         guard.look(Time::ZERO, 1 << 20, 40 << 20, 4);
         assert!(!guard.is_due(Time::ZERO, 1 << 20));
         assert!(guard.is_due(later, 1 << 20));
-        // Without a limit nothing is ever looked at.
+        // Without a limit, memory is never measured.
         assert!(!Guard::default().is_due(later, u64::MAX / 65));
     }
 

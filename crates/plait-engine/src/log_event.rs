@@ -4,7 +4,7 @@ use plait_core::{FallbackCause, Overflows, SubflowStats};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// An event for logs. `Display` gives a line of `key=value`.
+/// An event for logs. `Display` writes a line of `key=value`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum LogEvent {
     /// A client has connected.
@@ -13,20 +13,21 @@ pub enum LogEvent {
         conn: ConnId,
         /// The client's address.
         from: Option<IpAddr>,
-        /// Multipath TCP is spoken.
+        /// The connection uses Multipath TCP.
         multipath: bool,
-        /// The port that was dialled.
+        /// The dialled port.
         port: u16,
-        /// The place of the rule ([`crate::Choice`]) that was for the client, if one was.
+        /// Index of the rule ([`crate::Choice`]) that applied to the client, if one did.
         rule: Option<usize>,
     },
-    /// The device was set down, or up again. Its routes have gone, and this process may set none any more.
+    /// The device was set down or up. Its routes are gone, and this process may no longer set
+    /// routes.
     Device {
         /// Its name.
         device: String,
         /// Addresses with routes to the device.
         routed: Vec<IpAddr>,
-        /// It is up.
+        /// The device is up.
         up: bool,
     },
     /// A dialled connection was not established. An event for its end follows.
@@ -35,37 +36,37 @@ pub enum LogEvent {
         conn: ConnId,
         /// The other end.
         to: SocketAddr,
-        /// The other end has refused it; otherwise it has not answered.
+        /// The other end refused it. If false, it did not answer.
         refused: bool,
     },
     /// Connections were refused since the last such event.
     TurnedAway {
-        /// How many.
+        /// Number of connections.
         count: u64,
         /// The shortage, if it still exists.
         shortage: Option<Shortage>,
     },
-    /// Tables of the endpoint were full, or segments malformed, since this was last reported.
+    /// Tables of the endpoint were full or segments were malformed since the last such event.
     Overflowed(Overflows),
     /// A connection has ended.
     Ended {
         /// The connection.
         conn: ConnId,
-        /// Bytes that came from the peer and were handed on.
+        /// Bytes received from the peer and written to the socket.
         received: u64,
-        /// Bytes that the peer has acknowledged.
+        /// Bytes acknowledged by the peer.
         sent: u64,
-        /// Bytes that were read from this end's socket and that the peer has not acknowledged.
+        /// Bytes read from this end's socket but not acknowledged by the peer.
         unacked: u64,
         /// Time from its first packet to its end.
         age: Span,
         /// Traffic of each path. The path of the first subflow comes first.
         paths: Vec<PathTraffic>,
-        /// Multipath TCP was spoken to the end.
+        /// The connection used Multipath TCP until its end.
         multipath: bool,
-        /// Why not, where it was offered.
+        /// Why it did not, if Multipath TCP was offered.
         fallback: Option<FallbackCause>,
-        /// Why it did not end in order, if so.
+        /// The problem that ended it; `None` if both ends closed it in order.
         problem: Option<String>,
     },
 }
@@ -75,19 +76,19 @@ pub enum LogEvent {
 pub struct PathTraffic {
     /// The client's address on the path.
     pub address: Option<IpAddr>,
-    /// Payload bytes that this end sent there, without retransmissions.
+    /// Payload bytes that this end sent on it, without retransmissions.
     pub sent: u64,
-    /// Payload bytes that arrived there.
+    /// Payload bytes that arrived on it.
     pub received: u64,
-    /// Segments that were sent there again.
+    /// Segments retransmitted on it.
     pub retransmissions: u64,
     /// Smoothed round-trip time, if one was measured.
     pub rtt: Option<Span>,
 }
 
 impl PathTraffic {
-    /// The traffic of a connection's subflows, by path and in the order of its subflows. `client` gives
-    /// the client's address of a path.
+    /// Returns the traffic of a connection by client address, in the order of its subflows.
+    /// `client` maps a path to the client's address.
     pub(crate) fn of_subflows(
         subflows: &[SubflowStats],
         client: impl Fn(PathId) -> Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! Which path and which server's address a packet belongs to, and back.
+//! Maps addresses of packets to paths and server addresses, and back.
 
 use crate::numbers::Numbers;
 use crate::planted::{Planted, planted};
@@ -8,27 +8,27 @@ use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
 use std::net::IpAddr;
 
-/// How this end's addresses and those of its peers are named in the endpoint.
+/// The numbers of this end's addresses and of its peers' addresses in the endpoint.
 #[derive(Debug)]
 pub struct Names(Role);
 
 #[derive(Debug)]
 enum Role {
-    /// This end listens: a path stands for a client's address.
+    /// This end listens. A path is a client's address.
     Server {
         /// The address that clients dial: number 0.
         dialled: IpAddr,
-        /// Addresses behind the device that stand in for others, which clients know: both, in this order.
+        /// Addresses behind the device that replace addresses known to clients: (local, known).
         stand_ins: Vec<(IpAddr, IpAddr)>,
         peers: Numbers<IpAddr>,
-        /// Packets of clients for whose addresses there was no number.
+        /// Packets of clients whose address got no number.
         unnumbered: u64,
     },
-    /// This end dials: a path stands for one of its own addresses and the address that it dials.
+    /// This end dials. A path is one of its own addresses and the dialled address.
     Client(Ways),
 }
 
-/// Source and destination of a packet, and where it leaves.
+/// Source and destination of a packet, and its exit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub(crate) src: IpAddr,
@@ -37,27 +37,28 @@ pub(crate) struct Departure {
 }
 
 impl Names {
-    /// The names of an end that listens at `dialled`.
+    /// Returns the names of an end that listens at `dialled`.
     #[must_use]
     pub fn server(dialled: IpAddr) -> Names {
         Names::server_with(dialled, Vec::new())
     }
 
-    /// The same with stand-ins: addresses behind the device, each with the address that clients know it
-    /// by.
+    /// As [`Names::server`], with stand-ins: addresses behind the device, each with the address
+    /// that clients use for it.
     #[must_use]
     pub fn server_with(dialled: IpAddr, mut stand_ins: Vec<(IpAddr, IpAddr)>) -> Names {
         stand_ins.retain(|(local, known)| local != known);
         Names(Role::Server { dialled, stand_ins, peers: Numbers::default(), unnumbered: 0 })
     }
 
-    /// The names of an end that dials.
+    /// Returns the names of an end that dials.
     #[must_use]
     pub fn client(ways: Ways) -> Names {
         Names(Role::Client(ways))
     }
 
-    /// The path and the server's number of a packet to our `port`; `None` where it is not for us.
+    /// Returns the path and the server's number of a packet to our `port`; `None` if it is not for
+    /// this end.
     pub(crate) fn of_arrival(
         &mut self,
         endpoint: &Endpoint,
@@ -91,7 +92,7 @@ impl Names {
         }
     }
 
-    /// The paths from the own addresses to another one, for an end that dials.
+    /// Returns the paths from the own addresses to `theirs`; empty for an end that listens.
     pub(crate) fn paths(&mut self, endpoint: &Endpoint, theirs: IpAddr) -> Vec<PathId> {
         match &mut self.0 {
             Role::Server { .. } => Vec::new(),
@@ -99,7 +100,7 @@ impl Names {
         }
     }
 
-    /// Takes numbers back that no conversation uses, some of them. It is called every few seconds.
+    /// Reclaims some of the numbers that no conversation uses. It is called every few seconds.
     pub(crate) fn shrink_idle(&mut self, endpoint: &Endpoint) {
         let in_use = |path| endpoint.uses_path(path);
         match &mut self.0 {
@@ -108,7 +109,8 @@ impl Names {
         }
     }
 
-    /// How many paths are numbered: clients' addresses, or pairs of addresses for an end that dials.
+    /// Returns the number of numbered paths: client addresses, or pairs of addresses for an end
+    /// that dials.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Role::Server { peers, .. } => peers.len(),
@@ -116,15 +118,15 @@ impl Names {
         }
     }
 
-    /// From now on so many addresses of clients have a number at most. It is for simulations: usually
-    /// all 24 bits are given out.
+    /// Limits the number of client addresses that have a number. It is for simulations; the default
+    /// is 24 bits of numbers.
     pub fn limit(&mut self, most: usize) {
         if let Role::Server { peers, .. } = &mut self.0 {
             peers.limit(most);
         }
     }
 
-    /// How many numbers were looked at so far, to see whether they are in use.
+    /// Returns the number of checks so far whether a number is in use.
     pub(crate) fn looks(&self) -> u64 {
         match &self.0 {
             Role::Server { peers, .. } => peers.looks(),
@@ -132,7 +134,7 @@ impl Names {
         }
     }
 
-    /// Packets of new clients that were refused because all numbers were in use.
+    /// Returns the number of packets of new clients refused because all numbers were in use.
     pub(crate) fn unnumbered(&self) -> u64 {
         match &self.0 {
             Role::Server { unnumbered, .. } => *unnumbered,
@@ -140,7 +142,7 @@ impl Names {
         }
     }
 
-    /// Whether some packets do not leave by the device.
+    /// Returns true if some packets leave by another exit than the device.
     pub(crate) fn has_exits(&self) -> bool {
         match &self.0 {
             Role::Server { .. } => false,
@@ -148,7 +150,7 @@ impl Names {
         }
     }
 
-    /// The client's address on a path.
+    /// Returns the client's address on a path.
     pub(crate) fn client_of(&self, path: PathId) -> Option<IpAddr> {
         match &self.0 {
             Role::Server { peers, .. } => peers.key(path),
@@ -156,7 +158,7 @@ impl Names {
         }
     }
 
-    /// Source, destination and exit of a segment.
+    /// Returns source, destination and exit of a segment.
     pub(crate) fn of_departure(
         &self,
         endpoint: &Endpoint,
@@ -178,8 +180,8 @@ impl Names {
         }
     }
 
-    /// A SYN leaves. From now on answers are known to come from an address that the peer has announced, or
-    /// from the one that was dialled.
+    /// Processes an outgoing SYN. From then on, answers are attributed to an address that the peer
+    /// announced, or to the dialled one.
     pub(crate) fn on_syn(
         &mut self,
         endpoint: &Endpoint,
@@ -195,7 +197,7 @@ impl Names {
     }
 }
 
-/// The address that was dialled.
+/// The dialled address.
 const FIRST: ServerAddress = ServerAddress(0);
 
 #[cfg(test)]
@@ -205,8 +207,8 @@ mod tests {
     use plait_base::Time;
     use plait_wire::{Flags, Segment};
 
-    /// More addresses than 16 bits number, one packet each: all are answered, the table stays small, and
-    /// a client that has a conversation keeps its number.
+    /// One packet each from more addresses than 16 bits can number. All are answered, the table
+    /// stays small, and a client with a conversation keeps its number.
     #[test]
     fn strangers_pass_and_a_client_keeps_its_number() {
         let mut endpoint = Endpoint::new(Box::new(Counted::default()));
@@ -227,7 +229,7 @@ mod tests {
             arrive(&mut names, 0x0a00_0000 + from, true);
         }
         assert!(names.len() <= 8, "{}", names.len());
-        // This one's answer waits to be sent, so it is in use.
+        // The answer to this client is still unsent, so its number is in use.
         let client = arrive(&mut names, 1, false);
         for from in 0..100 {
             arrive(&mut names, 0x0b00_0000 + from, false);

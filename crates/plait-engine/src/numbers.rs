@@ -1,31 +1,32 @@
-//! Numbers of paths for what they stand for: a client's address, or two addresses of a dialled path.
+//! Numbers of paths, each for a client's address or for the two addresses of a dialled path.
 
 use plait_base::PathId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// How many numbers are looked at for each one that is given out. With four of them the table holds at
-/// most four thirds of the paths that were in use at a time.
+/// Numbers checked for each one that is assigned. With four checks, the table has at most four
+/// thirds as many entries as paths in use.
 const LOOKS_PER_NEWCOMER: usize = 4;
-/// The part of the table that is looked at with each rest, and the most numbers that one rest looks at.
+/// Divisor of the table for the part that is checked by each [`Numbers::shrink_idle`], and the most
+/// numbers that one call checks.
 const PART_PER_REST: usize = 4;
 const MOST_PER_REST: usize = 65_536;
-/// A table of so many numbers keeps its memory.
+/// A table of up to this many numbers keeps its memory.
 const MIN_CAPACITY: usize = 64;
 
-/// Numbers and their meanings. Finding one takes the logarithm of their count. A number that no
-/// conversation uses is found by a hand that goes round the table, a few steps for each newcomer.
+/// Numbers and their keys. A lookup takes logarithmic time. Unused numbers are found by a hand that
+/// goes round the table, a few steps for each new key.
 #[derive(Debug)]
 pub(crate) struct Numbers<K> {
     by_key: BTreeMap<K, PathId>,
     by_number: Vec<Option<K>>,
-    /// Numbers that are not given out. Some may lie beyond the table, which has shrunk since.
+    /// Unassigned numbers. Some may lie beyond the table, because it has shrunk.
     free: BinaryHeap<Reverse<u32>>,
-    /// The number that is looked at next.
+    /// The number that was checked last.
     hand: usize,
-    /// There are so many numbers.
+    /// Most numbers at a time.
     most: usize,
-    /// Numbers that were looked at.
+    /// Checks so far whether a number is in use.
     looks: u64,
 }
 
@@ -43,32 +44,33 @@ impl<K> Default for Numbers<K> {
 }
 
 impl<K: Copy + Ord> Numbers<K> {
-    /// The number of `key`, if it has one.
+    /// Returns the number of `key`, if it has one.
     pub(crate) fn known(&self, key: K) -> Option<PathId> {
         self.by_key.get(&key).copied()
     }
 
-    /// The meaning of a number.
+    /// Returns the key of a number.
     pub(crate) fn key(&self, number: PathId) -> Option<K> {
         self.by_number.get(number.index()).copied().flatten()
     }
 
-    /// How many numbers are given out.
+    /// Returns how many numbers are assigned.
     pub(crate) fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// From now on there are so many numbers at most.
+    /// Limits how many numbers there are.
     pub(crate) fn limit(&mut self, most: usize) {
         self.most = most.clamp(1, PathId::MAX.index() + 1);
     }
 
-    /// How many numbers were looked at so far, to see whether they are in use.
+    /// Returns the number of checks so far whether a number is in use.
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Gives `key`, which has none, a number: the lowest. `None` if all numbers are in use.
+    /// Assigns the lowest free number to `key`, which must not have one. Returns `None` if all
+    /// numbers are in use.
     pub(crate) fn give(&mut self, key: K) -> Option<PathId> {
         let number = match self.lowest_free() {
             Some(number) => number,
@@ -89,26 +91,26 @@ impl<K: Copy + Ord> Numbers<K> {
         if (number as usize) < self.by_number.len() {
             return Some(PathId(number));
         }
-        // The others are higher.
+        // All others are higher.
         self.free.clear();
         None
     }
 
-    /// Looks at every number of a full table. A planted bug does this for each packet.
+    /// Checks every number of a full table. A planted bug does this for each packet.
     pub(crate) fn walk_full(&mut self, in_use: impl Fn(PathId) -> bool) {
         if self.by_key.len() >= self.most {
             self.look_at(self.by_number.len(), in_use);
         }
     }
 
-    /// Makes room for `newcomers`: looks at a few numbers, and takes back the unused ones.
-    /// Numbers that were asked for and are not in use yet may be among them.
+    /// Makes room for `newcomers`: checks a few numbers and reclaims the unused ones. It may also
+    /// reclaim numbers that are assigned but not used yet.
     pub(crate) fn make_room(&mut self, newcomers: usize, in_use: impl Fn(PathId) -> bool) {
         self.look_at(newcomers.saturating_mul(LOOKS_PER_NEWCOMER), in_use);
     }
 
-    /// Takes numbers back that are not in use, of a part of the table, and gives memory back. It is
-    /// called every few seconds.
+    /// Checks a part of the table, reclaims unused numbers, and frees memory. It is called every
+    /// few seconds.
     pub(crate) fn shrink_idle(&mut self, in_use: impl Fn(PathId) -> bool) {
         let part = self.by_number.len().div_ceil(PART_PER_REST).max(MIN_CAPACITY);
         self.look_at(part.min(MOST_PER_REST), in_use);
@@ -157,7 +159,7 @@ mod tests {
         }
         assert_eq!(numbers.give(100), None);
         assert_eq!(numbers.known(7), Some(PathId(7)));
-        // One of them is not in use: the hand finds it within a round, four steps at a time.
+        // One number is not in use. The hand finds it within one round, four steps at a time.
         let free = |number: PathId| number != PathId(7);
         let given = (0..25).find_map(|_| {
             numbers.make_room(1, free);
@@ -168,7 +170,8 @@ mod tests {
         assert!(numbers.looks() <= 100);
     }
 
-    /// A client address of a moment each, beside some that stay: the table follows those in use.
+    /// 199,000 clients come and go beside 1,000 that stay. The table stays in proportion to the
+    /// numbers in use.
     #[test]
     fn a_stream_of_newcomers_leaves_a_small_table() {
         let mut numbers = of(1 << 24);
@@ -181,7 +184,7 @@ mod tests {
             numbers.give(key).unwrap();
         }
         assert!(numbers.by_number.len() <= 1_000 * 4 / 3 + 2, "{}", numbers.by_number.len());
-        // Each newcomer cost four looks, however many there are.
+        // Each new key costs four checks, however large the table is.
         assert!(numbers.looks() <= 4 * 199_000, "{}", numbers.looks());
         assert_eq!(numbers.known(999), Some(PathId(999)));
     }
@@ -200,7 +203,7 @@ mod tests {
         assert!(
             numbers.by_number.capacity() <= MIN_CAPACITY && numbers.free.capacity() <= MIN_CAPACITY
         );
-        // Numbers beyond the table are not given out from the past.
+        // Old free numbers beyond the table are not assigned.
         let given: Vec<_> = (0..8).map(|key| numbers.give(100_000 + key).unwrap().0).collect();
         assert_eq!(given, [0, 1, 2, 3, 4, 6, 7, 8]);
     }

@@ -3,47 +3,48 @@ use plait_core::Event;
 use plait_wire::Segment;
 use std::net::IpAddr;
 
-/// A packet as it leaves or arrives.
+/// A packet that leaves or arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketEvent<'a> {
-    /// The number of the path. A server reuses the numbers of idle addresses.
+    /// Path number. A server reuses the numbers of idle addresses.
     pub path: PathId,
     /// The client's address on the path.
     pub client: IpAddr,
-    /// Whether it leaves this host.
+    /// True if it leaves this host.
     pub outbound: bool,
     /// The parsed segment.
     pub segment: &'a Segment,
-    /// The packet from the IP header on.
+    /// The packet, from the IP header on.
     pub bytes: &'a [u8],
 }
 
-/// Gets every packet and every event of the endpoint as they happen, for captures.
+/// Receives every packet and every event of the endpoint in order, for captures.
 pub trait Observe: Send {
-    /// Begins. `epoch_ns` is the host's clock at [`Time::ZERO`], in nanoseconds since 1970.
+    /// Starts. `epoch_ns` is the host's clock at [`Time::ZERO`], in nanoseconds since 1970.
     fn on_start(&mut self, epoch_ns: u64);
 
-    /// Takes an event of a connection. An event that explains a packet comes before that packet.
+    /// Receives an event of a connection. Events that explain a packet precede it.
     fn on_core(&mut self, now: Time, conn: ConnId, event: &Event);
 
-    /// Takes a packet that has arrived, or that leaves and was taken by the kernel.
+    /// Receives a packet that arrived, or that leaves and was accepted by the kernel.
     fn on_packet(&mut self, now: Time, packet: &PacketEvent<'_>);
 
-    /// The user is done with a connection. Events of its remaining data and of the peer's end may follow.
+    /// Receives the end of a connection. Events of its remaining data and of the peer's end may
+    /// follow.
     fn on_ended(&mut self, conn: ConnId);
 
-    /// Shows earlier events to readers. It is called at most a tenth of a second after an event.
+    /// Makes earlier events visible to readers. It is called at most 100 ms after an event.
     fn on_lull(&mut self);
 }
 
-/// Longest time before events are shown to readers.
+/// Longest delay until events are visible to readers.
 const LAG: Span = Span::from_millis(100);
 
 /// The observer, and the list that carries events to it.
 pub(crate) struct Observed {
     observer: Option<Box<dyn Observe>>,
     events: Vec<(ConnId, Event)>,
-    /// When the pending events must be shown to readers.
+    /// When the pending events must be made visible.
     due: Time,
 }
 
@@ -59,7 +60,7 @@ impl Observed {
         self.observer = Some(observer);
     }
 
-    /// Returns whether there is an observer.
+    /// Returns true if there is an observer.
     pub(crate) fn is_on(&self) -> bool {
         self.observer.is_some()
     }
@@ -86,7 +87,7 @@ impl Observed {
         self.due
     }
 
-    /// Shows the pending events to readers if they are due.
+    /// Makes the pending events visible to readers if they are due.
     pub(crate) fn show(&mut self, now: Time) {
         if now >= self.due
             && let Some(observer) = &mut self.observer

@@ -9,41 +9,41 @@ use plait_core::{
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// How a server stands at an instant.
+/// State of a server at an instant.
 #[derive(Clone, Default, Debug)]
 pub struct Overview {
-    /// Since it began.
+    /// Time since its start.
     pub age: Span,
-    /// Packets.
+    /// Counters of packets.
     pub counters: StackCounters,
     /// Traffic of subflows.
     pub totals: Totals,
-    /// Known limits of packet sizes.
+    /// Counters of path MTU detection.
     pub sizes: Sizes,
-    /// Connections that have come and gone.
+    /// Counters of connections.
     pub tally: Tally,
     /// Connections that are relayed now.
     pub connections: Vec<ConnectionView>,
-    /// Connections that are not relayed yet or no more, and the memory of all.
+    /// Memory of all connections, and the number of connections that are not relayed.
     pub memory_report: MemoryReport,
     /// Segments that the endpoint refused or answered without state, because a table was full.
     pub overflows: Overflows,
-    /// Bytes of memory of connections, with the data between them and sockets.
+    /// Memory of connections in bytes, with the data between them and sockets.
     pub memory: u64,
     /// Limits of all connections together.
     pub limits: Limits,
-    /// Paths that have a number: clients' addresses, those that were used of late included.
+    /// Numbered paths: client addresses, including recently used ones.
     pub paths: usize,
 }
 
-/// Counters of connections; they only grow.
+/// Counters of connections. They only grow.
 #[derive(Clone, Default, Debug)]
 pub struct Tally {
-    /// Connections that clients have opened.
+    /// Connections opened by clients.
     pub accepted: BTreeMap<Opened, u64>,
-    /// Connections that did not end in order.
+    /// Connections that ended with a problem.
     pub failed: u64,
-    /// Connections that ended because the peer was given up.
+    /// Connections ended by a timeout.
     pub timed_out: BTreeMap<TimedOut, u64>,
     /// Refused connections, by shortage.
     pub refused: BTreeMap<Shortage, u64>,
@@ -70,30 +70,30 @@ impl Tally {
     }
 }
 
-/// The key by which connections are counted.
+/// The key for counting connections.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Opened {
-    /// The port that was dialled.
+    /// The dialled port.
     pub port: u16,
-    /// The place of the rule ([`crate::Choice`]) that was for the client, if one was.
+    /// Index of the rule ([`crate::Choice`]) that applied to the client, if one did.
     pub rule: Option<usize>,
-    /// Multipath TCP was agreed on.
+    /// Both ends agreed on Multipath TCP.
     pub multipath: bool,
 }
 
-/// A connection that is relayed.
+/// A relayed connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionView {
     /// The connection.
     pub conn: ConnId,
-    /// The address that it was opened from.
+    /// The client's address.
     pub from: Option<IpAddr>,
-    /// The port that it was opened to.
+    /// The dialled port.
     pub port: u16,
-    /// Since it was opened.
+    /// Time since it was opened.
     pub age: Span,
     /// State and counters.
     pub stats: ConnectionStats,
-    /// Its subflows, with the client's address of each.
+    /// Its subflows, each with the client's address.
     pub subflows: Vec<(Option<IpAddr>, SubflowStats)>,
 }

@@ -1,16 +1,16 @@
 //! Bugs that a test switches on to prove that the swarm finds them.
 
 plait_base::planted_bugs! {
-    /// A full table of client addresses is walked for every packet, and nobody counts whom it shuts out
-    /// (R1 of the review of reliability).
+    /// A full table of client addresses is walked for every packet, and refused clients are not
+    /// counted.
     FullNames,
-    /// Clients that do not read may hold as much as others, and near services have buffers of the usual
-    /// size in a crowd (R2).
+    /// Clients that do not read may hold as much as others, and sockets to near services always
+    /// have default buffers.
     UnreadShares,
-    /// A relay is over as soon as one of its directions has ended.
+    /// A relay ends as soon as one of its directions has ended.
     OneDirection,
-    /// A socket that hung up wakes its relay again and again.
+    /// A socket that hung up wakes its relay repeatedly.
     HungUpWakes,
-    /// A program that is gone is never asked after.
+    /// A keep-alive never checks whether a program still runs.
     Unasked,
 }

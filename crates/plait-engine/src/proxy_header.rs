@@ -1,4 +1,4 @@
-//! The header of the PROXY protocol, version 2: it gives a service the address of the client.
+//! The header of the PROXY protocol, version 2. It carries the client's address to a service.
 //!
 //! <https://www.haproxy.org/download/2.8/doc/proxy-protocol.txt>, section 2.2.
 
@@ -11,7 +11,7 @@ const PROXY: u8 = 0x21;
 const STREAM_V4: u8 = 0x11;
 const STREAM_V6: u8 = 0x21;
 
-/// The header for a connection from `from` to `to`, which are of one family.
+/// Returns the header for a connection from `from` to `to`, which must be of one family.
 pub(crate) fn encode(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
     let mut addresses = Vec::with_capacity(36);
     for address in [from.ip(), to.ip()] {
@@ -35,7 +35,7 @@ pub(crate) fn encode(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Byte by byte as the specification has it.
+    /// The bytes of the specification.
     #[test]
     fn both_families_have_their_length() {
         let header = encode("192.0.2.7:50000".parse().unwrap(), "198.51.100.1:80".parse().unwrap());

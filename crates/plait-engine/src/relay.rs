@@ -1,6 +1,6 @@
-//! A connection of the endpoint and a stream socket, each fed from the other. Neither side is read
-//! faster than the other one takes it. The relay decides and moves bytes; it knows no kernel: the socket
-//! is a [`Stream`], and the time is an argument.
+//! A relay between a connection of the endpoint and a stream socket. It reads neither side faster
+//! than the other one accepts data. It uses no kernel interface: the socket is a [`Stream`], and
+//! the time is an argument.
 
 use crate::planted::{Planted, planted};
 use crate::stream::Stream;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Bytes moved at a time. A superpacket never spans two pieces.
 pub const PIECE: usize = 256 * 1024;
-/// Pieces that one direction of a relay moves before other relays have their turn.
+/// Pieces that one direction moves before other relays get a turn.
 const TURNS: usize = 4;
 /// How long a kernel waits for the peer's FIN if its own program has exited (Linux:
 /// `net.ipv4.tcp_fin_timeout`).
@@ -27,7 +27,7 @@ pub(crate) struct Moved {
     pub(crate) to_peer: u64,
 }
 
-/// Bytes read from one side that the other side has not taken yet.
+/// Bytes read from one side that the other side has not accepted yet.
 #[derive(Default, Debug)]
 struct Rest {
     bytes: Vec<u8>,
@@ -58,7 +58,8 @@ impl Rest {
     }
 }
 
-/// Texts for a socket: one if its connection is established, others if it fails.
+/// Replies to the program behind the socket: one if the connection is established, others if it
+/// fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Greeting {
     /// The connection is established.
@@ -71,7 +72,7 @@ pub struct Greeting {
     pub full: Vec<u8>,
 }
 
-/// How a relay goes on.
+/// The state of a relay after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Course {
     /// It waits for one of its sides.
@@ -92,32 +93,34 @@ pub(crate) struct Relay<S> {
     pub(crate) moved: Moved,
     /// Bytes read from the socket.
     pub(crate) taken: u64,
-    /// Bytes of the introduction that the socket has not taken yet. They are not data of the peer.
+    /// Bytes of the introduction that the socket has not accepted yet. They do not count as data of
+    /// the peer.
     introduction: u64,
-    /// Text for the socket once the connection is established or has failed. Until then the socket waits.
+    /// Reply for the socket when the connection is established or has failed. Until then the socket
+    /// is not read.
     greeting: Option<Box<Greeting>>,
-    /// Whether the connection was established.
+    /// The connection was established.
     pub(crate) established: bool,
-    /// When it began.
+    /// When the relay started.
     pub(crate) since: Time,
     pub(crate) peer: Peer,
     /// How long a program may keep its end half closed before a keep-alive checks that it still runs.
     orphaned: Duration,
-    /// The events that the poller watches for it: the last [`Relay::interest`] given to it.
+    /// The events that the poller watches for it, from the last [`Relay::interest`].
     pub(crate) watched: Option<(bool, bool)>,
 }
 
-/// How far the life of the socket of a relay is.
+/// State of a relay's socket.
 #[derive(Default, Debug)]
 struct SocketSide {
-    /// Whether it is not connected yet.
+    /// It is not connected yet.
     connecting: bool,
-    /// Whether it has ended its data, and whether we have ended ours towards it.
+    /// It has ended its data (`ended`), and we have ended ours (`told_end`).
     ended: bool,
     told_end: bool,
-    /// Whether both ends of it are closed. A poller would report that again and again.
+    /// Both of its directions are closed. A poller would report this repeatedly.
     hung_up: bool,
-    /// Whether the program behind it has ended its side and then exited.
+    /// The program ended its side and then exited.
     gone: bool,
 }
 
@@ -151,32 +154,32 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// The same, for a connection opened by a client.
+    /// Returns the relay of a connection opened by a client.
     pub(crate) fn opened(self, since: Time, from: Option<IpAddr>) -> Relay<S> {
         Relay { since, peer: Peer::Client(from), established: true, ..self }
     }
 
-    /// The same, for a connection dialled by us.
+    /// Returns the relay of a connection dialled by this end.
     pub(crate) fn dialled(self, since: Time, to: SocketAddr) -> Relay<S> {
         Relay { since, peer: Peer::Server(to), ..self }
     }
 
-    /// The same, with the time after which a half-closed program is checked.
+    /// Sets the time after which a half-closed program is checked.
     pub(crate) fn asking_after(self, orphaned: Duration) -> Relay<S> {
         Relay { orphaned, ..self }
     }
 
-    /// Returns the bytes of memory of data that one side gave and the other has not taken.
+    /// Returns the memory in bytes of data read from one side and not accepted by the other.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.to_socket.bytes.capacity() + self.to_peer.bytes.capacity()) as u64
     }
 
-    /// Returns whether the socket is not connected yet.
+    /// Returns true if the socket is not connected yet.
     pub(crate) fn is_connecting(&self) -> bool {
         self.side.connecting
     }
 
-    /// Returns the address that the client connected from.
+    /// Returns the client's address.
     pub(crate) fn from(&self) -> Option<IpAddr> {
         match self.peer {
             Peer::Client(from) => from,
@@ -192,19 +195,19 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// Writes this to the socket before all data.
+    /// Writes `bytes` to the socket before all data.
     pub(crate) fn begin_with(&mut self, bytes: &[u8]) {
         self.to_socket.keep(bytes);
         self.introduction = bytes.len() as u64;
     }
 
-    /// Writes this to the socket before all data, once the connection is established.
+    /// Writes the greeting to the socket before all data, when the connection is established.
     pub(crate) fn greet(&mut self, greeting: Greeting) {
         self.greeting = Some(Box::new(greeting));
     }
 
-    /// Writes the greeting to the socket once the outcome of the connection is known. Returns `true` if it is
-    /// not known yet.
+    /// Prepares the greeting when the connection is established. Returns true if it is still
+    /// connecting.
     fn greeted(&mut self, state: ConnectionState) -> bool {
         match (state, self.greeting.take()) {
             (_, None) => false,
@@ -219,17 +222,18 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// Writes to the socket that there is no connection, if it waits for one.
+    /// Writes to the socket that the connection failed, if the program waits for it.
     pub(crate) fn refuse(&mut self, refused: bool) {
         if let Some(greeting) = self.greeting.take() {
             let words = if refused { &greeting.refused } else { &greeting.silent };
-            // The text is short, and nothing else was written: it fits, or the program does not read.
+            // The text is short and nothing else was written. It fits, or the program does not
+            // read.
             let _ = self.socket.write(words);
         }
     }
 
-    /// Returns which events of the socket to watch: (readable, writable). Returns `None` if no event matters
-    /// now.
+    /// Returns the events of the socket to watch: (readable, writable). Returns `None` if no event
+    /// matters.
     pub(crate) fn interest(&self) -> Option<(bool, bool)> {
         let wanted = if self.side.connecting {
             (false, true)
@@ -241,7 +245,7 @@ impl<S: Stream> Relay<S> {
         (!self.side.hung_up || wanted != (false, false)).then_some(wanted)
     }
 
-    /// Handles an event of the socket: it is ready, or it has failed.
+    /// Processes an event of the socket: it is ready or has failed.
     pub(crate) fn on_socket_ready(&mut self) -> io::Result<()> {
         if let Some(error) = self.socket.failure()? {
             if !self.side.ended {
@@ -249,7 +253,7 @@ impl<S: Stream> Relay<S> {
             }
             self.side.gone = true;
         }
-        // It is not ready, and has not failed.
+        // Neither readiness was watched, so the event was a hang-up.
         self.side.hung_up = self.watched == Some((false, false)) && !planted(Planted::HungUpWakes);
         self.side.connecting = false;
         Ok(())
@@ -285,7 +289,7 @@ impl<S: Stream> Relay<S> {
             false => self.side.told_end && read_out,
         };
         let complete = ended && endpoint.unacked(self.conn) == Ok(0);
-        // The program is gone, and its peer goes on: the endpoint ends the connection by itself.
+        // The program is gone and its peer still sends. The endpoint ends the connection.
         let deserted =
             self.side.gone && !self.side.told_end && read_out && self.to_socket.is_empty();
         Ok(match state {
@@ -296,7 +300,7 @@ impl<S: Stream> Relay<S> {
         })
     }
 
-    /// Returns whether there is more data to move.
+    /// Moves data from the connection to the socket. Returns true if there may be more.
     fn feed_socket(
         &mut self,
         now: Time,
@@ -327,18 +331,18 @@ impl<S: Stream> Relay<S> {
         Ok(true)
     }
 
-    /// The state of its connection. A connection that the endpoint does not know has failed.
+    /// Returns the state of the connection. A connection unknown to the endpoint has failed.
     fn state(&self, endpoint: &Endpoint) -> ConnectionState {
         endpoint.state(self.conn).unwrap_or(ConnectionState::Failed)
     }
 
-    /// Ends the writing side of the socket once the peer's data has ended.
+    /// Ends the writing side of the socket if the peer's data has ended.
     fn end_socket(&mut self, endpoint: &Endpoint) -> io::Result<()> {
         let ended = [ConnectionState::PeerDone, ConnectionState::Closed];
         if !self.side.told_end && ended.contains(&self.state(endpoint)) {
             self.side.told_end = true;
             match self.socket.end() {
-                // The program has gone. Its data is read all the same.
+                // The program is gone. Its data is still read.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
                 other => return other,
             }
@@ -346,17 +350,17 @@ impl<S: Stream> Relay<S> {
         Ok(())
     }
 
-    /// Starts keep-alives after the program has ended its side. The program may still read (a half close), or
-    /// it may have exited. In that case its kernel keeps the socket for the time of an orphan and then
-    /// answers a keep-alive by a RST. Without keep-alives the relay of a peer that never ends would stay for
-    /// ever.
+    /// Starts keep-alives after the program has ended its side. The program may still read (a half
+    /// close), or it may have exited. If it exited, the kernel keeps its socket for the time of an
+    /// orphan and then answers a keep-alive with a RST. Without keep-alives, the relay would stay
+    /// forever if the peer never ends.
     fn ask_after(&self) {
         if !self.side.told_end && !planted(Planted::Unasked) {
             self.socket.ask_after(self.orphaned);
         }
     }
 
-    /// Returns whether there is more data to move.
+    /// Moves data from the socket to the connection. Returns true if there may be more.
     fn feed_peer(
         &mut self,
         now: Time,
@@ -365,7 +369,7 @@ impl<S: Stream> Relay<S> {
     ) -> io::Result<bool> {
         for _ in 0..TURNS {
             if !self.to_peer.is_empty() {
-                // A connection that takes no data any more is found by its state.
+                // If the connection accepts no more data, its state shows it.
                 let pending = self.to_peer.pending();
                 let count = endpoint.write_bytes(now, self.conn, pending).unwrap_or(0);
                 self.to_peer.take(count);
@@ -396,7 +400,7 @@ impl<S: Stream> Relay<S> {
     }
 }
 
-/// Returns how many bytes were moved, or `None` if the socket is not ready.
+/// Returns the number of bytes moved; `None` if the socket is not ready.
 fn soon(moved: io::Result<usize>) -> io::Result<Option<usize>> {
     match moved {
         Ok(count) => Ok(Some(count)),
@@ -422,7 +426,7 @@ mod tests {
         /// Data that it sends.
         gives: Vec<u8>,
         ends: bool,
-        /// Data that it received, and how much more it takes.
+        /// Data that it received, and how much more it accepts.
         taken: Vec<u8>,
         room: usize,
         told_end: bool,
@@ -470,7 +474,7 @@ mod tests {
         fn ask_after(&self, _: Duration) {}
     }
 
-    /// An endpoint with a connection of plain TCP that a client at `Segment`'s port 4000 has opened.
+    /// Returns an endpoint with a plain TCP connection opened by a client from port 4000.
     fn opened() -> (Endpoint, ConnId) {
         let scheduler = || plait_sched::Spec::parse("minrtt").unwrap().build();
         let controller = |_| plait_cc::Spec::parse("cubic").unwrap().build();
@@ -501,8 +505,8 @@ mod tests {
         (endpoint, conn)
     }
 
-    /// The send buffer takes 10,000 bytes: the relay keeps at most a piece beyond them, and reads no more
-    /// of the service until the client acknowledges.
+    /// The send buffer takes 10,000 bytes. The relay keeps at most one piece beyond them, and reads
+    /// no more from the service until the client acknowledges.
     #[test]
     fn a_service_is_read_no_faster_than_its_client_takes() {
         let (mut endpoint, conn) = opened();
@@ -518,7 +522,8 @@ mod tests {
         assert!(relay.memory_bytes() <= 4_096);
     }
 
-    /// The introduction comes first, in whatever pieces the service takes it, and counts for nobody.
+    /// The introduction comes first, however little the service accepts at a time, and is not
+    /// counted as data.
     #[test]
     fn a_slow_service_gets_its_introduction_first() {
         let (mut endpoint, conn) = opened();
@@ -534,7 +539,8 @@ mod tests {
         assert_eq!(relay.interest(), Some((true, false)));
     }
 
-    /// A failure before the service has ended is the relay's; one after it only says that nobody reads.
+    /// A failure before the service has ended fails the relay. A later one only means that the
+    /// service no longer reads.
     #[test]
     fn a_service_that_fails_ends_its_relay() {
         let (mut endpoint, conn) = opened();

@@ -1,4 +1,4 @@
-//! The endpoint over the packets of a world.
+//! An endpoint that sends and receives the packets of a world.
 
 use crate::choice::Choices;
 use crate::names::{Departure, Names};
@@ -13,13 +13,13 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Packets that are read before others have a turn.
+/// Packets read per turn.
 const BATCH: usize = 64;
-/// Segments that are written before others have a turn.
+/// Segments written per turn.
 const SENT_AT_ONCE: usize = 256;
-/// How often connections that rest give memory back.
+/// Interval at which idle connections free memory.
 const REST: Span = Span::from_secs(5);
-/// Room for the largest packet.
+/// Bytes of the largest packet.
 const LARGEST: usize = 0x1_0000;
 
 /// Least MTU of a link that carries IPv6 (RFC 8200 section 5).
@@ -28,30 +28,31 @@ const LEAST_V6: u32 = 1_280;
 /// Counters of a stack.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct StackCounters {
-    /// Packets read, and their bytes.
+    /// Packets read.
     pub packets_in: u64,
-    /// Bytes of IP.
+    /// Bytes of IP packets read.
     pub bytes_in: u64,
-    /// Packets written, and their bytes.
+    /// Packets written.
     pub packets_out: u64,
-    /// Bytes of IP.
+    /// Bytes of IP packets written.
     pub bytes_out: u64,
-    /// Bytes in packets that the device cuts (superpackets).
+    /// Bytes in packets that the device splits (superpackets).
     pub bytes_cut: u64,
     /// Bytes of the longest packet written.
     pub longest_out: u64,
-    /// Packets that hold no segment for us: damaged, of another protocol, for another address.
+    /// Packets without effect: damaged, of another protocol, to another address, or from a client
+    /// without a path number.
     pub refused: u64,
-    /// Packets that the kernel did not take.
+    /// Packets that were not sent, because they could not be encoded or the kernel refused them.
     pub dropped: u64,
-    /// Why it did not take the last of them.
+    /// The reason for the last dropped packet.
     pub why: Option<Untaken>,
 }
 
-/// Why a packet did not leave.
+/// Why a packet was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Untaken {
-    /// There are no bytes for it.
+    /// It cannot be encoded.
     Unencodable(EncodeError),
     /// The kernel's error.
     Refused(io::ErrorKind, Option<i32>),
@@ -61,20 +62,20 @@ fn untaken(sent: Result<(), io::Error>) -> Option<Untaken> {
     sent.err().map(|error| Untaken::Refused(error.kind(), error.raw_os_error()))
 }
 
-/// An endpoint, the addresses that it goes by, and the world whose packets it takes.
+/// An endpoint, its addresses, and the world whose packets it processes.
 #[expect(missing_debug_implementations, reason = "worlds and observers have none")]
 pub struct Stack<W> {
     /// The world.
     pub world: W,
-    /// The endpoint, for its users.
+    /// The endpoint.
     pub endpoint: Endpoint,
     pub(crate) names: Names,
     pub(crate) counters: StackCounters,
     pub(crate) observed: Observed,
     pub(crate) choices: Choices,
-    /// Who has sent a RST since this was last emptied.
+    /// Ends that sent a RST since this was last cleared.
     pub(crate) resets: Vec<SocketAddr>,
-    /// When connections that rest are looked for.
+    /// When idle connections free memory next.
     rests_at: Time,
     segment: Segment,
     incoming: Box<[u8]>,
@@ -82,7 +83,7 @@ pub struct Stack<W> {
 }
 
 impl<W: World> Stack<W> {
-    /// An endpoint in `world`, which draws keys and ports from `entropy`.
+    /// Returns an endpoint in `world` that draws keys and ports from `entropy`.
     #[must_use]
     pub fn new(world: W, names: Names, entropy: Box<dyn Entropy>) -> Stack<W> {
         let mut endpoint = Endpoint::new(entropy);
@@ -102,24 +103,24 @@ impl<W: World> Stack<W> {
         }
     }
 
-    /// Ends a connection at once and lets it go. A connection that is unknown has been let go already.
+    /// Aborts and releases a connection. An unknown connection is already released.
     pub(crate) fn discard(&mut self, now: Time, conn: ConnId) {
         if self.endpoint.abort(now, conn).is_ok() {
             self.endpoint.release(now, conn).ok();
         }
     }
 
-    /// The time now.
+    /// Returns the time.
     pub fn now(&self) -> Time {
         self.world.now()
     }
 
-    /// The counters so far.
+    /// Returns the counters.
     pub fn counters(&self) -> StackCounters {
         self.counters
     }
 
-    /// Forgets who has sent a RST. It is for drivers without an engine.
+    /// Clears the list of ends that sent a RST. It is for drivers without an engine.
     pub fn forget_resets(&mut self) {
         self.resets.clear();
     }
@@ -130,10 +131,10 @@ impl<W: World> Stack<W> {
         self.endpoint.record_events(Detail::Everything);
     }
 
-    /// Reads packets that have arrived, some of them.
+    /// Reads up to 64 arrived packets.
     ///
     /// # Errors
-    /// The device is gone.
+    /// Returns an error if the device is gone.
     pub fn take_in(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
             let read = self.world.receive(&mut self.incoming)?;
@@ -149,7 +150,7 @@ impl<W: World> Stack<W> {
         Ok(())
     }
 
-    /// Gives the packet at the start of the buffer to the endpoint.
+    /// Passes the packet at the start of the buffer to the endpoint.
     fn handle(&mut self, len: usize, verify: Verify) -> Option<()> {
         let bytes = self.incoming.get(..len)?;
         let Ok(packet) = codec::parse_into(bytes, verify, &mut self.segment) else {
@@ -181,16 +182,16 @@ impl<W: World> Stack<W> {
         Some(())
     }
 
-    /// Where the packet at the start of the buffer is what a router says of one of ours, the endpoint
-    /// hears of it.
+    /// Passes a router's "packet too big" message about one of our packets to the endpoint, if the
+    /// buffer starts with one.
     #[cold]
     fn on_too_big(&mut self, len: usize) -> Option<()> {
         let told = codec::parse_too_big(self.incoming.get(..len)?)?;
-        // As it would be answered: names know arrivals.
+        // Source and destination are swapped, because names look up arrivals.
         let (path, server) =
             self.names.of_arrival(&self.endpoint, told.dst, told.src, told.src_port)?;
-        // The core counts with the header of IPv4, and no link of IPv6 takes less than 1,280 bytes (RFC
-        // 8201 section 4).
+        // The core counts with an IPv4 header. A smaller MTU than 1,280 bytes is invalid for IPv6
+        // (RFC 8201 section 4).
         let mtu = match told.src {
             IpAddr::V4(_) => told.mtu,
             IpAddr::V6(_) if told.mtu < LEAST_V6 => 0,
@@ -204,7 +205,7 @@ impl<W: World> Stack<W> {
         Some(())
     }
 
-    /// Applies the rules to a client that begins a connection.
+    /// Applies the rules to a client that opens a connection.
     fn choose(&mut self, from: IpAddr) {
         let Segment { flags, dst_port, .. } = self.segment;
         if flags.has(Flags::SYN)
@@ -215,11 +216,11 @@ impl<W: World> Stack<W> {
         }
     }
 
-    /// Writes what the endpoint has to send, some of it; true where there may be more. Thousands of
-    /// answers to strangers are not to keep those waiting who are heard at last.
+    /// Writes up to 256 segments of the endpoint. Returns true if there may be more. The limit
+    /// keeps thousands of answers to strangers from delaying arrived packets.
     ///
     /// # Errors
-    /// The device is gone.
+    /// Returns an error if the device is gone.
     pub fn send(&mut self) -> io::Result<bool> {
         let now = self.world.now();
         for _ in 0..SENT_AT_ONCE {
@@ -231,7 +232,8 @@ impl<W: World> Stack<W> {
         Ok(true)
     }
 
-    /// Writes a segment, which the device is to cut into some with `cut` bytes where that is not zero.
+    /// Writes a segment. The device splits it into segments with `cut` bytes of payload if `cut` is
+    /// not zero.
     fn send_segment(
         &mut self,
         now: Time,
@@ -249,7 +251,7 @@ impl<W: World> Stack<W> {
         self.outgoing.clear();
         let out = &mut self.outgoing;
         let checksum = if offloaded { TcpChecksum::PseudoHeader } else { TcpChecksum::Full };
-        // A payload that is lent to the device is not written here.
+        // If the payload is lent to the device, only the headers are written here.
         let lent = segment.payload.bytes().filter(|_| exit.is_none()).unwrap_or_default();
         let encoded = match lent.is_empty() {
             false => codec::encode_headers(&headers, segment, checksum, out),
@@ -294,7 +296,7 @@ impl<W: World> Stack<W> {
         Ok(())
     }
 
-    /// Expires the endpoint's timers that are due.
+    /// Processes the timers of the endpoint that are due.
     pub fn expire(&mut self) {
         let now = self.world.now();
         if self.endpoint.poll_timeout() <= now {
@@ -309,7 +311,7 @@ impl<W: World> Stack<W> {
         }
     }
 
-    /// When the endpoint, or who hears of it, wants to be called.
+    /// Returns when the endpoint or the observer must be called.
     pub fn next(&self) -> Time {
         self.endpoint.poll_timeout().min(self.observed.due())
     }
@@ -319,7 +321,7 @@ impl<W: World> Stack<W> {
 pub(crate) mod tests {
     use plait_core::Entropy;
 
-    /// Numbers that are all different, and not random.
+    /// Numbers that are all different, but not random.
     #[derive(Default)]
     pub(crate) struct Counted(u64);
 

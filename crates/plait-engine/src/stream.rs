@@ -1,23 +1,24 @@
-//! The socket of a program, as a relay sees it.
+//! The socket of a program, as a relay uses it.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// A stream of bytes to a program and from it. Reading and writing do not wait: what has to wait fails
-/// with [`io::ErrorKind::WouldBlock`].
+/// A byte stream to and from a program. Reads and writes do not block: they fail with
+/// [`io::ErrorKind::WouldBlock`].
 pub trait Stream: Read + Write {
     /// Ends the data to the program.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotConnected`] if the program has gone.
+    /// Returns [`io::ErrorKind::NotConnected`] if the program is gone.
     fn end(&mut self) -> io::Result<()>;
 
-    /// Why the stream has failed, if it has since this was last asked.
+    /// Returns and clears the error that the stream failed with, if there is one.
     ///
     /// # Errors
-    /// The stream cannot be asked.
+    /// Returns an error if the state of the stream cannot be read.
     fn failure(&mut self) -> io::Result<Option<io::Error>>;
 
-    /// Asks from time to time whether the program is still there, first after this time.
+    /// Enables keep-alives, which check whether the program still runs. The first one is sent after
+    /// `time`.
     fn ask_after(&self, time: Duration);
 }

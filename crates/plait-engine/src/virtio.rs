@@ -1,9 +1,9 @@
-//! The virtio header that a TUN device puts in front of packets (virtio 1.3, section 5.1.6), in the
-//! host's byte order: what is left to do to a packet, or was done.
+//! The virtio header that a TUN device puts before packets (virtio 1.3, section 5.1.6), in the
+//! host's byte order. It describes offloaded work: checksums and segmentation.
 
 use plait_wire::codec::{TCP_CHECKSUM_OFFSET, Verify};
 
-/// The checksum field has the sum of the pseudo header; the rest is to be added.
+/// The checksum field holds the sum of the pseudo header. The rest must be added.
 const NEEDS_CHECKSUM: u8 = 1;
 /// The checksum was verified.
 const DATA_VALID: u8 = 2;
@@ -17,7 +17,7 @@ pub struct Virtio {
     kind: u8,
     /// Bytes of the IP and TCP headers.
     header_len: u16,
-    /// Payload bytes of the segments that it is cut into.
+    /// Payload bytes of the segments that the packet is split into.
     cut: u16,
     checksum_start: u16,
     checksum_offset: u16,
@@ -27,11 +27,11 @@ impl Virtio {
     /// Bytes of a header.
     pub const LEN: usize = 10;
 
-    /// That of a TCP packet whose checksum is to be added up, and that is to be cut into segments with
-    /// `cut` bytes of payload where that is not zero.
+    /// Returns the header of a TCP packet whose checksum the device completes. The device splits
+    /// the packet into segments with `cut` bytes of payload if `cut` is not zero.
     #[must_use]
     pub fn of_tcp(ip_len: usize, header_len: usize, cut: u16) -> Virtio {
-        // The header of IPv4 is never as long as that of IPv6: plait writes no options.
+        // The IPv4 header is always 20 bytes, because plait writes no IP options.
         let family = if ip_len == 20 { TCP_V4 } else { TCP_V6 };
         Virtio {
             flags: NEEDS_CHECKSUM,
@@ -43,7 +43,7 @@ impl Virtio {
         }
     }
 
-    /// Whether the checksum of the packet behind it is to be looked at.
+    /// Returns whether the checksum of the packet must be verified.
     #[must_use]
     pub fn verify(self) -> Verify {
         if self.flags & (NEEDS_CHECKSUM | DATA_VALID) == 0 {
@@ -53,8 +53,8 @@ impl Virtio {
         }
     }
 
-    /// Adds up the checksum that is left to be added up, for captures: a packet is then as it would
-    /// leave a device that cuts nothing.
+    /// Completes an offloaded checksum, for captures. The packet is then as a device without
+    /// segmentation would send it.
     pub(crate) fn finish_checksum(self, packet: &mut [u8]) {
         if self.flags & NEEDS_CHECKSUM == 0 {
             return;
@@ -74,7 +74,7 @@ impl Virtio {
         }
     }
 
-    /// Reads a header.
+    /// Parses a header.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Virtio::LEN]) -> Virtio {
         let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
@@ -88,7 +88,7 @@ impl Virtio {
         }
     }
 
-    /// Writes the header.
+    /// Returns the bytes of the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Virtio::LEN] {
         let mut bytes = [0; Virtio::LEN];
@@ -105,7 +105,7 @@ impl Virtio {
 mod tests {
     use super::*;
 
-    /// Where the sum of the pseudo header stood, there is what the codec would have written.
+    /// The completed checksum equals the one that the codec writes.
     #[test]
     fn a_checksum_is_finished() {
         use plait_wire::codec::{self, Headers, TcpChecksum};
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(superpacket.to_bytes()[..2], [NEEDS_CHECKSUM, TCP_V6]);
         assert_eq!(superpacket.to_bytes()[4..6], 1_408_u16.to_ne_bytes());
         assert_eq!(Virtio::of_tcp(20, 72, 0).to_bytes()[..2], [NEEDS_CHECKSUM, 0]);
-        // Nothing is said of a checksum: it is looked at.
+        // Without a flag, the checksum is verified.
         assert_eq!(Virtio::default().verify(), Verify::Checksum);
         assert_eq!(superpacket.verify(), Verify::Trusted);
         assert_eq!(Virtio::from_bytes([2, 0, 0, 0, 0, 0, 0, 0, 0, 0]).verify(), Verify::Trusted);

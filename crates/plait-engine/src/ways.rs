@@ -1,5 +1,4 @@
-//! The paths of an end that dials: each stands for one of its own addresses and an address that it
-//! dials.
+//! The paths of an end that dials. Each is one of its own addresses and a dialled address.
 
 use crate::numbers::Numbers;
 use crate::world::Exit;
@@ -8,15 +7,15 @@ use plait_core::Endpoint;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Conversations with announced addresses that are remembered before those that are over are
-/// forgotten. From then on they are looked at again whenever their number has doubled.
+/// Conversations with announced addresses in the table before ended ones are removed. Afterwards
+/// they are removed each time the table has doubled.
 const ANNOUNCED: usize = 4_096;
 
-/// Paths that keep their numbers, whether a subflow uses them or not. A connection opens the subflows of its
-/// further paths later, and may come back to a path that has failed.
+/// Paths that keep their numbers even if no subflow uses them. A connection opens further subflows
+/// later, and may return to a failed path.
 const KEPT_WAYS: usize = 65_536;
 
-/// An own address, and where its packets leave, if not by the device.
+/// An own address, and the exit of its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnAddress {
     /// The address.
@@ -28,9 +27,9 @@ pub struct OwnAddress {
 /// One path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Way {
-    /// Place of the own address.
+    /// Index of the own address.
     own: usize,
-    /// The address that is dialled.
+    /// The dialled address.
     theirs: IpAddr,
 }
 
@@ -39,32 +38,32 @@ struct Way {
 pub struct Ways {
     own: Vec<OwnAddress>,
     ways: Numbers<Way>,
-    /// The path of a subflow to an address that the peer has announced: by both addresses and the own
-    /// port, as several servers may announce the same one.
+    /// Paths of subflows to announced addresses. The key is both addresses and the own port,
+    /// because several servers may announce the same address.
     announced: BTreeMap<(IpAddr, IpAddr, u16), PathId>,
-    /// So many of them are remembered before they are looked at.
+    /// Size of `announced` at which ended conversations are removed.
     enough: usize,
 }
 
 impl Ways {
-    /// The paths of an end that has these addresses.
+    /// Returns the paths of an end with these addresses.
     #[must_use]
     pub fn new(own: Vec<OwnAddress>) -> Ways {
         Ways { own, ways: Numbers::default(), announced: BTreeMap::new(), enough: ANNOUNCED }
     }
 
-    /// Whether some packets do not leave by the device.
+    /// Returns true if some packets leave by another exit than the device.
     pub(crate) fn has_exits(&self) -> bool {
         self.own.iter().any(|own| own.exit.is_some())
     }
 
-    /// The paths to an address, one from each own address of its family, in order. Fewer where there
-    /// are no numbers left.
+    /// Returns the paths to an address in order, one from each own address of its family. There are
+    /// fewer if no numbers are left.
     pub(crate) fn to(&mut self, endpoint: &Endpoint, theirs: IpAddr) -> Vec<PathId> {
         let own: Vec<usize> = (0..self.own.len())
             .filter(|at| self.own[*at].address.is_ipv4() == theirs.is_ipv4())
             .collect();
-        // Before the first is given out: none of them is in use yet.
+        // Room is made first, because new paths are not in use yet.
         if self.ways.len() + own.len() > KEPT_WAYS {
             self.ways.make_room(own.len(), |path| endpoint.uses_path(path));
         }
@@ -75,25 +74,25 @@ impl Ways {
         own.into_iter().filter_map(number).collect()
     }
 
-    /// Takes numbers back that no conversation uses, some of them.
+    /// Reclaims some of the numbers that no conversation uses.
     pub(crate) fn shrink_idle(&mut self, in_use: impl Fn(PathId) -> bool) {
         if self.ways.len() > KEPT_WAYS {
             self.ways.shrink_idle(in_use);
         }
     }
 
-    /// How many numbers were looked at so far.
+    /// Returns the number of checks so far whether a number is in use.
     pub(crate) fn looks(&self) -> u64 {
         self.ways.looks()
     }
 
-    /// How many paths are numbered.
+    /// Returns the number of numbered paths.
     pub(crate) fn len(&self) -> usize {
         self.ways.len()
     }
 
-    /// The path of a packet from `theirs` to `ours` at our `port`, and whether the peer has announced
-    /// that address.
+    /// Returns the path of a packet from `theirs` to `port` at `ours`, and whether the peer has
+    /// announced `theirs`.
     pub(crate) fn of_arrival(
         &self,
         ours: IpAddr,
@@ -107,14 +106,14 @@ impl Ways {
         })
     }
 
-    /// Our address on a path, the other end's, and where packets leave.
+    /// Returns the own address of a path with its exit, and the other end's address.
     pub(crate) fn way(&self, path: PathId) -> Option<(&OwnAddress, IpAddr)> {
         let way = self.ways.key(path)?;
         Some((self.own.get(way.own)?, way.theirs))
     }
 
-    /// A subflow from our `port` begins at the address that is dialled. The port may have been that of an
-    /// earlier subflow to the same address when a peer had announced it.
+    /// Notes a new subflow from our `port` to the dialled address. An earlier subflow from this
+    /// port may have used the same address as an announced one.
     pub(crate) fn on_dial(&mut self, path: PathId, port: u16) {
         if self.announced.is_empty() {
             return;
@@ -124,7 +123,7 @@ impl Ways {
         self.announced.remove(&key);
     }
 
-    /// A subflow from our `port` begins at an address that the peer has announced.
+    /// Notes a new subflow from our `port` to an address that the peer has announced.
     pub(crate) fn on_join(
         &mut self,
         endpoint: &Endpoint,
@@ -155,7 +154,8 @@ mod tests {
         IpAddr::from((0xc612_0000 + number).to_be_bytes())
     }
 
-    /// A path that no subflow uses yet is dialled later, so it keeps its number until there are far too many.
+    /// A connection may dial an unused path later, so a path keeps its number until there are far
+    /// too many.
     #[test]
     fn paths_keep_their_numbers_until_there_are_too_many() {
         let endpoint = Endpoint::new(Box::new(Counted::default()));
@@ -167,7 +167,8 @@ mod tests {
             ways.shrink_idle(|_| false);
         }
         assert_eq!((ways.len(), ways.to(&endpoint, server(0))), (2_000, first));
-        // From then on the table holds no more than those and a few, though nobody dials the old ones.
+        // From then on the table keeps at most that many paths and two more, although old ones are
+        // not dialled.
         for number in 1_000..50_000 {
             let paths = ways.to(&endpoint, server(number));
             assert_eq!(paths.len(), 2);
@@ -178,7 +179,7 @@ mod tests {
         assert!(ways.len() <= KEPT_WAYS);
     }
 
-    /// An address of the other family is not dialled from here.
+    /// An address of the other family cannot be dialled.
     #[test]
     fn a_path_has_two_addresses_of_one_family() {
         let endpoint = Endpoint::new(Box::new(Counted::default()));
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!(arrival(&ways, own(2).address), None);
     }
 
-    /// A port that has led to an announced address leads to the same address when it is dialled.
+    /// A port of a subflow to an announced address can later dial the same address directly.
     #[test]
     fn a_dialled_port_is_not_that_of_an_announced_address() {
         let mut endpoint = Endpoint::new(Box::new(Counted::default()));

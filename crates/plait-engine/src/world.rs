@@ -1,14 +1,14 @@
-//! The host that an engine runs on.
+//! The host of an engine.
 
 use crate::{Buffers, Stream, Virtio};
 use plait_base::{ConnId, Time};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Readiness that the engine waits for: to read, and to write. `None` if it does not wait.
+/// Readiness that the engine waits for: (readable, writable). `None` if it waits for nothing.
 pub type Interest = Option<(bool, bool)>;
 
-/// A second way out for the packets of one path, beside the device: its place in the list of the world.
+/// An exit other than the device for the packets of a path: its index in the world's list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exit(pub usize);
 
@@ -21,58 +21,60 @@ pub enum Ready {
     Stream(ConnId),
 }
 
-/// A packet that leaves.
+/// An outgoing packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// From the IP header on; with a payload that is not lent.
+    /// The bytes from the IP header on, including a payload that is not lent.
     pub headers: &'a [u8],
-    /// The payload that is lent to the device: it follows the headers.
+    /// The payload that is lent to the device. It follows the headers.
     pub payload: &'a [u8],
     /// The work of the device, if it [offloads](World::offloads).
     pub virtio: Virtio,
-    /// Where it leaves, if not by the device.
+    /// The exit; `None` is the device.
     pub exit: Option<Exit>,
     /// The destination.
     pub to: IpAddr,
 }
 
-/// Time, packets and streams to programs: all that an engine needs of its host. Nothing here waits.
+/// Time, packets and streams to programs: all that an engine needs from its host. No function
+/// blocks.
 pub trait World {
     /// A stream to a program.
     type Stream: Stream;
 
-    /// The time now. It never goes back.
+    /// Returns the time. It never decreases.
     fn now(&self) -> Time;
 
-    /// The wall clock at [`Time::ZERO`], in nanoseconds since 1970.
+    /// Returns the wall clock at [`Time::ZERO`], in nanoseconds since 1970.
     fn epoch_ns(&self) -> u64;
 
-    /// Writes the next packet that has arrived into `buffer`. Returns how many bytes it has and what
-    /// was left to do to it, or `None` if there is none.
+    /// Writes the next arrived packet into `buffer`. Returns its length and its virtio header, or
+    /// `None` if there is none.
     ///
     /// # Errors
-    /// The device is gone.
+    /// Returns an error if the device is gone.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, Virtio)>>;
 
-    /// Whether the device cuts superpackets and adds up checksums.
+    /// Returns true if the device splits superpackets and completes checksums.
     fn offloads(&self) -> bool;
 
-    /// Sends a packet. The inner error is why it was not taken: it is lost, as on a wire.
+    /// Sends a packet. The inner error is the reason why it was not accepted; the packet is then
+    /// lost.
     ///
     /// # Errors
-    /// The device is gone.
+    /// Returns an error if the device is gone.
     fn send(&mut self, packet: &Outgoing<'_>) -> io::Result<io::Result<()>>;
 
-    /// Begins a stream to the program at `to`, with buffers of these sizes, or the usual ones.
+    /// Opens a stream to the program at `to`, with these buffer sizes or the defaults.
     ///
     /// # Errors
-    /// There is no way there.
+    /// Returns an error if the stream cannot be opened.
     fn dial(&mut self, to: SocketAddr, buffers: Option<Buffers>) -> io::Result<Self::Stream>;
 
-    /// From now on the stream of `conn` is waited for as `to` says.
+    /// Changes the watched readiness of the stream of `conn` from `from` to `to`.
     ///
     /// # Errors
-    /// The stream cannot be waited for.
+    /// Returns an error if the stream cannot be watched.
     fn watch(
         &mut self,
         conn: ConnId,
