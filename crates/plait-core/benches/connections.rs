@@ -1,5 +1,5 @@
-//! What a request and its answer cost beside idle connections: two endpoints back to back, one, 1,000
-//! and 10,000 connections of two subflows, one of which is in use. One element is one segment.
+//! Cost of a request and its answer beside idle connections: two endpoints back to back with 1,
+//! 1,000 and 10,000 connections of two subflows, one of them in use. One element is one segment.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
@@ -26,7 +26,7 @@ impl Pair {
         Pair { now: Time::ZERO, client, server, segments: 0 }
     }
 
-    /// Carries segments as a driver does, until there are no more.
+    /// Passes segments between the endpoints, like a driver, until there are no more.
     fn carry(&mut self) {
         let before = self.segments;
         loop {
@@ -54,9 +54,9 @@ impl Pair {
         self.now += Span::from_micros(1 + self.segments - before);
     }
 
-    /// A connection of two subflows, at both ends.
+    /// Returns both ends of a new connection of two subflows.
     fn connect(&mut self, first: u32) -> (ConnId, ConnId) {
-        // The joins of all connections are limited each second.
+        // The rate of joins of all connections is limited.
         self.now += Span::from_millis(2);
         let client =
             self.client.connect(self.now, PORT, spec("minrtt", "cubic", first..first + 2)).unwrap();
@@ -67,7 +67,7 @@ impl Pair {
         (client, server)
     }
 
-    /// A request and an answer of 100 bytes.
+    /// Exchanges a request and an answer of 100 bytes.
     fn exchange(&mut self, (client, server): (ConnId, ConnId)) {
         self.client.write(self.now, client, 100).unwrap();
         self.carry();
@@ -85,7 +85,7 @@ fn connections(c: &mut Criterion) {
     for many in [1_u32, 1_000, 10_000] {
         let mut pair = Pair::new();
         let used = pair.connect(0);
-        // Ports come round; paths make conversations of one port different.
+        // Ports repeat. Paths make the conversations of one port different.
         for n in 1..many {
             pair.connect(2 * n);
         }

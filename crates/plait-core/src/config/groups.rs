@@ -4,7 +4,7 @@ use super::Config;
 use plait_base::{PathId, Span};
 use plait_cc::{HyStart, IdleRestart};
 
-/// When a client starts its further subflows (`spec`: table of section 5 of the scheduler notes).
+/// When a client starts its further subflows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum JoinTiming {
     /// After the first DSS of the peer (RFC 8684 section 3.2).

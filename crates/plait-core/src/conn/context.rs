@@ -157,9 +157,8 @@ impl SpareSegments {
     /// Capacity for the segments of one or two windows.
     const STRIDE: usize = 256;
 
-    /// Keeps a segment and drops its references. Segments from elsewhere, such as handshake
-    /// segments, come back as well. At most as many are kept as were taken, so that those do not
-    /// fill the pool.
+    /// Keeps a segment and drops its references. Segments allocated elsewhere, such as handshake
+    /// segments, come back as well. The pool keeps at most as many as were taken from it.
     #[inline(always)]
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
         self.kept = self.kept.saturating_add(1);

@@ -22,7 +22,7 @@ pub(crate) const DATA_RETRIES: u32 = 15;
 /// `retransmits_timed_out` converts to time). A count would take three times as long on a path with
 /// an RTT of 400 ms.
 pub(crate) const FIN_TIME: Span = Span::from_secs(102);
-/// Retransmission timer of the connection if no subflow has one (schedulers 3.13).
+/// Retransmission timer of the connection if no subflow has one.
 pub(crate) const CONNECTION_RTO: Span = Span::from_millis(200);
 
 /// Timers that transfers set often.
@@ -59,7 +59,7 @@ impl From<Awaited> for usize {
     }
 }
 
-/// A wait for a subflow ends after its RTO or this time, whichever is longer (schedulers 1.3).
+/// Least length of a wait for a subflow; otherwise it ends after the subflow's RTO.
 const SAFETY_WAIT: Span = Span::from_millis(200);
 
 /// Timers of the connection as a whole.

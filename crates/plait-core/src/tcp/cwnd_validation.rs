@@ -1,5 +1,5 @@
 //! Congestion window validation as in Linux (RFC 2861, RFC 7661): whether the window limited the
-//! sender. The increase of section 4 of the scheduler notes applies only then.
+//! sender. The window grows only if it did.
 
 use plait_base::{Span, Ssn, Time};
 

@@ -1,5 +1,5 @@
 //! Delivery rate of a subflow: the bytes in flight when a segment was sent, divided by that
-//! segment's RTT (schedulers 3.4, `estimate=rate`), once per round trip.
+//! segment's RTT. It is sampled once per round trip.
 
 use plait_base::Span;
 

@@ -206,8 +206,8 @@ impl Subflow {
         }
     }
 
-    /// Returns true if a cap limits the sender instead of the congestion window (schedulers 3.4: no
-    /// growth while capped).
+    /// Returns true if a cap limits the sender instead of the congestion window, which then does
+    /// not grow.
     pub(crate) fn is_capped(&self) -> bool {
         self.status.cap < self.sender.cc.cwnd()
     }
@@ -246,7 +246,7 @@ impl Subflow {
         queued > host_queue::limit(self.pacing_rate(), size, host_queue::TSQ_CAP_BYTES)
     }
 
-    /// Returns the subflow as its siblings see it. An idle backup takes no share, whatever its
+    /// Returns the subflow as its siblings see it. An idle backup has no share of the coupled
     /// window.
     pub(crate) fn flow(&self) -> Flow {
         let live = self.state.synchronised() && self.status.joined && !self.status.pf;
