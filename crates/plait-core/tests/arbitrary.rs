@@ -1,5 +1,5 @@
-//! Nothing that arrives, and no order of calls, makes an endpoint panic, break an invariant or emit
-//! a segment that has no encoding.
+//! No input and no order of calls makes an endpoint panic, break an invariant or emit a segment
+//! that cannot be encoded.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
@@ -22,11 +22,11 @@ impl Entropy for Draws {
     }
 }
 
-/// What happens to the endpoint. Numbers are near those of the conversation, or anything.
+/// A step of a test. Numbers are near those of the conversation, or arbitrary.
 #[derive(Clone, Debug)]
 enum Step {
     Segment(Box<Draft>),
-    /// The endpoint's own last segment is answered as a good peer would, at last.
+    /// The peer answers the endpoint's last segment correctly.
     Answer(u8),
     Pass(u32),
     Write(u32),
@@ -39,10 +39,10 @@ enum Step {
     ResetWindows,
 }
 
-/// DATA_ACK, mapping and DATA_FIN, the numbers with whether all 64 bits are sent.
+/// DATA_ACK, mapping and DATA_FIN. Each number comes with a flag: send all 64 bits.
 type DssDraft = (Option<(u64, bool)>, Option<(u64, bool, u32, u16)>, bool);
 
-/// Fields of a segment; `near` ones are offsets from the number that fits.
+/// Fields of a segment. Values drawn by `near32` are offsets from the correct number.
 #[derive(Clone, Debug)]
 struct Draft {
     path: u32,
@@ -58,7 +58,7 @@ struct Draft {
     mptcp: Option<Mptcp>,
 }
 
-/// Mostly small distances either way; sometimes anything.
+/// Draws mostly small distances in both directions, and sometimes any number.
 fn near32() -> impl Strategy<Value = u32> {
     prop_oneof![
         4 => Just(0u32),
@@ -171,7 +171,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An endpoint and what a peer would know of it.
+/// An endpoint and the state of its peer.
 struct Bench {
     endpoint: Endpoint,
     now: Time,
@@ -280,7 +280,7 @@ impl Bench {
         let _ = (self.endpoint.is_over(), format!("{:?}", self.endpoint));
     }
 
-    /// What a good peer answers to the endpoint's last segment on one of the paths.
+    /// Sends a correct answer to the endpoint's last segment on one of the paths.
     fn answer(&mut self, which: u8) {
         let Some((path, heard)) = self.last.get(usize::from(which) % self.last.len().max(1)) else {
             return self.begin();
@@ -341,7 +341,7 @@ impl Bench {
         }
     }
 
-    /// The peer's first SYN.
+    /// Sends the peer's first SYN.
     fn begin(&mut self) {
         self.syn(PathId(0), Mptcp::Capable(MpCapable::default()));
     }
@@ -403,7 +403,7 @@ impl Bench {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// F18, F19, R1, R2: whatever comes, in whatever state.
+    /// F18, F19, R1, R2: any segments and calls in any state.
     #[test]
     fn nothing_breaks(
         client: bool,

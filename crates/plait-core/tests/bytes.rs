@@ -1,5 +1,5 @@
-//! Real bytes between two endpoints over a network that delays, loses, reorders and repeats: what
-//! is written is what is read, both ways, with every scheduler.
+//! Two endpoints exchange bytes over a network that delays, loses, reorders and repeats segments.
+//! With every scheduler, each end reads exactly the bytes that the other one wrote.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use plait_base::{ConnId, PathId, RandomStream, Span, Time};
@@ -19,37 +19,37 @@ impl Entropy for Draws {
     }
 }
 
-/// What a run is drawn from.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 struct Case {
     seed: u64,
     scheduler: String,
     paths: u32,
     multipath: bool,
-    /// Either end asks for checksums.
+    /// Each end's request for checksums.
     checksum: [bool; 2],
     rcvbuf: u64,
     sndbuf: u64,
-    /// Bytes from the client, and from the server.
+    /// Bytes from the client and from the server.
     sizes: [usize; 2],
-    /// In percent, until the network heals.
+    /// In percent, until [`HEALED`].
     loss: u64,
     repeat: u64,
     delay_ms: [u64; 3],
     jitter_ms: u64,
-    /// Bit n: the n-th segment of all is lost.
+    /// Bit n: the n-th segment is lost.
     drops: u64,
 }
 
-/// One end, and its user's conversations: a client that gets no answer dials anew on another path,
-/// and its server may have met both attempts.
+/// One end and its user's sessions. A client without an answer dials again on another path, so its
+/// server may have seen both attempts.
 struct End {
     endpoint: Endpoint,
     data: Vec<u8>,
     sessions: Vec<Session>,
 }
 
-/// What a user has written to a connection and read from it.
+/// The bytes that a user has written to a connection and read from it.
 #[derive(Debug)]
 struct Session {
     id: ConnId,
@@ -63,7 +63,7 @@ impl Session {
         Session { id, written: 0, got: Vec::new(), finished: false }
     }
 
-    /// The user's turn: pieces of any length are written and read.
+    /// Writes and reads pieces of any length.
     fn turn(&mut self, now: Time, endpoint: &mut Endpoint, data: &[u8], stream: &mut RandomStream) {
         let mut buffer = [0; 5_000];
         loop {
@@ -110,20 +110,20 @@ impl End {
         }
     }
 
-    /// The conversation that came to its end.
+    /// Returns the session whose connection is closed.
     fn closed(&self) -> Option<&Session> {
         let closed = |it: &&Session| self.endpoint.state(it.id).unwrap() == ConnectionState::Closed;
         self.sessions.iter().find(closed)
     }
 }
 
-/// When everything that can go wrong no longer does.
+/// From this time on, the network is faultless.
 const HEALED: Time = Time::from_nanos(15_000_000_000);
 
 struct Network {
     case: Case,
     stream: RandomStream,
-    /// By time of arrival and number: to which end, on which path.
+    /// By arrival time and number: the receiving end, the path and the segment.
     flying: BTreeMap<(Time, u64), (usize, u32, Box<Segment>)>,
     count: u64,
     offered: u32,
@@ -261,7 +261,7 @@ fn what_is_written_is_read() {
     }
 }
 
-/// One of 200 kB each way, over two unequal paths.
+/// A transfer of 200 kB in each direction over two unequal paths.
 #[test]
 fn a_longer_transfer() {
     for (seed, entry) in plait_sched::SCHEDULERS.iter().enumerate() {
@@ -284,7 +284,7 @@ fn a_longer_transfer() {
     }
 }
 
-/// R8, R22: whichever of the first eight segments are lost, and whoever speaks first.
+/// R8, R22: any of the first eight segments are lost, and either end writes first.
 #[test]
 fn every_subset_of_the_first_segments_lost() {
     for (drops, sizes) in (0..256).flat_map(|drops| [(drops, [5_000, 10]), (drops, [10, 5_000])]) {

@@ -1,13 +1,13 @@
-//! Raw packets into an endpoint: conversations of the committed corpus (`fuzz/corpus/ingress`: what a
-//! client sent to a server, packet by packet) are played to a server that draws the same keys, with
-//! packets changed, spliced, cut, repeated, left out and in other orders. Routers have their say too:
-//! ICMP of packets that did not fit, of both families. Nothing may panic, break an invariant or make the
-//! server send what has no encoding, or without end.
+//! Sends mutated packets to a server. The committed corpus (`fuzz/corpus/ingress`) holds
+//! conversations: the packets of a client to a server that draws the same keys. Packets are
+//! changed, spliced, truncated, repeated, omitted and reordered. ICMP messages about too long
+//! packets are included, for both families. The server must not panic, break an invariant, emit a
+//! segment that cannot be encoded, or send without end.
 //!
-//! `PLAIT_FUZZ_SECONDS=600 cargo test --release -p plait-core --test fuzz` goes on for so long;
-//! otherwise it plays a number of conversations that does not depend on the machine. A finding is
-//! told by its number: `PLAIT_ROUND=number` plays it again and prints what arrives. `PLAIT_SEED` starts
-//! elsewhere. `PLAIT_BLESS=1` writes the corpus anew.
+//! `PLAIT_FUZZ_SECONDS=600 cargo test --release -p plait-core --test fuzz` runs for 600 s. By
+//! default a fixed number of conversations is played, on every machine. A finding has a number:
+//! `PLAIT_ROUND=number` plays it again and prints the packets. `PLAIT_SEED` sets the seed.
+//! `PLAIT_BLESS=1` rewrites the corpus.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod common;
@@ -36,10 +36,10 @@ use std::path::PathBuf;
 use target::{PORT, at, headers, join, play_whole, spec, tell};
 use target::{Sent, Target, mend};
 
-/// Conversations, by what the client does at their end, and one whose paths are narrow.
+/// Conversations, named by their end, by checksums, or by narrow paths.
 const CONVERSATIONS: [&str; 5] = ["close", "abort", "leave", "checksum", "narrow"];
 
-/// What a router of this family says of a packet of the server's on `path`.
+/// Returns a router's "packet too big" message about a packet of the server on `path`.
 #[cfg(not(feature = "planted-bugs"))]
 fn too_big(path: PathId, v6: bool, segment: &Segment, mtu: u32) -> Vec<u8> {
     let address = |bytes: [u8; 4]| match v6 {
@@ -52,7 +52,7 @@ fn too_big(path: PathId, v6: bool, segment: &Segment, mtu: u32) -> Vec<u8> {
     router::too_big(address([10, 5, 5, 5]), &headers, segment, mtu, 100)
 }
 
-/// What the client of a conversation sends, when and as bytes.
+/// Returns the packets of a conversation's client, with the step of each.
 #[cfg(not(feature = "planted-bugs"))]
 fn converse(name: &str) -> Vec<Sent> {
     let checksum = name == "checksum";
@@ -93,7 +93,7 @@ fn converse(name: &str) -> Vec<Sent> {
         }
         while let Some(transmit) = server.poll_transmit(now) {
             client.handle(now, transmit.path, &transmit.segment);
-            // The next hops of the first long ones take less.
+            // The next hops have a smaller MTU than the first long packets.
             if transmit.segment.payload.len() > 1_000
                 && let Some((v6, mtu)) = narrow.next()
             {
@@ -111,8 +111,8 @@ fn corpus_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/ingress")
 }
 
-/// The committed packets of each conversation, in order. A file's name has the conversation, the
-/// packet's number and its step.
+/// Returns the committed packets of each conversation in order. A file name has the conversation,
+/// the packet's number and its step.
 fn corpus() -> Vec<(bool, Vec<Sent>)> {
     let mut files: Vec<_> =
         fs::read_dir(corpus_dir()).unwrap().map(|it| it.unwrap().path()).collect();
@@ -129,22 +129,23 @@ fn corpus() -> Vec<(bool, Vec<Sent>)> {
     CONVERSATIONS.iter().map(of).collect()
 }
 
-/// Where the TCP payload begins.
+/// Returns the offset of the TCP payload.
 fn payload_at(packet: &[u8]) -> usize {
     (20 + usize::from(packet[32] >> 4) * 4).min(packet.len())
 }
 
-/// Whether that is a router's message.
+/// Returns true if the packet is a router's message.
 fn is_icmp(packet: &[u8]) -> bool {
     packet[0] >> 4 == 6 || packet[9] == 1
 }
 
-/// Changes a router's message: mostly what it quotes, and its checksum is right mostly.
+/// Changes a router's message, mostly in the quoted packet. Its checksum stays correct in most
+/// cases.
 fn misquote(mut packet: Vec<u8>, stream: &mut RandomStream) -> Vec<u8> {
     let mut below = |bound: usize| stream.below(bound as u64) as usize;
     let header = if packet[0] >> 4 == 6 { 40 } else { 20 };
     for _ in 0..=below(3) {
-        // The MTU, the numbers of the segment, or anything.
+        // The MTU, the numbers of the segment, or any byte.
         let at = match below(4) {
             0 => header + 4 + below(4),
             1 | 2 => header + 8 + header + below(8),
@@ -171,7 +172,7 @@ fn mutate(packet: &[u8], other: &[u8], stream: &mut RandomStream) -> Vec<u8> {
     for _ in 0..=below(3) {
         let (begin, end) = (40, payload_at(&packet));
         match below(8) {
-            // Sequence number, acknowledgement, window: a little beside, or anywhere.
+            // Sequence number, acknowledgement or window, by a small or a large amount.
             0 => {
                 let at = [24, 28][below(2)];
                 let by = [1, 2, 100, 1_428, 3_000, 70_000, 0x8000_0000][below(7)];
@@ -196,7 +197,7 @@ fn mutate(packet: &[u8], other: &[u8], stream: &mut RandomStream) -> Vec<u8> {
         }
         mend(&mut packet);
     }
-    // The other path, or another port, now and then.
+    // Sometimes another path.
     if below(20) == 0 {
         packet[14] = below(3) as u8;
         mend(&mut packet);
@@ -204,7 +205,7 @@ fn mutate(packet: &[u8], other: &[u8], stream: &mut RandomStream) -> Vec<u8> {
     packet
 }
 
-/// What servers made of packets.
+/// Totals of all played packets.
 #[derive(Default)]
 struct Tally {
     read: u64,
@@ -222,7 +223,7 @@ impl Tally {
     }
 }
 
-/// One conversation, played wrongly.
+/// Plays one conversation with mutated packets.
 fn play(
     checksum: bool,
     packets: &[Sent],
@@ -256,7 +257,7 @@ fn play(
     Ok(Tally { read: target.read, taken: target.taken, sizes: target.server.sizes() })
 }
 
-/// Conversations until something breaks or `go_on` says no; how many, and what came of them.
+/// Plays conversations until one fails or `go_on` returns false. Returns their number and totals.
 fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, Tally), (u64, String)> {
     let corpus = corpus();
     let (mut tally, mut round) = (Tally::default(), 0);
@@ -276,7 +277,7 @@ fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, Tally), (u64, St
     Ok((round, tally))
 }
 
-/// F18: played as it is, the corpus is conversations that are understood, routers' messages included.
+/// F18: the unchanged corpus consists of valid conversations, including routers' messages.
 #[cfg(not(feature = "planted-bugs"))]
 #[test]
 fn the_corpus_is_understood() {
@@ -289,7 +290,7 @@ fn the_corpus_is_understood() {
             }
         }
     }
-    // The same as libFuzzer reads it.
+    // The same conversations as libFuzzer reads them.
     for (name, (checksum, packets)) in CONVERSATIONS.iter().zip(corpus()) {
         let file = corpus_dir().join(format!("../endpoint/{name}.bin"));
         let whole = join(checksum, &packets);
@@ -342,9 +343,9 @@ fn no_packets_break_an_endpoint() {
     let (rounds, Tally { read, taken, sizes }) =
         outcome.unwrap_or_else(|(round, broken)| panic!("conversation {round}: {broken}"));
     println!("{rounds} conversations, {taken} packets, {read} bytes read, {sizes:?}");
-    // Not all that was changed is refused at the door, and not all that was right is lost.
+    // Not all changed packets are rejected by the codec, and not all correct data is lost.
     assert!(taken > 8 * rounds && read > 1_000 * rounds, "{taken} packets, {read} bytes");
-    // What routers say is read, believed or not.
+    // Routers' messages are processed, whether believed or not.
     let Sizes { too_big_believed, too_big_refused, lowered_as_told, .. } = sizes;
     let least = rounds / 20;
     assert!(
@@ -353,8 +354,8 @@ fn no_packets_break_an_endpoint() {
     );
 }
 
-/// The test of the test: bugs in the parser, and one in what an endpoint does with what arrives, are
-/// found.
+/// Tests the test: it finds planted bugs in the parser, and one in an endpoint's processing of
+/// segments.
 #[cfg(feature = "planted-bugs")]
 #[test]
 fn planted_bugs_are_found() {

@@ -1,8 +1,8 @@
-//! The hostile world: what strangers, and peers that mean ill, do to an endpoint beside a transfer.
-//! Each test floods one end of a pair in virtual time. What the endpoints hold stays bounded, by a
-//! counting allocator, and the transfer keeps at least 90 % of its goodput.
+//! Strangers and malicious peers attack an endpoint during a transfer. Each test floods one end of
+//! a pair in virtual time. The memory of the endpoints stays bounded (by a counting allocator), and
+//! the transfer keeps at least 90 % of its goodput.
 //!
-//! `PLAIT_SOAK=1` makes the floods as long as the security goals state them.
+//! `PLAIT_SOAK=1` makes the floods as long as the security goals require.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -21,17 +21,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 const PORT: u16 = 80;
-/// Transfers run so long.
+/// Length of a transfer.
 const SECONDS: u64 = 3;
 /// Hostile segments each millisecond.
 const EACH_MS: u64 = 20;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
-/// What is known of the transfer by one who sees its packets.
+/// Knowledge of an attacker who sees the packets of the transfer.
 #[derive(Clone, Copy, Default)]
 struct AttackerView {
-    /// The ports of the first subflow, the client's first.
+    /// The ports of the first subflow: the client's, then the server's.
     ports: (u16, u16),
     /// The keys of both ends.
     keys: [Option<Key>; 2],
@@ -45,20 +45,20 @@ struct Transfer {
     ends: [Endpoint; 2],
     ids: [Option<ConnId>; 2],
     flying: BTreeMap<(Time, u64), (usize, u32, Box<Segment>)>,
-    /// When each direction of each path has sent what it has.
+    /// When each direction of each path has sent all queued packets.
     free: [[Time; 2]; 2],
     count: u64,
     read: u64,
     view: AttackerView,
-    /// What the attacker draws from.
+    /// The attacker's random numbers.
     attacker: RandomStream,
-    /// Answers that went to nobody.
+    /// Answers of the server to unknown paths.
     strays: u64,
-    /// Segments on the first path that the server sent, by whether they carry data.
+    /// Segments from the server on the first path, without and with data.
     told: [u64; 2],
 }
 
-/// What one attacks with: for each turn, whom, over which path, with what.
+/// An attack: for each turn, the receiving end, the path and the segment.
 type Attack<'a> =
     dyn FnMut(&AttackerView, &mut RandomStream) -> Option<(usize, PathId, Segment)> + 'a;
 
@@ -83,7 +83,7 @@ impl Transfer {
         }
     }
 
-    /// One end does what it has to do now.
+    /// Processes and sends everything that is due at one end.
     fn serve(&mut self, end: usize) {
         let (now, endpoint) = (self.now, &mut self.ends[end]);
         if end == SERVER && self.ids[SERVER].is_none() {
@@ -122,7 +122,7 @@ impl Transfer {
         }
     }
 
-    /// Goes on until `target`, with so many hostile segments each millisecond.
+    /// Runs until `target`, with `each` hostile segments per millisecond.
     fn until(&mut self, target: Time, each: u64, attack: &mut Attack<'_>) {
         let mut turn = self.now;
         while self.now < target {
@@ -169,7 +169,7 @@ impl AttackerView {
         }
     }
 
-    /// A segment of somebody who says to be the client or the server of the first subflow.
+    /// Returns a segment with the addresses of the first subflow, sent to `to`.
     fn forged(&self, to: usize, flags: Flags) -> Segment {
         let (src_port, dst_port) =
             if to == SERVER { self.ports } else { (self.ports.1, self.ports.0) };
@@ -179,7 +179,7 @@ impl AttackerView {
 
 fn syn(stream: &mut RandomStream, option: Option<Mptcp>) -> Segment {
     Segment {
-        // Not one of those that clients here dial from.
+        // Clients of this test do not dial from these ports.
         src_port: 1_024 + stream.below(40_000) as u16,
         dst_port: PORT,
         seq: stream.bits() as u32,
@@ -190,19 +190,19 @@ fn syn(stream: &mut RandomStream, option: Option<Mptcp>) -> Segment {
     }
 }
 
-/// Somebody's path that is not the transfer's.
+/// Returns a path that the transfer does not use.
 fn elsewhere(stream: &mut RandomStream) -> PathId {
     PathId(2 + stream.below(60_000) as u32)
 }
 
-/// What came of a transfer beside a flood.
+/// The result of a transfer during a flood.
 struct Report {
     transfer: Transfer,
-    /// Bytes that the endpoints hold more than those of a transfer without a flood, at most.
+    /// Largest memory of the endpoints in bytes beyond that of a transfer without a flood.
     more: usize,
 }
 
-/// A transfer that is attacked after a second, against one that is not.
+/// Compares a transfer that is attacked after one second with one that is not.
 fn attacked(attack: &mut Attack<'_>) -> Result<Report, Failed> {
     let run = |attack: &mut Attack<'_>| {
         let before = held();
@@ -240,11 +240,11 @@ fn at_most(what: &str, value: usize, most: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Half-open connections, and what each may hold.
+/// Half-open connections, and the most bytes of each.
 const HALF_OPEN: usize = 4_096;
 const EACH_HALF_OPEN: usize = 4_000;
 
-/// S3, R80, F10: SYNs by the ten thousand, whose senders are never heard of again.
+/// S3, R80, F10: tens of thousands of SYNs whose senders never answer.
 fn syns() -> Result<(), Failed> {
     let capable = || Mptcp::Capable(MpCapable::default());
     let Report { transfer, more } = attacked(&mut |_, stream| {
@@ -255,7 +255,7 @@ fn syns() -> Result<(), Failed> {
     at_most("bytes", more, HALF_OPEN * EACH_HALF_OPEN)
 }
 
-/// S3, R20, R26, F9, F10: joins with tokens that name nothing leave nothing behind.
+/// S3, R20, R26, F9, F10: joins with unknown tokens leave no state.
 fn unknown_joins() -> Result<(), Failed> {
     let Report { transfer, more } = attacked(&mut |_, stream| {
         let (token, nonce) = (stream.bits() as u32, stream.bits() as u32);
@@ -267,8 +267,8 @@ fn unknown_joins() -> Result<(), Failed> {
     at_most("bytes", more, 100_000)
 }
 
-/// S3, S5, R23, R24, F9: joins with the right token and without the keys, proofs included: ten
-/// each second, and never more than eight subflows.
+/// S3, S5, R23, R24, F9: joins with the correct token but without the keys, including third ACKs.
+/// At most ten per second pass, and there are never more than eight subflows.
 fn joins_without_keys() -> Result<(), Failed> {
     let Report { transfer, more } = attacked(&mut |view, stream| {
         let token = view.keys[SERVER]?.token();
@@ -297,7 +297,8 @@ fn announcement(stream: &mut RandomStream, hmac: u64) -> Mptcp {
     })
 }
 
-/// S5, S8, R44, F9: addresses told by one who sees the packets and has no keys are not joined.
+/// S5, S8, R44, F9: an attacker who sees the packets but has no keys announces addresses. The
+/// client does not join them.
 fn forged_addresses() -> Result<(), Failed> {
     let Report { transfer, more } = attacked(&mut |view, stream| {
         let mut forged = view.forged(CLIENT, Flags::ACK);
@@ -310,8 +311,8 @@ fn forged_addresses() -> Result<(), Failed> {
     at_most("bytes", more, 100_000)
 }
 
-/// S8, R45: a server announces address upon address: the client takes a few, joins no more than it
-/// has room for, and none that cannot be another host's.
+/// S8, R45: a server announces many addresses. The client accepts a few, joins no more than its
+/// limit, and never joins an address that cannot be another host's.
 fn many_addresses() -> Result<(), Failed> {
     let mut transfer = Transfer::new();
     transfer.until(Time::ZERO + Span::from_secs(1), 0, &mut |_, _| None);
@@ -345,8 +346,8 @@ fn many_addresses() -> Result<(), Failed> {
     at_most("bytes that are missing", 9_000_000, (transfer.read - at_start) as usize + 1)
 }
 
-/// S4, R60, R70, F8: blind segments by one who knows the ports: resets, SYNs, FINs and data with any
-/// sequence numbers. 60,000 here, 2^20 with `PLAIT_SOAK`.
+/// S4, R60, R70, F8: blind resets, SYNs, FINs and data with any sequence numbers, from an attacker
+/// who knows the ports. 60,000 here, 2^20 with `PLAIT_SOAK`.
 fn blind() -> Result<(), Failed> {
     let kinds = [
         Flags::RST,
@@ -380,7 +381,8 @@ fn blind() -> Result<(), Failed> {
     at_most("bytes", more, 6 << 20)
 }
 
-/// S6, R32, R66, F12: crumbs of data far apart, in the window, by one who knows the numbers.
+/// S6, R32, R66, F12: single bytes far apart in the window, from an attacker who knows the sequence
+/// numbers.
 fn crumbs() -> Result<(), Failed> {
     let mut crumb = 0;
     let mut transfer = Transfer::new();
@@ -398,13 +400,13 @@ fn crumbs() -> Result<(), Failed> {
     at_most("bytes", held().saturating_sub(before), 6 << 20)
 }
 
-/// S7, R70: how many challenges a second brings differs from connection to connection and from
-/// second to second, so that nobody learns from their number what others got.
+/// S7, R70: the number of challenge ACKs per second varies between connections and between seconds.
+/// An attacker cannot infer the challenge ACKs of others from it.
 fn challenges() -> Result<(), Failed> {
     let mut transfer = Transfer::new();
     transfer.until(Time::ZERO + Span::from_secs(1), 0, &mut |_, _| None);
     let mut numbers = BTreeSet::new();
-    // Nothing else is sent.
+    // The transfer sends nothing from here on.
     transfer.ids = [None, None];
     transfer.until(Time::ZERO + Span::from_secs(20), 0, &mut |_, _| None);
     for second in 21..31 {
@@ -416,7 +418,7 @@ fn challenges() -> Result<(), Failed> {
             Some((SERVER, PathId(0), forged))
         });
         let sent = transfer.told[0] - before;
-        // 40 to 79 in a period, which begins where it may.
+        // 40 to 79 per period, whose start is random.
         if !(30..=120).contains(&sent) {
             return Err(format!("{sent} challenges in a second").into());
         }
@@ -429,8 +431,8 @@ fn challenges() -> Result<(), Failed> {
     Ok(())
 }
 
-/// S1, R16, R71: keys, nonces and initial sequence numbers are what the entropy gives: with another
-/// one nothing is the same, and with the same one all is.
+/// S1, R16, R71: keys, nonces and initial sequence numbers come from the entropy. Another entropy
+/// changes all of them, and the same entropy repeats all of them.
 fn all_is_drawn() -> Result<(), Failed> {
     let drawn = |seed| {
         let mut client = endpoint(seed, "client");
@@ -467,7 +469,7 @@ fn all_is_drawn() -> Result<(), Failed> {
     Ok(())
 }
 
-/// S2: what is printed of a key is its token.
+/// S2: `Debug` of a key prints its token instead.
 fn keys_are_not_told() -> Result<(), Failed> {
     let key = Key(0x683e_36b2_5f2d_bc92);
     let text = format!("{key:?} {:?}", Mptcp::FastClose(key));
@@ -479,7 +481,7 @@ fn keys_are_not_told() -> Result<(), Failed> {
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    // One at a time: the allocator counts for all.
+    // Tests run one at a time, because the allocator counts the whole process.
     arguments.test_threads = Some(1);
     let tests = vec![
         Trial::test("all_is_drawn", all_is_drawn),

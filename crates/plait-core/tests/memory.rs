@@ -1,5 +1,5 @@
-//! What connections cost an endpoint in memory, by a counting allocator: two endpoints in virtual
-//! time, back to back, what each has allocated counted apart.
+//! Memory of connections in an endpoint, from a counting allocator. Two endpoints run back to back
+//! in virtual time, and the allocations of each are counted separately.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 const PORT: u16 = 80;
 
-/// An endpoint and the bytes that it holds.
+/// An endpoint and its allocated bytes.
 struct Weighed {
     endpoint: Endpoint,
     bytes: usize,
@@ -38,7 +38,7 @@ impl Weighed {
     }
 }
 
-/// Carries what one end has to send to the other. False if it was nothing.
+/// Passes the segments of one end to the other. Returns false if there were none.
 fn deliver(now: Time, from: &mut Weighed, to: &mut Weighed, recycles: bool, lost: u32) -> bool {
     let mut any = false;
     while let Some(sent) = from.call(|it| it.poll_transmit(now)) {
@@ -47,7 +47,7 @@ fn deliver(now: Time, from: &mut Weighed, to: &mut Weighed, recycles: bool, lost
             to.call(|it| match sent.segment.payload.bytes() {
                 None => it.handle(now, sent.path, &sent.segment),
                 Some(bytes) => {
-                    // As from a wire: the bytes of who sent them are not those of who receives them.
+                    // The receiver gets its own copy of the bytes, as from a wire.
                     let payload = Payload::from_bytes(bytes);
                     it.handle(now, sent.path, &Segment { payload, ..(*sent.segment).clone() });
                 }
@@ -60,14 +60,14 @@ fn deliver(now: Time, from: &mut Weighed, to: &mut Weighed, recycles: bool, lost
     any
 }
 
-/// A client and a server, and a wire that takes no time.
+/// A client and a server, connected without delay.
 struct Pair {
     now: Time,
     client: Weighed,
     server: Weighed,
-    /// Segments are given back to be used again.
+    /// Sent segments are returned to their endpoint for reuse.
     recycles: bool,
-    /// One of so many is lost; none where it is zero.
+    /// One segment in this many is lost; 0 for none.
     lost: u32,
 }
 
@@ -79,21 +79,21 @@ impl Pair {
         Pair { now: Time::ZERO, client, server, recycles: true, lost: 0 }
     }
 
-    /// Carries segments until there are no more.
+    /// Passes segments until there are no more.
     fn carry(&mut self) {
         let Pair { now, client, server, recycles, lost } = self;
         for _ in 0..2 {
             while deliver(*now, client, server, *recycles, *lost)
                 | deliver(*now, server, client, *recycles, *lost)
             {}
-            // Delayed acknowledgements.
+            // For delayed acknowledgements.
             *now += Span::from_millis(50);
             client.call(|it| it.handle_timeout(*now));
             server.call(|it| it.handle_timeout(*now));
         }
     }
 
-    /// 300 kB each way, of which some is lost on its way.
+    /// Exchanges 300 kB in each direction; one segment in 50 is lost.
     fn exchange(&mut self, (client, server): (ConnId, ConnId)) {
         const BYTES: u64 = 300_000;
         self.lost = 50;
@@ -116,7 +116,7 @@ impl Pair {
         );
     }
 
-    /// Ten quiet seconds, and what they give back.
+    /// Passes ten quiet seconds and frees unused memory.
     fn shrink_idle(&mut self) {
         self.now += Span::from_secs(10);
         self.client.call(|it| it.shrink_idle(self.now));
@@ -133,7 +133,7 @@ impl Pair {
         }
     }
 
-    /// A connection of two subflows over which a request and an answer have gone.
+    /// Opens a connection of two subflows and exchanges a request and an answer.
     fn connect(&mut self, spec: &Arc<ConnectionSpec>) -> (ConnId, ConnId) {
         let client = self.client.call(|it| it.connect(self.now, PORT, spec.clone()).unwrap());
         self.carry();
@@ -154,20 +154,20 @@ impl Pair {
 }
 
 const MANY: u16 = 1_000;
-/// Bytes of an idle connection of two subflows that rests, at each end.
+/// Most bytes of an idle connection of two subflows, at each end.
 const MOST_IDLE: usize = 2_500;
-/// Bytes of a subflow in TIME-WAIT.
+/// Most bytes of a subflow in TIME-WAIT.
 const MOST_WAITING: usize = 200;
-/// What keep-alives take more.
+/// Further bytes if keep-alives are enabled.
 const LISTENING: usize = 120;
 
-/// 1,000 idle connections.
+/// Measures 1,000 idle connections.
 fn idle() -> Result<(), Failed> {
     let quiet = [("minrtt", "cubic", None), ("ecf", "lia", None), ("blest", "reno", None)];
     let asked = ("blest", "reno", Some(Span::from_secs(7_200)));
     for (scheduler, controller, keep_alive) in quiet.into_iter().chain([asked]) {
         let mut pair = Pair::new(scheduler, controller);
-        // Those that are kept are the endpoint's, however many connections it has.
+        // Spare segments belong to the endpoint, regardless of the number of connections.
         pair.recycles = false;
         let mut spec = spec(scheduler, controller, 0..2);
         spec.config.timeouts.keep_alive = keep_alive;
@@ -185,7 +185,7 @@ fn idle() -> Result<(), Failed> {
             "{scheduler}, {controller}: {touched} B at the client, {} B once it rests, {} B at the server",
             each.0, each.1
         );
-        // They go on as if nothing had been.
+        // The connections can continue.
         for (client, server) in all {
             pair.client.call(|it| it.write(pair.now, client, 10_000).unwrap());
             pair.carry();
@@ -199,8 +199,8 @@ fn idle() -> Result<(), Failed> {
     Ok(())
 }
 
-/// 10,000 connections, a thousand at a time, are opened, used and closed: what an endpoint holds
-/// afterwards is what it held after the first hundred.
+/// Opens, uses and closes 10,000 connections, a thousand at a time. Afterwards an endpoint holds as
+/// much as after the first hundred.
 fn memory_returns() -> Result<(), Failed> {
     let mut pair = Pair::new("minrtt", "cubic");
     let spec = Arc::new(spec("minrtt", "cubic", 0..2));
@@ -226,7 +226,7 @@ fn memory_returns() -> Result<(), Failed> {
         }
         let held = (pair.client.bytes, pair.server.bytes);
         println!("{many} connections: {most:?} bytes, then {held:?}");
-        // The client has ended first, on two subflows.
+        // The client closed first, on two subflows.
         let each = waiting.0.saturating_sub(held.0) / usize::from(many);
         if each > 2 * MOST_WAITING {
             return Err(format!("{each} bytes of a connection in TIME-WAIT").into());
@@ -240,8 +240,8 @@ fn memory_returns() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Connections that were released are told of until they are over, and further ones are turned away
-/// where that is wished.
+/// Released connections are reported until they are over. New connections are refused if the
+/// endpoint is set to do so.
 fn ended() -> Result<(), Failed> {
     let mut pair = Pair::new("minrtt", "cubic");
     let spec = Arc::new(spec("minrtt", "cubic", 0..2));
@@ -275,11 +275,11 @@ fn ended() -> Result<(), Failed> {
     }
 }
 
-/// Bytes of what is kept to be used again: 4,096 segments, and small change.
+/// Bytes kept for reuse: 4,096 segments and a small rest.
 const SLACK: usize = 4_096 * (size_of::<Segment>() + size_of::<usize>()) + 16_384;
 
-/// 1,000 connections that have carried 300 kB each way, with losses, and rest: what they hold is
-/// what they held before.
+/// Idle connections that have carried 300 kB in each direction, with losses. They hold as much as
+/// before.
 fn after_transfers() -> Result<(), Failed> {
     for (scheduler, controller) in [("minrtt", "cubic"), ("ecf", "lia"), ("blest", "reno")] {
         let mut pair = Pair::new(scheduler, controller);
@@ -315,13 +315,14 @@ fn after_transfers() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a connection may keep where memory is short.
+/// Limit of a connection's data during a shortage of memory.
 const ALLOWED: u64 = 100_000;
-/// Bytes of a stream that is longer than both buffers.
+/// Bytes of a stream that exceeds both buffers.
 const STREAM: usize = 12_000_000;
 
-/// Bytes that nobody reads, in pieces of `piece`, one of which in 50 segments is lost on its way: what
-/// the receiver takes for them, and says that it takes. Then they are read, and are the right ones.
+/// Sends bytes in pieces of `piece` that are not read at first, with one segment in 50 lost.
+/// Returns the receiver's memory for them, as allocated and as reported. Then reads the bytes and
+/// compares them.
 fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Failed> {
     let memory_limit =
         allowed.map(|share| MemoryLimit { unread: share, unsent: share, max_unsent: share });
@@ -365,8 +366,8 @@ fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Fa
     Ok([took, said])
 }
 
-/// What connections say that they hold is what they hold, in pieces of any size; where memory is short,
-/// that is a few times what is allowed, and nothing is lost by it.
+/// The reported memory of connections matches the allocated one, with pieces of any size. During a
+/// shortage it is a few times the limit, and no data is lost.
 fn short() -> Result<(), Failed> {
     for (piece, len) in [(1, 20_000), (200, 1_000_000), (100_000, STREAM)] {
         for allowed in [None, Some(ALLOWED)] {
@@ -384,7 +385,7 @@ fn short() -> Result<(), Failed> {
             }
         }
     }
-    // The other direction: what nobody acknowledges.
+    // The other direction: data that is never acknowledged.
     for (allowed, least, most) in [(None, 4 << 20, 5 << 20), (Some(ALLOWED), 90_000, 120_000)] {
         let mut pair = Pair::new("minrtt", "cubic");
         let spec = Arc::new(spec("minrtt", "cubic", 0..2));
@@ -402,8 +403,8 @@ fn short() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A client of many servers, each of which announces an address of its own: the client has a number for
-/// every address of a connection that is open, however many there were before.
+/// A client connects to many servers, each of which announces an address. Every address of an open
+/// connection gets a number, however many connections there were before.
 fn numbers_return() -> Result<(), Failed> {
     const EACH: u8 = 100;
     let mut pair = Pair::new("minrtt", "cubic");
@@ -432,7 +433,7 @@ fn numbers_return() -> Result<(), Failed> {
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    // One at a time: the allocator counts for all.
+    // Tests run one at a time, because the allocator counts the whole process.
     arguments.test_threads = Some(1);
     let tests = vec![
         Trial::test("an_idle_connection_is_small", idle),

@@ -1,4 +1,5 @@
-//! What an endpoint keeps of connections that are over: two endpoints in virtual time, back to back.
+//! State that an endpoint keeps of ended connections. Two endpoints run back to back in virtual
+//! time.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -16,7 +17,7 @@ fn spec(config: Config) -> ConnectionSpec {
     ConnectionSpec { config, ..common::spec("minrtt", "reno", 0..1) }
 }
 
-/// A client and a server, and a wire that takes no time.
+/// A client and a server, connected without delay.
 struct Pair {
     now: Time,
     client: Endpoint,
@@ -30,7 +31,7 @@ impl Pair {
         Pair { now: Time::ZERO, client: endpoint(1, "client"), server }
     }
 
-    /// Carries segments until there are no more.
+    /// Passes segments until there are no more.
     fn carry(&mut self) {
         loop {
             let mut quiet = true;
@@ -64,7 +65,7 @@ impl Pair {
         self.now = target;
     }
 
-    /// A connection that is established, at both ends.
+    /// Establishes a connection and returns both ends of it.
     fn connect(&mut self, config: Config) -> (ConnId, ConnId) {
         let client = self.client.connect(self.now, PORT, spec(config)).unwrap();
         self.carry();
@@ -81,8 +82,9 @@ fn plain() -> Config {
     Config { multipath: false, ..Config::default() }
 }
 
-/// R59: 100,000 connections, one a second, half of them plain TCP, each released by both ends once they have closed: what is
-/// kept is those of the last minute at the end that closed first, and none at the other.
+/// R59: 100,000 connections, one per second, half of them plain TCP. Both ends release each one
+/// after it has closed. The end that closed first keeps those of the last minute, and the other one
+/// keeps none.
 #[test]
 fn what_is_kept_does_not_grow() {
     for config in [Config::default(), plain()] {
@@ -113,8 +115,8 @@ fn what_is_kept_does_not_grow() {
     }
 }
 
-/// Released connections that do not end have a limit: of the oldest ones, one whose data has all been
-/// acknowledged is reset, and nothing is kept of it.
+/// Released connections that do not end are limited. Beyond the limit, an old connection whose data
+/// is all acknowledged is reset and removed.
 #[test]
 fn closing_connections_have_a_limit() {
     const MOST: usize = 8_192;
@@ -123,7 +125,7 @@ fn closing_connections_have_a_limit() {
     for _ in 0..MOST + 3 {
         ids.push(pair.connect(plain()).1);
     }
-    // From here on nothing reaches the clients.
+    // From here on, no segment reaches the clients.
     pair.server.write(pair.now, ids[0], 100).unwrap();
     for id in &ids {
         pair.server.release(pair.now, *id).unwrap();
@@ -138,8 +140,8 @@ fn closing_connections_have_a_limit() {
     assert_eq!((pair.server.kept(), pair.server.memory_report().closing), (MOST, MOST));
 }
 
-/// What nobody releases is kept with its state; what was released and is over is as if it had never
-/// been, and its identifier does not come back.
+/// A connection that is not released keeps its state. A released one that is over becomes unknown,
+/// and its identifier is not reused.
 #[test]
 fn a_released_connection_is_unknown() {
     let mut pair = Pair::new(Config::default());
@@ -159,7 +161,7 @@ fn a_released_connection_is_unknown() {
     assert_ne!(next, kept);
 }
 
-/// Each call that cannot be done says why, and changes nothing.
+/// A call that fails returns the reason and changes nothing.
 #[test]
 fn a_call_that_cannot_be_done_says_why() {
     let mut pair = Pair::new(Config::default());
@@ -182,8 +184,8 @@ fn a_call_that_cannot_be_done_says_why() {
     assert_eq!(pair.client.write(pair.now, client, 1), Err(Error::Failed));
 }
 
-/// A connection that is released while it is open: its data is delivered, what comes is thrown away,
-/// nobody is told, and it is let go when the peer has ended.
+/// An open connection is released. Its data is delivered, and received data is discarded without
+/// notice to the application. The connection is removed when the peer has ended.
 #[test]
 fn an_open_connection_is_released() {
     for config in [Config::default(), plain()] {
@@ -195,7 +197,7 @@ fn an_open_connection_is_released() {
         pair.news();
         assert_eq!(pair.server.skip(pair.now, server, 10_000).unwrap(), 5_000);
         assert_eq!(pair.server.state(server).unwrap(), ConnectionState::PeerDone);
-        // More than the client's buffer takes.
+        // More than the client's buffer holds.
         let mut written = 0;
         while written < 20_000_000 {
             written += pair.server.write(pair.now, server, 1 << 20).unwrap();
@@ -211,7 +213,7 @@ fn an_open_connection_is_released() {
     }
 }
 
-/// A peer that never ends is left after `close_timeout`.
+/// If the peer never ends, the connection is removed after `close_timeout`.
 #[test]
 fn a_released_connection_does_not_wait_for_ever() {
     for config in [Config::default(), plain()] {
@@ -247,8 +249,8 @@ fn capable() -> Mptcp {
     Mptcp::Capable(MpCapable::default())
 }
 
-/// R80: SYNs whose third ACK does not come, with MP_CAPABLE and without: the table holds 4,096, and
-/// all of it is free again when their SYN/ACKs were sent for the last time.
+/// R80: SYNs without a third ACK, with and without MP_CAPABLE. The table holds 4,096 of them. All
+/// are removed after the last retransmission of their SYN/ACKs.
 #[test]
 fn half_open_connections_go_by_themselves() {
     let mut server = endpoint(1, "server");
@@ -274,19 +276,19 @@ fn half_open_connections_go_by_themselves() {
     }
 }
 
-/// Clients far from a server that is flooded: each has an endpoint and a path of its own.
+/// Clients far from a flooded server. Each has its own endpoint and path.
 struct Flooded {
     now: Time,
     server: Endpoint,
     clients: Vec<(Endpoint, ConnId)>,
-    /// Segments under way, by arrival: to a client, or to the server.
+    /// Segments in flight, by arrival: the client, and true if it goes to the server.
     flying: BTreeMap<(Time, u64), (usize, bool, Box<Segment>)>,
     one_way: Span,
     count: u64,
 }
 
 impl Flooded {
-    /// Path of the first client as the server sees it.
+    /// The server's path of the first client.
     const FIRST: u32 = 100;
 
     fn fly(&mut self, client: usize, up: bool, segment: Box<Segment>) {
@@ -294,7 +296,7 @@ impl Flooded {
         self.flying.insert((self.now + self.one_way, self.count), (client, up, segment));
     }
 
-    /// All ends send what they have; what goes to strangers is lost.
+    /// Sends all pending segments. Segments to strangers are lost.
     fn serve(&mut self) {
         while let Some(sent) = self.server.poll_transmit(self.now) {
             match sent.path.0.checked_sub(Flooded::FIRST) {
@@ -309,7 +311,7 @@ impl Flooded {
         }
     }
 
-    /// A millisecond passes, with so many SYNs of strangers.
+    /// Advances one millisecond, with `syns` SYNs of strangers.
     fn step(&mut self, syns: u64) {
         self.serve();
         for _ in 0..syns {
@@ -336,8 +338,8 @@ impl Flooded {
     }
 }
 
-/// R80, S3: beside 20,000 SYNs a second every client is served, plain TCP and Multipath TCP, however
-/// long its round trip is.
+/// R80, S3: during 20,000 SYNs per second every client is served, with plain TCP and Multipath TCP
+/// and at any round trip time.
 #[test]
 fn newcomers_are_served_in_a_flood_of_syns() {
     for (rtt_ms, config) in
@@ -348,7 +350,7 @@ fn newcomers_are_served_in_a_flood_of_syns() {
         let (clients, flying) = (Vec::new(), BTreeMap::new());
         let one_way = Span::from_micros(500 * rtt_ms);
         let mut world = Flooded { now: Time::ZERO, server, clients, flying, one_way, count: 0 };
-        // The table fills before the first of them comes.
+        // The table is full before the first client connects.
         (0..250).for_each(|_| world.step(20));
         for number in 0..20 {
             let mut client = endpoint(number, "client");
@@ -378,13 +380,13 @@ fn newcomers_are_served_in_a_flood_of_syns() {
     }
 }
 
-/// R24: a thousand joins a second, of all connections together; the next one meets a limit.
+/// R24: all connections together accept a thousand joins per second. The next join is refused.
 #[test]
 fn joins_of_all_connections_have_a_rate() {
     let mut pair = Pair::new(Config::default());
     let tokens: Vec<u32> = (0..130)
         .map(|_| {
-            // The client's SYN is carried by hand, to see the server's key.
+            // The client's SYN is passed by hand, to read the server's key.
             let client = pair.client.connect(pair.now, PORT, spec(Config::default())).unwrap();
             let syn = pair.client.poll_transmit(pair.now).unwrap();
             pair.server.handle(pair.now, syn.path, &syn.segment);
@@ -408,7 +410,7 @@ fn joins_of_all_connections_have_a_rate() {
             refused += 1;
         } else {
             taken += 1;
-            // Given up at once, so that its place is free again.
+            // The join is reset at once, which frees its slot.
             let reset = Segment { seq: 1, flags: Flags::RST, ..syn(1_024 + n, None) };
             pair.server.handle(pair.now, PathId(1), &reset);
         }
@@ -416,8 +418,8 @@ fn joins_of_all_connections_have_a_rate() {
     assert_eq!((taken, refused), (1_000, 7 * 130 + 300 - 1_000));
 }
 
-/// R71: drawn ports begin anywhere among the ephemeral ones and do not count up by one; each
-/// connection has an initial sequence number of its own.
+/// R71: random ports start anywhere in the ephemeral range and do not increase by one. Each
+/// connection has its own initial sequence number.
 #[test]
 fn drawn_ports_are_not_known_beforehand() {
     let first_ports: std::collections::BTreeSet<u16> = (0..20)

@@ -1,4 +1,4 @@
-//! The bytes that the process holds, by a counting allocator.
+//! The allocated bytes of the process, from a counting allocator.
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
@@ -6,7 +6,7 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes that are allocated now.
+/// Returns the bytes that are allocated now.
 pub(crate) fn held() -> usize {
     let stats = ALLOCATOR.stats();
     stats.bytes_allocated - stats.bytes_deallocated

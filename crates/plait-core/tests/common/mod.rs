@@ -1,4 +1,4 @@
-//! Endpoints for the tests and benchmarks that drive them themselves.
+//! Endpoints for tests and benchmarks that drive endpoints directly.
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used)]
 
@@ -15,12 +15,13 @@ impl Entropy for Seeded {
     }
 }
 
-/// An endpoint whose keys and numbers follow from a seed and its name.
+/// Returns an endpoint whose random numbers depend on a seed and a name.
 pub(crate) fn endpoint(seed: u64, name: &str) -> Endpoint {
     Endpoint::new(Box::new(Seeded(RandomStream::new(seed, &[name]))))
 }
 
-/// A connection over `paths` with the default settings, and its scheduler and controller by their names.
+/// Returns the default settings of a connection over `paths`, with a scheduler and a controller by
+/// name.
 pub(crate) fn spec(scheduler: &str, controller: &str, paths: Range<u32>) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(scheduler).unwrap();
     let controller = plait_cc::Spec::parse(controller).unwrap();

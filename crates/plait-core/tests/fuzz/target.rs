@@ -1,5 +1,5 @@
-//! A server to which packets are played, and conversations as one string of bytes. The test `fuzz` and the
-//! libFuzzer target `endpoint` share it.
+//! A server that receives the packets of a conversation, and conversations encoded as bytes. The
+//! test `fuzz` and the libFuzzer target `endpoint` share this file.
 
 use crate::common::endpoint;
 use plait_base::{PathId, Span, Time};
@@ -29,7 +29,7 @@ pub(crate) fn headers(path: PathId) -> Headers {
     Headers::new(IpAddr::from([10, 0, path.0 as u8, 2]), IpAddr::from([10, 9, 9, 1]))
 }
 
-/// A router's message reaches the server. Tells whether it is one.
+/// Passes a router's message to the server. Returns false if the packet is none.
 pub(crate) fn tell(server: &mut Endpoint, now: Time, packet: &[u8]) -> bool {
     let Some(told) = parse_too_big(packet) else { return false };
     let path = match told.dst {
@@ -46,16 +46,16 @@ pub(crate) fn tell(server: &mut Endpoint, now: Time, packet: &[u8]) -> bool {
     true
 }
 
-/// A server to which packets are played.
+/// A server that receives played packets.
 pub(crate) struct Target {
     pub(crate) server: Endpoint,
     pub(crate) segment: Segment,
     pub(crate) step: u64,
     pub(crate) accepted: Vec<plait_base::ConnId>,
     pub(crate) read: u64,
-    /// Packets that the codec took.
+    /// Packets that the codec accepted.
     pub(crate) taken: u64,
-    /// Prints what arrives and leaves.
+    /// Prints the packets in both directions.
     pub(crate) aloud: bool,
 }
 
@@ -68,7 +68,7 @@ impl Target {
         Target { server, segment, step: 0, accepted: Vec::new(), read: 0, taken: 0, aloud: false }
     }
 
-    /// Time passes, and the server does what is due.
+    /// Advances time to `step` and runs the server's timers.
     pub(crate) fn step_to(&mut self, step: u64) -> Result<(), String> {
         self.step = self.step.max(step);
         self.server.handle_timeout(at(self.step));
@@ -125,7 +125,7 @@ impl Target {
     }
 }
 
-/// Mends what a packet says of its own length, and the checksum of its IP header.
+/// Corrects the length and the checksum in the IP header of a packet.
 pub(crate) fn mend(packet: &mut [u8]) {
     let len = (packet.len() as u16).to_be_bytes();
     packet[2..4].copy_from_slice(&len);
@@ -135,8 +135,8 @@ pub(crate) fn mend(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&sum.checksum().to_be_bytes());
 }
 
-/// Encodes a conversation: a byte that is 1 if checksums are in use; then for each packet the steps since
-/// the last one (one byte), the length (two bytes, the high one first) and the bytes.
+/// Encodes a conversation. The first byte is 1 if checksums are in use. Each packet follows as:
+/// steps since the last packet (one byte), length (two bytes, big-endian), bytes.
 #[allow(dead_code, reason = "libFuzzer only reads conversations")]
 pub(crate) fn join(checksum: bool, packets: &[Sent]) -> Vec<u8> {
     let (mut whole, mut last) = (vec![u8::from(checksum)], 0);
@@ -149,7 +149,7 @@ pub(crate) fn join(checksum: bool, packets: &[Sent]) -> Vec<u8> {
     whole
 }
 
-/// Decodes a conversation. Any bytes are one: a length beyond the end counts as the rest.
+/// Decodes a conversation. Any bytes are valid: a length beyond the end counts as the rest.
 #[allow(dead_code, reason = "planted bugs are looked for in other ways")]
 pub(crate) fn split(whole: &[u8]) -> (bool, Vec<Sent>) {
     let (first, mut rest) = whole.split_first().unwrap_or((&0, &[]));
@@ -164,11 +164,11 @@ pub(crate) fn split(whole: &[u8]) -> (bool, Vec<Sent>) {
     (first & 1 == 1, packets)
 }
 
-/// Plays a conversation of [`split`], whose packets get the lengths and IP checksums that they should
-/// have. Then time passes until nothing can be left.
+/// Plays a conversation of [`split`], with corrected lengths and IP checksums. Then it advances
+/// time until all state must have expired.
 ///
 /// # Errors
-/// What was broken, in words.
+/// Returns a description of the violation.
 #[allow(dead_code, reason = "the test plays conversations in its own way")]
 pub(crate) fn play_whole(whole: &[u8]) -> Result<u64, String> {
     let (checksum, packets) = split(whole);

@@ -1,5 +1,4 @@
-//! Addresses: identifiers, ADD_ADDR and REMOVE_ADDR, and what becomes of a connection without
-//! subflows.
+//! Addresses: identifiers, ADD_ADDR, REMOVE_ADDR, and connections without subflows.
 
 use crate::harness::{KEY, MSS, SERVER, Script, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
@@ -14,7 +13,7 @@ fn second() -> IpAddr {
     IpAddr::from([10, 77, 2, 2])
 }
 
-/// A server with a second address, one subflow established; its announcement is out.
+/// A server with a second address and one established subflow. The announcement is sent.
 fn announcing(address: IpAddr) -> Script {
     let mut s =
         Script::server(ConnectionSpec { addresses: vec![address], ..spec(multipath(), 1, None) });
@@ -35,7 +34,7 @@ fn told(seg: &Seg) -> AddAddr {
     }
 }
 
-/// The script's ADD_ADDR.
+/// Returns an ADD_ADDR of the script.
 fn add_addr(s: &Script, id: u8, address: IpAddr, port: Option<u16>) -> AddAddr {
     let hmac = add_addr_hmac(s.key, s.remote_key.unwrap(), id, address, port);
     AddAddr { address_id: id, address, port, hmac: Some(hmac) }
@@ -49,7 +48,7 @@ fn echo_of(add: &AddAddr) -> String {
     format!("{:?}", Mptcp::AddAddr(AddAddr { hmac: None, ..add.clone() }))
 }
 
-/// The address identifier in a join's SYN.
+/// Returns the address identifier in the SYN of a join.
 fn join_id(seg: &Seg) -> u8 {
     match &seg.mptcp {
         Some(Mptcp::JoinSyn(join)) => join.address_id,
@@ -61,8 +60,8 @@ fn up(s: &Script, subflow: usize) -> bool {
     s.endpoint.stats(s.id).unwrap().subflows.get(subflow).is_some_and(|subflow| subflow.up)
 }
 
-/// R43, R45: the server tells its second address on a pure ACK beside a DATA_ACK, with the HMAC;
-/// again after 120 s, and never more once it was echoed.
+/// R43, R45: the server announces its second address on a pure ACK beside a DATA_ACK, with the
+/// HMAC. It repeats it after 120 s until it is echoed.
 #[test]
 fn an_address_is_announced_until_it_is_echoed() {
     for address in [second(), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 2])] {
@@ -71,7 +70,7 @@ fn an_address_is_announced_until_it_is_echoed() {
         let add = told(&first);
         let hmac = add_addr_hmac(s.remote_key.unwrap(), KEY, add.address_id, address, None);
         assert_eq!((add.address_id, add.address, add.hmac), (1, address, Some(hmac)));
-        // An IPv6 address takes all the room: its DATA_ACK comes on its own.
+        // An IPv6 address leaves no room for the DATA_ACK, which is sent separately.
         assert_eq!(first.dack.is_some(), address.is_ipv4());
         if address.is_ipv6() {
             s.expect(want(0, ACK).len(0).dack(0).mptcp("-"));
@@ -82,7 +81,7 @@ fn an_address_is_announced_until_it_is_echoed() {
         s.after(1);
         assert_eq!(told(&s.expect(want(0, ACK).at(120_020.0))), add);
         s.lose_all();
-        // Another address in the echo is none.
+        // An echo of another address does not count.
         let wrong = AddAddr { address: IpAddr::from([10, 1, 1, 1]), hmac: None, ..add.clone() };
         send_address(&mut s, wrong);
         s.after(120_000);
@@ -94,8 +93,8 @@ fn an_address_is_announced_until_it_is_echoed() {
     }
 }
 
-/// R43, R20, R25: the client verifies, echoes, and joins the new address from all its paths, each
-/// with the identifier of its own address.
+/// R43, R20, R25: the client verifies the announcement, echoes it, and joins the new address from
+/// all its paths. Each join has the identifier of its own address.
 #[test]
 fn an_announced_address_is_joined_from_every_path() {
     let mut s = Script::joining_client(spec(multipath(), 2, None));
@@ -107,13 +106,13 @@ fn an_announced_address_is_joined_from_every_path() {
     assert_eq!(join_id(&s.expect(want(SERVER + 1, SYN).mptcp("join"))), 2);
     s.expect(want(0, ACK).mptcp(&echo_of(&add)).dack(0));
     s.expect_nothing();
-    // Told again, for the echo was lost: echoed again, and no more.
+    // The echo was lost and the address is announced again: it is only echoed.
     send_address(&mut s, add.clone());
     s.expect(want(0, ACK).mptcp(&echo_of(&add)));
     s.expect_nothing();
 }
 
-/// R44: with a wrong HMAC, or the right one of another address, nothing happens.
+/// R44: an announcement with a wrong HMAC, or with the HMAC of another address, is ignored.
 #[test]
 fn a_wrong_hmac_is_ignored() {
     let mut s = Script::joining_client(spec(multipath(), 1, None));
@@ -133,8 +132,8 @@ fn a_wrong_hmac_is_ignored() {
     s.expect(want(SERVER, SYN));
 }
 
-/// R44: addresses beyond the limit, and such as lead nowhere, are echoed and not joined; a server
-/// joins none.
+/// R44: addresses beyond the limit and unroutable ones are echoed, but not joined. A server joins
+/// none.
 #[test]
 fn not_every_address_is_joined() {
     let config = multipath().with(|it| it.joins.peer_addresses = 1);
@@ -172,15 +171,15 @@ fn an_identifier_in_use_keeps_its_address() {
     s.send(s.syn_ack(1));
     s.send(s.tx(1));
     s.lose_all();
-    // The script's join answers carry the number of the path.
+    // The script's join answers use the path number as identifier.
     let add = add_addr(&s, 1, second(), None);
     send_address(&mut s, add.clone());
     s.expect(want(0, ACK).mptcp(&echo_of(&add)));
     s.expect_nothing();
 }
 
-/// R25: identifiers belong to addresses: a subflow that comes again has the one it had, in whatever
-/// slot.
+/// R25: identifiers belong to addresses. A subflow that is opened again has the same identifier, in
+/// any slot.
 #[test]
 fn a_subflow_that_comes_again_has_its_identifier() {
     let mut s = Script::joining_client(spec(multipath(), 3, None));
@@ -199,8 +198,8 @@ fn a_subflow_that_comes_again_has_its_identifier() {
     assert_eq!(join_id(&s.expect(want(2, SYN))), ids[1]);
 }
 
-/// R46: REMOVE_ADDR: the subflow is asked for a sign of life three times, then reset; what it
-/// carried goes elsewhere at once.
+/// R46: after REMOVE_ADDR the subflow is probed three times and then reset. Its data is sent
+/// elsewhere at once.
 #[test]
 fn a_removed_address_is_checked_and_closed() {
     let mut s = Script::open_server(multipath(), 2);
@@ -208,7 +207,7 @@ fn a_removed_address_is_checked_and_closed() {
     s.lose_all();
     let remove = Mptcp::RemoveAddr(vec![7, 0, 200].into());
     s.send(s.tx(1).mptcp(remove));
-    // One below what is acknowledged: a keep-alive.
+    // A keep-alive, one below the acknowledged sequence number.
     s.expect(want(0, ACK).seq(0).len(0));
     s.expect(want(1, PSH).map(0, 1, MSS as u16));
     assert!(s.endpoint.stats(s.id).unwrap().subflows[0].potentially_failed);
@@ -221,8 +220,8 @@ fn a_removed_address_is_checked_and_closed() {
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.iter().filter(|s| s.up).count(), 1);
 }
 
-/// R46: a subflow that answers stays: the option has no HMAC, and anybody may have sent it. An
-/// unknown identifier changes nothing.
+/// R46: a subflow that answers the probe stays, because the option has no HMAC and anyone may have
+/// sent it. An unknown identifier has no effect.
 #[test]
 fn a_subflow_that_answers_stays() {
     for id in [0, 99] {
@@ -241,7 +240,7 @@ fn a_subflow_that_answers_stays() {
     }
 }
 
-/// R46, R58: the last subflow is closed too if it does not answer, and the connection waits.
+/// R46, R58: the last subflow is also closed if it does not answer. The connection then waits.
 #[test]
 fn the_last_subflow_may_be_removed() {
     let mut s = Script::open_server(multipath(), 1);
@@ -253,8 +252,8 @@ fn the_last_subflow_may_be_removed() {
     assert_eq!(s.state(), ConnectionState::Failed);
 }
 
-/// R46: an address of ours goes away and comes back: nothing more is sent there, the peer is told
-/// on another subflow, and the subflow is opened anew under the same identifier.
+/// R46: an own address disappears and returns. Nothing more is sent from it, and another subflow
+/// informs the peer. The subflow is then opened again with the same identifier.
 #[test]
 fn an_address_of_ours_goes_away_and_comes_back() {
     let mut s = Script::open_client(multipath(), 2);
@@ -272,7 +271,8 @@ fn an_address_of_ours_goes_away_and_comes_back() {
     assert_eq!(join_id(&s.expect(want(0, SYN).mptcp("join"))), 0);
 }
 
-/// R46: the same while the connection is being dialled: the attempt goes on elsewhere.
+/// R46: an own address disappears while the connection is being dialled. The attempt continues on
+/// another path.
 #[test]
 fn an_address_goes_away_before_the_answer() {
     let mut s = Script::client(spec(multipath(), 2, None));
@@ -284,7 +284,8 @@ fn an_address_goes_away_before_the_answer() {
     assert!(s.out.iter().all(|(_, seg, _)| seg.path == 1));
 }
 
-/// The same under plain TCP, as long as no SYN is answered. After that the connection is lost with the address.
+/// The same with plain TCP while no SYN is answered. After that, the connection is lost with the
+/// address.
 #[test]
 fn plain_tcp_dials_elsewhere_without_its_address() {
     let mut s = Script::client(spec(plain(), 2, None));
@@ -298,7 +299,7 @@ fn plain_tcp_dials_elsewhere_without_its_address() {
     assert_eq!(s.state(), ConnectionState::Failed);
 }
 
-/// R46: a server takes back an address that it announced: its subflows are closed, nothing new is
+/// R46: a server withdraws an announced address. Its subflows are closed, and no new ones are
 /// opened there.
 #[test]
 fn an_announced_address_is_taken_back() {
@@ -329,7 +330,8 @@ fn an_announced_address_is_taken_back() {
     assert!(s.out.iter().all(|(_, seg, _)| !seg.flags.has(SYN)), "nothing is opened there");
 }
 
-/// R58: without a subflow the server waits for the client; what was under way goes to the next one.
+/// R58: without a subflow, the server waits for the client. The next subflow carries the
+/// outstanding data.
 #[test]
 fn a_server_waits_for_another_subflow() {
     let mut s = Script::open_server(multipath(), 1);
@@ -355,7 +357,7 @@ fn a_server_waits_for_another_subflow() {
     assert_eq!(s.state(), ConnectionState::Open);
 }
 
-/// R58: after the time for it the connection fails, and a late join is refused.
+/// R58: after the close timeout the connection fails, and a late join is refused.
 #[test]
 fn a_server_that_waited_in_vain() {
     let mut s = Script::open_server(multipath(), 2);
@@ -373,7 +375,8 @@ fn a_server_that_waited_in_vain() {
     s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
 }
 
-/// R58: with no time for it, in plain TCP, and before both ends have the keys, it fails at once.
+/// R58: it fails at once if the timeout is zero, with plain TCP, and before both ends have the
+/// keys.
 #[test]
 fn where_there_is_nothing_to_wait_for() {
     let hasty = multipath().with(|it| it.timeouts.close = Span::ZERO);
@@ -390,8 +393,8 @@ fn where_there_is_nothing_to_wait_for() {
     assert_eq!(s.state(), ConnectionState::Failed);
 }
 
-/// R58: the client opens another subflow each second or so; one that the peer does not know any
-/// more ends it.
+/// R58: the client tries another subflow about once a second. It ends the connection if the peer no
+/// longer knows it.
 #[test]
 fn a_client_comes_back() {
     let mut s = Script::open_client(multipath(), 2);
@@ -404,7 +407,7 @@ fn a_client_comes_back() {
     s.after(1_000);
     s.expect(want(0, SYN).mptcp("join"));
     s.expect(want(1, SYN).mptcp("join"));
-    // The first path answers (its join's nonce and proof are those of any join).
+    // The first path answers. Nonce and HMAC are as in any join.
     s.after(20);
     let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
     s.send(s.tx(1).seq(0).flags(RST).stripped().mptcp(refused));
@@ -413,7 +416,7 @@ fn a_client_comes_back() {
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
-/// R58: or nobody answers for a minute.
+/// R58: the client gives up after a minute without an answer.
 #[test]
 fn a_client_that_tries_in_vain() {
     let mut s = Script::open_client(multipath(), 2);
@@ -427,7 +430,7 @@ fn a_client_that_tries_in_vain() {
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
-/// R16: an attempt that begins anew takes a key whose token no connection has.
+/// R16: a new attempt uses a key whose token is unique.
 #[test]
 fn a_new_attempt_takes_a_token_of_its_own() {
     let (used, fresh) = (0x1111_2222_3333_4444, 0x5555_6666_7777_8888);
@@ -449,7 +452,7 @@ fn a_new_attempt_takes_a_token_of_its_own() {
     assert_eq!(told, Some(Key(fresh)));
 }
 
-/// R9, R26: a join to a half-open connection is refused; it holds no keys to prove it with.
+/// R9, R26: a join to a half-open connection is refused, because there are no keys to verify it.
 #[test]
 fn a_half_open_connection_takes_no_join() {
     let mut s = Script::server(spec(multipath(), 2, None));
@@ -463,7 +466,7 @@ fn a_half_open_connection_takes_no_join() {
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 1);
 }
 
-/// R26, R54: nor does one that has fallen back to plain TCP.
+/// R26, R54: a join to a connection that fell back to plain TCP is refused.
 #[test]
 fn a_connection_that_fell_back_takes_no_join() {
     let mut s = Script::server(spec(multipath(), 2, None));
@@ -480,7 +483,7 @@ fn a_connection_that_fell_back_takes_no_join() {
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 1);
 }
 
-/// R24: a ninth subflow is refused as a matter of limits.
+/// R24: a ninth subflow is refused, with a reason that says it is prohibited.
 #[test]
 fn a_ninth_subflow_is_refused() {
     let mut s = Script::open_server(multipath(), 8);
@@ -490,7 +493,7 @@ fn a_ninth_subflow_is_refused() {
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 8);
 }
 
-/// R41, R56: an attempt that begins anew tells the end anew as well.
+/// R41, R56: a new attempt sends the end of the data again.
 #[test]
 fn a_new_attempt_tells_the_end_again() {
     let mut s = Script::client(spec(multipath(), 2, None));

@@ -1,4 +1,4 @@
-//! Which joins are taken: addresses that deny them, and limits.
+//! Admission of joins: addresses that deny joins, and limits.
 
 use crate::harness::{SERVER, Script, capable_syn, multipath, spec};
 use crate::segment::{ACK, RST, SYN, Seg, want};
@@ -18,7 +18,7 @@ fn denying() -> Config {
     multipath().with(|it| it.joins.deny = true)
 }
 
-/// The same segment with flag C in its MP_CAPABLE.
+/// Sets flag C in the MP_CAPABLE of a segment.
 fn with_denial(mut seg: Seg) -> Seg {
     let Some(Mptcp::Capable(capable)) = &mut seg.mptcp else { panic!("no MP_CAPABLE") };
     capable.joins_denied = true;
@@ -29,7 +29,7 @@ fn denies(seg: &Seg) -> bool {
     matches!(&seg.mptcp, Some(Mptcp::Capable(capable)) if capable.joins_denied)
 }
 
-/// A client of two paths whose server denies joins; the first DSS has come.
+/// A client of two paths whose server denies joins. The first DSS has arrived.
 fn denied_client() -> Script {
     let mut s = Script::client(spec(multipath(), 2, None));
     assert!(!denies(&s.expect(want(0, SYN))));
@@ -46,8 +46,8 @@ fn send_address(s: &mut Script) {
     s.send(s.tx(0).mptcp(Mptcp::AddAddr(add)));
 }
 
-/// R14: a client does not join the address of a server that denies it; one that is announced it
-/// joins from every path.
+/// R14: a client does not join an address for which the server denies joins. It joins an announced
+/// address from every path.
 #[test]
 fn a_denied_address_is_not_joined() {
     let mut s = denied_client();
@@ -59,8 +59,8 @@ fn a_denied_address_is_not_joined() {
     assert!(s.out.iter().all(|(_, seg, _)| !seg.flags.has(SYN)));
 }
 
-/// R14, R58: nor is it when its subflow is gone: the connection goes on at the address that was
-/// announced, and fails where there is none.
+/// R14, R58: a denied address is not joined after its subflow is gone either. The connection
+/// continues at the announced address, and fails if there is none.
 #[test]
 fn a_denied_address_is_not_joined_again() {
     let mut s = denied_client();
@@ -84,8 +84,8 @@ fn a_denied_address_is_not_joined_again() {
     assert!(s.out.iter().all(|(_, seg, _)| seg.path >= SERVER));
 }
 
-/// R14: a client that denies says so in its SYN and its third ACK, and refuses the joins of a peer
-/// that does not mind.
+/// R14: a client that denies joins sets the flag in its SYN and its third ACK. It refuses joins
+/// although its peer allows them.
 #[test]
 fn a_client_may_deny() {
     let mut s = Script::client(spec(denying(), 1, None));
@@ -106,8 +106,8 @@ fn a_client_may_deny() {
     s.expect_nothing();
 }
 
-/// R14: a server that denies says so in its SYN/ACK, refuses joins to its first address, and takes
-/// those to the one that it announces.
+/// R14: a server that denies joins sets the flag in its SYN/ACK. It refuses joins to its first
+/// address and accepts joins to the announced one.
 #[test]
 fn a_server_may_deny() {
     let mut s =
@@ -126,7 +126,7 @@ fn a_server_may_deny() {
     s.expect(want(1, RST).mptcp(DENIED));
     s.join(SERVER + 1, 20, false);
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 2);
-    // The first address stays closed, to whatever comes later.
+    // Joins to the first address stay refused.
     s.send(s.tx(0).flags(Flags::RST).stripped());
     s.send(s.tx(SERVER + 1).flags(Flags::RST).stripped());
     s.lose_all();
@@ -136,7 +136,7 @@ fn a_server_may_deny() {
     s.expect(want(0, RST).mptcp(DENIED));
 }
 
-/// R14, R58: a server that denies and has announced nothing has nobody to wait for.
+/// R14, R58: a server that denies joins and has announced no address fails at once.
 #[test]
 fn a_server_that_denies_waits_for_nobody() {
     let mut s = Script::open_server(denying(), 1);
@@ -144,8 +144,8 @@ fn a_server_that_denies_waits_for_nobody() {
     assert_eq!(s.state(), ConnectionState::Failed);
 }
 
-/// R24: half-open joins of strangers who know the token keep no slot: a true join gets in beside any
-/// number of them, and they end by themselves.
+/// R24: half-open joins of strangers who know the token do not occupy all slots. A valid join
+/// succeeds beside any number of them, and they expire.
 #[test]
 fn half_open_joins_keep_nobody_out() {
     let mut s = Script::open_server(multipath(), 1);
@@ -157,7 +157,7 @@ fn half_open_joins_keep_nobody_out() {
     s.join(8, 20, false);
     let up = |s: &Script| s.endpoint.stats(s.id).unwrap().subflows.iter().filter(|s| s.up).count();
     assert_eq!((up(&s), s.endpoint.overflows().joins_replaced), (2, 4));
-    // SYN/ACKs go out again for a minute, and the slots are free.
+    // SYN/ACKs are retransmitted for a minute, then the slots are free.
     s.after(64_000);
     s.lose_all();
     s.after(1_000_000);
@@ -180,8 +180,8 @@ fn a_syn_with_fin_is_dropped() {
     assert_eq!((s.endpoint.kept(), s.endpoint.overflows().syns_with_fin), (0, 2));
 }
 
-/// R24: ten joins at once, then one each tenth of a second; the others are refused as a matter of
-/// limits, and nothing is kept of them.
+/// R24: ten joins are accepted at once, then one every 100 ms. The others are refused as prohibited
+/// and leave no state.
 #[test]
 fn joins_of_a_connection_have_a_rate() {
     let mut s = Script::open_server(multipath(), 1);
@@ -195,7 +195,7 @@ fn joins_of_a_connection_have_a_rate() {
                 assert_eq!(answer.fields().last().unwrap().1, LIMIT);
                 return count;
             }
-            // Whoever floods gives each up at once.
+            // The attacker resets each join at once.
             s.send(Seg { seq: 1, ..s.tx(1).flags(Flags::RST).stripped() });
             s.lose_all();
             count += 1;

@@ -1,5 +1,4 @@
-//! What a peer offers, asks and attempts: options that it does not speak, addresses and priorities,
-//! fallback, floods.
+//! Requests and offers of a peer: unsupported options, addresses, priorities, fallback, floods.
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
@@ -7,8 +6,8 @@ use plait_base::PathId;
 use plait_core::{Config, ConnectionState, Error};
 use plait_wire::{Flags, Mptcp};
 
-/// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no
-/// scaling.
+/// R64 (RFC 7323 section 1.3): the answer to a SYN without a window scale has none, and windows are
+/// not scaled.
 #[test]
 fn no_scale_unless_offered() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -18,7 +17,7 @@ fn no_scale_unless_offered() {
     s.expect(want(0, SYN.with(ACK)).scale(None));
 }
 
-/// R65 (RFC 7323 section 3.2): no timestamps in the answer to a SYN that has none, nor later.
+/// R65 (RFC 7323 section 3.2): after a SYN without timestamps, no segment has them.
 #[test]
 fn no_timestamps_unless_offered() {
     let mut s = Script::plain_server(|syn| Seg { stamps: None, ..syn });
@@ -27,7 +26,7 @@ fn no_timestamps_unless_offered() {
     s.expect(want(0, PSH).len(100).set("echo", "-"));
 }
 
-/// R66 (RFC 2018 section 2): no blocks for a peer that does not permit them.
+/// R66 (RFC 2018 section 2): no SACK blocks are sent to a peer that does not permit them.
 #[test]
 fn no_sack_unless_permitted() {
     let mut s = Script::plain_server(|syn| Seg { sack_permitted: false, ..syn });
@@ -44,12 +43,12 @@ fn the_peers_mss_is_respected() {
     let mut s = Script::plain_server(|syn| Seg { mss: Some(536), ..syn });
     s.lose_all();
     s.write(5_000);
-    // The MSS counts no options (RFC 6691): 12 bytes of it go to timestamps.
+    // The MSS includes options (RFC 6691): timestamps take 12 bytes of it.
     s.expect(want(0, PSH).len(524));
 }
 
-/// RFC 9293 section 3.7.1: a peer without Multipath TCP needs no room for a DSS; windows
-/// are counted in what it takes. A window of ten segments is ten segments.
+/// RFC 9293 section 3.7.1: a peer without Multipath TCP needs no room for a DSS. A congestion
+/// window of ten segments holds ten of these longer ones.
 #[test]
 fn after_a_fallback_in_the_handshake_segments_are_those_of_plain_tcp() {
     for (told, len) in [(1_460, MSS + 20), (536, 524)] {
@@ -66,8 +65,8 @@ fn after_a_fallback_in_the_handshake_segments_are_those_of_plain_tcp() {
     }
 }
 
-/// R62 (RFC 9293 section 3.7.1): a SYN without an MSS leaves 536 bytes, and 1,220 over IPv6; 12 of them
-/// are for timestamps.
+/// R62 (RFC 9293 section 3.7.1): a SYN without an MSS means 536 bytes, or 1,220 over IPv6.
+/// Timestamps take 12 of them.
 #[test]
 fn a_peer_that_tells_no_mss() {
     for (unsaid_mss, len) in [(Config::UNSAID_MSS_V4, 524), (Config::UNSAID_MSS_V6, 1_208)] {
@@ -84,8 +83,7 @@ fn a_peer_that_tells_no_mss() {
     }
 }
 
-/// R65 (RFC 7323 section 5.2): a RST need not have a timestamp, and an old one does not save the
-/// subflow from it.
+/// R65 (RFC 7323 section 5.2): a RST needs no timestamp, and one with an old timestamp is accepted.
 #[test]
 fn a_reset_is_exempt_from_timestamps() {
     for stamps in [None, Some((1, 1))] {
@@ -96,7 +94,8 @@ fn a_reset_is_exempt_from_timestamps() {
     }
 }
 
-/// R65 (RFC 7323 section 5.2): the peer's clock wraps; what is older is refused on either side.
+/// R65 (RFC 7323 section 5.2): the peer's clock wraps. Older timestamps are refused on both sides
+/// of the wrap.
 #[test]
 fn the_peers_clock_wraps() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -120,7 +119,7 @@ fn the_peers_clock_wraps() {
     s.expect(want(0, ACK).echo(3));
 }
 
-/// R20, R24, R49: the reset of a join to an unknown token tells why.
+/// R20, R24, R49: the reset of a join with an unknown token has a reason.
 #[test]
 fn an_unknown_token_is_told() {
     let mut s = Script::open_server(multipath(), 1);
@@ -131,8 +130,8 @@ fn an_unknown_token_is_told() {
     s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
 }
 
-/// R51: the peer fell back, for our third ACK lost its option on the way: its first data has no
-/// DSS, and is plain.
+/// R51: the peer fell back because our third ACK lost its option. Its first data has no DSS and is
+/// plain.
 #[test]
 fn a_client_falls_back_on_plain_data() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -146,7 +145,7 @@ fn a_client_falls_back_on_plain_data() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
-/// R51: the same is told by an acknowledgement of our first data that has no DSS.
+/// R51: an acknowledgement of our first data without a DSS means the same.
 #[test]
 fn a_client_falls_back_on_a_plain_acknowledgement() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -161,7 +160,7 @@ fn a_client_falls_back_on_a_plain_acknowledgement() {
     s.expect(want(0, PSH).seq(101).plain());
 }
 
-/// R32: a segment without a DSS that an earlier mapping covers (a middlebox has cut it).
+/// R32: an earlier mapping covers a segment without a DSS, because a middlebox has split a segment.
 #[test]
 fn data_under_an_earlier_mapping() {
     let mut s = Script::open_server(multipath(), 1);
@@ -175,8 +174,8 @@ fn data_under_an_earlier_mapping() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 300);
 }
 
-/// R4, R47: MP_PRIO beside a DSS makes a subflow a backup, however often it comes, and takes it
-/// back.
+/// R4, R47: MP_PRIO beside a DSS makes a subflow a backup or a regular one. Repetitions have no
+/// effect.
 #[test]
 fn priority_changes() {
     let mut s = Script::open_server(multipath(), 2);
@@ -189,7 +188,7 @@ fn priority_changes() {
     s.expect(want(0, PSH));
 }
 
-/// R4: of two options beside a DSS both count.
+/// R4: two options beside a DSS both take effect.
 #[test]
 fn two_options_in_one_segment() {
     let mut s = Script::open_server(multipath(), 2);
@@ -199,7 +198,7 @@ fn two_options_in_one_segment() {
     s.expect(want(1, PSH));
 }
 
-/// RFC 9293 section 3.10.7.2: a listener ignores a segment with RST, whatever else it has.
+/// RFC 9293 section 3.10.7.2: a listener ignores every segment with RST.
 #[test]
 fn a_reset_opens_nothing() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -218,8 +217,8 @@ fn challenges_are_limited() {
     assert!(s.lose_all() <= 100);
 }
 
-/// R47, R48: this end makes a subflow a backup: it says so once, on that subflow, and sends there
-/// no more until it takes it back.
+/// R47, R48: this end makes a subflow a backup. It sends the option once on that subflow, and no
+/// data until it makes it regular again.
 #[test]
 fn a_backup_is_asked_for() {
     let mut s = Script::open_client(multipath(), 2);
@@ -238,7 +237,7 @@ fn a_backup_is_asked_for() {
     assert_eq!(ask(&mut s, 1, false), Ok(()));
     s.expect(want(1, ACK).mptcp("Prio { backup: false }"));
     assert!(s.lose_all() > 0 && s.log_has_data_on(1));
-    // Two in one instant: each on its own, the last word of each.
+    // Changes on two paths at once: one option on each, with the last value.
     for (path, backup) in [(0, true), (1, true), (0, false)] {
         s.endpoint.set_backup(s.now, s.id, PathId(path), backup).unwrap();
     }
@@ -251,8 +250,8 @@ fn a_backup_is_asked_for() {
     assert_eq!(told(1), [Mptcp::Prio { backup: true }]);
 }
 
-/// R47: where there is no such subflow it cannot be asked, and what was to be said of one that died
-/// is said on no other.
+/// R47: the call fails without such a subflow. A pending option of a dead subflow is not sent on
+/// another one.
 #[test]
 fn a_backup_cannot_be_asked_for() {
     let mut s = Script::open_client(plain(), 1);
@@ -272,7 +271,7 @@ fn a_backup_cannot_be_asked_for() {
     );
 }
 
-/// R65 (RFC 7323 section 5): a segment older than the last one in order is not taken.
+/// R65 (RFC 7323 section 5): a segment older than the last one in order is not accepted.
 #[test]
 fn protection_against_wrapped_sequences() {
     let mut s = Script::open_server(plain(), 1);
@@ -303,7 +302,7 @@ fn a_flood_of_syns() {
     assert!(open <= 4_096, "{open}");
 }
 
-/// R51: a server whose peer fell back after the third ACK, for its first data has no DSS.
+/// R51: the peer fell back after the third ACK: its first data has no DSS.
 #[test]
 fn a_server_falls_back_on_plain_data() {
     let mut s = Script::open_server(multipath(), 1);

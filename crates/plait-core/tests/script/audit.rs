@@ -1,5 +1,5 @@
-//! What holds for every segment that an endpoint emits, and the way between a script's relative
-//! numbers and the wire's.
+//! Rules for every segment that an endpoint emits, and the conversion between a script's relative
+//! numbers and those on the wire.
 
 use crate::harness::{PORT, Peer, SERVER, Script, carries_first_data, line};
 use crate::segment::{ACK, Seg};
@@ -51,7 +51,8 @@ impl Script {
             self.dack = self.dack.max(dack);
             let scale = self.peers[&seg.path].own_shift(segment);
             let edge = dack + (u64::from(seg.win) << scale);
-            // Rounding to the scale may cost less than one unit (RFC 7323 section 2.4).
+            // Rounding to the scale may move the edge back by less than one unit (RFC 7323 section
+            // 2.4).
             if edge + (1 << scale) <= self.edge {
                 wrong.push(format!("right edge {edge} after {} (R37)", self.edge));
             }
@@ -62,7 +63,7 @@ impl Script {
         }
     }
 
-    // Between relative numbers and the wire's.
+    // Conversion between relative numbers and those on the wire.
 
     pub(crate) fn to_wire(&self, seg: &Seg) -> Segment {
         let peer = &self.peers[&seg.path];
@@ -138,7 +139,7 @@ impl Script {
         }
     }
 
-    /// R12, R34: every mapping has the checksum of what it carries, or none does.
+    /// R12, R34: every mapping has a correct checksum of its data, or none has one.
     fn wrong_checksum(&self, seg: &Seg, segment: &Segment) -> bool {
         let map = segment.options.dss.and_then(|dss| dss.mapping);
         let capable = match segment.options.mptcp.as_deref() {

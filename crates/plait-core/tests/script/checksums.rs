@@ -1,5 +1,5 @@
-//! DSS checksums: who asks for them, what they cover, when data is delivered, what a wrong one does.
-//! The audit of every segment verifies those that the endpoint makes.
+//! DSS checksums: who requests them, the data that they cover, delivery, and wrong checksums. The
+//! audit verifies the checksums of every segment of the endpoint.
 
 use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
@@ -22,12 +22,12 @@ fn asking(ask: bool, data_len: Option<u16>, s: &Script) -> Mptcp {
     })
 }
 
-/// What the endpoint says of a failed mapping: its DSN, all 64 bits.
+/// Returns the MP_FAIL of the endpoint for a mapping with all 64 bits of its DSN.
 fn failed(s: &Script, dsn: u64) -> String {
     format!("{:?}", Mptcp::Fail(s.key.idsn().wrapping_add(1).wrapping_add(dsn)))
 }
 
-/// R12: a server that does not ask uses checksums because the client does, and says so.
+/// R12: a server that does not request checksums uses them if the client does, and sets the flag.
 #[test]
 fn the_client_asks() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -44,8 +44,8 @@ fn the_client_asks() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 500);
 }
 
-/// R12: a client that does not ask uses them because the server does: its third ACK and its first
-/// data say so.
+/// R12: a client that does not request checksums uses them if the server does. Its third ACK and
+/// its first data have the flag.
 #[test]
 fn the_server_asks() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -64,7 +64,7 @@ fn the_server_asks() {
     s.lose_all();
 }
 
-/// R12: a client verifies what the server sends, though only the server asked.
+/// R12: a client verifies checksums although only the server requested them.
 #[test]
 fn a_client_verifies_too() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -90,7 +90,7 @@ impl Lengths for MpCapable {
     }
 }
 
-/// R12: where nobody asks there are none, and one that comes all the same is not looked at.
+/// R12: without a request no checksums are sent, and received ones are not verified.
 #[test]
 fn nobody_asks() {
     let mut s = Script::open_server(multipath(), 1);
@@ -100,7 +100,8 @@ fn nobody_asks() {
     s.expect(want(0, ACK).dack(500).mptcp("-"));
 }
 
-/// R7, R12, R34: the first data on MP_CAPABLE with its checksum; a wrong one is not taken.
+/// R7, R12, R34: the first data on MP_CAPABLE has a checksum. Data with a wrong one is not
+/// accepted.
 #[test]
 fn first_data_with_its_checksum() {
     for edited in [false, true] {
@@ -116,8 +117,8 @@ fn first_data_with_its_checksum() {
     }
 }
 
-/// R34: all bytes of a mapping are here before any is delivered or DATA_ACKed; a mapping of three
-/// segments that is told on the first only.
+/// R34: data is delivered and DATA_ACKed only after its whole mapping has arrived. The mapping
+/// covers three segments, and only the first one carries it.
 #[test]
 fn the_whole_mapping_first() {
     let mut s = Script::open_server(summing(), 1);
@@ -139,7 +140,8 @@ fn the_whole_mapping_first() {
     }
 }
 
-/// R34: the DATA_FIN alone has the checksum of its pseudo header; one with a wrong checksum is none.
+/// R34: a DATA_FIN without data has the checksum of its pseudo header. With a wrong one it is
+/// ignored.
 #[test]
 fn the_data_fin_has_one() {
     let mut s = Script::open_server(summing(), 1);
@@ -155,7 +157,8 @@ fn the_data_fin_has_one() {
     s.expect(want(0, ACK).data_fin(0));
 }
 
-/// R34, R41: a DATA_FIN with data counts in the length, not in the bytes.
+/// R34, R41: a DATA_FIN with data counts in the length of the mapping, but adds no byte to the
+/// checksum.
 #[test]
 fn the_data_fin_with_data() {
     let mut s = Script::open_server(summing(), 1);
@@ -166,8 +169,8 @@ fn the_data_fin_with_data() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 500);
 }
 
-/// R53, F4: with several subflows the one whose checksum is wrong is reset with MP_FAIL and the
-/// mapping's DSN; nothing of it is delivered, and the data is taken from another.
+/// R53, F4: among several subflows, the one with a wrong checksum is reset with MP_FAIL and the
+/// mapping's DSN. The data is not delivered, and another subflow carries it.
 #[test]
 fn a_wrong_checksum_among_subflows() {
     let mut s = Script::open_server(summing(), 2);
@@ -180,8 +183,8 @@ fn a_wrong_checksum_among_subflows() {
     assert_eq!((s.endpoint.readable(s.id).unwrap(), s.state()), (1_000, ConnectionState::Open));
 }
 
-/// R53: what a subflow carried goes elsewhere when the peer resets it with MP_FAIL, also what was
-/// acknowledged there and not DATA_ACKed.
+/// R53: if the peer resets a subflow with MP_FAIL, its data is sent elsewhere. This includes data
+/// acknowledged on it but not DATA_ACKed.
 #[test]
 fn a_subflow_that_is_reset_with_mp_fail() {
     let mut s = Script::open_server(summing(), 2);
@@ -195,7 +198,7 @@ fn a_subflow_that_is_reset_with_mp_fail() {
     s.expect_nothing();
 }
 
-/// R31: a mapping with checksum that overlaps another and differs is an error.
+/// R31: a mapping with a checksum that overlaps a different one is an error.
 #[test]
 fn contradictions_are_errors() {
     let mut s = Script::open_server(summing(), 2);
@@ -209,7 +212,7 @@ fn contradictions_are_errors() {
 }
 
 /// R2, R34: options with a checksum and a SACK block fit, and the segment stays within the MTU
-/// (the audit looks).
+/// (verified by the audit).
 #[test]
 fn checksums_leave_room_for_one_block() {
     let mut s = Script::open_server(summing(), 1);
