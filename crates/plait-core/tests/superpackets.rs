@@ -1,4 +1,5 @@
-//! Superpackets as a device cuts them: every segment gets a copy of the options, and some are lost.
+//! Superpackets as a device splits them. Every segment gets a copy of the options, and some are
+//! lost.
 #![allow(clippy::unwrap_used)]
 
 use plait_base::{PathId, RandomStream, Span, Time};
@@ -37,7 +38,7 @@ fn spec(superpacket: u32, checksum: bool) -> ConnectionSpec {
     }
 }
 
-/// What comes of a segment on the wire.
+/// Returns the segments on the wire.
 fn cut(sent: &Transmit) -> Vec<Segment> {
     let (len, size) = (sent.segment.payload.len(), u32::from(sent.cut));
     if size == 0 || len <= size {
@@ -52,22 +53,22 @@ fn cut(sent: &Transmit) -> Vec<Segment> {
     (0..len.div_ceil(size)).map(|n| piece(n * size)).collect()
 }
 
-/// What came of a client's upload.
+/// The result of a client's upload.
 struct Upload {
-    /// Most payload bytes of one segment before it was cut, and how many there were.
+    /// Most payload bytes of one segment before it is split, and the number of segments.
     longest: u32,
     count: usize,
     bytes: Vec<u8>,
 }
 
-/// Data as Linux reads it, which refuses a mapping within one that is not used up.
+/// Checks mappings as Linux does: a new mapping must not start within an unfinished one.
 #[derive(Default)]
 struct Strict {
     current: Option<Mapping>,
 }
 
 impl Strict {
-    /// Takes the mapping of the segment that is next in order.
+    /// Checks the mapping of the next in-order segment.
     fn take(&mut self, seq: u32, len: u32, told: Mapping) {
         if let Some(now) = self.current
             && seq.wrapping_sub(now.ssn) < u32::from(now.len)
@@ -80,8 +81,8 @@ impl Strict {
     }
 }
 
-/// Sends superpackets of so many bytes, of which each `lossy`-th segment with data is lost. The server
-/// asks for checksums or does not.
+/// Uploads with superpackets of `superpacket` bytes; each `lossy`-th segment with data is lost. If
+/// `checksum`, the server requests checksums.
 fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
     let (mut client, mut server) = (endpoint("client"), endpoint("server"));
     server.listen(PORT, spec(0, checksum));
@@ -90,7 +91,7 @@ fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
     let source: Vec<u8> = (0..LEN).map(|n| (n % 251) as u8).collect();
     let (mut written, mut accepted, mut piece) = (0, None, vec![0; 100_000]);
     let mut upload = Upload { longest: 0, count: 0, bytes: Vec::new() };
-    // Segments of each path, by sequence number, as they arrived; and what of them was read.
+    // Arrived segments of each path.
     let mut arrived = vec![Vec::new(); 2];
     while upload.bytes.len() < LEN {
         assert!(now < Time::ZERO + Span::from_secs(300), "{} bytes came", upload.bytes.len());
@@ -123,9 +124,9 @@ fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
     for mut all in arrived {
         all.retain(|it| it.options.dss.is_some_and(|dss| dss.mapping.is_some()));
         let first = all.first().map_or(0, |it| it.seq);
-        // In order; of copies the one that came first.
+        // In order. Of copies, the first one to arrive stays first.
         all.sort_by_key(|it| it.seq.wrapping_sub(first));
-        // Subflow sequence numbers count from the SYN on.
+        // Subflow sequence numbers count from the SYN.
         let ssn = |it: &Segment| it.options.dss.unwrap().mapping.unwrap().ssn;
         let syn = all.first().map_or(0, |it| it.seq.wrapping_sub(ssn(it)));
         let (mut strict, mut next) = (Strict::default(), first);
@@ -141,8 +142,8 @@ fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
     upload
 }
 
-/// R31, R34: what is lost of a superpacket is sent again in full segments, beside the mapping that the
-/// others had, and its checksum.
+/// R31, R34: lost parts of a superpacket are retransmitted in full segments. They carry the mapping
+/// of the superpacket and its checksum.
 #[test]
 fn parts_that_are_lost_come_again_with_the_mapping_of_all() {
     for checksum in [false, true] {
@@ -154,7 +155,7 @@ fn parts_that_are_lost_come_again_with_the_mapping_of_all() {
     }
 }
 
-/// Nothing is longer than what the device takes, and without loss it is as without superpackets.
+/// No superpacket exceeds the device's limit.
 #[test]
 fn no_superpacket_is_longer_than_the_device_takes() {
     let few = upload(5_000, usize::MAX, false);

@@ -1,5 +1,5 @@
-//! The vectors of the specification that concern the transport, one test each: timeouts, loss
-//! detection by time, tail probes, small queues, buffers.
+//! The specification's test vectors for the transport, one test each: timeouts, loss detection by
+//! time, tail probes, small queues, buffers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -41,7 +41,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-/// Equal as JSON; numbers to the three decimals that the file has.
+/// Compares JSON values; numbers may differ by 0.0005.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -78,7 +78,7 @@ fn rto_linux(inputs: &Value) -> Value {
     rto(RtoMode::Linux, inputs)
 }
 
-/// R69: a probe never comes later than the timeout.
+/// R69: a probe is never later than the timeout.
 fn tlp(inputs: &Value) -> Value {
     let (srtt, rto) = (Some(millis(&inputs["srtt"])), millis(&inputs["rto"]));
     json!({
@@ -100,7 +100,7 @@ fn rack(inputs: &Value) -> Value {
     })
 }
 
-/// The equations of STMS; one-way delays are half of the round trips.
+/// The equations of STMS. One-way delays are half of the round trips.
 fn buffers(inputs: &Value) -> Value {
     let way = |rate: &str, rtt: &str| Way {
         rate: Rate::from_bps(inputs[rate].as_u64().unwrap() * 1_000_000),

@@ -43,7 +43,7 @@ fn the_peers_mss_is_respected() {
     let mut s = Script::plain_server(|syn| Seg { mss: Some(536), ..syn });
     s.lose_all();
     s.write(5_000);
-    // The MSS includes options (RFC 6691): timestamps take 12 bytes of it.
+    // The MSS excludes options (RFC 6691), so the sender subtracts 12 bytes for timestamps.
     s.expect(want(0, PSH).len(524));
 }
 

@@ -139,7 +139,8 @@ impl Script {
         }
     }
 
-    /// R12, R34: every mapping has a correct checksum of its data, or none has one.
+    /// R12, R34: returns true if a mapping has a wrong checksum, or none, or one although checksums
+    /// are not in use.
     fn wrong_checksum(&self, seg: &Seg, segment: &Segment) -> bool {
         let map = segment.options.dss.and_then(|dss| dss.mapping);
         let capable = match segment.options.mptcp.as_deref() {

@@ -1,4 +1,4 @@
-//! Ends: DATA_FIN and FIN, half closes, resets.
+//! Closing: DATA_FIN and FIN, half-closes, resets.
 
 use crate::harness::{MSS, Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
@@ -32,7 +32,7 @@ fn the_order_of_the_end() {
         s.expect(want(path, ACK).ack(2));
     }
     assert!(s.endpoint.is_over());
-    // Both have gone, which is told of once.
+    // The end of each subflow is reported once.
     let mut events = Vec::new();
     s.endpoint.swap_events(&mut events);
     let gone = events.iter().filter_map(|(_, event)| match event {
@@ -40,18 +40,18 @@ fn the_order_of_the_end() {
         _ => None,
     });
     assert_eq!(gone.collect::<Vec<_>>(), [0, 1]);
-    // No FIN is payload.
+    // A FIN is not counted as payload.
     let totals = s.endpoint.totals();
     assert_eq!([totals.first.sent, totals.first.received], [100, 0]);
     assert_eq!([totals.joined.sent, totals.joined.received], [0, 0]);
-    // R59: TIME-WAIT answers, and ends.
+    // R59: TIME-WAIT answers a FIN, and expires.
     s.send(s.tx(0).seq(1).flags(FIN));
     s.expect(want(0, ACK).ack(2));
     s.after(61_000);
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
-/// R57: after our DATA_FIN the peer still sends; after the peer's we still do.
+/// R57: after our DATA_FIN the peer still sends, and after the peer's DATA_FIN we do.
 #[test]
 fn half_close_both_ways() {
     let mut s = Script::open_server(multipath(), 1);
@@ -77,7 +77,7 @@ fn half_close_both_ways() {
     assert_eq!(s.state(), ConnectionState::Closed);
 }
 
-/// R57 for plain TCP, with FIN.
+/// R57: the same with plain TCP and FIN.
 #[test]
 fn plain_half_close() {
     let mut s = Script::open_server(plain(), 1);
@@ -97,7 +97,7 @@ fn plain_half_close() {
     assert!(s.endpoint.is_over());
 }
 
-/// R61: both close at once: CLOSING, then TIME-WAIT.
+/// R61: both ends close at the same time: CLOSING, then TIME-WAIT.
 #[test]
 fn simultaneous_close() {
     let mut s = Script::open_server(plain(), 1);
@@ -115,8 +115,8 @@ fn simultaneous_close() {
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
-/// R56, R59: a peer that has told the end of its data, has acknowledged our FINs and never sends its own
-/// is not waited for without end, once nobody holds the connection (Linux: tcp_fin_timeout).
+/// R56, R59: the peer ends its data and acknowledges our FINs, but never sends its own. Once the
+/// application has released the connection, the wait is limited (Linux: tcp_fin_timeout).
 #[test]
 fn a_subflow_that_the_peer_never_ends_is_left() {
     for early in [true, false] {
@@ -137,7 +137,7 @@ fn a_subflow_that_the_peer_never_ends_is_left() {
         }
         release(&mut s, !early);
         s.after(59_999);
-        // Each of its subflows is kept as a remnant.
+        // Each subflow is kept as a remnant.
         assert_eq!(s.endpoint.kept(), 2);
         s.after(1);
         assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
@@ -145,8 +145,9 @@ fn a_subflow_that_the_peer_never_ends_is_left() {
     }
 }
 
-/// R56, R61: a subflow in FIN-WAIT-2 is closed after the configured time once both directions of the
-/// data have ended, even if the application keeps the connection. The peer gets no reset.
+/// R56, R61: after both directions of the data have ended, a subflow in FIN-WAIT-2 is closed after
+/// the configured time. This holds even if the application keeps the connection. The peer gets no
+/// reset.
 #[test]
 fn fin_wait_2_ends_without_a_release() {
     let config = multipath().with(|it| it.timeouts.fin = Span::from_secs(7));
@@ -165,7 +166,7 @@ fn fin_wait_2_ends_without_a_release() {
     s.expect_nothing();
 }
 
-/// A server that has closed first and whose connection is released; both FINs are acknowledged.
+/// A server that has closed first, with a released connection. Both FINs are acknowledged.
 fn closed_first(config: Config) -> Script {
     let mut s = Script::open_server(config, 1);
     s.finish();
@@ -179,15 +180,15 @@ fn closed_first(config: Config) -> Script {
     s
 }
 
-/// R59, R61: what is left of a released connection is a few numbers, which answer as the connection would:
-/// a FIN that comes again, and one that comes late.
+/// R59, R61: a remnant of a few numbers replaces a released connection. It answers a repeated FIN
+/// and a late FIN as the connection would.
 #[test]
 fn a_remnant_answers_for_its_connection() {
     for config in [multipath(), plain()] {
         let mut s = closed_first(config);
         let dack = if s.config.multipath { "1" } else { "-" };
         s.expect_nothing();
-        // FIN-WAIT-2 of Multipath TCP is a remnant already: both DATA_FINs have come.
+        // With Multipath TCP, FIN-WAIT-2 is already a remnant, because both DATA_FINs have arrived.
         s.after(1_000);
         s.send(s.tx(0).flags(FIN));
         s.expect(want(0, ACK).seq(2).ack(2).set("dack", dack).echo(6_020).len(0));
@@ -196,7 +197,8 @@ fn a_remnant_answers_for_its_connection() {
         s.after(200);
         s.send(s.tx(0).seq(1).flags(FIN));
         s.expect(want(0, ACK).seq(2).ack(2).set("dack", dack).echo(6_220));
-        // Neither a bare acknowledgement nor a flood is answered, and a reset must be exact.
+        // It answers no pure ACK and limits its answers to a flood. A reset must have the exact
+        // sequence number.
         s.after(600);
         s.send(s.tx(0));
         s.expect_nothing();
@@ -212,8 +214,8 @@ fn a_remnant_answers_for_its_connection() {
     }
 }
 
-/// R59, R60: an exact reset ends a remnant, and a newer SYN uses its address again, beyond the sequence
-/// numbers of the old conversation (RFC 6191).
+/// R59, R60: an exact reset removes a remnant. A newer SYN reuses its address, with sequence
+/// numbers beyond the old conversation's (RFC 6191).
 #[test]
 fn a_remnant_gives_its_address_back() {
     let mut s = closed_first(multipath());
@@ -224,7 +226,7 @@ fn a_remnant_gives_its_address_back() {
     s.lose_all();
     s.after(10);
     let used = s.peers[&0].irs.wrapping_add(2);
-    // An old SYN is no new conversation.
+    // An old SYN opens no connection.
     let syn = s.syn(0);
     let old = Segment { options: Options::default(), ..s.to_wire(&syn) };
     s.endpoint.handle(s.now, PathId(0), &Segment { seq: old.seq.wrapping_sub(9), ..old });
@@ -237,7 +239,7 @@ fn a_remnant_gives_its_address_back() {
     assert_eq!(s.endpoint.memory_report().time_wait, 0);
 }
 
-/// R57: plain TCP stays in FIN-WAIT-2 for as long as the application reads what the peer sends.
+/// R57: with plain TCP, FIN-WAIT-2 has no limit while the application reads the peer's data.
 #[test]
 fn a_half_close_of_plain_tcp_has_no_limit() {
     let mut s = Script::open_server(plain(), 1);
@@ -252,8 +254,8 @@ fn a_half_close_of_plain_tcp_has_no_limit() {
     assert_eq!(s.state(), ConnectionState::Open);
 }
 
-/// R61: a FIN that is never acknowledged is retransmitted for a bounded time: the peer's end of the
-/// data is here, so nothing can be lost.
+/// R61: the retransmission of a FIN is limited in time. The peer's data has ended, so no data is
+/// lost.
 #[test]
 fn a_fin_is_not_retransmitted_for_ever() {
     let mut s = Script::open_server(multipath(), 1);
@@ -269,7 +271,7 @@ fn a_fin_is_not_retransmitted_for_ever() {
     assert!(reset.is_some_and(|at| expected.contains(&at)), "{reset:?}\n{}", s.log);
 }
 
-/// R61: a FIN that is lost comes again.
+/// R61: a lost FIN is retransmitted.
 #[test]
 fn a_lost_fin() {
     let mut s = Script::open_server(plain(), 1);
@@ -282,7 +284,7 @@ fn a_lost_fin() {
     assert!(s.endpoint.is_over());
 }
 
-/// R22, R56: a subflow whose proof is not acknowledged yet does not end before it is.
+/// R22, R56: a subflow sends no FIN before its third ACK is acknowledged.
 #[test]
 fn no_fin_before_the_fourth_ack() {
     let mut s = Script::client(spec(multipath(), 2, None));
@@ -299,13 +301,13 @@ fn no_fin_before_the_fourth_ack() {
     s.expect_nothing();
     s.send(s.tx(1));
     s.expect(want(1, FIN).seq(1));
-    // It is lost, and comes again.
+    // The lost FIN is retransmitted.
     s.lose_all();
     s.after(400);
     assert!(s.out.iter().any(|(_, seg, _)| seg.path == 1 && seg.flags == FIN));
 }
 
-/// R41: a DATA_FIN before the data counts when the data is here, and may come as often as it likes.
+/// R41: an early DATA_FIN takes effect when all data has arrived. Repetitions have no effect.
 #[test]
 fn a_data_fin_that_comes_early() {
     let mut s = Script::open_server(multipath(), 2);
@@ -324,7 +326,7 @@ fn a_data_fin_that_comes_early() {
     s.expect(want(1, ACK).dack(201));
 }
 
-/// R41: a DATA_FIN with data: the mapping's length counts it.
+/// R41: a DATA_FIN beside data is counted in the length of the mapping.
 #[test]
 fn a_data_fin_beside_data() {
     let mut s = Script::open_server(multipath(), 1);
@@ -335,8 +337,8 @@ fn a_data_fin_beside_data() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
-/// R31, R41: a DATA_FIN with data takes no byte of its subflow: what a stock kernel sends there after
-/// it, again for another subflow, has the next one.
+/// R31, R41: a DATA_FIN beside data takes no sequence number of the subflow. A stock kernel uses
+/// the next number for later data that it sends again for another subflow.
 #[test]
 fn a_subflow_goes_on_behind_a_data_fin() {
     let mut s = Script::open_server(multipath(), 2);
@@ -348,7 +350,7 @@ fn a_subflow_goes_on_behind_a_data_fin() {
     s.expect(want(1, ACK).ack(301).dack(301));
 }
 
-/// R56: our own DATA_FIN is repeated until it is DATA_ACKed; the subflow's ACK does not do.
+/// R56: our DATA_FIN is retransmitted until it is DATA_ACKed. The subflow's ACK does not suffice.
 #[test]
 fn our_data_fin_is_repeated() {
     let mut s = Script::open_server(multipath(), 1);
@@ -363,9 +365,9 @@ fn our_data_fin_is_repeated() {
     s.expect_nothing();
 }
 
-/// R41, R56: Linux takes no option from a segment with an old sequence number, so a DATA_FIN that was
-/// lost is told again with the present one; every second time with an old one, which is answered
-/// even where a middlebox takes the options off.
+/// R41, R56: Linux ignores options of a segment with an old sequence number, so a lost DATA_FIN is
+/// retransmitted with the current one. Every second time it has an old one, which is answered even
+/// if a middlebox removes the options.
 #[test]
 fn a_lost_data_fin_is_told_again_in_sequence() {
     let mut s = Script::open_server(multipath(), 1);
@@ -379,7 +381,7 @@ fn a_lost_data_fin_is_told_again_in_sequence() {
     }
 }
 
-/// R56: a subflow's FIN without DATA_FIN ends nothing.
+/// R56: a FIN without DATA_FIN ends only its subflow.
 #[test]
 fn a_fin_is_not_a_data_fin() {
     let mut s = Script::open_server(multipath(), 2);
@@ -391,8 +393,8 @@ fn a_fin_is_not_a_data_fin() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
-/// R60, R70 (RFC 5961 section 3.2): only the exact sequence number resets; another one in the
-/// window is challenged, one outside says nothing.
+/// R60, R70 (RFC 5961 section 3.2): only a RST with the exact sequence number resets. Another
+/// number in the window gets a challenge ACK, and one outside gets no answer.
 #[test]
 fn resets_must_be_exact() {
     for config in [plain(), multipath()] {
@@ -411,7 +413,7 @@ fn resets_must_be_exact() {
     }
 }
 
-/// R70 (RFC 5961 section 4): a SYN on an established subflow is challenged.
+/// R70 (RFC 5961 section 4): a SYN on an established subflow gets a challenge ACK.
 #[test]
 fn a_syn_is_challenged() {
     let mut s = Script::open_server(multipath(), 1);
@@ -423,8 +425,8 @@ fn a_syn_is_challenged() {
     assert_eq!(s.state(), ConnectionState::Open);
 }
 
-/// R60: a reset kills its subflow only; what that carried goes to the other, and nothing more is
-/// sent on it.
+/// R60: a reset ends only its subflow. The other subflow carries its data, and nothing more is sent
+/// on it.
 #[test]
 fn a_reset_subflow() {
     let mut s = Script::open_server(multipath(), 2);
@@ -450,8 +452,8 @@ fn a_reset_subflow() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
-/// A path keeps its number while a connection is there that had a subflow on it: the log names the peer's
-/// address by that number, and the peer may come back from there.
+/// A path keeps its number while a connection exists that had a subflow on it. The log names the
+/// peer's address by this number, and the peer may join from there again.
 #[test]
 fn a_path_without_a_subflow_keeps_its_number() {
     let mut s = Script::open_server(multipath(), 1);
@@ -466,8 +468,7 @@ fn a_path_without_a_subflow_keeps_its_number() {
     assert!(!s.endpoint.uses_path(PathId(0)));
 }
 
-/// R30, R40, R60: what the subflow had acknowledged, but the connection had not, counts as lost
-/// too.
+/// R30, R40, R60: data acknowledged on the reset subflow but not DATA_ACKed counts as lost, too.
 #[test]
 fn a_reset_subflow_that_had_acknowledged() {
     let mut s = Script::open_server(multipath(), 2);
@@ -481,15 +482,15 @@ fn a_reset_subflow_that_had_acknowledged() {
     }
 }
 
-/// R60: the same where part of the flight was already known to be lost: the dead subflow stays
-/// silent, and the other one probes a closed window.
+/// R60: the same if part of the flight was already lost. Nothing is sent on the dead subflow, and
+/// the other one probes a closed window.
 #[test]
 fn a_reset_subflow_with_losses() {
     let mut s = Script::open_server(multipath(), 2);
     s.write(10 * FULL);
     s.lose_all();
     s.after(20);
-    // Segments 0 to 2 and 5 are lost, and recovery's window lets one out.
+    // Segments 0 to 2 and 5 are lost. The recovery window permits one segment.
     let at = |segment: u32| 1 + segment * MSS;
     s.send(s.tx(0).sack(&[(at(6), at(10))]));
     s.lose_all();
@@ -500,7 +501,7 @@ fn a_reset_subflow_with_losses() {
     }
 }
 
-/// R61, RFC 9293 section 3.8.3: a subflow that never answers is given up in the end, with a reset.
+/// R61, RFC 9293 section 3.8.3: a subflow whose peer never answers is finally reset.
 #[test]
 fn a_dead_peer() {
     let mut s = Script::open_server(plain(), 1);
@@ -511,7 +512,8 @@ fn a_dead_peer() {
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
-/// R61: a FIN that overtakes data counts when the data is here (RFC 9293 section 3.10.7.4).
+/// R61: a FIN that overtakes data takes effect when the data has arrived (RFC 9293 section
+/// 3.10.7.4).
 #[test]
 fn a_fin_ahead_of_data() {
     for config in [plain(), multipath()] {
@@ -532,7 +534,7 @@ fn a_fin_ahead_of_data() {
     }
 }
 
-/// A server that has ended both directions; its last DATA_ACK and its FIN are lost, and the client's
+/// A server with both directions ended. Its last DATA_ACK and its FIN are lost, and the client's
 /// only subflow is reset.
 fn ended_unheard() -> Script {
     let mut s = Script::open_server(multipath(), 1);
@@ -549,8 +551,8 @@ fn ended_unheard() -> Script {
     s
 }
 
-/// R26, R56 (RFC 8684 section 3.3.3): an end that cannot know whether its last DATA_ACK arrived takes
-/// a join for it, tells it again, and takes none once it knows.
+/// R26, R56 (RFC 8684 section 3.3.3): an end that does not know whether its last DATA_ACK arrived
+/// accepts a join and sends it again. Once it knows, it refuses joins.
 #[test]
 fn the_last_data_ack_is_told_on_a_later_subflow() {
     let mut s = ended_unheard();
@@ -569,7 +571,7 @@ fn the_last_data_ack_is_told_on_a_later_subflow() {
     assert_eq!(s.state(), ConnectionState::Closed);
 }
 
-/// R26, R58: nobody comes for it: the connection stays closed, and takes no join any more.
+/// R26, R58: no join arrives. The connection stays closed and later refuses joins.
 #[test]
 fn the_last_data_ack_that_nobody_comes_for() {
     let mut s = ended_unheard();
@@ -581,8 +583,8 @@ fn the_last_data_ack_that_nobody_comes_for() {
     s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
 }
 
-/// R26: an end whose DATA_FIN went beside the DATA_ACK of the peer's, and was acknowledged, knows
-/// that the peer has all.
+/// R26: an end sent its DATA_FIN together with the DATA_ACK of the peer's DATA_FIN. If that is
+/// acknowledged, it knows that the peer has everything.
 #[test]
 fn the_end_that_answers_knows_at_once() {
     let mut s = Script::open_server(multipath(), 1);
@@ -597,8 +599,8 @@ fn the_end_that_answers_knows_at_once() {
     s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
 }
 
-/// R56, R58: the client whose DATA_FIN was not acknowledged before its only subflow died opens
-/// another one for the DATA_ACK, on every path.
+/// R56, R58: a client's DATA_FIN was not acknowledged before its last subflow was reset. It joins
+/// on every path to get the DATA_ACK.
 #[test]
 fn a_client_fetches_the_last_data_ack() {
     let mut s = Script::open_client(multipath(), 2);
@@ -618,8 +620,8 @@ fn a_client_fetches_the_last_data_ack() {
     s.expect(want(1, FIN));
 }
 
-/// R26, R58: a client that has all comes back for the server's sake; one that is refused then has
-/// not failed.
+/// R26, R58: a client that has everything joins again for the server. If this join is refused, the
+/// connection has not failed.
 #[test]
 fn a_refusal_after_the_end_is_no_failure() {
     let mut s = Script::open_client(multipath(), 2);

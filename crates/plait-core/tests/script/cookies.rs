@@ -1,4 +1,4 @@
-//! SYN cookies: while the table of half-open connections is full, handshakes go on without state.
+//! SYN cookies: while the table of half-open connections is full, handshakes need no state.
 
 use crate::harness::{MSS, SCALE, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, SYN, Seg, want};
@@ -6,10 +6,10 @@ use plait_base::{PathId, Span};
 use plait_core::{Config, ConnectionState, FallbackCause};
 use plait_wire::{Flags, MpCapable, Mptcp, Options, Segment};
 
-/// Half-open connections that an endpoint keeps.
+/// Most half-open connections of an endpoint.
 const HALF_OPEN: usize = 4_096;
 
-/// SYNs of strangers fill the table; what is said to them is lost.
+/// SYNs of strangers fill the table. The answers are lost.
 fn fill(s: &mut Script) {
     for port in 0..HALF_OPEN as u16 {
         let options = Options { mss: Some(1_460), ..Options::default() };
@@ -21,7 +21,7 @@ fn fill(s: &mut Script) {
     assert_eq!(s.endpoint.kept(), HALF_OPEN);
 }
 
-/// Time passes; what is said to the strangers is lost.
+/// Advances time. The answers to strangers are lost.
 fn pass(s: &mut Script, millis: u64) {
     let target = s.now + Span::from_millis(millis);
     while s.endpoint.poll_timeout() <= target {
@@ -48,8 +48,8 @@ fn counts(s: &Script) -> [u64; 3] {
     [all.cookies_sent, all.cookies_accepted, all.cookies_refused]
 }
 
-/// R6, R80: the SYN/ACK of Multipath TCP is that of any other handshake, nothing is kept of it, and the
-/// third ACK opens the connection with all that the SYN told.
+/// R6, R80: the SYN/ACK of Multipath TCP looks like that of any other handshake and leaves no
+/// state. The third ACK opens the connection with all options of the SYN.
 #[test]
 fn multipath_without_state() {
     let mut s = flooded(multipath());
@@ -62,7 +62,7 @@ fn multipath_without_state() {
     accept(&mut s);
     assert!(s.endpoint.stats(s.id).unwrap().multipath);
     assert_eq!((s.endpoint.kept(), counts(&s)), (HALF_OPEN + 1, [1, 1, 0]));
-    // Segments are as long as the peer's MSS allows, and its window is scaled.
+    // Segments use the peer's MSS, and its window is scaled.
     s.write(50_000);
     s.expect(want(0, PSH).len(MSS).map(0, 1, MSS as u16));
     s.expect(want(0, PSH).len(MSS).map(u64::from(MSS), 1 + MSS, MSS as u16));
@@ -70,7 +70,7 @@ fn multipath_without_state() {
     s.expect_nothing();
 }
 
-/// R7, R80: the same if the third ACK is lost and the first data has the keys.
+/// R7, R80: the same if the third ACK is lost and the first data carries the keys.
 #[test]
 fn the_first_data_has_the_keys() {
     let mut s = flooded(multipath());
@@ -87,8 +87,8 @@ fn the_first_data_has_the_keys() {
     assert!(s.endpoint.stats(s.id).unwrap().multipath);
 }
 
-/// R64, R65, R66, R80: plain TCP; without timestamps windows are not scaled and there is no SACK, which
-/// the SYN/ACK tells the client.
+/// R64, R65, R66, R80: plain TCP. Without timestamps there is no window scaling and no SACK, and
+/// the SYN/ACK does not offer them.
 #[test]
 fn plain_tcp_without_state() {
     for stamps in [true, false] {
@@ -104,12 +104,12 @@ fn plain_tcp_without_state() {
         accept(&mut s);
         assert_eq!(s.state(), ConnectionState::Open);
         s.write(3_000);
-        // The MSS counts no options (RFC 6691).
+        // The MSS excludes options (RFC 6691).
         s.expect(want(0, PSH).len(1_448));
     }
 }
 
-/// R50, R80: a middlebox takes MP_CAPABLE off the third ACK: the connection is plain TCP.
+/// R50, R80: a middlebox removes MP_CAPABLE from the third ACK. The connection is plain TCP.
 #[test]
 fn a_third_ack_without_keys_falls_back() {
     let mut s = flooded(multipath());
@@ -121,8 +121,8 @@ fn a_third_ack_without_keys_falls_back() {
     assert_eq!((stats.multipath, stats.fallback), (false, Some(FallbackCause::ThirdAck)));
 }
 
-/// R80, S3: an ACK with another number, from another path or port, with another key or later than 128 s
-/// opens nothing and is reset.
+/// R80, S3: an ACK is reset if it has another number, path, port or key, or if it is later than 128
+/// s.
 #[test]
 fn what_is_not_ours_is_reset() {
     let ask = |wait: u64, change: &dyn Fn(Seg) -> Seg| {
@@ -131,7 +131,7 @@ fn what_is_not_ours_is_reset() {
         s.send(syn);
         s.lose_all();
         pass(&mut s, wait);
-        // New strangers keep the table full, and cookies in use.
+        // New strangers keep the table full, so that cookies stay in use.
         if wait > 60_000 {
             fill(&mut s);
             let syn = s.syn(1);
@@ -159,8 +159,8 @@ fn what_is_not_ours_is_reset() {
     assert!(ask(20, &wrong));
 }
 
-/// R80: cookies belong to the address of a client, not to the number of its path, which may be another
-/// one by then; and to no other address.
+/// R80: a cookie belongs to a client's address, and is invalid from any other address. The number
+/// of the client's path may change.
 #[test]
 fn a_cookie_belongs_to_an_address() {
     for (source, taken) in [([192, 0, 2, 1], true), ([192, 0, 2, 2], false)] {

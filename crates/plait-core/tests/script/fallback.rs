@@ -1,5 +1,5 @@
-//! Back to plain TCP in the middle of a connection: MP_FAIL and infinite mappings, mappings that
-//! vanish, and when a reset takes the place of a fallback (RFC 8684 section 3.7).
+//! Fallback to plain TCP during a connection: MP_FAIL, infinite mappings and missing mappings. It
+//! also covers resets instead of a fallback (RFC 8684 section 3.7).
 
 use crate::harness::{MSS, Script, multipath};
 use crate::segment::{ACK, FIN, PSH, RST, Seg, want};
@@ -16,12 +16,12 @@ fn reset(reason: ResetReason) -> String {
 }
 
 impl Script {
-    /// MP_FAIL of the endpoint for the peer's data at `dsn`.
+    /// The endpoint's MP_FAIL for the peer's data at `dsn`.
     fn their_fail(&self, dsn: u64) -> String {
         format!("{:?}", Mptcp::Fail(self.key.idsn().wrapping_add(1 + dsn)))
     }
 
-    /// MP_FAIL of the peer for the endpoint's data at `dsn`.
+    /// The peer's MP_FAIL for the endpoint's data at `dsn`.
     fn our_fail(&self, dsn: u64) -> Mptcp {
         Mptcp::Fail(self.remote_key.unwrap().idsn().wrapping_add(1 + dsn))
     }
@@ -30,7 +30,7 @@ impl Script {
         self.endpoint.stats(self.id).unwrap().fallback
     }
 
-    /// Data without any option; the peer counts it as sent.
+    /// Returns data of the peer without any option.
     fn bare(&mut self, seq: u32, len: u32) -> Seg {
         let from = u64::from(seq) - 1;
         self.sent.insert(DataRange::with_len(Dsn::new(from), u64::from(len)));
@@ -38,7 +38,7 @@ impl Script {
     }
 }
 
-/// A server with an only subflow, which has ten bytes of its peer and has written so many.
+/// A server with a single subflow that has received ten bytes and written `written`.
 fn exchanging(config: Config, written: u64) -> Script {
     let mut s = Script::open_server(config, 1);
     s.send(s.tx(0).data(0, 10));
@@ -46,9 +46,9 @@ fn exchanging(config: Config, written: u64) -> Script {
     s
 }
 
-/// R42, R53, R54: the receiver's part. A wrong checksum on the only subflow is told by MP_FAIL; the
-/// bytes are held and not DATA_ACKed; what this end sends still has mappings. The infinite mapping
-/// delivers what was held, and from then on there are no options.
+/// R42, R53, R54: the receiver's part. After a wrong checksum on the only subflow, MP_FAIL is sent.
+/// The bytes are held and not DATA_ACKed, and this end still sends mappings. The infinite mapping
+/// delivers the held bytes, and no options are sent afterwards.
 #[test]
 fn the_receiver_of_wrong_data() {
     let mut s = Script::open_server(summing(), 1);
@@ -65,7 +65,7 @@ fn the_receiver_of_wrong_data() {
     );
     s.write(100);
     s.expect(want(0, PSH).map(0, 1, 100).dack(500));
-    // The infinite mapping starts at the last DATA_ACKed byte, its checksum is zero.
+    // The infinite mapping starts at the last DATA_ACKed byte, and its checksum is zero.
     let infinite = s.tx(0).mptcp(s.our_fail(0)).map(500, 501, 0);
     s.send(infinite);
     s.expect(want(0, ACK).ack(1_501).map(0, 1, 0).dack_none().mptcp("-"));
@@ -74,7 +74,7 @@ fn the_receiver_of_wrong_data() {
     s.send(data);
     s.expect(want(0, ACK).ack(1_801).plain());
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 1_800);
-    // The new data tells the infinite mapping until some of it is acknowledged.
+    // New data carries the infinite mapping until some of it is acknowledged.
     s.write(200);
     s.expect(want(0, PSH).seq(101).map(0, 1, 0).dack_none());
     s.peers.get_mut(&0).unwrap().rcv = 301;
@@ -86,8 +86,8 @@ fn the_receiver_of_wrong_data() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 50);
 }
 
-/// Once the infinite mapping has been acknowledged, full segments are those of plain TCP; while it is
-/// told they leave room for it.
+/// After the infinite mapping is acknowledged, full segments are as long as in plain TCP. Before
+/// that, they leave room for it.
 #[test]
 fn segments_grow_when_nothing_is_mapped_any_more() {
     let mut s = exchanging(summing(), 500);
@@ -107,9 +107,9 @@ fn segments_grow_when_nothing_is_mapped_any_more() {
     s.expect(want(0, PSH).len(MSS + 20).plain());
 }
 
-/// R42, R53: the sender's part. MP_FAIL is answered by MP_FAIL for the other direction and an infinite
-/// mapping from the last DATA_ACKed byte on, and then data has no mapping; acknowledgements of the
-/// subflow are those of the data.
+/// R42, R53: the sender's part. MP_FAIL is answered with an MP_FAIL for the other direction and an
+/// infinite mapping from the last DATA_ACKed byte. Later data has no mapping, and subflow
+/// acknowledgements acknowledge data.
 #[test]
 fn the_sender_of_wrong_data() {
     let mut s = exchanging(summing(), 3_000);
@@ -129,7 +129,7 @@ fn the_sender_of_wrong_data() {
     // The other direction is mapped until its own infinite mapping.
     s.send(s.tx(0).seq(11).data(10, 20));
     s.expect(want(0, ACK).ack(31).dack(30));
-    // MP_FAIL again: our answer was lost.
+    // A repeated MP_FAIL: our answer was lost.
     s.send(s.tx(0).mptcp(s.our_fail(u64::from(MSS))));
     s.expect(want(0, ACK).map(u64::from(MSS), MSS + 1, 0));
     s.peers.get_mut(&0).unwrap().rcv = 3_501;
@@ -139,7 +139,8 @@ fn the_sender_of_wrong_data() {
     assert_eq!((s.endpoint.readable(s.id).unwrap(), s.endpoint.unacked(s.id).unwrap()), (70, 0));
 }
 
-/// R53: MP_FAIL is told again while no answer comes; then the subflow is reset with it.
+/// R53: MP_FAIL is repeated until it is answered. Without an answer the subflow is reset with
+/// MP_FAIL.
 #[test]
 fn an_unanswered_mp_fail() {
     let mut s = Script::open_server(summing(), 1);
@@ -157,8 +158,8 @@ fn an_unanswered_mp_fail() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 0);
 }
 
-/// R53: held bytes are delivered where the answer's options are taken off too: plain data tells that
-/// the peer has fallen back.
+/// R53: held bytes are also delivered if the options of the answer are removed. Plain data shows
+/// that the peer has fallen back.
 #[test]
 fn plain_data_answers_mp_fail() {
     let mut s = Script::open_server(summing(), 1);
@@ -170,7 +171,7 @@ fn plain_data_answers_mp_fail() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 600);
 }
 
-/// R53: an MP_FAIL for data that was never sent is not believed.
+/// R53: an MP_FAIL for data that was never sent is ignored.
 #[test]
 fn an_mp_fail_from_nowhere() {
     let mut s = Script::open_server(summing(), 1);
@@ -182,7 +183,7 @@ fn an_mp_fail_from_nowhere() {
     assert_eq!(s.fallback(), None);
 }
 
-/// R53: after other subflows were used the data need not be contiguous: MP_FAIL is answered by a
+/// R53: if other subflows were used, the data may not be contiguous. MP_FAIL is then answered by a
 /// reset with MP_FAIL.
 #[test]
 fn an_mp_fail_among_subflows() {
@@ -196,8 +197,7 @@ fn an_mp_fail_among_subflows() {
     assert_eq!((s.state(), s.fallback()), (ConnectionState::Open, None));
 }
 
-/// R33, R42, R52: an infinite mapping on an only subflow that does not come after MP_FAIL, with data
-/// beside it.
+/// R33, R42, R52: an infinite mapping beside data on a single subflow, without MP_FAIL before it.
 #[test]
 fn an_infinite_mapping_out_of_the_blue() {
     let mut s = Script::open_server(multipath(), 1);
@@ -210,7 +210,7 @@ fn an_infinite_mapping_out_of_the_blue() {
         (s.endpoint.readable(s.id).unwrap(), s.fallback()),
         (600, Some(FallbackCause::Mappings))
     );
-    // R49, R54: no options any more, not on a reset either; no joins.
+    // R49, R54: no more options, not even on a reset, and no joins.
     let join = s.join_syn(1, false);
     s.send(join);
     s.expect(want(1, RST));
@@ -219,8 +219,8 @@ fn an_infinite_mapping_out_of_the_blue() {
     s.expect(want(0, RST).plain());
 }
 
-/// R33, F19: an infinite mapping that is not in step with what came, or that comes beside another
-/// subflow, is an error.
+/// R33, F19: an infinite mapping is an error if it does not match the received data, or if there is
+/// another subflow.
 #[test]
 fn an_infinite_mapping_that_cannot_be() {
     let mut s = Script::open_server(multipath(), 1);
@@ -234,7 +234,7 @@ fn an_infinite_mapping_that_cannot_be() {
     assert_eq!((s.state(), s.fallback()), (ConnectionState::Open, None));
 }
 
-/// R33: a mapping of 65535 bytes, told once.
+/// R33: a mapping of 65,535 bytes, sent once.
 #[test]
 fn the_longest_mapping() {
     let mut s = Script::open_server(multipath(), 1);
@@ -247,14 +247,14 @@ fn the_longest_mapping() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 65_535);
 }
 
-/// R52: data without a mapping in the middle of an only subflow is plain data.
+/// R52: data without a mapping on a single subflow is plain data.
 #[test]
 fn mappings_vanish_on_the_only_subflow() {
     let mut s = Script::open_server(multipath(), 1);
     s.send(s.tx(0).data(0, 500));
     s.write(100);
     s.lose_all();
-    // Behind a hole it may have been cut from a segment that tells its mapping.
+    // Behind a hole, it may be part of a segment that carries its mapping.
     let late = s.bare(701, 100);
     s.send(late);
     assert_eq!(s.fallback(), None);
@@ -279,7 +279,7 @@ fn mappings_vanish_on_the_only_subflow() {
     assert_eq!(s.state(), ConnectionState::PeerDone);
 }
 
-/// R52: acknowledgements of data without DATA_ACKs, one after the other, are taken for them.
+/// R52: several consecutive acknowledgements of data without DATA_ACKs count as DATA_ACKs.
 #[test]
 fn data_acks_vanish_on_the_only_subflow() {
     let mut s = exchanging(multipath(), 5_000);
@@ -291,7 +291,7 @@ fn data_acks_vanish_on_the_only_subflow() {
     assert_eq!(s.fallback(), Some(FallbackCause::Mappings));
 }
 
-/// R52: with a single acknowledgement the timer decides.
+/// R52: after a single such acknowledgement, the timer decides.
 #[test]
 fn one_data_ack_vanishes() {
     let mut s = exchanging(multipath(), 100);
@@ -305,12 +305,13 @@ fn one_data_ack_vanishes() {
     );
     s.lose_all();
     s.finish();
-    // What comes is still mapped, as far as is known: this end is told in both ways.
+    // The peer's data may still be mapped, so the end is sent in both forms.
     s.expect(want(0, FIN).seq(101).data_fin(100).dack(10));
 }
 
-/// R32, R49, R52: beside another subflow, data in order without a mapping is not taken, waits for
-/// its repetitions, and then costs the subflow: reason 6. Data goes on elsewhere.
+/// R32, R49, R52: beside another subflow, in-order data without a mapping is not accepted. If its
+/// retransmissions have no mapping either, the subflow is reset with reason 6. Data continues on
+/// the other subflow.
 #[test]
 fn mappings_vanish_beside_another_subflow() {
     let mut s = Script::open_server(multipath(), 2);
@@ -321,7 +322,7 @@ fn mappings_vanish_beside_another_subflow() {
         s.send(bare);
         s.expect_nothing();
     }
-    // A mapping in time makes it good.
+    // A mapping in time repairs it.
     s.send(s.tx(0).seq(501).data(500, 500));
     s.expect(want(0, ACK).dack(1_000));
     for _ in 0..3 {
@@ -334,7 +335,7 @@ fn mappings_vanish_beside_another_subflow() {
     assert_eq!((s.endpoint.readable(s.id).unwrap(), s.fallback()), (1_100, None));
 }
 
-/// R52: a path whose subflow the peer reset for a middlebox is not joined again.
+/// R52: a path is not joined again if the peer reset its subflow because of a middlebox.
 #[test]
 fn a_path_with_a_middlebox_is_left_alone() {
     let mut s = Script::open_client(multipath(), 2);
@@ -344,8 +345,8 @@ fn a_path_with_a_middlebox_is_left_alone() {
     s.expect_nothing();
 }
 
-/// R31: a mapping that differs from one told earlier for the same bytes is an error; the same one
-/// again is not.
+/// R31: a mapping that differs from an earlier one of the same bytes is an error. A repeated
+/// mapping is none.
 #[test]
 fn mappings_that_contradict() {
     let good = |s: &Script| s.tx(1).seq(1).data(0, 100).map(0, 1, 300);
@@ -383,8 +384,8 @@ fn mappings_that_contradict() {
     }
 }
 
-/// F19: a DATA_FIN below what came, or beyond the window, ends nothing; a DATA_ACK for what was
-/// never sent acknowledges nothing.
+/// F19: a DATA_FIN below the received data or beyond the window is ignored, and so is a DATA_ACK of
+/// unsent data.
 #[test]
 fn numbers_that_cannot_be() {
     let mut s = Script::open_server(multipath(), 1);
@@ -400,7 +401,7 @@ fn numbers_that_cannot_be() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 100);
 }
 
-/// R33: the wire form of our infinite mapping: length 0, and a checksum of 0 where they are in use.
+/// R33: the format of our infinite mapping: length 0, and checksum 0 if checksums are in use.
 #[test]
 fn our_infinite_mapping_on_the_wire() {
     for (config, checksum) in [(summing(), Some(0)), (multipath(), None)] {

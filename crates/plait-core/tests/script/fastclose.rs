@@ -1,4 +1,4 @@
-//! MP_FASTCLOSE, sent and taken (RFC 8684 section 3.5), and what resets tell (section 3.6).
+//! MP_FASTCLOSE (RFC 8684 section 3.5), sent and received, and reasons of resets (section 3.6).
 
 use crate::harness::{Script, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, want};
@@ -23,8 +23,8 @@ impl Script {
     }
 }
 
-/// R49, R55: an abort is MP_FASTCLOSE with the peer's key on one subflow and a RST on the others;
-/// the peer's RST ends it.
+/// R49, R55: an abort sends MP_FASTCLOSE with the peer's key on one subflow and a RST on the
+/// others. The peer's RST completes it.
 #[test]
 fn an_abort_is_told_on_one_subflow() {
     let mut s = Script::open_server(multipath(), 3);
@@ -43,7 +43,7 @@ fn an_abort_is_told_on_one_subflow() {
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
-/// R55: three repetitions at growing intervals, then a RST with MP_FASTCLOSE, and no more.
+/// R55: three retransmissions at growing intervals, then a RST with MP_FASTCLOSE.
 #[test]
 fn an_abort_without_an_answer_ends() {
     let mut s = Script::open_server(multipath(), 1);
@@ -52,7 +52,7 @@ fn an_abort_without_an_answer_ends() {
     let start = 20.0;
     s.expect(want(0, ACK).mptcp(&option).at(start));
     s.after(60_000);
-    // SRTT 20 ms and a floor of 200 ms, doubled each time.
+    // SRTT is 20 ms with a floor of 200 ms, doubled each time.
     for wait in [220.0, 660.0, 1_540.0] {
         s.expect(want(0, ACK).mptcp(&option).at(start + wait));
     }
@@ -61,7 +61,7 @@ fn an_abort_without_an_answer_ends() {
     assert!(s.endpoint.is_over());
 }
 
-/// R55: the timeouts of data that a vanished peer never acknowledged do not lengthen those of the abort.
+/// R55: earlier timeouts of data that was never acknowledged do not lengthen those of the abort.
 #[test]
 fn an_abort_starts_from_the_first_timeout() {
     let mut s = Script::open_server(multipath(), 1);
@@ -80,7 +80,7 @@ fn an_abort_starts_from_the_first_timeout() {
     assert!(s.endpoint.is_over());
 }
 
-/// R55: data that crosses an abort is neither delivered nor acknowledged; an old RST does not end
+/// R55: data that crosses an abort is neither delivered nor acknowledged. An old RST does not end
 /// the wait.
 #[test]
 fn nothing_is_taken_after_an_abort() {
@@ -94,7 +94,7 @@ fn nothing_is_taken_after_an_abort() {
     assert!(!s.endpoint.is_over());
 }
 
-/// R55: both ends abort at once: each answers with a RST.
+/// R55: both ends abort at the same time, and each answers with a RST.
 #[test]
 fn both_abort_at_once() {
     let mut s = Script::open_server(multipath(), 1);
@@ -105,7 +105,7 @@ fn both_abort_at_once() {
     assert!(s.endpoint.is_over());
 }
 
-/// R55: MP_FASTCLOSE with our key on an ACK ends the connection; with another it says nothing.
+/// R55: MP_FASTCLOSE with our key on an ACK ends the connection. With another key it is ignored.
 #[test]
 fn taken_on_an_ack() {
     let mut s = Script::open_server(multipath(), 2);
@@ -120,8 +120,8 @@ fn taken_on_an_ack() {
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
-/// R55, R60: on a RST with our key it ends the connection; with another the RST ends its subflow
-/// only, and one that is not exact ends nothing.
+/// R55, R60: a RST with our key ends the connection. With another key it ends only its subflow, and
+/// without the exact sequence number nothing.
 #[test]
 fn taken_on_a_reset() {
     let mut s = Script::open_server(multipath(), 3);
@@ -139,7 +139,7 @@ fn taken_on_a_reset() {
     s.expect_nothing();
 }
 
-/// R55: a client whose key may not have arrived aborts with a RST, which needs no proof.
+/// R55: a client whose key may not have arrived aborts with a RST, which needs no key.
 #[test]
 fn an_abort_before_the_first_dss() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -151,8 +151,7 @@ fn an_abort_before_the_first_dss() {
     assert!(s.endpoint.is_over());
 }
 
-/// R49, R54: plain TCP has no reason and no MP_FASTCLOSE, neither sent nor taken; nor has a
-/// connection that fell back.
+/// R49, R54: plain TCP sends and accepts no reason and no MP_FASTCLOSE, also after a fallback.
 #[test]
 fn plain_tcp_is_only_reset() {
     let mut s = Script::open_server(plain(), 1);
@@ -170,8 +169,8 @@ fn plain_tcp_is_only_reset() {
     s.expect(want(0, RST).plain());
 }
 
-/// R49: a subflow that is given up after silence tells that its performance was not acceptable, and
-/// that another attempt may help.
+/// R49: a subflow that is reset after silence gives the reason "unacceptable performance" and is
+/// marked transient.
 #[test]
 fn a_silent_subflow_is_reset_for_its_performance() {
     let mut s = Script::open_server(multipath(), 2);

@@ -1,11 +1,11 @@
-//! What the swarm (`plait swarm`) found, as the shortest script that shows it.
+//! Bugs found by the swarm (`plait swarm`), each as the shortest script that shows it.
 
 use crate::harness::{Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
 use plait_core::{ConnectionState, JoinTiming};
 
-/// R61: a client without data may end with the last ACK of the handshake; its server is accepted
-/// all the same.
+/// R61: a client without data may send its FIN with the last ACK of the handshake. Its connection
+/// is still accepted.
 #[test]
 fn the_end_comes_with_the_third_ack() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -21,8 +21,8 @@ fn the_end_comes_with_the_third_ack() {
     s.expect(want(0, FIN).seq(1));
 }
 
-/// R26, R50: joins that were begun with the first SYN end where the peer turns out to speak plain
-/// TCP; it would go on answering them.
+/// R26, R50: joins sent with the first SYN are reset if the peer turns out to use plain TCP.
+/// Otherwise it would keep answering them.
 #[test]
 fn simultaneous_joins_end_with_a_fallback() {
     let config = multipath().with(|it| it.joins.timing = JoinTiming::Simultaneous);
@@ -38,8 +38,8 @@ fn simultaneous_joins_end_with_a_fallback() {
     assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0));
 }
 
-/// RFC 8684 section 3.3.6: what the peer acknowledged on a subflow that is gone, and no DATA_ACK
-/// covers, is not left to a silent one.
+/// RFC 8684 section 3.3.6: data was acknowledged on a subflow that is now gone, but not DATA_ACKed.
+/// It is sent elsewhere although a silent subflow has carried it.
 #[test]
 fn a_silent_subflow_is_no_keeper_of_what_another_had() {
     let mut s = Script::open_server(multipath(), 3);

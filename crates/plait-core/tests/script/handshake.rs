@@ -19,7 +19,7 @@ fn capable(sender: Option<Key>, receiver: Option<Key>, data_len: Option<u16>) ->
     })
 }
 
-/// R61: the three-way handshake of plain TCP, dialled.
+/// R61: the three-way handshake of plain TCP, as client.
 #[test]
 fn plain_client() {
     let mut s = Script::client(spec(plain(), 1, None));
@@ -32,7 +32,7 @@ fn plain_client() {
     assert_eq!(s.state(), ConnectionState::Open);
 }
 
-/// R61: and accepted. Nothing is accepted before the third ACK.
+/// R61: and as server. No connection is accepted before the third ACK.
 #[test]
 fn plain_server() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -46,7 +46,7 @@ fn plain_server() {
     s.expect_nothing();
 }
 
-/// R61, R67: the SYN is repeated after 1, 2, 4 s ... with the same sequence number.
+/// R61, R67: the SYN is retransmitted after 1, 2, 4 s ... with the same sequence number.
 #[test]
 fn syn_and_syn_ack_back_off() {
     let mut s = Script::client(spec(plain(), 1, None));
@@ -63,7 +63,7 @@ fn syn_and_syn_ack_back_off() {
     }
 }
 
-/// R5, R6, R17: option and keys of SYN, SYN/ACK and third ACK on the client's side.
+/// R5, R6, R17: options and keys of SYN, SYN/ACK and third ACK at the client.
 #[test]
 fn capable_client() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -76,7 +76,7 @@ fn capable_client() {
     assert_eq!(s.state(), ConnectionState::Open);
 }
 
-/// R6, R9: the server tells its key, and is open when the third ACK echoes it.
+/// R6, R9: the server sends its key. The connection is open when the third ACK echoes it.
 #[test]
 fn capable_server() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -90,7 +90,7 @@ fn capable_server() {
     assert!(s.endpoint.stats(s.id).unwrap().multipath);
 }
 
-/// R6: a third ACK that echoes a wrong key opens nothing.
+/// R6: a third ACK with a wrong key opens no connection.
 #[test]
 fn wrong_echo_is_not_accepted() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -101,8 +101,8 @@ fn wrong_echo_is_not_accepted() {
     assert!(s.endpoint.poll_accept().is_none());
 }
 
-/// R7, R18, R30, R74: the first data rides on MP_CAPABLE and has the DSN after the IDSN; what
-/// follows it before the peer has spoken has a mapping.
+/// R7, R18, R30, R74: MP_CAPABLE carries the first data, whose DSN follows the IDSN. Data after it
+/// has a mapping, even before the peer's first DSS.
 #[test]
 fn first_data_on_capable_from_the_client() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -119,7 +119,7 @@ fn first_data_on_capable_from_the_client() {
     s.expect(want(0, PSH).seq(151).dack(0).map(150, 151, 10).mptcp("-"));
 }
 
-/// R7, the packet must fit the path: MP_CAPABLE with data takes four bytes more than a DSS.
+/// R7: the packet must fit the path. MP_CAPABLE with data takes four bytes more than a DSS.
 #[test]
 fn a_full_first_segment_fits_the_mtu() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -131,8 +131,8 @@ fn a_full_first_segment_fits_the_mtu() {
     assert_eq!(first.len, MSS - 4);
 }
 
-/// R7: MP_CAPABLE says where the first data belongs; a DSS beside it that says something else counts
-/// for nothing, and what `--check` holds the endpoint to counts it for nothing either.
+/// R7: MP_CAPABLE determines the position of the first data. A DSS beside it with another position
+/// is ignored, also by `--check`.
 #[test]
 fn a_mapping_beside_capable_says_nothing() {
     let mut s = Script::open_server(multipath(), 1);
@@ -142,7 +142,7 @@ fn a_mapping_beside_capable_says_nothing() {
     assert_eq!(s.skip(1_000), u64::from(FIRST));
 }
 
-/// R7, R10: a server takes the first data on MP_CAPABLE as it takes it by a DSS.
+/// R7, R10: a server accepts first data on MP_CAPABLE as it does with a DSS.
 #[test]
 fn first_data_on_capable_to_the_server() {
     for early in [true, false] {
@@ -161,15 +161,15 @@ fn first_data_on_capable_to_the_server() {
         s.expect(want(0, ACK).ack(101).dack(100));
         s.id = s.endpoint.poll_accept().unwrap();
         assert_eq!(s.skip(1_000), 100);
-        // R7: its repetition changes nothing.
+        // R7: a retransmission of it has no effect.
         s.send(data);
         s.expect(want(0, ACK).ack(101).dack(100).sack(&[(1, 101)]));
         assert_eq!(s.endpoint.readable(s.id).unwrap(), 0);
     }
 }
 
-/// R8: whichever of the third ACK and the first data are lost, the keys come again until the peer
-/// has sent a DSS.
+/// R8: if the third ACK, the first data or both are lost, the keys are repeated until the peer has
+/// sent a DSS.
 #[test]
 fn capable_is_repeated_until_a_dss_comes() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -178,7 +178,7 @@ fn capable_is_repeated_until_a_dss_comes() {
     s.expect(want(0, SYN));
     s.send(answer.clone());
     s.expect(want(0, ACK).mptcp("capable2"));
-    // The third ACK is lost: the SYN/ACK comes again.
+    // The third ACK is lost, so the SYN/ACK is retransmitted.
     s.after(1_000);
     s.send(answer);
     s.expect(want(0, ACK).mptcp("capable2"));
@@ -194,8 +194,8 @@ fn capable_is_repeated_until_a_dss_comes() {
     s.expect(want(0, PSH).mptcp("-").map(100, 101, 5));
 }
 
-/// R8 from the other side: data by DSS that overtakes the keys opens nothing; with the keys, all
-/// that comes again is taken.
+/// R8: the other side. Data with a DSS that overtakes the keys opens no connection. When the keys
+/// have arrived, its retransmissions are accepted.
 #[test]
 fn data_before_the_keys_waits() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -215,7 +215,7 @@ fn data_before_the_keys_waits() {
     s.expect(want(0, ACK).ack(151).dack(150));
 }
 
-/// R11, R50, R54: a SYN/ACK without the option gives plain TCP, and no join.
+/// R11, R50, R54: a SYN/ACK without the option means plain TCP without joins.
 #[test]
 fn fallback_on_the_syn_ack() {
     let mut s = Script::client(spec(multipath(), 2, None));
@@ -232,7 +232,7 @@ fn fallback_on_the_syn_ack() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 100);
 }
 
-/// R50: a SYN without the option likewise.
+/// R50: so does a SYN without the option.
 #[test]
 fn fallback_on_the_syn() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -246,7 +246,7 @@ fn fallback_on_the_syn() {
     s.expect(want(0, PSH).plain());
 }
 
-/// R51: the option is gone from the third ACK: the server falls back.
+/// R51: the server falls back if the third ACK has lost its option.
 #[test]
 fn fallback_on_the_third_ack() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -259,7 +259,7 @@ fn fallback_on_the_third_ack() {
     s.expect(want(0, PSH).plain());
 }
 
-/// R54: after the fallback, MPTCP options say nothing.
+/// R54: after the fallback, MPTCP options are ignored.
 #[test]
 fn a_dss_after_the_fallback_is_not_read() {
     let mut s = Script::server(spec(multipath(), 1, None));
@@ -274,7 +274,7 @@ fn a_dss_after_the_fallback_is_not_read() {
     assert_eq!(s.state(), ConnectionState::Open);
 }
 
-/// R64: the window of a SYN/ACK is not scaled; later ones are.
+/// R64: the window of a SYN/ACK is not scaled. Later windows are.
 #[test]
 fn the_scale_counts_after_the_syn_only() {
     let mut s = Script::client(spec(plain(), 1, None));
@@ -289,7 +289,7 @@ fn the_scale_counts_after_the_syn_only() {
     assert_eq!(s.lose_all(), 2);
 }
 
-/// R65: each segment echoes the stamp of the last segment in order, not of one behind a hole.
+/// R65: each segment echoes the timestamp of the last segment in order, not of one behind a hole.
 #[test]
 fn stamps_are_echoed() {
     let mut s = Script::open_server(plain(), 1);
@@ -299,14 +299,14 @@ fn stamps_are_echoed() {
     late.len = 100;
     s.send(late);
     s.expect(want(0, ACK).echo(7_000).sack(&[(201, 301)]));
-    // An old duplicate does not turn the clock back (RFC 7323 section 4.3).
+    // An old duplicate does not move the echo back (RFC 7323 section 4.3).
     let mut old = s.tx(0).seq(1).flags(PSH).stamp(6_000);
     old.len = 100;
     s.send(old);
     s.expect(want(0, ACK).echo(7_000));
 }
 
-/// R61: a repeated SYN/ACK is answered, and a SYN to nobody is refused.
+/// R61: a repeated SYN/ACK is answered, and a SYN without a listener is refused.
 #[test]
 fn repeated_and_unwanted_handshakes() {
     let mut s = Script::open_client(plain(), 1);

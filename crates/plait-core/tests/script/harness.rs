@@ -1,5 +1,5 @@
-//! One real endpoint in virtual time; the script plays its peer. Everything that the endpoint
-//! emits is audited, whatever the scenario.
+//! One real endpoint in virtual time. The script plays its peer. Every segment of the endpoint is
+//! audited, in every scenario.
 
 use crate::segment::{ACK, SYN, Seg, Want, want};
 use plait_base::{ConnId, DataRangeSet, Dsn, PathId, RandomStream, Span, Time};
@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// Payload of a full segment at an MTU of 1500.
 pub(crate) const MSS: u32 = 1428;
 pub(crate) const PORT: u16 = 80;
-/// A script's path is the number of a path plus this much for each number of the server's address.
+/// Paths of a script: the number of a path, plus this much per server address.
 pub(crate) const SERVER: u32 = 16;
-/// The key of the script's side.
+/// The script's key.
 pub(crate) const KEY: Key = Key(0x7396_2198_d473_a3d9);
-/// The shift of the script's windows.
+/// The script's window scale.
 pub(crate) const SCALE: u8 = 7;
 
 struct Draws {
@@ -30,17 +30,17 @@ impl Entropy for Draws {
     }
 }
 
-/// What the script knows of one subflow.
+/// The script's state of one subflow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
     pub(crate) port: u16,
     pub(crate) remote_port: u16,
     pub(crate) iss: u32,
     pub(crate) irs: u32,
-    /// Next relative sequence number to send, and to acknowledge.
+    /// Next relative sequence numbers to send and to acknowledge.
     pub(crate) nxt: u32,
     pub(crate) rcv: u32,
-    /// The shift that the endpoint announced.
+    /// The endpoint's window scale.
     pub(crate) remote_scale: u8,
     pub(crate) heard: u32,
     pub(crate) nonce: u32,
@@ -59,7 +59,7 @@ pub(crate) struct Script {
     pub(crate) remote_key: Option<Key>,
     pub(crate) out: VecDeque<(Time, Seg, Segment)>,
     pub(crate) config: Config,
-    /// DSS checksums are in use: the peer's are made, the endpoint's verified.
+    /// DSS checksums are in use: the script sends them and verifies the endpoint's.
     pub(crate) sums: bool,
     pub(crate) log: String,
     pub(crate) sent: DataRangeSet,
@@ -67,7 +67,7 @@ pub(crate) struct Script {
     pub(crate) dack: u64,
     pub(crate) edge: u64,
     pub(crate) client: bool,
-    /// What the peer would acknowledge of the data, if it had all that the endpoint sent.
+    /// DATA_ACK of a peer that has received everything the endpoint sent.
     pub(crate) data_rcv: u64,
 }
 
@@ -124,12 +124,12 @@ impl Script {
         }
     }
 
-    /// An endpoint that dials; its SYN is out.
+    /// Returns a script of a dialling endpoint. Its SYN is sent.
     pub(crate) fn client(spec: ConnectionSpec) -> Script {
         Script::client_drawing(spec, &[])
     }
 
-    /// The same, whose entropy starts with `first` (its key, then its ISN).
+    /// As [`Script::client`], but the first random numbers are `first` (key, then ISN).
     pub(crate) fn client_drawing(spec: ConnectionSpec, first: &[u64]) -> Script {
         let mut script = Script::new(spec.config.clone(), true, first);
         script.id = script.endpoint.connect(script.now, PORT, spec).unwrap();
@@ -137,7 +137,7 @@ impl Script {
         script
     }
 
-    /// An endpoint that listens on [`PORT`].
+    /// Returns a script of an endpoint that listens on [`PORT`].
     pub(crate) fn server(spec: ConnectionSpec) -> Script {
         Script::server_drawing(spec, &[])
     }
@@ -148,14 +148,15 @@ impl Script {
         script
     }
 
-    /// A server with `paths` established subflows of 20 ms; nothing is left to expect.
+    /// Returns a server with `paths` established subflows of 20 ms. No segment is pending.
     pub(crate) fn open_server(config: Config, paths: u32) -> Script {
         let mut s = Script::server(spec(config, paths, None));
         s.establish(paths, 20);
         s
     }
 
-    /// A server of plain TCP with one established subflow of 20 ms, whose peer's SYN is `changed`.
+    /// Returns a plain TCP server with one established subflow of 20 ms. `changed` edits the peer's
+    /// SYN.
     pub(crate) fn plain_server(changed: impl FnOnce(Seg) -> Seg) -> Script {
         let mut s = Script::server(spec(plain(), 1, None));
         let syn = s.syn(0);
@@ -169,7 +170,7 @@ impl Script {
         s
     }
 
-    /// The handshakes of a server script: each path takes one round trip of `rtt` ms.
+    /// Runs the handshakes of a server script. Each path has a round trip of `rtt` ms.
     pub(crate) fn establish(&mut self, paths: u32, rtt: u64) {
         let capable = self.config.multipath;
         let syn = self.syn(0);
@@ -185,7 +186,7 @@ impl Script {
         self.out.clear();
     }
 
-    /// A join by the peer, complete.
+    /// Runs a complete join by the peer.
     pub(crate) fn join(&mut self, path: u32, rtt: u64, backup: bool) {
         let syn = self.join_syn(path, backup);
         self.send(syn);
@@ -196,7 +197,7 @@ impl Script {
         self.expect(want(path, ACK).ack(1).no_map());
     }
 
-    /// A client whose first subflow took 20 ms and has brought a DSS: its joins are out.
+    /// Returns a client whose first subflow took 20 ms and has received a DSS. Its joins are sent.
     pub(crate) fn joining_client(spec: ConnectionSpec) -> Script {
         let mut s = Script::client(spec);
         s.expect(want(0, SYN));
@@ -207,7 +208,7 @@ impl Script {
         s
     }
 
-    /// A client with `paths` established subflows of 20 ms.
+    /// Returns a client with `paths` established subflows of 20 ms.
     pub(crate) fn open_client(config: Config, paths: u32) -> Script {
         let mut s = Script::client(spec(config, paths, None));
         s.establish_client(paths, 20);
@@ -237,9 +238,9 @@ impl Script {
         self.out.clear();
     }
 
-    // Templates of what the peer sends.
+    // Templates of the peer's segments.
 
-    /// The peer's first SYN on `path`, without an MPTCP option.
+    /// Returns the peer's first SYN on `path`, without an MPTCP option.
     pub(crate) fn syn(&mut self, path: u32) -> Seg {
         let port = 1_000 + path;
         let iss = 0xffff_f000_u32.wrapping_add(path << 20);
@@ -264,7 +265,7 @@ impl Script {
         syn.mptcp(Mptcp::JoinSyn(JoinSyn { backup, address_id: path as u8, token, nonce: 77 }))
     }
 
-    /// The peer's answer to the endpoint's SYN, with the option that it asks for.
+    /// Returns the peer's answer to the endpoint's SYN, with the matching MPTCP option.
     pub(crate) fn syn_ack(&self, path: u32) -> Seg {
         let (key, remote, peer) = (self.key, self.remote_key, &self.peers[&path]);
         let option = match (self.config.multipath, path) {
@@ -299,7 +300,7 @@ impl Script {
         }
     }
 
-    /// The third ACK with what proves the peer: both keys, or its HMAC.
+    /// Returns the third ACK with both keys, or with the HMAC of a join.
     pub(crate) fn proof(&self, path: u32) -> Seg {
         let remote = self.remote_key.unwrap_or(Key(0));
         let peer = &self.peers[&path];
@@ -319,7 +320,7 @@ impl Script {
         Seg { dack: None, mptcp: Some(option), ..self.tx(path) }
     }
 
-    /// A pure ACK of all that came in on `path`, with a DSS where Multipath TCP is spoken.
+    /// Returns a pure ACK of everything received on `path`, with a DSS if Multipath TCP is in use.
     pub(crate) fn tx(&self, path: u32) -> Seg {
         let peer = &self.peers[&path];
         Seg {
@@ -340,7 +341,7 @@ impl Script {
 
     // Events.
 
-    /// The segment arrives at the endpoint.
+    /// Passes a segment to the endpoint.
     pub(crate) fn send(&mut self, seg: Seg) {
         let segment = self.to_wire(&seg);
         self.note(&format!("> {}", line(&seg)));
@@ -367,7 +368,7 @@ impl Script {
         (!self.config.multipath && seg.len > 0).then(|| u64::from(seg.seq) - 1)
     }
 
-    /// `millis` pass; timers expire in their order.
+    /// Advances `millis` ms. Timers expire in their order.
     pub(crate) fn after(&mut self, millis: u64) {
         self.until(self.now + Span::from_millis(millis));
     }
@@ -400,7 +401,7 @@ impl Script {
         self.drain();
     }
 
-    /// Reads all there is, at most `max` bytes.
+    /// Reads at most `max` bytes and returns their number.
     pub(crate) fn skip(&mut self, max: u64) -> u64 {
         let read = self.endpoint.skip(self.now, self.id, max).unwrap();
         self.note(&format!("read {read}"));
@@ -431,7 +432,7 @@ impl Script {
 
     // Expectations.
 
-    /// The next segment out has the fields of `want`.
+    /// Takes the next sent segment and checks the fields of `want`.
     pub(crate) fn expect(&mut self, want: Want) -> Seg {
         let Some((time, seg, _)) = self.out.pop_front() else {
             self.fail(&format!("expected {}, but nothing was sent", words(&want.0)))
@@ -457,7 +458,7 @@ impl Script {
         }
     }
 
-    /// Drops what was sent, as a network may; returns how many segments that was.
+    /// Drops all sent segments and returns their number.
     pub(crate) fn lose_all(&mut self) -> usize {
         core::mem::take(&mut self.out).len()
     }
@@ -479,7 +480,7 @@ impl Script {
         let _ = writeln!(self.log, "{:>10.3} {what}", millis(self.now));
     }
 
-    /// Acknowledges on `path` everything up to `seq`, and the data up to `dack`.
+    /// Acknowledges everything up to `seq` on `path`, and the data up to `dack`.
     pub(crate) fn ack(&mut self, path: u32, seq: u32, dack: u64) {
         let peer = self.peers.get_mut(&path).expect("a known path");
         peer.rcv = peer.rcv.max(seq);
@@ -487,13 +488,13 @@ impl Script {
         self.send(self.tx(path));
     }
 
-    /// Acknowledges everything up to `seq` on the first path with a window field of `win`.
+    /// Acknowledges everything up to `seq` on the first path, with `win` as window field.
     pub(crate) fn ack_window(&mut self, seq: u32, win: u16) {
         self.peers.get_mut(&0).expect("a known path").rcv = seq;
         self.send(self.tx(0).win(win));
     }
 
-    /// Whether the endpoint ever sent data on `path`.
+    /// Returns true if the endpoint has ever sent data on `path`.
     pub(crate) fn log_has_data_on(&self, path: u32) -> bool {
         let start = format!("< path {path},");
         let sent = |line: &&str| line.contains(&start) && !line.contains("len 0");
@@ -502,7 +503,7 @@ impl Script {
 }
 
 impl Peer {
-    /// Segments to this peer's subflow go to `port` of the endpoint.
+    /// Sends later segments of this peer to `port` of the endpoint.
     pub(crate) fn aim_at(&mut self, port: u16) {
         self.remote_port = port;
     }

@@ -1,4 +1,4 @@
-//! MP_JOIN: four segments, right and wrong proofs, priorities.
+//! MP_JOIN: the four segments, correct and wrong HMACs, priorities.
 
 use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, PSH, RST, SYN, want};
@@ -10,7 +10,7 @@ fn up(s: &Script, subflow: usize) -> bool {
     s.endpoint.stats(s.id).unwrap().subflows.get(subflow).is_some_and(|subflow| subflow.up)
 }
 
-/// R20, R8: the client joins when the first DSS of the peer has come, not before.
+/// R20, R8: the client joins after the first DSS of the peer, not before.
 #[test]
 fn the_join_waits_for_a_dss() {
     let mut s = Script::client(spec(multipath(), 2, None));
@@ -25,7 +25,7 @@ fn the_join_waits_for_a_dss() {
     assert_eq!(join.token, s.key.token());
 }
 
-/// Section 5 of the scheduler notes: or with the SYN/ACK, where that is asked for.
+/// With another setting, the client joins after the SYN/ACK.
 #[test]
 fn the_join_may_follow_the_syn_ack() {
     let config = multipath().with(|it| it.joins.timing = JoinTiming::AfterSynAck);
@@ -37,8 +37,8 @@ fn the_join_may_follow_the_syn_ack() {
     s.expect(want(0, ACK).mptcp("capable2"));
 }
 
-/// R21, R22: the client proves itself, repeats the proof until the fourth ACK, and sends no data
-/// before it.
+/// R21, R22: the client repeats the third ACK with its HMAC until the fourth ACK. It sends no data
+/// before that.
 #[test]
 fn the_client_waits_for_the_fourth_ack() {
     let mut s = Script::joining_client(spec(multipath(), 2, None));
@@ -51,12 +51,12 @@ fn the_client_waits_for_the_fourth_ack() {
     let (own, nonces) = (s.remote_key.unwrap(), (peer.remote_nonce, peer.nonce));
     assert_eq!(hmac, plait_wire::join_hmac(own, s.key, nonces.0, nonces.1).left160());
     assert!(!up(&s, 1));
-    // SRTT 20 ms and a variance of 10: RTO 220, 440, 880 ms.
+    // With an SRTT of 20 ms and a variance of 10 ms, the RTO is 220, 440 and 880 ms.
     s.after(220);
     s.expect(want(1, ACK).seq(1).mptcp("join proof").at(260.0));
     s.after(440);
     s.expect(want(1, ACK).seq(1).mptcp("join proof").at(700.0));
-    // More than the first subflow's window: nothing of it goes to the second.
+    // More than the window of the first subflow. The second one gets none of it.
     s.write(40 * u64::from(MSS));
     assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0));
     s.lose_all();
@@ -67,7 +67,7 @@ fn the_client_waits_for_the_fourth_ack() {
     assert!(!s.out.iter().any(|(_, seg, _)| seg.mptcp.is_some()));
 }
 
-/// R22: a SYN/ACK that comes again is answered by the proof.
+/// R22: a repeated SYN/ACK is answered with the HMAC.
 #[test]
 fn a_repeated_syn_ack_gets_the_proof_again() {
     let mut s = Script::joining_client(spec(multipath(), 2, None));
@@ -79,7 +79,7 @@ fn a_repeated_syn_ack_gets_the_proof_again() {
     }
 }
 
-/// R23: a SYN/ACK with a wrong HMAC is answered with RST and MP_TCPRST; the connection lives.
+/// R23: a SYN/ACK with a wrong HMAC is answered with RST and MP_TCPRST. The connection stays.
 #[test]
 fn a_wrong_answer_is_refused() {
     let mut s = Script::joining_client(spec(multipath(), 2, None));
@@ -95,7 +95,7 @@ fn a_wrong_answer_is_refused() {
     s.expect(want(0, PSH));
 }
 
-/// R21: a SYN/ACK with no MP_JOIN in answer to one is refused too.
+/// R21: a SYN/ACK without MP_JOIN is refused, too.
 #[test]
 fn an_answer_without_the_option_is_refused() {
     let mut s = Script::joining_client(spec(multipath(), 2, None));
@@ -104,8 +104,8 @@ fn an_answer_without_the_option_is_refused() {
     s.expect(want(1, RST));
 }
 
-/// R21, R10: the server's answer carries its HMAC, the right proof the fourth ACK, and only then
-/// does data go there.
+/// R21, R10: the server's SYN/ACK carries its HMAC, and a correct third ACK gets the fourth ACK.
+/// Data is sent only afterwards.
 #[test]
 fn the_server_accepts_a_proof() {
     let mut s = Script::open_server(multipath(), 1);
@@ -124,7 +124,7 @@ fn the_server_accepts_a_proof() {
     s.expect(want(1, PSH).ack(1));
 }
 
-/// R22: each third ACK is answered, so that a lost fourth one does no harm.
+/// R22: each third ACK is answered, so a lost fourth ACK does no harm.
 #[test]
 fn every_proof_is_acknowledged() {
     let mut s = Script::open_server(multipath(), 2);
@@ -134,7 +134,7 @@ fn every_proof_is_acknowledged() {
     }
 }
 
-/// R23: a wrong proof is refused with RST and MP_TCPRST reason 1.
+/// R23: a wrong HMAC is answered with RST and MP_TCPRST reason 1.
 #[test]
 fn the_server_refuses_a_wrong_proof() {
     let mut s = Script::open_server(multipath(), 1);
@@ -147,7 +147,7 @@ fn the_server_refuses_a_wrong_proof() {
     assert!(!up(&s, 1) && up(&s, 0));
 }
 
-/// R21: nor is a join completed by an ACK without proof.
+/// R21: an ACK without an HMAC does not complete a join.
 #[test]
 fn the_server_waits_for_the_proof() {
     let mut s = Script::open_server(multipath(), 1);
@@ -173,7 +173,7 @@ fn an_unknown_token_is_refused() {
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 1);
 }
 
-/// R26: no join once both ends know that both directions have ended.
+/// R26: joins are refused once both ends know that both directions have ended.
 #[test]
 fn joins_that_come_too_late_are_refused() {
     let mut s = Script::open_server(multipath(), 1);
@@ -181,15 +181,15 @@ fn joins_that_come_too_late_are_refused() {
     s.lose_all();
     s.send(s.tx(0).dack(1).data_fin(0));
     s.lose_all();
-    // The FIN that goes beside the last DATA_ACK has arrived.
+    // The FIN beside the last DATA_ACK has arrived.
     s.ack(0, 2, 1);
     let syn = s.join_syn(1, false);
     s.send(syn);
     s.expect(want(1, RST));
 }
 
-/// R48: a backup subflow is not used while a regular one is alive, even if that is full; it is
-/// when the regular one has timed out.
+/// R48: a backup subflow is unused while a regular one is alive, even if that is full. It is used
+/// after the regular one has timed out.
 #[test]
 fn backup_is_for_emergencies() {
     let mut s = Script::open_server(multipath(), 1);
@@ -208,15 +208,15 @@ fn backup_is_for_emergencies() {
     assert_eq!(stats.subflows[1].subflow, SubflowId(1));
 }
 
-/// R20, R48: the same, asked for by the own setting of the path.
+/// R20, R48: the same for a path that this end configures as backup.
 #[test]
 fn a_backup_path_is_told_to_the_peer() {
     let mut s = Script::joining_client(spec(multipath(), 2, Some(1)));
     s.expect(want(1, SYN).mptcp("join backup"));
 }
 
-/// A join that takes the slot of a first subflow that was reset is a join still: its SYN is
-/// repeated, and nothing begins anew.
+/// A join that reuses the slot of a reset first subflow is still a join. Its SYN is retransmitted,
+/// and no new attempt starts.
 #[test]
 fn a_join_in_the_place_of_the_first_subflow() {
     let mut s = Script::client(spec(multipath(), 2, None));

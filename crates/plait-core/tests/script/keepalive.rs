@@ -1,4 +1,4 @@
-//! Keep-alives: a peer of which nothing is heard although nothing waits for it.
+//! Keep-alives: an idle connection whose peer is silent.
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, Seg, want};
@@ -7,7 +7,7 @@ use plait_core::{Config, ConnectionState, TimedOut};
 use plait_wire::Flags;
 
 const IDLE: Span = Span::from_secs(120);
-/// It is looked at eight times in this time.
+/// The check runs eight times per idle time.
 const LATEST: Span = Span::from_secs(135);
 const DAY: Span = Span::from_secs(86_400);
 
@@ -19,7 +19,7 @@ fn both() -> [Config; 2] {
     [asking(plain()), asking(multipath())]
 }
 
-/// Goes on until something is sent, for a day at most; gives when, and what that was.
+/// Runs until a segment is sent, for at most a day. Returns its time and the segment.
 fn next_sent(s: &mut Script) -> Option<(Time, Seg)> {
     let target = s.now + DAY;
     while s.out.is_empty() && s.now < target {
@@ -28,7 +28,7 @@ fn next_sent(s: &mut Script) -> Option<(Time, Seg)> {
     s.out.pop_front().map(|(at, seg, _)| (at, seg))
 }
 
-/// A probe goes out on `path` after the idle time.
+/// Expects a probe on `path` after the idle time.
 fn expect_probe(s: &mut Script, path: u32) -> Time {
     let since = s.now;
     let (at, seg) = next_sent(s).unwrap_or_else(|| s.fail("no probe"));
@@ -42,8 +42,8 @@ fn ended_as(s: &Script) -> (ConnectionState, Option<TimedOut>) {
     (s.state(), s.endpoint.stats(s.id).unwrap().timed_out)
 }
 
-/// R75 (RFC 9293 section 3.8.4): a peer that is gone, be it after it has acknowledged our end, leaves
-/// nine probes unanswered and is given up; where nobody asks for probes, it is waited for without end.
+/// R75 (RFC 9293 section 3.8.4): a peer is gone, in one case after acknowledging our end. It is
+/// given up after nine unanswered probes. Without keep-alives the connection waits forever.
 #[test]
 fn a_peer_that_has_vanished_is_given_up() {
     for (config, ends) in both().iter().flat_map(|it| [(it, false), (it, true)]) {
@@ -71,7 +71,7 @@ fn a_peer_that_has_vanished_is_given_up() {
         let (ended, told) = next_sent(&mut s).unwrap();
         assert_eq!(ended.since(at), Config::KEEP_ALIVE_INTERVAL);
         assert_eq!(ended_as(&s), (ConnectionState::Failed, Some(TimedOut::KeepAlive)));
-        // A fast close, or a RST.
+        // With Multipath TCP a fast close, with plain TCP a RST.
         let rst = told.flags.has(Flags::RST);
         assert_eq!((told.mptcp.is_some(), rst), (config.multipath, !config.multipath));
 
@@ -82,8 +82,8 @@ fn a_peer_that_has_vanished_is_given_up() {
     }
 }
 
-/// R75: who answers, be it the last probe and by an ACK that says nothing new, is asked again after
-/// the idle time, and lives.
+/// R75: a peer lives if it answers, even if only the last probe and with an ACK without news. It is
+/// probed again after the idle time.
 #[test]
 fn a_peer_that_answers_lives() {
     for (config, stamps) in both().into_iter().flat_map(|it| [(it.clone(), true), (it, false)]) {
@@ -96,7 +96,7 @@ fn a_peer_that_answers_lives() {
         let proof = s.proof(0);
         s.send(bare(if capable { proof } else { proof.stripped() }));
         s.id = s.endpoint.poll_accept().unwrap();
-        // The peer has told all it has to.
+        // The peer has no more data.
         s.send(bare(s.tx(0)));
         s.lose_all();
         for lost in [0, 3, Config::KEEP_ALIVES - 1, 0] {
@@ -114,8 +114,8 @@ fn a_peer_that_answers_lives() {
     }
 }
 
-/// R75 (MUST-26): whatever comes puts the probe off, and while something is under way there is none: a
-/// peer that is gone then is found by the timeouts of what is.
+/// R75 (MUST-26): any received segment postpones the probe. There is no probe while data is in
+/// flight: its timeouts detect a dead peer.
 #[test]
 fn only_an_idle_connection_is_asked() {
     for config in both() {
@@ -138,8 +138,8 @@ fn only_an_idle_connection_is_asked() {
     }
 }
 
-/// R75: one of two paths answers: the connection lives. The subflow on which nine probes in a row stay
-/// unanswered is reset.
+/// R75: one of two paths answers, so the connection lives. A subflow with nine consecutive
+/// unanswered probes is reset.
 #[test]
 fn a_subflow_that_answers_speaks_for_all() {
     let mut s = Script::open_server(asking(multipath()), 2);
@@ -154,7 +154,7 @@ fn a_subflow_that_answers_speaks_for_all() {
     let told = s.out.pop_front().unwrap().1;
     assert_eq!((told.path, told.flags.has(Flags::RST)), (1, true));
     assert_eq!(ended_as(&s), (ConnectionState::Open, None));
-    // Nothing of it counts as heard of the peer.
+    // Its reset does not count as activity of the peer.
     let mut count = 1;
     while s.state() == ConnectionState::Open {
         count += 1;

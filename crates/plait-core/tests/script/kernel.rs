@@ -1,4 +1,4 @@
-//! Rules of stock kernels: small queues, and those of [`KernelRules`].
+//! Rules of stock kernels: TCP small queues, and [`KernelRules`].
 
 use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{PSH, want};
@@ -7,7 +7,7 @@ use plait_core::{Config, ConnectionSpec, KernelBuffers, KernelRules};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, View, What};
 use std::sync::Arc;
 
-/// Full segments beside a DSS with 64-bit numbers.
+/// Payload of full segments beside a DSS with 64-bit numbers.
 const FULL: u32 = 1_420;
 
 /// Grants ten segments to the subflows in turn.
@@ -32,8 +32,8 @@ impl Scheduler for Turns {
     }
 }
 
-/// With small queues another subflow becomes free as time passes, so that a grant of several segments
-/// would outlive its answer: the scheduler is asked for each segment.
+/// With small queues another subflow becomes free as time passes, and a grant of several segments
+/// would be outdated. The scheduler decides for each segment.
 #[test]
 fn no_grant_of_several_segments_under_small_queues() {
     let turns = ConnectionSpec {
@@ -66,7 +66,7 @@ fn linux(kernel_rules: KernelRules) -> Script {
     s
 }
 
-/// `tcp_nagle_check` of Linux: one short segment may be under way, and a second one waits for its
+/// `tcp_nagle_check` of Linux: with one short segment in flight, a second one waits for the
 /// acknowledgement.
 #[test]
 fn a_second_short_segment_waits_for_the_first() {
@@ -76,7 +76,7 @@ fn a_second_short_segment_waits_for_the_first() {
     s.expect(want(0, PSH).len(700));
     s.write(100);
     s.expect_nothing();
-    // Full segments go all the same, and what is left of the data waits.
+    // Full segments are sent, and the rest of the data waits.
     s.write(u64::from(FULL));
     s.expect(want(0, PSH).len(FULL));
     s.expect_nothing();

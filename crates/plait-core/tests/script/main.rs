@@ -1,5 +1,5 @@
-//! Scripts of segments in virtual time: one real endpoint, the test plays its peer. Each scenario
-//! names the requirement that it holds the endpoint to (`R<n>`, protocol notes section 1).
+//! Scripts of segments in virtual time: one real endpoint, whose peer the test plays. Each scenario
+//! names its requirements (`R<n>` in `docs/requirements.toml`).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
 mod audit;

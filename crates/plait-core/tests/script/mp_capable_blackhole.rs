@@ -1,4 +1,4 @@
-//! SYNs with MP_CAPABLE that are swallowed, and what an endpoint learns from it.
+//! SYNs with MP_CAPABLE are lost, and the endpoint remembers it.
 
 use crate::harness::{PORT, Script, multipath, plain, spec};
 use crate::segment::{ACK, SYN, want};
@@ -15,7 +15,7 @@ impl Script {
         self.drain();
     }
 
-    /// The SYNs of a connection whose MP_CAPABLE is swallowed, and its first answer.
+    /// Runs the SYNs of a connection whose MP_CAPABLE is lost, and its first answer.
     fn meet_silence(&mut self) {
         self.after(7_000);
         for _ in 0..3 {
@@ -27,7 +27,7 @@ impl Script {
     }
 }
 
-/// R19: three SYNs have MP_CAPABLE, the fourth has none and gets plain TCP.
+/// R19: three SYNs have MP_CAPABLE, and the fourth has none and opens plain TCP.
 #[test]
 fn the_fourth_syn_is_plain() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -43,7 +43,7 @@ fn the_fourth_syn_is_plain() {
     s.expect(want(0, crate::segment::PSH).len(100).plain());
 }
 
-/// R19: the number is a setting, and zero offers MP_CAPABLE for ever.
+/// R19: the number is a setting. With zero, MP_CAPABLE is always offered.
 #[test]
 fn how_many_is_a_setting() {
     for (plain_after, capable) in [(1, 1), (2, 2), (0, 7)] {
@@ -58,8 +58,8 @@ fn how_many_is_a_setting() {
     }
 }
 
-/// R19: the endpoint remembers it for an hour, then asks again; found again, for two hours; an
-/// answer with MP_CAPABLE forgets it all.
+/// R19: the endpoint remembers the loss for one hour and then offers MP_CAPABLE again. After the
+/// next loss it waits two hours. An answer with MP_CAPABLE clears it.
 #[test]
 fn silence_is_remembered() {
     let hour = 3_600_000;
@@ -92,7 +92,7 @@ fn silence_is_remembered() {
     s.expect(want(0, SYN).mptcp("capable0"));
 }
 
-/// R19: plain TCP teaches nothing.
+/// R19: lost SYNs of plain TCP are not remembered.
 #[test]
 fn plain_silence_says_nothing() {
     let mut s = Script::client(spec(plain(), 1, None));
@@ -105,8 +105,9 @@ fn plain_silence_says_nothing() {
     s.expect(want(0, SYN).mptcp("capable0"));
 }
 
-/// Of two paths the first has 250 ms to answer; after that each has its timeout, doubled with every
-/// round. Without probes all have their timeout. A host that dials on one path repeats its SYN there.
+/// With two paths, the first has 250 ms to answer. Afterwards each path has its timeout, doubled in
+/// every round. Without probes all paths have their timeout. A host that dials on one path
+/// retransmits its SYN there.
 #[test]
 fn the_first_syn_soon_gives_way_to_another_path() {
     let times = |config: Config| -> Vec<(u32, f64)> {
@@ -127,7 +128,7 @@ fn the_first_syn_soon_gives_way_to_another_path() {
     );
 }
 
-/// R19 there: it is the fourth SYN that has no MP_CAPABLE, however many paths there are.
+/// R19: with one dialled path, the fourth SYN has no MP_CAPABLE, however many paths there are.
 #[test]
 fn the_fourth_syn_is_plain_on_the_only_path_that_is_dialled() {
     let mut s = Script::client(spec(multipath().with(|it| it.joins.dial = Dial::Primary), 2, None));
@@ -138,7 +139,7 @@ fn the_fourth_syn_is_plain_on_the_only_path_that_is_dialled() {
     s.expect(want(0, SYN).plain().at(7_000.0));
 }
 
-/// An answer that comes later than that finds nobody.
+/// An answer after the change of path is refused.
 #[test]
 fn an_answer_after_the_path_was_changed_is_refused() {
     let mut s = Script::client(spec(multipath(), 2, None));

@@ -1,4 +1,4 @@
-//! Pacing (`--pacing on`): how the segments of a window are spread.
+//! Pacing (`--pacing on`): the segments of a window are spread over time.
 
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{PSH, want};
@@ -11,7 +11,8 @@ fn paced() -> Option<Pacing> {
     Some(Pacing::default())
 }
 
-/// A plain server whose initial window of ten segments was acknowledged after 20 ms, 20 ms ago.
+/// A plain TCP server. Its initial window of ten segments was acknowledged after 20 ms; another 20
+/// ms have passed.
 fn pacing(config: Config) -> Script {
     let mut s = Script::open_server(config.with(|it| it.window.pacing = paced()), 1);
     s.write(100 * u64::from(FULL));
@@ -22,8 +23,8 @@ fn pacing(config: Config) -> Script {
     s
 }
 
-/// R69: the initial window goes at once. Then, with SRTT 20 ms and a window of w segments, a segment
-/// goes each 20 / 2w ms; the fraction of a nanosecond is cut.
+/// R69: the initial window is sent at once. Then a segment is sent every 20 / 2w ms, with an SRTT
+/// of 20 ms and a window of w segments. Fractions of a nanosecond are dropped.
 #[test]
 fn a_window_is_spread_over_half_the_round_trip() {
     let mut s = pacing(plain());
@@ -35,7 +36,7 @@ fn a_window_is_spread_over_half_the_round_trip() {
     s.expect_nothing();
 }
 
-/// Half the threshold and above: 120 %.
+/// At half of ssthresh and above, the rate is 120 %.
 #[test]
 fn beyond_half_the_threshold_a_window_takes_five_sixths_of_the_round_trip() {
     let mut s = pacing(plain().with(|it| it.window.ssthresh = Some(20 * u64::from(FULL))));
@@ -45,7 +46,8 @@ fn beyond_half_the_threshold_a_window_takes_five_sixths_of_the_round_trip() {
     }
 }
 
-/// A paced subflow is full for the scheduler until its release, which asks it again.
+/// For the scheduler, a paced subflow is full until its release. The release calls the scheduler
+/// again.
 #[test]
 fn a_held_subflow_leaves_new_data_to_another() {
     let mut s = Script::open_server(multipath().with(|it| it.window.pacing = paced()), 2);
@@ -53,7 +55,7 @@ fn a_held_subflow_leaves_new_data_to_another() {
     assert_eq!(s.lose_all(), 20);
     s.after(20);
     s.ack(0, 1 + 10 * MSS, 0);
-    // One at once on the first; the second has no room.
+    // One segment at once on the first subflow; the second has no room.
     s.expect(want(0, PSH));
     s.expect_nothing();
     s.ack(1, 1 + 10 * MSS, 0);
@@ -66,7 +68,7 @@ fn a_held_subflow_leaves_new_data_to_another() {
     s.expect_nothing();
 }
 
-/// What was lost waits for the release too; a timeout's retransmission finds it long past.
+/// Retransmissions of lost segments wait for the release, too. After a timeout it is long past.
 #[test]
 fn retransmissions_are_paced() {
     let mut s = Script::open_server(plain().with(|it| it.window.pacing = paced()), 1);

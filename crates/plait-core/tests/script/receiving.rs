@@ -1,10 +1,10 @@
-//! What a receiver does: acknowledgements, SACK, the data-level order.
+//! Receiver: acknowledgements, SACK, order of the data.
 
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{ACK, want};
 use plait_core::Config;
 
-/// Takes the connection past the segments that are acknowledged one by one.
+/// Receives the segments that are acknowledged one by one. Returns the next DSN.
 fn past_quick(s: &mut Script) -> u64 {
     for index in 0..u64::from(Config::QUICK_ACKS) {
         s.send(s.tx(0).data(index * u64::from(MSS), MSS));
@@ -14,8 +14,8 @@ fn past_quick(s: &mut Script) -> u64 {
     u64::from(Config::QUICK_ACKS) * u64::from(MSS)
 }
 
-/// R73: the first 16 segments are acknowledged at once, then every second full one, a single one
-/// after 40 ms.
+/// R73: the first 16 segments are acknowledged at once. Then every second full one is, and a single
+/// one after 40 ms.
 #[test]
 fn delayed_acknowledgements() {
     let mut s = Script::open_server(multipath(), 1);
@@ -30,7 +30,7 @@ fn delayed_acknowledgements() {
     s.expect_nothing();
     s.after(1);
     s.expect(want(0, ACK).dack(dsn + 3 * full).at(60.0));
-    // Small segments: two of them are less than two full ones.
+    // Two small segments are less than two full ones.
     s.send(s.tx(0).data(dsn + 3 * full, 10));
     s.send(s.tx(0).data(dsn + 3 * full + 10, 10));
     s.expect_nothing();
@@ -40,7 +40,7 @@ fn delayed_acknowledgements() {
     s.expect_nothing();
 }
 
-/// R73: out of order, a filled hole and a DATA_FIN are answered at once.
+/// R73: data out of order, a filled hole and a DATA_FIN are acknowledged at once.
 #[test]
 fn what_cannot_wait() {
     let mut s = Script::open_server(multipath(), 1);
@@ -54,14 +54,14 @@ fn what_cannot_wait() {
     s.expect(want(0, ACK).ack(nxt + 200).dack(dsn + 201));
 }
 
-/// R73, stms-u11: disorder of the data alone, with each subflow in order, forces no acknowledgement.
+/// R73, stms-u11: disorder of the data alone forces no acknowledgement if each subflow is in order.
 #[test]
 fn disorder_of_the_data_forces_nothing() {
     let mut s = Script::open_server(multipath(), 2);
     let dsn = past_quick(&mut s);
     let full = u64::from(MSS);
-    // The second subflow still acknowledges one by one; the first one waits, although its data is
-    // ahead of what has come.
+    // The second subflow still acknowledges one by one. The first one delays its ACK, although its
+    // data is ahead of the received data.
     s.send(s.tx(0).data(dsn + full, MSS));
     s.expect_nothing();
     s.send(s.tx(1).data(dsn, MSS));
@@ -69,7 +69,7 @@ fn disorder_of_the_data_forces_nothing() {
     s.expect_nothing();
 }
 
-/// R66: the block of the segment that came last is first.
+/// R66: the block of the last received segment comes first.
 #[test]
 fn sack_blocks_most_recent_first() {
     let mut s = Script::open_server(plain(), 1);
@@ -90,7 +90,8 @@ fn sack_blocks_most_recent_first() {
     s.expect(want(0, ACK).ack(401).sack(&[(501, 601)]));
 }
 
-/// R66, RFC 2883: a duplicate is told once, before the other blocks, below or above the ACK.
+/// R66, RFC 2883: a duplicate is reported once, before the other blocks, whether below or above the
+/// ACK.
 #[test]
 fn duplicates_are_told() {
     let mut s = Script::open_server(plain(), 1);
@@ -110,7 +111,7 @@ fn duplicates_are_told() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
-/// R2, R66: a DSS leaves room for two blocks.
+/// R2, R66: beside a DSS there is room for two blocks.
 #[test]
 fn sack_gives_way_to_the_dss() {
     let mut s = Script::open_server(multipath(), 1);
@@ -122,7 +123,7 @@ fn sack_gives_way_to_the_dss() {
     s.expect(want(0, ACK).dack(0).sack(&[(501, 601), (301, 401)]));
 }
 
-/// R35: data that two subflows bring is delivered once; the first bytes win.
+/// R35: data received on two subflows is delivered once. The first bytes are used.
 #[test]
 fn duplicates_of_two_subflows() {
     let mut s = Script::open_server(multipath(), 2);
@@ -143,7 +144,7 @@ fn duplicates_of_two_subflows() {
     assert_eq!(&got[..count], &expected[..]);
 }
 
-/// R36: every acknowledgement tells all data in order, whichever subflow brought it.
+/// R36: every acknowledgement covers all in-order data of any subflow.
 #[test]
 fn data_ack_follows_the_data() {
     let mut s = Script::open_server(multipath(), 2);
@@ -169,7 +170,7 @@ fn long_numbers() {
     s.expect(want(0, ACK).dack(101));
 }
 
-/// R29: all 8 bytes count. A number that is 2^32 away is not the one with the same low half.
+/// R29: all 8 bytes count. A number 2^32 away with the same low half is a different one.
 #[test]
 fn long_numbers_are_long() {
     let mut s = Script::open_server(multipath(), 1);
@@ -181,7 +182,7 @@ fn long_numbers_are_long() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 100);
 }
 
-/// R31: one mapping on several segments, each at its place in it.
+/// R31: one mapping spans several segments, and each has its place in it.
 #[test]
 fn a_mapping_that_spans_segments() {
     let mut s = Script::open_server(multipath(), 1);
@@ -190,12 +191,12 @@ fn a_mapping_that_spans_segments() {
     }
     s.lose_all();
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 300);
-    // Bytes beyond the mapping have none.
+    // Bytes beyond the mapping are unmapped.
     s.send(s.tx(0).seq(301).data(0, 100).map(0, 1, 300));
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 300);
 }
 
-/// R38: what the window does not take is discarded and comes again.
+/// R38: data beyond the window is dropped and accepted later.
 #[test]
 fn data_outside_the_window() {
     let config = multipath().with(|it| it.buffers.rcvbuf = 3_000);
@@ -215,8 +216,8 @@ fn data_outside_the_window() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), u64::from(MSS));
 }
 
-/// R37, R73, R74: the right edge stays while the buffer fills, and moves when the reader has read:
-/// the script's audit holds every segment to it.
+/// R37, R73, R74: the right edge stays while the buffer fills, and moves after a read. The audit
+/// checks every segment.
 #[test]
 fn the_right_edge() {
     let config = plain().with(|it| it.buffers.rcvbuf = 5_000);
@@ -232,15 +233,15 @@ fn the_right_edge() {
     s.expect(want(0, ACK).win(5_000 - 2 * 1_448));
     send(&mut s, 1_448);
     s.expect(want(0, ACK).win(5_000 - 3 * 1_448));
-    // A window that opens by less than two segments and half the buffer is not worth a segment
-    // (RFC 9293 section 3.8.6.2.2).
+    // A window update is not sent for less than two segments and half of the buffer (RFC 9293
+    // section 3.8.6.2.2).
     s.skip(1_000);
     s.expect_nothing();
     s.skip(2_000);
     s.expect(want(0, ACK).win(5_000 - 3 * 1_448 + 3_000));
 }
 
-/// R61: text after the FIN is not text.
+/// R61: data after the FIN is ignored.
 #[test]
 fn data_after_a_fin_is_ignored() {
     for config in [plain(), multipath()] {
@@ -256,7 +257,7 @@ fn data_after_a_fin_is_ignored() {
     }
 }
 
-/// F19: mappings and DATA_FINs far below or above the data neither panic nor move anything.
+/// F19: mappings and DATA_FINs far below or above the data cause no panic and change nothing.
 #[test]
 fn mappings_out_of_this_world() {
     let mut s = Script::open_server(multipath(), 1);
@@ -275,7 +276,7 @@ fn mappings_out_of_this_world() {
     s.send(s.tx(0).seq(101).data(100, 100));
     s.expect(want(0, ACK).ack(201).dack(200));
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 200);
-    // None of them has kept the true DATA_FIN out.
+    // None of them has replaced the valid DATA_FIN.
     s.send(s.tx(0).data_fin(200));
     s.expect(want(0, ACK).dack(201));
 }

@@ -1,4 +1,4 @@
-//! What a sender does about loss: RACK, tail probes, timeouts, recovery's window.
+//! Loss recovery of a sender: RACK, tail loss probes, timeouts, the recovery window.
 
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{ACK, PSH, SYN, Seg, want};
@@ -7,7 +7,7 @@ use plait_core::Config;
 
 const FULL: u32 = 1_448;
 
-/// A plain server of 20 ms with `segments` in flight.
+/// A plain TCP server of 20 ms with `segments` in flight.
 fn sending(segments: u64) -> Script {
     let mut s = Script::open_server(plain(), 1);
     s.write(segments * u64::from(FULL));
@@ -18,7 +18,7 @@ fn sending(segments: u64) -> Script {
     s
 }
 
-/// Where a segment is sent again as it was, however often.
+/// Settings that always retransmit a segment whole.
 fn whole() -> Config {
     multipath().with(|it| it.recovery.black_holes = false)
 }
@@ -40,8 +40,8 @@ fn rto(s: &Script) -> Span {
     s.endpoint.stats(s.id).unwrap().subflows[0].rto
 }
 
-/// R69: as long as no reordering was seen, three segments above a hole make it a loss at once; one
-/// or two do not.
+/// R69: without reordering so far, three segments above a hole make it a loss at once. One or two
+/// do not.
 #[test]
 fn three_segments_above_a_hole() {
     let mut s = sending(10);
@@ -54,8 +54,8 @@ fn three_segments_above_a_hole() {
     s.expect_nothing();
 }
 
-/// R69: a hole below fewer is lost a quarter of the least RTT after its turn (RFC 8985 section
-/// 6.2).
+/// R69: with fewer segments above it, a hole is lost a quarter of the least RTT after its turn (RFC
+/// 8985 section 6.2).
 #[test]
 fn a_hole_below_one_segment() {
     let mut s = sending(10);
@@ -68,8 +68,8 @@ fn a_hole_below_one_segment() {
     s.expect_nothing();
 }
 
-/// R69, F2: a segment that comes a little late is not sent again, and from then on three segments
-/// above a hole do not make a loss.
+/// R69, F2: a slightly late segment is not retransmitted. Afterwards three segments above a hole do
+/// not make it a loss.
 #[test]
 fn reordering_is_tolerated() {
     let mut s = sending(10);
@@ -87,7 +87,7 @@ fn reordering_is_tolerated() {
     s.expect_nothing();
 }
 
-/// R69: a lost retransmission is noticed by what was sent after it.
+/// R69: a lost retransmission is detected by segments sent after it.
 #[test]
 fn a_retransmission_that_is_lost_too() {
     let mut s = sending(10);
@@ -104,7 +104,7 @@ fn a_retransmission_that_is_lost_too() {
     s.expect(want(0, PSH).seq(seq(0)));
 }
 
-/// R69, RFC 6937: what the SACKs deliver lets out as much as brings the flight to the threshold.
+/// R69, RFC 6937: SACKed data permits as many bytes as bring the flight to ssthresh.
 #[test]
 fn proportional_rate_reduction() {
     let mut s = sending(10);
@@ -116,9 +116,9 @@ fn proportional_rate_reduction() {
         sack(&mut s, &[(1, top)]);
         sent.push(s.lose_all());
     }
-    // Two by limited transmit (RFC 3042). The third starts recovery with the retransmission: 12
-    // segments in flight, threshold 5, 9 in the network. Silence until the flight is below 5; then
-    // one for one.
+    // Limited transmit sends two (RFC 3042). The third SACK starts recovery with the
+    // retransmission: 12 segments in flight, ssthresh 5, 9 in the network. No segment is sent until
+    // the flight is below 5, then one for each.
     assert_eq!(sent, [1, 1, 1, 0, 0, 0, 0, 1, 1]);
     s.ack(0, seq(10), 0);
     s.lose_all();
@@ -127,8 +127,8 @@ fn proportional_rate_reduction() {
     assert!(stats.cwnd <= 5 * u64::from(FULL) + u64::from(FULL), "{}", stats.cwnd);
 }
 
-/// R69, RFC 8985 section 7: without an acknowledgement the last segment goes out again after two
-/// RTTs, once; then the timeout.
+/// R69, RFC 8985 section 7: without an acknowledgement, the last segment is sent again after two
+/// RTTs, once. Then the timeout follows.
 #[test]
 fn one_tail_probe() {
     let mut s = sending(3);
@@ -140,8 +140,8 @@ fn one_tail_probe() {
     s.expect(want(0, PSH).seq(seq(0)).at(240.0));
 }
 
-/// R69: with one segment in flight the probe leaves time for a delayed acknowledgement: 240 ms,
-/// later than the timeout of 220, so there is none.
+/// R69: with one segment in flight, a probe leaves time for a delayed acknowledgement. It would
+/// come after 240 ms, later than the timeout of 220 ms, so it is not sent.
 #[test]
 fn no_probe_later_than_the_timeout() {
     let mut s = sending(1);
@@ -151,7 +151,7 @@ fn no_probe_later_than_the_timeout() {
     s.expect(want(0, PSH).seq(seq(0)).at(240.0));
 }
 
-/// R69: the answer to a probe shows what the tail has lost.
+/// R69: the acknowledgement of a probe reveals the losses of the tail.
 #[test]
 fn a_tail_probe_reveals_the_loss() {
     let mut s = sending(4);
@@ -166,7 +166,7 @@ fn a_tail_probe_reveals_the_loss() {
     assert!(s.now.as_nanos() <= 105_000_000);
 }
 
-/// Four segments, the first three acknowledged, and the probe for the last.
+/// A server that sent four segments, three of them acknowledged, and the probe for the last.
 fn probed() -> Script {
     let mut s = sending(4);
     s.after(20);
@@ -177,8 +177,8 @@ fn probed() -> Script {
     s
 }
 
-/// R69, RFC 8985 section 7.4: a probe that was the only copy to arrive has repaired a loss, which
-/// halves the window once new data is acknowledged without the report of a duplicate.
+/// R69, RFC 8985 section 7.4: if the probe was the only copy to arrive, it has repaired a loss. The
+/// window is halved once new data is acknowledged without a report of a duplicate.
 #[test]
 fn a_loss_that_a_probe_repaired_reduces_the_window() {
     let mut s = probed();
@@ -195,7 +195,7 @@ fn a_loss_that_a_probe_repaired_reduces_the_window() {
     assert_eq!(stats.ssthresh, Some(before / 2));
     assert_eq!(stats.cwnd, before / 2);
     s.expect_nothing();
-    // Once.
+    // The window is reduced only once.
     s.write(u64::from(FULL));
     s.expect(want(0, PSH).seq(seq(6)).len(FULL));
     s.after(20);
@@ -203,8 +203,8 @@ fn a_loss_that_a_probe_repaired_reduces_the_window() {
     assert!(cwnd(&s) >= before / 2);
 }
 
-/// R69, RFC 8985 section 7.4: a probe beside which the original arrived has repaired nothing: the
-/// duplicate is reported, or acknowledged on its own.
+/// R69, RFC 8985 section 7.4: a probe has repaired nothing if the original arrived as well. The
+/// duplicate is reported, or acknowledged separately.
 #[test]
 fn a_probe_that_was_not_needed_reduces_nothing() {
     for told in [true, false] {
@@ -227,7 +227,7 @@ fn a_probe_that_was_not_needed_reduces_nothing() {
     }
 }
 
-/// R69, RFC 8985 section 7.3: there is no other probe until it is known what became of the last.
+/// R69, RFC 8985 section 7.3: no further probe is sent until the outcome of the last one is known.
 #[test]
 fn a_probe_waits_until_the_last_one_is_explained() {
     let mut s = probed();
@@ -236,7 +236,7 @@ fn a_probe_waits_until_the_last_one_is_explained() {
     for index in 4..8 {
         s.expect(want(0, PSH).seq(seq(index)).len(FULL));
     }
-    // 40 ms later one would go out.
+    // Another probe would be sent 40 ms later.
     let timeout = rto(&s).as_millis_f64() as u64;
     assert!(timeout > 4 * 40);
     s.after(timeout - 1);
@@ -245,11 +245,11 @@ fn a_probe_waits_until_the_last_one_is_explained() {
     s.expect(want(0, PSH).seq(seq(4)).len(FULL));
 }
 
-/// R67, R68: the timeout doubles with each expiry, sends one segment, and an acknowledgement of new
-/// data brings it back.
+/// R67, R68: the timeout doubles with each expiry and sends one segment. An acknowledgement of new
+/// data resets it.
 #[test]
 fn timeouts_back_off() {
-    // What goes out in pieces is another matter (`pmtu_black_hole.rs`).
+    // Retransmission in pieces is tested in `pmtu_black_hole.rs`.
     let mut s = Script::open_server(plain().with(|it| it.recovery.black_holes = false), 1);
     s.write(u64::from(FULL));
     s.expect(want(0, PSH).seq(1).len(FULL));
@@ -271,8 +271,9 @@ fn timeouts_back_off() {
     s.expect_nothing();
 }
 
-/// R67 (RFC 7323 section 4): the timestamp gives the RTT of a retransmission. Without timestamps there is no sample
-/// (Karn's rule), and SRTT stays. It stays as well if the echo is of a time that has not come yet.
+/// R67 (RFC 7323 section 4): the timestamp gives the RTT of a retransmission. Without timestamps
+/// there is no sample (Karn's rule), and SRTT stays. It also stays if the echoed time is in the
+/// future.
 #[test]
 fn a_timestamp_tells_the_rtt_of_a_retransmission() {
     let bare = Script::plain_server(|syn| Seg { stamps: None, ..syn });
@@ -294,8 +295,8 @@ fn a_timestamp_tells_the_rtt_of_a_retransmission() {
     }
 }
 
-/// R66, R67: without timestamps, if all that was acknowledged had been sent again, the SYN included, there is
-/// no sample of the RTT (Karn's rule), and slow start goes on all the same.
+/// R66, R67: without timestamps, there is no RTT sample if all acknowledged segments were
+/// retransmitted, including the SYN (Karn's rule). Slow start continues nevertheless.
 #[test]
 fn a_window_grows_without_an_rtt() {
     let mut s = Script::server(crate::harness::spec(plain(), 1, None));
@@ -313,7 +314,7 @@ fn a_window_grows_without_an_rtt() {
     s.until(s.endpoint.poll_timeout());
     s.expect(want(0, PSH).seq(seq(0)).len(FULL));
     s.expect_nothing();
-    // By one segment for each acknowledgement (RFC 3465 section 2.3).
+    // The window grows by one segment per acknowledgement (RFC 3465 section 2.3).
     for (acked, more) in [(1, 2), (3, 3)] {
         s.after(20);
         s.ack(0, seq(acked), 0);
@@ -325,8 +326,8 @@ fn a_window_grows_without_an_rtt() {
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows[0].srtt, None);
 }
 
-/// R67 (RFC 6298 section 3): the timeout stays doubled until there is a sample, which what was sent once
-/// and arrived out of order gives as well.
+/// R67 (RFC 6298 section 3): the timeout stays doubled until the next sample. A segment that was
+/// sent once and arrived out of order gives one.
 #[test]
 fn a_selective_acknowledgement_ends_the_backoff() {
     let mut s = Script::open_server(plain().with(|it| it.recovery.black_holes = false), 1);
@@ -339,12 +340,13 @@ fn a_selective_acknowledgement_ends_the_backoff() {
     assert_eq!(rto(&s), Span::from_millis(220 * 16));
     s.after(20);
     sack(&mut s, &[(1, 2)]);
-    // A sample of all the time since then: RTTVAR is a quarter of it, and the timeout that and an eighth.
+    // The sample is the whole time since the start. RTTVAR is a quarter of it, and the timeout is
+    // the sample plus an eighth.
     let sample = s.now.since(Time::ZERO).minus(Span::from_millis(20));
     assert!(rto(&s) < sample.times(5).over(4), "{} after {sample}", rto(&s));
 }
 
-/// R67 (RFC 6298 section 5.3): an acknowledgement that moves the edge starts the timer afresh; a
+/// R67 (RFC 6298 section 5.3): an acknowledgement that moves the left edge restarts the timer. A
 /// duplicate one does not.
 #[test]
 fn the_timer_starts_afresh() {
@@ -362,7 +364,7 @@ fn the_timer_starts_afresh() {
     s.expect(want(0, PSH).seq(seq(1)));
 }
 
-/// R66, R68: after a timeout slow start sends what was lost, in order, and nothing that arrived.
+/// R66, R68: after a timeout, slow start retransmits lost segments in order, and no delivered ones.
 #[test]
 fn go_back_over_what_was_lost() {
     let mut s = sending(10);
@@ -385,8 +387,8 @@ fn go_back_over_what_was_lost() {
     assert!(!sent.contains(&5) && sent[..2] == [6, 7], "{sent:?}");
 }
 
-/// R40: after a timeout the other subflow gets the data, and the first one still sends its own
-/// mapping again.
+/// R40: after a timeout the other subflow sends the data. The first one still retransmits its own
+/// mapping.
 #[test]
 fn reinjection_beside_the_retransmission() {
     let mut s = Script::open_server(whole(), 2);
@@ -409,7 +411,7 @@ fn reinjection_beside_the_retransmission() {
     s.lose_all();
     s.ack(1, 1 + 2 * MSS, 2 * full);
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
-    // All data is there; the first subflow's sequence numbers are not.
+    // All data has arrived, but not all sequence numbers of the first subflow.
     s.after(2_000);
     assert!(of(&s, 0).contains(&(0, 1, MSS as u16)));
     s.lose_all();
@@ -418,8 +420,8 @@ fn reinjection_beside_the_retransmission() {
     s.expect_nothing();
 }
 
-/// R40: what is sent again has the bytes that it had, also where the data was acknowledged by way
-/// of the other subflow meanwhile.
+/// R40: a retransmission has its original bytes, even if the other subflow has delivered the data
+/// meanwhile.
 #[test]
 fn a_retransmission_has_its_own_bytes() {
     let mut s = Script::open_server(whole(), 2);
@@ -431,7 +433,7 @@ fn a_retransmission_has_its_own_bytes() {
     let original = sent.bytes.unwrap();
     s.after(230);
     s.lose_all();
-    // The peer has the first half of it, by way of the other subflow.
+    // The peer has received the first half on the other subflow.
     s.data_rcv = 600;
     s.send(s.tx(1).ack(1));
     s.after(2_000);

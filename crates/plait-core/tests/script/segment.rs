@@ -1,5 +1,5 @@
-//! Segments as scripts write them: sequence numbers count from 0 at the SYN, data sequence
-//! numbers from 0 at the first byte of data.
+//! Segments in scripts. Sequence numbers count from 0 at the SYN, and data sequence numbers from 0
+//! at the first byte of data.
 
 use plait_wire::{Flags, Mptcp};
 
@@ -9,8 +9,8 @@ pub(crate) const RST: Flags = Flags(0x14);
 pub(crate) const ACK: Flags = Flags::ACK;
 pub(crate) const PSH: Flags = Flags(0x18);
 
-/// A segment in relative numbers. What a script sends is a template of the peer's state with
-/// fields overridden.
+/// A segment in relative numbers. Scripts take a template of the peer's state and override some
+/// fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seg {
     pub(crate) path: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Seg {
     /// Send all 64 bits of DSN and DATA_ACK.
     pub(crate) long: bool,
     pub(crate) mptcp: Option<Mptcp>,
-    /// The payload arrives other than it was when the checksum was made.
+    /// The payload is changed after its checksum was computed.
     pub(crate) edited: bool,
 }
 
@@ -69,7 +69,7 @@ impl Seg {
         self
     }
 
-    /// `len` bytes of data from `dsn` on, mapped.
+    /// Sets `len` bytes of data at `dsn`, with their mapping.
     pub(crate) fn data(mut self, dsn: u64, len: u32) -> Seg {
         self.flags = PSH;
         self.len = len;
@@ -77,20 +77,20 @@ impl Seg {
         self
     }
 
-    /// A mapping that differs from the payload.
+    /// Sets a mapping that differs from the payload.
     pub(crate) fn map(mut self, dsn: u64, ssn: u32, len: u16) -> Seg {
         self.map = Some((dsn, ssn, len));
         self
     }
 
-    /// A DATA_FIN alone at `dsn` (RFC 8684 section 3.3.3: SSN 0, length 1).
+    /// Sets a DATA_FIN without data at `dsn` (RFC 8684 section 3.3.3: SSN 0, length 1).
     pub(crate) fn data_fin(mut self, dsn: u64) -> Seg {
         self.map = Some((dsn, 0, 1));
         self.data_fin = true;
         self
     }
 
-    /// The mapping ends with the DATA_FIN, which counts in its length.
+    /// Ends the mapping with the DATA_FIN, which its length includes.
     pub(crate) fn fin_with_it(mut self) -> Seg {
         self.data_fin = true;
         self
@@ -116,13 +116,13 @@ impl Seg {
         self
     }
 
-    /// Neither DSS nor another MPTCP option.
+    /// Removes the DSS and all other MPTCP options.
     pub(crate) fn stripped(mut self) -> Seg {
         (self.dack, self.map, self.mptcp, self.data_fin) = (None, None, None, false);
         self
     }
 
-    /// Every field by name, as text.
+    /// Returns every field with its name, as text.
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
         vec![
             ("path", self.path.to_string()),
@@ -173,23 +173,23 @@ fn option(option: Option<&Mptcp>) -> String {
     }
 }
 
-/// What a script expects of a segment: the fields it names, and when it leaves.
+/// Expected fields of a segment, and its time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Want(pub(crate) Vec<(&'static str, String)>);
 
-/// Wants a segment on `path` with `flags`.
+/// Expects a segment on `path` with `flags`.
 pub(crate) fn want(path: u32, flags: Flags) -> Want {
     Want::default().set("path", path).set("flags", format!("{flags:?}"))
 }
 
 impl Want {
-    /// A field by the name and the words that [`Seg::fields`] has for it.
+    /// Expects a value of a field, with the name and the text of [`Seg::fields`].
     pub(crate) fn set(mut self, field: &'static str, value: impl ToString) -> Want {
         self.0.push((field, value.to_string()));
         self
     }
 
-    /// The time in ms.
+    /// Expects a time in ms.
     pub(crate) fn at(self, millis: f64) -> Want {
         self.set("time", millis)
     }
@@ -242,12 +242,13 @@ impl Want {
         self.set("map", mapping(Some((dsn, 0, 1)), true))
     }
 
-    /// `capable`, `join` and so on, as [`Seg::fields`] words it; `-` for none.
+    /// Expects an MPTCP option as [`Seg::fields`] writes it (`capable`, `join` and so on); `-` for
+    /// none.
     pub(crate) fn mptcp(self, words: &str) -> Want {
         self.set("mptcp", words)
     }
 
-    /// Neither DSS nor another MPTCP option.
+    /// Expects neither a DSS nor another MPTCP option.
     pub(crate) fn plain(self) -> Want {
         self.set("mptcp", "-").set("dack", "-").set("map", "-")
     }

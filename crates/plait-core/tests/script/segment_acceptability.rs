@@ -1,5 +1,5 @@
-//! What is not of the present conversation: sequence numbers, acknowledgements, simultaneous SYNs,
-//! addresses used again.
+//! Segments of other conversations: sequence numbers, acknowledgements, simultaneous SYNs, reused
+//! addresses.
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, SYN, Seg, want};
@@ -13,8 +13,8 @@ fn data(s: &Script, seq: u32, len: u32) -> Seg {
     seg
 }
 
-/// R61 (RFC 9293 section 3.10.7.4): data beyond the window of plain TCP is refused and answered;
-/// up to its edge it is taken.
+/// R61 (RFC 9293 section 3.10.7.4): with plain TCP, data beyond the window is refused and answered.
+/// Data up to its edge is accepted.
 #[test]
 fn the_window_of_plain_tcp_is_exact() {
     let config = plain().with(|it| it.buffers.rcvbuf = 10_000);
@@ -30,7 +30,7 @@ fn the_window_of_plain_tcp_is_exact() {
     }
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 10_000);
     s.lose_all();
-    // The window is closed: an acknowledgement at the edge counts, one beyond it does not.
+    // The window is closed. An acknowledgement at the edge counts, and one beyond it does not.
     s.write(1_000);
     s.lose_all();
     s.send(s.tx(0).seq(10_002).ack(1_001));
@@ -39,14 +39,14 @@ fn the_window_of_plain_tcp_is_exact() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
-/// R61, R70: on a subflow of Multipath TCP the shared window governs; numbers further ahead than
-/// two buffers are of no conversation, nor are those as far behind.
+/// R61, R70: a subflow of Multipath TCP uses the shared window. Numbers more than two buffers ahead
+/// or behind belong to no conversation.
 #[test]
 fn numbers_far_from_a_subflows_window_are_refused() {
     let config = multipath().with(|it| it.buffers.rcvbuf = 100_000);
     let mut s = Script::open_server(config, 1);
     for seq in [200_002, 1 << 29, 1 << 31, u32::MAX - 300_000] {
-        // The numbers of the data are such that they would fit.
+        // The data numbers would fit.
         let seg = s.tx(0).seq(seq).data(0, 100);
         s.send(seg);
         s.expect(want(0, ACK).ack(1).dack(0).sack(&[]));
@@ -55,7 +55,7 @@ fn numbers_far_from_a_subflows_window_are_refused() {
     s.expect(want(0, ACK).ack(101).dack(100));
 }
 
-/// R61: a segment without ACK on an open subflow is nothing (RFC 9293 section 3.10.7.4, fifth
+/// R61: a segment without ACK on an open subflow is dropped (RFC 9293 section 3.10.7.4, fifth
 /// check).
 #[test]
 fn a_segment_without_ack_is_dropped() {
@@ -67,12 +67,12 @@ fn a_segment_without_ack_is_dropped() {
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 0);
 }
 
-/// R70 (RFC 5961 section 5.2): data beside an acknowledgement further behind than the largest
-/// window the peer ever told is not taken, and challenged; closer behind it is.
+/// R70 (RFC 5961 section 5.2): an acknowledgement is too old if it is further behind than the
+/// peer's largest window. Its data is refused with a challenge ACK. Closer behind, it is accepted.
 #[test]
 fn an_acknowledgement_far_behind_is_challenged() {
     let mut s = Script::open_server(plain(), 1);
-    // A window of 65535 units of 128 bytes.
+    // A window of 65,535 units of 128 bytes.
     s.send(s.tx(0));
     let window: u32 = 65_535 << 7;
     let mut acked = 0;
@@ -93,8 +93,8 @@ fn an_acknowledgement_far_behind_is_challenged() {
     }
 }
 
-/// R70, S7 (RFC 5961 section 7): answers to SYNs, resets, old acknowledgements and numbers outside
-/// the window share one limit, which is another for each connection and each second.
+/// R70, S7 (RFC 5961 section 7): answers to SYNs, resets, old acknowledgements and unacceptable
+/// numbers share one limit. It differs between connections and between seconds.
 #[test]
 fn the_limit_of_challenges_cannot_be_foretold() {
     let mut limits = std::collections::BTreeSet::new();
@@ -121,7 +121,7 @@ fn the_limit_of_challenges_cannot_be_foretold() {
 }
 
 /// R61 (RFC 9293 section 3.10.7.3): a SYN/ACK of another conversation is reset, and the attempt
-/// goes on.
+/// continues.
 #[test]
 fn an_answer_to_another_syn_is_reset() {
     let mut s = Script::client(spec(plain(), 1, None));
@@ -136,7 +136,7 @@ fn an_answer_to_another_syn_is_reset() {
     assert_eq!(s.state(), ConnectionState::Open);
 }
 
-/// R61 (RFC 9293 section 3.10.7.4, fifth check): the same for the third ACK.
+/// R61 (RFC 9293 section 3.10.7.4, fifth check): the same for a third ACK.
 #[test]
 fn a_third_ack_of_another_conversation_is_reset() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -149,8 +149,8 @@ fn a_third_ack_of_another_conversation_is_reset() {
     assert!(s.endpoint.poll_accept().is_some());
 }
 
-/// R61 (RFC 9293 section 3.5, figure 8): both ends dial at once. With or without an offer of
-/// Multipath TCP the connection is plain, and opens with either the SYN/ACK or the ACK of the peer.
+/// R61 (RFC 9293 section 3.5, figure 8): both ends dial at the same time. With or without an offer
+/// of Multipath TCP, the connection is plain. The peer's SYN/ACK or its ACK opens it.
 #[test]
 fn simultaneous_open() {
     for config in [plain(), multipath()] {
@@ -181,7 +181,7 @@ fn simultaneous_open() {
     }
 }
 
-/// R61: a SYN/ACK lost on the way is repeated, and a reset ends the attempt.
+/// R61: a lost SYN/ACK is retransmitted, and a reset ends the attempt.
 #[test]
 fn simultaneous_open_with_losses() {
     let mut s = Script::client(spec(plain(), 1, None));
@@ -195,7 +195,7 @@ fn simultaneous_open_with_losses() {
     assert_eq!(s.state(), ConnectionState::Failed);
 }
 
-/// A plain server that has closed first: its end is in TIME-WAIT.
+/// A plain TCP server that has closed first and is in TIME-WAIT.
 fn in_time_wait() -> Script {
     let mut s = Script::open_server(plain(), 1);
     s.finish();
@@ -207,9 +207,8 @@ fn in_time_wait() -> Script {
     s
 }
 
-/// R59 (RFC 6191 section 2): a SYN with a newer timestamp, or with the same and a newer sequence
-/// number, opens a connection where one is in TIME-WAIT; an older one is answered with what the old
-/// conversation would say.
+/// R59 (RFC 6191 section 2): a SYN reuses a connection in TIME-WAIT if its timestamp is newer, or
+/// equal with a newer sequence number. An older SYN is answered as by the old conversation.
 #[test]
 fn a_newer_syn_uses_the_address_again() {
     for (later, ahead, opens) in
@@ -239,8 +238,8 @@ fn a_newer_syn_uses_the_address_again() {
     }
 }
 
-/// R66 (RFC 2018 section 8): a receiver that has thrown away what it told of by SACK gets it again,
-/// after a timeout.
+/// R66 (RFC 2018 section 8): a receiver that has discarded SACKed data gets it again after a
+/// timeout.
 #[test]
 fn a_receiver_that_forgets() {
     let full = 1_448;
@@ -250,7 +249,7 @@ fn a_receiver_that_forgets() {
     s.after(20);
     s.send(s.tx(0).sack(&[(1 + full, 1 + 10 * full)]));
     s.expect(want(0, PSH).seq(1));
-    // The first arrives, and the rest is forgotten.
+    // The first segment arrives, and the others are discarded.
     s.after(20);
     let mut acked = 1 + full;
     s.ack(0, acked, 0);
@@ -270,8 +269,8 @@ fn a_receiver_that_forgets() {
     assert!(s.now.as_nanos() < 2_000_000_000, "{:?}", s.now);
 }
 
-/// S6, R66, F12: thousands of crumbs with holes between them are kept up to a limit, on a subflow
-/// and in the data; what was refused comes again, and every byte arrives once.
+/// S6, R66, F12: thousands of single bytes with holes between them are kept up to a limit, on a
+/// subflow and at the data level. Refused bytes are sent again, and every byte is delivered once.
 #[test]
 fn crumbs_are_kept_up_to_a_limit() {
     let mut s = Script::open_server(multipath().with(|it| it.buffers.rcvbuf = 65_535), 2);
@@ -290,8 +289,8 @@ fn crumbs_are_kept_up_to_a_limit() {
         s.out.clear();
     }
     assert_eq!(s.endpoint.readable(s.id).unwrap(), 20_002);
-    // In the order of the second subflow, with holes in the data: 4096 and one for each 256 bytes
-    // of the buffer.
+    // In order on the second subflow, with holes in the data: 4,096 and one for each 256 bytes of
+    // the buffer.
     for index in 0..10_000_u32 {
         let seq = s.peers[&1].rcv.max(1 + index);
         s.send(s.tx(1).seq(seq).data(20_003 + 2 * u64::from(index), 1));

@@ -1,4 +1,4 @@
-//! Reductions that prove unfounded are taken back, and what was to be sent again is not.
+//! Spurious reductions of the window are undone, and the pending retransmissions are dropped.
 
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{PSH, Seg, want};
@@ -10,7 +10,7 @@ fn seq(segment: u32) -> u32 {
     1 + segment * FULL
 }
 
-/// A plain server of 20 ms with ten segments in flight, sent at 20 ms.
+/// A server of 20 ms with ten segments in flight, sent at 20 ms.
 fn sending(config: Config) -> Script {
     let mut s = Script::open_server(config, 1);
     s.write(10 * u64::from(FULL));
@@ -22,7 +22,7 @@ fn stats(s: &Script) -> SubflowStats {
     s.endpoint.stats(s.id).unwrap().subflows[0]
 }
 
-/// An acknowledgement up to `segment` that echoes what the endpoint sent at `millis`.
+/// Acknowledges up to `segment` and echoes the endpoint's timestamp of `millis`.
 fn echoing(s: &mut Script, segment: u32, millis: u32) {
     s.peers.get_mut(&0).unwrap().rcv = seq(segment);
     let ack = s.tx(0);
@@ -30,7 +30,8 @@ fn echoing(s: &mut Script, segment: u32, millis: u32) {
     s.send(Seg { stamps, ..ack });
 }
 
-/// The first segment counts as lost at 40 ms, for three above it have arrived, and is sent again.
+/// The first segment counts as lost at 40 ms and is retransmitted, because three above it have
+/// arrived.
 fn fast_retransmission(config: Config) -> Script {
     let mut s = sending(config);
     s.after(20);
@@ -40,8 +41,8 @@ fn fast_retransmission(config: Config) -> Script {
     s
 }
 
-/// Nothing is heard until the first timeout, 240 ms after the first segment was sent, which sends it
-/// again.
+/// Runs to the first timeout, 240 ms after the first segment was sent, which retransmits it. The
+/// peer is silent.
 fn time_out(s: &mut Script) {
     s.after(219);
     s.lose_all();
@@ -53,8 +54,8 @@ fn unstamped(seg: Seg) -> Seg {
     Seg { stamps: None, ..seg }
 }
 
-/// R66, R69 (RFC 2883, RFC 3708): both copies arrived, which the second's D-SACK tells: the window
-/// and the threshold are back.
+/// R66, R69 (RFC 2883, RFC 3708): both copies arrived, and a D-SACK reports the second one. The
+/// window and ssthresh are restored.
 #[test]
 fn a_fast_retransmission_that_is_reported_as_a_duplicate() {
     let mut s = fast_retransmission(plain());
@@ -106,8 +107,8 @@ fn nothing_is_taken_back_when_off() {
     assert_eq!((now.ssthresh.is_none(), now.undone), (false, 0));
 }
 
-/// R67, R69 (RFC 3522, RFC 4015): a timeout that a pause on the way caused. What it marked lost is
-/// not sent again.
+/// R67, R69 (RFC 3522, RFC 4015): a pause of the path caused the timeout. Its lost segments are not
+/// retransmitted.
 #[test]
 fn a_timeout_that_the_echo_shows_too_soon() {
     let mut s = sending(plain());
@@ -131,7 +132,7 @@ fn a_timeout_that_the_echo_shows_too_soon() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
-/// R67: the same timeout where only the acknowledgements were lost: the D-SACK tells.
+/// R67: the same timeout if only acknowledgements were lost. The D-SACK shows it.
 #[test]
 fn a_timeout_after_lost_acknowledgements() {
     let mut s = sending(plain());
@@ -142,14 +143,14 @@ fn a_timeout_after_lost_acknowledgements() {
     assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
 }
 
-/// R69 (RFC 5682 section 3.1): without timestamps two new segments go out in place of
-/// retransmissions; what the next acknowledgement brings decides.
+/// R69 (RFC 5682 section 3.1): without timestamps, two new segments are sent instead of
+/// retransmissions. The next acknowledgement decides.
 #[test]
 fn new_data_shows_what_a_timeout_was() {
     for spurious in [true, false] {
         let mut s = Script::plain_server(unstamped);
         s.lose_all();
-        // The MSS counts no options, but plait's segments leave room for timestamps.
+        // The MSS excludes options, but plait's segments leave room for timestamps.
         s.write(20 * u64::from(FULL));
         assert_eq!(s.lose_all(), 10);
         time_out(&mut s);
@@ -172,7 +173,7 @@ fn new_data_shows_what_a_timeout_was() {
     }
 }
 
-/// R69: with nothing new to send, retransmissions go on.
+/// R69: without new data, retransmissions continue.
 #[test]
 fn without_new_data_retransmissions_go_on() {
     let mut s = Script::plain_server(unstamped);
@@ -183,15 +184,15 @@ fn without_new_data_retransmissions_go_on() {
     s.expect(want(0, PSH).seq(seq(1)));
 }
 
-/// R40: what a timeout moved to another subflow, and was not sent there yet, stays where it was
-/// when the timeout proves too soon.
+/// R40: a timeout assigned data to another subflow. If the timeout was spurious, the unsent part of
+/// it stays on its subflow.
 #[test]
 fn reinjections_are_withdrawn() {
     let mut s = Script::open_server(multipath(), 2);
     let full = u64::from(MSS);
     s.write(20 * full);
     s.lose_all();
-    // The second subflow is full too, and answers; the first is silent.
+    // The second subflow is full and answers; the first is silent.
     for _ in 0..9 {
         s.after(20);
         s.send(s.tx(1));
@@ -211,14 +212,14 @@ fn reinjections_are_withdrawn() {
     s.send(Seg { stamps, ..ack });
     s.lose_all();
     assert_eq!(stats(&s).undone, 1);
-    // The second has room again: nothing of the first's goes out there.
+    // The second has room again, but gets none of the first's data.
     s.peers.get_mut(&1).unwrap().rcv = 1 + 10 * MSS;
     s.send(s.tx(1));
     assert_eq!(resent(&s, 1), 0, "{}", s.log);
 }
 
-/// R67: an acknowledgement that arrives after the timeout of its segment lengthens the timeout, with undo or
-/// without. A subflow with one segment in flight has no other sample.
+/// R67: an acknowledgement that arrives after the timeout of its segment lengthens the timeout,
+/// with and without undo. A subflow with one segment in flight has no other sample.
 #[test]
 fn a_timeout_that_was_too_short_grows() {
     for undo in [true, false] {

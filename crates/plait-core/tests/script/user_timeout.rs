@@ -1,4 +1,4 @@
-//! The user timeout: a peer that takes nothing although data waits for it.
+//! The user timeout: the peer accepts no data although some is pending.
 
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{ACK, FIN, want};
@@ -8,7 +8,7 @@ use plait_core::{Config, ConnectionState, TimedOut};
 use plait_wire::Flags;
 
 const TIMEOUT: Span = Span::from_secs(60);
-/// It is looked at eight times in a timeout.
+/// The check runs eight times per timeout.
 const LATEST: Span = Span::from_millis(67_500);
 const USER: Option<TimedOut> = Some(TimedOut::User);
 const HOUR: Span = Span::from_secs(3_600);
@@ -17,7 +17,8 @@ fn patient(config: Config) -> Config {
     config.with(|it| it.timeouts.user = Some(TIMEOUT))
 }
 
-/// So much time passes; the peer answers each probe, and keeps its window closed.
+/// Advances time. The peer answers each probe and keeps its window closed. Returns the number of
+/// answers.
 fn answer_probes(s: &mut Script, time: Span) -> usize {
     let (target, mut answered) = (s.now + time, 0);
     while s.now < target && s.state() != ConnectionState::Failed {
@@ -36,7 +37,7 @@ fn timed_out(s: &Script) -> Option<TimedOut> {
     s.endpoint.stats(s.id).unwrap().timed_out
 }
 
-/// What waits from now on ends the connection in time, and not before.
+/// Expects that data pending from now on ends the connection in time.
 fn expect_timeout(s: &mut Script) {
     let start = s.now;
     s.until(start + TIMEOUT - Span::from_millis(1));
@@ -45,8 +46,8 @@ fn expect_timeout(s: &mut Script) {
     assert_eq!((s.state(), timed_out(s)), (ConnectionState::Failed, USER));
 }
 
-/// R75 (RFC 9293 sections 3.8.3 and 3.8.6.1): a peer that answers every probe of its closed window is
-/// waited for as long as the user says, and for ever where the user says nothing.
+/// R75 (RFC 9293 sections 3.8.3 and 3.8.6.1): the peer answers every probe of its closed window.
+/// The connection waits for the user timeout, or forever without one.
 #[test]
 fn a_closed_window_is_not_waited_for_beyond_the_timeout() {
     for (config, full) in [(plain(), 1_448), (multipath(), MSS)] {
@@ -66,15 +67,15 @@ fn a_closed_window_is_not_waited_for_beyond_the_timeout() {
     }
 }
 
-/// R75: whoever takes something now and then is waited for anew each time: a window that opens, or
-/// data that is acknowledged.
+/// R75: a peer that makes some progress restarts the timeout: its window opens, or it acknowledges
+/// data.
 #[test]
 fn a_slow_peer_is_waited_for() {
     for (config, full) in [(plain(), 1_448), (multipath(), MSS)] {
         let mut s = two_segments_of_window(patient(config), full);
         answer_probes(&mut s, Span::from_secs(50));
         s.lose_all();
-        // Room for all three that are left: two are acknowledged late, and each again in time.
+        // Room for the remaining three. Two of them are acknowledged, each within the timeout.
         s.send(s.tx(0).win(100));
         assert_eq!(s.out.iter().map(|(_, seg, _)| seg.len).sum::<u32>(), 3 * full);
         for _ in 0..2 {
@@ -88,7 +89,7 @@ fn a_slow_peer_is_waited_for() {
     }
 }
 
-/// R75: a connection on which nothing waits has no timeout, whatever waited before.
+/// R75: a connection without pending data has no timeout, even if data was pending before.
 #[test]
 fn an_idle_connection_stays() {
     for config in [plain(), multipath()] {
@@ -100,14 +101,14 @@ fn an_idle_connection_stays() {
         s.after(3_600_000);
         assert_eq!(s.state(), ConnectionState::Open);
         assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
-        // What is written then has all of the time.
+        // Later data has the whole timeout.
         s.write(100);
         expect_timeout(&mut s);
     }
 }
 
-/// R75: of a peer that is gone nothing is heard: the timeout ends what fifteen retransmissions would
-/// end later. Our end of the data waits as data does.
+/// R75: the peer is gone. The timeout ends the connection earlier than fifteen retransmissions
+/// would. Our DATA_FIN or FIN counts as pending data.
 #[test]
 fn a_dead_peer_is_given_up_in_time() {
     for config in [plain(), multipath()] {
@@ -115,7 +116,7 @@ fn a_dead_peer_is_given_up_in_time() {
         s.finish();
         expect_timeout(&mut s);
     }
-    // An end that is acknowledged waits for nothing, though the peer does not end.
+    // An acknowledged end is not pending, although the peer does not end its direction.
     let mut s = Script::open_server(patient(plain()), 1);
     s.finish();
     s.expect(want(0, FIN));

@@ -1,4 +1,4 @@
-//! The peer's window: closed, tiny, and numbers that are none of its business.
+//! The peer's window: closed windows, tiny windows, and impossible acknowledgements.
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, Seg, want};
@@ -6,15 +6,15 @@ use plait_core::{Config, MemoryLimit};
 
 const FULL: u32 = 1_448;
 
-/// R39: a closed window is probed, ever less often, with segments that carry no data; an update
-/// opens it.
+/// R39: a closed window is probed at growing intervals, with segments without data. An update opens
+/// it.
 #[test]
 fn a_closed_window() {
     let mut s = Script::open_server(multipath(), 1);
     s.send(s.tx(0).win(0));
     s.write(3 * u64::from(MSS));
     let all = s.lose_all();
-    // The window of the handshake (65535 unscaled and scaled) stays: R37.
+    // The window of the handshake (65,535, unscaled and scaled) stays (R37).
     assert_eq!(all, 3);
     for (config, full) in [(plain(), FULL), (multipath(), MSS)] {
         let mut s = two_segments_of_window(config, full);
@@ -57,8 +57,8 @@ pub(crate) fn two_segments_of_window(config: Config, full: u32) -> Script {
     s
 }
 
-/// R74: a sender does not fill a small window with crumbs: a full segment, or the rest of the
-/// data.
+/// R74: a sender does not fill a small window with small segments. It sends a full segment or the
+/// rest of the data.
 #[test]
 fn a_sender_is_not_silly() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -71,7 +71,7 @@ fn a_sender_is_not_silly() {
     s.write(10 * u64::from(FULL));
     assert_eq!(s.lose_all(), 2);
     s.after(20);
-    // Units of 128 bytes: room for 0.9 segments, then for 1.06.
+    // In units of 128 bytes: room for 0.9 segments, then for 1.06.
     s.ack_window(1 + 2 * FULL, 10);
     s.expect_nothing();
     s.ack_window(1 + 2 * FULL, 12);
@@ -79,7 +79,7 @@ fn a_sender_is_not_silly() {
     s.expect_nothing();
 }
 
-/// R74: a peer whose whole buffer is smaller than a segment gets smaller segments.
+/// R74: if the peer's whole buffer is smaller than a segment, segments are shorter.
 #[test]
 fn a_tiny_buffer() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -101,8 +101,8 @@ fn a_tiny_buffer() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
-/// R36: a DATA_ACK of data that was never sent is not believed, nor the window beside it; one that
-/// goes back moves nothing.
+/// R36: a DATA_ACK of unsent data is ignored, and so is the window beside it. An older DATA_ACK has
+/// no effect.
 #[test]
 fn impossible_data_acks() {
     let mut s = Script::open_server(multipath(), 1);
@@ -120,7 +120,7 @@ fn impossible_data_acks() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
-/// The same for the subflow's numbers in plain TCP: below the first byte, and beyond the last.
+/// The same for the subflow's numbers in plain TCP: below the first byte and above the last.
 #[test]
 fn impossible_acks() {
     let mut s = Script::open_server(plain(), 1);
@@ -134,7 +134,7 @@ fn impossible_acks() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
-/// R40: the subflow's acknowledgement alone frees nothing.
+/// R40: an acknowledgement on the subflow alone frees no data.
 #[test]
 fn data_is_kept_until_the_data_ack() {
     let mut s = Script::open_server(multipath(), 1);
@@ -144,7 +144,7 @@ fn data_is_kept_until_the_data_ack() {
     assert_eq!(s.endpoint.unacked(s.id).unwrap(), 1_000);
 }
 
-/// R37 (RFC 8684 section 3.3.1): a window without a DATA_ACK beside it says nothing.
+/// R37 (RFC 8684 section 3.3.1): a window without a DATA_ACK is ignored.
 #[test]
 fn a_window_without_a_data_ack_is_not_used() {
     let mut s = two_segments_of_window(multipath(), MSS);
@@ -158,7 +158,7 @@ fn a_window_without_a_data_ack_is_not_used() {
     s.expect(want(0, PSH).len(MSS));
 }
 
-/// R37: an update reaches the sender by any subflow, and an older one cannot take it back.
+/// R37: any subflow can update the window, and an older update cannot reduce it.
 #[test]
 fn the_window_is_one_pool() {
     let mut s = Script::open_server(multipath(), 2);
@@ -171,9 +171,9 @@ fn the_window_is_one_pool() {
     assert!(s.out.iter().any(|(_, seg, _)| seg.path == 1 && seg.len > 0));
 }
 
-/// R37: a stock kernel refuses what is beyond the window that it told on the subflow, however wide
-/// the shared one is: here another subflow, which is gone, has brought what is still missing on this
-/// one.
+/// R37: a stock kernel drops data beyond the window that it advertised on the subflow, even if the
+/// shared window is wider. Here another subflow, which is gone, has delivered data that is missing
+/// on this one.
 #[test]
 fn a_subflow_has_a_window_of_its_own() {
     for enforced in [false, true] {
@@ -183,24 +183,25 @@ fn a_subflow_has_a_window_of_its_own() {
         s.send(syn);
         s.lose_all();
         s.after(20);
-        // Units of 128 bytes: ten segments again.
+        // In units of 128 bytes: ten segments again.
         s.send(s.proof(0).win((10 * MSS).div_ceil(128) as u16));
         s.id = s.endpoint.poll_accept().unwrap();
         s.write(20 * u64::from(MSS));
         assert_eq!(s.lose_all(), 10);
         s.after(20);
-        // Room for no more here than was told before, for four behind the tenth in the data.
+        // The subflow's window is no further than before, but the shared one has room for four more
+        // segments.
         let window = (4 * MSS).div_ceil(128) as u16;
         s.send(s.tx(0).ack(1 + MSS).dack(10 * u64::from(MSS)).win(window));
         assert_eq!(s.lose_all() == 0, enforced);
-        // Room for more, told by an acknowledgement of nothing new.
+        // An acknowledgement without news opens the window further.
         s.send(s.tx(0).ack(1 + MSS).dack(10 * u64::from(MSS)).win(4 * window));
         assert_eq!(s.lose_all() == 0, !enforced);
     }
 }
 
-/// R37: where memory is short no window goes further than the share beyond what was read; what
-/// was promised before stays, and once memory is not short any more the whole buffer is told again.
+/// R37: during a shortage of memory, the window reaches at most the share beyond the read data. An
+/// advertised edge stays. After the shortage, the whole buffer is advertised again.
 #[test]
 fn short_memory_makes_new_windows_small() {
     const SHARE: u64 = 20_000;
@@ -214,7 +215,7 @@ fn short_memory_makes_new_windows_small() {
             s.lose_all();
             u64::from(told.ack - 1) + (u64::from(told.win) << s.peers[&0].remote_scale)
         };
-        // The SYN/ACK has promised 64 KiB.
+        // The SYN/ACK has advertised 64 KiB.
         let mut sent = 0;
         let mut send = |s: &mut Script| {
             let seg = s.tx(0).seq(1 + sent);
@@ -228,7 +229,7 @@ fn short_memory_makes_new_windows_small() {
         }
         let told = edge(&mut s);
         assert!((65_535 - 127..=65_535).contains(&told), "{told}");
-        // All is read: 14,280 bytes and the share are less than the promise.
+        // All data is read. 14,280 bytes plus the share are less than the advertised window.
         s.skip(u64::MAX);
         send(&mut s);
         send(&mut s);
@@ -238,7 +239,7 @@ fn short_memory_makes_new_windows_small() {
             send(&mut s);
         }
         send(&mut s);
-        // What the last two brought was not read.
+        // The last two segments were not read.
         let read = 39 * u64::from(full);
         let told = edge(&mut s);
         assert!((read + SHARE - 127..=read + SHARE).contains(&told), "{told}, {read} was read");

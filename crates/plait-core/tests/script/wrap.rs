@@ -4,10 +4,10 @@ use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, want};
 use plait_wire::Key;
 
-/// How far below 2^32 the low half of the IDSN is.
+/// Largest distance of the IDSN's low half from 2^32.
 const NEAR: u32 = 50_000;
 
-/// The first key, counted from `from`, whose first bytes have numbers shortly before the wrap.
+/// Returns the first key from `from` on whose first bytes have numbers shortly before the wrap.
 fn key_before_the_wrap(from: u64) -> Key {
     (from..).map(Key).find(|key| (key.idsn() as u32) > u32::MAX - NEAR).unwrap()
 }
@@ -46,7 +46,7 @@ fn what_is_received() {
         s.establish(2, 20);
         let total = 70 * u64::from(MSS);
         for first in (0..total).step_by(2 * MSS as usize) {
-            // The second of a pair by the other subflow, and first.
+            // The second segment of each pair arrives first, on the other subflow.
             let (ahead, next) = (first + u64::from(MSS), s.tx(0));
             let seg = s.tx(1).data(ahead, MSS);
             s.send(if long { seg.long() } else { seg });
