@@ -39,7 +39,7 @@ enum Step {
     ResetWindows,
 }
 
-/// DATA_ACK, mapping and DATA_FIN. Each number comes with a flag: send all 64 bits.
+/// DATA_ACK, mapping and DATA_FIN. The flag beside a number requests all 64 bits.
 type DssDraft = (Option<(u64, bool)>, Option<(u64, bool, u32, u16)>, bool);
 
 /// Fields of a segment. Values drawn by `near32` are offsets from the correct number.

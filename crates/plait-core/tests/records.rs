@@ -83,8 +83,8 @@ fn plain() -> Config {
 }
 
 /// R59: 100,000 connections, one per second, half of them plain TCP. Both ends release each one
-/// after it has closed. The end that closed first keeps those of the last minute, and the other one
-/// keeps none.
+/// after it has closed. The end that closed first keeps one minute of them, and the other one keeps
+/// none.
 #[test]
 fn what_is_kept_does_not_grow() {
     for config in [Config::default(), plain()] {

@@ -106,8 +106,8 @@ impl Config {
     /// trip.
     pub const PROBE: Span = Span::from_secs(1);
 
-    /// How long the first SYN of a connection waits before another path is tried, if there is one
-    /// and paths are probed (RFC 8305 section 8: Connection Attempt Delay).
+    /// How long the first SYN of a connection waits before another path is tried (RFC 8305 section
+    /// 8, Connection Attempt Delay). It applies if paths are probed and there is another one.
     pub const CONNECTION_ATTEMPT_DELAY: Span = Span::from_millis(250);
 
     /// Returns the settings with some of them changed.

@@ -212,7 +212,7 @@ impl Connection {
         scheduling.on_set_changed(ctx, data, paths, began);
     }
 
-    /// Starts the joins whose time has come.
+    /// Starts the joins that are due.
     fn start_joins(&mut self, ctx: &mut Context<'_>) {
         let alone = self.timers.awaits_subflow();
         self.paths.start_joins(ctx, &mut self.data, &mut self.notices, alone);

@@ -2,7 +2,7 @@
 
 /// News for the user, and changes for the endpoint.
 pub(crate) struct Notices {
-    /// Something happened that the user of the connection may want to know.
+    /// An event has happened that may interest the user of the connection.
     pub(crate) news: bool,
     /// Its addresses or its key may have changed.
     pub(crate) changed: bool,

@@ -127,8 +127,8 @@ impl Closing {
     }
 
     /// Returns true if both ends have confirmed the end of both directions. An end that answered
-    /// the peer's DATA_FIN with a DATA_ACK alone cannot tell whether it arrived (RFC 8684 appendix
-    /// D: M_TIME_WAIT; M_LAST_ACK needs no wait).
+    /// the peer's DATA_FIN with a DATA_ACK alone does not know whether the answer arrived (RFC 8684
+    /// appendix D: M_TIME_WAIT; M_LAST_ACK needs no wait).
     pub(crate) const fn settled(&self) -> bool {
         self.done() && self.settled
     }

@@ -131,8 +131,8 @@ impl DataLevel {
         u64::from(bytes).saturating_sub(40 + self.data_options(config)).max(1)
     }
 
-    /// Returns the interval of probes, if this connection sends any. Plain TCP has no other path to
-    /// learn of lost data from.
+    /// Returns the interval of probes, if this connection sends any. Plain TCP sends none, because
+    /// it has no other path.
     pub(crate) fn probe_interval(&self, config: &Config) -> Option<Span> {
         config.joins.probe.filter(|_| !self.falls_back())
     }

@@ -326,7 +326,7 @@ impl SendQueue {
         self.sent.partition_point(|sent| sent.range.end <= dsn)
     }
 
-    /// Notes that `range` was given to `subflow` too. Sent ranges are split at its ends, so that
+    /// Notes that `range` was sent on `subflow` too. Sent ranges are split at its ends, so that
     /// each part has its own set of carriers.
     pub(crate) fn mark_carried(&mut self, range: DataRange, subflow: SubflowId) {
         self.cut(range.start);

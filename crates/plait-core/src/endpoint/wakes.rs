@@ -63,7 +63,7 @@ impl Wakes {
         }
     }
 
-    /// Calls `f` for each connection whose time has come, in no particular order.
+    /// Calls `f` for each connection that is due, in no particular order.
     pub(super) fn each_due(&self, now: Time, mut f: impl FnMut(ConnId)) {
         let is_due = |place: usize| self.heap.get(place).is_some_and(|(at, ..)| *at <= now);
         // Descend to the first child that is due, else continue with the next node of a traversal

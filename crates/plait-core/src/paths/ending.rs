@@ -261,7 +261,7 @@ impl Paths {
         }
     }
 
-    /// Gives the data of the ended subflow at `index` to the other subflows.
+    /// Moves the data of the ended subflow at `index` to the other subflows.
     pub(crate) fn abandon(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].sender.tx.abandon();
         data.queue.reinject_orphans(self.carriers());

@@ -10,8 +10,8 @@ use plait_base::{DataRange, Dsn};
 use plait_wire::{Mapping, Segment};
 
 impl Paths {
-    /// Returns true if a data segment has no news about our own data: it acknowledges no more than
-    /// `acked` (the low half of a DSN on the wire), and the window ends where it did.
+    /// Returns true if a data segment has no news about our own data. It acknowledges no more than
+    /// `acked` (the low half of a DSN on the wire), and the edge of the window stays.
     #[inline(always)]
     pub(crate) fn tells_no_news(
         &self,

@@ -160,8 +160,8 @@ impl Paths {
         Some(id)
     }
 
-    /// Starts the joins whose time has come (client only). `alone` is true if no subflow is left;
-    /// then even the DATA_FIN needs a join.
+    /// Starts the joins that are due (client only). `alone` is true if no subflow is left; then
+    /// even the DATA_FIN needs a join.
     pub(crate) fn start_joins(
         &mut self,
         ctx: &mut Context<'_>,

@@ -60,8 +60,8 @@ impl Paths {
         }
     }
 
-    /// Accepts the payload of a segment whose first byte is `seq` of the subflow and `dsn` of the
-    /// data, as far as both levels have room for it.
+    /// Accepts the payload of a segment while both levels have room for it. Its first byte is `seq`
+    /// of the subflow and `dsn` of the data.
     fn take_in(
         &mut self,
         ctx: &mut Context<'_>,

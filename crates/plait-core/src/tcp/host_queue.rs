@@ -18,8 +18,8 @@ pub const fn truesize(payload: u32) -> u64 {
     (payload as u64 + HEADERS).next_power_of_two() + RECORD
 }
 
-/// Returns the bytes that a subflow may have in the host's queue: two segments or the data of about
-/// a millisecond (1/1024 s), whichever is more, up to `cap`.
+/// Returns the bytes that a subflow may have in the host's queue, up to `cap`. The limit is the
+/// larger of two segments and the data of about a millisecond (1/1024 s).
 #[must_use]
 pub const fn limit(pacing_rate: u64, truesize: u64, cap: u64) -> u64 {
     let millisecond = pacing_rate >> 10;

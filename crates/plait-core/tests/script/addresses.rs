@@ -483,7 +483,7 @@ fn a_connection_that_fell_back_takes_no_join() {
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 1);
 }
 
-/// R24: a ninth subflow is refused, with a reason that says it is prohibited.
+/// R24: a ninth subflow is refused as prohibited.
 #[test]
 fn a_ninth_subflow_is_refused() {
     let mut s = Script::open_server(multipath(), 8);

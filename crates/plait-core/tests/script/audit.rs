@@ -1,5 +1,5 @@
-//! Rules for every segment that an endpoint emits, and the conversion between a script's relative
-//! numbers and those on the wire.
+//! Rules for every segment that an endpoint emits, and the conversion between relative numbers of a
+//! script and numbers on the wire.
 
 use crate::harness::{PORT, Peer, SERVER, Script, carries_first_data, line};
 use crate::segment::{ACK, Seg};
@@ -63,7 +63,7 @@ impl Script {
         }
     }
 
-    // Conversion between relative numbers and those on the wire.
+    // Conversion between relative numbers and numbers on the wire.
 
     pub(crate) fn to_wire(&self, seg: &Seg) -> Segment {
         let peer = &self.peers[&seg.path];

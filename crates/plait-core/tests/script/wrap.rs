@@ -7,7 +7,7 @@ use plait_wire::Key;
 /// Largest distance of the IDSN's low half from 2^32.
 const NEAR: u32 = 50_000;
 
-/// Returns the first key from `from` on whose first bytes have numbers shortly before the wrap.
+/// Returns the first key from `from` on that puts the low half of the IDSN just below 2^32.
 fn key_before_the_wrap(from: u64) -> Key {
     (from..).map(Key).find(|key| (key.idsn() as u32) > u32::MAX - NEAR).unwrap()
 }
