@@ -240,8 +240,8 @@ fn memory_returns() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Released connections are reported until they are over. New connections are refused if the
-/// endpoint is set to do so.
+/// Checks that released connections are reported until they are over, and that new ones are refused
+/// if the endpoint is set to refuse them.
 fn ended() -> Result<(), Failed> {
     let mut pair = Pair::new("minrtt", "cubic");
     let spec = Arc::new(spec("minrtt", "cubic", 0..2));
@@ -278,8 +278,8 @@ fn ended() -> Result<(), Failed> {
 /// Bytes kept for reuse: 4,096 segments and a small rest.
 const SLACK: usize = 4_096 * (size_of::<Segment>() + size_of::<usize>()) + 16_384;
 
-/// Idle connections that have carried 300 kB in each direction, with losses. They hold as much as
-/// before.
+/// Checks idle connections that have carried 300 kB in each direction, with losses. They hold as
+/// much as before.
 fn after_transfers() -> Result<(), Failed> {
     for (scheduler, controller) in [("minrtt", "cubic"), ("ecf", "lia"), ("blest", "reno")] {
         let mut pair = Pair::new(scheduler, controller);
@@ -366,8 +366,8 @@ fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Fa
     Ok([took, said])
 }
 
-/// The reported memory of connections matches the allocated one, with pieces of any size. During a
-/// shortage it is a few times the limit, and no data is lost.
+/// Checks that the reported memory of connections matches the allocated one, with pieces of any
+/// size. During a shortage it is a few times the limit, and no data is lost.
 fn short() -> Result<(), Failed> {
     for (piece, len) in [(1, 20_000), (200, 1_000_000), (100_000, STREAM)] {
         for allowed in [None, Some(ALLOWED)] {
@@ -403,7 +403,7 @@ fn short() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A client connects to many servers, each of which announces an address. Every address of an open
+/// Connects a client to many servers, each of which announces an address. Every address of an open
 /// connection gets a number, however many connections there were before.
 fn numbers_return() -> Result<(), Failed> {
     const EACH: u8 = 100;

@@ -100,7 +100,7 @@ fn rack(inputs: &Value) -> Value {
     })
 }
 
-/// The equations of STMS. One-way delays are half of the round trips.
+/// Computes the equations of STMS. One-way delays are half of the round trips.
 fn buffers(inputs: &Value) -> Value {
     let way = |rate: &str, rtt: &str| Way {
         rate: Rate::from_bps(inputs[rate].as_u64().unwrap() * 1_000_000),

@@ -201,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// SYN-SENT: only the SYN/ACK to our SYN counts.
+    /// Processes a segment in SYN-SENT. Only the SYN/ACK to our SYN counts.
     #[cold]
     fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let Connection { data, paths, notices, .. } = self;
@@ -231,7 +231,8 @@ impl Connection {
         self.start_joins(ctx);
     }
 
-    /// SYN-RECEIVED: the third ACK. Returns true if the segment must be processed further.
+    /// Processes the third ACK in SYN-RECEIVED. Returns true if the segment must be processed
+    /// further.
     #[cold]
     fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
         let Connection { data, paths, notices, .. } = self;

@@ -52,8 +52,8 @@ impl Books<'_> {
             .or_else(|| self.data.delivery_is_in_order())
     }
 
-    /// Every byte sent and not DATA_ACKed belongs to a subflow that is not closed, or is queued for
-    /// reinjection.
+    /// Checks that every byte sent and not DATA_ACKed is on a subflow that is not closed, or is
+    /// queued for reinjection.
     fn unacknowledged_data_is_carried(&self) -> Option<String> {
         let open: SubflowSet =
             self.paths.all().iter().filter(|s| s.state != State::Closed).map(|s| s.id).collect();
@@ -69,8 +69,8 @@ impl Books<'_> {
         None
     }
 
-    /// While a subflow is live, data in flight on silent subflows is reinjected there (RFC 8684
-    /// section 3.3.6). It was sent there, or is queued.
+    /// Checks that data in flight on silent subflows was sent on a live subflow, or is queued, if
+    /// there is a live one (RFC 8684 section 3.3.6).
     fn silent_data_is_queued(&self) -> Option<String> {
         let live = self.paths.live();
         // By the kernel's rule, it stays until the timer of the data level expires.
@@ -103,8 +103,8 @@ impl Books<'_> {
         None
     }
 
-    /// A subflow that waits for its peer has the timer that ends this wait, or has yet to send the
-    /// segment that starts the timer.
+    /// Checks that a subflow that waits for its peer has the timer that ends this wait. Otherwise
+    /// it must have yet to send the segment that starts the timer.
     fn what_waits_has_a_timer(&self) -> Option<String> {
         let forgotten = |s: &&Subflow| {
             let timer = match s.state {
@@ -153,7 +153,7 @@ impl Books<'_> {
         })
     }
 
-    /// No subflow ends before the data does (RFC 8684 section 3.3.3).
+    /// Checks that no subflow ends before the data does (RFC 8684 section 3.3.3).
     fn no_fin_before_the_end(&self) -> Option<String> {
         if self.data.sends_plain() || self.data.closing.done() {
             return None;

@@ -184,7 +184,7 @@ impl Connection {
         }
     }
 
-    /// The subflow at `index` may carry data from now on.
+    /// Notes that the subflow at `index` may carry data from now on.
     fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
         if self.timers.awaits_subflow() {
             // Outstanding data is sent there.
@@ -350,7 +350,7 @@ impl Connection {
         }
     }
 
-    /// A connection with its first subflow.
+    /// Returns a connection with its first subflow.
     pub(crate) fn open(
         spec: Arc<ConnectionSpec>,
         key: Key,

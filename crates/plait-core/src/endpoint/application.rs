@@ -168,8 +168,8 @@ impl Endpoint {
         self.connections.len() + self.remnants.len()
     }
 
-    /// If too many released connections are closing, ends one of the oldest. One whose data was all
-    /// acknowledged is preferred.
+    /// Ends one of the oldest closing connections if too many released ones are closing. One whose
+    /// data was all acknowledged is preferred.
     fn limit_closing(&mut self, now: Time) {
         if let Some(id) = self.connections.surplus_closing() {
             self.shared.overflows.closing_aborted += 1;

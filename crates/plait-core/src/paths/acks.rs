@@ -119,8 +119,8 @@ impl Paths {
         }
     }
 
-    /// While F-RTO holds retransmissions back, new data is sent. If there is none, retransmissions
-    /// continue (RFC 5682 section 3.1 step 2b).
+    /// Continues the retransmissions that F-RTO holds back if no new data can be sent (RFC 5682
+    /// section 3.1 step 2b).
     pub(crate) fn continue_frto(&mut self, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
         if subflow.sender.spurious_recovery.holds_retransmissions() {

@@ -48,7 +48,7 @@ pub(crate) struct Back {
     pub(crate) receive: bool,
     /// Neither end has sent a mapping: the connection is plain TCP at once.
     pub(crate) whole: bool,
-    /// Whether to send the infinite mapping on an acknowledgement too, if decided now.
+    /// Sets or clears the pending infinite mapping on an acknowledgement; `None` leaves it.
     pub(crate) tell: Option<bool>,
     /// Our data has no mappings any more.
     pub(crate) send: bool,

@@ -117,7 +117,7 @@ impl Paths {
         early.answer
     }
 
-    /// SYN-SENT: only the SYN/ACK to our SYN counts.
+    /// Processes a segment in SYN-SENT. Only the SYN/ACK to our SYN counts.
     #[cold]
     pub(crate) fn read_syn_ack(
         &mut self,
@@ -192,7 +192,7 @@ impl Paths {
         subflow.pending.add_ack();
     }
 
-    /// SYN-RECEIVED: the third ACK.
+    /// Processes the third ACK in SYN-RECEIVED.
     #[cold]
     pub(crate) fn read_third_ack(
         &mut self,

@@ -42,7 +42,7 @@ impl Paths {
         }
     }
 
-    /// After the reader has read everything, acknowledges short segments without delay, if buffers
+    /// Acknowledges short segments without delay after the reader has read everything, if buffers
     /// are counted in memory (`mptcp_cleanup_rbuf` of Linux).
     pub(crate) fn acknowledge_drained(&mut self, data: &mut DataLevel) {
         if data.recv.readable() > 0 || data.recv.out_of_order() > 0 {

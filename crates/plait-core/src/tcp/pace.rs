@@ -64,7 +64,7 @@ impl Pacer {
         self.held.then_some(self.release)
     }
 
-    /// The release time has come.
+    /// Notes that the release time has come.
     pub(crate) const fn release(&mut self) {
         self.held = false;
     }

@@ -212,8 +212,8 @@ impl Resent {
 }
 
 impl Episode {
-    /// Eifel detection: the acknowledged segment that advanced the left edge over all
-    /// retransmissions was sent before the first of them.
+    /// Returns true by Eifel detection: the left edge passed all retransmissions, and the echoed
+    /// timestamp is older than the first of them.
     fn echoes_original(&mut self, evidence: &Evidence) -> bool {
         if !evidence.advanced || self.needed {
             return false;
@@ -223,7 +223,7 @@ impl Episode {
         !self.needed && evidence.una >= self.highest
     }
 
-    /// F-RTO (RFC 5682 section 3.1 steps 2 and 3).
+    /// Returns true by F-RTO (RFC 5682 section 3.1 steps 2 and 3).
     fn shows_original(&mut self, evidence: &Evidence) -> bool {
         match self.frto {
             Frto::Off => false,

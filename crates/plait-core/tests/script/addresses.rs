@@ -13,7 +13,7 @@ fn second() -> IpAddr {
     IpAddr::from([10, 77, 2, 2])
 }
 
-/// A server with a second address and one established subflow. The announcement is sent.
+/// Returns a server with a second address and one established subflow. The announcement is sent.
 fn announcing(address: IpAddr) -> Script {
     let mut s =
         Script::server(ConnectionSpec { addresses: vec![address], ..spec(multipath(), 1, None) });

@@ -29,7 +29,7 @@ fn denies(seg: &Seg) -> bool {
     matches!(&seg.mptcp, Some(Mptcp::Capable(capable)) if capable.joins_denied)
 }
 
-/// A client of two paths whose server denies joins. The first DSS has arrived.
+/// Returns a client of two paths whose server denies joins. The first DSS has arrived.
 fn denied_client() -> Script {
     let mut s = Script::client(spec(multipath(), 2, None));
     assert!(!denies(&s.expect(want(0, SYN))));

@@ -166,7 +166,7 @@ fn fin_wait_2_ends_without_a_release() {
     s.expect_nothing();
 }
 
-/// A server that has closed first, with a released connection. Both FINs are acknowledged.
+/// Returns a server that has closed first, with a released connection. Both FINs are acknowledged.
 fn closed_first(config: Config) -> Script {
     let mut s = Script::open_server(config, 1);
     s.finish();
@@ -534,8 +534,8 @@ fn a_fin_ahead_of_data() {
     }
 }
 
-/// A server with both directions ended. Its last DATA_ACK and its FIN are lost, and the client's
-/// only subflow is reset.
+/// Returns a server with both directions ended. Its last DATA_ACK and its FIN are lost, and the
+/// client's only subflow is reset.
 fn ended_unheard() -> Script {
     let mut s = Script::open_server(multipath(), 1);
     s.write(100);

@@ -9,7 +9,7 @@ use plait_wire::{Flags, MpCapable, Mptcp, Options, Segment};
 /// Most half-open connections of an endpoint.
 const HALF_OPEN: usize = 4_096;
 
-/// SYNs of strangers fill the table. The answers are lost.
+/// Fills the table with SYNs of strangers. The answers are lost.
 fn fill(s: &mut Script) {
     for port in 0..HALF_OPEN as u16 {
         let options = Options { mss: Some(1_460), ..Options::default() };
@@ -32,7 +32,7 @@ fn pass(s: &mut Script, millis: u64) {
     s.now = target;
 }
 
-/// A server whose table is full.
+/// Returns a server whose table is full.
 fn flooded(config: Config) -> Script {
     let mut s = Script::server(spec(config, 1, None));
     fill(&mut s);

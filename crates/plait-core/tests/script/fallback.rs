@@ -16,12 +16,12 @@ fn reset(reason: ResetReason) -> String {
 }
 
 impl Script {
-    /// The endpoint's MP_FAIL for the peer's data at `dsn`.
+    /// Returns the endpoint's MP_FAIL for the peer's data at `dsn`.
     fn their_fail(&self, dsn: u64) -> String {
         format!("{:?}", Mptcp::Fail(self.key.idsn().wrapping_add(1 + dsn)))
     }
 
-    /// The peer's MP_FAIL for the endpoint's data at `dsn`.
+    /// Returns the peer's MP_FAIL for the endpoint's data at `dsn`.
     fn our_fail(&self, dsn: u64) -> Mptcp {
         Mptcp::Fail(self.remote_key.unwrap().idsn().wrapping_add(1 + dsn))
     }
@@ -38,7 +38,7 @@ impl Script {
     }
 }
 
-/// A server with a single subflow that has received ten bytes and written `written`.
+/// Returns a server with a single subflow that has received ten bytes and written `written`.
 fn exchanging(config: Config, written: u64) -> Script {
     let mut s = Script::open_server(config, 1);
     s.send(s.tx(0).data(0, 10));

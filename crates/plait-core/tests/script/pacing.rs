@@ -11,8 +11,8 @@ fn paced() -> Option<Pacing> {
     Some(Pacing::default())
 }
 
-/// A plain TCP server. Its initial window of ten segments was acknowledged after 20 ms; another 20
-/// ms have passed.
+/// Returns a plain TCP server. Its initial window of ten segments was acknowledged after 20 ms;
+/// another 20 ms have passed.
 fn pacing(config: Config) -> Script {
     let mut s = Script::open_server(config.with(|it| it.window.pacing = paced()), 1);
     s.write(100 * u64::from(FULL));

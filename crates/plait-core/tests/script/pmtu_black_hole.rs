@@ -11,7 +11,8 @@ use plait_wire::Segment;
 const SMALL: u32 = 500;
 const BASE: u32 = 1_128;
 
-/// A server with `segments` of data in flight on a single subflow. The sent segments are dropped.
+/// Returns a server with `segments` of data in flight on a single subflow. Sent segments are
+/// dropped.
 fn sending(config: Config, segments: u64) -> Script {
     let mut s = Script::open_server(config, 1);
     s.write(segments * u64::from(MSS));

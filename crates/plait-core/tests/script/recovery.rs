@@ -7,7 +7,7 @@ use plait_core::Config;
 
 const FULL: u32 = 1_448;
 
-/// A plain TCP server of 20 ms with `segments` in flight.
+/// Returns a plain TCP server of 20 ms with `segments` in flight.
 fn sending(segments: u64) -> Script {
     let mut s = Script::open_server(plain(), 1);
     s.write(segments * u64::from(FULL));
@@ -166,7 +166,7 @@ fn a_tail_probe_reveals_the_loss() {
     assert!(s.now.as_nanos() <= 105_000_000);
 }
 
-/// A server that sent four segments, three of them acknowledged, and the probe for the last.
+/// Returns a server that sent four segments and a probe for the last. Two are acknowledged.
 fn probed() -> Script {
     let mut s = sending(4);
     s.after(20);

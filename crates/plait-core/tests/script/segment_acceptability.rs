@@ -195,7 +195,7 @@ fn simultaneous_open_with_losses() {
     assert_eq!(s.state(), ConnectionState::Failed);
 }
 
-/// A plain TCP server that has closed first and is in TIME-WAIT.
+/// Returns a plain TCP server that has closed first and is in TIME-WAIT.
 fn in_time_wait() -> Script {
     let mut s = Script::open_server(plain(), 1);
     s.finish();

@@ -10,7 +10,7 @@ fn seq(segment: u32) -> u32 {
     1 + segment * FULL
 }
 
-/// A server of 20 ms with ten segments in flight, sent at 20 ms.
+/// Returns a server of 20 ms with ten segments in flight, sent at 20 ms.
 fn sending(config: Config) -> Script {
     let mut s = Script::open_server(config, 1);
     s.write(10 * u64::from(FULL));
@@ -30,8 +30,8 @@ fn echoing(s: &mut Script, segment: u32, millis: u32) {
     s.send(Seg { stamps, ..ack });
 }
 
-/// The first segment counts as lost at 40 ms and is retransmitted, because three above it have
-/// arrived.
+/// Returns a server whose first segment counts as lost at 40 ms and is retransmitted, because three
+/// above it have arrived.
 fn fast_retransmission(config: Config) -> Script {
     let mut s = sending(config);
     s.after(20);

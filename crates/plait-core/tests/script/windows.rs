@@ -37,7 +37,7 @@ fn a_closed_window() {
     }
 }
 
-/// A server that has filled a window of two segments, which the peer then closed.
+/// Returns a server that has filled a window of two segments, which the peer then closed.
 pub(crate) fn two_segments_of_window(config: Config, full: u32) -> Script {
     let capable = config.multipath;
     let mut s = Script::server(spec(config, 1, None));

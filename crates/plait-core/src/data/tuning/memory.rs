@@ -112,7 +112,7 @@ pub(crate) struct MemoryWindow {
 }
 
 impl MemoryWindow {
-    /// `mss`: payload bytes of a full segment.
+    /// Returns the initial window; `mss` is the payload bytes of a full segment.
     pub(crate) fn new(buffers: KernelBuffers, mss: u64) -> MemoryWindow {
         let buffer = Buffer::new(buffers.first_rcvbuf);
         let fresh = Arrivals {
