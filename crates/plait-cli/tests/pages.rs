@@ -1,6 +1,6 @@
-//! The pages of docs/. The commands of the tutorial and of the guides run, and print what the pages show. The
-//! pages below docs/reference are generated from the program; `PLAIT_BLESS=1` writes them. mkdocs.yml lists
-//! every page.
+//! The README and the pages of docs/. The commands of the README, of the tutorial and of the guides run, and
+//! print what the pages show. The pages below docs/reference are generated from the program; `PLAIT_BLESS=1`
+//! writes them. mkdocs.yml lists every page.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -25,11 +25,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Returns the tutorial and the guides.
+/// Returns the README, the tutorial and the guides.
 fn taught() -> Vec<PathBuf> {
     let guides = fs::read_dir(root().join("docs/guides")).unwrap();
     let mut pages: Vec<PathBuf> = guides.map(|page| page.unwrap().path()).collect();
-    pages.push(root().join("docs/tutorial.md"));
+    pages.extend(["docs/tutorial.md", "README.md"].map(|page| root().join(page)));
     pages.sort();
     pages
 }
@@ -105,7 +105,7 @@ impl Place {
 }
 
 #[test]
-fn commands_of_the_tutorial_and_the_guides_run_and_print_what_the_pages_show() {
+fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pages_show() {
     let mut not_run = 0;
     for path in taught() {
         let name = path.file_stem().unwrap().to_str().unwrap();

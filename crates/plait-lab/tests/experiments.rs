@@ -353,7 +353,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         (
             "download:{size}",
             "download:1kB",
-            "small.toml:15:1: sweep.size: `size`: nothing",
+            "small.toml:15:1: sweep.size: `size`: no setting",
             "{size}",
         ),
         ("id = \"x-h2\"", "id = \"x-h1\"", "small.toml:25:1: claim[1]: `x-h1`: given twice", ""),
@@ -384,7 +384,7 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         (
             "[[claim]]\nid = \"x-h1\"",
             "[[picture]]\nkind = \"box\"\nmeasure = \"completion_ms\"\nbenefit = [\"tcp\"]\n[[claim]]\nid = \"x-h1\"",
-            "small.toml:20:1: picture[0].benefit: `completion_ms`: what several paths gain",
+            "small.toml:20:1: picture[0].benefit: `completion_ms`: the benefit of several paths",
             "goodput_mbps",
         ),
         // A measure that no run has could never satisfy the claim.

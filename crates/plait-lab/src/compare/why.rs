@@ -210,7 +210,7 @@ mod tests {
             (best.iter().collect(), own.iter().collect());
         assert_eq!(
             against(&of_own, &best, "minrtt"),
-            "lte idle 61 % (minrtt: 20 %); waited 212 times, 5 % of the time (minrtt: never); \
+            "lte idle 61 % (minrtt: 20 %); waited 212 times, 5 % of the time (minrtt: never waited); \
              10 % of the data on lte (minrtt: 30 %)"
         );
         // A smaller handicap is mentioned only if there is nothing else.

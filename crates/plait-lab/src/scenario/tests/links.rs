@@ -84,7 +84,7 @@ fn competing_flows_are_named_by_controller_and_way() {
         (&["poison:rate=3mbit@a"], "did you mean `poisson`?"),
         (&["poisson:rate=3@a"], "has no unit"),
         (&["poisson:rate=0mbit@a"], "above zero"),
-        (&["poisson:rate=inf@a"], "has an end"),
+        (&["poisson:rate=inf@a"], "above zero and finite"),
         (&["poisson:rate=1mbit,on=1s@a"], "`on`: unknown key"),
         (&["poisson:rate=1mbit,rate=2mbit@a"], "rate is given twice"),
         (&["poisson:rate=1mbit,size=20B@a"], "28B to 65535B"),
@@ -105,7 +105,7 @@ fn competing_flows_are_named_by_controller_and_way() {
         ("workload", "download:1MB"),
         ("compete", "poisson:rate=1mbit@a"),
     ];
-    assert!(build(&managed).unwrap_err().to_string().contains("drop-tail queues alone"));
+    assert!(build(&managed).unwrap_err().to_string().contains("only drop-tail queues"));
     let varied = build(&[&base[..], &[("vary", "compete=reno@a,reno@a*3")]].concat()).unwrap();
     let points = varied.points(&super::read).unwrap();
     assert_eq!(points[1].scenario.compete[0].flows, 3);
