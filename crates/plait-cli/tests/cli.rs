@@ -491,7 +491,7 @@ fn an_address_without_a_port_is_refused_with_the_flag_and_the_remedy() {
         ("--to", "HOST:PORT", "10.0.0.1:80"),
     ] {
         let told = "the port is missing\n  allowed";
-        let told = format!("plait: {flag}: `10.0.0.1`: {told}: {shape}, as {example}\n");
+        let told = format!("plait: {flag}: `10.0.0.1`: {told}: {shape}, such as {example}\n");
         assert_eq!(with(flag, "10.0.0.1"), told);
     }
     let told = with("--advertise", "10.77.0.2:80");
@@ -508,7 +508,7 @@ fn addresses_of_the_host_are_refused_with_the_remedy() {
     let serve = ["serve", "--listen", "127.0.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
     let said = refusal(&plait(&serve), 2);
     assert!(said.contains("--listen: `127.0.0.1`: the kernel of this host"), "{said}");
-    assert!(said.contains("--public ADDR:PORT"), "{said}");
+    assert!(said.contains("use --public for this one"), "{said}");
     let get = ["get", "10.77.0.1:80", "--from", "::1", "--dry-run"];
     let said = refusal(&plait(&get), 2);
     assert!(said.contains("--from: `::1`") && said.contains("--from eth0"), "{said}");
@@ -533,7 +533,10 @@ fn a_server_that_cannot_be_is_refused_before_anything_is_set() {
         (with(listen, to, &["--public", "224.0.0.1:80"]), ["--public: ", "multicast"]),
         (with("224.0.0.1:80", to, &[]), ["--listen: `224.0.0.1`", "multicast"]),
         (with("[::ffff:10.0.0.1]:80", to, &[]), ["--listen: ", "give 10.0.0.1"]),
-        (with(listen, to, &["--advertise", "10.77.0.1"]), ["--advertise: ", "that of --listen"]),
+        (
+            with(listen, to, &["--advertise", "10.77.0.1"]),
+            ["--advertise: ", "the address of --listen"],
+        ),
         (with(listen, to, &["--pcap", "x", "--qlog", "./x"]), ["--qlog: `./x`", "file of --pcap"]),
         (with(listen, to, &["--device", "1234567890123456"]), ["--device: ", "allowed: 1 to 15"]),
         (with(listen, to, &["--device", "a/b"]), ["--device: `a/b`", "allowed: 1 to 15"]),
@@ -550,7 +553,7 @@ fn a_server_that_cannot_be_is_refused_before_anything_is_set() {
     let any = fs::read_to_string("/proc/sys/net/ipv4/ip_nonlocal_bind");
     if any.is_ok_and(|text| text.trim() == "0") {
         let told = with(listen, to, &["--public", &format!("{far}:80")]);
-        assert!(told.contains("no device of this host has it\n  give one"), "{told}");
+        assert!(told.contains("no device of this host has it\n  give an address"), "{told}");
     }
 }
 

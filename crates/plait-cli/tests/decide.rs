@@ -705,11 +705,11 @@ fn a_state_that_nobody_saved_is_refused() {
         ("stms-c", "gap.1", -5.0, "leave it out if there is none"),
         ("redundant", "next", 99.0, "give 0, the value that is kept"),
         ("roundrobin", "last", 99.0, "leave it out"),
-        ("roundrobin", "quota.1", 1.5, "2 is what"),
+        ("roundrobin", "quota.1", 1.5, "give 2, the value"),
         ("roundrobin", "quota.1", -1.0, "leave it out"),
-        ("blest", "lambda_milli", -1.0, "0 is what"),
+        ("blest", "lambda_milli", -1.0, "give 0, the value"),
         ("blest", "min_srtt.0_ms", -1.0, "leave it out"),
-        ("linux", "again", 8.0, "0 is what"),
+        ("linux", "again", 8.0, "give 0, the value"),
         ("minrtt+rp", "last_pen.0_ms", -2.0, "leave it out"),
     ] {
         let question = json!({
@@ -730,7 +730,7 @@ fn a_state_that_nobody_saved_is_refused() {
             "wvegas",
             "samples",
             1.5,
-            "cannot be 1.5\n  it is: samples of this round trip\n  remedy: 1",
+            "cannot be 1.5\n  it is: samples of this round trip\n  remedy: give 1, the value",
         ),
     ] {
         let flow = json!({"state": {name: value}});
