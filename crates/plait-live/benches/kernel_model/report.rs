@@ -277,7 +277,7 @@ fn write(options: &Options, lines: &[Line], before: &[Line]) -> io::Result<()> {
 const INTRODUCTION: &str = "\
 # The model of Linux 6.18 beside Linux 6.18
 
-This page says how far `plait compare --schedulers linux --kernel 6.18` is from a stock kernel.
+After this page you know the error of `plait compare --schedulers linux --kernel 6.18` beside a stock kernel.
 
 ```sh
 cargo bench -p plait-live --bench kernel_model --profile dev -- measure --runs 7
@@ -286,23 +286,23 @@ cargo bench -p plait-live --bench kernel_model --profile dev -- compare --pairs 
 
 The first command runs Multipath TCP of the kernel in fresh namespaces over emulated links, and adds each
 run to [kernel-model.csv](kernel-model.csv). It needs root. The emulator and both ends run in the real-time
-class. A run counts if no packet was more than 2 ms late: ACKs further apart end the ACK train of HyStart. The
+class. A run counts if no packet was more than 2 ms late, because ACKs further apart end the ACK train of HyStart. The
 second command runs the same links in the simulator and writes this page.
 
 * **Downloads** are judged by the completion time, **streams** by the median and the 99th percentile of
   the delay of messages.
 * **Error** is the median of the model over the median of the kernel, less 1. The interval is a bootstrap
   over the runs of both.
-* **Spread** is the range of the kernel's own runs over their median. A spread above 15 % is bold: such
-  a pair has more than one outcome, and its median depends on which one is met more often.
+* **Spread** is the range of the kernel's own runs over their median. A spread above 15 % is bold. Such
+  a pair has more than one outcome, and its median depends on the more frequent one.
 * **Judged by the interval**: if the spread of the kernel is larger than the error, the error counts as the least
-  value of its interval, and as zero if the interval has both signs. The other columns have the plain error.
-  Such a figure cannot prove agreement: a wide interval says little.
+  value of its interval. If the interval has both signs, the error counts as zero. The other columns have the plain error.
+  Such a figure cannot prove agreement, because a wide interval contains many values.
 * **Links** are rate in Mbit/s, round-trip time in ms and queue in kB. The connection starts on the first one.
-* **Pairs**: A to F are those of [promise.md](../promise.md). The others were drawn before anything was measured: 1 to
-  50 Mbit/s, 10 to 300 ms, a queue of 0.5 to 4 bandwidth-delay products, no random loss. Seed 1 drew those that the
-  model was mended by, and those that the first version of the model held out (m and h). They have been looked at
-  since. Seed 2 drew the pairs that this version holds out (n): nobody compared them before the model was done.
+* **Pairs**: A to F are those of [promise.md](../promise.md). The others were drawn before the first measurement: 1 to
+  50 Mbit/s, 10 to 300 ms, a queue of 0.5 to 4 bandwidth-delay products, no random loss. Seed 1 drew the pairs by
+  which the model was corrected (m), and the pairs that its first version held out (h). Both have been examined
+  since. Seed 2 drew the pairs that this version holds out (n). They were not compared before the model was complete.
 ";
 
 /// Date and machine of kernel-model.csv.
@@ -318,10 +318,10 @@ const REPEATABILITY: &str = "
 
 A second measurement of the kernel does not agree with the first one everywhere. The second column is the error of
 a second measurement with as many runs, drawn from the same runs (2,000 times, with replacement). The third column is
-the share of these draws in which the worst measure is more than 15 % off. No model can do better than that. The
-last column is the model on the measures that the kernel repeats: its own runs spread by at most 15 %.
+the share of these draws in which the worst measure is more than 15 % off. No model can have a smaller error. The
+last column is the error of the model on the repeatable measures: the kernel's own runs spread by at most 15 %.
 
-| pairs | the kernel again | worst measure beyond 15 % | model, where the kernel repeats itself |
+| pairs | the kernel again | worst measure beyond 15 % | model, on repeatable measures |
 |---|---|---:|---|
 ";
 
@@ -333,7 +333,7 @@ const HEADER: &str = "\
 fn title(group: Group) -> &'static str {
     match group {
         Group::Fixed => "A to F",
-        Group::Mending => "Pairs that the model was mended by",
+        Group::Mending => "Pairs by which the model was corrected",
         Group::Seen => "Pairs that the first version held out",
         Group::HeldOut => "Held-out pairs",
     }
@@ -371,7 +371,7 @@ fn row(line: &Line) -> String {
 /// Reports the measurements with congestion controllers that the simulator lacks.
 fn others(options: &Options) -> io::Result<String> {
     let measured = loaded(options)?;
-    let mut text = "The simulator has no bbr (`plait list cc`), so that nothing stands beside these. Medians and ranges in ms.\n\n\
+    let mut text = "The simulator has no bbr (`plait list cc`), so the table has the kernel alone. Medians and ranges in ms.\n\n\
                     | pair | controller | measure | kernel |\n|---|---|---|---|\n"
         .to_owned();
     for pair in &options.pairs {
