@@ -115,20 +115,24 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stms-gap.md"
 const HEAD: &str = "\
 # The gap of STMS-A over time
 
-`fast:rate=30mbit,rtt=20ms,queue=10pkt`, `slow:rate=30mbit,rtt=200ms,queue=10pkt`, `--cc fixed:cwnd=BDP`,
-buffers of 64 MiB, `bulk:60s`. What F delivers within the difference of the one-way delays is 225 packets
-of 1500 bytes. Means of the gap, in segments, over three seconds each; the last column is the mean from
-20 s to 60 s. The test `the_gap_settles_near_225_from_below_and_above` holds it within 10 % of 225.
+After this page you know the time in which the gap of STMS-A settles, and its final value.
+
+The paths are `fast:rate=30mbit,rtt=20ms,queue=10pkt` and `slow:rate=30mbit,rtt=200ms,queue=10pkt`, with
+`--cc fixed:cwnd=BDP`, buffers of 64 MiB and `bulk:60s`. Within the difference of the one-way delays, the fast path
+delivers 225 packets of 1500 bytes. The table has means of the gap, in segments, over three seconds each. The last column
+is the mean from 20 s to 60 s. The test `the_gap_settles_near_225_from_below_and_above` requires that it is within 10 % of
+225.
 
 ";
 const TAIL: &str = "
-It settles at 216, and so does the calculated gap of `stms-c`: 225 takes the RTTs for 20 and 200 ms and
-the fast link for full. With serialisation and delayed ACKs a window of 50 segments turns over in about
-20.8 ms, and what it delivers in 90 ms is 216 segments.
-`count_lost=on` counts samples whose left edge had been sent again, as the paper's
-text does: the losses of the first second, when the slow path's window of 500 packets meets its queue of
-ten, cover thousands of segments at once and look like a gap far too small. It comes down by its largest
-step an interval, which takes minutes.
+The gap settles at 216, and so does the calculated gap of `stms-c`. The value 225 assumes RTTs of exactly 20 and 200 ms
+and a full fast link. With serialisation and delayed ACKs, a window of 50 segments takes about 20.8 ms, so the fast path
+delivers 216 segments in 90 ms.
+
+`count_lost=on` counts samples whose left edge was retransmitted, as the paper's text does. In the first second, the slow
+path's window of 500 packets overruns its queue of ten. A DATA_ACK after these losses covers thousands of segments at
+once, like a gap that is far too small. So the gap grows too far. It then falls by its largest step per interval, which
+takes minutes.
 
 (`PLAIT_BLESS=1 cargo test -p plait-sim --test stms` writes this page.)
 ";
