@@ -209,15 +209,17 @@ fn by_buffers() -> String {
     let windows = ["256KiB", "512KiB", "1MiB", "1.5MiB", "2MiB", "3MiB", "6MiB", "auto"];
     let buffers = ["256KiB", "512KiB", "1MiB", "2MiB", "4MiB"];
     let mut text = format!(
-        "\n## What the shares of `otias` go by\n\n\
-         `otias` assigns at once all that is written and that the window takes, by windows and RTTs as they are then, and\n\
-         looks at it again only where a window has become very small. How much that is differs live: the client's\n\
-         window grows while it reads, and the relay hands on what the service has written so far, where the simulated\n\
-         application has all of it at once. In the simulator the same shows: the share of the second path, by the receive\n\
-         buffer (`auto`: a window that follows the reader, as the kernel's does) and, with one of {WINDOW}, by the send buffer.\n\
-         From a window of 2 MiB to one of 3 MiB, which a client goes through in such a download, that of `otias` moves by more\n\
-         than live shares are from the simulated one as a rule; those of `minrtt` and `ecf` hardly move. That no live run is\n\
-         made with buffers like these is why this explains the scatter and does not prove it.\n\n"
+        "\n## Causes of the shares of `otias`\n\n\
+         `otias` assigns at once all written data that fits the window, by the present windows and RTTs. It changes\n\
+         the assignment only if a window has become very small. The amount of this data differs live, for two\n\
+         reasons. The client's window grows while it reads. The relay passes on the data that the service has written\n\
+         so far, and the simulated application has all of its data at once.\n\n\
+         The simulator shows the same effect. The table has the share of the second path by the receive buffer\n\
+         (`auto`: a window that grows with the reads, like the kernel's) and, with one of {WINDOW}, by the send buffer.\n\
+         In such a download, a client's window grows from 2 MiB to 3 MiB. Between these two, the share of `otias`\n\
+         changes by more than the usual distance of live shares from the simulated one. The shares of `minrtt` and\n\
+         `ecf` hardly change. No live run was made with such buffers, so this explains the scatter and does not prove\n\
+         it.\n\n"
     );
     let all = windows.map(|it| format!("rcvbuf {it}")).join(" | ");
     let more = buffers.map(|it| format!("sndbuf {it}")).join(" | ");
@@ -264,13 +266,14 @@ fn results() -> Result<(), Failed> {
     assert_eq!((cells.len(), shares.len()), expected);
     let mut text = format!(
         "# The simulator against live links\n\n\
+         This page shows how far the simulator is from live links, in times and in shares of paths.\n\n\
          Written by `make soak` (`crates/plait-cli/tests/sim_live.rs`) on {}.\n\n\
-         Live is `plait serve` to a stock kernel over emulated links. The programs, plait and the emulator are of\n\
-         the real-time class of the kernel's scheduler, as otherwise a busy machine's queue for its cores is what is\n\
-         measured. A run counts where no packet was more than 5 ms late, of at most {TRIES} tries.\n\n\
+         Live is `plait serve` to a stock kernel over emulated links. The programs, plait and the emulator run in the\n\
+         real-time class of the kernel's scheduler. Otherwise a busy machine would measure the wait for its cores. A\n\
+         run counts if no packet was more than 5 ms late, of at most {TRIES} tries.\n\n\
          ## Times\n\n\
          Downloads over 25 Mbit/s with an RTT of 20 ms and a queue of 100 kB, and 4 Mbit/s with 60 ms and 50 kB;\n\
-         cubic. Simulated: one run, as nothing is random. Live: the median of {REPEATS}, from `connect` to the end.\n\n\
+         cubic. Simulated: one run, because nothing is random. Live: the median of {REPEATS}, from `connect` to the end.\n\n\
          | scheduler | bytes | simulated ms | live ms | apart |\n\
          |---|---|---|---|---|\n",
         stamp::stamp(),
@@ -283,10 +286,10 @@ fn results() -> Result<(), Failed> {
     let _ = write!(
         text,
         "\n## Shares of the paths\n\n\
-         Downloads of {} MB over 40 Mbit/s with an RTT of 20 ms and 20 Mbit/s with 40 ms, queues of 200 kB; how much\n\
-         of what both paths carried to their ends the second one did, begun once both subflows are there. A stock client's window grows with what it\n\
-         reads; simulated is one of {WINDOW}, which it comes to here. `daps` and `otias` assign data ahead as far as\n\
-         the window lets them, so their shares go by it.\n\n\
+         Downloads of {} MB over 40 Mbit/s with an RTT of 20 ms and 20 Mbit/s with 40 ms, queues of 200 kB. They begin\n\
+         when both subflows are established. The table has the share of the second path in the bytes that both paths\n\
+         delivered. A stock client's window grows with its reads; the simulator has one of {WINDOW}, which the client's\n\
+         window reaches here. `daps` and `otias` assign data ahead up to the window, so their shares depend on it.\n\n\
          | scheduler | simulated | live, IPv4 | live, IPv6 |\n|---|---|---|---|\n",
         LARGE / 1_000_000
     );

@@ -521,12 +521,15 @@ fn blackholes() -> Result<(), Failed> {
     let fraction = |rate: f64| format!("{rate:.2}");
     let mut text = format!(
         "# Outages\n\n\
+         This page shows how long an outage delays data, and when a healed path is used again.\n\n\
          Written by `make soak` (`tests/rough.rs` of plait-live) on {}.\n\n\
-         `plait serve` to a stock kernel over two emulated paths of 10 Mbit/s with queues of 60 kB, minrtt. One of\n\
-         them swallows everything for 2.4 s, in each of {BLACKHOLES} downloads. The rate is of what one path can carry,\n\
-         over the second that begins one second after the outage did; \"used again\" is from its end until the path has\n\
-         carried 20 kB. What is told of a time counts where no packet was more than 5 ms late in it: in the first\n\
-         second of the outage, in two seconds, from its end on. Both paths are silent for 30 s in {OUTAGES} downloads more.\n\n\
+         `plait serve` sends to a stock kernel over two emulated paths of 10 Mbit/s with queues of 60 kB, with minrtt. In\n\
+         each of {BLACKHOLES} downloads, one path drops all packets for 2.4 s. In {OUTAGES} more downloads, both paths are\n\
+         silent for 30 s.\n\n\
+         The rate is relative to the capacity of one path. It is measured for one second, which begins one second after the\n\
+         start of the outage. \"Used again\" is the time from the end of the outage until the path has carried 20 kB. A value\n\
+         counts if no packet was more than 5 ms late during its time: the first second of the outage, its first two\n\
+         seconds, and the time from its end.\n\n\
          | | 95th percentile | of | goal |\n|---|---|---|---|\n\
          | longest time without data | {} | {gaps} | {} |\n\
          | rate after one second | {} | {rates} | {LEAST_RATE} |\n\

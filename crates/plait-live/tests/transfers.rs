@@ -289,17 +289,17 @@ fn results() -> Result<(), Failed> {
     assert_eq!((downloads.len(), transfers.iter().map(|it| it.count).sum()), (100, 1_500));
     let mut text = format!(
         "# Transfers against stock kernels\n\n\
-         Written by `make soak` (`tests/transfers.rs` of plait-live) on {}.\n\
-         Paths of 200 Mbit/s with an RTT of 10 ms and 100 Mbit/s with 30 ms where nothing else is said, emulated on\n\
-         the same cores.\n\
-         Every transfer was whole by its SHA-256, and no counter of a kernel told of a fallback or a wrong\n\
-         checksum.\n\n",
+         This page shows how far live shares of paths are from simulated ones, and that transfers are complete.\n\n\
+         Written by `make soak` (`tests/transfers.rs` of plait-live) on {}.\n\n\
+         The paths have 200 Mbit/s with an RTT of 10 ms and 100 Mbit/s with 30 ms if no others are named. They are emulated\n\
+         on the same cores. Every transfer was complete by its SHA-256, and no counter of a kernel reported a fallback or a\n\
+         wrong checksum.\n\n",
         stamp::stamp(),
     );
     text.push_str(
         "## nginx behind plait, a stock client\n\n\
-         100 downloads of 1 kB to 100 MB, IPv4 and IPv6 in turn, each begun once both subflows are there. With each\n\
-         scheduler so many:\n\n",
+         100 downloads of 1 kB to 100 MB, IPv4 and IPv6 in turn. Each begins when both subflows are established. The\n\
+         number of downloads with each scheduler:\n\n",
     );
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     downloads.iter().for_each(|it| *by.entry(it.scheduler).or_default() += 1);
@@ -308,9 +308,9 @@ fn results() -> Result<(), Failed> {
     let (counted, late) = compared(&downloads);
     let _ = write!(
         text,
-        "\nThose from 4 to 20 MB are over 40 Mbit/s with an RTT of 20 ms and 20 Mbit/s with 40 ms. Of those and larger ones\n\
-         the share of the second path (of what both carried) in the simulator and live, and the rate. They count\n\
-         where no packet was more than 5 ms late, of at most {TRIES} tries: {} of {} do.\n\n\
+        "\nDownloads from 4 to 20 MB are over 40 Mbit/s with an RTT of 20 ms and 20 Mbit/s with 40 ms. For these and larger\n\
+         ones, the table has the rate, and the share of the second path in the bytes of both, simulated and live. A run counts\n\
+         if no packet was more than 5 ms late, of at most {TRIES} tries: {} of {} do.\n\n\
          | scheduler | bytes | simulated | live | Mbit/s |\n|---|---:|---:|---:|---:|\n",
         counted,
         counted + late,
@@ -326,8 +326,8 @@ fn results() -> Result<(), Failed> {
     }
     text.push_str(
         "\n## Mixed transfers\n\nDownloads and uploads in turn, of a byte to a megabyte. As a server plait has \
-         `ecf+copy`, as a client every scheduler in turn. A join that meets a connection which has just \
-         ended is reset, by kernels among themselves too, so that is counted and not refused.\n\n\
+         `ecf+copy`, as a client every scheduler in turn. A join to a connection that has just ended is reset, \
+         also between kernels. So these resets are counted, and the test does not fail.\n\n\
          | | transfers | MB | s | subflows reset by a kernel |\n|---|---|---|---|---|\n",
     );
     for Transfers { what, count, bytes, took, resets } in transfers.iter() {
