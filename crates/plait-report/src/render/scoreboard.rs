@@ -6,6 +6,14 @@ use plait_lab::scoreboard::{Board, Cell, EQUAL, Score};
 /// Greatest number of schedulers with a column in the text; JSON, CSV and Markdown have all.
 const COLUMNS: usize = 6;
 
+/// Title and first sentence of the page in `docs/`.
+const HEAD: &str = "\
+# Where each scheduler helps and harms
+
+After this page you know the links and loads on which each scheduler is faster or slower than plain TCP.
+
+";
+
 /// Returns the board as text.
 #[must_use]
 pub fn text(board: &Board, width: usize, colour: bool) -> String {
@@ -54,8 +62,7 @@ fn key(board: &Board) -> String {
 /// Returns the board as the page in `docs/`.
 #[must_use]
 pub fn markdown(board: &Board) -> String {
-    let head = "# Where each scheduler helps and harms";
-    let mut page = format!("{head}\n\n{}\n\n{}\n\n", title(board), verdict(board));
+    let mut page = format!("{HEAD}{}\n\n{}\n\n", title(board), verdict(board));
     if board.standings.iter().any(|it| it.scheduler == "linux") {
         page += &format!("{}\n\n", about_linux());
     }
@@ -141,7 +148,7 @@ fn verdict(board: &Board) -> String {
         .map(|it| it.scheduler.as_str())
         .collect();
     text += &match never.as_slice() {
-        [] => " Every scheduler is slower than the best path alone somewhere.".to_owned(),
+        [] => " Every scheduler is slower than the best path alone in some cell.".to_owned(),
         names => format!(" Never more than 2 % slower: {}.", names.join(", ")),
     };
     if board.interrupted {
