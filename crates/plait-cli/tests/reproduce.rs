@@ -437,5 +437,8 @@ fn cells_have_their_values_in_every_format() {
     let index = fs::read_to_string(page.join("index.html")).unwrap();
     assert!(!index.contains("The papers again") && index.contains("<h1>Experiments"), "{index}");
     let schema = json(&["schema", "reproduce"], 0).to_string();
-    assert!(schema.contains("\"cells\"") && schema.contains("Number of runs that have it"), "{schema}");
+    assert!(
+        schema.contains("\"cells\"") && schema.contains("Number of runs that have it"),
+        "{schema}"
+    );
 }

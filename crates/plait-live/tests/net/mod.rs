@@ -305,6 +305,10 @@ pub fn obstacle() -> Option<String> {
     }
 }
 
+/// Set in a run of all tests in which the live tests run apart: they then run in a process of their own,
+/// beside tests that only compute.
+const APART: &str = "PLAIT_LIVE_APART";
+
 /// Runs the live tests that the command line selects, one after another, because they share the cores with
 /// their emulators. If live tests cannot run, it prints the reason and skips them.
 pub fn conduct(trials: Vec<Trial>) -> ! {
@@ -315,6 +319,9 @@ pub fn conduct(trials: Vec<Trial>) -> ! {
 pub fn outcome(mut trials: Vec<Trial>) -> Conclusion {
     let mut args = Arguments::from_args();
     args.test_threads = Some(1);
+    if std::env::var_os(APART).is_some() {
+        trials.clear();
+    }
     if let Some(why) = obstacle() {
         println!("skipped: {why}");
         trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
