@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root =
-        Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../experiments");
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("experiments");
     println!("cargo::rerun-if-changed={}", root.display());
     let mut files: Vec<PathBuf> = Vec::new();
     for paper in fs::read_dir(&root)? {

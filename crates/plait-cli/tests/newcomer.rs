@@ -61,8 +61,7 @@ fn collect(root: &Path, part: &Path, files: &mut Files) {
 /// Sources of the build: manifests, crates, embedded files and generated pages.
 fn sources(root: &Path) -> Files {
     let mut files = Files::new();
-    for part in ["Cargo.toml", "Cargo.lock", "crates", "experiments", "docs/schedulers", "docs/cc"]
-    {
+    for part in ["Cargo.toml", "Cargo.lock", "README.md", "crates", "docs/schedulers", "docs/cc"] {
         collect(root, Path::new(part), &mut files);
     }
     files
@@ -79,7 +78,11 @@ fn set_apart(files: &mut Files) {
         assert!(changed.contains(own), "{file}");
         *content = changed.into_bytes();
     };
-    edit("Cargo.toml", &|text| text.replacen(&version, own, 1));
+    let dependency = version.replace('\n', ", path");
+    let own_dependency = own.replace("\"0", "\"=0").replace('\n', ", path");
+    edit("Cargo.toml", &|text| {
+        text.replacen(&version, own, 1).replace(&dependency, &own_dependency)
+    });
     edit("Cargo.lock", &|text| {
         let packages = text.split("[[package]]\n").map(|package| {
             let ours = package.starts_with("name = \"plait-");

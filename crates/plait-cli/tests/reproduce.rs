@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
-const EXPERIMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+const EXPERIMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plait-lab/experiments");
 
 fn directory(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

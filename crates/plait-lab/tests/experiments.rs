@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+const OWN: &str = env!("CARGO_MANIFEST_DIR");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn all() -> Vec<Experiment> {
@@ -132,7 +133,7 @@ fn proofs_are_complete_for_claims_of_several_parts() {
 /// `PLAIT_BLESS=1 cargo test -p plait-lab --test experiments` writes the file.
 #[test]
 fn the_schema_of_the_files_is_the_one_that_is_written_down() {
-    let file = Path::new(ROOT).join("experiments/schema.json");
+    let file = Path::new(OWN).join("experiments/schema.json");
     let text = serde_json::to_string_pretty(&file_schema()).unwrap() + "\n";
     if std::env::var_os("PLAIT_BLESS").is_some() {
         std::fs::write(&file, &text).unwrap();
@@ -170,7 +171,7 @@ fn unknown_names(schema: &Value, root: &Value, file: &Value, unknown: &mut Vec<S
 #[test]
 fn the_schema_knows_every_name_in_the_files() {
     let (schema, mut looked_at) = (file_schema(), 0);
-    for directory in std::fs::read_dir(Path::new(ROOT).join("experiments")).unwrap() {
+    for directory in std::fs::read_dir(Path::new(OWN).join("experiments")).unwrap() {
         let Ok(files) = std::fs::read_dir(directory.unwrap().path()) else { continue };
         for file in files.map(|it| it.unwrap().path()) {
             let text = std::fs::read_to_string(&file).unwrap();

@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 /// The files of `experiments/`: path, such as `ton/ton-fig8.toml`, and content.
 pub const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
-const PROVEN: &str = include_str!("../../../../experiments/proven.toml");
-const UNRUN: &str = include_str!("../../../../experiments/unrun.toml");
+/// The changes of the set-ups since they were frozen, in Markdown.
+pub const CHANGED: &str = include_str!("../../experiments/changed.md");
+
+const PROVEN: &str = include_str!("../../experiments/proven.toml");
+const UNRUN: &str = include_str!("../../experiments/unrun.toml");
 
 /// Exact claims that tests of this repository prove.
 #[derive(Clone, PartialEq, Default, Debug)]

@@ -9,7 +9,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-const MISSES: &str = include_str!("../../../../experiments/misses.toml");
+const MISSES: &str = include_str!("../../experiments/misses.toml");
 /// The form of an entry, for error messages.
 const FORM: &str = "[ton-h8], and below it why = \"the reason why it does not hold\"";
 

@@ -32,7 +32,7 @@ mod verdict;
 
 pub use again::{Again, again};
 pub use axis::{Axis, Point};
-pub use embedded::{EMBEDDED, Proof, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
+pub use embedded::{CHANGED, EMBEDDED, Proof, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
 pub use finding::Shown;
 pub use judgement::CONFIDENCE;
 pub use kernels::Differs;

@@ -9,7 +9,7 @@ use crate::scenario::PlacedText;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-const OPEN: &str = include_str!("../../../../experiments/open.toml");
+const OPEN: &str = include_str!("../../experiments/open.toml");
 
 /// The open parameters, by paper.
 #[derive(Clone, PartialEq, Default, Debug)]

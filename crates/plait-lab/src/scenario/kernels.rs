@@ -10,7 +10,7 @@ use crate::lists::read;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-const EMBEDDED: &str = include_str!("../../../../experiments/kernels.toml");
+const EMBEDDED: &str = include_str!("../../experiments/kernels.toml");
 
 /// The setting that names a kernel.
 pub(crate) const KERNEL: &str = "kernel";

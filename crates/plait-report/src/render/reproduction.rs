@@ -4,10 +4,7 @@ use super::table::{self, wrap};
 use super::{Align, Column, Emphasis, Table};
 use crate::reproduction::{Document, Paper, Verdict, papers};
 use anstyle::{AnsiColor, Style};
-use plait_lab::experiment::{Experiment, Results, figure};
-
-/// Changes of the set-ups since they were frozen.
-const CHANGED: &str = include_str!("../../../../experiments/changed.md");
+use plait_lab::experiment::{CHANGED, Experiment, Results, figure};
 
 /// Columns of the names and standings before the running text.
 const NAMES: usize = 32;
