@@ -39,7 +39,7 @@ pub(crate) fn whole(min: u64, max: u64) -> impl TypedValueParser<Value = u64> {
 fn known(setting: &str) -> String {
     let names: Vec<String> = match setting {
         "schedulers" => {
-            let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
+            let bases = plait_sched::schedulers().iter().map(|entry| entry.name.to_owned());
             let around = plait_sched::DECORATORS.iter().map(|entry| format!("+{}", entry.name));
             bases.chain(around).collect()
         }

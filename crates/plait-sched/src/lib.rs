@@ -12,6 +12,7 @@ mod exact;
 pub mod formulas;
 mod gap;
 mod queue;
+mod register;
 mod registry;
 pub mod rules;
 mod schedulers;
@@ -24,6 +25,7 @@ pub use plait_params::{
     Kind, Listed, Param, ParamError, ParamFault, Params, SpecError, Value, split_list,
 };
 pub use queue::StaticQueue;
+pub use register::{RegisterError, register, schedulers};
 pub use registry::{DECORATORS, Decorator, Entry, LIVE_DEFAULT, SCHEDULERS};
 pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::Spec;

@@ -54,7 +54,7 @@ impl Listed for Entry {
     const WHAT: &'static str = "scheduler";
 
     fn list() -> &'static [Entry] {
-        SCHEDULERS
+        crate::schedulers()
     }
 
     fn about(&self) -> About {

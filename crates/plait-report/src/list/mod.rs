@@ -279,7 +279,7 @@ fn schedulers() -> Vec<Item> {
         let measured = measured::of(&name, measured::STORED);
         Item { name, live_default: live_default(about.name), measured, ..item(about) }
     };
-    let bases = plait_sched::SCHEDULERS.iter().map(|entry| item("", entry.about()));
+    let bases = plait_sched::schedulers().iter().map(|entry| item("", entry.about()));
     let decorators = plait_sched::DECORATORS.iter().map(|entry| item("+", entry.about()));
     bases.chain(decorators).collect()
 }

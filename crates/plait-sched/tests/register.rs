@@ -1,0 +1,29 @@
+//! Schedulers that a program registers. The list is one for each process, so this file has one test.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use plait_sched::{Entry, Listed, RegisterError, SCHEDULERS, Spec, register, schedulers};
+
+#[test]
+fn a_scheduler_is_registered_once_and_before_the_first_use() {
+    let copy = |name, aliases| Entry { name, aliases, ..SCHEDULERS[0] };
+    let (mine, other) = (copy("mine", &["my-own"]), copy("other", &[]));
+    for (entries, error) in [
+        (vec![copy("minrtt", &[])], RegisterError::Taken("minrtt")),
+        (vec![copy("fresh", &["lrf"])], RegisterError::Taken("lrf")),
+        (vec![mine, mine], RegisterError::Taken("mine")),
+        (vec![copy("mine", &["mine"])], RegisterError::Taken("mine")),
+        (vec![copy("all", &[])], RegisterError::Taken("all")),
+        (vec![mine, copy("a b", &[])], RegisterError::Name("a b")),
+    ] {
+        assert_eq!(register(&entries), Err(error));
+    }
+    assert_eq!(register(&[mine, other]), Ok(()));
+    assert_eq!(register(&[copy("third", &[])]), Err(RegisterError::TooLate));
+    let names: Vec<&str> = schedulers().iter().map(|entry| entry.name).collect();
+    let built_in = SCHEDULERS.iter().map(|entry| entry.name);
+    assert_eq!(names, built_in.chain(["mine", "other"]).collect::<Vec<_>>());
+    assert!(Entry::names().any(|name| name == "my-own"));
+    assert_eq!(Spec::parse("my-own+rp").unwrap().to_string(), "mine+rp");
+    let unknown = Spec::parse("thrid").unwrap_err();
+    assert!(unknown.allowed().ends_with(&["mine", "my-own", "other"]));
+}
