@@ -9,6 +9,9 @@ const BYTES: u64 = 1_000_000;
 /// One-way delay of each path.
 const DELAYS: [Span; 2] = [Span::from_millis(10), Span::from_millis(30)];
 
+/// One direction of a path: when each segment arrives, and the segment.
+type Queue = VecDeque<(Time, Box<Segment>)>;
+
 /// Keys and initial sequence numbers. A live program draws them from the operating system.
 struct Seeded(RandomStream);
 
@@ -36,8 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ends = [endpoint("client"), endpoint("server")];
     ends[1].listen(80, Arc::clone(&spec));
     let client = ends[0].connect(Time::ZERO, 80, spec)?;
-    // A queue for each path and direction: when each segment arrives, and the segment.
-    let mut queues: [[VecDeque<(Time, Box<Segment>)>; 2]; 2] = Default::default();
+    let mut queues: [[Queue; 2]; 2] = Default::default();
     let (mut now, mut server, mut written, mut received) = (Time::ZERO, None, 0, 0);
     while received < BYTES {
         written += ends[0].write(now, client, BYTES - written)?;
