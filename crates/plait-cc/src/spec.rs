@@ -8,6 +8,17 @@ use core::str::FromStr;
 use plait_params::Chosen;
 
 /// A controller and its parameters.
+///
+/// # Examples
+/// ```
+/// use plait_cc::Spec;
+///
+/// let spec = Spec::parse("coupled")?;
+/// assert_eq!(spec.name(), "lia");
+/// // One algorithm for each subflow.
+/// assert!(spec.build().couples());
+/// # Ok::<(), plait_cc::SpecError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spec(Chosen<Entry>);
 

@@ -1,5 +1,56 @@
 //! Floor 2: the transport. It has one TCP subflow, the Multipath TCP connection over several of
 //! them, and the endpoint that holds connections. It has no I/O, no clock and no threads.
+//!
+//! # Example
+//! A client and a server without a network between them: each segment arrives at once.
+//!
+//! ```
+//! use plait_base::{PathId, RandomStream, Time};
+//! use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig};
+//! use std::sync::Arc;
+//!
+//! struct Seeded(RandomStream);
+//!
+//! impl Entropy for Seeded {
+//!     fn bits(&mut self) -> u64 {
+//!         self.0.bits()
+//!     }
+//! }
+//!
+//! let endpoint = |name| Endpoint::new(Box::new(Seeded(RandomStream::new(1, &[name]))));
+//! let (mut client, mut server) = (endpoint("client"), endpoint("server"));
+//! let scheduler = plait_sched::Spec::parse("minrtt")?;
+//! let controller = plait_cc::Spec::parse("cubic")?;
+//! let spec = Arc::new(ConnectionSpec {
+//!     config: Config::default(),
+//!     paths: vec![PathConfig { path: PathId(0), backup: false, ssthresh: None }],
+//!     addresses: Vec::new(),
+//!     scheduler: Arc::new(move || scheduler.build()),
+//!     controller: Arc::new(move |_| controller.build()),
+//! });
+//! let now = Time::ZERO;
+//! server.listen(80, Arc::clone(&spec));
+//! let dialled = client.connect(now, 80, spec)?;
+//! client.write_bytes(now, dialled, b"hello")?;
+//! let mut buffer = [0; 16];
+//! let (mut accepted, mut len) = (None, 0);
+//! while len == 0 {
+//!     let (to_server, to_client) = (client.poll_transmit(now), server.poll_transmit(now));
+//!     assert!(to_server.is_some() || to_client.is_some());
+//!     for sent in to_server {
+//!         server.handle(now, sent.path, &sent.segment);
+//!     }
+//!     for sent in to_client {
+//!         client.handle(now, sent.path, &sent.segment);
+//!     }
+//!     accepted = accepted.or_else(|| server.poll_accept());
+//!     if let Some(accepted) = accepted {
+//!         len = server.read(now, accepted, &mut buffer)?;
+//!     }
+//! }
+//! assert_eq!(&buffer[..len], b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![no_std]
 
 extern crate alloc;

@@ -106,6 +106,38 @@ impl Needs {
 /// After every event that can change the answer, the core calls [`Scheduler::schedule`] in a loop
 /// until it returns [`Decision::Wait`] or [`Decision::Idle`]. The same views give the same
 /// decisions: a scheduler has no clock and no source of randomness.
+///
+/// # Examples
+/// A scheduler that takes the first usable subflow. [`rules::task`] has the cases that are the same
+/// for all schedulers. `examples/own-scheduler` is one with parameters in a `plait` of its own.
+///
+/// ```
+/// use plait_sched::rules::{self, Task};
+/// use plait_sched::{Decision, Outcome, Reason, Scheduler, View};
+///
+/// #[derive(Debug)]
+/// struct First;
+///
+/// impl Scheduler for First {
+///     fn schedule(&mut self, view: &View<'_>, _: &mut Outcome) -> Decision {
+///         let segment = match rules::task(view) {
+///             Task::Settled(decision) => return decision,
+///             Task::Place(segment) => segment,
+///         };
+///         let candidates = view.candidates();
+///         let mut usable = view.subflows.iter().filter(|it| {
+///             candidates.contains(it.id) && it.usable(segment.len(), view.tsq)
+///         });
+///         match usable.next() {
+///             Some(first) => rules::new_on(view, first.id, segment, Reason::Priority),
+///             None => rules::none_usable(view),
+///         }
+///     }
+/// }
+///
+/// let scheduler: Box<dyn Scheduler> = Box::new(First);
+/// assert_eq!(scheduler.needs(), plait_sched::Needs::ALL);
+/// ```
 pub trait Scheduler: core::fmt::Debug + Send {
     /// Decides the next action.
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision;

@@ -11,6 +11,18 @@ use plait_params::{Chosen, Listed, SpecError};
 /// As text: `NAME[:KEY=VALUE[,KEY=VALUE...]]`, then any number of `+DECORATOR[:KEY=VALUE...]`.
 /// [`fmt::Display`] gives the canonical form: the canonical name, and only what differs from the
 /// defaults. Two specs are equal if their canonical forms are.
+///
+/// # Examples
+/// ```
+/// use plait_sched::Spec;
+///
+/// let mut spec = Spec::parse("rr:num_segments=2+rp")?;
+/// spec.set("cwnd_limited", "off")?;
+/// assert_eq!(spec.to_string(), "roundrobin:num_segments=2,cwnd_limited=off+rp");
+/// let scheduler = spec.build();
+/// assert!(Spec::parse("nobody").is_err());
+/// # Ok::<(), plait_sched::SpecError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spec {
     base: Chosen<Entry>,

@@ -34,6 +34,61 @@ pub struct PairSetup {
 }
 
 /// The configuration of a run.
+///
+/// # Examples
+/// A download of 100 kB over two paths of 10 Mbit/s.
+///
+/// ```
+/// use plait_app::Workload;
+/// use plait_base::{PathId, Rate, Span, Time};
+/// use plait_core::{Config, ConnectionSpec, PathConfig};
+/// use plait_link::{LinkConfig, RateSource};
+/// use plait_sim::{ConnectionSetup, MiddleboxConfig, PairSetup, PathSetup, Setup, run};
+/// use std::sync::Arc;
+///
+/// let rate = Rate::from_bps(10_000_000);
+/// let link = |delay| LinkConfig::new(RateSource::Fixed(rate), Span::from_millis(delay));
+/// let path = |name: &str, delay| PathSetup {
+///     name: name.to_owned(),
+///     down: link(delay),
+///     up: link(delay),
+///     nic_down: Rate::INFINITE,
+///     nic_up: Rate::INFINITE,
+///     via: None,
+///     middlebox: MiddleboxConfig::default(),
+///     removed: Vec::new(),
+///     resting: Vec::new(),
+/// };
+/// let scheduler = plait_sched::Spec::parse("minrtt")?;
+/// let controller = plait_cc::Spec::parse("cubic")?;
+/// let use_of = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None };
+/// let spec = ConnectionSpec {
+///     config: Config::default(),
+///     paths: vec![use_of(0), use_of(1)],
+///     addresses: Vec::new(),
+///     scheduler: Arc::new(move || scheduler.build()),
+///     controller: Arc::new(move |_| controller.build()),
+/// };
+/// let connection = ConnectionSetup {
+///     client: spec.clone(),
+///     server: spec,
+///     workload: Workload::parse("download:100kB")?,
+///     start: Time::ZERO,
+/// };
+/// let outcome = run(&Setup {
+///     seed: 1,
+///     paths: vec![path("wifi", 10), path("lte", 30)],
+///     shared: Vec::new(),
+///     pairs: vec![PairSetup { connections: vec![connection], background: false }],
+///     until: Time::ZERO + Span::from_secs(60),
+///     check: false,
+///     wire: false,
+///     linger: false,
+///     send_cost: Span::ZERO,
+/// });
+/// assert!(outcome.complete());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Seed of every random number.

@@ -224,6 +224,21 @@ pub enum Mptcp {
 
 /// The options of a segment. Common options are stored inline. Options of handshakes and of
 /// address management are boxed to keep the struct small.
+///
+/// # Examples
+/// ```
+/// use plait_wire::{DataAck, Dss, Mptcp, Options};
+///
+/// let data_ack = Some(DataAck { value: 1_000, long: false });
+/// let options = Options {
+///     dss: Some(Dss { data_ack, ..Dss::default() }),
+///     mptcp: Some(Box::new(Mptcp::Prio { backup: true })),
+///     ..Options::default()
+/// };
+/// // A DSS of 8 bytes and an MP_PRIO of 3 bytes, in whole words.
+/// assert_eq!(options.header_len(), 12);
+/// assert!(options.fits());
+/// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Options {
     /// Maximum segment size (RFC 9293 section 3.7.1).

@@ -44,6 +44,21 @@ impl fmt::Debug for Flags {
 }
 
 /// A TCP segment. The client's address is not stored: the path of the segment determines it.
+///
+/// # Examples
+/// ```
+/// use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse};
+/// use plait_wire::{Flags, Segment};
+///
+/// let syn = Segment { src_port: 49_152, dst_port: 80, seq: 7, flags: Flags::SYN, ..Segment::default() };
+/// assert_eq!((syn.seq_len(), syn.ip_len()), (1, 40));
+/// let headers = Headers::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+/// let mut packet = Vec::new();
+/// encode(&headers, &syn, TcpChecksum::Full, &mut packet)?;
+/// let (_, parsed) = parse(&packet, Verify::Checksum)?;
+/// assert_eq!((parsed.seq, parsed.flags), (7, Flags::SYN));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Segment {
     /// Sender's port.

@@ -16,6 +16,19 @@ use plait_base::Span;
 use plait_cc::HyStart;
 
 /// Settings of a connection. Both ends have their own.
+///
+/// # Examples
+/// ```
+/// use plait_core::{Config, JoinTiming};
+///
+/// let config = Config::default().with(|it| {
+///     it.checksum = true;
+///     it.joins.timing = JoinTiming::AfterSynAck;
+///     it.packets.mtu = 1400;
+/// });
+/// // 1400 bytes less 40 of headers, 12 of timestamps and 20 of DSS.
+/// assert_eq!(config.segment_payload(), 1328);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Use Multipath TCP; otherwise plain TCP on the first path.

@@ -79,6 +79,7 @@ struct EarlyJoins {
 /// 4. then [`poll_timeout`](Endpoint::poll_timeout).
 ///
 /// Time never goes back from one call to the next. The same calls give the same answers.
+/// The [crate] has an example.
 pub struct Endpoint {
     connections: Records,
     /// Subflows in TIME-WAIT or FIN-WAIT-2 of removed connections.

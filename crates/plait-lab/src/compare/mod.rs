@@ -101,6 +101,23 @@ pub fn run_seed(seed: u64, run: u32) -> u64 {
 /// ([`Scenario::compared`]). Each point of a sweep reads its traces again with `read`. For a scenario that
 /// names no file, pass [`no_files`](crate::scenario::no_files).
 ///
+/// # Examples
+/// ```
+/// use plait_lab::scenario::no_files;
+/// use plait_lab::{Control, RawScenario, Simulator, compare};
+/// use std::sync::atomic::AtomicBool;
+///
+/// let text = "workload = 'download:64kB'\nschedulers = 'minrtt,ecf'\nruns = 2\n\
+///             path = ['wifi:rtt=25ms,rate=25mbit', 'lte:rtt=60ms,rate=8mbit']";
+/// let scenario = RawScenario::from_toml("scenario", text)?.build()?;
+/// let cancelled = AtomicBool::new(false);
+/// let document = compare(&scenario, &Simulator, &Control::unwatched(&cancelled), &no_files)?;
+/// let rows: Vec<&str> =
+///     document.reports()[0].rows.iter().map(|row| row.scheduler.as_str()).collect();
+/// assert_eq!(rows, ["minrtt", "ecf", "tcp:wifi", "tcp:lte"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If a trace of a sweep can no longer be read.
 pub fn compare<W: World>(

@@ -61,6 +61,21 @@ const FIRST_WINDOW: u64 = 64 << 10;
 const DEFAULT_RCVBUF: Size = Size::Bytes(6 << 20);
 
 /// A scenario that is ready to run. [`RawScenario::build`] makes it.
+///
+/// # Examples
+/// ```
+/// use plait_lab::RawScenario;
+///
+/// let text = "workload = 'download:2MB'\nschedulers = 'ecf'\n\
+///             path = ['wifi:rtt=25ms,rate=25mbit', 'lte:rtt=60ms,rate=8mbit']";
+/// let scenario = RawScenario::from_toml("scenario", text)?.build()?;
+/// assert_eq!(scenario.paths.len(), 2);
+/// // An error names the place in the file.
+/// let text = text.replace("25ms", "25");
+/// let error = RawScenario::from_toml("scenario", &text)?.build().unwrap_err();
+/// assert!(error.to_string().starts_with("scenario:3:"), "{error}");
+/// # Ok::<(), plait_lab::ScenarioError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     /// The paths, one to eight. The first is the primary.
