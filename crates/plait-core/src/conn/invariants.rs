@@ -145,7 +145,8 @@ impl Books<'_> {
         let depends = self.paths.all().iter().any(is_closing)
             || !self.data.closing.failed()
                 && (sends || self.data.is_released() && !self.data.closing.done());
-        let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| s.timers.is_set(*timer));
+        let holds = |s: &Subflow, it: &Timer| it.holds_progress() && s.timers.is_set(*it);
+        let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| holds(s, timer));
         let stalled = depends && !self.timers.any_set() && !self.paths.all().iter().any(timed);
         stalled.then(|| {
             let states: Vec<State> = self.paths.all().iter().map(|s| s.state).collect();

@@ -6,7 +6,7 @@ use crate::conn::liveness::Life;
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::agreement::{FallbackCause, Mode};
 use crate::paths::fallback::Fall;
-use crate::paths::timeouts::TimeoutMeans;
+use crate::paths::timeouts::TimerEffect;
 use crate::stats::TimedOut;
 use crate::tcp::address::Address;
 use crate::tcp::pending::Cause;
@@ -129,17 +129,21 @@ impl Connection {
     }
 
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
-        let Connection { data, paths, scheduling, notices, .. } = self;
-        paths.on_timer(ctx, data, index, timer);
-        match timer {
-            Timer::Rto => self.on_rto(ctx, index),
-            Timer::TimeWait if paths.wait_over(data, notices, index) => {
-                self.kill_subflow(ctx, index, false);
+        let Connection { data, paths, scheduling, timers, notices, .. } = self;
+        match paths.on_timer(ctx, data, timers, notices, (index, timer)) {
+            TimerEffect::Nothing => {}
+            TimerEffect::Wake => scheduling.wake(),
+            TimerEffect::Released => scheduling.on_released(SubflowId(index as u8)),
+            TimerEffect::Gone { tell_peer } => self.kill_subflow(ctx, index, tell_peer),
+            TimerEffect::Reset(cause) => self.reset_subflow(ctx, index, cause),
+            TimerEffect::Dial => self.dial_again(ctx),
+            TimerEffect::Silent { reinject } => {
+                if reinject {
+                    self.reinject_outstanding(index);
+                }
+                self.notify_subflows(ctx, None);
+                self.start_joins(ctx);
             }
-            Timer::Reorder => scheduling.wake(),
-            Timer::HostQueue if paths.on_host_queue_timer(ctx.now, index) => scheduling.wake(),
-            Timer::Pace => scheduling.on_released(SubflowId(index as u8)),
-            Timer::TimeWait | Timer::HostQueue | Timer::Tail | Timer::Ack | Timer::Probe => {}
         }
     }
 
@@ -175,31 +179,6 @@ impl Connection {
     pub(super) fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let Connection { data, paths, timers, notices, .. } = self;
         paths.redial(ctx, data, timers, (notices, address));
-    }
-
-    fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
-        if self.data.closing.fast().is_some() {
-            if self.paths.fast_close_expired(&mut self.data, ctx.now, index) {
-                self.reset_subflow(ctx, index, Cause::Close);
-            }
-            return;
-        }
-        let alone = self.timers.awaits_subflow();
-        match self.paths.on_rto(ctx, &self.data, index, alone) {
-            TimeoutMeans::Nothing => {}
-            TimeoutMeans::Gone { tell_peer } => self.kill_subflow(ctx, index, tell_peer),
-            TimeoutMeans::Reset(reason) => {
-                self.reset_subflow(ctx, index, Cause::Reason(reason));
-            }
-            TimeoutMeans::Dial => self.dial_again(ctx),
-            TimeoutMeans::Silent { reinject } => {
-                if reinject {
-                    self.reinject_outstanding(index);
-                }
-                self.notify_subflows(ctx, None);
-                self.start_joins(ctx);
-            }
-        }
     }
 
     /// Handles a timeout of our first SYN: the next one may omit MP_CAPABLE, or use another path.

@@ -279,7 +279,7 @@ impl Paths {
 
     /// Handles a timeout of MP_FASTCLOSE on the subflow at `index` without a RST of the peer.
     /// Returns true if a RST must end the wait.
-    pub(crate) fn fast_close_expired(
+    pub(super) fn fast_close_expired(
         &mut self,
         data: &mut DataLevel,
         now: Time,
@@ -297,7 +297,7 @@ impl Paths {
 
     /// Handles the end of TIME-WAIT or of the wait in FIN-WAIT-2 on the subflow at `index`. Returns
     /// true if the subflow must be closed without the peer's FIN.
-    pub(crate) fn wait_over(
+    pub(super) fn wait_over(
         &mut self,
         data: &mut DataLevel,
         notices: &mut Notices,

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::conn::context::Context;
 use crate::conn::liveness::{Signs, is_reachable};
+use crate::conn::notices::Notices;
 use crate::conn::timers::{ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
 use crate::data::level::DataLevel;
 use crate::data::send_memory::PIECE_BYTES;
@@ -11,23 +12,27 @@ use crate::paths::Paths;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::host_queue;
-use crate::tcp::pending::ControlSegment;
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
 
-/// The meaning of an expired retransmission timer.
+/// What follows from an expired timer for the rest of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TimeoutMeans {
+pub(crate) enum TimerEffect {
     Nothing,
+    /// The scheduler may choose again.
+    Wake,
+    /// Pacing no longer holds the subflow.
+    Released,
     /// The subflow is given up.
     Gone {
         tell_peer: bool,
     },
     /// It is reset.
-    Reset(ResetReason),
+    Reset(Cause),
     /// The first SYN of the connection was not answered.
     Dial,
     /// The subflow is silent, and its data may be sent elsewhere.
@@ -110,27 +115,43 @@ impl Paths {
         idle
     }
 
-    /// Handles an expired timer that concerns this subflow alone.
+    /// Handles the expired `timer` of the subflow at `index`. `timers` are the connection's.
     pub(crate) fn on_timer(
         &mut self,
         ctx: &mut Context<'_>,
-        data: &DataLevel,
-        index: usize,
-        timer: Timer,
-    ) {
+        data: &mut DataLevel,
+        timers: &ConnectionTimers,
+        notices: &mut Notices,
+        (index, timer): (usize, Timer),
+    ) -> TimerEffect {
         let subflow = &mut self.subflows[index];
         match timer {
+            Timer::Reorder => {
+                self.on_reorder(ctx, index);
+                return TimerEffect::Wake;
+            }
             Timer::Tail => subflow.pending.add(ControlSegment::TailProbe),
+            Timer::Rto => return self.on_rto(ctx, data, index, timers.awaits_subflow()),
             Timer::Ack => subflow.pending.add_ack(),
-            Timer::Reorder => self.on_reorder(ctx, index),
+            Timer::TimeWait => {
+                if self.wait_over(data, notices, index) {
+                    return TimerEffect::Gone { tell_peer: false };
+                }
+            }
             Timer::Probe => self.on_probe_timer(ctx, data, index),
+            Timer::HostQueue => {
+                if self.on_host_queue_timer(ctx.now, index) {
+                    return TimerEffect::Wake;
+                }
+            }
             Timer::Pace => {
                 if let Some(pacer) = &mut subflow.sender.pacer {
                     pacer.release();
                 }
+                return TimerEffect::Released;
             }
-            Timer::Rto | Timer::TimeWait | Timer::HostQueue => {}
         }
+        TimerEffect::Nothing
     }
 
     /// Sends a window probe, the `repeats`-th retry.
@@ -142,7 +163,7 @@ impl Paths {
 
     /// Handles the host queue timer of the subflow at `index`. Returns true if more may be sent
     /// now.
-    pub(crate) fn on_host_queue_timer(&mut self, now: Time, index: usize) -> bool {
+    fn on_host_queue_timer(&mut self, now: Time, index: usize) -> bool {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         subflow.drain_host_queue(now);
@@ -157,7 +178,7 @@ impl Paths {
 
     /// Handles the end of the reordering window on the subflow at `index`: undelivered segments are
     /// lost.
-    pub(crate) fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
+    fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
         let (now, mss) = (ctx.now, self.mss());
         let mut effects = AckEffects::default();
         self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
@@ -272,38 +293,44 @@ impl Paths {
 
     /// Handles the retransmission timeout of the subflow at `index`. `alone` is true if no other
     /// subflow is left.
-    pub(crate) fn on_rto(
+    fn on_rto(
         &mut self,
         ctx: &mut Context<'_>,
-        data: &DataLevel,
+        data: &mut DataLevel,
         index: usize,
         alone: bool,
-    ) -> TimeoutMeans {
+    ) -> TimerEffect {
+        if data.closing.fast().is_some() {
+            return match self.fast_close_expired(data, ctx.now, index) {
+                true => TimerEffect::Reset(Cause::Close),
+                false => TimerEffect::Nothing,
+            };
+        }
         let subflow = &self.subflows[index];
         if matches!(subflow.state, State::SynSent | State::SynReceived) {
             return match self.repeat_syn(data, index, alone) {
-                false => TimeoutMeans::Gone { tell_peer: false },
-                true if self.is_dialling(index) => TimeoutMeans::Dial,
-                true => TimeoutMeans::Nothing,
+                false => TimerEffect::Gone { tell_peer: false },
+                true if self.is_dialling(index) => TimerEffect::Dial,
+                true => TimerEffect::Nothing,
             };
         }
         if !subflow.status.joined() {
             return match !planted(Planted::ProofOnce) && self.repeat_proof(ctx.now, index) {
-                true => TimeoutMeans::Gone { tell_peer: true },
-                false => TimeoutMeans::Nothing,
+                true => TimerEffect::Gone { tell_peer: true },
+                false => TimerEffect::Nothing,
             };
         }
         if subflow.is_quiet() {
-            return TimeoutMeans::Nothing;
+            return TimerEffect::Nothing;
         }
         if self.on_data_timeout(ctx, data, index) {
-            return TimeoutMeans::Reset(ResetReason::Performance);
+            return TimerEffect::Reset(Cause::Reason(ResetReason::Performance));
         }
         self.arm_path_probe(data, ctx.now, index);
         // If there is another subflow, the outstanding data is sent there.
         let others = self.subflows.iter().filter(|s| s.status.joined()).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;
-        TimeoutMeans::Silent { reinject: moves && !planted(Planted::NoReinjection) }
+        TimerEffect::Silent { reinject: moves && !planted(Planted::NoReinjection) }
     }
 
     /// Sets the timers that end a wait of the scheduler for a subflow, or for the peer's window to

@@ -6,52 +6,92 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use plait_base::Time;
 
-/// The timers of a subflow. The first [`FREQUENT_TIMERS`] are set often.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Timer {
-    /// Retransmission timeout of data, FIN or handshake (RFC 6298).
-    Rto,
-    /// Tail loss probe (RFC 8985 section 7).
-    Tail,
+/// What the table of the timers says of one of them.
+struct Properties {
+    /// It is set often, so each subflow has 8 bytes for it. The rare timers have a block that is
+    /// allocated when one of them is first set, so they cost an idle connection nothing.
+    frequent: bool,
+    /// The connection goes on when it expires. False for a timer that only counts or reports.
+    progress: bool,
+}
+
+/// Declares [`Timer`] from one line per timer, and the constants that follow from the lines.
+macro_rules! timers {
+    ($($(#[doc = $doc:expr])+ $timer:ident { $($properties:tt)+ },)+) => {
+        /// The timers of a subflow.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum Timer {
+            $($(#[doc = $doc])+ $timer,)+
+        }
+
+        impl Timer {
+            const COUNT: usize = Timer::PROPERTIES.len();
+            /// All timers, in the order of expiry at the same time.
+            pub(crate) const ALL: [Timer; Timer::COUNT] = [$(Timer::$timer,)+];
+            const PROPERTIES: &[Properties] = &[$(Properties { $($properties)+ },)+];
+        }
+    };
+}
+
+// In the order of expiry at the same time.
+timers! {
     /// A reordered segment counts as lost (RFC 8985 section 6).
-    Reorder,
+    Reorder { frequent: true, progress: true },
+    /// Tail loss probe (RFC 8985 section 7).
+    Tail { frequent: true, progress: true },
+    /// Retransmission timeout of data, FIN or handshake (RFC 6298).
+    Rto { frequent: true, progress: true },
     /// A delayed acknowledgement is due (RFC 9293 section 3.8.6.3).
-    Ack,
+    Ack { frequent: true, progress: true },
     /// TIME-WAIT ends, or the wait for the peer's FIN in FIN-WAIT-2.
-    TimeWait,
+    TimeWait { frequent: false, progress: true },
     /// A silent path is probed.
-    Probe,
+    Probe { frequent: false, progress: true },
     /// The host's queue has drained far enough for more (TSQ).
-    HostQueue,
+    HostQueue { frequent: false, progress: true },
     /// Pacing releases the next segment.
-    Pace,
+    Pace { frequent: false, progress: true },
 }
 
 impl Timer {
-    const COUNT: usize = 8;
-    /// All timers, in the order of expiry at the same time.
-    pub(crate) const ALL: [Timer; Timer::COUNT] = [
-        Timer::Reorder,
-        Timer::Tail,
-        Timer::Rto,
-        Timer::Ack,
-        Timer::TimeWait,
-        Timer::Probe,
-        Timer::HostQueue,
-        Timer::Pace,
-    ];
+    /// Places of the timers in [`Timers`]: the frequent ones come first.
+    const PLACES: [usize; Timer::COUNT] = {
+        let (mut places, mut frequent, mut rare) = ([0; Timer::COUNT], 0, FREQUENT_TIMERS);
+        let mut at = 0;
+        while at < Timer::COUNT {
+            let next = if Timer::PROPERTIES[at].frequent { &mut frequent } else { &mut rare };
+            places[at] = *next;
+            *next += 1;
+            at += 1;
+        }
+        assert!(rare - FREQUENT_TIMERS <= MAX_RARE_TIMERS, "MAX_RARE_TIMERS is too small");
+        places
+    };
+
+    /// Returns true if the connection goes on when this timer expires.
+    pub(crate) fn holds_progress(self) -> bool {
+        Timer::PROPERTIES[self as usize].progress
+    }
 }
 
 impl From<Timer> for usize {
     fn from(timer: Timer) -> usize {
-        timer as usize
+        Timer::PLACES[timer as usize]
     }
 }
 
 /// Largest number of rarely set timers.
 const MAX_RARE_TIMERS: usize = 7;
-/// Number of frequently set timers. The others are allocated when first set.
-pub(crate) const FREQUENT_TIMERS: usize = 4;
+/// Number of frequently set timers of a subflow. `tests/memory.rs` limits the bytes of an idle
+/// connection, and so this number.
+pub(crate) const FREQUENT_TIMERS: usize = {
+    let (mut frequent, mut at) = (0, 0);
+    while at < Timer::COUNT {
+        frequent += Timer::PROPERTIES[at].frequent as usize;
+        at += 1;
+    }
+    frequent
+};
 
 /// None is set.
 const NONE: [Time; MAX_RARE_TIMERS] = [Time::NEVER; MAX_RARE_TIMERS];
