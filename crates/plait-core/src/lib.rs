@@ -93,5 +93,6 @@ pub use segments::{Report, Transmit};
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
 
 pub use stats::{
-    Carried, ConnectionStats, Overflows, Progress, Sizes, SubflowStats, TimedOut, Totals,
+    Carried, ConnectionStats, Overflows, Progress, Sizes, SubflowCounters, SubflowStats, TimedOut,
+    Totals,
 };

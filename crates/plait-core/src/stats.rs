@@ -2,9 +2,28 @@
 
 use crate::conn::spec::ConnectionState;
 use crate::data::agreement::FallbackCause;
-use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
-use plait_base::{Dsn, PathId, ServerAddress, Span, Ssn, SubflowId, Time};
+use plait_base::{Dsn, PathId, ServerAddress, Span, SubflowId, Time};
+
+/// Counters of subflows. They only grow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SubflowCounters {
+    /// Segments retransmitted on the subflow, probes included.
+    pub retransmissions: u64,
+    /// Retransmissions that the peer reported as duplicates (D-SACK).
+    pub spurious: u64,
+    /// Reductions of its window that were undone, because the segments were late instead of lost.
+    pub undone: u32,
+}
+
+impl SubflowCounters {
+    fn add(&mut self, other: &SubflowCounters) {
+        let SubflowCounters { retransmissions, spurious, undone } = other;
+        self.retransmissions += retransmissions;
+        self.spurious += spurious;
+        self.undone = self.undone.saturating_add(*undone);
+    }
+}
 
 /// Traffic of subflows. The counters only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -13,15 +32,15 @@ pub struct Carried {
     pub sent: u64,
     /// Bytes of payload received in subflow order.
     pub received: u64,
-    /// Retransmitted segments, probes included.
-    pub retransmissions: u64,
+    /// Other counters.
+    pub counters: SubflowCounters,
 }
 
 impl Carried {
     fn add(&mut self, other: &Carried) {
         self.sent += other.sent;
         self.received += other.received;
-        self.retransmissions += other.retransmissions;
+        self.counters.add(&other.counters);
     }
 }
 
@@ -40,25 +59,10 @@ impl Totals {
         self.joined.add(&other.joined);
     }
 
-    /// Adds the traffic of a subflow.
-    pub(crate) fn add_subflow(&mut self, subflow: &Subflow) {
-        let kind = if subflow.shake.join { &mut self.joined } else { &mut self.first };
-        kind.add(&subflow.carried());
-    }
-}
-
-impl Subflow {
-    /// Returns its traffic. SYN and FIN have sequence numbers, but are not counted.
-    pub(crate) fn carried(&self) -> Carried {
-        Carried {
-            sent: self
-                .sender
-                .tx
-                .nxt()
-                .saturating_sub(Ssn::new(1 + u64::from(self.status.fin_sent()))),
-            received: self.rx.taken_in(),
-            retransmissions: self.sender.spurious_recovery.counters.retransmissions,
-        }
+    /// Adds the traffic of a joined subflow, or of a first one.
+    pub(crate) fn add_subflow(&mut self, joined: bool, traffic: &Carried) {
+        let kind = if joined { &mut self.joined } else { &mut self.first };
+        kind.add(traffic);
     }
 }
 
@@ -114,7 +118,7 @@ pub struct SubflowStats {
     pub up: bool,
     /// True for a joined subflow, false for the first one.
     pub joined: bool,
-    /// Its traffic.
+    /// Its traffic and its other counters.
     pub carried: Carried,
     /// A timeout expired and nothing has arrived since.
     pub potentially_failed: bool,
@@ -128,12 +132,6 @@ pub struct SubflowStats {
     pub srtt: Option<Span>,
     /// Retransmission timeout.
     pub rto: Span,
-    /// Segments retransmitted on it, probes included.
-    pub retransmissions: u64,
-    /// Retransmissions that the peer reported as duplicates (D-SACK).
-    pub spurious: u64,
-    /// Reductions of its window that were undone, because the segments were late instead of lost.
-    pub undone: u32,
 }
 
 /// Segments refused or answered without state, because a table was full or a segment was malformed.

@@ -302,7 +302,7 @@ fn after_transfers() -> Result<(), Failed> {
         );
         let again: u64 = [&pair.client, &pair.server]
             .map(|end| end.endpoint.totals())
-            .map(|it| it.first.retransmissions + it.joined.retransmissions)
+            .map(|it| it.first.counters.retransmissions + it.joined.counters.retransmissions)
             .iter()
             .sum();
         if again < 1_000 {

@@ -106,7 +106,7 @@ impl PathTraffic {
             let traffic = &mut paths[at];
             traffic.sent += carried.sent;
             traffic.received += carried.received;
-            traffic.retransmissions += carried.retransmissions;
+            traffic.retransmissions += carried.counters.retransmissions;
             traffic.rtt = traffic.rtt.or(*srtt);
         }
         paths

@@ -163,7 +163,7 @@ fn subflows(out: &mut Exposition, overview: &Overview) {
     each("plait_sent_bytes_total", "Payload sent on subflows, each byte once.", |it| it.sent);
     each("plait_received_bytes_total", "Payload received on subflows.", |it| it.received);
     let help = "Segments retransmitted on their subflow.";
-    each("plait_retransmissions_total", help, |it| it.retransmissions);
+    each("plait_retransmissions_total", help, |it| it.counters.retransmissions);
     sizes(out, overview.sizes);
 }
 

@@ -34,7 +34,7 @@ const COLUMNS: [Column; 8] = [
     }),
     ("cwnd", 7, |line| format!("{:.1}", line.stats.cwnd as f64 / 1e3)),
     ("flight", 7, |line| format!("{:.1}", line.stats.inflight as f64 / 1e3)),
-    ("resent", 6, |line| line.stats.carried.retransmissions.to_string()),
+    ("resent", 6, |line| line.stats.carried.counters.retransmissions.to_string()),
 ];
 
 /// Returns the state `now` in `width` columns, with at most `most` lines of subflows. Rates are

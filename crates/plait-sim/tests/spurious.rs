@@ -69,7 +69,7 @@ fn reordering_up_to_a_round_trip_costs_little() {
         let run = reordered(by, true);
         let (again, segments) = (run.told.duplicates, run.told.segments);
         assert!(100 * again < segments, "{by} ms: {again} of {segments}");
-        assert_eq!(run.stats.spurious, again, "{by} ms");
+        assert_eq!(run.stats.carried.counters.spurious, again, "{by} ms");
         let without = reordered(by, false);
         let (with, without) = (run.goodput_mbps, without.goodput_mbps);
         assert!(with >= without, "{by} ms: {with} Mbit/s, {without} without undo");

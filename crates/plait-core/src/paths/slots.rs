@@ -119,7 +119,8 @@ impl Paths {
         notices.changed = true;
         match self.subflows.get_mut(id.index()) {
             Some(slot) => {
-                self.replaced.get_or_insert_default().add_subflow(slot);
+                let totals = self.replaced.get_or_insert_default();
+                totals.add_subflow(slot.shake.join, &slot.carried());
                 *slot = subflow;
             }
             None => {

@@ -36,9 +36,6 @@ impl Paths {
             inflight: s.sender.tx.inflight(),
             srtt: s.sender.rtt.srtt(),
             rto: s.sender.rtt.rto(),
-            retransmissions: s.sender.spurious_recovery.counters.retransmissions,
-            spurious: s.sender.spurious_recovery.counters.spurious,
-            undone: s.sender.spurious_recovery.counters.undone,
         };
         self.subflows.iter().map(stats).collect()
     }
@@ -46,7 +43,7 @@ impl Paths {
     /// Returns the traffic of its subflows, ended ones included.
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
-        self.subflows.iter().for_each(|subflow| totals.add_subflow(subflow));
+        self.subflows.iter().for_each(|it| totals.add_subflow(it.shake.join, &it.carried()));
         totals
     }
 

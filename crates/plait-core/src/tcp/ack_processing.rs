@@ -166,14 +166,15 @@ impl Subflow {
         dsack: Option<SubflowRange>,
         echo: Option<u32>,
     ) -> Option<bool> {
-        let timeout = self.sender.spurious_recovery.on_ack(&Evidence {
+        let evidence = Evidence {
             una: self.sender.tx.una(),
             advanced: outcome.advanced > 0,
             original: outcome.sample,
             dsack,
             echo,
             lost_waiting: self.sender.tx.lost_segments() > 0,
-        })?;
+        };
+        let timeout = self.sender.spurious_recovery.on_ack(&evidence, &mut self.counters)?;
         if !timeout {
             self.sender.rack.on_spurious_loss();
         }

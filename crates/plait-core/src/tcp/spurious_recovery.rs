@@ -10,20 +10,10 @@
 //! their first acknowledgement proves nothing. It is also limited to plain TCP, because one of
 //! several subflows gets no new data while it recovers from a timeout.
 
+use crate::stats::SubflowCounters;
 use crate::tcp::clock::before;
 use alloc::boxed::Box;
 use plait_base::{Ssn, SubflowRange, SubflowRangeSet, Time};
-
-/// Counters of retransmissions.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counters {
-    /// Segments retransmitted on the subflow.
-    pub(crate) retransmissions: u64,
-    /// Retransmissions that the peer reported as duplicates.
-    pub(crate) spurious: u64,
-    /// Reductions of the window that were undone.
-    pub(crate) undone: u32,
-}
 
 /// State of F-RTO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +83,6 @@ pub(crate) struct SpuriousRecovery {
     on: bool,
     /// Allocated at the first retransmission.
     resent: Option<Box<Resent>>,
-    pub(crate) counters: Counters,
 }
 
 impl SpuriousRecovery {
@@ -133,7 +122,6 @@ impl SpuriousRecovery {
     /// Notes a retransmission of `range` at `stamp` of our clock; `probe` is true if no loss caused
     /// it.
     pub(crate) fn on_retransmitted(&mut self, range: SubflowRange, stamp: u32, probe: bool) {
-        self.counters.retransmissions += 1;
         let resent = self.resent.get_or_insert_default();
         if probe {
             resent.probe = Some(range);
@@ -167,9 +155,12 @@ impl SpuriousRecovery {
 
     /// Processes an acknowledgement. If it proves the current episode spurious, returns whether a
     /// timeout had caused it.
-    pub(crate) fn on_ack(&mut self, evidence: &Evidence) -> Option<bool> {
+    pub(crate) fn on_ack(
+        &mut self,
+        evidence: &Evidence,
+        counters: &mut SubflowCounters,
+    ) -> Option<bool> {
         let resent = self.resent.as_deref_mut()?;
-        let counters = &mut self.counters;
         let all_reported = evidence.dsack.is_some_and(|range| resent.on_dsack(range, counters));
         let episode = resent.episode.as_mut()?;
         let by_reports = all_reported && (episode.timeout || !evidence.lost_waiting);
@@ -185,7 +176,7 @@ impl SpuriousRecovery {
 
 impl Resent {
     /// Returns true if this was the last retransmission to be reported as a duplicate.
-    fn on_dsack(&mut self, range: SubflowRange, counters: &mut Counters) -> bool {
+    fn on_dsack(&mut self, range: SubflowRange, counters: &mut SubflowCounters) -> bool {
         if self.probe.is_some_and(|probe| probe.covers(range)) {
             self.probe = None;
             counters.spurious += 1;
@@ -266,6 +257,10 @@ mod tests {
         SubflowRange::with_len(Ssn::new(1 + 100 * index), 100)
     }
 
+    fn on_ack(it: &mut SpuriousRecovery, evidence: &Evidence) -> Option<bool> {
+        it.on_ack(evidence, &mut SubflowCounters::default())
+    }
+
     fn after_two_retransmissions() -> SpuriousRecovery {
         let mut it = SpuriousRecovery::new(true);
         it.begin(Time::ZERO, false, Ssn::new(1_001), false);
@@ -278,10 +273,11 @@ mod tests {
     fn every_retransmission_must_be_reported() {
         let mut it = after_two_retransmissions();
         let report = |range| Evidence { dsack: Some(range), ..NOTHING };
-        assert_eq!(it.on_ack(&report(segment(2))), None);
-        assert_eq!(it.on_ack(&report(segment(0))), Some(false));
-        assert_eq!((it.counters.retransmissions, it.counters.spurious), (2, 2));
-        assert_eq!(it.on_ack(&report(segment(0))), None);
+        let mut counters = SubflowCounters::default();
+        assert_eq!(it.on_ack(&report(segment(2)), &mut counters), None);
+        assert_eq!(it.on_ack(&report(segment(0)), &mut counters), Some(false));
+        assert_eq!((counters.spurious, counters.undone), (2, 1));
+        assert_eq!(it.on_ack(&report(segment(0)), &mut counters), None);
     }
 
     #[test]
@@ -289,9 +285,9 @@ mod tests {
         let mut it = after_two_retransmissions();
         it.on_retransmitted(segment(2), 90, false);
         let report = |range| Evidence { dsack: Some(range), ..NOTHING };
-        assert_eq!(it.on_ack(&report(segment(2))), None);
-        assert_eq!(it.on_ack(&report(segment(0))), None);
-        assert_eq!(it.on_ack(&report(segment(2))), Some(false));
+        assert_eq!(on_ack(&mut it, &report(segment(2))), None);
+        assert_eq!(on_ack(&mut it, &report(segment(0))), None);
+        assert_eq!(on_ack(&mut it, &report(segment(2))), Some(false));
     }
 
     /// RFC 3708 section 3.
@@ -300,7 +296,7 @@ mod tests {
         let mut it = after_two_retransmissions();
         for index in [5, 0, 2] {
             let evidence = Evidence { dsack: Some(segment(index)), ..NOTHING };
-            assert_eq!(it.on_ack(&evidence), None);
+            assert_eq!(on_ack(&mut it, &evidence), None);
         }
         // A D-SACK for a probe does not count.
         let mut it = SpuriousRecovery::new(true);
@@ -308,9 +304,9 @@ mod tests {
         it.begin(Time::ZERO, true, Ssn::new(1_001), false);
         it.on_retransmitted(segment(0), 50, false);
         let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
-        assert_eq!(it.on_ack(&probe), None);
+        assert_eq!(on_ack(&mut it, &probe), None);
         let evidence = Evidence { dsack: Some(segment(0)), ..NOTHING };
-        assert_eq!(it.on_ack(&evidence), Some(true));
+        assert_eq!(on_ack(&mut it, &evidence), Some(true));
     }
 
     /// RFC 3522 section 3.2.
@@ -322,14 +318,14 @@ mod tests {
             let mut it = after_two_retransmissions();
             let evidence =
                 Evidence { una: Ssn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
-            assert_eq!(it.on_ack(&evidence), verdict, "ACK {una} echoes {echo}");
+            assert_eq!(on_ack(&mut it, &evidence), verdict, "ACK {una} echoes {echo}");
         }
         // One retransmission was needed: later echoes change nothing.
         let mut it = after_two_retransmissions();
         let needed = Evidence { una: Ssn::new(201), advanced: true, echo: Some(50), ..NOTHING };
-        assert_eq!(it.on_ack(&needed), None);
+        assert_eq!(on_ack(&mut it, &needed), None);
         let late = Evidence { una: Ssn::new(301), advanced: true, echo: Some(49), ..NOTHING };
-        assert_eq!(it.on_ack(&late), None);
+        assert_eq!(on_ack(&mut it, &late), None);
     }
 
     #[test]
@@ -339,7 +335,7 @@ mod tests {
         it.on_retransmitted(segment(0), 3, false);
         let evidence =
             Evidence { una: Ssn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
-        assert_eq!(it.on_ack(&evidence), Some(true));
+        assert_eq!(on_ack(&mut it, &evidence), Some(true));
     }
 
     /// RFC 5682 section 3.1.
@@ -352,10 +348,10 @@ mod tests {
             it.on_retransmitted(segment(0), 0, false);
             assert!(!it.holds_retransmissions());
             let first = Evidence { una: Ssn::new(101), advanced: true, ..NOTHING };
-            assert_eq!(it.on_ack(&first), None);
+            assert_eq!(on_ack(&mut it, &first), None);
             assert!(it.holds_retransmissions());
             let second = Evidence { original: Some(sent_at), ..first };
-            assert_eq!(it.on_ack(&second), verdict);
+            assert_eq!(on_ack(&mut it, &second), verdict);
             assert!(!it.holds_retransmissions());
         }
         // Everything is acknowledged at once: undecidable.
@@ -363,12 +359,12 @@ mod tests {
         it.begin(at(100), true, Ssn::new(1_001), true);
         let all =
             Evidence { una: Ssn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
-        assert_eq!(it.on_ack(&all), None);
+        assert_eq!(on_ack(&mut it, &all), None);
         assert!(!it.holds_retransmissions());
     }
 
     #[test]
-    fn switched_off_it_counts_only() {
+    fn switched_off_it_finds_nothing() {
         let mut it = SpuriousRecovery::new(false);
         it.begin(Time::ZERO, false, Ssn::new(1_001), true);
         it.on_retransmitted(segment(0), 50, false);
@@ -379,7 +375,8 @@ mod tests {
             advanced: true,
             ..NOTHING
         };
-        assert_eq!(it.on_ack(&evidence), None);
-        assert_eq!(it.counters.retransmissions, 1);
+        let mut counters = SubflowCounters::default();
+        assert_eq!(it.on_ack(&evidence, &mut counters), None);
+        assert_eq!(counters, SubflowCounters::default());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Pacing};
 use crate::data::verifier::Verifier;
+use crate::stats::{Carried, SubflowCounters};
 use crate::tcp::address::Address;
 use crate::tcp::clock::StampClock;
 use crate::tcp::cwnd_validation::CwndValidation;
@@ -125,6 +126,7 @@ pub(crate) struct Subflow {
     pub(crate) clock: StampClock,
     pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
     pub(crate) pending: Pending,
+    pub(crate) counters: SubflowCounters,
     /// Set when a mapping covers more than its segment.
     pub(crate) mappings: Option<Box<Mappings>>,
     /// The data that waits for its checksum, if checksums are in use.
@@ -176,6 +178,7 @@ impl Subflow {
             clock: StampClock::new(config.start_offsets().timestamp),
             timers: Timers::new(),
             pending: Pending::default(),
+            counters: SubflowCounters::default(),
             mappings: None,
             verifier: None,
         }
@@ -189,6 +192,16 @@ impl Subflow {
         if self.state == State::Closed {
             self.timers.clear_all();
             self.pending.keep_reset();
+        }
+    }
+
+    /// Returns its traffic. SYN and FIN have sequence numbers, but are not counted.
+    pub(crate) fn carried(&self) -> Carried {
+        let before = Ssn::new(1 + u64::from(self.status.fin_sent()));
+        Carried {
+            sent: self.sender.tx.nxt().saturating_sub(before),
+            received: self.rx.taken_in(),
+            counters: self.counters,
         }
     }
 
@@ -277,6 +290,7 @@ impl Subflow {
     /// Notes a retransmission of the segment at `seq`.
     pub(crate) fn on_retransmitted(&mut self, now: Time, seq: Ssn, len: u32, mss: u64) {
         self.sender.tx.retransmit(seq, now);
+        self.counters.retransmissions += 1;
         let probe = !matches!(self.sender.phase, Phase::Recovery { .. } | Phase::Loss { .. });
         let range = SubflowRange::with_len(seq, u64::from(len));
         self.sender.spurious_recovery.on_retransmitted(range, self.clock.at(now), probe);

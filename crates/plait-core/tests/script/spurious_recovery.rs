@@ -65,9 +65,10 @@ fn a_fast_retransmission_that_is_reported_as_a_duplicate() {
     s.after(1);
     s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
     let now = stats(&s);
-    assert_eq!((now.ssthresh, now.undone), (None, 1));
+    assert_eq!((now.ssthresh, now.carried.counters.undone), (None, 1));
     assert!(now.cwnd >= 10 * u64::from(FULL), "{}", now.cwnd);
-    assert_eq!((now.retransmissions, now.spurious), (1, 1));
+    let counters = now.carried.counters;
+    assert_eq!((counters.retransmissions, counters.spurious), (1, 1));
     s.expect_nothing();
 }
 
@@ -79,7 +80,7 @@ fn a_report_that_comes_after_recovery() {
     s.ack(0, seq(10), 0);
     assert!(stats(&s).ssthresh.is_some());
     s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
-    assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
+    assert_eq!((stats(&s).ssthresh, stats(&s).carried.counters.undone), (None, 1));
 }
 
 /// R65, R69 (RFC 3522): the acknowledgement of the retransmitted segment echoes the original's
@@ -91,7 +92,11 @@ fn a_fast_retransmission_that_the_echo_shows_unneeded() {
         s.after(1);
         echoing(&mut s, 4, echo);
         let now = stats(&s);
-        assert_eq!((now.ssthresh.is_none(), now.undone), (undone == 1, undone), "echo {echo}");
+        assert_eq!(
+            (now.ssthresh.is_none(), now.carried.counters.undone),
+            (undone == 1, undone),
+            "echo {echo}"
+        );
     }
 }
 
@@ -104,7 +109,7 @@ fn nothing_is_taken_back_when_off() {
     s.after(20);
     s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
     let now = stats(&s);
-    assert_eq!((now.ssthresh.is_none(), now.undone), (false, 0));
+    assert_eq!((now.ssthresh.is_none(), now.carried.counters.undone), (false, 0));
 }
 
 /// R67, R69 (RFC 3522, RFC 4015): a pause of the path caused the timeout. Its lost segments are not
@@ -117,7 +122,7 @@ fn a_timeout_that_the_echo_shows_too_soon() {
     s.after(30);
     echoing(&mut s, 1, 20);
     let now = stats(&s);
-    assert_eq!((now.ssthresh, now.undone), (None, 1));
+    assert_eq!((now.ssthresh, now.carried.counters.undone), (None, 1));
     assert_eq!(now.inflight, 9 * u64::from(FULL));
     s.expect_nothing();
     s.write(3 * u64::from(FULL));
@@ -140,7 +145,7 @@ fn a_timeout_after_lost_acknowledgements() {
     s.after(20);
     s.peers.get_mut(&0).unwrap().rcv = seq(10);
     s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
-    assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
+    assert_eq!((stats(&s).ssthresh, stats(&s).carried.counters.undone), (None, 1));
 }
 
 /// R69 (RFC 5682 section 3.1): without timestamps, two new segments are sent instead of
@@ -163,11 +168,11 @@ fn new_data_shows_what_a_timeout_was() {
         if spurious {
             s.peers.get_mut(&0).unwrap().rcv = seq(2);
             s.send(unstamped(s.tx(0)));
-            assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
+            assert_eq!((stats(&s).ssthresh, stats(&s).carried.counters.undone), (None, 1));
             assert!(s.out.iter().all(|(_, seg, _)| seg.seq >= seq(12)));
         } else {
             s.send(Seg { sack: vec![(seq(10), seq(11))], ..unstamped(s.tx(0)) });
-            assert_eq!(stats(&s).undone, 0);
+            assert_eq!(stats(&s).carried.counters.undone, 0);
             s.expect(want(0, PSH).seq(seq(1)));
         }
     }
@@ -211,7 +216,7 @@ fn reinjections_are_withdrawn() {
     let stamps = ack.stamps.map(|(value, _)| (value, 20));
     s.send(Seg { stamps, ..ack });
     s.lose_all();
-    assert_eq!(stats(&s).undone, 1);
+    assert_eq!(stats(&s).carried.counters.undone, 1);
     // The second has room again, but gets none of the first's data.
     s.peers.get_mut(&1).unwrap().rcv = 1 + 10 * MSS;
     s.send(s.tx(1));
