@@ -5,7 +5,7 @@ use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
 use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
-use crate::tcp::spurious_recovery::Evidence;
+use crate::tcp::spurious_recovery::{Episode, Evidence};
 use crate::tcp::subflow::{Sender, Subflow};
 use crate::tcp::timer::Timer;
 use plait_base::{Span, Ssn, SubflowRange, Time};
@@ -37,6 +37,16 @@ pub(crate) struct AckEffects {
     pub(crate) fin_acked: bool,
     /// Length of the longest delivered segment sent since long ones are missing.
     pub(crate) longest: u32,
+}
+
+impl Sender {
+    /// Starts an episode: the window is reduced after a loss or the first expiry of a timeout.
+    /// `frto` is true if F-RTO may delay retransmissions.
+    fn begin_episode(&mut self, now: Time, timeout: bool, frto: bool) {
+        let point = self.tx.nxt();
+        let episode = self.rack.undo.then(|| Episode::new(now, timeout, point, frto));
+        self.spurious_recovery.begin(episode);
+    }
 }
 
 impl Subflow {
@@ -247,7 +257,7 @@ impl Subflow {
         let flight = self.sender.tx.outstanding();
         self.sender.cc.on_loss(now, self.reduced_from(), flows);
         let ssthresh = self.sender.cc.ssthresh().unwrap_or(u64::MAX);
-        self.sender.spurious_recovery.begin(now, false, self.sender.tx.nxt(), false);
+        self.sender.begin_episode(now, false, false);
         let prr = Prr::new(flight, ssthresh, self.sender.tx.inflight(), mss);
         self.make_room().prr = prr;
         self.sender.phase = Phase::Recovery { point: self.sender.tx.nxt() };
@@ -274,7 +284,7 @@ impl Subflow {
         self.make_room();
         self.sender.cc.on_loss(now, self.reduced_from(), flows);
         // Evidence about an earlier episode does not undo this reduction.
-        self.sender.spurious_recovery.begin(now, false, self.sender.tx.nxt(), false);
+        self.sender.begin_episode(now, false, false);
         self.tell_controller(now, outcome, rtt, flows);
         self.sender.cc.on_recovered(now);
     }
@@ -329,7 +339,7 @@ impl Subflow {
         if first_expiry {
             let recovering = matches!(self.sender.phase, Phase::Recovery { .. });
             let frto = frto && !recovering && !self.shake.offer.timestamps;
-            self.sender.spurious_recovery.begin(now, true, self.sender.tx.nxt(), frto);
+            self.sender.begin_episode(now, true, frto);
         } else {
             self.sender.spurious_recovery.on_repeated_timeout();
         }

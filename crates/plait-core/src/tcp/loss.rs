@@ -24,6 +24,8 @@ pub(crate) struct Rack {
     /// How far the window is reduced, and how fast.
     pub(super) reduce_from: ReduceFrom,
     pub(super) prr: config::Prr,
+    /// A reduction that proves spurious is undone.
+    pub(super) undo: bool,
     /// The delivered segment that was sent last; a right edge is never 0.
     newest: Departure,
     /// RTT of that segment.
@@ -56,6 +58,7 @@ impl Rack {
             rule: config.recovery.loss_detection,
             reduce_from: config.window.reduce_from,
             prr: config.recovery.prr,
+            undo: config.recovery.undo,
             newest: Departure::NONE,
             rtt: Span::ZERO,
             reordering_seen: false,

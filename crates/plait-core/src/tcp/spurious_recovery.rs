@@ -27,7 +27,7 @@ enum Frto {
 
 /// One reduction of the window and its retransmissions.
 #[derive(Clone, Copy, Debug)]
-struct Episode {
+pub(crate) struct Episode {
     timeout: bool,
     began: Time,
     /// Right edge when it began.
@@ -80,19 +80,13 @@ struct Resent {
 
 #[derive(Debug, Default)]
 pub(crate) struct SpuriousRecovery {
-    on: bool,
     /// Allocated at the first retransmission.
     resent: Option<Box<Resent>>,
 }
 
 impl SpuriousRecovery {
-    pub(crate) fn new(on: bool) -> SpuriousRecovery {
-        SpuriousRecovery { on, ..SpuriousRecovery::default() }
-    }
-
-    /// Starts an episode: the window is reduced after a loss or the first expiry of a timeout. The
-    /// right edge is `point`. `frto` is true if F-RTO may delay retransmissions.
-    pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: Ssn, frto: bool) {
+    /// Handles a reduction of the window. `episode` is `None` if it may not be undone.
+    pub(crate) fn begin(&mut self, episode: Option<Episode>) {
         let resent = self.resent.get_or_insert_default();
         let Resent { once, again, earlier, .. } = &mut **resent;
         core::mem::swap(earlier, once);
@@ -102,16 +96,7 @@ impl SpuriousRecovery {
         for set in [once, again, earlier] {
             set.reserve(ROOM);
         }
-        resent.episode = self.on.then_some(Episode {
-            timeout,
-            began: now,
-            point,
-            first_stamp: None,
-            highest: Ssn::ZERO,
-            needed: false,
-            spoiled: false,
-            frto: if frto { Frto::First } else { Frto::Off },
-        });
+        resent.episode = episode;
     }
 
     /// Ends F-RTO when the timer expires again (RFC 5682 section 3.1 step 1).
@@ -203,6 +188,21 @@ impl Resent {
 }
 
 impl Episode {
+    /// Creates the episode of a reduction at `now`, when the right edge is `point`. `timeout` is true
+    /// if a timeout caused it, and `frto` if F-RTO may delay retransmissions.
+    pub(crate) fn new(now: Time, timeout: bool, point: Ssn, frto: bool) -> Episode {
+        Episode {
+            timeout,
+            began: now,
+            point,
+            first_stamp: None,
+            highest: Ssn::ZERO,
+            needed: false,
+            spoiled: false,
+            frto: if frto { Frto::First } else { Frto::Off },
+        }
+    }
+
     /// Returns true by Eifel detection: the left edge passed all retransmissions, and the echoed
     /// timestamp is older than the first of them.
     fn echoes_original(&mut self, evidence: &Evidence) -> bool {
@@ -262,8 +262,8 @@ mod tests {
     }
 
     fn after_two_retransmissions() -> SpuriousRecovery {
-        let mut it = SpuriousRecovery::new(true);
-        it.begin(Time::ZERO, false, Ssn::new(1_001), false);
+        let mut it = SpuriousRecovery::default();
+        it.begin(Some(Episode::new(Time::ZERO, false, Ssn::new(1_001), false)));
         it.on_retransmitted(segment(0), 50, false);
         it.on_retransmitted(segment(2), 51, false);
         it
@@ -299,9 +299,9 @@ mod tests {
             assert_eq!(on_ack(&mut it, &evidence), None);
         }
         // A D-SACK for a probe does not count.
-        let mut it = SpuriousRecovery::new(true);
+        let mut it = SpuriousRecovery::default();
         it.on_retransmitted(segment(9), 40, true);
-        it.begin(Time::ZERO, true, Ssn::new(1_001), false);
+        it.begin(Some(Episode::new(Time::ZERO, true, Ssn::new(1_001), false)));
         it.on_retransmitted(segment(0), 50, false);
         let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
         assert_eq!(on_ack(&mut it, &probe), None);
@@ -330,8 +330,8 @@ mod tests {
 
     #[test]
     fn the_clock_may_wrap_between_original_and_retransmission() {
-        let mut it = SpuriousRecovery::new(true);
-        it.begin(Time::ZERO, true, Ssn::new(1_001), false);
+        let mut it = SpuriousRecovery::default();
+        it.begin(Some(Episode::new(Time::ZERO, true, Ssn::new(1_001), false)));
         it.on_retransmitted(segment(0), 3, false);
         let evidence =
             Evidence { una: Ssn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
@@ -343,8 +343,8 @@ mod tests {
     fn frto_waits_for_what_the_second_acknowledgement_brings() {
         let at = |nanos| Time::from_nanos(nanos);
         for (sent_at, verdict) in [(at(90), Some(true)), (at(200), None)] {
-            let mut it = SpuriousRecovery::new(true);
-            it.begin(at(100), true, Ssn::new(1_001), true);
+            let mut it = SpuriousRecovery::default();
+            it.begin(Some(Episode::new(at(100), true, Ssn::new(1_001), true)));
             it.on_retransmitted(segment(0), 0, false);
             assert!(!it.holds_retransmissions());
             let first = Evidence { una: Ssn::new(101), advanced: true, ..NOTHING };
@@ -355,8 +355,8 @@ mod tests {
             assert!(!it.holds_retransmissions());
         }
         // Everything is acknowledged at once: undecidable.
-        let mut it = SpuriousRecovery::new(true);
-        it.begin(at(100), true, Ssn::new(1_001), true);
+        let mut it = SpuriousRecovery::default();
+        it.begin(Some(Episode::new(at(100), true, Ssn::new(1_001), true)));
         let all =
             Evidence { una: Ssn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
         assert_eq!(on_ack(&mut it, &all), None);
@@ -365,8 +365,8 @@ mod tests {
 
     #[test]
     fn switched_off_it_finds_nothing() {
-        let mut it = SpuriousRecovery::new(false);
-        it.begin(Time::ZERO, false, Ssn::new(1_001), true);
+        let mut it = SpuriousRecovery::default();
+        it.begin(None);
         it.on_retransmitted(segment(0), 50, false);
         let evidence = Evidence {
             dsack: Some(segment(0)),

@@ -165,7 +165,7 @@ impl Subflow {
                 cc: Congestion::new(settings, algorithm),
                 cwnd_validation: CwndValidation::default(),
                 delivery: DeliveryRate::default(),
-                spurious_recovery: SpuriousRecovery::new(config.recovery.undo),
+                spurious_recovery: SpuriousRecovery::default(),
                 pacer: config.window.pacing.map(|settings| Box::new(Pacer::new(settings))),
                 last_send: Time::ZERO,
                 round_end: Ssn::ZERO,

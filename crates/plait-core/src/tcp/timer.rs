@@ -82,8 +82,9 @@ impl From<Timer> for usize {
 
 /// Largest number of rarely set timers.
 const MAX_RARE_TIMERS: usize = 7;
-/// Number of frequently set timers of a subflow. `tests/memory.rs` limits the bytes of an idle
-/// connection, and so this number.
+/// Number of frequently set timers of a subflow. Each takes 8 bytes of every subflow, also of an idle
+/// one. `MOST_IDLE` of `tests/memory.rs` limits an idle connection of two subflows, and leaves room
+/// for one more of these timers.
 pub(crate) const FREQUENT_TIMERS: usize = {
     let (mut frequent, mut at) = (0, 0);
     while at < Timer::COUNT {
