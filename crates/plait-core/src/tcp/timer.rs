@@ -180,3 +180,16 @@ impl<K: Into<usize> + Copy, const N: usize> Timers<K, N> {
         *self = Timers::new();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_timer_has_a_time_of_its_own() {
+        let mut timers = Timers::<Timer, FREQUENT_TIMERS>::new();
+        let times = || (1..).map(Time::from_nanos).zip(Timer::ALL);
+        times().for_each(|(at, timer)| timers.set(timer, at));
+        assert!(times().all(|(at, timer)| timers.at(timer) == at), "{timers:?}");
+    }
+}
