@@ -7,7 +7,7 @@ use plait_app::measure::{HabitObserver, ideal_bit_rate};
 use plait_app::{AppEvent, Role, Workload};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, Detail, Event, PathConfig};
-use plait_link::LinkConfig;
+use plait_link::{Impairments, LinkConfig};
 use plait_sim::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, SharedLink, Watch,
     Who,
@@ -288,7 +288,7 @@ fn cross_traffic(setup: &mut Setup, kind: &Competition, udp: &Udp) {
 
 /// Returns the path of a competing flow: a path of the scenario, or a new path into the shared link. The new
 /// path copies rate, queue, delay and jitter of the first path through the link, so that only the controllers
-/// differ. It has none of that path's impairments.
+/// differ. It has none of that path's other impairments.
 fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -> PathId {
     let known = scenario.paths.iter().position(|path| path.name == kind.over);
     let link = scenario.shared.iter().position(|link| link.name == kind.over);
@@ -299,7 +299,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
         let whole = |link: &LinkConfig| LinkConfig {
             queue: link.queue,
             delay_steps: link.delay_steps.clone(),
-            jitter: link.jitter,
+            impairments: Impairments { jitter: link.impairments.jitter, ..Impairments::NONE },
             ..LinkConfig::new(link.rate.clone(), link.delay)
         };
         paths.push(PathSetup {

@@ -1,10 +1,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use plait_base::{Chance, Rate, Span, Time};
+use plait_base::{Rate, Span, Time};
 
 use crate::schedule::Schedule;
-use crate::{CrossTraffic, LossModel, Reorder, Trace};
+use crate::{CrossTraffic, Impairments, Trace};
 
 /// Size in bytes of a full packet, for the lower bound of the default queue.
 const FULL_PACKET: u64 = 1500;
@@ -24,16 +24,8 @@ pub struct LinkConfig {
     /// on, until the next step. If the delay falls, later packets wait until the earlier ones have
     /// arrived: no packet overtakes another.
     pub delay_steps: Vec<(Time, Span)>,
-    /// Random extra delay, uniform in `[0, jitter]`. It never reorders packets.
-    pub jitter: Span,
-    /// Loss of packets before they reach the queue.
-    pub loss: LossModel,
-    /// Packets that are held back, so that later ones overtake them.
-    pub reorder: Reorder,
-    /// Probability that a packet arrives twice.
-    pub duplicate: Chance,
-    /// Probability that a packet arrives damaged.
-    pub corrupt: Chance,
+    /// Random loss, jitter and faults.
+    pub impairments: Impairments,
     /// Cross traffic through the queue. A managed queue ignores it.
     pub cross: Vec<CrossTraffic>,
     /// MTU in bytes, each from its time on until the next step; unlimited before the first. A longer packet is
@@ -41,9 +33,6 @@ pub struct LinkConfig {
     pub mtu: Vec<(Time, u32)>,
     /// Outages `[from, to)`, in any order. An end of [`Time::NEVER`] means for ever.
     pub outages: Vec<(Time, Time)>,
-    /// From this time on, packets are no longer lost at random, held back, duplicated or damaged. With
-    /// [`Time::NEVER`] the faults never end.
-    pub heals: Time,
 }
 
 /// The rate at which a link sends.
@@ -110,15 +99,10 @@ impl LinkConfig {
             aqm: Aqm::DropTail,
             delay,
             delay_steps: Vec::new(),
-            jitter: Span::ZERO,
-            loss: LossModel::NEVER,
-            reorder: Reorder::default(),
-            duplicate: Chance::NEVER,
-            corrupt: Chance::NEVER,
+            impairments: Impairments::NONE,
             cross: Vec::new(),
             mtu: Vec::new(),
             outages: Vec::new(),
-            heals: Time::NEVER,
         }
     }
 

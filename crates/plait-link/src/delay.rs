@@ -27,9 +27,9 @@ impl Propagation {
         Propagation {
             delay: config.delay,
             delays: Delays::new(&config.delay_steps).map(Box::new),
-            jitter: config.jitter,
+            jitter: config.impairments.jitter,
             jitter_stream,
-            uneven: config.jitter > Span::ZERO || !config.delay_steps.is_empty(),
+            uneven: config.impairments.jitter > Span::ZERO || !config.delay_steps.is_empty(),
             last_arrival: Time::ZERO,
         }
     }

@@ -32,9 +32,9 @@ mod trace;
 
 pub use config::{Aqm, LinkConfig, QueueLimit, RateSource};
 pub use cross::{Arrivals, CrossTraffic};
-pub use fault::Reorder;
+pub use fault::{Impairments, Reorder};
 pub use host::HostLink;
 pub use link::{DropCause, Fate, Link, LinkCounters};
-pub use loss::{GilbertElliott, LossModel};
+pub use loss::{GilbertElliott, Loss, LossModel};
 pub use service::Service;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError, TraceFormat};

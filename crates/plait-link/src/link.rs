@@ -7,7 +7,7 @@ use crate::codel::ManagedQueue;
 use crate::cross::Cross;
 use crate::delay::Propagation;
 use crate::fault::Faults;
-use crate::loss::{LossModel, Losses};
+use crate::loss::Losses;
 use crate::mtu::Mtus;
 use crate::outage::Outages;
 use crate::queue::{Backlog, Limit};
@@ -41,8 +41,6 @@ pub struct Link {
     /// `None` on nearly every link; `cross_next` is then [`Time::NEVER`].
     cross: Option<Box<Cross>>,
     cross_next: Time,
-    /// Time from which on there are no losses and no faults.
-    heals: Time,
     /// True if packets can only wait or overflow the queue, with one delay for all. The link then has no
     /// outage, MTU, loss, fault, managed queue or cross traffic.
     plain: bool,
@@ -177,9 +175,10 @@ impl Link {
         };
         let outages = Outages::new(&config.outages);
         let mtus = Mtus::new(&config.mtu);
-        let faults = Faults::new(config, stream).map(Box::new);
+        let faults = Faults::new(&config.impairments, stream).map(Box::new);
         let propagation = Propagation::new(config, stream("jitter"));
-        let plain = config.loss == LossModel::NEVER
+        let losses = Losses::new(&config.impairments, stream("loss"));
+        let plain = losses.is_empty()
             && outages.is_empty()
             && mtus.is_empty()
             && (faults.is_none()
@@ -193,12 +192,11 @@ impl Link {
             managed,
             outages,
             mtus,
-            losses: Losses::new(config.loss, stream("loss")),
+            losses,
             propagation,
             faults,
             cross_next: cross.as_ref().map_or(Time::NEVER, Cross::next),
             cross: cross.map(Box::new),
-            heals: config.heals,
             plain,
             passed: Passed::default(),
             counters: LinkCounters::default(),
@@ -223,7 +221,7 @@ impl Link {
             self.counters.dropped_mtu += 1;
             return Fate::Drop(DropCause::Mtu);
         }
-        if self.losses.hit() && at < self.heals {
+        if self.losses.hit(at) {
             self.counters.dropped_loss += 1;
             return Fate::Drop(DropCause::Loss);
         }
@@ -381,12 +379,10 @@ impl Link {
     /// Applies reordering, duplication and corruption to a packet that would arrive at `arrives`.
     #[inline(never)]
     fn tamper(&mut self, departs: Time, arrives: Time) -> Fate {
-        let Some(faults) = self.faults.as_mut().filter(|_| departs < self.heals) else {
+        let Some(mishap) = self.faults.as_mut().and_then(|faults| faults.draw(departs)) else {
             return Fate::deliver(departs, arrives);
         };
-        let mishap = faults.draw();
-        let late = if mishap.held_back { faults.held_back_by() } else { Span::ZERO };
-        let arrives = arrives + late;
+        let arrives = arrives + mishap.late;
         self.counters.reordered_packets += u64::from(mishap.held_back);
         self.counters.duplicated_packets += u64::from(mishap.twin);
         self.counters.corrupted_packets += u64::from(mishap.corrupt);

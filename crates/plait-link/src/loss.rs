@@ -1,6 +1,44 @@
-use plait_base::{Chance, RandomStream};
+use plait_base::{Chance, RandomStream, Time};
 
-/// Model of packet loss before the queue.
+use crate::Impairments;
+
+/// Loss of packets before the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Loss {
+    /// Which packets are lost.
+    pub model: LossModel,
+}
+
+impl Loss {
+    /// No loss.
+    pub const NEVER: Loss = Loss { model: LossModel::NEVER };
+
+    /// Returns the long-term loss rate, as [`LossModel::mean`] does.
+    #[must_use]
+    pub fn mean(self) -> Chance {
+        self.model.mean()
+    }
+
+    /// Returns true if the losses depend on random numbers.
+    #[must_use]
+    pub fn is_random(self) -> bool {
+        self.model.is_random()
+    }
+}
+
+impl From<LossModel> for Loss {
+    fn from(model: LossModel) -> Loss {
+        Loss { model }
+    }
+}
+
+impl From<Chance> for Loss {
+    fn from(chance: Chance) -> Loss {
+        LossModel::from(chance).into()
+    }
+}
+
+/// Model of packet loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossModel {
     /// Independent losses with this probability.
@@ -41,16 +79,20 @@ impl LossModel {
     /// Returns true if the losses depend on random numbers.
     #[must_use]
     pub fn is_random(self) -> bool {
-        let dice = |chance: Chance| chance != Chance::NEVER && chance != Chance::ALWAYS;
         match self {
-            LossModel::Random(chance) => dice(chance),
-            LossModel::GilbertElliott(model) if model.p == Chance::NEVER => dice(model.good),
+            LossModel::Random(chance) => has_dice(chance),
+            LossModel::GilbertElliott(model) if model.p == Chance::NEVER => has_dice(model.good),
             LossModel::GilbertElliott(GilbertElliott { p, r, bad, good }) => {
                 // States with equal loss rates cannot be distinguished.
-                dice(bad) || dice(good) || (bad != good && (dice(p) || dice(r)))
+                has_dice(bad) || has_dice(good) || (bad != good && (has_dice(p) || has_dice(r)))
             }
         }
     }
+}
+
+/// Returns true if the chance is neither 0 nor 1.
+pub(crate) fn has_dice(chance: Chance) -> bool {
+    chance != Chance::NEVER && chance != Chance::ALWAYS
 }
 
 impl Default for LossModel {
@@ -81,23 +123,32 @@ impl GilbertElliott {
 /// The losses of one link, with the state of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
-    model: LossModel,
+    loss: Loss,
+    /// Time from which on no packet is lost.
+    heals: Time,
     bad: bool,
     stream: RandomStream,
 }
 
 impl Losses {
-    pub(crate) fn new(model: LossModel, stream: RandomStream) -> Losses {
-        Losses { model, bad: false, stream }
+    pub(crate) fn new(impairments: &Impairments, stream: RandomStream) -> Losses {
+        Losses { loss: impairments.loss, heals: impairments.heals, bad: false, stream }
     }
 
-    /// Returns true if the next packet is lost.
+    /// Returns true if no packet is ever lost.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.loss.model == LossModel::NEVER
+    }
+
+    /// Returns true if the next packet, offered at `at`, is lost. Every packet draws, even if no packet can be
+    /// lost at that time, so that the losses of the other packets stay the same.
     #[inline]
-    pub(crate) fn hit(&mut self) -> bool {
-        match self.model {
+    pub(crate) fn hit(&mut self, at: Time) -> bool {
+        let hit = match self.loss.model {
             LossModel::Random(chance) => chance.happens(&mut self.stream),
             LossModel::GilbertElliott(model) => self.hit_in_state(model),
-        }
+        };
+        hit && at < self.heals
     }
 
     fn hit_in_state(&mut self, model: GilbertElliott) -> bool {
@@ -128,8 +179,9 @@ mod tests {
     }
 
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
-        let mut losses = Losses::new(model, RandomStream::new(7, &["t"]));
-        (0..packets).map(|_| losses.hit()).collect()
+        let impairments = Impairments { loss: model.into(), ..Impairments::NONE };
+        let mut losses = Losses::new(&impairments, RandomStream::new(7, &["t"]));
+        (0..packets).map(|_| losses.hit(Time::ZERO)).collect()
     }
 
     #[test]

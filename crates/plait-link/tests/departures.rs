@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::{
-    Aqm, Arrivals, CrossTraffic, DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource,
-    Reorder, Service, Trace,
+    Aqm, Arrivals, CrossTraffic, DropCause, Fate, Impairments, Link, LinkConfig, QueueLimit,
+    RateSource, Reorder, Service, Trace,
 };
 
 fn us(n: u64) -> Time {
@@ -315,7 +315,7 @@ fn what_departs_in_an_outage_still_takes_its_time() {
 fn loss_comes_before_the_queue_and_from_its_own_stream() {
     let lossy = |seed, name: &str| {
         let mut config = LinkConfig::new(fixed(25_000_000), Span::ZERO);
-        config.loss = Chance::from_ppb(100_000_000).into();
+        config.impairments.loss = Chance::from_ppb(100_000_000).into();
         let mut link = Link::new(&config, seed, &[name]);
         (0..2000).map(|n| departs(link.offer(ms(n), 1500)).is_err()).collect::<Vec<_>>()
     };
@@ -326,7 +326,8 @@ fn loss_comes_before_the_queue_and_from_its_own_stream() {
     assert_ne!(lost, lossy(2, "a"));
     assert_ne!(lost, lossy(1, "b"));
 
-    let mut dead = link(fixed(25_000_000), |config| config.loss = Chance::ALWAYS.into());
+    let mut dead =
+        link(fixed(25_000_000), |config| config.impairments.loss = Chance::ALWAYS.into());
     assert_eq!(departs(dead.offer(Time::ZERO, 1500)), Err(DropCause::Loss));
     assert_eq!(dead.queued_bytes(Time::ZERO), 0);
     assert_eq!(dead.counters().dropped_loss, 1);
@@ -336,8 +337,8 @@ fn loss_comes_before_the_queue_and_from_its_own_stream() {
 fn jitter_does_not_change_which_packets_are_lost() {
     let losses = |jitter| {
         let mut link = link(fixed(25_000_000), |config| {
-            config.loss = Chance::from_ppb(500_000_000).into();
-            config.jitter = jitter;
+            config.impairments.loss = Chance::from_ppb(500_000_000).into();
+            config.impairments.jitter = jitter;
         });
         (0..100).map(|n| departs(link.offer(ms(n), 1500))).collect::<Vec<_>>()
     };
@@ -353,20 +354,27 @@ fn fates(count: u64, change: impl FnOnce(&mut LinkConfig)) -> Vec<Fate> {
     (0..count).map(|n| link.offer(ms(n), 1500)).collect()
 }
 
+/// Returns impairments that hold back by 5 ms, duplicate and damage every packet.
+fn always_faulty(heals: Time) -> Impairments {
+    Impairments {
+        reorder: Reorder { chance: Chance::ALWAYS, by: Span::from_millis(5) },
+        duplicate: Chance::ALWAYS,
+        corrupt: Chance::ALWAYS,
+        heals,
+        ..Impairments::NONE
+    }
+}
+
 #[test]
 fn every_packet_can_be_held_back_doubled_and_damaged() {
-    let all = fates(2, |config| {
-        config.reorder = Reorder { chance: Chance::ALWAYS, by: Span::from_millis(5) };
-        config.duplicate = Chance::ALWAYS;
-        config.corrupt = Chance::ALWAYS;
-    });
+    let all = fates(2, |config| config.impairments = always_faulty(Time::NEVER));
     for (n, fate) in (0..).zip(all) {
         let (departs, arrives) = (us(1000 * n + 480), us(1000 * n + 15_480));
         let twin = Some(arrives);
         assert_eq!(fate, Fate::Deliver { departs, arrives, held_back: true, twin, corrupt: true });
     }
     // A packet that is held back for zero time is not counted as held back.
-    let none = fates(1, |config| config.reorder.chance = Chance::ALWAYS);
+    let none = fates(1, |config| config.impairments.reorder.chance = Chance::ALWAYS);
     assert_eq!(none, [Fate::deliver(us(480), us(10_480))]);
 }
 
@@ -382,12 +390,13 @@ fn faults_come_at_their_rates_and_do_not_shift_each_other() {
     let damaged: fn(&Fate) -> bool = |fate| matches!(fate, Fate::Deliver { corrupt: true, .. });
     let lost: fn(&Fate) -> bool = |fate| matches!(fate, Fate::Drop(DropCause::Loss));
     let together = fates(2000, |config| {
-        (config.reorder, config.duplicate, config.corrupt) = (reorder, half, half);
+        let none = Impairments::NONE;
+        config.impairments = Impairments { reorder, duplicate: half, corrupt: half, ..none };
     });
     for (which, alone) in [
-        (held, fates(2000, |config| config.reorder = reorder)),
-        (twin, one(|config| config.duplicate = Chance::from_ppb(500_000_000))),
-        (damaged, one(|config| config.corrupt = Chance::from_ppb(500_000_000))),
+        (held, fates(2000, |config| config.impairments.reorder = reorder)),
+        (twin, one(|config| config.impairments.duplicate = Chance::from_ppb(500_000_000))),
+        (damaged, one(|config| config.impairments.corrupt = Chance::from_ppb(500_000_000))),
     ] {
         let hits = pick(&together, which);
         let count = hits.iter().filter(|hit| **hit).count();
@@ -401,8 +410,8 @@ fn faults_come_at_their_rates_and_do_not_shift_each_other() {
 #[test]
 fn counters_tell_what_went_wrong() {
     let mut link = link(fixed(25_000_000), |config| {
-        config.duplicate = Chance::ALWAYS;
-        config.corrupt = Chance::ALWAYS;
+        config.impairments.duplicate = Chance::ALWAYS;
+        config.impairments.corrupt = Chance::ALWAYS;
         config.outages = vec![(ms(1), ms(2))];
     });
     for n in 0..3 {
@@ -472,15 +481,13 @@ fn a_managed_queue_drops_at_its_head() {
 #[test]
 fn what_goes_wrong_on_a_link_heals() {
     let mut link = link(fixed(8_000_000), |config| {
-        config.loss = Chance::ALWAYS.into();
-        config.heals = ms(10);
+        let (loss, heals) = (Chance::ALWAYS.into(), ms(10));
+        config.impairments = Impairments { loss, heals, ..Impairments::NONE };
     });
     assert_eq!(link.offer(us(9_999), 1_000), Fate::Drop(DropCause::Loss));
     assert_eq!(link.offer(ms(10), 1_000), Fate::deliver(ms(11), ms(11)));
     let mut link = self::link(fixed(8_000_000), |config| {
-        (config.duplicate, config.corrupt) = (Chance::ALWAYS, Chance::ALWAYS);
-        config.reorder = Reorder { chance: Chance::ALWAYS, by: Span::from_millis(5) };
-        config.heals = ms(2);
+        config.impairments = always_faulty(ms(2));
     });
     let held = Fate::Deliver {
         departs: ms(1),
@@ -505,7 +512,7 @@ fn cross_traffic_takes_its_share_of_a_link() {
     let run = |cross: Vec<CrossTraffic>, seed| {
         let mut config = LinkConfig::new(fixed(10_000_000), Span::from_millis(5));
         config.queue = QueueLimit::Bytes(1 << 20);
-        config.loss = Chance::from_ppb(10_000_000).into();
+        config.impairments.loss = Chance::from_ppb(10_000_000).into();
         config.cross = cross;
         let mut link = Link::new(&config, seed, &["a"]);
         // At 4 Mbit/s there is room for both.

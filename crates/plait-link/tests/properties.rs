@@ -161,7 +161,7 @@ proptest! {
     ) {
         let mut config = LinkConfig::new(source.clone(), Span::from_millis(7));
         config.queue = queue;
-        config.jitter = Span::from_nanos(jitter);
+        config.impairments.jitter = Span::from_nanos(jitter);
         let step = |(at, delay): &(u64, u64)| (Time::from_nanos(*at), Span::from_nanos(*delay));
         config.delay_steps = steps.iter().map(step).collect();
         config.delay_steps.sort();
@@ -169,7 +169,7 @@ proptest! {
             let step = config.delay_steps.iter().rev().find(|step| step.0 <= at);
             step.map_or(config.delay, |step| step.1)
         };
-        config.loss = Chance::from_ppb(50_000_000).into();
+        config.impairments.loss = Chance::from_ppb(50_000_000).into();
         config.outages = vec![(Time::from_nanos(20_000_000), Time::from_nanos(30_000_000))];
         let mut link = Link::new(&config, 3, &["t"]);
         let mut at = Time::ZERO;
@@ -188,7 +188,7 @@ proptest! {
                 let earliest = departs + delay_at(departs);
                 let before = delivered.last().map_or(Time::ZERO, |before| before.1);
                 prop_assert!(arrives >= earliest);
-                prop_assert!(arrives <= (earliest + config.jitter).max(before));
+                prop_assert!(arrives <= (earliest + config.impairments.jitter).max(before));
                 if let Some(before) = delivered.last() {
                     prop_assert!(before.0 <= departs && before.1 <= arrives);
                 }
@@ -225,12 +225,12 @@ proptest! {
         chances in (0u32..=1_000_000_000, 0u32..=1_000_000_000, 0u32..=1_000_000_000),
     ) {
         let mut config = LinkConfig::new(source, Span::from_millis(7));
-        config.jitter = Span::from_nanos(jitter);
+        config.impairments.jitter = Span::from_nanos(jitter);
         let mut well = Link::new(&config, 3, &["t"]);
         let by = Span::from_nanos(by);
-        config.reorder = Reorder { chance: Chance::from_ppb(chances.0), by };
-        config.duplicate = Chance::from_ppb(chances.1);
-        config.corrupt = Chance::from_ppb(chances.2);
+        config.impairments.reorder = Reorder { chance: Chance::from_ppb(chances.0), by };
+        config.impairments.duplicate = Chance::from_ppb(chances.1);
+        config.impairments.corrupt = Chance::from_ppb(chances.2);
         let mut link = Link::new(&config, 3, &["t"]);
         let (mut at, mut last) = (Time::ZERO, [Time::ZERO; 2]);
         for (gap, size) in packets {
@@ -263,7 +263,7 @@ proptest! {
     ) {
         let mut config = LinkConfig::new(source, Span::from_millis(7));
         config.queue = queue;
-        config.jitter = Span::from_nanos(jitter);
+        config.impairments.jitter = Span::from_nanos(jitter);
         config.outages = vec![(Time::from_nanos(20_000_000), Time::from_nanos(30_000_000))];
         let mut plain = Link::new(&config, 3, &["t"]);
         config.aqm = Aqm::Codel { target: Span::from_secs(86_400), interval: Span::ZERO };

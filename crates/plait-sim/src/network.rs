@@ -153,7 +153,7 @@ impl Network {
         // Packets of every path enter a shared link.
         let shared = host_links.is_empty();
         let altered = self.middleboxes.iter().any(Option::is_some);
-        let corrupts = config.corrupt != Chance::NEVER;
+        let corrupts = config.impairments.corrupt != Chance::NEVER;
         let interferes = shared || next.is_some() || corrupts || altered;
         let mut source = |task| {
             self.sources.push((way, task));

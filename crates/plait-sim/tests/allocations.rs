@@ -71,10 +71,10 @@ fn bad(name: &str, mbit: u64, rtt: u64, faults: Faults) -> PathSetup {
     let mut path = with_loss(limited(name, mbit, ms(rtt)), RARELY);
     for link in [&mut path.down, &mut path.up] {
         if faults.duplicate {
-            link.duplicate = Chance::from_ppb(2 * RARELY);
+            link.impairments.duplicate = Chance::from_ppb(2 * RARELY);
         }
         if faults.reorder {
-            link.reorder = Reorder { chance: Chance::from_ppb(2 * RARELY), by: ms(20) };
+            link.impairments.reorder = Reorder { chance: Chance::from_ppb(2 * RARELY), by: ms(20) };
         }
     }
     path

@@ -96,7 +96,7 @@ fn a_managed_queue_without_pressure_changes_no_run() {
 #[test]
 fn damaged_segments_are_sent_and_not_delivered() {
     let mut path = limited("a", 10, ms(20));
-    both(&mut path, |link| link.corrupt = Chance::from_ppb(20_000_000));
+    both(&mut path, |link| link.impairments.corrupt = Chance::from_ppb(20_000_000));
     let (outcome, notes) = noted(&one(path, "download:2MB"));
     let (down, up) = outcome.links[0];
     let damaged = down.corrupted_packets + up.corrupted_packets;
@@ -112,7 +112,7 @@ fn damaged_segments_are_sent_and_not_delivered() {
 #[test]
 fn doubled_segments_arrive_twice_at_once() {
     let mut path = limited("a", 10, ms(20));
-    both(&mut path, |link| link.duplicate = Chance::ALWAYS);
+    both(&mut path, |link| link.impairments.duplicate = Chance::ALWAYS);
     let (outcome, notes) = noted(&one(path, "download:100kB"));
     let sent = notes.count(Hop::Sent);
     let delivered: Vec<_> = notes.hops.iter().filter(|it| it.1 == Hop::Delivered).collect();
@@ -126,7 +126,7 @@ fn doubled_segments_arrive_twice_at_once() {
 #[test]
 fn segments_that_are_held_back_are_overtaken() {
     let mut path = limited("a", 10, ms(20));
-    path.down.reorder = Reorder { chance: HALF, by: ms(7) };
+    path.down.impairments.reorder = Reorder { chance: HALF, by: ms(7) };
     let (outcome, notes) = noted(&one(path, "download:500kB"));
     assert!(outcome.links[0].0.reordered_packets > 100);
     // No packet is lost. Every late packet was overtaken, and times never decrease.

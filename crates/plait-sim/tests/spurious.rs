@@ -45,7 +45,7 @@ struct Run {
 /// A download of 20 MB over 20 Mbit/s and 40 ms. One packet in twenty is held back by `by` ms.
 fn reordered(by: u64, undo: bool) -> Run {
     let mut path = limited("a", 20, ms(40));
-    path.down.reorder = Reorder { chance: Chance::from_ppb(50_000_000), by: ms(by) };
+    path.down.impairments.reorder = Reorder { chance: Chance::from_ppb(50_000_000), by: ms(by) };
     let config = Config::default().with(|it| {
         it.multipath = false;
         it.recovery.undo = undo;

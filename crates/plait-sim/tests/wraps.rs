@@ -10,7 +10,7 @@ use plait_sim::Setup;
 fn transfer(offsets: StartOffsets, multipath: bool, checksum: bool, seed: u64) -> Setup {
     let path = |name, mbit, rtt| {
         let mut path = with_loss(limited(name, mbit, ms(rtt)), 10_000_000);
-        path.down.jitter = ms(3);
+        path.down.impairments.jitter = ms(3);
         path
     };
     let paths = vec![path("a", 20, 20), path("b", 8, 60)];

@@ -32,7 +32,7 @@ pub use delay::Delay;
 pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub(crate) use other_keys::{canonical, nearest_key};
-pub use path::{Both, Impairments, Offset, Path, PathLinks, Recording, Speed};
+pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_build::LATER_PATH_KEYS;
 pub use path_keys::{PATH_KEYS, PathKey};
 pub use path_parse::{Reader, no_files};

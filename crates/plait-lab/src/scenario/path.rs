@@ -7,7 +7,7 @@ use super::redraw::Redraw;
 use crate::report::{PathDelays, PathLosses, PathRates, PathReport};
 use plait_app::quantity::Limit;
 use plait_base::{Chance, RandomStream, Rate, Span, Time};
-use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
+use plait_link::{Aqm, Impairments, LinkConfig, Loss, QueueLimit, RateSource, Reorder, Trace};
 use plait_sim::MiddleboxConfig;
 use std::sync::Arc;
 
@@ -87,8 +87,9 @@ pub struct Path {
     pub queue: Option<Limit>,
     /// Queue management of each direction.
     pub aqm: Aqm,
-    /// Random impairments of packets.
-    pub impairments: Impairments,
+    /// Random impairments of packets. They are the same each way, except for loss: the key `loss`
+    /// sets the way down, and `loss_up` the way up.
+    pub impairments: Both<Impairments>,
     /// Largest packet in bytes that passes, each way, from each time on; empty for no limit.
     pub mtu: Vec<(Time, u32)>,
     /// Outages `[from, to)` of both directions; [`Time::NEVER`] as the end means for ever.
@@ -104,33 +105,6 @@ pub struct Path {
     pub backup: bool,
     /// The middlebox that changes segments, each way.
     pub middlebox: MiddleboxConfig,
-}
-
-/// Random impairments of the packets of a path.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub struct Impairments {
-    /// Loss. The key `loss` sets the way down. The way up has no loss unless `loss_up` sets it.
-    pub loss: Both<LossModel>,
-    /// Greatest jitter, each way.
-    pub jitter: Span,
-    /// Packets that are held back so that later ones overtake them, each way.
-    pub reorder: Reorder,
-    /// Chance that a packet arrives twice, each way.
-    pub duplicate: Chance,
-    /// Chance that a packet arrives damaged, each way.
-    pub corrupt: Chance,
-}
-
-impl Impairments {
-    /// Returns true if two runs can differ because of them. A loss of 100 % is not random.
-    fn is_random(&self) -> bool {
-        self.loss.down.is_random()
-            || self.loss.up.is_random()
-            || (has_dice(self.reorder.chance) && self.reorder.by != Span::ZERO)
-            || has_dice(self.duplicate)
-            || has_dice(self.corrupt)
-            || self.jitter != Span::ZERO
-    }
 }
 
 /// Returns true if the chance is neither 0 nor 1.
@@ -154,8 +128,7 @@ impl Path {
     /// queue.
     #[must_use]
     pub fn links(&self, ideal: bool, seed: u64) -> PathLinks {
-        let Impairments { loss, jitter, reorder, duplicate, corrupt } = self.impairments;
-        let link = |speed: &Option<Speed>, delay: &Delay, loss: LossModel| {
+        let link = |speed: &Option<Speed>, delay: &Delay, impairments: Impairments| {
             let rate = match speed {
                 Some(speed) if !ideal => speed.source(self, seed),
                 _ => RateSource::Fixed(Rate::INFINITE),
@@ -166,21 +139,16 @@ impl Path {
                 rate,
                 delay: delay.start,
                 delay_steps: delay.steps.clone(),
-                jitter,
-                loss,
-                reorder,
-                duplicate,
-                corrupt,
+                impairments,
                 cross: Vec::new(),
-                heals: Time::NEVER,
                 mtu: self.mtu.clone(),
                 outages: self.outages.clone(),
             }
         };
         PathLinks {
             link: Both {
-                down: link(&self.speed.down, &self.delay.down, loss.down),
-                up: link(&self.speed.up, &self.delay.up, loss.up),
+                down: link(&self.speed.down, &self.delay.down, self.impairments.down),
+                up: link(&self.speed.up, &self.delay.up, self.impairments.up),
             },
             nic: self.nic.unwrap_or(if ideal { Rate::INFINITE } else { NIC }),
             backup: self.backup,
@@ -195,7 +163,8 @@ impl Path {
             Some(Speed::Trace(_)) => self.offset == Offset::Random,
             _ => false,
         };
-        self.impairments.is_random()
+        self.impairments.down.is_random()
+            || self.impairments.up.is_random()
             || has_dice(self.middlebox.edit)
             || self.middlebox.cut.is_some_and(|cut| has_dice(cut.chance))
             || (!ideal && (drawn(&self.speed.down) || drawn(&self.speed.up)))
@@ -213,7 +182,7 @@ impl Path {
             _ => None,
         };
         let queue = if ideal { QueueLimit::Infinite } else { self.queue(self.speed.down.as_ref()) };
-        let Impairments { loss, jitter, reorder, duplicate, corrupt } = self.impairments;
+        let Both { down, up } = &self.impairments;
         PathReport {
             name: self.name.clone(),
             profile: self.profile.map(|profile| profile.name.to_owned()),
@@ -225,14 +194,14 @@ impl Path {
                 rtt_us: self.delay.round_trip().as_micros(),
                 owd_down_us: self.delay.down.start.as_micros(),
                 owd_up_us: self.delay.up.start.as_micros(),
-                jitter_us: jitter.as_micros(),
+                jitter_us: down.jitter.as_micros(),
             },
-            losses: PathLosses { loss: share(loss.down.mean()), loss_up: share(loss.up.mean()) },
+            losses: PathLosses { loss: share(down.loss.mean()), loss_up: share(up.loss.mean()) },
             queue: limit_of(queue).to_string(),
             aqm: (!ideal && self.aqm != Aqm::DropTail).then(|| aqm_text(self.aqm)),
-            reorder: (reorder != Reorder::default()).then(|| reorder_text(reorder)),
-            duplicate: share(duplicate),
-            corrupt: share(corrupt),
+            reorder: (down.reorder != Reorder::default()).then(|| reorder_text(down.reorder)),
+            duplicate: share(down.duplicate),
+            corrupt: share(down.corrupt),
             via: self.via.clone(),
             trace: trace(&self.speed.down),
             trace_up: trace(&self.speed.up),
@@ -258,16 +227,14 @@ impl Path {
             None => Speed::Fixed(profile.rate),
             Some(wander) => Speed::Wander(profile.rate, wander),
         };
+        let impaired =
+            |loss: Loss| Impairments { loss, jitter: profile.jitter, ..Impairments::NONE };
         Path {
             profile: Some(profile),
             delay: Delay::from(profile.rtt).split(),
             speed: Both { down: Some(speed.clone()), up: Some(speed) },
             queue: Some(Limit::Bytes(profile.queue_bytes)),
-            impairments: Impairments {
-                loss: Both { down: profile.loss.into(), up: LossModel::NEVER },
-                jitter: profile.jitter,
-                ..Impairments::default()
-            },
+            impairments: Both { down: impaired(profile.loss.into()), up: impaired(Loss::NEVER) },
             ..Path::blank(name)
         }
     }
@@ -282,7 +249,7 @@ impl Path {
             offset: Offset::default(),
             queue: None,
             aqm: Aqm::DropTail,
-            impairments: Impairments::default(),
+            impairments: Both::default(),
             mtu: Vec::new(),
             outages: Vec::new(),
             gone: Vec::new(),

@@ -65,6 +65,24 @@ macro_rules! kept {
     };
 }
 
+/// As `kept`, for a part of both ways of the field `$both`. A path has the same value each way.
+macro_rules! kept_each_way {
+    ($read:expr, $text:expr, $both:ident, $($at:ident).+) => {
+        Field {
+            get: |path, base| match path.$both.down.$($at).+ == base.$both.down.$($at).+ {
+                true => Vec::new(),
+                false => vec![$text(&path.$both.down.$($at).+)],
+            },
+            set: |path, given, _| {
+                let value = $read(given)?;
+                path.$both.down.$($at).+ = value;
+                path.$both.up.$($at).+ = value;
+                Ok(())
+            },
+        }
+    };
+}
+
 /// As `kept`, for a field that may be `None`.
 macro_rules! may_keep {
     ($read:expr, $text:expr, $($at:ident).+) => {
@@ -118,12 +136,12 @@ pub const PATH_KEYS: &[PathKey] = &[
     key("queue", "LIMIT", "50ms", "50ms, 64KiB, 100pkt or inf; by default 100 ms at the\nrate", "",
         may_keep!(|given: &PlacedText| given.quantity(quantity::limit), ToString::to_string, queue)),
     key("aqm", "NAME", "codel", "codel[:target=5ms,interval=100ms]; default: droptail", "RFC 8289", kept!(aqm, |it: &_| aqm_text(*it), aqm)),
-    key("loss", "P%", "1%", "loses packets down; ge:p=1%,r=30%,bad=50% for bursts", "Gilbert 1960, Elliott 1963", kept!(loss, |it: &_| loss_text(*it), impairments.loss.down)),
-    key("loss_up", "P%", "ge:p=1%,r=30%,bad=50%", "loses packets up", "", kept!(loss, |it: &_| loss_text(*it), impairments.loss.up)),
-    key("jitter", "TIME", "3ms", "delays each packet at random, but keeps the order", "", kept!(|given: &PlacedText| bounded(given, &given.text), ToString::to_string, impairments.jitter)),
-    key("reorder", "P%:TIME", "1%:5ms", "delays a share of the packets, which may reorder them", "", kept!(reorder, |it: &_| reorder_text(*it), impairments.reorder)),
-    key("duplicate", "P%", "0.5%", "duplicates some packets", "", kept!(chance, |it: &_| Percent(*it).to_string(), impairments.duplicate)),
-    key("corrupt", "P%", "2%", "damages some packets, which the host drops", "", kept!(chance, |it: &_| Percent(*it).to_string(), impairments.corrupt)),
+    key("loss", "P%", "1%", "loses packets down; ge:p=1%,r=30%,bad=50% for bursts", "Gilbert 1960, Elliott 1963", kept!(loss, |it: &_| loss_text(*it), impairments.down.loss.model)),
+    key("loss_up", "P%", "ge:p=1%,r=30%,bad=50%", "loses packets up", "", kept!(loss, |it: &_| loss_text(*it), impairments.up.loss.model)),
+    key("jitter", "TIME", "3ms", "delays each packet at random, but keeps the order", "", kept_each_way!(|given: &PlacedText| bounded(given, &given.text), ToString::to_string, impairments, jitter)),
+    key("reorder", "P%:TIME", "1%:5ms", "delays a share of the packets, which may reorder them", "", kept_each_way!(reorder, |it: &_| reorder_text(*it), impairments, reorder)),
+    key("duplicate", "P%", "0.5%", "duplicates some packets", "", kept_each_way!(chance, |it: &_| Percent(*it).to_string(), impairments, duplicate)),
+    key("corrupt", "P%", "2%", "damages some packets, which the host drops", "", kept_each_way!(chance, |it: &_| Percent(*it).to_string(), impairments, corrupt)),
     key("edit", "P%", "0.1%", "a middlebox changes a byte and repairs the checksum", "RFC 8684 section 3.7", kept!(chance, |it: &_| Percent(*it).to_string(), middlebox.edit)).of_paths(),
     key("strip", "WHAT", "data@2s..3s", "a middlebox removes MPTCP options: syn, synack, ack\n(the third), first (data), data or all; WHAT@TIME\nfrom then on, WHAT@FROM..TO for a while", "RFC 8684 section 3.7",
         may_keep!(strip, |it: &_| strip_text(*it), middlebox.strip)).of_paths(),

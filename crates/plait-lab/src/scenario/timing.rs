@@ -101,7 +101,7 @@ impl Scenario {
         let shifted = |delay: Span| (delay + phase).minus(jitter);
         link.delay = shifted(link.delay);
         link.delay_steps.iter_mut().for_each(|(_, delay)| *delay = shifted(*delay));
-        link.jitter += jitter;
+        link.impairments.jitter += jitter;
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
                 Span::from_millis(10),
             );
             scenario.add_host_jitter(&mut link, seed, path, way);
-            assert_eq!(link.jitter, DEFAULT_HOST_JITTER);
+            assert_eq!(link.impairments.jitter, DEFAULT_HOST_JITTER);
             link.delay
         };
         assert_eq!(delay(1, "a", "down"), delay(1, "a", "down"));

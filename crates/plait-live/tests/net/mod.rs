@@ -10,7 +10,7 @@ pub mod urgent;
 
 use libtest_mimic::{Arguments, Conclusion, Trial};
 use plait_base::{Chance, Rate, Span};
-use plait_link::{LinkConfig, LossModel, QueueLimit, RateSource};
+use plait_link::{LinkConfig, QueueLimit, RateSource};
 use plait_live::emulate::{self, Emulator, Strip};
 use plait_live::{Device, Namespace};
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ impl Line {
         let mut link = LinkConfig::new(rate, self.rtt.over(2));
         link.queue = QueueLimit::Bytes(self.queue);
         link.mtu = vec![(plait_base::Time::ZERO, self.mtu)];
-        link.loss = LossModel::Random(Chance::from_ppb(self.loss * 10_000_000));
+        link.impairments.loss = Chance::from_ppb(self.loss * 10_000_000).into();
         link
     }
 }

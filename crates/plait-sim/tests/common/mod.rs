@@ -54,8 +54,8 @@ pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
 }
 
 pub(crate) fn with_loss(mut path: PathSetup, ppb: u32) -> PathSetup {
-    path.down.loss = Chance::from_ppb(ppb).into();
-    path.up.loss = Chance::from_ppb(ppb).into();
+    path.down.impairments.loss = Chance::from_ppb(ppb).into();
+    path.up.impairments.loss = Chance::from_ppb(ppb).into();
     path
 }
 

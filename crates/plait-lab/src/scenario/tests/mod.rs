@@ -11,7 +11,7 @@ mod table;
 use super::*;
 use crate::error::{Fault, ScenarioError};
 use plait_base::{Chance, Rate, Time};
-use plait_link::{Aqm, GilbertElliott, LossModel, QueueLimit, RateSource, Reorder};
+use plait_link::{Aqm, GilbertElliott, Impairments, LossModel, QueueLimit, RateSource, Reorder};
 use plait_sim::{Strip, StripAt};
 
 /// Traces for these tests: 1500 bytes per millisecond, and a CSV file.

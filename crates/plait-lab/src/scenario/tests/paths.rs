@@ -35,9 +35,9 @@ fn every_key_is_understood() {
     let links = it.links(false, 1);
     assert!(matches!(&links.link.down.rate, RateSource::Steps(steps) if steps.len() == 2));
     assert_eq!(links.link.down.queue, QueueLimit::Packets(100));
-    assert_eq!(links.link.down.loss.mean().as_ppb(), 10_000_000);
-    assert_eq!(links.link.up.loss.mean().as_ppb(), 5_000_000);
-    assert_eq!(links.link.up.jitter, Span::from_millis(2));
+    assert_eq!(links.link.down.impairments.loss.mean().as_ppb(), 10_000_000);
+    assert_eq!(links.link.up.impairments.loss.mean().as_ppb(), 5_000_000);
+    assert_eq!(links.link.up.impairments.jitter, Span::from_millis(2));
     let second = |n| Time::ZERO + Span::from_secs(n);
     assert_eq!(links.link.up.outages, [(second(1), second(3)), (second(9), Time::NEVER)]);
     assert_eq!(links.link.up.mtu, [(second(0), 1_500), (second(2), 1_280)]);
@@ -90,7 +90,7 @@ fn profiles_are_paths_that_can_be_changed() {
     assert_eq!(home.report(false).rates.rate_down_bps, Some(20_000_000));
     assert_eq!(home.links(false, 1).link.down.queue, QueueLimit::Bytes(60_000));
     let mine = path("mine:profile=wifi-home,loss=2%");
-    assert_eq!((mine.impairments.loss.down.mean().as_ppb(), mine.delay), (20_000_000, home.delay));
+    assert_eq!((mine.impairments.down.loss.mean().as_ppb(), mine.delay), (20_000_000, home.delay));
     let cafe = path("wifi-cafe");
     assert!(cafe.is_random(false));
     assert!(!path("lte-verizon").is_random(false) && path("lte-att").is_random(true));
@@ -214,13 +214,15 @@ fn what_goes_wrong_on_a_path_is_understood() {
     let interval = Span::from_millis(50);
     for link in [&links.link.down, &links.link.up] {
         assert_eq!(link.aqm, Aqm::Codel { target: Span::from_millis(5), interval });
-        assert_eq!(link.reorder, Reorder { chance: percent(1), by: Span::from_millis(5) });
-        assert_eq!((link.duplicate, link.corrupt), (percent(2), percent(3)));
+        let Impairments { reorder, duplicate, corrupt, .. } = link.impairments;
+        assert_eq!(reorder, Reorder { chance: percent(1), by: Span::from_millis(5) });
+        assert_eq!((duplicate, corrupt), (percent(2), percent(3)));
     }
     let (p, r, bad, good) = (percent(1), percent(30), percent(50), Chance::NEVER);
     let burst = |p, r, bad, good| LossModel::GilbertElliott(GilbertElliott { p, r, bad, good });
-    assert_eq!(links.link.down.loss, burst(p, r, bad, good));
-    assert_eq!(links.link.up.loss, burst(percent(2), percent(3), percent(4), percent(1)));
+    assert_eq!(links.link.down.impairments.loss.model, burst(p, r, bad, good));
+    let up = burst(percent(2), percent(3), percent(4), percent(1));
+    assert_eq!(links.link.up.impairments.loss.model, up);
     let report = it.report(false);
     assert!((report.losses.loss - 0.5 / 31.0).abs() < 1e-6, "{}", report.losses.loss);
     assert_eq!(report.aqm.as_deref(), Some("codel:target=5ms,interval=50ms"));

@@ -105,7 +105,7 @@ fn a_sweep_takes_what_a_host_does_to_segments_and_how_many_subflows_there_are() 
     let loss = points("a.loss=0%,ge:p=1%,r=30%,bad=50%,2%");
     assert_eq!(loss.len(), 3);
     assert!(matches!(
-        loss[1].scenario.paths[0].impairments.loss.down,
+        loss[1].scenario.paths[0].impairments.down.loss.model,
         plait_link::LossModel::GilbertElliott(_)
     ));
 }

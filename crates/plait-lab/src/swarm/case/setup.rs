@@ -5,7 +5,7 @@ use crate::swarm::fault::Reading;
 use crate::swarm::swarm_app::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, KernelBuffers, KernelRules, Pacing, PathConfig};
-use plait_link::{Aqm, LinkConfig, QueueLimit, RateSource};
+use plait_link::{Aqm, Impairments, LinkConfig, QueueLimit, RateSource};
 use plait_sim::{ConnectionSetup, MiddleboxConfig, PairSetup, PathSetup, Setup, SharedLink};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -143,8 +143,11 @@ impl PathCase {
                     packets => QueueLimit::Packets(packets),
                 },
                 aqm: if self.codel { Aqm::CODEL } else { Aqm::DropTail },
-                jitter: Span::from_micros(self.jitter_us),
-                heals,
+                impairments: Impairments {
+                    jitter: Span::from_micros(self.jitter_us),
+                    heals,
+                    ..plain.impairments
+                },
                 ..plain
             }
         };

@@ -41,28 +41,29 @@ impl Fault {
         };
         match *self {
             Fault::Loss(Share { path, way, ppm }) => {
-                on_links(paths, path, way, |link| link.loss = chance(ppm).into());
+                on_links(paths, path, way, |link| link.impairments.loss = chance(ppm).into());
             }
             Fault::Burst { path, way, enter_ppm, leave_ppm, bad_ppm } => {
                 let (p, r, bad) = (chance(enter_ppm), chance(leave_ppm), chance(bad_ppm));
                 on_links(paths, path, way, |link| {
                     // Random loss continues in the good state.
-                    let good = match link.loss {
+                    let loss = &mut link.impairments.loss;
+                    let good = match loss.model {
                         LossModel::Random(chance) => chance,
                         LossModel::GilbertElliott(model) => model.good,
                     };
-                    link.loss = LossModel::GilbertElliott(GilbertElliott { p, r, bad, good });
+                    loss.model = LossModel::GilbertElliott(GilbertElliott { p, r, bad, good });
                 });
             }
             Fault::Reorder { path, way, ppm, by_us } => {
                 let reorder = Reorder { chance: chance(ppm), by: Span::from_micros(by_us) };
-                on_links(paths, path, way, |link| link.reorder = reorder);
+                on_links(paths, path, way, |link| link.impairments.reorder = reorder);
             }
             Fault::Duplicate(Share { path, way, ppm }) => {
-                on_links(paths, path, way, |link| link.duplicate = chance(ppm));
+                on_links(paths, path, way, |link| link.impairments.duplicate = chance(ppm));
             }
             Fault::Corrupt(Share { path, way, ppm }) => {
-                on_links(paths, path, way, |link| link.corrupt = chance(ppm));
+                on_links(paths, path, way, |link| link.impairments.corrupt = chance(ppm));
             }
             Fault::Outage { path, way, from_ms, to_ms } => {
                 on_links(paths, path, way, |link| link.outages.push(outage(from_ms, to_ms)));
