@@ -36,6 +36,9 @@ pub struct Entry {
     pub better: Better,
     /// Names of the workloads that have this measure.
     pub workloads: &'static [&'static str],
+    /// True if the value is a function of other fields of [`Measures`], so that it tells no run from
+    /// another. Digests leave it out, so a new derived measure changes no digest.
+    pub derived: bool,
     /// How the value is read.
     pub value: Value,
 }
@@ -45,6 +48,22 @@ impl Entry {
     #[must_use]
     pub fn applies_to(&self, workload: &Workload) -> bool {
         self.workloads.contains(&workload.name())
+    }
+
+    /// Returns the name without its unit: `completion` for `completion_ms`.
+    #[must_use]
+    pub fn stem(&self) -> &'static str {
+        without_unit(self.name, self.unit)
+    }
+}
+
+/// Returns the name of a measure without its unit. If `unit` is empty, the name ends in none and is
+/// returned unchanged.
+#[must_use]
+pub fn without_unit<'a>(name: &'a str, unit: &str) -> &'a str {
+    match name.rsplit_once('_') {
+        Some((stem, _)) if !unit.is_empty() => stem,
+        _ => name,
     }
 }
 
@@ -56,7 +75,7 @@ const ASKING: &[&str] = &["video", "maps"];
 const PAGES: &[&str] = &["web"];
 
 /// All measures. Reports, `--expect`, digests and help read this list. Add new measures at the end,
-/// because digests depend on the order.
+/// because digests depend on the order of those that are not derived.
 pub const MEASURES: &[Entry] = &[
     Entry {
         name: "completion_ms",
@@ -64,6 +83,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "from the client's first SYN to the last byte readable, in order, at the receiver",
         better: Better::Lower,
         workloads: &["download", "upload"],
+        derived: false,
         value: Value::Run(|run| run.completion_ms),
     },
     Entry {
@@ -74,6 +94,7 @@ pub const MEASURES: &[Entry] = &[
                      first message due to the last byte readable",
         better: Better::Higher,
         workloads: &["download", "upload", "bulk", "stream", "blocks"],
+        derived: false,
         value: Value::Run(|run| run.goodput_mbps),
     },
     Entry {
@@ -84,6 +105,7 @@ pub const MEASURES: &[Entry] = &[
                      the messages",
         better: Better::Lower,
         workloads: MESSAGES,
+        derived: false,
         value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.mean)),
     },
     Entry {
@@ -92,6 +114,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "median of message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: MESSAGES,
+        derived: false,
         value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.median)),
     },
     Entry {
@@ -100,6 +123,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "95th percentile of message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: MESSAGES,
+        derived: false,
         value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.p95)),
     },
     Entry {
@@ -108,6 +132,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "largest message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: MESSAGES,
+        derived: false,
         value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.max)),
     },
     Entry {
@@ -117,6 +142,7 @@ pub const MEASURES: &[Entry] = &[
                      the segments, those that arrive in order included with zero",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.mean)),
     },
     Entry {
@@ -125,6 +151,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "95th percentile of ooo_delay_ms over the segments of a run (within 0.8 %)",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.p95)),
     },
     Entry {
@@ -133,6 +160,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "largest ooo_delay_ms over the segments of a run",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.max)),
     },
     Entry {
@@ -142,6 +170,7 @@ pub const MEASURES: &[Entry] = &[
                      in reinjected_share and retransmitted_share",
         better: Better::Neither,
         workloads: ALL,
+        derived: false,
         value: Value::Path(|path| path.path_share),
     },
     Entry {
@@ -151,6 +180,7 @@ pub const MEASURES: &[Entry] = &[
                      opportunistic retransmissions, redundant copies) over all payload bytes sent",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.reinjected_share),
     },
     Entry {
@@ -160,6 +190,7 @@ pub const MEASURES: &[Entry] = &[
                      probes for a lost tail) over all payload bytes sent",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.retransmitted_share),
     },
     Entry {
@@ -168,6 +199,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "RTT samples of the sender on a path, mean",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Path(|path| path.rtt_ms),
     },
     Entry {
@@ -176,6 +208,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "RTT samples of the sender on a path, smallest",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Path(|path| path.rtt_min_ms),
     },
     Entry {
@@ -184,6 +217,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "RTT samples of the sender on a path, largest",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Path(|path| path.rtt_max_ms),
     },
     Entry {
@@ -192,6 +226,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "time for which the sender had data and a subflow with room, but no receive window",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.rwnd_blocked_ms),
     },
     Entry {
@@ -201,6 +236,7 @@ pub const MEASURES: &[Entry] = &[
                      DATA_ACKed, with more to write",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.sndbuf_blocked_ms),
     },
     Entry {
@@ -210,6 +246,7 @@ pub const MEASURES: &[Entry] = &[
                      after the subflow's first data that is measured",
         better: Better::Lower,
         workloads: ALL,
+        derived: false,
         value: Value::Run(|run| run.idle_resets.map(|count| count as f64)),
     },
     Entry {
@@ -218,6 +255,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "99th percentile of message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: MESSAGES,
+        derived: false,
         value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.p99)),
     },
     Entry {
@@ -226,6 +264,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "mean bit rate of the complete chunks, weighted by their playing time",
         better: Better::Higher,
         workloads: VIDEO,
+        derived: false,
         value: Value::Run(|run| run.playback?.bit_rate_mbps),
     },
     Entry {
@@ -235,6 +274,7 @@ pub const MEASURES: &[Entry] = &[
                      clip's highest bit rate if that is less",
         better: Better::Higher,
         workloads: VIDEO,
+        derived: false,
         value: Value::Run(|run| run.playback?.bit_rate_ratio),
     },
     Entry {
@@ -243,6 +283,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "time for which the picture stood still after its start because nothing was buffered",
         better: Better::Lower,
         workloads: VIDEO,
+        derived: false,
         value: Value::Run(|run| run.playback?.rebuffer_s),
     },
     Entry {
@@ -251,6 +292,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "from the client's first SYN to the picture",
         better: Better::Lower,
         workloads: VIDEO,
+        derived: false,
         value: Value::Run(|run| run.playback?.startup_ms),
     },
     Entry {
@@ -260,6 +302,7 @@ pub const MEASURES: &[Entry] = &[
                      window; idle_resets counts each step of such a period",
         better: Better::Lower,
         workloads: ASKING,
+        derived: false,
         value: Value::Run(|run| run.playback?.iw_resets.map(|count| count as f64)),
     },
     Entry {
@@ -269,6 +312,7 @@ pub const MEASURES: &[Entry] = &[
                      median over the chunks of which both paths carried a part",
         better: Better::Neither,
         workloads: VIDEO,
+        derived: false,
         value: Value::Run(|run| run.playback?.last_packet_gap_ms),
     },
     Entry {
@@ -278,6 +322,7 @@ pub const MEASURES: &[Entry] = &[
                      no data in flight and another path had some",
         better: Better::Lower,
         workloads: VIDEO,
+        derived: false,
         value: Value::Path(|path| path.idle_share),
     },
     Entry {
@@ -286,6 +331,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "from the client's first SYN to the end of the page's last activity",
         better: Better::Lower,
         workloads: PAGES,
+        derived: false,
         value: Value::Run(|run| run.page_load_ms),
     },
     Entry {
@@ -294,6 +340,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "from an object's request being sent to its last byte read; mean over the objects",
         better: Better::Lower,
         workloads: PAGES,
+        derived: false,
         value: Value::Run(|run| run.object_time_ms.map(|time| time.mean)),
     },
     Entry {
@@ -302,6 +349,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "median of object_time_ms over the objects of a run",
         better: Better::Lower,
         workloads: PAGES,
+        derived: false,
         value: Value::Run(|run| run.object_time_ms.map(|time| time.median)),
     },
     Entry {
@@ -310,6 +358,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "95th percentile of object_time_ms over the objects of a run",
         better: Better::Lower,
         workloads: PAGES,
+        derived: false,
         value: Value::Run(|run| run.object_time_ms.map(|time| time.p95)),
     },
     Entry {
@@ -318,6 +367,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "median of ooo_delay_ms over the segments of a run (within 0.8 %)",
         better: Better::Lower,
         workloads: ASKING,
+        derived: false,
         value: Value::Run(|run| run.playback.and(run.ooo_delay_ms).map(|delay| delay.median)),
     },
     Entry {
@@ -326,6 +376,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "99th percentile of ooo_delay_ms over the segments of a run (within 0.8 %)",
         better: Better::Lower,
         workloads: ASKING,
+        derived: false,
         value: Value::Run(|run| run.playback.and(run.ooo_delay_ms).map(|delay| delay.p99)),
     },
     Entry {
@@ -334,6 +385,28 @@ pub const MEASURES: &[Entry] = &[
         definition: "standard deviation of message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: &["blocks", "video", "maps"],
+        derived: false,
         value: Value::Run(|run| run.message_delay_sd_ms),
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_name_ends_in_its_unit() {
+        let mut units = BTreeMap::new();
+        for entry in MEASURES.iter().filter(|entry| !entry.unit.is_empty()) {
+            let (stem, end) = entry.name.rsplit_once('_').unwrap();
+            assert_eq!(entry.stem(), stem);
+            assert_eq!(*units.entry(end).or_insert(entry.unit), entry.unit, "{}", entry.name);
+        }
+        for entry in MEASURES.iter().filter(|entry| entry.unit.is_empty()) {
+            assert_eq!(entry.stem(), entry.name);
+            assert!(!units.keys().any(|end| entry.name.ends_with(&format!("_{end}"))));
+        }
+        assert_eq!(units.get("mbps"), Some(&"Mbit/s"));
+    }
+}

@@ -1,6 +1,6 @@
 //! The measures of one run.
 
-use super::{Distribution, MEASURES, PlaybackMeasures, Value};
+use super::{Distribution, Entry, MEASURES, PlaybackMeasures, Value};
 use plait_base::Span;
 use serde::Serialize;
 
@@ -112,12 +112,16 @@ impl Measures {
         }
     }
 
-    /// Calls `push` with the name and the bits of each measure that is present, in the order of
-    /// [`MEASURES`]. Values of paths follow the order of the paths, each preceded by its path
-    /// number, so that an absent value does not shift the others.
+    /// Calls `push` with the name and the bits of each measure that is present and not derived, in
+    /// the order of [`MEASURES`]. Values of paths follow the order of the paths, each preceded by its
+    /// path number, so that an absent value does not shift the others.
     pub fn hash_into(&self, push: &mut impl FnMut(&str, u64)) {
+        self.hash_entries(MEASURES, push);
+    }
+
+    fn hash_entries(&self, entries: &[Entry], push: &mut impl FnMut(&str, u64)) {
         push("complete", u64::from(self.complete));
-        for entry in MEASURES {
+        for entry in entries.iter().filter(|entry| !entry.derived) {
             match entry.value {
                 Value::Run(of) => {
                     if let Some(value) = of(self) {
@@ -225,5 +229,18 @@ mod tests {
         assert_eq!(measures.value("goodput_mbps"), None);
         assert_eq!(measures.value("path_share"), None);
         assert_eq!(measures.value("no_such"), None);
+    }
+
+    #[test]
+    fn a_derived_measure_is_in_no_hash() {
+        let measures = Measures { completion_ms: Some(1.5), ..Measures::default() };
+        let names = |entries: &[Entry]| {
+            let mut names = Vec::new();
+            measures.hash_entries(entries, &mut |name, _| names.push(name.to_owned()));
+            names
+        };
+        let known = *MEASURES.iter().find(|entry| entry.name == "completion_ms").unwrap();
+        let derived = Entry { name: "completion_s", derived: true, ..known };
+        assert_eq!(names(&[derived, known]), ["complete", "completion_ms"]);
     }
 }
