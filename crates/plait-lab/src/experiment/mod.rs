@@ -33,6 +33,7 @@ mod verdict;
 pub use again::{Again, again};
 pub use axis::{Axis, Point};
 pub use embedded::{CHANGED, EMBEDDED, Proof, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
+pub use extra::unit_of_measure;
 pub use finding::Shown;
 pub use judgement::CONFIDENCE;
 pub use kernels::Differs;

@@ -28,7 +28,7 @@ impl Names<'_> {
         more: &'c [&'b str],
         place: &Place,
     ) -> Result<(String, &'c [&'b str]), ScenarioError> {
-        if let Some((_, seconds, _)) = OF_TIMES.iter().find(|known| known.0 == name) {
+        if let Some((_, _, seconds, _)) = OF_TIMES.iter().find(|known| known.0 == name) {
             return match more.split_first() {
                 Some((part, more)) if begins_part(part, *seconds) => {
                     Ok((format!("{name}.{part}"), more))

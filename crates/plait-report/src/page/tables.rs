@@ -28,9 +28,9 @@ fn value(entry: &Entry, value: f64) -> String {
 }
 
 /// Returns the name of a measure in words, without its unit.
-fn words(name: &str) -> String {
-    let end = ["_ms", "_mbps"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
-    end.replace("ooo", "out-of-order").replace("rwnd", "receive window").replace('_', " ")
+fn words(entry: &Entry) -> String {
+    let words = entry.stem().replace("ooo", "out-of-order");
+    words.replace("rwnd", "receive window").replace('_', " ")
 }
 
 /// Writes the first few measures in large type.
@@ -43,7 +43,7 @@ pub(super) fn tiles(page: &mut String, document: &Document) {
             page,
             "<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
             escaped(entry.definition),
-            escaped(&words(entry.name)),
+            escaped(&words(entry)),
             escaped(&value(entry, number)),
         );
     }

@@ -1,11 +1,9 @@
 //! Labels of axes: the name of a measure or of a swept setting, with its unit.
 
+use plait_app::measure::without_unit;
 use plait_app::quantity;
-use plait_lab::experiment::Axis;
+use plait_lab::experiment::{Axis, unit_of_measure};
 
-/// Units at the end of a measure's name.
-const UNITS: [(&str, &str); 4] =
-    [("mbps", "Mbit/s"), ("ms", "ms"), ("s", "s"), ("seg", "segments")];
 /// Words for the parts of measures' names. Other parts are used unchanged.
 const WORDS: [(&str, &str); 13] = [
     ("completion", "completion time"),
@@ -40,13 +38,9 @@ pub(super) fn measure(name: &str) -> String {
             path => format!("share of path {path}"),
         };
     }
-    let mut parts: Vec<&str> = name.split('_').collect();
-    let unit = parts.last().and_then(|last| UNITS.iter().find(|unit| unit.0 == *last));
-    if unit.is_some() && parts.len() > 1 {
-        parts.pop();
-    }
+    let unit = unit_of_measure(name);
     let mut text = String::new();
-    for part in parts {
+    for part in without_unit(name, unit).split('_') {
         let known = |list: &[(&'static str, &'static str)]| {
             list.iter().find(|word| word.0 == part).map(|word| word.1)
         };
@@ -71,8 +65,8 @@ pub(super) fn measure(name: &str) -> String {
         text.push_str(&format!(", {of}"));
     }
     match unit {
-        Some((_, unit)) => format!("{text} ({unit})"),
-        None => text,
+        "" => text,
+        unit => format!("{text} ({unit})"),
     }
 }
 
@@ -140,6 +134,9 @@ mod tests {
             ("page_load_ms", "page load time (ms)"),
             ("rebuffer_s", "rebuffering time (s)"),
             ("rtt_p15_ms", "RTT, 15th percentile (ms)"),
+            ("gap_max_seg", "STMS gap, maximum (segments)"),
+            ("fetch_mbps", "fetch rate (Mbit/s)"),
+            ("competing_mbps", "competing (Mbit/s)"),
         ] {
             assert_eq!(measure(name), words);
         }

@@ -6,8 +6,9 @@ mod series;
 
 use self::delays::{Delivery, Messages, Objects};
 use self::series::{Fetches, Gaps};
+use crate::report::COMPETING;
 use plait_app::measure::Histogram;
-use plait_app::{AppEvent, Role};
+use plait_app::{AppEvent, MEASURES, Role};
 use plait_base::{PathId, SubflowId, Time};
 use plait_core::{Config, Detail, Event};
 use plait_sim::{Direction, Hop, Watch, Who};
@@ -17,43 +18,52 @@ use std::collections::BTreeMap;
 /// Fewest segments that a DATA_ACK covers to count as a jump.
 const JUMP: u64 = 10;
 
-/// Measures of a run: name and description.
-pub(super) const OF_RUNS: &[(&str, &str)] = &[
-    ("data_ack_jump_share", "share of the bytes that DATA_ACKs of ten segments or more cover"),
+/// Measures of a run: name, unit (empty for shares) and description.
+pub(super) const OF_RUNS: &[(&str, &str, &str)] = &[
+    ("data_ack_jump_share", "", "share of the bytes that DATA_ACKs of ten segments or more cover"),
     (
         "delivery_delay_ms",
+        "ms",
         "for a sender that always writes: from the entry of a byte into the send buffer until it is \
          readable in order, mean over the bytes",
     ),
-    ("ooo_delay_p40_ms", "40th percentile of ooo_delay_ms over the segments"),
-    ("ooo_delay_p80_ms", "80th percentile of ooo_delay_ms over the segments"),
-    ("object_time_p90_ms", "90th percentile of object_time_ms over the objects"),
-    ("object_time_p99_ms", "99th percentile of object_time_ms over the objects"),
+    ("ooo_delay_p40_ms", "ms", "40th percentile of ooo_delay_ms over the segments"),
+    ("ooo_delay_p80_ms", "ms", "80th percentile of ooo_delay_ms over the segments"),
+    ("object_time_p90_ms", "ms", "90th percentile of object_time_ms over the objects"),
+    ("object_time_p99_ms", "ms", "99th percentile of object_time_ms over the objects"),
     (
         "message_delay_settled_max_ms",
+        "ms",
         "largest message_delay_ms over the messages that are due after data arrived on every path",
     ),
 ];
-/// Measures of each path at the sender.
-pub(super) const OF_PATHS: &[(&str, &str)] = &[
-    ("cwnd_mean_seg", "congestion window in segments, mean over the acknowledgements"),
+/// Measures of each path at the sender: name, unit (empty for shares) and description.
+pub(super) const OF_PATHS: &[(&str, &str, &str)] = &[
+    ("cwnd_mean_seg", "segments", "congestion window in segments, mean over the acknowledgements"),
     (
         "cwnd_free_seg",
+        "segments",
         "window that is not in flight when an acknowledgement arrives, mean, in segments",
     ),
-    ("rtt_p2_ms", "2nd percentile of the RTT samples"),
-    ("rtt_p15_ms", "15th percentile of the RTT samples"),
-    ("rtt_p85_ms", "85th percentile of the RTT samples"),
-    ("rtt_p90_ms", "90th percentile of the RTT samples"),
-    ("dropped_share", "segments with data that the path dropped, over those sent"),
+    ("rtt_p2_ms", "ms", "2nd percentile of the RTT samples"),
+    ("rtt_p15_ms", "ms", "15th percentile of the RTT samples"),
+    ("rtt_p85_ms", "ms", "85th percentile of the RTT samples"),
+    ("rtt_p90_ms", "ms", "90th percentile of the RTT samples"),
+    ("dropped_share", "", "segments with data that the path dropped, over those sent"),
 ];
-/// Measures of a part of the time: name, length of a part in seconds, description. The last part of the full
-/// name is the start of the part.
-pub(super) const OF_TIMES: &[(&str, u64, &str)] = &[
-    ("gap_seg", 1, "gap of a scheduler that has one (STMS), mean over the decisions, in segments"),
-    ("gap_max_seg", 1, "the largest such gap"),
+/// Measures of a part of the time: name, unit, length of a part in seconds, description. The last part of the
+/// full name is the start of the part.
+pub(super) const OF_TIMES: &[(&str, &str, u64, &str)] = &[
+    (
+        "gap_seg",
+        "segments",
+        1,
+        "gap of a scheduler that has one (STMS), mean over the decisions, in segments",
+    ),
+    ("gap_max_seg", "segments", 1, "the largest such gap"),
     (
         "fetch_mbps",
+        "Mbit/s",
         20,
         "bytes that a player read, over the time in which a requested chunk was incomplete",
     ),
@@ -66,6 +76,17 @@ pub(super) fn is_extra(name: &str) -> bool {
     let base = name.split('.').next().unwrap_or(name);
     let timed = OF_TIMES.iter().map(|known| known.0);
     OF_RUNS.iter().chain(OF_PATHS).map(|known| known.0).chain(timed).any(|known| known == base)
+}
+
+/// Returns the unit of a measure that an experiment may name, without the path or the part of the time behind it.
+/// It is empty for shares and counts, and for unknown names.
+#[must_use]
+pub fn unit_of_measure(name: &str) -> &'static str {
+    let known = MEASURES.iter().map(|entry| (entry.name, entry.unit));
+    let extra = OF_RUNS.iter().chain(OF_PATHS).map(|known| (known.0, known.1));
+    let timed = OF_TIMES.iter().map(|known| (known.0, known.1));
+    let mut all = known.chain(extra).chain(timed).chain([(COMPETING, "Mbit/s")]);
+    all.find(|known| known.0 == name).map_or("", |known| known.1)
 }
 
 /// Returns the workloads whose runs have this measure; `None` if all have it.
@@ -126,7 +147,7 @@ impl Collector {
             objects: Objects::default(),
             messages: Messages::default(),
             gaps: Gaps::default(),
-            fetches: Fetches::new(OF_TIMES[2].1),
+            fetches: Fetches::new(OF_TIMES[2].2),
         }
     }
 
@@ -141,11 +162,11 @@ impl Collector {
         let [p40, p80] = [40, 80].map(|percent| self.out_of_order.percentile_ms(percent));
         let settled = self.messages.longest_ms();
         let of_run = [jumps, self.delivery.mean_ms(), p40, p80, p90, p99, settled];
-        for ((name, _), value) in OF_RUNS.iter().zip(of_run) {
+        for ((name, ..), value) in OF_RUNS.iter().zip(of_run) {
             values.extend(value.map(|value| ((*name).to_owned(), value)));
         }
         for (name, path) in names.into_iter().zip(&self.paths) {
-            for ((measure, _), value) in OF_PATHS.iter().zip(path.values(self.segment)) {
+            for ((measure, ..), value) in OF_PATHS.iter().zip(path.values(self.segment)) {
                 values.extend(value.map(|value| (format!("{measure}.{name}"), value)));
             }
         }
