@@ -4,6 +4,7 @@
 mod csv;
 mod expectations;
 mod heading;
+mod sweep;
 mod tables;
 mod verdict;
 
@@ -13,7 +14,8 @@ pub use expectations::broken;
 use heading::{heading, title};
 use plait_app::measure::{Better, MEASURES};
 use plait_lab::{Document, Report, Row};
-use tables::{map, sweep_tables, table};
+use sweep::{map, sweep_tables};
+use tables::{legend, table};
 use verdict::{limits, verdict};
 
 /// Ratios closer to 1 than this count as equal.
@@ -52,38 +54,6 @@ pub fn text(document: &Document, width: usize, colour: bool) -> String {
     let limits: String = shared_limits(document).iter().map(|line| paragraph(line)).collect();
     let legend = "* first at its point, or tied first";
     format!("{head}\n\n{map}{}\n{legend}\n\n{precision}{limits}{again}\n", tables.join("\n"))
-}
-
-/// Explains the columns of the table, and names the columns dropped because of the width.
-fn legend(report: &Report, left_out: &[&str]) -> String {
-    if report.rows.iter().all(|row| row.standing.paired_vs_best.is_none()) {
-        return String::new();
-    }
-    let interval = match made(report) {
-        1 => "",
-        _ => " with its 95 % interval",
-    };
-    let paths = names_of_paths(report);
-    let mut text = format!(
-        "First column: schedulers of one group are not told apart (at most 1 %, or within chance). Behind best: \
-         typical difference in a run to the best scheduler{interval}."
-    );
-    if tables::of_messages(report) {
-        text += " It compares the median message delay of each run.";
-    }
-    let named = |name: &str| left_out.contains(&name);
-    if !named(&paths) {
-        text += &format!(" {paths}: bytes sent on each path.");
-    }
-    if !named("extra") {
-        text += " Extra: copies over payload.";
-    }
-    let missed = left_out.iter().filter(|it| [&paths, "extra", "worst ms"].contains(*it));
-    let missed: Vec<&str> = missed.copied().collect();
-    if !missed.is_empty() {
-        text += &format!(" Not enough columns for: {}.", missed.join(", "));
-    }
-    text
 }
 
 /// Returns the lines about buffers of a sweep, each once.

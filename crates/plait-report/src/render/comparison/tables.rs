@@ -1,36 +1,311 @@
-//! The tables: a row for each scheduler, a line for each point of a sweep, or a map of a grid.
+//! The table of a comparison: a row for each scheduler.
 
 use super::{
-    EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio,
-    typical_speedup, undecided,
+    EXACT, behind, central, is_tcp, made, names_of_paths, ordered, primary, ratio, typical_speedup,
 };
 use crate::render::{Align, Column, Emphasis, Table, bar, figure, percent};
 use plait_lab::stats::Summary;
-use plait_lab::{Document, Report, Row};
+use plait_lab::{Messages, Report, Row};
 
 /// Length of the longest bar in columns.
 const BAR: usize = 12;
 
-pub(super) fn table(report: &Report) -> Table {
-    let mut table = Table::new(columns(report));
-    let rows = ordered(report);
-    let longest = rows.iter().filter_map(|row| central(report, row)).fold(0.0, f64::max);
-    for row in rows {
-        let group = row.standing.group.map_or(String::new(), |group| group.to_string());
-        let mut cells = vec![format!("{group:>2} {}", row.scheduler)];
-        if several_ccs(report) {
-            cells.push(row.cc.clone());
+/// A column of the table of rows. The table, its Markdown and the legend read [`COLUMNS`].
+pub(super) struct Shown {
+    /// Heading. `{unit}` is the unit of the primary measure, `{paths}` the names of the paths, and
+    /// `{flows}` the competing flows of the column.
+    title: &'static str,
+    align: Align,
+    /// 0 is never dropped. If the width is too small, columns with the highest rank are dropped
+    /// first.
+    rank: u8,
+    /// True if the legend names the column when it is dropped.
+    missed: bool,
+    /// Sentence of the legend, if the column needs one.
+    legend: fn(&Report) -> String,
+    /// Returns true if the table of this report has the column.
+    shown_if: fn(&Report) -> bool,
+    cell: Cell,
+}
+
+/// How the cells of an entry are made.
+enum Cell {
+    /// Text.
+    Text(fn(&Report, &Row) -> String),
+    /// A drawing, which Markdown leaves out.
+    Drawing(fn(&Report, &Row) -> String),
+    /// A column for each kind of competing flows, which is the last argument.
+    Flows(fn(&Row, &str) -> String),
+}
+
+/// A column of numbers that is always shown, for entries that differ from it.
+const NUMBER: Shown = Shown {
+    title: "",
+    align: Align::Right,
+    rank: 0,
+    missed: false,
+    legend: |_| String::new(),
+    shown_if: |_| true,
+    cell: Cell::Text(|_, _| String::new()),
+};
+
+/// The columns from left to right. docs/compare.md explains each of them.
+pub(super) const COLUMNS: &[Shown] = &[
+    Shown {
+        title: "   scheduler",
+        align: Align::Left,
+        legend: |_| {
+            "First column: schedulers of one group are not told apart (at most 1 %, or within chance)."
+                .to_owned()
+        },
+        cell: Cell::Text(|_, row| {
+            let group = row.standing.group.map_or(String::new(), |group| group.to_string());
+            format!("{group:>2} {}", row.scheduler)
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "cc",
+        align: Align::Left,
+        shown_if: several_ccs,
+        cell: Cell::Text(|_, row| row.cc.clone()),
+        ..NUMBER
+    },
+    Shown {
+        title: "p50 ms",
+        shown_if: of_messages,
+        cell: Cell::Text(|_, row| messages(row, |it| it.median_ms)),
+        ..NUMBER
+    },
+    Shown {
+        title: "p99 ms",
+        shown_if: of_messages,
+        cell: Cell::Text(|_, row| messages(row, |it| it.p99_ms)),
+        ..NUMBER
+    },
+    Shown {
+        title: "worst ms",
+        rank: 4,
+        missed: true,
+        shown_if: of_messages,
+        cell: Cell::Text(|_, row| messages(row, |it| it.max_ms)),
+        ..NUMBER
+    },
+    Shown {
+        title: "median {unit}",
+        shown_if: of_runs,
+        cell: Cell::Text(|report, row| {
+            of_measure(row, &report.primary_measure, |it| figure(it.median))
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "p95",
+        rank: 3,
+        shown_if: of_runs,
+        cell: Cell::Text(|report, row| {
+            of_measure(row, &report.primary_measure, |it| figure(it.p95))
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "min..max",
+        rank: 6,
+        shown_if: of_runs,
+        cell: Cell::Text(|report, row| {
+            of_measure(row, &report.primary_measure, |it| {
+                format!("{}..{}", short(it.min), short(it.max))
+            })
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "mean [95 % ci]",
+        rank: 8,
+        shown_if: of_runs,
+        cell: Cell::Text(|report, row| {
+            of_measure(row, &report.primary_measure, |it| {
+                let [low, high] = it.ci95.map(figure);
+                format!("{} [{low}, {high}]", figure(it.mean))
+            })
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "value {unit}",
+        shown_if: |report| !of_messages(report) && !spread(report),
+        cell: Cell::Text(|report, row| {
+            of_measure(row, &report.primary_measure, |it| figure(it.median))
+        }),
+        ..NUMBER
+    },
+    Shown { align: Align::Left, rank: 7, cell: Cell::Drawing(drawn), ..NUMBER },
+    Shown {
+        title: "behind best, %",
+        legend: behind_legend,
+        cell: Cell::Text(|report, row| match behind(report, row) {
+            Some(text) => text,
+            None if row.standing.group == Some(1) => "best".to_owned(),
+            None => dash(),
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "vs best path",
+        align: Align::Left,
+        cell: Cell::Text(|report, row| match (row.incomplete, typical_speedup(report, row)) {
+            (0, _) if is_best_path(report, row) => "best path".to_owned(),
+            (0, speedup) => speedup.map_or_else(dash, ratio),
+            (1, _) => "1 run failed".to_owned(),
+            (runs, _) => format!("{runs} runs failed"),
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "{flows}",
+        rank: 3,
+        cell: Cell::Flows(|row, flows| {
+            row.competing.get(flows).map_or_else(dash, |it| figure(it.median))
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "{paths}",
+        rank: 1,
+        missed: true,
+        legend: |report| format!("{}: bytes sent on each path.", names_of_paths(report)),
+        cell: Cell::Text(shares),
+        ..NUMBER
+    },
+    Shown {
+        title: "extra",
+        rank: 2,
+        missed: true,
+        legend: |_| "Extra: copies over payload.".to_owned(),
+        cell: Cell::Text(|_, row| match row.traffic.extra_share {
+            Some(share) if !is_tcp(row) => percent(share),
+            _ => dash(),
+        }),
+        ..NUMBER
+    },
+    Shown {
+        title: "retransmitted",
+        rank: 9,
+        cell: Cell::Text(|_, row| row.traffic.retransmitted_share.map_or_else(dash, percent)),
+        ..NUMBER
+    },
+];
+
+/// A column in the table of one report.
+struct Placed<'a> {
+    shown: &'static Shown,
+    title: String,
+    /// The competing flows that the column is for; empty in other columns.
+    flows: &'a str,
+}
+
+impl Shown {
+    /// Returns the heading in the table of a report.
+    pub(super) fn title(&self, report: &Report, flows: &str) -> String {
+        let (_, unit, _) = primary(report);
+        let each = if flows.contains('*') { ", each" } else { "" };
+        let title = self.title.replace("{unit}", unit).replace("{paths}", &names_of_paths(report));
+        title.replace("{flows}", &format!("{flows}{each}"))
+    }
+}
+
+impl Placed<'_> {
+    fn column(&self) -> Column {
+        let column = Column::new(&self.title, self.shown.align).dispensable(self.shown.rank);
+        match self.shown.cell {
+            Cell::Drawing(_) => column.drawing(),
+            Cell::Text(_) | Cell::Flows(_) => column,
         }
-        cells.extend(numbers(report, row, longest));
+    }
+
+    fn cell(&self, report: &Report, row: &Row) -> String {
+        match self.shown.cell {
+            Cell::Text(cell) | Cell::Drawing(cell) => cell(report, row),
+            Cell::Flows(cell) => cell(row, self.flows),
+        }
+    }
+}
+
+/// Returns the columns that the table of a report has.
+fn placed(report: &Report) -> Vec<Placed<'_>> {
+    let mut placed = Vec::new();
+    for shown in COLUMNS.iter().filter(|shown| (shown.shown_if)(report)) {
+        let one = |flows| Placed { shown, title: shown.title(report, flows), flows };
+        match shown.cell {
+            Cell::Flows(_) => placed.extend(report.compete.iter().map(|flows| one(flows))),
+            Cell::Text(_) | Cell::Drawing(_) => placed.push(one("")),
+        }
+    }
+    placed
+}
+
+pub(super) fn table(report: &Report) -> Table {
+    let columns = placed(report);
+    let mut table = Table::new(columns.iter().map(Placed::column).collect());
+    for row in ordered(report) {
         let emphasis = match typical_speedup(report, row) {
             _ if row.standing.group == Some(1) => Emphasis::Best,
             _ if is_tcp(row) => Emphasis::Reference,
             Some(ratio) if ratio < 1.0 - EXACT && slower(report, row) => Emphasis::Bad,
             _ => Emphasis::None,
         };
-        table.row(emphasis, cells);
+        table.row(emphasis, columns.iter().map(|column| column.cell(report, row)).collect());
     }
     table
+}
+
+/// Explains the columns of the table, and names those that are dropped because of the width. The
+/// legend is empty if no row is compared with another.
+pub(super) fn legend(report: &Report, left_out: &[&str]) -> String {
+    if report.rows.iter().all(|row| row.standing.paired_vs_best.is_none()) {
+        return String::new();
+    }
+    let columns = placed(report);
+    let (dropped, kept): (Vec<&Placed<'_>>, Vec<&Placed<'_>>) =
+        columns.iter().partition(|it| left_out.contains(&it.title.as_str()));
+    let mut sentences: Vec<String> =
+        kept.iter().map(|it| (it.shown.legend)(report)).filter(|it| !it.is_empty()).collect();
+    let missed = dropped.iter().filter(|it| it.shown.missed);
+    let missed: Vec<&str> = missed.map(|it| it.title.as_str()).collect();
+    if !missed.is_empty() {
+        sentences.push(format!("Not enough columns for: {}.", missed.join(", ")));
+    }
+    sentences.join(" ")
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// Returns a number of the messages of all runs of a row.
+fn messages(row: &Row, number: fn(&Messages) -> f64) -> String {
+    row.messages.as_ref().map_or_else(dash, |it| figure(number(it)))
+}
+
+/// Returns a statistic of a measure of a row.
+fn of_measure(row: &Row, name: &str, text: fn(&Summary) -> String) -> String {
+    row.measures.get(name).map_or_else(dash, text)
+}
+
+/// Draws the number that ranks a row; the longest bar is that of the largest number.
+fn drawn(report: &Report, row: &Row) -> String {
+    let values = report.rows.iter().filter_map(|row| central(report, row));
+    let longest = values.fold(0.0, f64::max);
+    central(report, row).map_or_else(String::new, |value| bar(value, longest, BAR))
+}
+
+fn behind_legend(report: &Report) -> String {
+    let interval = if made(report) == 1 { "" } else { " with its 95 % interval" };
+    let messages = match of_messages(report) {
+        true => " It compares the median message delay of each run.",
+        false => "",
+    };
+    format!("Behind best: typical difference in a run to the best scheduler{interval}.{messages}")
 }
 
 fn several_ccs(report: &Report) -> bool {
@@ -49,35 +324,9 @@ pub(super) fn of_messages(report: &Report) -> bool {
     report.primary_measure == "message_delay_ms" && report.rows.iter().any(many)
 }
 
-fn columns(report: &Report) -> Vec<Column> {
-    let (_, unit, _) = primary(report);
-    let right = |title: &str| Column::new(title, Align::Right);
-    let mut columns = vec![Column::new("   scheduler", Align::Left)];
-    if several_ccs(report) {
-        columns.push(Column::new("cc", Align::Left));
-    }
-    if of_messages(report) {
-        columns.extend([right("p50 ms"), right("p99 ms"), right("worst ms").dispensable(4)]);
-    } else if spread(report) {
-        columns.extend([right(&format!("median {unit}")), right("p95").dispensable(3)]);
-        columns.push(right("min..max").dispensable(6));
-        columns.push(right("mean [95 % ci]").dispensable(8));
-    } else {
-        columns.push(right(&format!("value {unit}")));
-    }
-    columns.push(Column::new("", Align::Left).dispensable(7).drawing());
-    columns.push(right("behind best, %"));
-    columns.push(Column::new("vs best path", Align::Left));
-    columns.extend(report.compete.iter().map(|flows| {
-        let title = format!("{flows}{}", if flows.contains('*') { ", each" } else { "" });
-        right(&title).dispensable(3)
-    }));
-    columns.extend([
-        right(&names_of_paths(report)).dispensable(1),
-        right("extra").dispensable(2),
-        right("retransmitted").dispensable(9),
-    ]);
-    columns
+/// Returns true if the numbers of the table are statistics of more than one run.
+fn of_runs(report: &Report) -> bool {
+    !of_messages(report) && spread(report)
 }
 
 /// Returns true if a row has more than one run, so that it has a spread.
@@ -87,54 +336,7 @@ pub(super) fn spread(report: &Report) -> bool {
     summaries.any(|summary| summary.n > 1)
 }
 
-/// Returns the cells of a row from its first number on.
-fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
-    let dash = || "-".to_owned();
-    let summary = row.measures.get(&report.primary_measure);
-    let mut cells = match (of_messages(report), spread(report)) {
-        (true, _) => row
-            .messages
-            .map_or([(); 3].map(|()| dash()), |it| [it.median_ms, it.p99_ms, it.max_ms].map(figure))
-            .to_vec(),
-        (false, true) => summary
-            .map_or([(); 4].map(|()| dash()), |it| {
-                let [low, high] = it.ci95;
-                [
-                    figure(it.median),
-                    figure(it.p95),
-                    format!("{}..{}", short(it.min), short(it.max)),
-                    format!("{} [{}, {}]", figure(it.mean), figure(low), figure(high)),
-                ]
-            })
-            .to_vec(),
-        (false, false) => vec![summary.map_or_else(dash, |it| figure(it.median))],
-    };
-    cells.push(central(report, row).map_or_else(String::new, |value| bar(value, longest, BAR)));
-    cells.push(match behind(report, row) {
-        Some(text) => text,
-        None if row.standing.group == Some(1) => "best".to_owned(),
-        None => dash(),
-    });
-    cells.push(match (row.incomplete, typical_speedup(report, row)) {
-        (0, _) if is_best_path(report, row) => "best path".to_owned(),
-        (0, speedup) => speedup.map_or_else(dash, ratio),
-        (1, _) => "1 run failed".to_owned(),
-        (runs, _) => format!("{runs} runs failed"),
-    });
-    let median = |it: &Summary| figure(it.median);
-    cells.extend(
-        report.compete.iter().map(|flows| row.competing.get(flows).map_or_else(dash, median)),
-    );
-    cells.push(shares(report, row));
-    cells.push(match row.traffic.extra_share {
-        Some(share) if !is_tcp(row) => percent(share),
-        _ => dash(),
-    });
-    cells.push(row.traffic.retransmitted_share.map_or_else(dash, percent));
-    cells
-}
-
-fn is_best_path(report: &Report, row: &Row) -> bool {
+pub(super) fn is_best_path(report: &Report, row: &Row) -> bool {
     report.findings.best_path.as_deref() == Some(row.scheduler.as_str())
         && report.findings.best_path_cc.as_deref().is_none_or(|cc| cc == row.cc)
 }
@@ -143,7 +345,7 @@ fn is_best_path(report: &Report, row: &Row) -> bool {
 fn shares(report: &Report, row: &Row) -> String {
     let all: f64 = row.traffic.path_bytes.values().sum();
     if all <= 0.0 {
-        return "-".to_owned();
+        return dash();
     }
     let share = |path: &plait_lab::PathReport| {
         format!(
@@ -161,127 +363,4 @@ pub(super) fn short(value: f64) -> String {
         v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
-}
-
-/// Returns a line for each point and a column for each row of the reports, in as many tables as the
-/// width requires. A row that is first or tied first at its point is marked.
-pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
-    let Some(first) = document.points.first() else { return Vec::new() };
-    let names: Vec<String> = first.rows.iter().map(|row| label(first, row)).collect();
-    let place = |report: &Report| -> Vec<String> {
-        let value = |varied: &plait_lab::Varied| report.vary.get(&varied.name).cloned();
-        document.varied.iter().map(|varied| value(varied).unwrap_or_default()).collect()
-    };
-    let cell = |report: &Report, row: usize| {
-        let Some(row) = report.rows.get(row) else { return "-".to_owned() };
-        let leads = leading(report).iter().any(|it| std::ptr::eq(*it, row));
-        let mark = if leads && !undecided(report) { "*" } else { "" };
-        match central(report, row) {
-            Some(value) => format!("{mark}{}", figure(value)),
-            None => "-".to_owned(),
-        }
-    };
-    let widest = |cells: &mut dyn Iterator<Item = usize>| cells.max().unwrap_or(0) + 2;
-    let leading: usize = (0..document.varied.len())
-        .map(|at| {
-            let title = document.varied[at].name.chars().count();
-            let cells = document.points.iter().map(|report| place(report)[at].chars().count());
-            widest(&mut cells.chain([title]))
-        })
-        .sum();
-    let mut tables = Vec::new();
-    let mut rows = 0..names.len();
-    while !rows.is_empty() {
-        let (start, mut used) = (rows.start, leading);
-        while let Some(row) = rows.clone().next() {
-            let cells = document.points.iter().map(|report| cell(report, row).chars().count());
-            used += widest(&mut cells.chain([names[row].chars().count()]));
-            if used > width + 2 && row > start {
-                break;
-            }
-            rows.next();
-        }
-        let mut columns: Vec<Column> =
-            document.varied.iter().map(|varied| Column::new(&varied.name, Align::Right)).collect();
-        columns.extend(names[start..rows.start].iter().map(|it| Column::new(it, Align::Right)));
-        let mut table = Table::new(columns);
-        for report in &document.points {
-            let mut cells = place(report);
-            cells.extend((start..rows.start).map(|row| cell(report, row)));
-            table.row(Emphasis::None, cells);
-        }
-        tables.push(table);
-    }
-    tables
-}
-
-/// Returns the first row of each point of a grid. A line is a value of the first setting, a column
-/// a value of the second. The width determines the number of tables. Documents that do not vary
-/// exactly two settings have none.
-pub(super) fn map(document: &Document, width: usize) -> Vec<Table> {
-    let [down, across] = document.varied.as_slice() else { return Vec::new() };
-    let corner = format!("{} \\ {}", down.name, across.name);
-    let columns: Vec<(&String, Vec<String>)> = across
-        .values
-        .iter()
-        .map(|other| {
-            let cell = |value: &String| {
-                let at = |report: &&Report| {
-                    report.vary.get(&down.name) == Some(value)
-                        && report.vary.get(&across.name) == Some(other)
-                };
-                document.points.iter().find(at).map_or("-".to_owned(), winner)
-            };
-            (other, down.values.iter().map(cell).collect())
-        })
-        .collect();
-    let cells = columns.iter().flat_map(|(title, cells)| cells.iter().chain([*title]));
-    let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2;
-    let each = (width.saturating_sub(corner.chars().count()) / widest).max(1);
-    let part = |columns: &[(&String, Vec<String>)]| {
-        let titles = columns.iter().map(|(title, _)| Column::new(title, Align::Left));
-        let corner = Column::new(&corner, Align::Right);
-        let mut table = Table::new(std::iter::once(corner).chain(titles).collect());
-        for (at, value) in down.values.iter().enumerate() {
-            let cells = columns.iter().map(|(_, cells)| cells[at].clone());
-            table.row(Emphasis::None, std::iter::once(value.clone()).chain(cells).collect());
-        }
-        table
-    };
-    columns.chunks(each).map(part).collect()
-}
-
-/// Returns the first row of a report and the number of rows tied with it, as in `ecf +2`.
-fn winner(report: &Report) -> String {
-    let leading = leading(report);
-    let Some(leader) = leading.first() else { return "-".to_owned() };
-    match leading.len() - 1 {
-        0 => label(report, leader),
-        tied => format!("{} +{tied}", label(report, leader)),
-    }
-}
-
-/// Returns the rows that are first at a point, best first. They are the first group and the best
-/// path alone, unless one of the two is ahead of the other.
-fn leading(report: &Report) -> Vec<&Row> {
-    let rows = ordered(report);
-    let group: Vec<&Row> =
-        rows.iter().copied().filter(|row| row.standing.group == Some(1)).collect();
-    let path = rows.iter().copied().find(|row| is_tcp(row) && is_best_path(report, row));
-    // The best path is behind if the best scheduler differs significantly from it and is not
-    // slower.
-    let told_apart = |row: &Row| row.standing.paired_vs_best_path.is_none_or(|it| it.told_apart);
-    let path_is_behind =
-        group.first().is_some_and(|row| !is_tcp(row) && told_apart(row) && !slower(report, row));
-    let path = path.filter(|_| !path_is_behind);
-    let ahead = |row: &&Row| !(path.is_some() && slower(report, row));
-    let mut leading: Vec<&Row> = group.into_iter().filter(ahead).collect();
-    if let Some(path) = path.filter(|path| !leading.iter().any(|row| std::ptr::eq(*row, *path))) {
-        leading.push(path);
-    }
-    let (_, _, more) = primary(report);
-    let value =
-        |row: &Row| central(report, row).map_or(f64::INFINITY, |m| if more { -m } else { m });
-    leading.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    leading
 }

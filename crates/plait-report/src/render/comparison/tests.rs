@@ -1,3 +1,4 @@
+use super::tables::COLUMNS;
 use super::*;
 use plait_lab::stats::Summary;
 use plait_lab::{
@@ -411,5 +412,29 @@ fn a_sweep_marks_plain_tcp_that_is_first() {
         [["0.5", "*300.0", "600.0"], ["1.1", "660.0", "*600.0"], ["1.04", "*624.0", "*600.0"]];
     for line in wanted {
         assert!(lines.iter().any(|it| it == &line), "{line:?} in {text}");
+    }
+}
+
+/// Each title has a line in the table of docs/compare.md, and each line a title.
+#[test]
+fn the_page_on_comparisons_explains_every_column() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/compare.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("\n## Columns\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let first_cells =
+        section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let explained: Vec<&str> =
+        first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let titles: Vec<String> =
+        COLUMNS.iter().map(|shown| shown.title(&report(), "reno@wifi*2")).collect();
+    let name = |title: &String| title.trim().trim_end_matches(" ms").to_owned();
+    // The drawing has no title.
+    let names: Vec<String> = titles.iter().map(name).filter(|name| !name.is_empty()).collect();
+    for name in &names {
+        assert!(explained.contains(&name.as_str()), "docs/compare.md lacks a line for `{name}`");
+    }
+    for line in explained {
+        assert!(names.iter().any(|name| name == line), "`{line}` of docs/compare.md is no column");
     }
 }
