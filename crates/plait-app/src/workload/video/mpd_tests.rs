@@ -80,7 +80,10 @@ fn errors_name_the_place_and_what_would_help() {
     assert!(message(&TEMPLATE.replace("static", "dynamic")).contains("2:1: a live stream"));
     let endless = TEMPLATE.replace(r#" mediaPresentationDuration="PT22M12S""#, "");
     assert!(message(&endless).contains("the length of the clip is missing"));
-    assert!(message(&TEMPLATE.replace(r#" duration="5000""#, "")).contains("how long its chunks"));
+    assert!(
+        message(&TEMPLATE.replace(r#" duration="5000""#, ""))
+            .contains("the duration of its chunks")
+    );
     assert!(message(&TEMPLATE.replace("PT22M", "22 min")).contains("is no duration; write it as"));
     assert!(message(&TEMPLATE.replace("5000", "0")).contains("is no number above zero"));
     assert!(message(&TEMPLATE.replace("PT22M12S", "PT0S")).contains("no chunk with a duration"));
