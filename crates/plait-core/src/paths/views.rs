@@ -120,9 +120,11 @@ impl Paths {
     }
 
     /// Returns true if data at `seq` must be dropped under memory pressure, when the connection may
-    /// keep `most`. Data more than `most` bytes beyond the read position is dropped. Data that is
-    /// next in order, or fills a gap of its subflow, is accepted while the reader keeps up. Other
-    /// data is accepted while the total memory of received data is below twice `most`.
+    /// keep `most`. Data more than `most` bytes beyond the read position is dropped, unless it fills
+    /// a gap of its subflow and the next byte of the connection waits behind that gap: the peer does
+    /// not retransmit that byte, which its subflow has acknowledged. Data that is next in order, or
+    /// fills a gap of its subflow, is accepted while the reader keeps up. Other data is accepted
+    /// while the total memory of received data is below twice `most`.
     pub(crate) fn exceeds(
         &self,
         data: &DataLevel,
@@ -134,7 +136,9 @@ impl Paths {
         let rx = &self.subflows[index].rx;
         let next = seq <= rx.nxt() && (range.start <= data.recv.nxt() || rx.has_hole());
         let full = self.received(data).taken() >= most.saturating_mul(2);
-        data.recv.is_far(range, most) || full && (!next || data.recv.readable() > 0)
+        let frees = || seq <= rx.nxt() && rx.holds(data.recv.nxt());
+        let far = data.recv.is_far(range, most) && !frees();
+        far || full && (!next || data.recv.readable() > 0)
     }
 
     /// Returns the longest timeout of a live subflow: data may still be acknowledged until then.

@@ -104,6 +104,13 @@ impl Receiver {
         self.holes.as_ref().is_some_and(|it| !it.held.is_empty())
     }
 
+    /// Returns true if the byte with `dsn` waits behind a hole.
+    pub(crate) fn holds(&self, dsn: Dsn) -> bool {
+        let within =
+            |held: &Held| (held.dsn..held.dsn + u64::from(held.payload.len())).contains(&dsn);
+        self.holes.as_ref().is_some_and(|it| it.held.iter().any(within))
+    }
+
     /// Returns the memory of data behind a hole.
     pub(crate) fn memory_usage(&self) -> MemoryUsage {
         let of = |it: &Holes| MemoryUsage::bytes(it.bytes) + MemoryUsage::pieces(&it.held);

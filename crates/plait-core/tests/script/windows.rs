@@ -250,3 +250,28 @@ fn short_memory_makes_new_windows_small() {
         assert!(edge(&mut s) > 6 << 20);
     }
 }
+
+/// R37: during a shortage of memory, a segment far ahead is dropped. It is accepted if the next byte
+/// of the connection waits behind it on its subflow: the peer does not retransmit that byte.
+#[test]
+fn short_memory_keeps_no_gap_before_the_next_byte() {
+    const SHARE: u64 = 20_000;
+    let far = 2 * SHARE;
+    let mut s = Script::open_server(multipath(), 1);
+    let memory_limit = MemoryLimit { unread: SHARE, unsent: SHARE, max_unsent: SHARE };
+    s.endpoint.limit_buffers(Some(memory_limit));
+    let acknowledged = |s: &mut Script| {
+        let (_, told, _) = s.out.pop_back().unwrap();
+        s.lose_all();
+        told.ack
+    };
+    let behind = s.tx(0).seq(1 + MSS).data(0, MSS);
+    let ahead = s.tx(0).seq(1).data(far, MSS);
+    s.send(ahead.clone());
+    assert_eq!(acknowledged(&mut s), 1);
+    s.send(behind);
+    assert_eq!(acknowledged(&mut s), 1);
+    s.send(ahead);
+    assert_eq!(acknowledged(&mut s), 1 + 2 * MSS);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), u64::from(MSS));
+}
