@@ -5,7 +5,15 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Runs that the README does not show. Each has a feature that is difficult for a page.
+/// Further commands of the documents: profiles, recordings, and a run.
+const DOCUMENTED: &[&str] = &[
+    "plait compare --path wifi-home --path lte-att --workload download:512kB --cc cubic,olia",
+    "plait compare --path wifi:trace=wifi.csv,rtt=20ms,offset=random \
+     --path lte:trace=lte.csv,rtt=50ms,offset=random --workload stream:30kB@50ms,for=20s",
+    "plait run --path wifi:rate=25mbit,rtt=25ms --path lte:rate=4mbit,rtt=75ms --workload download:4MB",
+];
+
+/// Runs that the documents do not show. Each has a feature that is difficult for a page.
 const FURTHER: &[(&str, &str)] = &[
     (
         "outage",
@@ -103,7 +111,7 @@ fn demo() -> String {
     format!("plait run {line} --schedulers ecf")
 }
 
-/// Writes recordings with the names that the README uses.
+/// Writes recordings with the names that the commands use.
 fn write_traces(dir: &Path) {
     for (name, mean) in [("wifi.csv", 2_500_000), ("lte.csv", 800_000)] {
         let mut rows = String::new();
@@ -118,8 +126,9 @@ fn write_traces(dir: &Path) {
 /// Returns a name and the arguments of `plait run`, in `dir`, for every page.
 pub(crate) fn all(dir: &Path) -> Vec<(String, Vec<String>)> {
     write_traces(dir);
-    let lines = readme();
-    assert!(lines.len() >= 4, "the scenarios of the README: {lines:?}");
+    let mut lines = readme();
+    assert!(!lines.is_empty(), "the scenarios of the README");
+    lines.extend(DOCUMENTED.iter().map(|line| (*line).to_owned()));
     let mut all = Vec::new();
     for line in lines.iter().chain([&demo()]) {
         for args in runs(line) {
