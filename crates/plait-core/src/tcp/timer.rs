@@ -11,7 +11,8 @@ struct Properties {
     /// It is set often, so each subflow has 8 bytes for it. The rare timers have a block that is
     /// allocated when one of them is first set, so they cost an idle connection nothing.
     frequent: bool,
-    /// The connection goes on when it expires. False for a timer that only counts or reports.
+    /// The wait for the peer ends or is repeated when it expires. False for a timer that only counts,
+    /// reports or acknowledges.
     progress: bool,
 }
 
@@ -42,7 +43,7 @@ timers! {
     /// Retransmission timeout of data, FIN or handshake (RFC 6298).
     Rto { frequent: true, progress: true },
     /// A delayed acknowledgement is due (RFC 9293 section 3.8.6.3).
-    Ack { frequent: true, progress: true },
+    Ack { frequent: true, progress: false },
     /// TIME-WAIT ends, or the wait for the peer's FIN in FIN-WAIT-2.
     TimeWait { frequent: false, progress: true },
     /// A silent path is probed.
@@ -68,7 +69,7 @@ impl Timer {
         places
     };
 
-    /// Returns true if the connection goes on when this timer expires.
+    /// Returns true if a wait for the peer ends or is repeated when this timer expires.
     pub(crate) fn holds_progress(self) -> bool {
         Timer::PROPERTIES[self as usize].progress
     }

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 /// Time that a run has to finish after the faults have healed; longer if the links need it, see
 /// [`Case::grace`].
 pub const GRACE: Span = Span::from_secs(60);
+/// Controllers that can keep a window at one segment because of another subflow.
+const COUPLED: [&str; 4] = ["lia", "olia", "balia", "wvegas"];
 /// Most bytes of headers in a segment with data: IPv4, TCP, timestamps, DSS with checksum.
 const HEADERS_BYTES: u64 = 20 + 20 + 12 + 28;
 
@@ -377,8 +379,7 @@ impl Case {
     /// of a stock kernel leaves a full send buffer there (`linux:back`), and a coupled controller
     /// can keep such a window for ever. Stock kernels have no coupled controller.
     fn holds_up(&self) -> Span {
-        let coupled = ["lia", "olia", "balia", "wvegas"];
-        let holds = coupled.iter().any(|name| self.controller.starts_with(name));
+        let holds = COUPLED.iter().any(|name| self.controller.starts_with(name));
         if !(self.settings.kernel && holds && self.scheduler.starts_with("linux")) {
             return Span::ZERO;
         }
@@ -459,5 +460,13 @@ mod tests {
         assert_eq!(case.grace(), GRACE + Span::from_secs(400));
         case.controller = "reno".to_owned();
         assert_eq!(case.grace(), GRACE);
+    }
+
+    #[test]
+    fn every_controller_is_coupled_or_not() {
+        let apart = ["cubic", "reno", "fixed"];
+        let mut names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
+        names.retain(|name| !COUPLED.contains(name) && !apart.contains(name));
+        assert!(names.is_empty(), "coupled or not: {names:?}");
     }
 }
