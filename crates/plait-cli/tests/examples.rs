@@ -90,8 +90,15 @@ fn a_capture_is_read_option_by_option() {
     }
     let (first, _) = out.split_once('\n').unwrap();
     assert!(first.starts_with("1: "), "{first}");
-    let none = Command::new(&program).output().unwrap();
-    assert!(!none.status.success() && !none.stderr.is_empty());
+    let no_capture = Path::new(TEMPORARY).join("no-capture.pcapng");
+    std::fs::write(&no_capture, "no packets").unwrap();
+    let (absent, not_one) = ("/no/such/file", no_capture.to_str().unwrap());
+    for (args, named) in [(&[][..], "usage: "), (&[absent], absent), (&[not_one], not_one)] {
+        let refused = Command::new(&program).args(args).output().unwrap();
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!((refused.status.code(), told.contains(named)), (Some(2), true), "{told}");
+        assert!(!told.contains("Error:") && told.lines().count() == 2, "{told}");
+    }
 }
 
 #[test]

@@ -5,6 +5,8 @@ use pcap_file::{DataLink, PcapError};
 use plait_wire::codec::{Problem, Verify, parse};
 use std::error::Error;
 use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::{env, fs};
 
 /// A packet of the file, from its link-layer header on.
@@ -46,8 +48,21 @@ fn header_len(link: DataLink) -> Option<usize> {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let file = env::args_os().nth(1).ok_or("usage: pcap-options FILE")?;
+fn main() -> ExitCode {
+    let Some(file) = env::args_os().nth(1).map(PathBuf::from) else {
+        eprintln!("pcap-options: no file\n  usage: pcap-options FILE");
+        return ExitCode::from(2);
+    };
+    match print(&file) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pcap-options: `{}`: {error}\n  give a pcap or pcapng file", file.display());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print(file: &Path) -> Result<(), Box<dyn Error>> {
     for (number, (link, frame)) in (1..).zip(frames(&fs::read(file)?)?) {
         let Some(packet) = header_len(link).and_then(|len| frame.get(len..)) else { continue };
         // A host that leaves checksums to its device captures packets without valid ones.
