@@ -91,9 +91,9 @@ impl Kind {
 
     /// Returns the names of the available measures, as statements use them.
     fn names(&self) -> Vec<String> {
-        let of_runs = OF_RUNS.iter().map(|it| (it.0, ""));
-        let of_paths = OF_PATHS.iter().map(|it| (it.0, ".PATH"));
-        let of_times = OF_TIMES.iter().map(|it| (it.0, ".TIME"));
+        let of_runs = OF_RUNS.iter().map(|it| (it.name, ""));
+        let of_paths = OF_PATHS.iter().map(|it| (it.name, ".PATH"));
+        let of_times = OF_TIMES.iter().map(|it| (it.name, ".TIME"));
         let known = MEASURES.iter().map(|entry| match entry.value {
             Path(_) => (entry.name, ".PATH"),
             _ => (entry.name, ""),

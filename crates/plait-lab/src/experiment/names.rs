@@ -28,9 +28,10 @@ impl Names<'_> {
         more: &'c [&'b str],
         place: &Place,
     ) -> Result<(String, &'c [&'b str]), ScenarioError> {
-        if let Some((_, _, seconds, _)) = OF_TIMES.iter().find(|known| known.0 == name) {
+        if let Some(extra) = OF_TIMES.iter().find(|known| known.name == name) {
+            let seconds = extra.part_s;
             return match more.split_first() {
-                Some((part, more)) if begins_part(part, *seconds) => {
+                Some((part, more)) if begins_part(part, seconds) => {
                     Ok((format!("{name}.{part}"), more))
                 }
                 _ => {
@@ -41,15 +42,17 @@ impl Names<'_> {
             };
         }
         let known = MEASURES.iter().map(|it| (it.name, matches!(it.value, Value::Path(_))));
-        let extra =
-            OF_RUNS.iter().map(|it| (it.0, false)).chain(OF_PATHS.iter().map(|it| (it.0, true)));
+        let extra = OF_RUNS
+            .iter()
+            .map(|it| (it.name, false))
+            .chain(OF_PATHS.iter().map(|it| (it.name, true)));
         let mut all = known.chain(extra).chain([(COMPETING, false)]);
         let Some((_, of_path)) = all.clone().find(|known| known.0 == name) else {
             return Err(ScenarioError::unknown(
                 place,
                 "measure",
                 name,
-                all.by_ref().map(|it| it.0).chain(OF_TIMES.iter().map(|it| it.0)),
+                all.by_ref().map(|it| it.0).chain(OF_TIMES.iter().map(|it| it.name)),
             ));
         };
         if !of_path {

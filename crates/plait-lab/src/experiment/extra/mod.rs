@@ -18,64 +18,80 @@ use std::collections::BTreeMap;
 /// Fewest segments that a DATA_ACK covers to count as a jump.
 const JUMP: u64 = 10;
 
-/// Measures of a run: name, unit (empty for shares) and description.
-pub(super) const OF_RUNS: &[(&str, &str, &str)] = &[
-    ("data_ack_jump_share", "", "share of the bytes that DATA_ACKs of ten segments or more cover"),
-    (
-        "delivery_delay_ms",
-        "ms",
-        "for a sender that always writes: from the entry of a byte into the send buffer until it is \
-         readable in order, mean over the bytes",
-    ),
-    ("ooo_delay_p40_ms", "ms", "40th percentile of ooo_delay_ms over the segments"),
-    ("ooo_delay_p80_ms", "ms", "80th percentile of ooo_delay_ms over the segments"),
-    ("object_time_p90_ms", "ms", "90th percentile of object_time_ms over the objects"),
-    ("object_time_p99_ms", "ms", "99th percentile of object_time_ms over the objects"),
-    (
-        "message_delay_settled_max_ms",
-        "ms",
-        "largest message_delay_ms over the messages that are due after data arrived on every path",
-    ),
+/// A measure that only experiments have.
+pub(super) struct Extra {
+    pub(super) name: &'static str,
+    /// Unit, empty for shares.
+    pub(super) unit: &'static str,
+    /// Length in seconds of the part of the time that a value is for; 0 if it is for the whole run.
+    pub(super) part_s: u64,
+}
+
+impl Extra {
+    const fn of_run(name: &'static str, unit: &'static str) -> Extra {
+        Extra { name, unit, part_s: 0 }
+    }
+
+    const fn of_part(name: &'static str, unit: &'static str, part_s: u64) -> Extra {
+        Extra { name, unit, part_s }
+    }
+}
+
+/// Measures of a run.
+pub(super) const OF_RUNS: &[Extra] = &[
+    // Share of the bytes that DATA_ACKs of ten segments or more cover.
+    Extra::of_run("data_ack_jump_share", ""),
+    // For a sender that always writes: from the entry of a byte into the send buffer until it is readable in
+    // order, mean over the bytes.
+    Extra::of_run("delivery_delay_ms", "ms"),
+    // 40th percentile of ooo_delay_ms over the segments.
+    Extra::of_run("ooo_delay_p40_ms", "ms"),
+    // 80th percentile of ooo_delay_ms over the segments.
+    Extra::of_run("ooo_delay_p80_ms", "ms"),
+    // 90th percentile of object_time_ms over the objects.
+    Extra::of_run("object_time_p90_ms", "ms"),
+    // 99th percentile of object_time_ms over the objects.
+    Extra::of_run("object_time_p99_ms", "ms"),
+    // Largest message_delay_ms over the messages that are due after data arrived on every path.
+    Extra::of_run("message_delay_settled_max_ms", "ms"),
 ];
-/// Measures of each path at the sender: name, unit (empty for shares) and description.
-pub(super) const OF_PATHS: &[(&str, &str, &str)] = &[
-    ("cwnd_mean_seg", "segments", "congestion window in segments, mean over the acknowledgements"),
-    (
-        "cwnd_free_seg",
-        "segments",
-        "window that is not in flight when an acknowledgement arrives, mean, in segments",
-    ),
-    ("rtt_p2_ms", "ms", "2nd percentile of the RTT samples"),
-    ("rtt_p15_ms", "ms", "15th percentile of the RTT samples"),
-    ("rtt_p85_ms", "ms", "85th percentile of the RTT samples"),
-    ("rtt_p90_ms", "ms", "90th percentile of the RTT samples"),
-    ("dropped_share", "", "segments with data that the path dropped, over those sent"),
+/// Measures of each path at the sender.
+pub(super) const OF_PATHS: &[Extra] = &[
+    // Congestion window in segments, mean over the acknowledgements.
+    Extra::of_run("cwnd_mean_seg", "segments"),
+    // Window that is not in flight when an acknowledgement arrives, mean, in segments.
+    Extra::of_run("cwnd_free_seg", "segments"),
+    // 2nd percentile of the RTT samples.
+    Extra::of_run("rtt_p2_ms", "ms"),
+    // 15th percentile of the RTT samples.
+    Extra::of_run("rtt_p15_ms", "ms"),
+    // 85th percentile of the RTT samples.
+    Extra::of_run("rtt_p85_ms", "ms"),
+    // 90th percentile of the RTT samples.
+    Extra::of_run("rtt_p90_ms", "ms"),
+    // Segments with data that the path dropped, over those sent.
+    Extra::of_run("dropped_share", ""),
 ];
-/// Measures of a part of the time: name, unit, length of a part in seconds, description. The last part of the
-/// full name is the start of the part.
-pub(super) const OF_TIMES: &[(&str, &str, u64, &str)] = &[
-    (
-        "gap_seg",
-        "segments",
-        1,
-        "gap of a scheduler that has one (STMS), mean over the decisions, in segments",
-    ),
-    ("gap_max_seg", "segments", 1, "the largest such gap"),
-    (
-        "fetch_mbps",
-        "Mbit/s",
-        20,
-        "bytes that a player read, over the time in which a requested chunk was incomplete",
-    ),
+/// Measures of a part of the time. The last part of the full name is the start of the part.
+pub(super) const OF_TIMES: &[Extra] = &[
+    // Gap of a scheduler that has one (STMS), mean over the decisions, in segments.
+    Extra::of_part("gap_seg", "segments", 1),
+    // The largest such gap.
+    Extra::of_part("gap_max_seg", "segments", 1),
+    // Bytes that a player read, over the time in which a requested chunk was incomplete.
+    Extra::of_part("fetch_mbps", "Mbit/s", 20),
 ];
 /// The percentiles of RTTs, in the order of [`OF_PATHS`].
 const RTTS: [u64; 4] = [2, 15, 85, 90];
 
+fn extras() -> impl Iterator<Item = &'static Extra> {
+    OF_RUNS.iter().chain(OF_PATHS).chain(OF_TIMES)
+}
+
 /// Returns true if the name is an extra measure.
 pub(super) fn is_extra(name: &str) -> bool {
     let base = name.split('.').next().unwrap_or(name);
-    let timed = OF_TIMES.iter().map(|known| known.0);
-    OF_RUNS.iter().chain(OF_PATHS).map(|known| known.0).chain(timed).any(|known| known == base)
+    extras().any(|known| known.name == base)
 }
 
 /// Returns the unit of a measure that an experiment may name, without the path or the part of the time behind it.
@@ -83,9 +99,8 @@ pub(super) fn is_extra(name: &str) -> bool {
 #[must_use]
 pub fn unit_of_measure(name: &str) -> &'static str {
     let known = MEASURES.iter().map(|entry| (entry.name, entry.unit));
-    let extra = OF_RUNS.iter().chain(OF_PATHS).map(|known| (known.0, known.1));
-    let timed = OF_TIMES.iter().map(|known| (known.0, known.1));
-    let mut all = known.chain(extra).chain(timed).chain([(COMPETING, "Mbit/s")]);
+    let extra = extras().map(|known| (known.name, known.unit));
+    let mut all = known.chain(extra).chain([(COMPETING, "Mbit/s")]);
     all.find(|known| known.0 == name).map_or("", |known| known.1)
 }
 
@@ -147,7 +162,7 @@ impl Collector {
             objects: Objects::default(),
             messages: Messages::default(),
             gaps: Gaps::default(),
-            fetches: Fetches::new(OF_TIMES[2].2),
+            fetches: Fetches::new(OF_TIMES[2].part_s),
         }
     }
 
@@ -162,16 +177,16 @@ impl Collector {
         let [p40, p80] = [40, 80].map(|percent| self.out_of_order.percentile_ms(percent));
         let settled = self.messages.longest_ms();
         let of_run = [jumps, self.delivery.mean_ms(), p40, p80, p90, p99, settled];
-        for ((name, ..), value) in OF_RUNS.iter().zip(of_run) {
-            values.extend(value.map(|value| ((*name).to_owned(), value)));
+        for (extra, value) in OF_RUNS.iter().zip(of_run) {
+            values.extend(value.map(|value| (extra.name.to_owned(), value)));
         }
         for (name, path) in names.into_iter().zip(&self.paths) {
-            for ((measure, ..), value) in OF_PATHS.iter().zip(path.values(self.segment)) {
-                values.extend(value.map(|value| (format!("{measure}.{name}"), value)));
+            for (extra, value) in OF_PATHS.iter().zip(path.values(self.segment)) {
+                values.extend(value.map(|value| (format!("{}.{name}", extra.name), value)));
             }
         }
         let mut part = |measure: usize, second: u64, value: f64| {
-            values.insert(format!("{}.{second}s", OF_TIMES[measure].0), value);
+            values.insert(format!("{}.{second}s", OF_TIMES[measure].name), value);
         };
         for (second, mean, most) in self.gaps.by_second() {
             part(0, second, mean);

@@ -196,10 +196,10 @@ fn below(place: &Place, name: &str) -> Place {
 
 /// Returns the measure of a picture over time.
 fn over_time(measure: &str, place: &Place) -> Result<String> {
-    if OF_TIMES.iter().any(|known| known.0 == measure) {
+    if OF_TIMES.iter().any(|known| known.name == measure) {
         return Ok(measure.to_owned());
     }
-    let known = OF_TIMES.iter().map(|known| known.0);
+    let known = OF_TIMES.iter().map(|known| known.name);
     Err(ScenarioError::unknown(place, "measure over the time", measure, known))
 }
 
