@@ -39,6 +39,7 @@ use super::names::Names;
 use super::plan::measures_of;
 use super::results::Results;
 use super::statement::{Statistic, Value};
+use super::wanted::{self, Sure};
 use super::{Claim, Kind};
 use crate::stats::{critical, deviation, normal, percentile};
 use plait_base::RandomStream;
@@ -79,6 +80,8 @@ pub(super) struct Opinion {
     pub(super) shown: Vec<Shown>,
     /// The 95 % interval of the left value of each relation.
     pub(super) intervals: Vec<Option<[f64; 2]>>,
+    /// Estimated factor of runs that would decide an undecided claim; absent if there is none.
+    pub(super) factor: Option<f64>,
 }
 
 /// Decides a claim at this confidence. `shown` are its relations over all runs, each at the point with the
@@ -96,7 +99,7 @@ pub(super) fn decide(
     // An exact claim is an identity: it is computed, not estimated.
     if claim.kind == Kind::Exact || !evidence.random {
         let decision = decided(true_now);
-        return Opinion { decision, share: None, shown, intervals: Vec::new() };
+        return Opinion { decision, share: None, shown, intervals: Vec::new(), factor: None };
     }
     let drawn = Resamples::draw(results, names, claim, &evidence);
     let decision = match (drawn.answer(true_now, confidence, &evidence), true_now) {
@@ -105,16 +108,18 @@ pub(super) fn decide(
         (Decision::Holds, true) if evidence.enough && evidence.kept(confidence) => Decision::Holds,
         _ => Decision::Undecided,
     };
-    let shown = match decision {
+    let (shown, factor) = match decision {
         Decision::Undecided => {
-            let confidences = drawn.confidences();
+            let sure = drawn.sure();
+            let factor = wanted::factor(&sure, true_now, confidence);
+            let confidences: Vec<f64> = sure.into_iter().flat_map(|it| it.confidences).collect();
             let of = |atom: usize| confidences.get(atom).copied().unwrap_or(0.0);
-            Evaluator { names, cells: results }.judge_by(&claim.holds, &of)
+            (Evaluator { names, cells: results }.judge_by(&claim.holds, &of), factor)
         }
-        Decision::Holds | Decision::Fails => shown,
+        Decision::Holds | Decision::Fails => (shown, None),
     };
     let intervals = shown.iter().map(|it| drawn.interval(it)).collect();
-    Opinion { decision, share: Some(drawn.share), shown, intervals }
+    Opinion { decision, share: Some(drawn.share), shown, intervals, factor }
 }
 
 /// The runs and networks that a claim uses.
@@ -316,10 +321,11 @@ impl Resamples {
         }
     }
 
-    /// Returns the confidence of each atom.
-    fn confidences(&self) -> Vec<f64> {
-        let atoms = self.groups.iter().flat_map(|it| &it.atoms);
-        atoms.map(|it| it.confidence(self.count)).collect()
+    /// Returns the confidence of each atom, by relation.
+    fn sure(&self) -> Vec<Sure> {
+        let confidences =
+            |it: &Tallies| it.atoms.iter().map(|it| it.confidence(self.count)).collect();
+        self.groups.iter().map(|it| Sure { any: it.any, confidences: confidences(it) }).collect()
     }
 
     fn interval(&self, shown: &Shown) -> Option<[f64; 2]> {

@@ -29,6 +29,7 @@ mod settle;
 mod statement;
 mod store;
 mod verdict;
+mod wanted;
 
 pub use again::{Again, again};
 pub use axis::{Axis, Point};

@@ -64,6 +64,9 @@ pub struct Judged {
     pub runs: u32,
     /// Number of networks that the claim uses, if they are a sample.
     pub networks: Option<usize>,
+    /// Estimated factor of runs (or networks) that would decide an undecided claim. It is absent if a thousand
+    /// times the runs are too few: then the result is at the bound of the claim.
+    pub factor: Option<f64>,
 }
 
 impl Judged {
@@ -158,8 +161,8 @@ pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged>
             looked_at.iter().filter_map(|(row, at, _)| results.plan.position(*row, at)).collect();
         let missing = cells.iter().any(|cell| results.runs[*cell].iter().any(Option::is_none));
         let shown = evaluator.judge(&claim.holds);
-        let (standing, share, shown, intervals) = if missing {
-            (Standing::Unknown, None, shown, Vec::new())
+        let (standing, share, shown, intervals, factor) = if missing {
+            (Standing::Unknown, None, shown, Vec::new(), None)
         } else {
             let opinion = decide(results, names, claim, shown, confidence);
             let standing = match (opinion.decision, misses.0.get(&claim.id)) {
@@ -169,7 +172,7 @@ pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged>
                 (Decision::Fails, Some(miss)) => Standing::Miss(miss.why.clone()),
                 (Decision::Undecided, _) => Standing::Undecided,
             };
-            (standing, opinion.share, opinion.shown, opinion.intervals)
+            (standing, opinion.share, opinion.shown, opinion.intervals, opinion.factor)
         };
         let samples = (0..experiment.axes.len()).filter(|axis| experiment.axes[*axis].is_sample());
         let networks = |axis: usize| {
@@ -186,6 +189,7 @@ pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged>
             share,
             runs: cells.iter().map(|cell| results.plan.cells[*cell].runs).max().unwrap_or(0),
             networks: samples.map(networks).max(),
+            factor,
         }
     };
     experiment.claims.iter().map(judged).collect()
@@ -239,6 +243,8 @@ holds = "ours.goodput_mbps.mean[rtt=20ms] <= 100 and ours.goodput_mbps.mean < th
         let results = Results { runs: cells.collect(), plan: plan.clone() };
         let judged = &judge(&results, &Misses::default(), 0.95)[0];
         assert_eq!(judged.standing, Standing::Undecided, "{}", judged.got());
+        // The difference is 10 and its standard error 13.4: it must be 1.645 of them, so (1.645 / 0.746)^2 = 4.9.
+        assert!(judged.factor.is_some_and(|it| (4.0..6.0).contains(&it)), "{:?}", judged.factor);
         let got = judged.got();
         let first = got.split(';').next().unwrap();
         assert!(first.starts_with("40 [") && first.contains("< 50 at rtt=40ms (2 of 2)"), "{got}");

@@ -199,6 +199,9 @@ fn claims(list: &[&Verdict], width: usize, colour: bool) -> String {
         if !claim.again.is_empty() {
             ours.push_str(&format!(". Again: {}", again(claim)));
         }
+        if let Some(outlook) = outlook(claim) {
+            ours.push_str(&format!(". Runs: {outlook}"));
+        }
         if !claim.why.is_empty() {
             ours.push_str(&format!(". Why not: {}", claim.why));
         }
@@ -320,12 +323,23 @@ fn row(claim: &Verdict) -> Vec<String> {
     let Verdict { id, experiment, kind, paper, got, standing, why, runs, networks, .. } =
         claim.clone();
     // Counts are per cell. If the networks are a sample, they are counted as well.
-    let made = match (networks, runs) {
+    let mut made = match (networks, runs) {
         (Some(networks), Some(runs)) => format!("{runs} of each of {networks} networks"),
         (None, Some(runs)) => runs.to_string(),
         _ => String::new(),
     };
+    if let Some(outlook) = outlook(claim) {
+        made = format!("{made}; {outlook}");
+    }
     vec![id, experiment, kind, paper, got, standing, made, why, again(claim)]
+}
+
+/// Returns how many runs would decide an undecided claim.
+fn outlook(claim: &Verdict) -> Option<String> {
+    (claim.standing == "undecided").then(|| match claim.factor {
+        Some(factor) => format!("about {factor:.1} times as many would decide"),
+        None => "at its bound".to_owned(),
+    })
 }
 
 /// Returns the verdicts with further seeds and their counts: `holds 4, undecided 1`.

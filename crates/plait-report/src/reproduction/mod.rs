@@ -159,6 +159,10 @@ pub struct Verdict {
     /// Number of networks behind the verdict, if they are a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub networks: Option<usize>,
+    /// Estimated factor of runs (or networks) that would decide an undecided claim. An undecided claim without
+    /// it is so close to its bound that a thousand times the runs are too few.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
     /// Its verdicts with the further seeds of `--again`, in order. Only claims that hold and depend
     /// on chance have them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -231,6 +235,7 @@ impl From<&Judged> for Verdict {
             share: judged.share,
             runs: Some(judged.runs),
             networks: judged.networks,
+            factor: judged.factor,
             again: Vec::new(),
         }
     }
@@ -254,6 +259,7 @@ pub fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
         share: None,
         runs: None,
         networks: None,
+        factor: None,
         again: Vec::new(),
     };
     proven.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
@@ -274,6 +280,7 @@ pub fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
         share: None,
         runs: None,
         networks: None,
+        factor: None,
         again: Vec::new(),
     };
     list.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
