@@ -1,9 +1,9 @@
-# make demo | test | soak | promise | results | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
+# make demo | check | test | soak | promise | results | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
 # for the pictures a browser, and for the site of docs/ Python.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak promise results bench pictures docs
+.PHONY: help demo check test soak promise results bench pictures docs
 
 SEED ?= 1
 PAPERS ?= imc csws ton stms ecf
@@ -27,6 +27,9 @@ demo: ## every scheduler over WiFi and LTE, beside plain TCP on each (SEED=n)
 	  echo "  $(PLAIT) trace show $(DATA)/traces/pair_7_1_cellular.csv"; \
 	fi
 	@echo "  $(PLAIT) list schedulers"
+
+check: ## format, lints, and the tests of the crates that changed since the last commit (BASE=COMMIT for another)
+	@BASE="$(BASE)" tests/check
 
 test: ## format, lints, documentation, floors, every test
 	@tests/run

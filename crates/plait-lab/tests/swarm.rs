@@ -89,6 +89,8 @@ const FOUND: &[&str] = &[
     // The model of a stock kernel left a full send buffer to a window of one segment, which OLIA
     // never opened. It is over after some minutes, as it would be in the kernel.
     r#"{"seed":82013095,"paths":[{},{"rate_kbps":44859,"rtt_us":239485}],"heals_ms":8529,"scheduler":"linux","controller":"olia","settings":{"kernel":true,"rto":"rfc200","initial_window":1},"faults":[{"kind":"cut","path":1,"ppm":9292},{"kind":"address-removed","path":0,"from_ms":254,"to_ms":6732}],"server":{"send_bytes":1575},"client":{"send_bytes":975645,"mtu_bytes":576,"rcvbuf_bytes":65536}}"#,
+    // OLIA took all growth from a window of two segments, on the path with the largest window.
+    r#"{"seed":84044711,"paths":[{"rate_kbps":7075,"rtt_us":208622},{"rate_kbps":26973,"rtt_us":372180,"jitter_us":5562}],"shared_kbps":6964,"scheduler":"stms-a","controller":"olia","settings":{"join":"simultaneous","rto":"rfc200","idle_restart":"rfc5681","hystart":"linux3","ssthresh_bytes":65536,"initial_window":2},"heals_ms":9183,"faults":[{"kind":"corrupt","path":0,"way":"up","ppm":97981},{"kind":"late-join","path":1,"to_ms":313}],"client":{"send_bytes":2263223,"sndbuf_bytes":387338,"rcvbuf_bytes":363694,"mtu_bytes":576},"server":{"send_bytes":32334,"finish":"after-peer","rcvbuf_bytes":932431,"sndbuf_bytes":1460}}"#,
     // The client's FIN arrived with the third ACK, so no connection was accepted.
     r#"{"seed":241,"paths":[{},{}],"client":{"rcvbuf_bytes":65536},"server":{"multipath":false}}"#,
     // Joins that began with the first SYN survived the fallback to plain TCP.

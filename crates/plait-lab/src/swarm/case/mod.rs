@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 pub const GRACE: Span = Span::from_secs(60);
 /// Controllers that can keep a window at one segment because of another subflow.
 const COUPLED: [&str; 4] = ["lia", "olia", "balia", "wvegas"];
+/// Factor of the time to finish for controllers that may use a small part of their links.
+const PATIENCE: u64 = 4;
 /// Most bytes of headers in a segment with data: IPv4, TCP, timestamps, DSS with checksum.
 const HEADERS_BYTES: u64 = 20 + 20 + 12 + 28;
 
@@ -367,12 +369,21 @@ impl Case {
     }
 
     /// Returns the time that the run has to finish after the faults have healed. It is 60 s, or one
-    /// and a half times the transfer time of all connections plus 30 s, if that is longer. The
-    /// delay by windows of one segment is added.
+    /// and a half times the transfer time of all connections plus 30 s, if that is longer. A controller
+    /// that uses a link badly gets [`PATIENCE`] times this. The delay by windows of one segment is added.
     #[must_use]
     pub fn grace(&self) -> Span {
         let takes = self.takes();
-        GRACE.max(takes + takes.over(2) + GRACE.over(2)) + self.holds_up()
+        let least = GRACE.max(takes + takes.over(2) + GRACE.over(2));
+        let patience = if self.uses_links_badly() { PATIENCE } else { 1 };
+        least.times(patience) + self.holds_up()
+    }
+
+    /// Returns true if the controller may use a small part of its links. OLIA takes growth from the path with
+    /// the largest window, which can be all that a window of a few segments has. A fixed window ignores
+    /// losses: if it is too large, most of what it sends is lost.
+    fn uses_links_badly(&self) -> bool {
+        ["olia", "fixed"].iter().any(|name| self.controller.starts_with(name))
     }
 
     /// Returns the longest time that assigned data can wait for a window of one segment. The model
@@ -454,10 +465,13 @@ mod tests {
             ..Case::default()
         };
         case.client = EndCase { send_bytes: 1_000_000, mtu_bytes: 580, ..EndCase::default() };
-        assert_eq!(case.grace(), GRACE);
+        let patient = GRACE.times(PATIENCE);
+        assert_eq!(case.grace(), patient);
         case.settings.kernel = true;
         // 2,000 segments of 500 bytes, one each 200 ms.
-        assert_eq!(case.grace(), GRACE + Span::from_secs(400));
+        assert_eq!(case.grace(), patient + Span::from_secs(400));
+        case.controller = "fixed:cwnd=56seg".to_owned();
+        assert_eq!(case.grace(), patient);
         case.controller = "reno".to_owned();
         assert_eq!(case.grace(), GRACE);
     }
