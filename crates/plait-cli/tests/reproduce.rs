@@ -55,6 +55,12 @@ fn the_list_of_misses_stays_true() {
     let claims = document["claims"].as_array().unwrap();
     let held = claims.iter().filter(|it| it["standing"] == "holds").count();
     assert_eq!(held, 5, "{claims:?}");
+    // Own experiments are run whole without `--all`, and with it.
+    let command = |document: &Value| document["command"].as_str().unwrap().to_owned();
+    assert!(!command(&document).contains("--all"), "{}", command(&document));
+    let document = json(&[&line[..], &["--all"]].concat(), 0);
+    let all = "plait reproduce --all --quick --experiments ";
+    assert!(command(&document).starts_with(all), "{}", command(&document));
     let missing = "[ton-h8]\nwhy = \"x\"\n";
     fs::write(root.join("misses.toml"), missing).unwrap();
     let document = json(&line, 1);
@@ -317,6 +323,9 @@ fn a_claim_that_fails_is_exit_code_one() {
 #[test]
 fn what_is_not_there_is_refused_with_what_is() {
     for (words, parts) in [
+        (vec!["reproduce"], ["PAPER: not given; all ", "plait reproduce --all"]),
+        (vec!["reproduce", "--full", "--ablate"], [" runs, which take hours", "--quick"]),
+        (vec!["reproduce", "--all", "ton"], ["--all", "cannot be used with"]),
         (vec!["reproduce", "tonn"], ["unknown paper `tonn`", "did you mean `ton`?"]),
         (vec!["reproduce", "ton-fig8"], ["unknown paper `ton-fig8`", "did you mean `ton/fig8`?"]),
         (vec!["reproduce", "ton/fig88"], ["unknown figure `fig88`", "did you mean `fig8`?"]),

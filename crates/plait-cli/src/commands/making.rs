@@ -95,6 +95,33 @@ impl Making {
         }
     }
 
+    fn looks<'a>(&self, quick: bool, misses: &'a Misses) -> Looks<'a> {
+        let most = self.more.unwrap_or(if quick { QUICK_TIMES } else { FULL_TIMES });
+        Looks {
+            seed: self.seed,
+            quick,
+            claims_only: false,
+            most: u32::try_from(most).unwrap_or(u32::MAX),
+            misses,
+            read: &plait_app::file::named,
+        }
+    }
+
+    /// Returns the number of runs before further ones for undecided claims.
+    pub(crate) fn count(
+        &self,
+        experiments: &[Experiment],
+        quick: bool,
+        misses: &Misses,
+    ) -> Result<usize, Failure> {
+        let looks = self.looks(quick, misses);
+        let mut runs = 0;
+        for experiment in experiments {
+            runs += looks.plan(experiment)?.runs();
+        }
+        Ok(runs)
+    }
+
     /// Runs experiments and judges their claims.
     pub(crate) fn make(
         &self,
@@ -104,21 +131,9 @@ impl Making {
         open: Option<&Open>,
         console: Console,
     ) -> Result<Made, Failure> {
-        let most = self.more.unwrap_or(if quick { QUICK_TIMES } else { FULL_TIMES });
-        let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let looks = Looks {
-            seed: self.seed,
-            quick,
-            claims_only: false,
-            most,
-            misses,
-            read: &plait_app::file::named,
-        };
+        let looks = self.looks(quick, misses);
         // Errors in a file are reported before anything is written.
-        let mut runs = 0;
-        for experiment in experiments {
-            runs += looks.plan(experiment)?.runs();
-        }
+        let runs = self.count(experiments, quick, misses)?;
         if let Some(directory) = &self.output {
             std::fs::create_dir_all(directory)
                 .map_err(|error| Failure::unwritable("--output", directory, &error))?;

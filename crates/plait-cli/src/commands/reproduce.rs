@@ -14,7 +14,8 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
   plait reproduce ton/fig8
-  plait reproduce ton/fig8 --quick --json";
+  plait reproduce ton/fig8 --quick --json
+  plait reproduce --quick";
 
 /// Repeat the papers' experiments and judge the papers' claims
 ///
@@ -26,11 +27,15 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Paper or figure, such as ton/fig8 [default: all]
+    /// Paper or figure, such as ton/fig8
     ///
-    /// The papers are ton, imc, csws, ecf and stms, or those of --experiments.
+    /// The papers are ton, imc, csws, ecf and stms, or those of --experiments. Only --quick, --all and
+    /// --experiments can be used without one.
     #[arg(value_name = "PAPER[/FIGURE]")]
     what: Option<String>,
+    /// Repeat all papers, which takes hours
+    #[arg(long, conflicts_with = "what")]
+    all: bool,
     /// Judge only the core claims
     ///
     /// Only the points that they need are run.
@@ -70,6 +75,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let all = experiments(args.experiments.as_deref())?;
     let tests = Proven::embedded()?;
     let misses = Misses::beside(args.experiments.as_deref(), &all, &tests)?.of_run(args.quick);
+    if args.is_unlimited() {
+        return Err(unlimited(&all, args.making.count(&all, false, &misses)?));
+    }
     let chosen = args.choose(all)?;
     let wanted = |id: &str| {
         let (paper, figure) = args.parts();
@@ -98,7 +106,25 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     judge(&made, &document)
 }
 
+/// Returns the failure of a command that would repeat all papers although `--all` is not given.
+fn unlimited(all: &[Experiment], runs: usize) -> Failure {
+    let papers = PAPERS.iter().map(|known| known.0).collect::<Vec<_>>().join(" ");
+    Failure::Usage(format!(
+        "PAPER: not given; all {} experiments are at least {runs} runs, which take hours\n  \
+         a paper, or one figure of it: plait reproduce PAPER[/FIGURE] (PAPER: {papers})\n  \
+         the core claims of all papers: plait reproduce --quick\n  \
+         all papers: plait reproduce --all",
+        all.len()
+    ))
+}
+
 impl Args {
+    /// Returns true if the command would repeat all papers although `--all` is not given.
+    fn is_unlimited(&self) -> bool {
+        let limited = self.what.is_some() || self.quick || self.experiments.is_some();
+        !limited && !self.all
+    }
+
     fn parts(&self) -> (Option<&str>, Option<&str>) {
         match self.what.as_deref().map(|what| what.split_once('/').unwrap_or((what, ""))) {
             None => (None, None),
@@ -146,6 +172,9 @@ impl Args {
         let mut line = "plait reproduce".to_owned();
         if let Some(what) = &self.what {
             line += &format!(" {what}");
+        }
+        if self.all {
+            line += " --all";
         }
         if self.quick {
             line += " --quick";
