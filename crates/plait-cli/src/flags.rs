@@ -1,11 +1,15 @@
 //! Flags of a scenario. They are generated from the list of settings, so that flags, keys of scenario files and
 //! help agree. The scenario code also parses their values.
 
+use crate::failure::Failure;
 use clap::builder::{StringValueParser, TypedValueParser};
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use plait_app::WORKLOADS;
-use plait_lab::scenario::{LATER_SETTINGS, PATH_KEYS, PROFILES, PathKey, SETTINGS, Setting};
+use plait_lab::scenario::{
+    LATER_SETTINGS, PATH_KEYS, PROFILES, PathKey, SETTINGS, Setting, quoted,
+};
 use plait_lab::{RawScenario, ScenarioError};
+use std::path::Path;
 
 /// A scenario as flags.
 #[derive(Clone, Default, Debug)]
@@ -69,21 +73,41 @@ fn flag(name: &'static str) -> Arg {
     arg.hide_short_help(!SHORT.contains(&name))
 }
 
-/// Returns the flag of `command` that takes a value given without a flag: `--workload` for `bulk:10s`.
-pub(crate) fn flag_of<'a>(word: &str, command: &'a Command) -> Option<&'a str> {
+/// Returns the setting that takes a value given without a flag: `workload` for `bulk:10s`.
+fn setting_of(word: &str) -> Option<&'static str> {
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
     let is_scheduler = |text: &str| plait_sched::Spec::parse(text).is_ok();
     let is_controller = |text: &str| plait_cc::Spec::parse(text).is_ok();
     let has_key = rest.split_once('=').is_some_and(|(key, _)| PathKey::named(key).is_some());
-    let setting = match word {
+    Some(match word {
         _ if WORKLOADS.iter().any(|known| known.name == name) => "workload",
         _ if has_key || PROFILES.iter().any(|known| known.name == name) => "path",
         _ if word == "all" || word.split(',').all(is_scheduler) => "schedulers",
         _ if word.split(',').all(is_controller) => "cc",
         _ if word.ends_with(".toml") => "scenario",
         _ => return None,
-    };
+    })
+}
+
+/// Returns the flag of `command` that takes a value given without a flag: `--workload` for `bulk:10s`.
+pub(crate) fn flag_of<'a>(word: &str, command: &'a Command) -> Option<&'a str> {
+    let setting = setting_of(word)?;
     command.get_arguments().find(|arg| arg.get_id() == setting)?.get_long()
+}
+
+/// Fails if `argument` does not name a file and looks like the value of a flag, such as `bulk:10s`. `task` is a
+/// command with that flag.
+pub(crate) fn check_is_file(argument: &str, file: &Path, task: &str) -> Result<(), Failure> {
+    let word = file.to_str().unwrap_or_default();
+    let run = RunFlags::augment_args(Command::new("run"));
+    match flag_of(word, &run) {
+        Some(flag) if flag != "scenario" && !file.exists() => Err(Failure::Usage(format!(
+            "{argument}: `{word}`: there is no such file; it looks like a value of --{flag}\n  \
+             write the flag before it: {task} --{flag} {}",
+            quoted(word)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Describes each key of a path, in lines that fit a terminal of 80 columns.

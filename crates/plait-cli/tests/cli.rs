@@ -458,6 +458,26 @@ fn files_that_cannot_be_had_are_named_with_their_flag_and_a_remedy() {
 }
 
 #[test]
+fn a_value_in_the_place_of_a_file_comes_with_its_flag() {
+    for (words, task) in [
+        (vec!["explain"], "plait explain"),
+        (vec!["explain", "--seed", "2"], "plait explain"),
+        (vec!["trace", "show"], "plait run"),
+        (vec!["trace", "convert", "--to", "csv"], "plait run"),
+        (vec!["experiment", "run"], "plait run"),
+    ] {
+        for (value, flag) in
+            [("bulk:10s", "workload"), ("wifi-home", "path"), ("ecf:beta=1", "scheduler")]
+        {
+            let text = refusal(&plait(&[&words[..], &[value]].concat()), 2);
+            assert!(text.contains(&format!("`{value}`: there is no such file")), "{text}");
+            let remedy = format!("write the flag before it: {task} --{flag} {value}\n");
+            assert!(text.contains(&remedy), "{text}");
+        }
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_cannot_be_written_is_refused_before_anybody_is_dialled() {
     let get = ["get", "http://10.77.0.1/", "--from", "10.77.0.3", "--dry-run", "--output"];

@@ -3,6 +3,7 @@
 use super::making::{Making, judge};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
+use crate::flags::check_is_file;
 use crate::output::TableFormat;
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
 use plait_report::render::{reproduction as render, wrap};
@@ -82,6 +83,7 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
         if let Some(found) = all.iter().find(|it| it.id == name) {
             return Ok(found.clone());
         }
+        check_is_file("FILE", path, "plait run")?;
         let names: Vec<&str> = all.iter().map(|it| it.id.as_str()).collect();
         let unknown = plait_report::names::unknown("experiment", name, names.into_iter());
         return Err(Failure::Usage(format!("FILE: {unknown}, or a file (TOML)")));

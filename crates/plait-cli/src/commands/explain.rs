@@ -2,7 +2,7 @@
 
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
-use crate::flags::{ExplainFlags, whole};
+use crate::flags::{ExplainFlags, check_is_file, whole};
 use crate::progress::Tally;
 use plait_app::{file, quantity};
 use plait_base::{Span, Time};
@@ -98,6 +98,9 @@ impl Args {
 
     /// Returns the run and the question about it.
     pub(crate) fn asked(&self) -> Result<Asked, Failure> {
+        if let Some(file) = &self.run {
+            check_is_file("RUN", file, "plait explain")?;
+        }
         let recorded = match &self.run {
             None => None,
             Some(file) if self.flags.is_empty() => Some(Recorded::open(file)?),

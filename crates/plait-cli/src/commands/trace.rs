@@ -2,6 +2,7 @@
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
+use crate::flags::check_is_file;
 use clap::Subcommand;
 use plait_link::Trace;
 use plait_report::trace::{describe, drawing, mahimahi};
@@ -92,6 +93,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Trace, Failure> {
+    check_is_file("FILE", path, "plait run")?;
     let recorded = "a Mahimahi or CSV file";
     let text = plait_app::file::text(path)
         .map_err(|error| Failure::unreadable("FILE", path, &error, recorded))?;
