@@ -16,7 +16,7 @@ const EXAMPLES: &str = r#"Examples:
 /// answers: a question is the flows of a connection and an event, an answer the flows after it.
 /// docs/decide.md describes every key.
 #[derive(clap::Args, Debug)]
-#[command(before_help = EXAMPLES, verbatim_doc_comment)]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Take questions for congestion controllers
     #[arg(long)]
