@@ -15,7 +15,7 @@
 //!   direction that is the mean deviation of the differing runs times their largest likely share. The mean
 //!   deviation is its upper bound by Student's t, at most the largest deviation. The share is the upper bound
 //!   of Clopper and Pearson at 97.5 %.
-//! * Rows are **told apart** if the interval excludes 1, the ratio is more than [`MARGIN`] from 1, and one of
+//! * Rows are **distinguished** if the interval excludes 1, the ratio is more than [`MARGIN`] from 1, and one of
 //!   two tests rejects chance. One test compares t with its own resamples, the other is an exact sign test
 //!   over the runs. Each test has half of [`NAMING_ERROR`].
 //!
@@ -27,10 +27,10 @@ use super::bootstrap::resample;
 use super::percentile;
 use super::student::critical;
 
-/// Probability that two equal rows are told apart.
+/// Probability that two equal rows are distinguished.
 pub const NAMING_ERROR: f64 = 0.000_5;
 
-/// Probability that any two of several equal rows are told apart.
+/// Probability that any two of several equal rows are distinguished.
 const FAMILY_ERROR: f64 = 0.05;
 
 /// Smallest notable distance of a ratio from 1; below it, rows are tied even if the interval is narrow.
@@ -343,7 +343,7 @@ mod tests {
         // With ten times the runs, the interval is narrower, but still includes the mean.
         let more = two(&[100.0; 300], &row(300, 30, 100.0));
         assert!(found.ci95[0] < more.ci95[0] && more.ci95[0] < 0.985, "{more:?}");
-        // A common difference is told apart unless the differing runs may outweigh it.
+        // A common difference is distinguished unless the differing runs may outweigh it.
         assert!(two(&[100.0; 30], &row(30, 3, 110.0)).told_apart);
         assert!(!two(&[100.0; 30], &row(30, 6, 102.0)).told_apart);
         // One long run among many short ones does not count for all of them.

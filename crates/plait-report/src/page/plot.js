@@ -49,7 +49,7 @@ const bytes = (value) => scaled(value, ["B", "kB", "MB", "GB"]);
 const rate = (value) => scaled(value, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
 /** @param {number} us */
 const millis = (us) => scaled(us, ["µs", "ms", "s"]);
-/** An instant with as many digits as the view can tell apart. @param {number} us */
+/** An instant with as many digits as the view can show. @param {number} us */
 const instant = (us) => {
   const [unit, name] = view.to >= 1e6 ? [1e6, "s"] : [1e3, "ms"];
   const pixel = (view.to - view.from) / 1000 / unit;

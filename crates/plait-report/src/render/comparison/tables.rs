@@ -55,7 +55,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         title: "   scheduler",
         align: Align::Left,
         legend: |_| {
-            "First column: schedulers of one group are not told apart (at most 1 %, or within chance)."
+            "First column: schedulers of one group differ by at most 1 %, or only within chance."
                 .to_owned()
         },
         cell: Cell::Text(|_, row| {

@@ -254,7 +254,7 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
     let said = verdict(&report());
     assert!(
         said.starts_with(
-            "Tied first (not told apart in 30 runs): ecf, blest; 1.31x to 1.32x faster than \
+            "Tied first (not distinguished by 30 runs): ecf, blest; 1.31x to 1.32x faster than \
              tcp:wifi, the best path alone. Slower than the best path alone: roundrobin (1.17x \
              slower). Identical in every run: minrtt, strict."
         ),
@@ -277,7 +277,7 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
     let said = verdict(&lost);
     assert!(
         said.starts_with(
-            "No scheduler is told apart from tcp:wifi, the best path alone; roundrobin is first, \
+            "No scheduler is distinguished from tcp:wifi, the best path alone; roundrobin is first, \
              1.01x slower. None is measurably slower than the best path alone."
         ),
         "{said}"
@@ -315,9 +315,9 @@ fn a_verdict_does_not_contradict_itself() {
         }
     }
     let text = said(tied.clone());
-    assert!(text.contains("None of group 1 is told apart from tcp:wifi"), "{text}");
+    assert!(text.contains("None of group 1 is distinguished from tcp:wifi"), "{text}");
     assert!(
-        !text.contains("No scheduler is told apart") && text.contains("are tied first"),
+        !text.contains("No scheduler is distinguished") && text.contains("are tied first"),
         "{text}"
     );
     assert!(text.contains("minrtt (1.20x slower)"), "{text}");
@@ -328,7 +328,7 @@ fn a_verdict_does_not_contradict_itself() {
     // One row of the first group is slower.
     tied.rows[5].standing.paired_vs_best_path = Some(difference(1.03, true));
     let text = said(tied);
-    assert!(text.contains("ecf is not told apart from tcp:wifi"), "{text}");
+    assert!(text.contains("ecf is not distinguished from tcp:wifi"), "{text}");
     assert!(text.contains("blest (1.03x slower)"), "{text}");
 }
 

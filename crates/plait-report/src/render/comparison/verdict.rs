@@ -78,8 +78,8 @@ fn first(report: &Report) -> Vec<String> {
     let several = names.len() > 1;
     let tied = match (several, made(report)) {
         (false, _) => String::new(),
-        (true, 1) => " (one run cannot tell them apart)".to_owned(),
-        (true, runs) => format!(" (not told apart in {runs} runs)"),
+        (true, 1) => " (one run cannot distinguish them)".to_owned(),
+        (true, runs) => format!(" (not distinguished by {runs} runs)"),
     };
     let names = list(&names);
     let reference = reference(report);
@@ -95,11 +95,11 @@ fn first(report: &Report) -> Vec<String> {
                 leading.iter().filter(|row| tie(row)).map(|row| label(report, row)).collect();
             let none = if ties.len() < leading.len() {
                 let are = if ties.len() == 1 { "is" } else { "are" };
-                format!("{} {are} not told apart from", list(&ties))
+                format!("{} {are} not distinguished from", list(&ties))
             } else if schedulers.iter().all(|row| tie(row)) {
-                "No scheduler is told apart from".to_owned()
+                "No scheduler is distinguished from".to_owned()
             } else {
-                "None of group 1 is told apart from".to_owned()
+                "None of group 1 is distinguished from".to_owned()
             };
             format!("{none} {reference}; {names} {leads}{tied}, {gain}.")
         }
@@ -276,7 +276,7 @@ fn runs(report: &Report) -> Option<String> {
         });
     }
     let one = report.runs == 1 && report.rows.len() > 1 && undecided(report);
-    one.then(|| "One run cannot tell rows apart: use --runs 30.".to_owned())
+    one.then(|| "One run cannot distinguish rows: use --runs 30.".to_owned())
 }
 
 /// Joins names, shortened if there are many.
