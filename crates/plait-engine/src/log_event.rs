@@ -169,7 +169,7 @@ impl fmt::Display for LogEvent {
                 }
                 write!(f, " multipath={multipath}")?;
                 if let Some(cause) = fallback {
-                    write!(f, " fallback={cause:?}")?;
+                    write!(f, " fallback={}", cause.name())?;
                 }
                 if !paths.is_empty() {
                     let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
@@ -201,6 +201,29 @@ fn write_device(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fallback_has_the_word_of_the_events() {
+        let ended = |cause| LogEvent::Ended {
+            conn: ConnId(1),
+            received: 77,
+            sent: 9,
+            unacked: 0,
+            age: Span::ZERO,
+            paths: Vec::new(),
+            multipath: false,
+            fallback: Some(cause),
+            problem: None,
+        };
+        let start = "event=ended conn=1 received_bytes=77 sent_bytes=9 multipath=false fallback=";
+        for (cause, word) in [
+            (FallbackCause::Syn, "syn"),
+            (FallbackCause::ThirdAck, "ack"),
+            (FallbackCause::FirstData, "first-data"),
+        ] {
+            assert_eq!(ended(cause).to_string(), format!("{start}{word}"));
+        }
+    }
 
     #[test]
     fn a_device_that_is_down_comes_with_its_remedy() {

@@ -106,7 +106,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     let name = "plait_fallbacks_total";
     out.family(name, "counter", "Connections that fell back to plain TCP, by cause.");
     for (cause, count) in &overview.tally.fallbacks {
-        out.sample(name, &[("cause", &format!("{cause:?}"))], count);
+        out.sample(name, &[("cause", cause.name())], count);
     }
 }
 

@@ -25,17 +25,14 @@ pub(crate) enum Mode {
 
 /// Why a connection that offered or used Multipath TCP uses plain TCP.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum FallbackCause {
     /// SYNs with MP_CAPABLE stayed unanswered, in this connection or an earlier one.
     Silence,
     /// The peer's SYN had no MP_CAPABLE.
     Syn,
     /// The peer's SYN/ACK had no MP_CAPABLE.
-    #[cfg_attr(feature = "serde", serde(rename = "synack"))]
     SynAck,
     /// The third ACK had no MP_CAPABLE.
-    #[cfg_attr(feature = "serde", serde(rename = "ack"))]
     ThirdAck,
     /// The first data, or the first acknowledgement of our data, had no MPTCP option.
     FirstData,
@@ -43,6 +40,29 @@ pub enum FallbackCause {
     Mappings,
     /// A checksum was wrong, here or at the peer.
     Checksum,
+}
+
+impl FallbackCause {
+    /// Returns its name in events, logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            FallbackCause::Silence => "silence",
+            FallbackCause::Syn => "syn",
+            FallbackCause::SynAck => "synack",
+            FallbackCause::ThirdAck => "ack",
+            FallbackCause::FirstData => "first-data",
+            FallbackCause::Mappings => "mappings",
+            FallbackCause::Checksum => "checksum",
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for FallbackCause {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// How data from the peer is mapped.
