@@ -63,7 +63,7 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
     }
     for (id, claim) in Unrun::embedded().unwrap().0 {
         let before = kinds.insert(id.clone(), claim.kind);
-        assert_eq!(before, None, "{id} is in experiments/unrun.toml, and judged or proven");
+        assert_eq!(before, None, "{id} is in unrun.toml, and judged or proven");
     }
     // The lists have every claim of the papers.
     let mut count = BTreeMap::new();

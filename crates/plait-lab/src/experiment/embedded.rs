@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The files of `experiments/`: path, such as `ton/ton-fig8.toml`, and content.
+/// The files of `crates/plait-lab/experiments`: path, such as `ton/ton-fig8.toml`, and content.
 pub const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 /// The changes of the set-ups since they were frozen, in Markdown.
@@ -76,7 +76,7 @@ impl Proven {
     /// # Errors
     /// If the file is malformed.
     pub fn embedded() -> Result<Proven, ScenarioError> {
-        Ok(Proven(read("experiments/proven.toml", PROVEN)?))
+        Ok(Proven(read("crates/plait-lab/experiments/proven.toml", PROVEN)?))
     }
 }
 
@@ -86,7 +86,7 @@ impl Unrun {
     /// # Errors
     /// If the file is malformed.
     pub fn embedded() -> Result<Unrun, ScenarioError> {
-        Ok(Unrun(read("experiments/unrun.toml", UNRUN)?))
+        Ok(Unrun(read("crates/plait-lab/experiments/unrun.toml", UNRUN)?))
     }
 }
 
@@ -101,7 +101,10 @@ pub fn experiments(directory: Option<&Path>) -> Result<Vec<Experiment>, Scenario
     match directory {
         None => {
             for (name, text) in EMBEDDED {
-                list.push(Experiment::from_toml(&format!("experiments/{name}"), text)?);
+                list.push(Experiment::from_toml(
+                    &format!("crates/plait-lab/experiments/{name}"),
+                    text,
+                )?);
             }
         }
         Some(directory) => {

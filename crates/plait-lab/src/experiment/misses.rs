@@ -34,7 +34,7 @@ impl Misses {
     /// # Errors
     /// If the file is malformed.
     pub fn embedded() -> Result<Misses, ScenarioError> {
-        Misses::from_toml("experiments/misses.toml", MISSES)
+        Misses::from_toml("crates/plait-lab/experiments/misses.toml", MISSES)
     }
 
     /// Returns the misses in `DIR/misses.toml`. Without a directory or such a file, returns the misses of the

@@ -55,7 +55,7 @@ impl Open {
     /// # Errors
     /// If the file is malformed.
     pub fn embedded() -> Result<Open, ScenarioError> {
-        Ok(Open(read("experiments/open.toml", OPEN)?))
+        Ok(Open(read("crates/plait-lab/experiments/open.toml", OPEN)?))
     }
 
     /// Returns the parameters that concern an experiment, one entry for each value.
@@ -78,7 +78,7 @@ impl Experiment {
     pub fn with_values(&self, set: &BTreeMap<String, String>) -> Result<Experiment, ScenarioError> {
         let mut changed = self.clone();
         for (name, text) in set {
-            let place = Place::Argument(format!("experiments/open.toml: {name}"));
+            let place = Place::Argument(format!("crates/plait-lab/experiments/open.toml: {name}"));
             let given = PlacedText { place: place.clone(), text: text.clone() };
             let Some((path, key)) = name.split_once('.') else {
                 changed.raw.forget(name);

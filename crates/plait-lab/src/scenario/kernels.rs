@@ -45,7 +45,7 @@ impl Kernels {
     /// If the file is malformed.
     /// If the file has an invalid entry.
     pub fn embedded() -> Result<Kernels, ScenarioError> {
-        Ok(Kernels(read("experiments/kernels.toml", EMBEDDED)?))
+        Ok(Kernels(read("crates/plait-lab/experiments/kernels.toml", EMBEDDED)?))
     }
 
     /// Returns the kernel of a paper, by the tag of the paper.

@@ -36,7 +36,7 @@ pub(in crate::experiment) const KEYS: &[Key] = &[
     key("title", &[], "the subject of the experiment, in one line"),
     key("reported", &[], "the result that the paper reports"),
     key("notes", &[], "the decisions that had to be made, a list of texts"),
-    key("kernel", &[], "the kernel of the paper's experiment, one of experiments/kernels.toml"),
+    key("kernel", &[], "the kernel of the paper's experiment, one of those of --kernel (`plait run --help`)"),
     key("differs", DIFFERS_KEYS, "a setting of the kernel that differs in this figure, and the passage of the paper that requires it"),
     key("sweep", &[], "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }"),
     key("label", &[], "[label] AXIS = TEXT: the name of an axis in figures, with its unit if its points have none"),
