@@ -260,10 +260,11 @@ fn page(ledger: &[Requirement], citations: &Citations) -> String {
     );
     write!(
         page,
-        "{}\n\nA requirement is done when a test proves it in virtual time; each test names what it \
-         proves. Comparisons with stock kernels come with the live part. The entries are in \
-         `docs/requirements.toml`; after a change, `{BLESS}=1 cargo test -p plait-cli --test \
-         conformance` writes this page.\n\n",
+        "After this page you know which requirements of the RFCs plait fulfils, and which test proves each \
+         of them. A line has the requirement, its clause, its status and its tests. A requirement is done if \
+         a test proves it. The last column names the test by its file and function, or says what is \
+         missing.\n\nThe entries are in `docs/requirements.toml`. After a change of them or of a test, \
+         `{BLESS}=1 cargo test -p plait-cli --test conformance` writes this page.\n\n{}\n\n",
         summary(ledger)
     )
     .unwrap();

@@ -266,7 +266,8 @@ fn results() -> Result<(), Failed> {
     assert_eq!((cells.len(), shares.len()), expected);
     let mut text = format!(
         "# The simulator against live links\n\n\
-         This page shows how far the simulator is from live links, in times and in shares of paths.\n\n\
+         After this page you know how far the simulator is from live links, in times and in shares of paths. Compare the columns\n\
+         `simulated` and `live` of a line: both are of the same transfer. `make soak PARTS=cli` makes the page again; it needs root.\n\n\
          Written by `make soak` (`crates/plait-cli/tests/sim_live.rs`) on {}.\n\n\
          Live is `plait serve` to a stock kernel over emulated links. The programs, plait and the emulator run in the\n\
          real-time class of the kernel's scheduler. Otherwise a busy machine would measure the wait for its cores. A\n\

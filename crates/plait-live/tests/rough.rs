@@ -521,7 +521,8 @@ fn blackholes() -> Result<(), Failed> {
     let fraction = |rate: f64| format!("{rate:.2}");
     let mut text = format!(
         "# Outages\n\n\
-         This page shows how long an outage delays data, and when a healed path is used again.\n\n\
+         After this page you know how long an outage delays data, and when a healed path is used again. The first table has the result\n\
+         beside its goal, and the second every download. `make soak PARTS=live` makes the page again; it needs root.\n\n\
          Written by `make soak` (`tests/rough.rs` of plait-live) on {}.\n\n\
          `plait serve` sends to a stock kernel over two emulated paths of 10 Mbit/s with queues of 60 kB, with minrtt. In\n\
          each of {BLACKHOLES} downloads, one path drops all packets for 2.4 s. In {OUTAGES} more downloads, both paths are\n\

@@ -289,7 +289,9 @@ fn results() -> Result<(), Failed> {
     assert_eq!((downloads.len(), transfers.iter().map(|it| it.count).sum()), (100, 1_500));
     let mut text = format!(
         "# Transfers against stock kernels\n\n\
-         This page shows how far live shares of paths are from simulated ones, and that transfers are complete.\n\n\
+         After this page you know how far live shares of paths are from simulated ones, and that transfers with stock kernels are\n\
+         complete. Compare the columns `simulated` and `live` of a line: both are the share of the second path in the same download.\n\
+         `make soak PARTS=live` makes the page again; it needs root.\n\n\
          Written by `make soak` (`tests/transfers.rs` of plait-live) on {}.\n\n\
          The paths have 200 Mbit/s with an RTT of 10 ms and 100 Mbit/s with 30 ms if no others are named. They are emulated\n\
          on the same cores. Every transfer was complete by its SHA-256, and no counter of a kernel reported a fallback or a\n\

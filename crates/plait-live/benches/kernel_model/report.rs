@@ -277,7 +277,8 @@ fn write(options: &Options, lines: &[Line], before: &[Line]) -> io::Result<()> {
 const INTRODUCTION: &str = "\
 # The model of Linux 6.18 beside Linux 6.18
 
-After this page you know the error of `plait compare --schedulers linux --kernel 6.18` beside a stock kernel.
+After this page you know the error of `plait compare --schedulers linux --kernel 6.18` beside a stock kernel. The first table has
+the error for each set of links, and the later ones for each link and load. These commands make the page again:
 
 ```sh
 cargo bench -p plait-live --bench kernel_model --profile dev -- measure --runs 7

@@ -10,7 +10,9 @@ const COLUMNS: usize = 6;
 const HEAD: &str = "\
 # Where each scheduler helps and harms
 
-After this page you know the links and loads on which each scheduler is faster or slower than plain TCP.
+After this page you know the links and loads on which each scheduler is faster or slower than plain TCP. Each ratio is
+the speed of a scheduler over that of plain TCP on the best path alone: 2 is twice as fast, and 0.5 half as fast. The column
+`worst` shows the risk of a scheduler, and `median` the usual case. The command at the end of the page makes the page again.
 
 ";
 
