@@ -162,7 +162,9 @@ fn pages_are_up_to_date(kind: Kind) {
     let mut differences = Vec::new();
     differences.extend(drift(&directory.join("README.md"), &index(kind, &items)));
     for item in &items {
-        let page = format!("<!-- {ORIGIN} -->\n\n{}", page::markdown(item));
+        let page = page::markdown(item);
+        let (title, rest) = page.split_once('\n').unwrap();
+        let page = format!("{title}\n\n<!-- {ORIGIN} -->\n{rest}");
         differences.extend(drift(&directory.join(file_name(item)), &page));
         assert!(known.insert(file_name(item)), "two pages are {}", file_name(item));
     }
