@@ -6,9 +6,10 @@ use std::num::NonZeroUsize;
 const MOST: usize = 256;
 
 /// Calls `worker` on `jobs` threads, but at most `tasks`, and waits for all of them. Without `jobs` there is
-/// one thread for each core.
+/// one thread for each core, but at most `tasks`.
 pub(crate) fn on_threads(jobs: Option<NonZeroUsize>, tasks: usize, worker: impl Fn() + Sync) {
-    let threads = jobs.map_or(0, |jobs| jobs.get().min(tasks.max(1)).min(MOST));
+    let jobs = jobs.or_else(|| std::thread::available_parallelism().ok());
+    let threads = jobs.map_or(1, NonZeroUsize::get).min(tasks.max(1)).min(MOST);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => {
             pool.broadcast(|_| worker());
@@ -25,8 +26,18 @@ mod tests {
 
     #[test]
     fn no_more_threads_than_tasks() {
-        for (jobs, tasks, expected) in [(1, 9, 1), (3, 9, 3), (100_000, 2, 2), (100_000, 999, MOST)]
-        {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        for (jobs, tasks, expected) in [
+            (1, 9, 1),
+            (3, 9, 3),
+            (100_000, 2, 2),
+            (100_000, 999, MOST),
+            (3, 0, 1),
+            // Without a number of jobs.
+            (0, 0, 1),
+            (0, 1, 1),
+            (0, 999, cores.min(MOST)),
+        ] {
             let calls = AtomicUsize::new(0);
             on_threads(NonZeroUsize::new(jobs), tasks, || {
                 calls.fetch_add(1, Ordering::Relaxed);
