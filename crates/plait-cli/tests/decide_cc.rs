@@ -211,7 +211,7 @@ fn wvegas(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     near(name, &json!(segments), &expect["next"], 1e-3);
 }
 
-/// A state with only the least queueing delay drains by it: w * base / (2 rtt) (schedulers.md, section 4.6).
+/// A state with only the least queueing delay drains by it: w * base / (2 rtt) (docs/cc/wvegas.md).
 #[test]
 fn wvegas_drains_a_queue_that_has_doubled() {
     let mut dialogue = Dialogue::new();

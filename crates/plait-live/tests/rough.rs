@@ -437,7 +437,8 @@ struct Blackhole {
 const BLACKHOLES: usize = 36;
 const ENOUGH: usize = 20;
 const OUTAGES: usize = 3;
-/// The reliability goals of spec/protocol.md.
+/// The goals for an outage of one path: gap, rate, and time until the path is used again. The last one is the time
+/// after an outage of both paths.
 const LONGEST_GAP: Duration = Duration::from_millis(500);
 const LEAST_RATE: f64 = 0.8;
 const SOON_AGAIN: Duration = Duration::from_secs(2);

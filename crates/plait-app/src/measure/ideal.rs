@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_ideal_bit_rate_is_the_sum_of_the_rates_up_to_the_top_of_the_ladder() {
-        // Section 5.6 of the catalogue.
+        // The ladder of ECF (CoNEXT 2017) ends at 8,470 kbit/s.
         let ideal = |a, b| ideal_bit_rate(&[kbit(a), kbit(b)], kbit(8_470)).as_bps() / 1000;
         assert_eq!(ideal(300, 300), 600);
         assert_eq!(ideal(1_700, 1_700), 3_400);

@@ -120,11 +120,11 @@ impl Paths {
     }
 
     /// Returns true if data at `seq` must be dropped under memory pressure, when the connection may
-    /// keep `most`. Data more than `most` bytes beyond the read position is dropped, unless it fills
-    /// a gap of its subflow and the next byte of the connection waits behind that gap: the peer does
-    /// not retransmit that byte, which its subflow has acknowledged. Data that is next in order, or
-    /// fills a gap of its subflow, is accepted while the reader keeps up. Other data is accepted
-    /// while the total memory of received data is below twice `most`.
+    /// keep `most`. Data more than `most` bytes beyond the read position is dropped. It is kept if it
+    /// fills a gap of its subflow and the next byte of the connection waits behind that gap. The peer
+    /// does not retransmit that byte, because its subflow has acknowledged it. Data that is next in
+    /// order, or fills a gap of its subflow, is accepted while the reader keeps up. Other data is
+    /// accepted while the total memory of received data is below twice `most`.
     pub(crate) fn exceeds(
         &self,
         data: &DataLevel,

@@ -92,7 +92,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("delayed-ack", TCP, "on", "delayed acknowledgements", "RFC 9293 section 3.8.6.3", on_off!(transport.config.delayed_ack)),
     setting("idle-restart", TCP, "linux", "congestion window after an idle period", "RFC 5681 section 4.1", words!(IDLE_RESTARTS, transport.config.window.idle_restart)),
     setting("prr", TCP, "rfc9937", "fast recovery below its threshold: sends one segment more than the delivered ones; rfc9937 only if nothing new is lost (as Linux), rfc6937 always", "RFC 9937, RFC 6937", words!(PRRS, transport.config.recovery.prr)),
-    setting("loss-detection", TCP, "rack", "loss detection before the timeout: by time with a tail probe (RFC 8985, Linux since 4.4), or by three SACKed segments (RFC 6675), with a tail probe (Linux 3.10 to 4.3) or without (earlier)", "RFC 8985, RFC 6675", words!(LOSS_DETECTIONS, transport.config.recovery.loss_detection)),
+    setting("loss-detection", TCP, "rack", "loss detection before the timeout: by time with a tail probe (Linux since 4.4), or by three SACKed segments with a tail probe (Linux 3.10 to 4.3) or without (earlier)", "RFC 8985, RFC 6675", words!(LOSS_DETECTIONS, transport.config.recovery.loss_detection)),
     setting("rto", TCP, "linux", "retransmission timeout", "RFC 6298", words!(RTOS, transport.config.recovery.rto)),
     setting("mtu", TCP, "1500", "largest IP packet", "RFC 9293 section 3.7.1", count!("bytes", 576, 65_535, transport.config.packets.mtu)),
     setting("rcvbuf", TCP, "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows the data read, up to MAX (6MiB)", "RFC 8684 section 3.3.1",

@@ -127,8 +127,8 @@ mod tests {
         sum as u16
     }
 
-    /// The SYN of `spec/protocol.md` section 3. Its MP_CAPABLE becomes four no-operations, and the sum of its
-    /// words with the pseudo header does not change.
+    /// A recorded SYN. Its MP_CAPABLE becomes four no-operations, and the sum of its words with the pseudo
+    /// header does not change.
     #[test]
     fn a_syn_loses_its_option_and_keeps_its_sum() {
         let text = "45000040c0d540003f0664310a6201010a4d0102df1611514ced7aec00000000b002faf085af0000\

@@ -60,9 +60,9 @@ bandwidth-delay products (BDP). In slow start without loss, cwnd exceeds that be
 it. The RTT then settles at sqrt(lambda * cwnd / BDP) times the lowest RTT. The delivery rate has no
 such memory: it is the bytes in flight when a segment was sent, divided by its RTT sample.
 
-Measured over 20 Mbit/s, 30 ms and a queue of 5 MB (cubic; mean of the smoothed RTT over its lowest
-value): 3.0 with `--ssthresh` at one BDP, 3.0 with estimate=rate from slow start, 4.3 with the
-formula from slow start, and 60 without +bm. The link is full in all of them.
+The mean smoothed RTT was measured over 20 Mbit/s, 30 ms and a queue of 5 MB (cubic). As a multiple
+of the lowest smoothed RTT it is 3.0 with `--ssthresh` at one BDP, 3.0 with estimate=rate from slow
+start, 4.3 with the formula from slow start, and 60 without +bm. The link is full in all of them.
 
 Numbers  limit_segments, cap_segments, of each subflow that has a limit.
 Paper    \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.4. It leaves

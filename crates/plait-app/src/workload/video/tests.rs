@@ -56,8 +56,8 @@ fn no_chunk_is_asked_for_while_the_buffer_is_full() {
 
 #[test]
 fn sizes_are_those_of_the_encodings() {
-    // Section 5.7 of the catalogue: chunks of 162, 400, 625, 1000, 2588 and 5294 kB. The last chunk
-    // plays for 2 s.
+    // Chunks of 162, 400, 625, 1000, 2588 and 5294 kB, by their bit rates and 5 s (ECF, CoNEXT 2017).
+    // The last chunk plays for 2 s.
     let clip = match parse("video:paper") {
         Workload::Video(video) => match &*video {
             Video::Adaptive(session) => session.clip.clone(),

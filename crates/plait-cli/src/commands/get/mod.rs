@@ -42,8 +42,8 @@ const EXAMPLES: &str = "Examples:
 /// host must receive packets for them, and forward them. Needs CAP_NET_ADMIN, and CAP_NET_RAW for
 /// `@DEVICE`; drops both before it sends any packet.
 ///
-/// Exit codes: 0 if the answer is complete and the server has acknowledged all of standard input; 2 for
-/// wrong arguments and files; 3 for a missing privilege; 4 if the server has failed, refused or not
+/// Exit codes: 0 if the answer is complete and the server has acknowledged all input; 2 for wrong
+/// arguments and files; 3 for a missing privilege; 4 if the server has failed, refused or not
 /// answered; 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
