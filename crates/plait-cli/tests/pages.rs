@@ -4,10 +4,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod help;
+
+use help::{commands_of, help};
 use plait_app::MEASURES;
 use plait_app::measure::{Better, Entry, Value};
 use plait_lab::scenario::{PATH_KEYS, PathKey, SETTINGS, Setting};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +34,21 @@ fn taught() -> Vec<PathBuf> {
     let guides = fs::read_dir(root().join("docs/guides")).unwrap();
     let mut pages: Vec<PathBuf> = guides.map(|page| page.unwrap().path()).collect();
     pages.extend(["docs/tutorial.md", "README.md"].map(|page| root().join(page)));
+    pages.sort();
+    pages
+}
+
+/// Returns the pages in a directory and below it.
+fn pages_below(directory: &Path) -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages.extend(pages_below(&path));
+        } else if path.extension().is_some_and(|it| it == "md") {
+            pages.push(path);
+        }
+    }
     pages.sort();
     pages
 }
@@ -126,21 +144,69 @@ fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pag
     assert!(not_run <= MOST_BLOCKS_NOT_RUN, "{not_run} blocks do not run");
 }
 
+/// Returns the commands of `plait` in a block of shell commands, each as its words.
+fn commands_in(block: &str) -> Vec<Vec<String>> {
+    let joined = block.replace("\\\n", " ");
+    let lines = joined.lines().map(|line| line.split(" #").next().unwrap_or_default());
+    let parts = lines.flat_map(|line| line.split(['|', ';', '&', '(', ')']));
+    let words = parts.map(|part| {
+        let words = part.split_whitespace().map(|word| word.trim_matches(['"', '\'']).to_owned());
+        words.skip_while(|word| word != "plait" && !word.ends_with("/plait")).skip(1).collect()
+    });
+    words.filter(|words: &Vec<String>| !words.is_empty()).collect()
+}
+
+/// Returns the first flag of a command that its help does not have. `help` returns the help of a command.
+fn unknown_flag(words: &[String], mut help: impl FnMut(&[&str]) -> String) -> Option<&str> {
+    let mut command: Vec<&str> = Vec::new();
+    let mut text = help(&[]);
+    for word in words {
+        if !commands_of(&text).contains(word) {
+            break;
+        }
+        command.push(word);
+        text = help(&command);
+    }
+    let in_name = |it: char| it.is_ascii_alphanumeric() || it == '-';
+    let known: BTreeSet<&str> = text.split(|it| !in_name(it)).collect();
+    let flags = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
+    let mut names = flags.filter_map(|flag| flag.split('=').next());
+    names.find(|name| !known.contains(name))
+}
+
 #[test]
-fn every_page_is_in_the_navigation() {
-    fn collect(directory: &Path, docs: &Path, pages: &mut BTreeSet<String>) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                collect(&path, docs, pages);
-            } else if path.extension().is_some_and(|it| it == "md") {
-                pages.insert(path.strip_prefix(docs).unwrap().to_str().unwrap().to_owned());
+fn commands_of_all_pages_have_flags_that_exist() {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    let (mut checked, mut complaints) = (0, Vec::new());
+    let root = root();
+    let mut pages = pages_below(&root.join("docs"));
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page)));
+    for path in pages {
+        for Block { line, language, text } in blocks(&fs::read_to_string(&path).unwrap()) {
+            if !["sh", "console", "bash"].contains(&language.as_str()) {
+                continue;
+            }
+            for words in commands_in(&text) {
+                let flag = unknown_flag(&words, |command| {
+                    known.entry(command.join(" ")).or_insert_with(|| help(command)).clone()
+                });
+                complaints.extend(flag.map(|flag| {
+                    let (page, command) = (path.display(), words.join(" "));
+                    format!("{page}:{line}: `plait {command}`: its help has no {flag}")
+                }));
+                checked += 1;
             }
         }
     }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(checked > 60, "only {checked} commands were found");
+}
+
+#[test]
+fn every_page_is_in_the_navigation() {
     let docs = root().join("docs");
-    let mut pages = BTreeSet::new();
-    collect(&docs, &docs, &mut pages);
+    let name = |page: PathBuf| page.strip_prefix(&docs).unwrap().to_str().unwrap().to_owned();
+    let mut pages: BTreeSet<String> = pages_below(&docs).into_iter().map(name).collect();
     let site = fs::read_to_string(root().join("mkdocs.yml")).unwrap();
     let (_, nav) = site.split_once("\nnav:\n").unwrap();
     let listed = nav.split_whitespace().filter(|word| word.ends_with(".md"));
@@ -275,25 +341,6 @@ fn the_page_of_keys_is_up_to_date() {
     generated("docs/reference/keys.md", &text);
 }
 
-/// Returns the help of a command, such as `trace show`.
-fn help(command: &[&str]) -> String {
-    let mut plait = Command::new(PLAIT);
-    plait.args(command).arg("--help").env("COLUMNS", "88").env("NO_COLOR", "1");
-    let output = plait.output().unwrap();
-    assert!(output.status.success(), "{command:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Returns the commands that a help lists, except `help`.
-fn commands_of(help: &str) -> Vec<String> {
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed = listed.take_while(|line| !line.is_empty());
-    // A name has two blanks before it, the rest of its description more.
-    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
-    let names = names.filter(|name| *name != "help" && help.contains(&format!("\n  {name} ")));
-    names.map(str::to_owned).collect()
-}
-
 /// Returns the name of the option that a line of a help begins.
 fn option_of(line: &str) -> Option<&str> {
     let blanks = line.len() - line.trim_start().len();
@@ -387,6 +434,14 @@ fn blocks_of_a_page_are_found() {
         text: text.to_owned(),
     };
     assert_eq!(blocks(page), [block("sh", 3, "a\nb\n"), block("", 7, "c\n")]);
+}
+
+#[test]
+fn a_flag_that_does_not_exist_is_found() {
+    let block = "plait run --seed 1 \\\n  --path a | grep x # --no\nsudo target/release/plait trace show --fille=b\n";
+    let commands = commands_in(block);
+    let flags: Vec<Option<&str>> = commands.iter().map(|words| unknown_flag(words, help)).collect();
+    assert_eq!(flags, [None, Some("--fille")], "{commands:?}");
 }
 
 #[test]
