@@ -1,9 +1,9 @@
-# make demo | check | test | soak | promise | results | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
+# make demo | check | test | soak | promise | results | dist | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
 # for the pictures a browser, and for the site of docs/ Python.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak promise results bench pictures docs
+.PHONY: help demo check test soak promise results dist bench pictures docs
 
 SEED ?= 1
 PAPERS ?= imc csws ton stms ecf
@@ -53,6 +53,9 @@ results: ## docs/results/PAPER.md: every experiment of the papers, judged with s
 	    $(PLAIT) reproduce $$paper --full --again 5 --format markdown; } > $$page.new || test $$? -eq 1; \
 	  mv $$page.new $$page; \
 	done
+
+dist: ## the binary to ship, target/dist/plait: its bytes depend on the commit and the compiler alone
+	@contrib/dist
 
 bench: ## benchmarks
 	@cargo bench --workspace

@@ -1,7 +1,6 @@
 //! Properties of stdout and stderr: terminal or pipe, width, colour.
 
 use crate::failure::Failure;
-use crate::log;
 use anstream::{AutoStream, ColorChoice};
 use plait_report::render::fold;
 use std::fmt::Display;
@@ -57,9 +56,11 @@ impl Console {
 /// Writes a line to stderr, or to the log if this is a server. Errors are ignored: a closed stderr must not end
 /// a server.
 pub(crate) fn remark(text: &dyn Display) {
-    if !log::line(text) {
-        let _ = writeln!(io::stderr(), "{text}");
+    #[cfg(live)]
+    if crate::commands::live::log::line(text) {
+        return;
     }
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Writes the failure that ends the command to stderr, folded to the width of the terminal.

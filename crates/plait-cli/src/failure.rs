@@ -15,6 +15,7 @@ pub(crate) enum Failure {
     /// The arguments or the input are invalid.
     Usage(String),
     /// A privilege or a feature of the kernel is missing.
+    #[cfg_attr(not(live), expect(dead_code, reason = "only live commands need a privilege"))]
     Privilege(String),
     /// The peer or the protocol failed: the transfer is incomplete.
     Peer(String),

@@ -8,7 +8,6 @@ mod commands;
 mod console;
 mod failure;
 mod flags;
-mod log;
 mod output;
 mod progress;
 
@@ -24,7 +23,8 @@ use std::sync::LazyLock;
 
 /// Version, commit and built-in features.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
-    format!("{}\ncommit {}\nfeatures simulator live", plait_report::VERSION, plait_report::COMMIT)
+    let live = if cfg!(live) { " live" } else { "" };
+    format!("{}\ncommit {}\nfeatures simulator{live}", plait_report::VERSION, plait_report::COMMIT)
 });
 
 /// Builds of the program must not contain the bugs that the test of the swarm plants.
@@ -61,10 +61,14 @@ enum Task {
     Swarm(commands::swarm::Args),
     Experiment(commands::experiment::Args),
     Reproduce(commands::reproduce::Args),
-    Serve(commands::serve::Args),
-    Get(commands::get::Args),
-    Proxy(commands::proxy::Args),
-    Doctor(commands::doctor::Args),
+    #[cfg(live)]
+    Serve(commands::live::serve::Args),
+    #[cfg(live)]
+    Get(commands::live::get::Args),
+    #[cfg(live)]
+    Proxy(commands::live::proxy::Args),
+    #[cfg(live)]
+    Doctor(commands::live::doctor::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
@@ -82,10 +86,14 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Swarm(args) => commands::swarm::run(args, console),
         Task::Experiment(args) => commands::experiment::run(args, console),
         Task::Reproduce(args) => commands::reproduce::run(args, console),
-        Task::Serve(args) => commands::serve::run(args, console),
-        Task::Get(args) => commands::get::run(args, console),
-        Task::Proxy(args) => commands::proxy::run(args, console),
-        Task::Doctor(args) => commands::doctor::run(args, console),
+        #[cfg(live)]
+        Task::Serve(args) => commands::live::serve::run(args, console),
+        #[cfg(live)]
+        Task::Get(args) => commands::live::get::run(args, console),
+        #[cfg(live)]
+        Task::Proxy(args) => commands::live::proxy::run(args, console),
+        #[cfg(live)]
+        Task::Doctor(args) => commands::live::doctor::run(args, console),
         Task::Schema(args) => commands::schema::run(args),
         Task::Completions(args) => commands::completions::run(args),
         Task::Man(args) => commands::man::run(args),
@@ -150,7 +158,8 @@ pub fn main() -> ExitCode {
             ExitCode::from(&failure)
         }
     };
-    log::finish();
+    #[cfg(live)]
+    commands::live::log::finish();
     code
 }
 

@@ -35,8 +35,10 @@ enum Reporting {
     /// `plait run --json`
     Run,
     /// `plait doctor --json`
+    #[cfg(live)]
     Doctor,
     /// `plait get --json`
+    #[cfg(live)]
     Get,
     /// A line of `plait run --events`
     Events,
@@ -75,8 +77,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         Reporting::DecideCc => written::<plait_report::decide::controller::Answer>(),
         Reporting::Run => written::<plait_report::run::Document>(),
+        #[cfg(live)]
         Reporting::Doctor => written::<plait_live::doctor::Document>(),
-        Reporting::Get => written::<crate::commands::get::Document>(),
+        #[cfg(live)]
+        Reporting::Get => written::<crate::commands::live::get::Document>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<plait_report::list::Document>(),

@@ -370,7 +370,7 @@ impl Case {
 
     /// Returns the time that the run has to finish after the faults have healed. It is 60 s, or one
     /// and a half times the transfer time of all connections plus 30 s, if that is longer. A controller
-    /// that uses a link badly gets [`PATIENCE`] times this. The delay by windows of one segment is added.
+    /// that uses a link badly gets four times this. The delay by windows of one segment is added.
     #[must_use]
     pub fn grace(&self) -> Span {
         let takes = self.takes();

@@ -2,7 +2,7 @@
 //! redirect.
 
 use super::Args;
-use crate::commands::endpoint::{is_own, not_own, own, stand_in};
+use crate::commands::live::endpoint::{is_own, not_own, own, stand_in};
 use crate::failure::Failure;
 use plait_live::argument::not_of_a_host;
 use plait_live::{Rule, ServiceAddress};

@@ -4,8 +4,8 @@ mod stream;
 mod summary;
 mod target;
 
-use crate::commands::endpoint::{self, EndpointFlags, origins, resolve, stop_on_signal};
-use crate::commands::limits::DialFlags;
+use crate::commands::live::endpoint::{self, EndpointFlags, origins, resolve, stop_on_signal};
+use crate::commands::live::limits::DialFlags;
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use plait_app::Role;

@@ -1,0 +1,10 @@
+//! The commands that use real networks. They need Linux and the feature `live`; `build.rs` sets `cfg(live)` if
+//! both are there.
+
+pub(crate) mod doctor;
+mod endpoint;
+pub(crate) mod get;
+mod limits;
+pub(crate) mod log;
+pub(crate) mod proxy;
+pub(crate) mod serve;
