@@ -42,7 +42,7 @@ impl Vary {
         let name = name.trim();
         let target = target(name, given, &scenario.paths)?;
         let key = if let Target::Path(_, key) = target { PathKey::named(key) } else { None };
-        let spans = key.is_some_and(PathKey::holds_spans);
+        let spans = key.is_some_and(|key| key.spans);
         let points = if values.contains("..") && !spans {
             range(values).map_err(|problem| malformed(&problem))?
         } else {

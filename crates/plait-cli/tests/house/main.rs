@@ -73,7 +73,7 @@ const CONNECTION_LINES: Gate = Gate {
 const CONNECTION_CIRCLE: Gate = Gate {
     name: "connection_circle",
     unit: "files that call each other's methods",
-    limit: 6,
+    limit: 4,
     remedy: "let the caller pass on what follows, in place of a call back into the connection",
 };
 

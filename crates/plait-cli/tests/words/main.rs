@@ -106,6 +106,8 @@ fn files_that_are_cited_exist() {
     let files = tree::paths();
     let mut complaints = citations::judge_files(&COMMENTS, &files);
     complaints.extend(citations::judge_files(&PAGES, &files));
+    let tables: Vec<Paragraph> = tree::files("md").iter().map(prose::tables_of_page).collect();
+    complaints.extend(citations::judge_files(&tables, &files));
     complaints.retain(|it| !it.starts_with(CHANGELOG));
     none(&complaints);
 }

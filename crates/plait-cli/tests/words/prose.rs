@@ -60,6 +60,13 @@ pub(crate) fn of_page(file: &File) -> Vec<Paragraph> {
     paragraphs(&file.path, 1, file.text.lines())
 }
 
+/// Returns the rows of the tables of a page, without words: they cite, but they are no sentences.
+pub(crate) fn tables_of_page(file: &File) -> Paragraph {
+    let lines = file.text.lines().enumerate().filter(|(_, line)| line.starts_with('|'));
+    let raw = lines.map(|(at, line)| (at + 1, line.to_owned())).collect();
+    Paragraph { file: file.path.clone(), words: Vec::new(), raw }
+}
+
 /// Returns the prose of a help text of `command`. Lines in columns are a table. A line with another indent than the one
 /// before begins a paragraph.
 pub(crate) fn of_help(command: &str, help: &str) -> Vec<Paragraph> {

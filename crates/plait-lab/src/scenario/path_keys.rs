@@ -34,6 +34,8 @@ pub struct PathKey {
     pub of_links: bool,
     /// Whether it may be given more than once.
     pub repeats: bool,
+    /// Whether its value may contain a span of time, `1s..3s`.
+    pub spans: bool,
     /// Keys that a sweep removes when it sets this one, because this one excludes or replaces them.
     pub(crate) displaces: &'static [&'static str],
     field: Field,
@@ -107,8 +109,8 @@ const fn key(
     clause: &'static str,
     field: Field,
 ) -> PathKey {
-    let (of_links, repeats) = (true, false);
-    PathKey { name, form, example, help, clause, of_links, repeats, displaces: &[], field }
+    let (of_links, repeats, spans) = (true, false, false);
+    PathKey { name, form, example, help, clause, of_links, repeats, spans, displaces: &[], field }
 }
 
 /// Every key, in the order in which a path is written and read.
@@ -144,12 +146,12 @@ pub const PATH_KEYS: &[PathKey] = &[
     key("corrupt", "P%", "2%", "damages some packets, which the host drops", "", kept_each_way!(chance, |it: &_| Percent(*it).to_string(), impairments, corrupt)),
     key("edit", "P%", "0.1%", "a middlebox changes a byte and repairs the checksum", "RFC 8684 section 3.7", kept!(chance, |it: &_| Percent(*it).to_string(), middlebox.edit)).of_paths(),
     key("strip", "WHAT", "data@2s..3s", "a middlebox removes MPTCP options: syn, synack, ack\n(the third), first (data), data or all; WHAT@TIME\nfrom then on, WHAT@FROM..TO for a while", "RFC 8684 section 3.7",
-        may_keep!(strip, |it: &_| strip_text(*it), middlebox.strip)).of_paths(),
+        may_keep!(strip, |it: &_| strip_text(*it), middlebox.strip)).of_paths().spanning(),
     key("mtu", "BYTES", "1500@0s/1280@2s", "drops longer packets; steps 1500@0s/1280@2s", "RFC 8899", kept!(mtu, |it: &Vec<_>| mtu_text(it), mtu)),
     key("down", "FROM..TO", "1s..3s", "an outage, repeatable; down=1s.. for ever", "",
-        Field { get: |path, _| path.outages.iter().map(span_text).collect(), set: |path, given, _| { path.outages.push(outage(given)?); Ok(()) } }).repeated(),
+        Field { get: |path, _| path.outages.iter().map(span_text).collect(), set: |path, given, _| { path.outages.push(outage(given)?); Ok(()) } }).spanning().repeated(),
     key("gone", "FROM..TO", "1s..3s", "the client loses the address and gets it back, and\ntells the server (REMOVE_ADDR), repeatable", "RFC 8684 section 3.4.2",
-        Field { get: |path, _| path.gone.iter().map(span_text).collect(), set: gone }).of_paths().repeated(),
+        Field { get: |path, _| path.gone.iter().map(span_text).collect(), set: gone }).of_paths().spanning().repeated(),
     key("nic", "RATE", "1gbit", "the sending host\u{2019}s own link; default: 1gbit", "",
         may_keep!(|given: &PlacedText| positive_rate(given, &given.text), ToString::to_string, nic)).of_paths(),
     key("via", "LINK", "cell", "a link that paths share (--link)", "",
@@ -160,6 +162,11 @@ pub const PATH_KEYS: &[PathKey] = &[
 impl PathKey {
     const fn of_paths(mut self) -> PathKey {
         self.of_links = false;
+        self
+    }
+
+    const fn spanning(mut self) -> PathKey {
+        self.spans = true;
         self
     }
 
@@ -188,11 +195,6 @@ impl PathKey {
     #[must_use]
     pub const fn is_switch(&self) -> bool {
         self.form.is_empty()
-    }
-
-    /// Returns true if its value may contain a span of time, `1s..3s`.
-    pub(crate) fn holds_spans(&self) -> bool {
-        self.help.contains("FROM..TO") || self.form.contains("..")
     }
 
     /// Returns the texts that turn `base` into this path.
