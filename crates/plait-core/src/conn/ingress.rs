@@ -188,10 +188,12 @@ impl Connection {
         self.paths.settle_ack(&mut self.data, index);
         let subflow = self.paths.subflow(index);
         // The user may wait until nothing is in flight.
-        self.notices.news |= subflow.is_quiet() && self.data.queue.is_drained();
+        if subflow.is_quiet() && self.data.queue.is_drained() {
+            self.notices.tell_user();
+        }
         if effects.fin_acked {
             let Connection { data, paths, scheduling, timers, notices, .. } = self;
-            notices.changed = true;
+            notices.tell_endpoint();
             paths.on_fin_acked(ctx, data, timers, notices, index);
             scheduling.wake();
         }
@@ -371,7 +373,9 @@ impl Connection {
         if acked.freed {
             timers.on_data_progress(data, ctx.now, || paths.longest_rto(data));
             let waited_for = scheduling.app_blocked || data.queue.is_drained();
-            notices.news |= waited_for && !planted(Planted::LostWakeUp);
+            if waited_for && !planted(Planted::LostWakeUp) {
+                notices.tell_user();
+            }
         }
         if acked.freed || acked.opened {
             scheduling.on_data();

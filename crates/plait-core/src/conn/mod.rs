@@ -147,7 +147,7 @@ impl Connection {
     fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
         let Connection { data, paths, timers, notices, .. } = self;
         let Some(closed) = paths.close(index, tell_peer) else { return };
-        notices.changed = true;
+        notices.tell_endpoint();
         paths.rejoin_later(data, timers, ctx.now, index, closed.was_joined);
         self.reinject_outstanding(index);
         self.paths.abandon(&mut self.data, index);
@@ -201,7 +201,7 @@ impl Connection {
             }
         }
         self.notify_subflows(ctx, Some(SubflowId(index as u8)));
-        self.notices.news = true;
+        self.notices.tell_user();
     }
 
     /// Handles a change of the set of live subflows, and perhaps a new subflow. Data was assigned
@@ -270,7 +270,7 @@ impl Connection {
         let first = !self.data.is_released();
         if first {
             self.data.closing.release(self.data.queue.una());
-            self.notices.changed = true;
+            self.notices.tell_endpoint();
             self.finish(ctx.now);
             self.timers.arm_release(ctx, &self.paths.spec.config, &self.data);
         }
@@ -282,7 +282,7 @@ impl Connection {
         if self.data.recv.readable() > 0 {
             self.read(None, |recv| recv.skip(u64::MAX));
         }
-        self.notices.news = false;
+        self.notices.take_news();
     }
 
     /// Ends the connection at once: no more is sent, delivered or acknowledged.
@@ -363,7 +363,7 @@ impl Connection {
             paths: Paths::new(spec, matches!(opening, Opening::Active { .. })),
             timers: ConnectionTimers::new(),
             rounds: Rounds::default(),
-            notices: Notices { news: false, changed: true },
+            notices: Notices::new(),
         };
         let Connection { data, paths, notices, .. } = &mut conn;
         paths.open(ctx, data, notices, opening);

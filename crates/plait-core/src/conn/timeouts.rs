@@ -95,7 +95,7 @@ impl Connection {
     /// connection has not failed. The peer has closed, or does without the last DATA_ACK.
     pub(super) fn on_no_subflow_timeout(&mut self, ctx: &mut Context<'_>) {
         self.timers = ConnectionTimers::new();
-        self.notices.changed = true;
+        self.notices.tell_endpoint();
         if self.data.closing.done() {
             self.data.closing.settle();
         } else {
@@ -124,7 +124,8 @@ impl Connection {
     /// Ends the connection at once, and records the reason for the user.
     fn give_up_on_peer(&mut self, ctx: &mut Context<'_>, why: TimedOut) {
         self.data.closing.time_out(why);
-        (self.notices.changed, self.notices.news) = (true, true);
+        self.notices.tell_user();
+        self.notices.tell_endpoint();
         self.abort(ctx);
     }
 

@@ -161,7 +161,7 @@ impl DataLevel {
     /// Ends the connection: it was reset or timed out.
     pub(crate) fn fail(&mut self, notices: &mut Notices) {
         self.closing.fail();
-        notices.news = true;
+        notices.tell_user();
     }
 
     /// Notes that our DATA_FIN (or plain FIN) was acknowledged. Returns true if this is new.
@@ -170,7 +170,7 @@ impl DataLevel {
         if new {
             self.closing.fin_acked = true;
             self.closing.settled = self.closing.answers || self.sends_plain();
-            notices.news = true;
+            notices.tell_user();
         }
         new
     }
@@ -180,7 +180,7 @@ impl DataLevel {
         let new = !self.closing.peer_finished;
         if new {
             self.closing.peer_finished = true;
-            notices.news = true;
+            notices.tell_user();
         }
         new
     }

@@ -53,7 +53,8 @@ impl DataLevel {
     ) {
         if self.agreed.cause.is_none() {
             self.agreed.cause = Some(cause);
-            (notices.news, notices.changed) = (true, true);
+            notices.tell_user();
+            notices.tell_endpoint();
             // A SYN alone is no connection yet.
             if cause != FallbackCause::Syn {
                 ctx.emit(Event::Fallback(cause));
@@ -79,7 +80,7 @@ impl DataLevel {
     pub(crate) fn judge(&mut self, config: &Config, notices: &mut Notices) {
         if config.multipath {
             self.agreed.verdict = Some(self.agreed.cause == Some(FallbackCause::Silence));
-            notices.changed = true;
+            notices.tell_endpoint();
         }
     }
 

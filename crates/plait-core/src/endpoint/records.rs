@@ -91,7 +91,7 @@ impl Entry<'_> {
     /// Notes that the connection may have news.
     #[inline]
     pub(super) fn on_news(&mut self) {
-        if self.record.conn.notices().news && !self.record.newsworthy {
+        if self.record.conn.notices().has_news() && !self.record.newsworthy {
             self.record.newsworthy = true;
             self.news.push(Reverse(self.record.id));
         }

@@ -149,7 +149,7 @@ impl Paths {
             && (avoidance || planned + mss <= cwnd)
         {
             memory.expand(id, cwnd / mss.max(1));
-            notices.news = true;
+            notices.tell_user();
         }
     }
 

@@ -34,7 +34,7 @@ impl Paths {
             }
             if subflow.pending.take(ControlSegment::Rst) {
                 // The RST may have been the only reason to keep the connection.
-                notices.changed = true;
+                notices.tell_endpoint();
                 return Some(Control::Ready(self.build_rst(data, index)));
             }
             if subflow.pending.take(ControlSegment::FastClose) {

@@ -31,7 +31,7 @@ impl Paths {
         index: usize,
         step: Step,
     ) {
-        notices.changed = true;
+        notices.tell_endpoint();
         let subflow = &mut self.subflows[index];
         let before = subflow.state;
         subflow.step(step);
@@ -68,7 +68,7 @@ impl Paths {
             return None;
         }
         subflow.step(Step::WaitOver);
-        notices.changed = true;
+        notices.tell_endpoint();
         Some(subflow.shake.wire(subflow.sender.tx.nxt()))
     }
 
@@ -303,7 +303,7 @@ impl Paths {
         notices: &mut Notices,
         index: usize,
     ) -> bool {
-        notices.changed = true;
+        notices.tell_endpoint();
         let subflow = &mut self.subflows[index];
         let waits_for_fin = subflow.state == State::FinWait2;
         if waits_for_fin {

@@ -285,7 +285,7 @@ impl Paths {
         }
         if back.whole {
             data.agreed.use_plain();
-            notices.changed = true;
+            notices.tell_endpoint();
             self.size_segments(data, index);
             fallen.resized = true;
         }
@@ -315,7 +315,7 @@ impl Paths {
         }
         timers.clear(Awaited::Fail);
         if self.release_unverified(ctx, data, index) {
-            notices.news = true;
+            notices.tell_user();
             if data.recv.finished() {
                 self.on_peer_finished(data, notices, ctx.now);
             }
@@ -335,7 +335,7 @@ impl Paths {
             return false;
         }
         data.agreed.use_plain();
-        notices.changed = true;
+        notices.tell_endpoint();
         // Segments with the infinite mapping have no room for more data.
         let told = data.agreed.has_told();
         if told {
@@ -364,7 +364,7 @@ impl Paths {
         let edge = dsn_in_step(self.subflows[index].sender.tx.una()).unwrap_or(Dsn::ZERO);
         if data.queue.on_data_ack(edge.min(data.queue.nxt())) > 0 {
             timers.on_data_progress(data, ctx.now, || self.longest_rto(data));
-            notices.news = true;
+            notices.tell_user();
         }
         resized
     }

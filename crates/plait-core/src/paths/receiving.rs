@@ -243,7 +243,7 @@ impl Paths {
         (index, before): (usize, Dsn),
     ) {
         if data.recv.nxt() > before {
-            notices.news = true;
+            notices.tell_user();
             self.retune(data, now);
             if data.recv.finished() {
                 // The last bytes before a DATA_FIN that arrived earlier.

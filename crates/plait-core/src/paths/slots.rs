@@ -116,7 +116,7 @@ impl Paths {
         if self.narrowed {
             subflow.sender.cc.resize(self.mss);
         }
-        notices.changed = true;
+        notices.tell_endpoint();
         match self.subflows.get_mut(id.index()) {
             Some(slot) => {
                 let totals = self.replaced.get_or_insert_default();
