@@ -1,17 +1,18 @@
 //! `plait run --events`: every event of a run as JSON lines; docs/events.md has the format.
 
+mod packet;
+
 use super::weighed::{Assigned, Considered, Weighed};
-use super::words::{
-    Block, Carry, Drop, FallbackCause, HostWord, OptionWord, SizeCause, Way, WindowCause, reasons,
-};
+use super::words::{Block, Carry, Drop, FallbackCause, HostWord, SizeCause, WindowCause, reasons};
 use crate::{Contents, Error};
+use packet::Packet;
 use plait_app::provenance::{Foretold, Regret};
 use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, PathId, Span, SubflowSet, Time};
 use plait_core::Event;
 use plait_sched::Effect;
 use plait_sim::{Direction, Hop, Watch, Who};
-use plait_wire::{Flags, Segment};
+use plait_wire::Segment;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -216,27 +217,6 @@ enum What<'a> {
     },
 }
 
-/// A segment as on the wire. Its data sequence numbers have 64 bits. They are hexadecimal text,
-/// because JSON readers round such numbers.
-#[derive(Serialize, JsonSchema, Debug)]
-struct Packet<'a> {
-    path: &'a str,
-    direction: Way,
-    src_port: u16,
-    dst_port: u16,
-    flags: String,
-    seq: u32,
-    ack: Option<u32>,
-    window: u16,
-    payload_bytes: u32,
-    ip_bytes: u32,
-    sack: Vec<(u32, u32)>,
-    mptcp: Option<OptionWord>,
-    wire_dsn: Option<String>,
-    wire_data_ack: Option<String>,
-    data_fin: bool,
-}
-
 /// Writes the file during the run.
 pub struct EventLog {
     file: PathBuf,
@@ -334,7 +314,7 @@ impl Watch for EventLog {
 
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
         let paths = std::mem::take(&mut self.paths);
-        let packet = packet(name(&paths, path), way, segment);
+        let packet = Packet::of(name(&paths, path), way, segment);
         let (sender, receiver) = match way {
             Direction::Down => (Role::Server, Role::Client),
             Direction::Up => (Role::Client, Role::Server),
@@ -477,30 +457,6 @@ fn app(event: &AppEvent) -> What<'static> {
         AppEvent::Complete => What::Complete {},
         AppEvent::Garbled { position } => What::Garbled { dsn: position.get() },
         AppEvent::Failed => What::Failed {},
-    }
-}
-
-fn packet<'a>(path: &'a str, way: Direction, segment: &Segment) -> Packet<'a> {
-    let dss = segment.options.dss.unwrap_or_default();
-    let hex = |value: u64, long: bool| {
-        if long { format!("0x{value:016x}") } else { format!("0x{:08x}", value as u32) }
-    };
-    Packet {
-        path,
-        direction: way.into(),
-        src_port: segment.src_port,
-        dst_port: segment.dst_port,
-        flags: format!("{:?}", segment.flags),
-        seq: segment.seq,
-        ack: segment.flags.has(Flags::ACK).then_some(segment.ack),
-        window: segment.window,
-        payload_bytes: segment.payload.len(),
-        ip_bytes: segment.ip_len(),
-        sack: segment.options.sack.as_slice().to_vec(),
-        mptcp: segment.options.mptcp.as_deref().map(Into::into),
-        wire_dsn: dss.mapping.map(|mapping| hex(mapping.dsn, mapping.long)),
-        wire_data_ack: dss.data_ack.map(|ack| hex(ack.value, ack.long)),
-        data_fin: dss.data_fin,
     }
 }
 
