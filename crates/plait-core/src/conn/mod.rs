@@ -282,7 +282,7 @@ impl Connection {
         if self.data.recv.readable() > 0 {
             self.read(None, |recv| recv.skip(u64::MAX));
         }
-        self.notices.take_news();
+        self.notices.forget_news();
     }
 
     /// Ends the connection at once: no more is sent, delivered or acknowledged.

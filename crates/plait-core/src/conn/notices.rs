@@ -1,6 +1,6 @@
-//! What a connection has to tell: news for its user, and changes for the endpoint.
+//! Reports of a connection: news for its user, and changes for the endpoint.
 
-/// What the owners report. They only add to it; the endpoint alone reads it.
+/// Reports of the owners. They only add to it, and the endpoint takes the reports.
 pub(crate) struct Notices {
     /// An event has happened that may interest the user of the connection.
     news: bool,
@@ -9,7 +9,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// Returns those of a new connection: the endpoint does not know its addresses yet.
+    /// Returns the reports of a new connection: the endpoint does not know its addresses yet.
     pub(crate) const fn new() -> Notices {
         Notices { news: false, changed: true }
     }
@@ -22,6 +22,11 @@ impl Notices {
     /// Reports that the addresses or the key of the connection may have changed.
     pub(crate) const fn tell_endpoint(&mut self) {
         self.changed = true;
+    }
+
+    /// Forgets the news of a connection whose data the user has given up.
+    pub(crate) const fn forget_news(&mut self) {
+        self.news = false;
     }
 
     /// Returns whether there is news.
