@@ -326,6 +326,10 @@ fn what_is_not_there_is_refused_with_what_is() {
         (vec!["reproduce"], ["PAPER: not given; all ", "plait reproduce --all"]),
         (vec!["reproduce", "--full", "--ablate"], [" runs, which take hours", "--quick"]),
         (vec!["reproduce", "--all", "ton"], ["--all", "cannot be used with"]),
+        (
+            vec!["reproduce", "my/x.toml"],
+            ["`my/x.toml` is a file", "plait experiment run my/x.toml"],
+        ),
         (vec!["reproduce", "tonn"], ["unknown paper `tonn`", "did you mean `ton`?"]),
         (vec!["reproduce", "ton-fig8"], ["unknown paper `ton-fig8`", "did you mean `ton/fig8`?"]),
         (vec!["reproduce", "ton/fig88"], ["unknown figure `fig88`", "did you mean `fig8`?"]),

@@ -136,6 +136,11 @@ impl Args {
     fn choose(&self, all: Vec<Experiment>) -> Result<Vec<Experiment>, Failure> {
         let (paper, figure) = self.parts();
         let Some(paper) = paper else { return Ok(all) };
+        if let Some(file) = self.what.as_deref().filter(|it| it.ends_with(".toml")) {
+            return Err(Failure::Usage(format!(
+                "PAPER: `{file}` is a file\n  write: plait experiment run {file}"
+            )));
+        }
         let unknown = |what: &str, given: &str, names: Vec<&str>| {
             Failure::Usage(plait_report::names::unknown(what, given, names.into_iter()))
         };

@@ -362,7 +362,8 @@ impl Document {
                 more => format!(", {more} vary with the seed"),
             };
             lines.push(format!(
-                "{all} {kind} claims: {} hold, {fails} fail{cause}, {} undecided{varies}{rest}",
+                "{all} {kind} {}: {} hold, {fails} fail{cause}, {} undecided{varies}{rest}",
+                if all == 1 { "claim" } else { "claims" },
                 of(&["holds", "holds again"]),
                 of(&["undecided"]),
             ));

@@ -28,11 +28,11 @@ pub(super) struct Extra {
 }
 
 impl Extra {
-    const fn of_run(name: &'static str, unit: &'static str) -> Extra {
+    const fn whole(name: &'static str, unit: &'static str) -> Extra {
         Extra { name, unit, part_s: 0 }
     }
 
-    const fn of_part(name: &'static str, unit: &'static str, part_s: u64) -> Extra {
+    const fn by_parts(name: &'static str, unit: &'static str, part_s: u64) -> Extra {
         Extra { name, unit, part_s }
     }
 }
@@ -40,46 +40,46 @@ impl Extra {
 /// Measures of a run.
 pub(super) const OF_RUNS: &[Extra] = &[
     // Share of the bytes that DATA_ACKs of ten segments or more cover.
-    Extra::of_run("data_ack_jump_share", ""),
+    Extra::whole("data_ack_jump_share", ""),
     // For a sender that always writes: from the entry of a byte into the send buffer until it is readable in
     // order, mean over the bytes.
-    Extra::of_run("delivery_delay_ms", "ms"),
+    Extra::whole("delivery_delay_ms", "ms"),
     // 40th percentile of ooo_delay_ms over the segments.
-    Extra::of_run("ooo_delay_p40_ms", "ms"),
+    Extra::whole("ooo_delay_p40_ms", "ms"),
     // 80th percentile of ooo_delay_ms over the segments.
-    Extra::of_run("ooo_delay_p80_ms", "ms"),
+    Extra::whole("ooo_delay_p80_ms", "ms"),
     // 90th percentile of object_time_ms over the objects.
-    Extra::of_run("object_time_p90_ms", "ms"),
+    Extra::whole("object_time_p90_ms", "ms"),
     // 99th percentile of object_time_ms over the objects.
-    Extra::of_run("object_time_p99_ms", "ms"),
+    Extra::whole("object_time_p99_ms", "ms"),
     // Largest message_delay_ms over the messages that are due after data arrived on every path.
-    Extra::of_run("message_delay_settled_max_ms", "ms"),
+    Extra::whole("message_delay_settled_max_ms", "ms"),
 ];
 /// Measures of each path at the sender.
 pub(super) const OF_PATHS: &[Extra] = &[
     // Congestion window in segments, mean over the acknowledgements.
-    Extra::of_run("cwnd_mean_seg", "segments"),
+    Extra::whole("cwnd_mean_seg", "segments"),
     // Window that is not in flight when an acknowledgement arrives, mean, in segments.
-    Extra::of_run("cwnd_free_seg", "segments"),
+    Extra::whole("cwnd_free_seg", "segments"),
     // 2nd percentile of the RTT samples.
-    Extra::of_run("rtt_p2_ms", "ms"),
+    Extra::whole("rtt_p2_ms", "ms"),
     // 15th percentile of the RTT samples.
-    Extra::of_run("rtt_p15_ms", "ms"),
+    Extra::whole("rtt_p15_ms", "ms"),
     // 85th percentile of the RTT samples.
-    Extra::of_run("rtt_p85_ms", "ms"),
+    Extra::whole("rtt_p85_ms", "ms"),
     // 90th percentile of the RTT samples.
-    Extra::of_run("rtt_p90_ms", "ms"),
+    Extra::whole("rtt_p90_ms", "ms"),
     // Segments with data that the path dropped, over those sent.
-    Extra::of_run("dropped_share", ""),
+    Extra::whole("dropped_share", ""),
 ];
 /// Measures of a part of the time. The last part of the full name is the start of the part.
 pub(super) const OF_TIMES: &[Extra] = &[
     // Gap of a scheduler that has one (STMS), mean over the decisions, in segments.
-    Extra::of_part("gap_seg", "segments", 1),
+    Extra::by_parts("gap_seg", "segments", 1),
     // The largest such gap.
-    Extra::of_part("gap_max_seg", "segments", 1),
+    Extra::by_parts("gap_max_seg", "segments", 1),
     // Bytes that a player read, over the time in which a requested chunk was incomplete.
-    Extra::of_part("fetch_mbps", "Mbit/s", 20),
+    Extra::by_parts("fetch_mbps", "Mbit/s", 20),
 ];
 /// The percentiles of RTTs, in the order of [`OF_PATHS`].
 const RTTS: [u64; 4] = [2, 15, 85, 90];
