@@ -151,7 +151,11 @@ fn the_readme_counts_schedulers_papers_faults_and_lines_as_they_are() {
         number.is_some_and(|it| it.parse::<u8>().is_ok())
     };
     let schedulers = word(demo.lines().filter(group).count());
-    states("README.md", "its demo", &format!("`compare` runs {schedulers} schedulers,"));
+    states(
+        "README.md",
+        "its demo",
+        &format!("`compare` runs {schedulers} schedulers and plain TCP"),
+    );
     let papers = word(plait_lab::experiment::PAPERS.len());
     states("README.md", "the list PAPERS", &format!("each experiment of {papers} papers by name"));
     let kinds = plait_lab::swarm::KINDS;
