@@ -1,4 +1,4 @@
-//! The README shows the actual output of the program. Its numbers, and those of pages, are the numbers of the lists and
+//! The README shows the actual output of the program. Its numbers and the numbers of pages are in the lists and
 //! tables that they cite.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
@@ -49,7 +49,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a complaint if the text of `page` does not have `statement`, whose numbers are those of `source`.
+/// Returns a complaint if the text of `page` lacks `statement`, which has the numbers of `source`.
 fn lacks(page: &str, text: &str, source: &str, statement: &str) -> Option<String> {
     let has = one_line(text).contains(statement);
     (!has).then(|| format!("{page} has other numbers than {source}: write \"{statement}\""))

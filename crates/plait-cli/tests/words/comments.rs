@@ -19,7 +19,7 @@ struct Found {
     text: String,
 }
 
-/// Returns the comments of `source`. Those of one kind on lines that follow each other are one comment. A comment
+/// Returns the comments of `source`. Comments of one kind on consecutive lines are one comment. A comment
 /// behind code is one by itself.
 pub(crate) fn comments(source: &str) -> Vec<Comment> {
     let mut comments: Vec<Comment> = Vec::new();

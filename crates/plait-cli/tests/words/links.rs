@@ -3,7 +3,7 @@
 use crate::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns a complaint for each relative link whose file or heading does not exist. `files` are the paths of all files
+/// Returns a complaint for each relative link to a file or heading that does not exist. `files` are the paths of all files
 /// and directories of the tree.
 pub(crate) fn judge(pages: &[File], files: &BTreeSet<String>) -> Vec<String> {
     let anchors: BTreeMap<&str, BTreeSet<String>> =

@@ -5,7 +5,7 @@ use crate::prose::{CODE, Paragraph, Word};
 /// Most words of a sentence. The aim is 25.
 const MOST_WORDS: usize = 40;
 
-/// Words whose period ends no sentence.
+/// Words with a period that ends no sentence.
 const ABBREVIATIONS: [&str; 11] =
     ["al", "approx", "cf", "e.g", "eq", "etc", "fig", "i.e", "resp", "sec", "vs"];
 

@@ -18,7 +18,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Returns the paths of all files and directories, without those that a build makes.
+/// Returns the paths of all files and directories, except what a build makes.
 pub(crate) fn paths() -> BTreeSet<String> {
     let root = root();
     let mut paths = BTreeSet::new();
