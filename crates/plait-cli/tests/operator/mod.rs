@@ -447,8 +447,8 @@ fn unread_log() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A server on own addresses, one of them only offered, is killed and started again. Rules lead segments of old
-/// connections to the new server. It answers each with a RST, on both addresses.
+/// A server on two own public addresses, one of them offered too, is killed and started again. Rules lead segments of old
+/// connections to the new server. It answers each with a RST, on both addresses and at both ports.
 fn crashed_public() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &two_lines())?;
     bed.own_service()?;
@@ -456,18 +456,25 @@ fn crashed_public() -> Result<(), Failed> {
     bed.server.within(|| net::run(&format!("ip addr add {second} dev lo")))?;
     bed.client.within(|| net::set("net/mptcp/close_timeout", "1"))?;
     let to = at_once(&bed.server)?;
-    let flags = ["--public", "10.99.0.1:80", "--advertise", "10.99.0.2"];
+    let flags =
+        ["--public", "10.99.0.1:80", "--public", "10.99.0.2:81", "--advertise", "10.99.0.2"];
     let start = || bed.server.within(|| serve(behind(bed.family), to, &flags));
     let mut server = start()?;
     let public = SocketAddr::new(bed.family.service(), 80);
-    let ask = |speaks| kernel::request(public, speaks, ["get 50", "000000\n"]);
-    // There are three subflows, one of them to the offered address.
-    let clients = [Speaks::Tcp, Speaks::Over(3)];
-    let clients = clients.map(|speaks| bed.client.within(|| ask(speaks)).unwrap());
+    let other = SocketAddr::new(second, 81);
+    // There are three subflows, one of them to the offered address. The last client is idle until it writes.
+    let clients = [
+        (public, Speaks::Tcp, "000000\n"),
+        (public, Speaks::Over(3), "000000\n"),
+        (other, Speaks::Tcp, ""),
+    ];
+    let ask = |at, speaks, rest| kernel::request(at, speaks, ["get 50", rest]);
+    let clients =
+        clients.map(|(at, speaks, rest)| bed.client.within(|| ask(at, speaks, rest)).unwrap());
     server.kill()?;
     server.wait()?;
     let server = start()?;
-    for (client, patience) in clients.into_iter().zip([2, 5]) {
+    for (client, patience) in clients.into_iter().zip([2, 5, 2]) {
         let (mut client, asked) = (client?, Instant::now());
         // While no server was running, the host may have answered an acknowledgement with its own RST.
         let mut end = || {

@@ -3,6 +3,7 @@
 use crate::console::{Console, remark};
 use crate::failure::Failure;
 use plait_app::Role;
+use plait_base::RandomStream;
 use plait_core::{Config, ConnectionSpec};
 use plait_live::argument::{device_name, host_problem, not_of_a_host};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
@@ -304,17 +305,16 @@ pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), F
     Err(Failure::Usage(format!("{flag}: `{address}`: {problem}\n  {remedy}")))
 }
 
-/// Returns an address that no device has. It stands behind the TUN device for an address of this
-/// host. It is from the benchmarking ranges (198.18.0.0/15, RFC 2544; 2001:2::/48, RFC 5180). It
-/// depends on the process id and on `place`, the index among the stand-ins of this process.
-pub(crate) fn stand_in(place: usize, v4: bool) -> IpAddr {
-    let (process, number) = (std::process::id(), place as u16 + 1);
-    let [_, _, high, low] = process.to_be_bytes();
+/// Returns an address that no device has, from the benchmarking ranges (198.18.0.0/15, RFC 2544;
+/// 2001:2::/48, RFC 5180). It stands behind the TUN device for an address of this host, and depends
+/// on `purpose` alone. So the kernel's translation of old connections leads to a restarted program.
+pub(crate) fn stand_in(purpose: &[&str], v4: bool) -> IpAddr {
+    let bits = RandomStream::new(0, purpose).bits().to_be_bytes();
     match v4 {
-        true => Ipv4Addr::new(198, 18 + (high & 1), low, number as u8).into(),
+        true => Ipv4Addr::new(198, 18 + (bits[0] & 1), bits[1], bits[2].clamp(1, 254)).into(),
         false => {
-            let [above, below] = [(process >> 16) as u16, process as u16];
-            Ipv6Addr::new(0x2001, 2, 0, above, below, 0, 0, number).into()
+            let [a, b, c, d] = [0, 2, 4, 6].map(|at| u16::from_be_bytes([bits[at], bits[at + 1]]));
+            Ipv6Addr::new(0x2001, 2, 0, a, b, c, d, 1).into()
         }
     }
 }
@@ -339,7 +339,8 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
                 Origin { address, device }
             }
             Err(_) if is_device => {
-                let own = stand_in(origins.hidden.len(), true);
+                let place = origins.hidden.len().to_string();
+                let own = stand_in(&[&std::process::id().to_string(), &place], true);
                 let origin = Origin { address: own, device: Some(address.to_owned()) };
                 origins.hidden.push(origin.clone());
                 origin

@@ -39,7 +39,7 @@ impl Reach {
                     primary = Some(public.ip());
                     args.listen.ip()
                 }
-                Some(_) => reach.local(public.ip(), false),
+                Some(_) => reach.local(args.listen, public.ip(), false),
             };
             reach.lead(*public, SocketAddr::new(to, inner_port(public.port(), ports)));
         }
@@ -48,7 +48,7 @@ impl Reach {
                 reach.further.push(ServiceAddress::from(*address));
                 continue;
             }
-            let local = reach.local(*address, true);
+            let local = reach.local(args.listen, *address, true);
             // Clients join at the port to which they first connected.
             let mut outer: Vec<u16> = args.public.iter().map(SocketAddr::port).collect();
             if outer.is_empty() {
@@ -62,13 +62,18 @@ impl Reach {
         Ok(reach)
     }
 
-    /// Returns the stand-in of an address of this host, and creates it if necessary.
-    fn local(&mut self, address: IpAddr, announced: bool) -> IpAddr {
+    /// Returns the stand-in of an address of this host, and creates it if necessary. It is the same after
+    /// a restart of the server at `listen`.
+    fn local(&mut self, listen: SocketAddr, address: IpAddr, announced: bool) -> IpAddr {
         if let Some(known) = self.further.iter_mut().find(|known| known.address == address) {
             known.announced |= announced;
             return known.local;
         }
-        let local = stand_in(self.further.len(), address.is_ipv4());
+        let (listen, of) = (listen.to_string(), address.to_string());
+        let free = |local: &IpAddr| self.further.iter().all(|known| known.local != *local);
+        let each = (0u32..).map(|n| stand_in(&[&listen, &of, &n.to_string()], address.is_ipv4()));
+        // At most 32 addresses share 2^16, so a free one is found.
+        let Some(local) = each.into_iter().find(free) else { return address };
         self.further.push(ServiceAddress { address, local, announced });
         local
     }
@@ -164,9 +169,13 @@ mod tests {
     fn an_address_has_one_stand_in() {
         let mut reach = Reach::default();
         let [a, b] = ["192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
-        let (one, two) = (reach.local(a, false), reach.local(b, false));
+        let listen = "192.0.2.9:80".parse().unwrap();
+        let (one, two) = (reach.local(listen, a, false), reach.local(listen, b, false));
         assert!(one != two && one.is_ipv4());
-        assert_eq!(reach.local(a, true), one);
+        assert_eq!(reach.local(listen, a, true), one);
+        // A restarted server has the same ones, in any order.
+        let mut again = Reach::default();
+        assert_eq!((again.local(listen, b, false), again.local(listen, a, false)), (two, one));
         assert_eq!(reach.further[0], ServiceAddress { address: a, local: one, announced: true });
         assert!(!reach.further[1].announced);
     }
