@@ -1,13 +1,17 @@
 //! Claims and their verdicts as text, Markdown and CSV.
 
-use super::table::{self, wrap};
-use super::{Align, Column, Emphasis, Table};
+use super::table::{self, wrap, wrap_words};
+use super::{Align, Column, Emphasis, Table, again as run_again};
 use crate::reproduction::{Document, Paper, Verdict, papers};
 use anstyle::{AnsiColor, Style};
 use plait_lab::experiment::{CHANGED, Experiment, Results, figure};
 
-/// Columns of the names and standings before the running text.
-const NAMES: usize = 32;
+/// Columns of the name of a claim, unless one is longer.
+const NAME: usize = 9;
+/// Columns of the kind and the standing of a claim, with the gaps around them.
+const STANDING: usize = 23;
+/// Least width of the running text beside the names. If there is less, it is below them.
+const LEAST_PROSE: usize = 30;
 
 /// Returns the experiments of a paper, one per line.
 #[must_use]
@@ -47,7 +51,7 @@ pub fn text(results: &[Results], document: &Document, width: usize, colour: bool
     }
     out.push_str(&ablation(document, |table| table.to_text(width, false)));
     out.push_str(&left_out(document, width));
-    out + &closing(document)
+    out + &closing(document, width)
 }
 
 /// Names the experiments that a quick run skips.
@@ -105,13 +109,14 @@ pub fn experiment(results: &[Results], document: &Document, width: usize, colour
         out.push('\n');
     }
     out.push_str(&left_out(document, width));
-    out + &closing(document)
+    out + &closing(document, width)
 }
 
 /// Returns the title of an experiment and its numbers.
 fn measured(results: &Results, width: usize) -> String {
     let experiment = &results.plan.experiment;
-    format!("{}: {}\n{}\n", experiment.id, experiment.title, cells(results, width))
+    let title = wrap(&format!("{}: {}", experiment.id, experiment.title), width).join("\n");
+    format!("{title}\n{}\n", cells(results, width))
 }
 
 /// Returns the title of a paper with its place of publication.
@@ -122,7 +127,10 @@ fn heading(title: &str, place: &str) -> String {
 /// Returns medians by row at each point.
 fn cells(results: &Results, width: usize) -> String {
     let Some((title, table)) = medians(results) else { return String::new() };
-    format!("{title}\n{}", table.to_text(width, false))
+    let axes = results.plan.experiment.axes.len();
+    let parts = table.parts(axes, width);
+    let parts: Vec<String> = parts.iter().map(|part| part.to_text(width, false)).collect();
+    format!("{title}\n{}", parts.join("\n"))
 }
 
 /// Returns an experiment in Markdown: its cells, then its claims.
@@ -141,7 +149,7 @@ pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
         out.push_str(&format!("{}\n", claims_table(&all, document).to_markdown()));
     }
     out.push_str(&left_out(document, usize::MAX / 2));
-    out + &closing(document)
+    out + &closing(document, usize::MAX / 2)
 }
 
 /// Returns every measure of every cell, one per line.
@@ -187,42 +195,52 @@ fn medians(results: &Results) -> Option<(String, Table)> {
 /// Returns name, kind and standing of each claim; beside them the paper's words and, below, the
 /// result.
 fn claims(list: &[&Verdict], width: usize, colour: bool) -> String {
-    let room = width.saturating_sub(NAMES).max(30);
-    let half = room.saturating_sub(2) / 2;
+    let name = list.iter().map(|it| it.id.chars().count()).max().unwrap_or(0).max(NAME);
+    let names = name + STANDING;
+    let below = width < names + LEAST_PROSE;
+    let half = if below { width.saturating_sub(6) / 2 } else { (width - names - 2) / 2 };
+    let margin = " ".repeat(if below { 4 } else { names });
     let mut out = String::new();
-    let head = format!("{:<9}  {:<5}  {:<12}", "claim", "kind", "");
-    let head = format!("{head:<NAMES$}{:<half$}  {}", "paper says", "we got");
-    out.push_str(&painted(head.trim_end(), Style::new().underline(), colour));
-    out.push('\n');
+    let mut line = |text: &str| {
+        out.push_str(text.trim_end());
+        out.push('\n');
+    };
+    let words = format!("{:<half$}  {}", "paper says", "we got");
+    let head = format!("{:<name$}  {:<5}  {:<12}  ", "claim", "kind", "");
+    let heads = if below { vec![head, format!("{margin}{words}")] } else { vec![head + &words] };
+    for head in heads {
+        line(&painted(head.trim_end(), Style::new().underline(), colour));
+    }
     for claim in list {
-        let mut ours = claim.got.clone();
-        if !claim.again.is_empty() {
-            ours.push_str(&format!(". Again: {}", again(claim)));
+        let standing = painted(&format!("{:<12}", claim.standing), style(claim), colour);
+        let head = format!("{:<name$}  {:<5}  {standing}  ", claim.id, claim.kind);
+        if below {
+            line(&head);
         }
-        if let Some(outlook) = outlook(claim) {
-            ours.push_str(&format!(". Runs: {outlook}"));
-        }
-        if !claim.why.is_empty() {
-            ours.push_str(&format!(". Why not: {}", claim.why));
-        }
-        let (theirs, ours) = (wrap(&claim.paper, half), wrap(&ours, half));
+        let (theirs, ours) = (wrap_words(&claim.paper, half), wrap_words(&result(claim), half));
         for at in 0..theirs.len().max(ours.len()) {
             let left = theirs.get(at).map_or("", String::as_str);
             let right = ours.get(at).map_or("", String::as_str);
-            let names = match at {
-                0 => {
-                    let standing = format!("{:<12}", claim.standing);
-                    let standing = painted(&standing, style(claim), colour);
-                    format!("{:<9}  {:<5}  {standing} ", claim.id, claim.kind)
-                }
-                _ => " ".repeat(NAMES),
-            };
-            let names = format!("{names}{}", if at == 0 { " " } else { "" });
-            out.push_str(format!("{names}{left:<half$}  {right}").trim_end());
-            out.push('\n');
+            let names = if at == 0 && !below { &head } else { &margin };
+            line(&format!("{names}{left:<half$}  {right}"));
         }
     }
     out
+}
+
+/// Returns the result of a claim, with its other seeds, its number of runs and its cause.
+fn result(claim: &Verdict) -> String {
+    let mut text = claim.got.clone();
+    if !claim.again.is_empty() {
+        text.push_str(&format!(". Again: {}", again(claim)));
+    }
+    if let Some(outlook) = outlook(claim) {
+        text.push_str(&format!(". Runs: {outlook}"));
+    }
+    if !claim.why.is_empty() {
+        text.push_str(&format!(". Why not: {}", claim.why));
+    }
+    text
 }
 
 fn style(claim: &Verdict) -> Style {
@@ -243,7 +261,7 @@ fn painted(text: &str, style: Style, colour: bool) -> String {
 }
 
 /// Returns the number of claims for each standing, and the command that runs it again.
-fn closing(document: &Document) -> String {
+fn closing(document: &Document, width: usize) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
     let tally = match (parts.is_empty(), document.left_out.is_empty()) {
@@ -251,7 +269,10 @@ fn closing(document: &Document) -> String {
         (true, true) => "no claims".to_owned(),
         (true, false) => "no core claims".to_owned(),
     };
-    format!("{}{tally}\nRun again: {}\n", document.headline(), document.command)
+    let headline = document.headline();
+    let lines = headline.lines().chain([tally.as_str()]).flat_map(|line| wrap(line, width));
+    let lines: Vec<String> = lines.chain([run_again(&document.command, width)]).collect();
+    format!("{}\n", lines.join("\n"))
 }
 
 /// Returns the standings of each kind of claim, then a table for each paper, in Markdown.
@@ -279,7 +300,7 @@ pub fn markdown(document: &Document) -> String {
     }
     out.push_str(&ablation(document, Table::to_markdown));
     out.push_str(&left_out(document, usize::MAX / 2));
-    out + &closing(document)
+    out + &closing(document, usize::MAX / 2)
 }
 
 /// Returns a table of claims, one per line.

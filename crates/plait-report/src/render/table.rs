@@ -164,6 +164,36 @@ impl Table {
         text
     }
 
+    /// Divides the columns among tables that fit into `width`, each with the first `names` columns. A table
+    /// has at least one further column, so a very wide one may not fit.
+    pub(crate) fn parts(&self, names: usize, width: usize) -> Vec<Table> {
+        let of = |columns: &[usize]| Table {
+            columns: columns.iter().filter_map(|at| self.columns.get(*at).cloned()).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|(emphasis, cells)| {
+                    (*emphasis, columns.iter().filter_map(|at| cells.get(*at).cloned()).collect())
+                })
+                .collect(),
+        };
+        let first: Vec<usize> = (0..names).collect();
+        let mut parts = vec![first.clone()];
+        for column in names..self.columns.len() {
+            let Some(last) = parts.last_mut() else { break };
+            last.push(column);
+            let too_wide = of(last)
+                .to_text(usize::MAX / 2, false)
+                .lines()
+                .any(|line| line.chars().count() > width);
+            if too_wide && last.len() > names + 1 {
+                last.pop();
+                parts.push(first.iter().copied().chain([column]).collect());
+            }
+        }
+        parts.iter().map(|part| of(part)).collect()
+    }
+
     /// Returns a table in GitHub's Markdown, without drawings.
     #[must_use]
     pub fn to_markdown(&self) -> String {
@@ -193,7 +223,7 @@ fn broken(cells: &[String], columns: &[(usize, &Column, usize)]) -> Vec<Vec<Stri
         return vec![cells.to_vec()];
     };
     let Some(prose) = cells.get(*at) else { return vec![cells.to_vec()] };
-    let lines = wrap(prose, *room);
+    let lines = wrap_words(prose, *room);
     let row = |(nth, line): (usize, String)| {
         let mut row = if nth == 0 { cells.to_vec() } else { vec![String::new(); cells.len()] };
         if let Some(cell) = row.get_mut(*at) {
@@ -221,6 +251,25 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Wraps text as [`wrap`] does. Words wider than `width` are broken: behind the last `_`, `/`, `,`, `=` or `:`
+/// that fits, or else at the width.
+#[must_use]
+pub(crate) fn wrap_words(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut words = Vec::new();
+    for word in text.split_whitespace() {
+        let mut rest = word;
+        while let Some((limit, _)) = rest.char_indices().nth(width) {
+            let mark = rest[..limit].rfind(['_', '/', ',', '=', ':']).map(|at| at + 1);
+            let (part, after) = rest.split_at(mark.unwrap_or(limit));
+            words.push(part);
+            rest = after;
+        }
+        words.push(rest);
+    }
+    wrap(&words.join(" "), width)
 }
 
 /// Wraps the lines wider than `width` at spaces. Continuation lines begin below the text after a
@@ -355,6 +404,32 @@ mod tests {
             table.to_text(28, false),
             "name  what it is\necf   one two three four\n      five six\n"
         );
+    }
+
+    #[test]
+    fn a_wide_table_is_divided_between_columns() {
+        let titles = ["rtt", "minrtt", "blest", "ecf"];
+        let mut table = Table::new(titles.map(|it| Column::new(it, Align::Right)).to_vec());
+        table.row(Emphasis::None, ["40ms", "1", "2", "3"].map(str::to_owned).to_vec());
+        let parts = |width| {
+            table.parts(1, width).iter().map(|it| it.to_text(width, false)).collect::<Vec<_>>()
+        };
+        assert_eq!(parts(30).len(), 1);
+        assert_eq!(
+            parts(20),
+            [" rtt  minrtt  blest\n40ms       1      2\n", " rtt  ecf\n40ms    3\n"]
+        );
+        assert_eq!(parts(1).len(), 3);
+    }
+
+    #[test]
+    fn long_words_are_broken_where_they_have_a_mark() {
+        assert_eq!(
+            wrap_words("by the_long_name_of a/test", 9),
+            ["by", "the_long_", "name_of", "a/test"]
+        );
+        assert_eq!(wrap_words("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap_words("", 3), [""]);
     }
 
     #[test]
