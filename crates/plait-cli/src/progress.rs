@@ -39,7 +39,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Creates a tally that shows nothing yet.
     pub(crate) fn new(console: Console) -> Tally {
-        let bar = styled(console, "{bar:40} {pos} of {len} runs, {eta} left");
+        let bar = styled(console, "{bar:40} {pos} of {len} runs{msg}");
         let lines = !console.animate && console.chatter > 0;
         Tally { bar, lines, minute: AtomicU64::new(0) }
     }
@@ -48,11 +48,11 @@ impl Tally {
     pub(crate) fn tell(&self, made: usize, all: usize) {
         self.bar.set_length(all as u64);
         self.bar.set_position(made as u64);
-        if self.lines && self.is_due(self.bar.elapsed()) {
-            // Runs differ in length, so the mean over all runs predicts better than the last run.
-            let each = self.bar.elapsed().div_f64(made.max(1) as f64);
-            let left = HumanDuration(each.mul_f64(all.saturating_sub(made) as f64));
-            remark(&format_args!("plait: {made} of {all} runs, about {left} left"));
+        let elapsed = self.bar.elapsed();
+        let left = estimate(elapsed, made as u64, all as u64);
+        self.bar.set_message(left.clone());
+        if self.lines && self.is_due(elapsed) {
+            remark(&format_args!("plait: {made} of {all} runs{left}"));
         }
     }
 
@@ -66,6 +66,23 @@ impl Tally {
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Elapsed time before which there is no estimate.
+const FIRST_ESTIMATE: Duration = Duration::from_secs(2);
+
+/// Share of the work before which there is no estimate: one part in this many.
+const FIRST_SHARE: u64 = 50;
+
+/// Returns the estimate of the remaining time, such as `, about 2 minutes left`. The text is empty while too
+/// little is `done` of `all` for an estimate. Runs differ in length, so the mean over all runs predicts better
+/// than the last run.
+fn estimate(elapsed: Duration, done: u64, all: u64) -> String {
+    if elapsed < FIRST_ESTIMATE || done == 0 || done.saturating_mul(FIRST_SHARE) < all {
+        return String::new();
+    }
+    let left = elapsed.div_f64(done as f64).mul_f64(all.saturating_sub(done) as f64);
+    format!(", about {} left", HumanDuration(left))
 }
 
 fn styled(console: Console, template: &str) -> ProgressBar {
@@ -106,7 +123,7 @@ impl Clock {
             | Workload::Burst { .. }
             | Workload::Web(_) => 0,
         };
-        let template = if length > 0 { "{bar:40} {msg}, {eta} left" } else { "{spinner} {msg}" };
+        let template = if length > 0 { "{bar:40} {msg}" } else { "{spinner} {msg}" };
         let bar = styled(console, template);
         bar.set_length(length);
         Clock { bar, length, cancelled }
@@ -136,7 +153,10 @@ impl Watch for Clock {
         let seconds = |millis: u64| millis as f64 / 1e3;
         self.bar.set_message(match self.length {
             0 => format!("{:.1} s of virtual time", seconds(now)),
-            all => format!("{:.1} of {:.1} s of virtual time", seconds(now), seconds(all)),
+            all => {
+                let left = estimate(self.bar.elapsed(), now, all);
+                format!("{:.1} of {:.1} s of virtual time{left}", seconds(now), seconds(all))
+            }
         });
         self.bar.set_position(now);
     }
@@ -161,5 +181,15 @@ mod tests {
         let due =
             [0, 59, 60, 61, 119, 125, 400, 401].map(|at| tally.is_due(Duration::from_secs(at)));
         assert_eq!(due, [false, false, true, false, false, true, true, false]);
+    }
+
+    #[test]
+    fn an_estimate_needs_time_and_a_share_of_the_runs() {
+        let after = |seconds, done, all| estimate(Duration::from_secs(seconds), done, all);
+        assert_eq!(after(1, 500, 1000), "");
+        assert_eq!(after(60, 0, 0), "");
+        assert_eq!(after(60, 1, 1000), "");
+        assert_eq!(after(60, 20, 1000), ", about 49 minutes left");
+        assert_eq!(after(60, 500, 1000), ", about 60 seconds left");
     }
 }
