@@ -61,7 +61,8 @@ const SHORT: [&str; 9] =
 const MORE: &str = "`--help` explains each flag, every key of a path, and the flags for TCP.";
 
 /// Last line of `--help`.
-const PAGES: &str = "docs/paths.md describes paths, docs/terms.md the terms of the reports.";
+const PAGES: &str = "See `plait list paths` for named paths and `plait list measures` for the numbers of a report. \
+                     In the documentation, docs/paths.md describes paths and docs/terms.md defines the terms.";
 
 /// Returns the heading under which `--help` lists a flag.
 fn heading(name: &str) -> &'static str {
@@ -114,7 +115,7 @@ pub(crate) fn check_is_file(argument: &str, file: &Path, task: &str) -> Result<(
 fn path_keys() -> String {
     let mut help = "A path, or the name of a profile (`plait list paths`). Repeat the\n\
                     flag for each path. The first path is the primary. Down means from\n\
-                    server to client. docs/paths.md has more. Keys:"
+                    server to client. Keys:"
         .to_owned();
     for key in PATH_KEYS {
         let form = if key.is_switch() { "" } else { "=" };

@@ -478,7 +478,7 @@ fn competing_flows_are_in_the_document_and_not_in_the_files() {
     assert!(competing["cubic@lte-att"][0].as_f64().unwrap() > 1.0, "{competing}");
     assert_eq!(document["paths"].as_array().unwrap().len(), 2);
     let text = run(&line);
-    assert!(text.contains("beside it: reno@wifi-home*2 "), "{text}");
+    assert!(text.contains("competing flows: reno@wifi-home*2 "), "{text}");
     let line: Vec<&str> = text.split_whitespace().filter(|word| *word != "\\").collect();
     let again = "--compete 'reno@wifi-home*2' --compete cubic@lte-att";
     assert!(line.join(" ").contains(again), "{text}");

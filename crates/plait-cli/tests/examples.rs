@@ -69,6 +69,8 @@ fn says(program: &Path, line: &str) -> String {
 #[test]
 fn the_core_is_embedded_without_a_simulator() {
     let out = says(&build("embed", "embed"), "");
+    let readme = include_str!("../../../README.md");
+    assert!(readme.contains(&format!("embed/Cargo.toml\n{out}```")), "README.md is behind:\n{out}");
     assert!(out.starts_with("1000000 bytes in "), "{out}");
     let carried = |path: &str| -> u64 {
         let line = out.lines().find_map(|line| line.strip_prefix(path)).unwrap();

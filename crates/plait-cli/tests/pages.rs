@@ -259,8 +259,8 @@ fn code(text: &str) -> String {
 
 fn measure_row(entry: &Entry) -> String {
     let better = match entry.better {
-        Better::Higher => "more",
-        Better::Lower => "less",
+        Better::Higher => "higher",
+        Better::Lower => "lower",
         Better::Neither => "",
     };
     let of = match entry.value {

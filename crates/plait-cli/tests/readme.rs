@@ -278,7 +278,7 @@ fn pages_have_the_error_of_the_kernel_model() {
     ] {
         states("README.md", page, &statement);
     }
-    states("docs/promise.md", page, &format!("has a median error of {median} beside that kernel"));
+    states("docs/promise.md", page, &format!("has a median error of {median} against that kernel"));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_comparison_ranks_by_page_load_time() {
     assert!(rows.iter().all(|row| load(row) > 1_028.0), "no page loads faster than it computes");
     let one = ["--workload", "web:google", "--schedulers", "minrtt", "--runs", "1"];
     let table = stdout(&plait("compare", &one));
-    assert!(table.starts_with("web:google: page load in ms, less is better"), "{table}");
+    assert!(table.starts_with("web:google: page load in ms, lower is better"), "{table}");
 }
 
 #[test]

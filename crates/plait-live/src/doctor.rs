@@ -16,7 +16,7 @@ pub enum Role {
     Serve,
     /// Run `plait get` or `plait proxy`
     Get,
-    /// Speak Multipath TCP by the kernel's sockets, from several interfaces
+    /// Use Multipath TCP sockets of the kernel, from several interfaces
     Kernel,
 }
 
@@ -140,7 +140,8 @@ fn capability(name: &'static str, roles: &[Role], wanted: &str, set: &str) -> Ch
     match Capabilities::effective() {
         Ok(own) => {
             let has = if name == "net-admin" { own.net_admin } else { own.net_raw };
-            let found = format!("{wanted}, {}", if has { "there" } else { "not there" });
+            let word = if has { "available" } else { "missing" };
+            let found = format!("{wanted}: {word}");
             let mend = if has { vec![] } else { vec![format!("setcap {set} {}", program())] };
             Check::new(name, roles, found, mend)
         }
@@ -149,26 +150,26 @@ fn capability(name: &'static str, roles: &[Role], wanted: &str, set: &str) -> Ch
 }
 
 fn net_admin() -> Check {
-    let wanted = "CAP_NET_ADMIN, for the device and its routes";
+    let wanted = "CAP_NET_ADMIN (for the device and its routes)";
     capability("net-admin", OURS, wanted, "cap_net_admin,cap_net_raw+ep")
 }
 
 fn net_raw() -> Check {
-    let wanted = "CAP_NET_RAW, for `--from ADDR@DEVICE`";
+    let wanted = "CAP_NET_RAW (for `--from ADDR@DEVICE`)";
     capability("net-raw", &[Role::Get], wanted, "cap_net_admin,cap_net_raw+ep")
 }
 
 fn nft() -> Check {
-    let wanted = "nf_tables in the kernel, for `--from DEVICE`, `--public` and own addresses";
-    let found = |word: &str| format!("{wanted}, {word}");
+    let wanted = "nf_tables in the kernel (for `--from DEVICE`, `--public` and own addresses)";
+    let found = |word: &str| format!("{wanted}: {word}");
     match Rules::probe() {
-        Ok(()) => Check::new("nf-tables", OURS, found("there"), Vec::new()),
+        Ok(()) => Check::new("nf-tables", OURS, found("available"), Vec::new()),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Check::unknown("nf-tables", OURS, &found("unknown without CAP_NET_ADMIN"))
         }
         Err(error) => {
             let mend = vec!["modprobe -a nf_tables nft_nat nft_masq nft_chain_nat".to_owned()];
-            Check::new("nf-tables", OURS, found(&format!("not there: {error}")), mend)
+            Check::new("nf-tables", OURS, found(&format!("missing: {error}")), mend)
         }
     }
 }
@@ -179,7 +180,7 @@ fn lo() -> Check {
         return Check::unknown("lo", OURS, "`ip link` fails");
     };
     let up = lines.iter().any(|line| line.contains("UP,") || line.contains(",UP"));
-    let found = format!("the device lo, for 127.0.0.1, is {}", if up { "up" } else { "down" });
+    let found = format!("the device lo (for 127.0.0.1) is {}", if up { "up" } else { "down" });
     let mend = if up { Vec::new() } else { vec!["ip link set lo up".to_owned()] };
     Check::new("lo", OURS, found, mend)
 }
@@ -245,8 +246,8 @@ fn rp_filter() -> Check {
         false => vec!["sysctl -w net.ipv4.conf.all.rp_filter=2".to_owned()],
     };
     let found = match strict.is_empty() {
-        true => "no device filters packets by their source".to_owned(),
-        false => format!("strict on {}", strict.join(" ")),
+        true => "no device has strict source filtering".to_owned(),
+        false => format!("strict source filtering on {}", strict.join(" ")),
     };
     Check::new(name, ALL, found, mend)
 }
@@ -311,7 +312,7 @@ fn routes() -> Check {
     };
     let found = match devices.is_empty() {
         true => "no default route".to_owned(),
-        false => format!("default routes by {}", devices.join(" ")),
+        false => format!("default routes through {}", devices.join(" ")),
     };
     Check::new(name, KERNEL, found, mend)
 }
@@ -341,8 +342,8 @@ fn endpoints() -> Check {
         }
     }
     let found = match known.is_empty() {
-        true => "no endpoint for joins of the kernel".to_owned(),
-        false => format!("the kernel joins from {}", known.join(" ")),
+        true => "no endpoint from which the kernel opens further subflows".to_owned(),
+        false => format!("the kernel opens further subflows from {}", known.join(" ")),
     };
     Check::new(name, KERNEL, found, mend)
 }

@@ -1,5 +1,5 @@
-//! Floor 4: the host's kernel. Runs the endpoint of the simulator over TUN devices on the host's
-//! clock. It also joins network namespaces by links of `plait-link` that run in real time.
+//! Runs the endpoint of the simulator over TUN devices, on the clock of the host (floor 4 of plait). It
+//! also joins network namespaces by links of `plait-link` that run in real time.
 //!
 //! Each object created here belongs to a file descriptor of the process. Devices are not persistent,
 //! and their routes are removed with them. So nothing is left behind, however the process ends.

@@ -214,7 +214,7 @@ fn headline(measures: &Measures, width: usize) -> String {
 fn beside(competing: &BTreeMap<String, Vec<f64>>) -> String {
     let line = |(kind, flows): (&String, &Vec<f64>)| {
         let flows: Vec<String> = flows.iter().map(|mbps| figure(*mbps)).collect();
-        format!("beside it: {kind} {} Mbit/s\n", flows.join(", "))
+        format!("competing flows: {kind} {} Mbit/s\n", flows.join(", "))
     };
     competing.iter().map(line).collect()
 }

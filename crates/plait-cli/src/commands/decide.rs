@@ -11,10 +11,15 @@ const EXAMPLES: &str = r#"Examples:
 
 /// Get decisions of schedulers, as JSON lines on stdin and stdout
 ///
-/// Counts are in segments and times in milliseconds. A missing key has a neutral value. To continue
-/// a run, pass the `state` of an answer with the next question. With --cc, a congestion controller
-/// answers: a question is the flows of a connection and an event, an answer the flows after it.
-/// docs/decide.md describes every key.
+/// A line on stdin is a question: the state of a connection. A line on stdout is the answer: the
+/// decision of the scheduler in this state. Counts are in segments and times in milliseconds. A missing
+/// key has its default value. To continue a run, pass the `state` of an answer with the next question.
+///
+/// With --cc, a question has the flows of a connection and an event, and the answer of the congestion
+/// controller has the flows after the event.
+///
+/// `plait schema decide-question` and `plait schema decide` describe every key. In the documentation,
+/// docs/decide.md has examples.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -26,7 +26,8 @@ const USUAL: usize = 10;
 /// RUN is a file of `plait run --events`. Without it, the flags of `plait run` describe the run.
 /// The command repeats the run. For every other subflow that a decision could have chosen, it makes one
 /// more run in which only this decision differs. The difference is the cost of the decision.
-/// --compare-with shows the decisions of other schedulers in the same states. See docs/explain.md.
+/// --compare-with shows the decisions of other schedulers in the same states. In the documentation,
+/// docs/explain.md describes the report line by line.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -16,7 +16,7 @@ const EXAMPLES: &str = "Examples:
 ///
 /// With a name, it prints the page of that entry: the idea, the formula, the source, strengths and
 /// weaknesses, parameters, and for a scheduler its measurements. `--format markdown` prints the page
-/// as in `docs/`.
+/// in Markdown.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -52,8 +52,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     };
     args.output.deliver(&text)?;
     if args.kind.is_none() && args.output.is_plain() {
-        let next =
-            "`plait list schedulers` lists one of them, `plait list schedulers ecf` prints a page.";
+        let next = "`plait list schedulers` lists the schedulers, `plait list schedulers ecf` prints a page.";
         deliver(&format!("\n{}\n", wrap(next, console.width).join("\n")), None)?;
     }
     Ok(())

@@ -36,7 +36,7 @@ pub(crate) struct Making {
     /// Cache the finished runs in this directory [default: the user's cache]
     #[arg(long, hide_short_help = true, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Make every run, and cache none
+    /// Neither read nor write the cache of finished runs
     #[arg(long, hide_short_help = true, conflicts_with = "cache")]
     no_cache: bool,
     /// Seed of the first run of each cell
@@ -44,16 +44,15 @@ pub(crate) struct Making {
     /// It is also the seed of networks that are drawn at random.
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
-    /// Factor for runs of undecided claims [default: 8]
+    /// Most runs of an undecided claim, as a multiple of the runs of its file [default: 8]
     ///
-    /// While a hard claim is undecided, its runs double, up to this many times the runs of the file.
+    /// While an exact or hard claim is undecided, its runs double, up to this multiple.
     /// With --quick the default is 1.
     #[arg(long, value_name = "TIMES", value_parser = whole(1, MOST_TIMES), allow_negative_numbers = true)]
     more: Option<u64>,
-    /// Further seeds for the claims that hold
+    /// Number of further seeds with which to judge the claims that hold
     ///
-    /// Claims that hold are judged again with each of the seeds after --seed. A claim that does not hold with
-    /// each of them `varies`.
+    /// They are the seeds after --seed. If a claim does not hold with each of them, its verdict is `varies`.
     #[arg(long, value_name = "SEEDS", value_parser = whole(1, MOST_SEEDS), allow_negative_numbers = true)]
     again: Option<u64>,
     /// Runs at a time [default: one per processor]

@@ -22,8 +22,10 @@ const EXAMPLES: &str = "Examples:
 /// The report has, for each claim, the paper's statement, the result with its 95 % interval over the
 /// runs, and the verdict: it holds, it fails, or it is undecided, with a confidence of 95 %. An
 /// undecided claim gets more runs, up to --more times those of its file. Finished runs are cached, so
-/// an interrupted reproduction continues where it stopped. The exit code is 1 if an exact or hard
-/// claim fails that is not listed as a miss, or if a listed one holds.
+/// an interrupted reproduction continues where it stopped.
+///
+/// A miss is a claim that is known to fail, with its cause. The exit code is 1 if an exact or hard claim
+/// fails that is not listed as a miss, or if a listed miss holds.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -46,8 +48,8 @@ pub(crate) struct Args {
     full: bool,
     /// Also try the values that the papers leave open
     ///
-    /// Each claim is judged with each value that its paper leaves open, one at a time. It holds with
-    /// all, most, few or none of them.
+    /// Each claim is judged with each value that its paper leaves open, one at a time. The report says
+    /// whether it holds with all, most, few or none of these values.
     #[arg(long)]
     ablate: bool,
     /// Read the experiments from this directory
@@ -59,8 +61,8 @@ pub(crate) struct Args {
     making: Making,
     /// Draw the figures in this directory
     ///
-    /// It gets a page for each paper (or for the one figure), every picture (SVG and PDF), every run
-    /// (CSV), and an index of all its pages.
+    /// The directory gets a page for each paper (or for the one figure), every picture (SVG and PDF),
+    /// every run (CSV), and an index of the pages.
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
     /// Write one JSON document (`plait schema reproduce`)

@@ -26,7 +26,7 @@ const EXAMPLES: &str = "Examples:
 /// Show one run in depth: paths over time, and why the sender waits
 ///
 /// Takes one scheduler (default: minrtt) and one congestion controller. With a single path, the run
-/// is plain TCP. It equals the first run that `plait compare` makes with the same seed.
+/// is plain TCP. The run is the same as the first run of `plait compare` with the same seed.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     /// Draw the run over time on an HTML page
     ///
-    /// The page needs nothing but a browser.
+    /// A browser shows the page without a network.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write every event as JSON lines

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     links: String,
     /// A path of your own, as in `plait compare`
     ///
-    /// Two or more replace --links.
+    /// Your own paths replace --links. At least two are required.
     #[arg(long, value_name = "NAME:KEY=VALUE,...", conflicts_with = "links")]
     path: Vec<String>,
     /// A load for --path; may be repeated

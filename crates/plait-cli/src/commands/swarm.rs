@@ -26,13 +26,13 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Each seed draws two cases. A network has two endpoints, paths, sizes, buffers, a scheduler, a
 /// controller, settings and faults. A server is the engine of plait serve with a service and clients.
-/// Strangers flood it or do not read, it crashes and starts again, and its device goes down. The
-/// invariants are checked all the time. Then the faults end, and all connections must end within a
-/// bounded time.
+/// Further clients flood the server or do not read. The server crashes and starts again, and its device
+/// goes down. The invariants are checked after every event. Then the faults end, and all connections must
+/// end within a bounded time.
 ///
 /// If a case fails, the report has the command that repeats it exactly, and a smaller case that still
-/// fails, as one line of JSON. --case takes this line, --replay a file with it. Both show where it
-/// fails and the events before. The exit code is then 5.
+/// fails, as one line of JSON. --case takes this line, and --replay takes a file with it. Both show the
+/// place of the failure and the events before it. If a case fails, the exit code is 5.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     from: u64,
-    /// Only this seed (as --from SEED --seeds 1)
+    /// Run only this seed (as --from SEED --seeds 1)
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: Option<u64>,
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     jobs: Option<u64>,
     /// Stop at the first seed that fails
     ///
-    /// Its case is not reduced.
+    /// Its case is not made smaller.
     #[arg(long)]
     first: bool,
     /// Also encode and parse every segment
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     only: Option<Kind>,
     /// Run only this case
     ///
-    /// It is the case of a network or of a server.
+    /// The case may be a network or a server.
     #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "seed", "jobs", "first", "only"])]
     case: Option<String>,
     /// Run only the case in this file (`-`: stdin)

@@ -124,7 +124,7 @@ pub const PATH_KEYS: &[PathKey] = &[
         Field { get: |path, base| one_way(path, base, &path.delay.down), set: |path, given, _| { path.delay.down = Delay::parse(given)?; Ok(()) } }).displacing(&["rtt"]),
     key("owd_up", "TIME", "10ms", "propagation up, in place of rtt", "",
         Field { get: |path, base| one_way(path, base, &path.delay.up), set: |path, given, _| { path.delay.up = Delay::parse(given)?; Ok(()) } }).displacing(&["rtt"]),
-    key("rate", "RATE", "10mbit@0s/4mbit@20s", "both ways; inf; steps 10mbit@0s/4mbit@20s;\n1mbit/4mbit~40s draws one about every 40 s", "",
+    key("rate", "RATE", "10mbit@0s/4mbit@20s", "both ways; inf; steps 10mbit@0s/4mbit@20s;\n1mbit/4mbit~40s draws a new rate about every 40 s", "",
         Field { get: both_rates, set: |path, given, _| { let speed = Some(steps(given)?); path.speed.down.clone_from(&speed); path.speed.up = speed; Ok(()) } }).displacing(&["rate_down", "rate_up", "trace", "trace_up", "offset"]),
     key("rate_down", "RATE", "8mbit", "the rate down, in place of rate", "",
         Field { get: |path, base| rate_down(path, base, false), set: |path, given, _| { path.speed.down = Some(steps(given)?); Ok(()) } }).displacing(&["trace"]),
@@ -148,15 +148,15 @@ pub const PATH_KEYS: &[PathKey] = &[
     key("strip", "WHAT", "data@2s..3s", "a middlebox removes MPTCP options: syn, synack, ack\n(the third), first (data), data or all; WHAT@TIME\nfrom then on, WHAT@FROM..TO for a while", "RFC 8684 section 3.7",
         may_keep!(strip, |it: &_| strip_text(*it), middlebox.strip)).of_paths().spanning(),
     key("mtu", "BYTES", "1500@0s/1280@2s", "drops longer packets; steps 1500@0s/1280@2s", "RFC 8899", kept!(mtu, |it: &Vec<_>| mtu_text(it), mtu)),
-    key("down", "FROM..TO", "1s..3s", "an outage, repeatable; down=1s.. for ever", "",
+    key("down", "FROM..TO", "1s..3s", "an outage; down=1s.. has no end; repeatable", "",
         Field { get: |path, _| path.outages.iter().map(span_text).collect(), set: |path, given, _| { path.outages.push(outage(given)?); Ok(()) } }).spanning().repeated(),
-    key("gone", "FROM..TO", "1s..3s", "the client loses the address and gets it back, and\ntells the server (REMOVE_ADDR), repeatable", "RFC 8684 section 3.4.2",
+    key("gone", "FROM..TO", "1s..3s", "the client loses the address, sends REMOVE_ADDR, and\ngets the address back; repeatable", "RFC 8684 section 3.4.2",
         Field { get: |path, _| path.gone.iter().map(span_text).collect(), set: gone }).of_paths().spanning().repeated(),
     key("nic", "RATE", "1gbit", "the sending host\u{2019}s own link; default: 1gbit", "",
         may_keep!(|given: &PlacedText| positive_rate(given, &given.text), ToString::to_string, nic)).of_paths(),
     key("via", "LINK", "cell", "a link that paths share (--link)", "",
         may_keep!(|given: &PlacedText| Result::Ok(given.text.trim().to_owned()), ToString::to_string, via)).of_paths(),
-    key("backup", "", "on", "used if no other path works", "RFC 8684 section 3.3.8", kept!(PlacedText::switch, |_: &bool| "on".to_owned(), backup)).of_paths(),
+    key("backup", "", "on", "used only if no other path works", "RFC 8684 section 3.3.8", kept!(PlacedText::switch, |_: &bool| "on".to_owned(), backup)).of_paths(),
 ];
 
 impl PathKey {

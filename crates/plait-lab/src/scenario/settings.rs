@@ -84,7 +84,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("pacing", TCP, "off", "spread the segments of a window over the round trip", "Linux, tcp_update_pacing_rate",
         on_off!(Switch, it => it.transport.config.window.pacing.is_some(), on => on.then(Pacing::default), transport.config.window.pacing)),
     setting("hystart", TCP, "off", "end slow start before a loss: on is HyStart++; linux, linux3 and linux6 are CUBIC in Linux from 4.0 on, before 4.0, and in 6.18", "RFC 9406; Linux, net/ipv4/tcp_cubic.c", words!(HYSTARTS, transport.config.window.hystart)),
-    setting("kernel", HOSTS, "none", "both ends behave as this Linux. 6.18: automatic buffers, HyStart, slow start, no probes; rcvbuf then is SO_RCVBUF. Older ones: the settings of a paper's kernel (--save-scenario writes them), except given ones", "",
+    setting("kernel", HOSTS, "none", "both ends behave as this version of Linux. 6.18: automatic buffers, HyStart, slow start, no probes; rcvbuf is then SO_RCVBUF. Older versions: the settings of a paper's kernel (--save-scenario writes them), which your own settings override", "",
         words!(KERNELS, transport.kernel, "none, 6.18, or the kernel of a paper: 3.5, 3.11, 3.14, 4.1 or 4.4")),
     setting("undo", TCP, "on", "undo a reduction of the window if the lost segments prove to be only late", "RFC 3522, RFC 3708, RFC 5682", on_off!(transport.config.recovery.undo)),
     setting("probes", MPTCP, "on", "probe silent paths every second, so that they are used again soon after an outage", "",

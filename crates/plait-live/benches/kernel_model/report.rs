@@ -275,9 +275,9 @@ fn write(options: &Options, lines: &[Line], before: &[Line]) -> io::Result<()> {
 }
 
 const INTRODUCTION: &str = "\
-# The model of Linux 6.18 beside Linux 6.18
+# The model of Linux 6.18 against Linux 6.18
 
-After this page you know the error of `plait compare --schedulers linux --kernel 6.18` beside a stock kernel. The first table has
+After this page you know the error of `plait compare --schedulers linux --kernel 6.18` against a stock kernel. The first table has
 the error for each set of links, and the later ones for each link and load. These commands make the page again:
 
 ```sh
@@ -315,7 +315,7 @@ const SUMMARY: &str = "\
 ";
 
 const REPEATABILITY: &str = "
-## The kernel beside itself
+## The kernel against itself
 
 A second measurement of the kernel does not agree with the first one everywhere. The second column is the error of
 a second measurement with as many runs, drawn from the same runs (2,000 times, with replacement). The third column is

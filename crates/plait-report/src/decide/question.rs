@@ -205,7 +205,7 @@ pub(super) struct Subflow {
     /// True: TCP small queues block it.
     #[serde(default)]
     pub(super) tsq_blocked: bool,
-    /// True: it has carried the segment at hand (see docs/decide.md).
+    /// True: it has carried the segment of the decision before.
     #[serde(default)]
     pub(super) carried: bool,
     /// Pacing rate.

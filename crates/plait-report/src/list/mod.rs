@@ -334,9 +334,9 @@ fn measures() -> Vec<Item> {
             "Unit: {}; {}. Workloads: {}.",
             if entry.unit.is_empty() { "none" } else { entry.unit },
             match entry.better {
-                Better::Higher => "more is better",
-                Better::Lower => "less is better",
-                Better::Neither => "neither way is better",
+                Better::Higher => "higher is better",
+                Better::Lower => "lower is better",
+                Better::Neither => "neither higher nor lower is better",
             },
             entry.workloads.join(", ")
         ),

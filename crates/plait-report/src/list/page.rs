@@ -20,7 +20,7 @@ const LABEL_WIDTH: usize = 9;
 
 /// Returns the sentence about the default of the live commands.
 fn live_default(default: &str) -> String {
-    format!("The live commands use `{default}` by default (docs/promise.md).\n")
+    format!("The live commands use `{default}` by default.\n")
 }
 
 /// A part of a page.

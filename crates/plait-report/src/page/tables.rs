@@ -149,7 +149,7 @@ fn beside(page: &mut String, document: &Document) {
         let each: Vec<String> = flows.iter().map(|mbps| figure(*mbps)).collect();
         vec![kind.clone(), format!("{} Mbit/s", each.join(", "))]
     });
-    table(page, "Flows beside it", &["flows", "goodput of each"], rows.collect());
+    table(page, "Competing flows", &["flows", "goodput of each"], rows.collect());
 }
 
 fn held_back(page: &mut String, seen: &Collector) {

@@ -231,7 +231,7 @@ fn cost(decision: &Judged, stall: &Explained, whole: &Explanation, names: Names)
 }
 
 fn waiting(stall: &Explained) -> &'static str {
-    if stall.waiting == stall.blocking { "it" } else { "all that waited" }
+    if stall.waiting == stall.blocking { "it" } else { "the waiting data" }
 }
 
 /// Describes the replay's effect on the workload's own measure.

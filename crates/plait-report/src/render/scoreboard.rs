@@ -76,7 +76,7 @@ pub fn markdown(board: &Board) -> String {
     page += &cells(board, usize::MAX).to_markdown();
     let six: Vec<&Cell> = board.cells.iter().filter(|cell| is_measured(cell)).collect();
     if !six.is_empty() {
-        page += "\n## Medians on the links A to F\n\nMilliseconds; less is better.\n\n";
+        page += "\n## Medians on the links A to F\n\nMilliseconds; lower is better.\n\n";
         page += &medians(board, six).to_markdown();
     }
     page += "\n## Links and loads\n\n";
@@ -98,7 +98,7 @@ const MODEL_ERROR: &str = "4.0 %";
 fn about_linux() -> String {
     format!(
         "`linux` is the rule of the kernel's scheduler alone. plait's model of Linux 6.18 \
-         (`--kernel 6.18`) has a median error of {MODEL_ERROR} beside that kernel \
+         (`--kernel 6.18`) has a median error of {MODEL_ERROR} against that kernel \
          ([results/kernel-model.md](results/kernel-model.md))."
     )
 }

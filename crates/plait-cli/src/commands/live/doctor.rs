@@ -15,16 +15,17 @@ const EXAMPLES: &str = "Examples:
 
 /// Find obstacles to Multipath TCP on this host
 ///
-/// Checks if this host can run `plait serve` and `plait get`, and if programs can use the kernel's
-/// Multipath TCP over several interfaces. Changes nothing. If something is missing, prints the command
-/// that fixes it, and exits with 3. Several interfaces are required only if `kernel` is named; a server
-/// needs only one.
+/// Checks whether this host can run `plait serve`, `plait get` and `plait proxy`, and whether programs can
+/// use the kernel's Multipath TCP over several interfaces. It changes nothing. For each missing
+/// requirement it prints the command that fixes it.
+///
+/// Exit codes: 0 if nothing is missing, 2 for wrong arguments, 3 if something is missing.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Roles of this host [default: all]
+    /// Roles to check [default: all]
     ///
-    /// The default takes one interface or several.
+    /// Several interfaces are required only with the role `kernel`. Without a role they are optional.
     #[arg(value_parser = role())]
     roles: Vec<Role>,
     /// Write one JSON document (`plait schema doctor`)
@@ -78,7 +79,7 @@ fn told(document: &Document, console: Console) -> String {
         let found = line.join(&format!("\n{:FOUND_COLUMN$}", ""));
         let _ = writeln!(text, "{word:<8} {:<12} {found}", check.name);
         for command in &check.mend {
-            let _ = writeln!(text, "{:21} mend: {command}", "");
+            let _ = writeln!(text, "{:21} fix: {command}", "");
         }
     }
     text

@@ -39,8 +39,9 @@ pub(crate) struct EndpointFlags {
     /// Write the packets and decisions of this end to this file, in the sequential form of qlog
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     qlog: Option<PathBuf>,
-    /// Run as this user after the setup (needs CAP_SETUID and CAP_SETGID). The group is that of the user
-    /// unless one is given
+    /// Run as this user after the setup (needs CAP_SETUID and CAP_SETGID)
+    ///
+    /// Without GROUP, the group is that of the user.
     #[arg(long, hide_short_help = true, value_name = "NAME|UID[:GROUP]", value_parser = Identity::find)]
     user: Option<Identity>,
     /// Print the changes to this host, and make none
@@ -157,10 +158,10 @@ impl EndpointFlags {
         let mtu = Config::default().packets.mtu;
         let mut lines = format!(
             "TUN device {device}, not persistent, MTU {mtu}, up\n\
-             as by: ip tuntap add {device} mode tun; ip link set {device} mtu {mtu} up\n"
+             equivalent to: ip tuntap add {device} mode tun; ip link set {device} mtu {mtu} up\n"
         );
         for address in addresses {
-            lines.push_str(&format!("as by: ip route add {address} dev {device}\n"));
+            lines.push_str(&format!("equivalent to: ip route add {address} dev {device}\n"));
         }
         lines
     }

@@ -22,12 +22,16 @@ pub(crate) struct LimitFlags {
     /// default is a quarter of the memory of this host, or of the control group of this process.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
-    /// End a connection if data waits and its peer neither acknowledges any nor opens its window for
-    /// this time. `off`: never, as long as the peer answers
+    /// End a connection whose peer accepts no data for this time
+    ///
+    /// The time runs while data waits to be sent and the peer neither acknowledges data nor opens its window.
+    /// With `off` such a connection stays open as long as the peer answers.
     #[arg(long, hide_short_help = true, value_name = "TIME|off", default_value = "15min", value_parser = patience)]
     user_timeout: Patience,
-    /// Probe a peer that has sent nothing for this time (TCP keep-alive), and end the connection after
-    /// nine unanswered probes. They are 75s apart, or this time if it is less. `off`: never
+    /// Probe a peer that has sent nothing for this time (TCP keep-alive)
+    ///
+    /// After nine unanswered probes the connection ends. Probes are 75s apart, or this time if it is less.
+    /// With `off` there are no probes.
     #[arg(long, hide_short_help = true, value_name = "TIME|off", default_value = "off", value_parser = patience)]
     keep_alive: Patience,
     /// Time for connections to end after TERM or Ctrl-C; a second signal ends them at once

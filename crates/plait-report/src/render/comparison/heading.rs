@@ -8,7 +8,7 @@ use plait_lab::{PathReport, Report};
 /// Returns the workload, the measure, the number of runs and the seed in one line.
 pub(super) fn title(report: &Report) -> String {
     let (words, unit, more) = primary(report);
-    let better = if more { "more" } else { "less" };
+    let better = if more { "higher" } else { "lower" };
     let runs = match (made(report), report.runs) {
         (_, 1) if undecided(report) => "1 run".to_owned(),
         (_, 1) => "1 run (nothing is random)".to_owned(),
@@ -36,11 +36,12 @@ pub(super) fn heading(report: &Report, width: usize) -> String {
         lines.extend(indented(&path_line(path), width));
     }
     if !report.compete.is_empty() {
-        let beside = format!("beside it all the time: {}", report.compete.join(", "));
+        let beside = format!("competing flows, all the time: {}", report.compete.join(", "));
         lines.extend(indented(&beside, width));
     }
     if let Some(micros) = report.host_jitter_us {
-        let jitter = format!("hosts jitter by up to {micros} us (--exact: none, one run)");
+        let jitter =
+            format!("random delay of up to {micros} us in hosts (--exact: no delay, one run)");
         lines.extend(indented(&jitter, width));
     }
     lines.join("\n") + "\n"

@@ -37,10 +37,10 @@ const EXAMPLES: &str = "Examples:
 /// A Multipath TCP client that dials from several addresses
 ///
 /// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
-/// ends when both have ended. At the end it writes one line per path to stderr: bytes, share, rate and
-/// RTT. Each --from is an address of its own behind a TUN device, and a subflow starts from each. This
-/// host must receive packets for them, and forward them. Needs CAP_NET_ADMIN, and CAP_NET_RAW for
-/// `@DEVICE`; drops both before it sends any packet.
+/// ends when both directions have ended. At the end it writes one line per path to stderr: bytes, share,
+/// rate and RTT. Each --from is an address of its own behind a TUN device, and a subflow starts from each.
+/// Packets for these addresses must reach this host, and this host must forward them. Needs CAP_NET_ADMIN,
+/// and CAP_NET_RAW for `@DEVICE`; drops both before it sends any packet.
 ///
 /// Exit codes: 0 if the answer is complete and the server has acknowledged all input; 2 for wrong
 /// arguments and files; 3 for a missing privilege; 4 if the server has failed, refused or not

@@ -31,20 +31,20 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Accepts SOCKS 5 (CONNECT; addresses and names) and connects over several paths, as `plait get` does.
 /// If a server does not support Multipath TCP, the connection is plain TCP over the first path. Each
-/// --via is an address of its own behind a TUN device. This host must receive packets for it, and
-/// forward them. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`; drops both before it sends any
+/// --via is an address of its own behind a TUN device. Packets for it must reach this host, and this host
+/// must forward them. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`; drops both before it sends any
 /// packet.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Address for programs; open to all that reach it
+    /// Address for local programs; every program that reaches it can use it
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     socks: SocketAddr,
     /// Address or device to dial from; may be repeated
     ///
     /// No device of this host may have the address. With `@DEVICE`, its packets leave by that device.
     /// With a device alone, they leave with the address of the device (IPv4), by rules of nftables.
-    /// Connections begin on the first path of their family.
+    /// A connection begins on the first path of its address family.
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
     #[command(flatten, next_help_heading = "Limits")]

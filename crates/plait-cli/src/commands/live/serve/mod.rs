@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Address for clients; no device may have it
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     listen: SocketAddr,
-    /// The TCP service behind it
+    /// TCP service to which the server relays each connection
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
     /// Address of this host for clients; may be repeated
@@ -54,15 +54,17 @@ pub(crate) struct Args {
     /// to the port of --listen.
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     public: Vec<SocketAddr>,
-    /// A further address that the server advertises to clients (ADD_ADDR); may be repeated. No device has
-    /// it, or rules of nftables redirect it because this host has it
+    /// A further address that the server advertises to clients (ADD_ADDR); may be repeated
+    ///
+    /// If a device of this host has the address, rules of nftables redirect it to the server.
     #[arg(long, hide_short_help = true, value_name = "ADDR", value_parser = address)]
     advertise: Vec<IpAddr>,
     /// A further port to listen on, with its own scheduler; may be repeated
     #[arg(long, hide_short_help = true, value_name = "PORT=SCHEDULER")]
     port: Vec<String>,
-    /// Choose the scheduler by client (docs/live.md): lines of `SCHEDULER [port=PORT]
-    /// [from=ADDR[/BITS]]`; the first line that matches counts
+    /// Choose the scheduler by the client's address and port
+    ///
+    /// Each line of the file is `SCHEDULER [port=PORT] [from=ADDR[/BITS]]`. The first line that matches counts.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Send each client's address to the service, by the PROXY protocol
