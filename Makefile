@@ -45,7 +45,7 @@ results: ## docs/results/PAPER.md: every experiment of the papers, judged with s
 	@cargo build --release --quiet -p plait-cli
 	@for paper in $(PAPERS); do \
 	  page=docs/results/$$paper.md; echo "$$page"; \
-	  { echo "# What came out: $$paper"; echo; \
+	  { echo "# Results of the claims: $$paper"; echo; \
 	    echo "After this page you know which claims of the paper hold here. A line of the table has a claim of the paper, the result here with"; \
 	    echo "its 95 % interval, and the verdict: the claim holds, fails or is undecided. A \`miss\` fails for a known cause, which"; \
 	    echo "[misses.md](misses.md) explains. \`make results PAPERS=$$paper\` makes the page again, which takes hours."; echo; \

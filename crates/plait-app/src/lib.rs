@@ -1,4 +1,4 @@
-//! Floor 3: workloads that run over a connection, and the measures of a run.
+//! Workloads that run over a connection, and the measures of a run (floor 3 of plait).
 //!
 //! A [`Workload`] is a pair of state machines, one for each end of a connection. A world drives
 //! them over a [`Stream`]. An [`Observer`] takes the timestamped events of both hosts and returns

@@ -1,5 +1,4 @@
-//! Floor 0: types that all other crates of plait share. The only protocol types are sequence
-//! numbers.
+//! Types that all other crates of plait share (floor 0). The only protocol types are sequence numbers.
 //!
 //! Time is an integer count of nanoseconds, and data an integer count of bytes. Sequence numbers
 //! have a type for each level. Random numbers come from streams derived from a seed and a purpose.

@@ -1,4 +1,4 @@
-//! Floor 1: congestion control. [`Congestion`] holds the state of one subflow: window, threshold,
+//! Congestion control (floor 1 of plait). [`Congestion`] holds the state of one subflow: window, threshold,
 //! slow start, idle restart and loss intervals. An [`Algorithm`] computes congestion avoidance.
 //! Coupled algorithms read the sibling flows and never change them.
 //!

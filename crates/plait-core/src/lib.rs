@@ -1,5 +1,5 @@
-//! Floor 2: the transport. It has one TCP subflow, the Multipath TCP connection over several of
-//! them, and the endpoint that holds connections. It has no I/O, no clock and no threads.
+//! The Multipath TCP transport (floor 2 of plait): TCP subflows, the connection over several subflows,
+//! and the [`Endpoint`] that holds connections. It has no I/O, no clock and no threads.
 //!
 //! # Example
 //! A client and a server without a network between them: each segment arrives at once.

@@ -1,5 +1,5 @@
-//! Floor 3: one process between clients and programs. The engine processes packets of clients and
-//! gives each connection a relay to a program. It keeps both within limits and reports events.
+//! The engine of `plait serve`, `get` and `proxy` (floor 3 of plait). It processes packets of clients
+//! and relays each connection to a program. It limits connections and memory, and reports events.
 //!
 //! It uses no kernel interface. A [`World`] supplies time, packets and streams: `plait-live` has
 //! one over a TUN device and sockets, and the swarm of `plait-lab` has one in virtual time.

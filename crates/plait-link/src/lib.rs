@@ -1,4 +1,4 @@
-//! Floor 1: one direction of a path.
+//! Models one direction of a path (floor 1 of plait).
 //!
 //! A packet that is offered to a [`Link`] passes these stages in order: outage, MTU, loss (random or in
 //! bursts), queue, transmitter, propagation. The transmitter has a fixed, stepped or recorded rate. Propagation

@@ -1,5 +1,5 @@
-//! Floor 0: declared parameters, registries whose entries have parameters, and the text
-//! `name:key=value[,key=value...]` that chooses an entry.
+//! Declared parameters, registries whose entries have parameters, and the text
+//! `name:key=value[,key=value...]` that chooses an entry (floor 0 of plait).
 //!
 //! Help, JSON, validation and documentation use the same declarations. Schedulers, decorators and
 //! congestion controllers have one list each, of a type that implements [`Listed`].

@@ -1,5 +1,5 @@
-//! Floor 1: packet schedulers. A scheduler reads a [`View`] and returns a [`Decision`]. It never
-//! holds the connection, and nothing in this crate depends on TCP.
+//! Packet schedulers of Multipath TCP (floor 1 of plait). A scheduler reads a [`View`] and returns a
+//! [`Decision`]. It never holds the connection, and nothing in this crate depends on TCP.
 #![no_std]
 
 extern crate alloc;

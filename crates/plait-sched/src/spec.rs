@@ -89,7 +89,7 @@ impl Spec {
         &self.decorators
     }
 
-    /// Builds it, at the start of a connection.
+    /// Builds the scheduler for a new connection.
     #[must_use]
     pub fn build(&self) -> Box<dyn Scheduler> {
         let base = (self.entry().build)(self.params());

@@ -1,4 +1,4 @@
-//! Floor 4: simulation in virtual time. Connects endpoints of `plait-core`, links of `plait-link`
+//! Simulation in virtual time (floor 4 of plait). Connects endpoints of `plait-core`, links of `plait-link`
 //! and workloads of `plait-app` through one event queue.
 //!
 //! The same configuration gives the same run, bit for bit. Time is an integer. Every random number

@@ -1,4 +1,4 @@
-//! Floor 1: a TCP segment as the protocol core sees it: header fields, options, payload.
+//! TCP segments in the form of the protocol core: header fields, options, payload (floor 1 of plait).
 //!
 //! Numbers have the width of the wire: 32-bit sequence numbers, 4- or 8-byte DSNs. Sizes are the
 //! lengths of the encoded bytes, so a simulated segment costs as much as a real one. [`codec`]
