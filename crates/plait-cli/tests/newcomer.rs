@@ -39,6 +39,9 @@ const LISTS: [List; 2] = [
 /// Measured results of the schedulers.
 const MEASURED: &str = "crates/plait-report/src/list/measured.txt";
 
+/// The unit tests of plait-report in the copy, as a test of their own. `--lib` would build those of every package.
+const UNIT_TESTS: &str = "unit_tests";
+
 /// Returns paths and contents below a directory.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -131,6 +134,13 @@ fn add_entries(files: &mut Files) {
     }
 }
 
+/// Makes the unit tests of plait-report a test that can be built by its name.
+fn add_unit_tests(files: &mut Files) {
+    let manifest = files.get_mut(Path::new("crates/plait-report/Cargo.toml")).unwrap();
+    let target = format!("\n[[test]]\nname = \"{UNIT_TESTS}\"\npath = \"src/lib.rs\"\n");
+    manifest.extend(target.bytes());
+}
+
 impl List {
     /// Returns the two code blocks of the section: the example and the line to add.
     fn example(&self) -> (String, String) {
@@ -203,14 +213,14 @@ fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
     let mut cargo = cargo(copy);
     // The whole workspace is built, so that external crates have the same features as in `make test`.
     cargo.args(["test", "--workspace", "--offline", "--locked", "--no-run"]);
-    cargo.args(["--message-format=json", "--bin", "plait", "--lib"]);
+    cargo.arg("--message-format=json");
     // The copy's programs run for seconds, but would take minutes to optimise.
     for package in packages(copy) {
         let setting = format!("profile.dev.package.{package}.opt-level=0");
         cargo.args(["--config", &setting]);
     }
     // `floors` is included because the tests of a package also build its program.
-    for test in ["contract", "properties", "outside_sched", "outside_cc", "floors"] {
+    for test in ["contract", "properties", "outside_sched", "outside_cc", "floors", UNIT_TESTS] {
         cargo.args(["--test", test]);
     }
     let messages = succeeds(&mut cargo);
@@ -406,6 +416,7 @@ fn newcomers_are_added_in_one_file_and_one_line_or_by_one_entry() {
     let mut files = sources(&root());
     set_apart(&mut files);
     add_entries(&mut files);
+    add_unit_tests(&mut files);
     let [scheduler, controller] = LISTS.map(|list| {
         // This is not part of the entry: it checks whether the entry needs private items.
         list.add_outsider(&mut files);
@@ -441,6 +452,6 @@ fn newcomers_are_added_in_one_file_and_one_line_or_by_one_entry() {
     plait.asks_them();
     plait.compares_them();
     plait.knows_the_entries();
-    let pages = program("plait-report", "plait_report", true);
+    let pages = program("plait-report", UNIT_TESTS, true);
     pages_are_generated(&copy, pages, &scheduler, &controller);
 }
