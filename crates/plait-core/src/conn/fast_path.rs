@@ -4,7 +4,7 @@
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
-use crate::paths::fast_path::{is_old, is_steady, note_stamp};
+use crate::paths::fast_path::{is_old, is_steady};
 use plait_wire::{DataAck, Flags, Segment};
 
 /// The flags that rule out the fast path, and ACK, which must be set.
@@ -41,7 +41,7 @@ impl Connection {
                     return false;
                 }
                 self.data.agreed.on_dss();
-                note_stamp(self.paths.subflow_mut(index), segment);
+                self.paths.note_stamp(index, segment);
                 let edge = self.data.keys.own.read_low(value as u32, self.data.queue.una());
                 self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
                 true

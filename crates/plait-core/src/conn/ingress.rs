@@ -16,7 +16,7 @@ use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::address::Address;
 use crate::tcp::pending::Cause;
-use crate::tcp::state::{State, Step};
+use crate::tcp::state::State;
 use plait_base::{Dsn, Ssn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let subflow = self.paths.subflow_mut(index);
+        let subflow = self.paths.subflow(index);
         let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
         let ack = subflow.shake.own_seq(segment.ack, subflow.sender.tx.una());
         if !self.paths.is_acceptable(ctx, &self.data, index, segment, seq, ack) {
@@ -260,7 +260,6 @@ impl Connection {
                 self.paths.announce_all(ctx, &self.data, &mut self.timers);
             }
         }
-        self.paths.subflow_mut(index).step(Step::Established);
         self.subflow_answered(ctx, index);
         true
     }

@@ -30,7 +30,7 @@ use crate::sched::Scheduling;
 use crate::segments::Transmit;
 use crate::stats::ConnectionStats;
 use crate::tcp::address::Address;
-use crate::tcp::pending::{Cause, ControlSegment};
+use crate::tcp::pending::Cause;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
@@ -132,8 +132,7 @@ impl Connection {
 
     /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.
     pub(crate) fn take_syn_ack(&mut self, now: Time) -> Transmit {
-        self.paths.subflow_mut(0).pending.take(ControlSegment::Syn);
-        self.paths.build_syn(&mut self.data, now, 0)
+        self.paths.take_syn_ack(&mut self.data, now)
     }
 
     /// Closes the subflows of a set, in their order.
@@ -173,7 +172,7 @@ impl Connection {
     fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
         if self.paths.subflow(index).state != State::Closed {
             self.kill_subflow(ctx, index, true);
-            self.paths.subflow_mut(index).pending.set_cause(cause);
+            self.paths.set_reset_cause(index, cause);
         }
     }
 

@@ -26,14 +26,13 @@ impl Connection {
         for index in 0..SubflowId::MAX {
             for timer in Timer::ALL {
                 // A timer may end the attempt on one path and start another.
-                let subflow = self.paths.all_mut().get_mut(index);
-                if subflow.is_some_and(|subflow| subflow.timers.take_due(timer, ctx.now)) {
+                if self.paths.take_due(ctx.now, index, timer) {
                     self.on_timer(ctx, index, timer);
                 }
             }
         }
         self.on_connection_timers(ctx);
-        self.paths.all_mut().iter_mut().for_each(|subflow| subflow.timers.on_looked());
+        self.paths.on_timers_checked();
         self.timers.on_looked();
     }
 

@@ -152,15 +152,21 @@ impl Paths {
         range: DataRange,
         full: u64,
     ) -> Ssn {
-        let mss = self.mss();
-        let subflow = &mut self.subflows[index];
-        let seq = subflow.on_sent(now, range.start, range.len() as u32, false, mss);
+        let seq = self.on_sent(now, index, range);
         if range.len() < full
             && let Some(memory) = data.queue.memory()
         {
-            memory.note_short(subflow.id, seq + range.len());
+            memory.note_short(SubflowId(index as u8), seq + range.len());
         }
         seq
+    }
+
+    /// Notes a new segment with the data `range` on the subflow at `index`. Returns its sequence
+    /// number.
+    #[inline(always)]
+    pub(crate) fn on_sent(&mut self, now: Time, index: usize, range: DataRange) -> Ssn {
+        let mss = self.mss();
+        self.subflows[index].on_sent(now, range.start, range.len() as u32, false, mss)
     }
 
     /// Returns the segment that carries `range` from `seq` of the subflow at `index` on. Also returns

@@ -30,6 +30,12 @@ impl Paths {
             && window <= data.window.largest()
     }
 
+    /// Notes the peer's timestamp on the subflow at `index`, to be echoed.
+    #[inline(always)]
+    pub(crate) fn note_stamp(&mut self, index: usize, segment: &Segment) {
+        note_stamp(&mut self.subflows[index], segment);
+    }
+
     /// Accepts the data of the next segment if `map` maps exactly its bytes. Returns the DSN up to
     /// which data was readable before.
     #[inline(always)]
@@ -74,7 +80,7 @@ impl Paths {
 
 /// Notes the peer's timestamp, to be echoed.
 #[inline(always)]
-pub(crate) fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
+fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
     if let Some(stamp) = &segment.options.timestamps
         && subflow.shake.offer.timestamps
     {

@@ -24,13 +24,10 @@ mod slots;
 mod superpackets;
 pub(crate) mod timeouts;
 mod views;
+mod windows;
 mod writing;
 
-#[cfg(feature = "laboratory")]
-use crate::conn::context::Context;
 use crate::conn::spec::ConnectionSpec;
-#[cfg(feature = "laboratory")]
-use crate::event::Event;
 use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
@@ -149,21 +146,6 @@ impl Paths {
         }
         let flows = Flows { all: &all[..self.subflows.len()], own: index };
         f(&mut self.subflows[index], flows)
-    }
-
-    /// Resets every window to its initial value; thresholds stay.
-    #[cfg(feature = "laboratory")]
-    pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
-        let initial = u64::from(self.spec.config.window.initial) * self.mss();
-        for subflow in &mut self.subflows {
-            subflow.sender.cc.set_cwnd(initial);
-            ctx.log.emit(Event::Window {
-                subflow: subflow.id,
-                cwnd: initial,
-                ssthresh: subflow.sender.cc.ssthresh(),
-                cause: crate::event::WindowCause::Set,
-            });
-        }
     }
 
     /// Frees memory of subflows that have nothing in flight and have sent nothing since `before`.

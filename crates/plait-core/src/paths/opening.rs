@@ -184,11 +184,10 @@ impl Paths {
         }
     }
 
-    /// Establishes the subflow after a SYN/ACK, with a pending third ACK.
+    /// Takes the options of the SYN/ACK on the subflow at `index`, with a pending third ACK.
     pub(crate) fn establish(&mut self, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
         take_syn(&mut subflow.shake, segment, self.spec.config.packets.unsaid_mss);
-        subflow.step(Step::Established);
         subflow.pending.add_ack();
     }
 
@@ -255,9 +254,10 @@ impl Paths {
         }
     }
 
-    /// Takes the RTT of an answered handshake on the subflow at `index`, and stops its timer.
+    /// Establishes the subflow at `index`, takes the RTT of its handshake, and stops its timer.
     pub(crate) fn on_handshake_answered(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
+        subflow.step(Step::Established);
         subflow.sender.tx.syn_acked();
         subflow.timers.clear(Timer::Rto);
         if subflow.shake.retries == 0 && subflow.shake.sent_at != Time::NEVER {
@@ -278,7 +278,6 @@ impl Paths {
         if segment.seq != subflow.shake.irs {
             return false;
         }
-        subflow.step(Step::Established);
         // The peer's SYN/ACK may need an answer, because ours may be lost.
         subflow.pending.add_ack();
         true

@@ -52,6 +52,12 @@ impl Paths {
         syn_segment(&self.spec.config, shake, address, answer, window, now, mptcp)
     }
 
+    /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.
+    pub(crate) fn take_syn_ack(&mut self, data: &mut DataLevel, now: Time) -> Transmit {
+        self.subflows[0].pending.take(ControlSegment::Syn);
+        self.build_syn(data, now, 0)
+    }
+
     /// Builds an acknowledgement with sequence number `seq`.
     #[inline]
     pub(crate) fn build_ack(

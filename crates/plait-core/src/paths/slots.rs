@@ -3,7 +3,7 @@
 use crate::conn::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
-use crate::tcp::pending::{ControlSegment, Pending};
+use crate::tcp::pending::{Cause, ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Handshake, Subflow};
 use crate::tcp::timer::Timer;
@@ -29,12 +29,6 @@ impl Paths {
         &self.subflows
     }
 
-    /// Returns all subflows by slot, mutably.
-    #[inline(always)]
-    pub(crate) fn all_mut(&mut self) -> &mut [Subflow] {
-        &mut self.subflows
-    }
-
     /// Returns the number of slots.
     pub(crate) fn count(&self) -> usize {
         self.subflows.len()
@@ -44,12 +38,6 @@ impl Paths {
     #[inline(always)]
     pub(crate) fn subflow(&self, index: usize) -> &Subflow {
         &self.subflows[index]
-    }
-
-    /// Returns the subflow in a used slot, mutably.
-    #[inline(always)]
-    pub(crate) fn subflow_mut(&mut self, index: usize) -> &mut Subflow {
-        &mut self.subflows[index]
     }
 
     /// Returns a slot for a subflow: a closed subflow's slot, or a new one.
@@ -146,6 +134,11 @@ impl Paths {
         subflow.step(Step::Aborted);
         subflow.status.set_joined(false);
         Some(closed)
+    }
+
+    /// Sets the reason in the RST of the subflow at `index`.
+    pub(crate) fn set_reset_cause(&mut self, index: usize, cause: Cause) {
+        self.subflows[index].pending.set_cause(cause);
     }
 
     /// Returns the subflows that may carry data and are not silent.

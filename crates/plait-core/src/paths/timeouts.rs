@@ -49,7 +49,7 @@ impl Paths {
         let subflow = &self.subflows[index];
         ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.sender.rtt.rto() });
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
-        self.report_window(ctx, index, WindowCause::Timeout);
+        self.subflows[index].report_window(ctx, WindowCause::Timeout);
         self.probe_smaller_size(data, now, index);
         let rtt = &self.subflows[index].sender.rtt;
         match data.closing.done() {
@@ -154,6 +154,16 @@ impl Paths {
         TimerEffect::Nothing
     }
 
+    /// Clears `timer` of the subflow at `index` and returns true if it was due.
+    pub(crate) fn take_due(&mut self, now: Time, index: usize, timer: Timer) -> bool {
+        self.subflows.get_mut(index).is_some_and(|subflow| subflow.timers.take_due(timer, now))
+    }
+
+    /// Sets the next check of each subflow's timers after all due ones were handled.
+    pub(crate) fn on_timers_checked(&mut self) {
+        self.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
+    }
+
     /// Sends a window probe, the `repeats`-th retry.
     pub(crate) fn probe_window(&mut self, repeats: u32) {
         if let Some(index) = self.signal_path(repeats) {
@@ -183,7 +193,7 @@ impl Paths {
         let mut effects = AckEffects::default();
         self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
         if effects.entered_recovery {
-            self.report_window(ctx, index, WindowCause::Loss);
+            self.subflows[index].report_window(ctx, WindowCause::Loss);
         }
     }
 
@@ -225,13 +235,6 @@ impl Paths {
             }
         }
         silent
-    }
-
-    /// Emits an event with the congestion window of the subflow at `index`.
-    pub(crate) fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
-        let subflow = &self.subflows[index];
-        let (cwnd, ssthresh) = (subflow.cwnd(), subflow.sender.cc.ssthresh());
-        ctx.emit(Event::Window { subflow: subflow.id, cwnd, ssthresh, cause });
     }
 
     /// Notes that a segment of `len` payload bytes leaves the host at `departs`.

@@ -2,7 +2,7 @@
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::{Block, Detail, Event, WindowCause};
+use crate::event::{Block, Detail, Event};
 use crate::paths::Paths;
 use crate::sched::views::Stale;
 use crate::sched::{Scheduling, Seen};
@@ -145,19 +145,9 @@ impl Scheduling {
             ctx.emit(Event::Effect(effect));
             match effect {
                 Effect::Penalise { subflow, cwnd, ssthresh } => {
-                    let Some(subflow) = paths.all_mut().get_mut(subflow.index()) else {
-                        continue;
-                    };
-                    subflow.sender.cc.penalise(cwnd, ssthresh);
-                    let (id, cwnd) = (subflow.id, subflow.cwnd());
-                    let cause = WindowCause::Effect;
-                    ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+                    paths.penalise(ctx, subflow, cwnd, ssthresh);
                 }
-                Effect::Cap { subflow, bytes } => {
-                    if let Some(subflow) = paths.all_mut().get_mut(subflow.index()) {
-                        subflow.status.set_cap(bytes);
-                    }
-                }
+                Effect::Cap { subflow, bytes } => paths.cap(subflow, bytes),
             }
         }
     }

@@ -90,9 +90,7 @@ impl Scheduling {
         for index in 0..paths.count() {
             let id = paths.subflow(index).id;
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
-            if paths.spec.config.tsq {
-                paths.subflow_mut(index).drain_host_queue(now);
-            }
+            paths.drain_host_queue(now, index);
             let subflow = paths.subflow(index);
             let room = subflow.sender.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data on its subflow in any state.
@@ -150,10 +148,10 @@ impl Scheduling {
         index: usize,
         data: DataRange,
     ) -> Ssn {
-        let (subflow, mss) = (SubflowId(index as u8), paths.mss());
+        let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data, carry: Carry::New });
         self.on_sent(subflow);
-        paths.subflow_mut(index).on_sent(ctx.now, data.start, data.len() as u32, false, mss)
+        paths.on_sent(ctx.now, index, data)
     }
 
     /// Extends `first` by granted data of the subflow at `index`, up to a superpacket, and returns

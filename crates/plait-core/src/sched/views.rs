@@ -2,13 +2,11 @@
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::Event;
 use crate::paths::Paths;
 use crate::sched::{Scheduling, Seen};
-use crate::tcp::loss::Phase;
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
-use plait_base::{SubflowSet, Time};
+use plait_base::{SubflowId, SubflowSet, Time};
 use plait_sched::SubflowView;
 
 /// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
@@ -124,10 +122,8 @@ impl Scheduling {
         self.views.unseen = true;
         views.clear();
         views.reserve_exact(paths.count());
+        paths.drain_host_queues(now);
         for index in 0..paths.count() {
-            if paths.spec.config.tsq {
-                paths.subflow_mut(index).drain_host_queue(now);
-            }
             let subflow = paths.subflow(index);
             if subflow.status.joined() && subflow.state.synchronised() {
                 let mss = self.views.common.segment_size;
@@ -196,28 +192,7 @@ impl Scheduling {
         data: &mut DataLevel,
         paths: &mut Paths,
     ) {
-        let mode = paths.spec.config.window.idle_restart;
-        for subflow in paths.all_mut() {
-            if !subflow.status.joined()
-                || !subflow.is_quiet()
-                || subflow.sender.last_send == Time::ZERO
-            {
-                continue;
-            }
-            let idle = ctx.now.since(subflow.sender.last_send);
-            self.views.stale.acked.insert(subflow.id);
-            if let Some(reset) =
-                subflow.sender.cc.idle(ctx.now, idle, subflow.sender.rtt.base_rto(), mode)
-            {
-                let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
-                if let Some(unused_cwnd) = unused_cwnd {
-                    unused_cwnd.restart(ctx.now);
-                }
-                subflow.status.remember_window(reset.before);
-                let (before, after) = (reset.before, reset.after);
-                ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
-            }
-        }
+        self.views.stale.acked.0 |= paths.validate_idle_windows(ctx, data).0;
     }
 
     /// Reduces a window that was not filled for one RTO, when a segment is sent. A window is kept
@@ -230,25 +205,8 @@ impl Scheduling {
         paths: &mut Paths,
         index: usize,
     ) {
-        let waits = self.app_blocked;
-        let subflow = paths.subflow_mut(index);
-        let limited = subflow
-            .sender
-            .cwnd_validation
-            .limited(subflow.sender.cc.in_slow_start(), subflow.cwnd());
-        let outstanding = subflow.sender.tx.outstanding();
-        let rto = subflow.sender.rtt.rto();
-        let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
-        if let Some(used) =
-            unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
-            && matches!(subflow.sender.phase, Phase::Open)
-            && !waits
-            && let Some(reset) = subflow.sender.cc.reduce_unused(used)
-        {
-            subflow.status.remember_window(reset.before);
-            let (before, after) = (reset.before, reset.after);
-            ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
-            self.views.stale.acked.insert(subflow.id);
+        if paths.validate_window(ctx, data, index, self.app_blocked) {
+            self.views.stale.acked.insert(SubflowId(index as u8));
         }
     }
 }
