@@ -3,13 +3,13 @@
 use crate::config::Config;
 use crate::data::memory_limit::MemoryLimit;
 use crate::endpoint::directory::{Directory, FIRST_PORT};
-use crate::event::{Detail, Event};
+use crate::event::{Detail, Event, SizeCause};
 use crate::stats::{Overflows, Sizes};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
-use plait_base::{ConnId, Time};
+use core::net::IpAddr;
+use plait_base::{ConnId, ServerAddress, Time};
 use plait_sched::Outcome;
 use plait_wire::{Key, Payload, Segment};
 
@@ -118,20 +118,6 @@ pub(crate) struct Context<'a> {
     shared: &'a mut Shared,
 }
 
-impl Deref for Context<'_> {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        self.shared
-    }
-}
-
-impl DerefMut for Context<'_> {
-    fn deref_mut(&mut self) -> &mut Shared {
-        self.shared
-    }
-}
-
 /// Delivered segments for reuse, so that the steady state allocates nothing.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
@@ -221,38 +207,103 @@ impl Context<'_> {
     /// Returns a segment without options. The caller must set every field of its header and its
     /// payload.
     pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
-        self.spare.take()
+        self.shared.spare.take()
     }
 
+    /// Emits an event of the connection.
     pub(crate) fn emit(&mut self, event: Event) {
-        self.log.emit(event);
+        self.shared.log.emit(event);
+    }
+
+    /// Returns true if events are recorded with every detail.
+    pub(crate) fn has_every_detail(&self) -> bool {
+        self.shared.log.detail == Detail::Everything
+    }
+
+    /// Returns the connection of this call.
+    pub(crate) fn conn(&self) -> ConnId {
+        self.shared.log.speaker
+    }
+
+    /// Returns true if invariants are checked.
+    #[cfg(debug_assertions)]
+    pub(crate) fn is_checked(&self) -> bool {
+        self.shared.checked
+    }
+
+    /// Returns the result of the scheduler's current decision.
+    pub(crate) fn outcome(&self) -> &Outcome {
+        &self.shared.outcome
+    }
+
+    pub(crate) fn outcome_mut(&mut self) -> &mut Outcome {
+        &mut self.shared.outcome
+    }
+
+    /// Returns the limit of the connection's data per direction, if memory is short.
+    pub(crate) fn memory_limit(&self) -> Option<MemoryLimit> {
+        self.shared.memory_limit
+    }
+
+    /// Counts a half-open join that was replaced by another one.
+    pub(crate) fn count_replaced_join(&mut self) {
+        self.shared.overflows.joins_replaced += 1;
+    }
+
+    /// Counts a reduction of a connection's segment size.
+    pub(crate) fn count_lowered_size(&mut self, cause: SizeCause) {
+        match cause {
+            SizeCause::TooBig => self.shared.sizes.lowered_as_told += 1,
+            SizeCause::BlackHole => self.shared.sizes.lowered_by_hole += 1,
+        }
+    }
+
+    /// Returns the number of an address of this host, and assigns the next free one if it has none.
+    pub(crate) fn number_of(&mut self, own: IpAddr) -> Option<ServerAddress> {
+        self.shared.directory.number(own)
+    }
+
+    /// Returns the number of an address that the peer has announced.
+    pub(crate) fn learn_address(&mut self, peers: IpAddr) -> Option<ServerAddress> {
+        self.shared.directory.learn(peers)
+    }
+
+    /// Returns 64 random bits.
+    pub(crate) fn draw(&mut self) -> u64 {
+        self.shared.entropy.bits()
     }
 
     /// Returns an initial sequence number.
     pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
-        let drawn = self.entropy.bits() as u32;
+        let drawn = self.draw() as u32;
         config.start_offsets().isn.unwrap_or(drawn)
     }
 
     /// Returns a key whose token no connection has (RFC 8684 section 3.1).
     pub(crate) fn unique_key(&mut self) -> Key {
         loop {
-            let key = Key(self.entropy.bits());
-            if !self.tokens.contains_key(&key.token()) {
+            let key = Key(self.draw());
+            if self.is_unique(key) {
                 return key;
             }
         }
     }
 
+    /// Returns true if no connection has the token of `key`.
+    pub(crate) fn is_unique(&self, key: Key) -> bool {
+        !self.shared.tokens.contains_key(&key.token())
+    }
+
     /// Returns an ephemeral port: the next one (RFC 6335 section 6), or a randomly chosen nearby
     /// one if ports are drawn. Recently used ports are not reused soon (RFC 6056 section 3.3.5).
     pub(crate) fn take_port(&mut self) -> u16 {
-        if self.port_stride > 1 {
-            let skipped = self.entropy.bits() as u16 % self.port_stride;
-            self.next_port = self.next_port.wrapping_add(skipped) | FIRST_PORT;
+        let Shared { entropy, next_port, port_stride, .. } = &mut *self.shared;
+        if *port_stride > 1 {
+            let skipped = entropy.bits() as u16 % *port_stride;
+            *next_port = next_port.wrapping_add(skipped) | FIRST_PORT;
         }
-        let port = self.next_port;
-        self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
+        let port = *next_port;
+        *next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
         port
     }
 }

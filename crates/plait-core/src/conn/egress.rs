@@ -291,7 +291,7 @@ impl Connection {
     ) -> Result<u64, Error> {
         let Connection { data, paths, scheduling, timers, .. } = self;
         data.closing.takes_data()?;
-        let (room, blocked) = paths.room_to_write(data, ctx.memory_limit, len);
+        let (room, blocked) = paths.room_to_write(data, ctx.memory_limit(), len);
         scheduling.app_blocked = blocked;
         if room > 0 {
             write(&mut data.queue, room);

@@ -403,7 +403,7 @@ impl Connection {
     ) -> bool {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
         if let Some(index) = self.paths.replaceable_join() {
-            ctx.overflows.joins_replaced += 1;
+            ctx.count_replaced_join();
             self.kill_subflow(ctx, index, false);
         }
         let Some(id) = self.paths.take_slot(&mut self.data) else { return false };

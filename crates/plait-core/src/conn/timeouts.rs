@@ -76,8 +76,7 @@ impl Connection {
             self.paths.set_address_timer(&mut self.timers);
         }
         if self.timers.take_due(Awaited::WindowProbe, ctx.now) {
-            self.paths.probe_window(self.timers.probe_backoff);
-            self.timers.probe_backoff += 1;
+            self.paths.probe_window(self.timers.count_window_probe());
             self.scheduling.on_window_probe();
         }
         if self.timers.take_due(Awaited::Retransmission, ctx.now) {

@@ -6,7 +6,6 @@ use crate::conn::liveness::{LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Si
 use crate::data::level::DataLevel;
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
-use core::ops::{Deref, DerefMut};
 use plait_base::{Span, Time};
 
 /// SYN retransmissions of a join before its path is given up (Linux: six).
@@ -65,11 +64,13 @@ const SAFETY_WAIT: Span = Span::from_millis(200);
 /// Timers of the connection as a whole.
 #[derive(Debug)]
 pub(crate) struct ConnectionTimers {
-    pub(crate) timers: Timers<Awaited, FREQUENT_TIMERS>,
-    pub(crate) backoff: u32,
-    pub(crate) probe_backoff: u32,
+    timers: Timers<Awaited, FREQUENT_TIMERS>,
+    /// Expiries of the retransmission timer since the last DATA_ACK.
+    backoff: u32,
+    /// Window probes since the last DATA_ACK.
+    probe_backoff: u32,
     /// The peer's progress and last activity.
-    pub(crate) liveness: PeerLiveness,
+    liveness: PeerLiveness,
 }
 
 impl ConnectionTimers {
@@ -80,6 +81,54 @@ impl ConnectionTimers {
             probe_backoff: 0,
             liveness: PeerLiveness::new(),
         }
+    }
+
+    pub(crate) fn set(&mut self, timer: Awaited, at: Time) {
+        self.timers.set(timer, at);
+    }
+
+    pub(crate) fn clear(&mut self, timer: Awaited) {
+        self.timers.clear(timer);
+    }
+
+    pub(crate) fn at(&self, timer: Awaited) -> Time {
+        self.timers.at(timer)
+    }
+
+    pub(crate) fn is_set(&self, timer: Awaited) -> bool {
+        self.timers.is_set(timer)
+    }
+
+    /// Returns true if any timer is set.
+    pub(crate) fn any_set(&self) -> bool {
+        self.timers.any_set()
+    }
+
+    /// Clears `timer` and returns true if it was due.
+    pub(crate) fn take_due(&mut self, timer: Awaited, now: Time) -> bool {
+        self.timers.take_due(timer, now)
+    }
+
+    /// Returns when the timers must be checked at the latest.
+    pub(crate) fn next(&self) -> Time {
+        self.timers.next()
+    }
+
+    /// Sets the next check after all due timers were handled.
+    pub(crate) fn on_looked(&mut self) {
+        self.timers.on_looked();
+    }
+
+    /// Frees the memory of rarely set timers if none is set.
+    pub(crate) fn give_back(&mut self) {
+        self.timers.give_back();
+    }
+
+    /// Counts a window probe. Returns the number of earlier ones.
+    pub(crate) fn count_window_probe(&mut self) -> u32 {
+        let before = self.probe_backoff;
+        self.probe_backoff += 1;
+        before
     }
 
     /// Starts the timer of the data level, unless it is running.
@@ -256,19 +305,5 @@ impl ConnectionTimers {
         if !self.is_set(Awaited::Retransmission) {
             self.arm_retransmission(now, longest_rto());
         }
-    }
-}
-
-impl Deref for ConnectionTimers {
-    type Target = Timers<Awaited, FREQUENT_TIMERS>;
-
-    fn deref(&self) -> &Timers<Awaited, FREQUENT_TIMERS> {
-        &self.timers
-    }
-}
-
-impl DerefMut for ConnectionTimers {
-    fn deref_mut(&mut self) -> &mut Timers<Awaited, FREQUENT_TIMERS> {
-        &mut self.timers
     }
 }

@@ -100,7 +100,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> Result<u64, Error> {
-        self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit, |recv| recv.skip(max)))
+        self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit(), |recv| recv.skip(max)))
     }
 
     /// Reads bytes into `buffer`. Returns how many there were.
@@ -109,7 +109,7 @@ impl Endpoint {
     /// [`Error::UnknownConnection`].
     pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> Result<usize, Error> {
         let read = |recv: &mut Reassembly| recv.read(buffer) as u64;
-        let taken = self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit, read))?;
+        let taken = self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit(), read))?;
         Ok(taken as usize)
     }
 

@@ -113,7 +113,7 @@ impl Cookies {
         let secret = match slot {
             Some((at, secret)) if *at == now => *secret,
             _ => {
-                let secret = Secret::new([(); 4].map(|()| ctx.entropy.bits()));
+                let secret = Secret::new([(); 4].map(|()| ctx.draw()));
                 slot.insert((now, secret)).1
             }
         };
@@ -199,7 +199,7 @@ impl Endpoint {
         let mss = syn.options.mss.unwrap_or(spec.config.packets.unsaid_mss);
         let Cookie { iss, key, mss } = self.cookies.make(&mut ctx, &subject, mss);
         // The token of an existing connection cannot name a second one (RFC 8684 section 3.1).
-        let unique = !ctx.tokens.contains_key(&key.token());
+        let unique = ctx.is_unique(key);
         let offered = capable(syn).filter(|_| unique);
         let bits = stamp_bits(syn);
         let stamps = syn.options.timestamps.map(|stamps| (stamps.value, bits));

@@ -72,7 +72,7 @@ impl Paths {
     pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
         let subflow = &self.subflows[index];
         let (id, cwnd) = (subflow.id, subflow.cwnd());
-        ctx.log.emit(Event::Acked {
+        ctx.emit(Event::Acked {
             subflow: id,
             bytes: effects.delivered,
             rtt: effects.rtt,
@@ -92,10 +92,10 @@ impl Paths {
         };
         if let Some(cause) = cause {
             let ssthresh = subflow.sender.cc.ssthresh();
-            ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
             if effects.tail_repaired {
                 let cause = WindowCause::Recovered;
-                ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+                ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
             }
         }
     }

@@ -200,7 +200,7 @@ impl Paths {
         if known.is_none() && self.addresses.peers.len() >= limit {
             return None;
         }
-        let number = ctx.directory.learn(address)?;
+        let number = ctx.learn_address(address)?;
         let learnt = Known { id, address, port, number };
         match known {
             Some(at) => self.addresses.peers[at] = learnt,
@@ -307,7 +307,7 @@ impl Paths {
             return Err(Error::NotServer);
         }
         data.uses_multipath()?;
-        let number = ctx.directory.number(address).ok_or(Error::UnknownAddress(address))?;
+        let number = ctx.number_of(address).ok_or(Error::UnknownAddress(address))?;
         if !self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.push(address);
         }
@@ -348,7 +348,7 @@ impl Paths {
         address: IpAddr,
     ) -> Result<SubflowSet, Error> {
         let unknown = Error::NotAnnounced(address);
-        let number = ctx.directory.number(address).filter(|_| !self.client).ok_or(unknown)?;
+        let number = ctx.number_of(address).filter(|_| !self.client).ok_or(unknown)?;
         let id = self.addresses.take_back(address).ok_or(unknown)?;
         if self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);

@@ -21,7 +21,7 @@ impl Challenges {
     pub(crate) fn take(&mut self, ctx: &mut Context<'_>) -> bool {
         if ctx.now >= self.until {
             self.until = ctx.now + CHALLENGE_PERIOD;
-            self.left = MIN_CHALLENGES_PER_PERIOD + ctx.entropy.bits() % MIN_CHALLENGES_PER_PERIOD;
+            self.left = MIN_CHALLENGES_PER_PERIOD + ctx.draw() % MIN_CHALLENGES_PER_PERIOD;
         }
         let may = self.left > 0;
         self.left = self.left.saturating_sub(1);

@@ -188,7 +188,7 @@ impl Paths {
         if data.agreed.is_telling() {
             self.tell_infinite(data, &mut segment);
         }
-        let report = Report { conn: ctx.log.speaker, subflow };
+        let report = Report { conn: ctx.conn(), subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
         let path = self.subflows[index].address.path();
         (Transmit { path, segment, report, cut: 0 }, resized)

@@ -35,7 +35,7 @@ impl EarlyJoin {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
         let mut shake = Handshake {
             iss: ctx.first_sequence(&spec.config),
-            nonce: ctx.entropy.bits() as u32,
+            nonce: ctx.draw() as u32,
             peer_nonce: join.nonce,
             peer_id: join.address_id,
             join: true,

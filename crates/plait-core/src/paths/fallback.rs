@@ -237,9 +237,9 @@ impl Paths {
     ) -> bool {
         let subflow = &mut self.subflows[index];
         let Some(mut verifier) = subflow.verifier.take() else { return false };
-        let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
+        let (now, id) = (ctx.now, subflow.id);
         verifier.release(&mut |dsn, payload: Payload, at| {
-            data.recv.insert(now, dsn, &payload, at, id, &mut |run| log.emit(run.event()));
+            data.recv.insert(now, dsn, &payload, at, id, &mut |run| ctx.emit(run.event()));
         });
         subflow.pending.add_ack();
         true

@@ -2,7 +2,7 @@
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::{Detail, Event};
+use crate::event::Event;
 use crate::paths::Paths;
 use crate::tcp::clock::before;
 use crate::tcp::subflow::Subflow;
@@ -58,21 +58,21 @@ impl Paths {
         let dsn = keys.theirs.read_low(map.dsn as u32, before);
         let end = dsn.checked_add(len)?;
         // The slow path applies the limits when memory is short.
-        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit.is_some() {
+        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
             return None;
         }
         agreed.on_dss();
         note_stamp(subflow, segment);
         subflow.status.on_mapped();
-        let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
+        let (now, id) = (ctx.now, subflow.id);
         let due = subflow.rx.accept_next(dsn, len, u64::from(*ack_unit));
         subflow.note_due(now, due);
         let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
-            log.emit(run.event());
+            ctx.emit(run.event());
         });
-        if log.detail == Detail::Everything {
+        if ctx.has_every_detail() {
             let data = DataRange::new(dsn, end);
-            log.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });
+            ctx.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });
         }
         Some(before)
     }

@@ -212,7 +212,7 @@ impl Paths {
         let address = Address::new(path, server, ctx.take_port(), port);
         let shake = Handshake {
             iss: ctx.first_sequence(&self.spec.config),
-            nonce: ctx.entropy.bits() as u32,
+            nonce: ctx.draw() as u32,
             join: true,
             initiator: true,
             sent_at: ctx.now,

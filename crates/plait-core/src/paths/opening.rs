@@ -87,7 +87,7 @@ impl Paths {
     ) {
         let mut shake = Handshake {
             iss: ctx.first_sequence(&self.spec.config),
-            nonce: ctx.entropy.bits() as u32,
+            nonce: ctx.draw() as u32,
             peer_nonce: join.nonce,
             peer_id: join.address_id,
             join: true,

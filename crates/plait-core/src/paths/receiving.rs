@@ -5,7 +5,7 @@ use crate::conn::notices::Notices;
 use crate::data::agreement::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::{Noted, Verifier};
-use crate::event::{Detail, Event};
+use crate::event::Event;
 use crate::paths::Paths;
 use crate::tcp::state::State;
 use alloc::boxed::Box;
@@ -84,25 +84,25 @@ impl Paths {
         // Data outside the window is discarded at both levels, so that it is retransmitted.
         let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
         let short =
-            ctx.memory_limit.is_some_and(|it| self.exceeds(data, it.unread, index, seq, mapped));
+            ctx.memory_limit().is_some_and(|it| self.exceeds(data, it.unread, index, seq, mapped));
         if crowded || short || !data.recv.fits(mapped) {
             self.subflows[index].pending.add_ack();
             return Taken::Nothing;
         }
         self.note_memory(data, ctx.now, index, segment);
         let unit = u64::from(self.ack_unit);
-        let (now, log) = (ctx.now, &mut ctx.log);
+        let now = ctx.now;
         let (subflow, recv) = (&mut self.subflows[index], &mut data.recv);
         subflow.status.on_mapped();
         let id = subflow.id;
         // No measure uses this event.
-        let told = log.detail == Detail::Everything && !subflow.rx.has(range);
+        let told = ctx.has_every_detail() && !subflow.rx.has(range);
         let before = recv.nxt();
         let mut duplicate = 0;
         let mut deliver = |dsn: Dsn, payload: Payload, at: Time| {
             duplicate += u64::from(payload.len());
             duplicate -= recv.insert(now, dsn, &payload, at, id, &mut |run| {
-                log.emit(run.event());
+                ctx.emit(run.event());
             });
         };
         let payload = segment.payload.clone();

@@ -249,7 +249,7 @@ impl Paths {
     /// Returns the window field of the subflow at `index`, and notes the window as advertised.
     #[inline(always)]
     fn advertise(&self, ctx: &Context<'_>, data: &mut DataLevel, index: usize) -> u64 {
-        let mut window = data.window_to_tell(ctx.memory_limit);
+        let mut window = data.window_to_tell(ctx.memory_limit());
         if self.spec.config.buffers.kernel.is_some() {
             window = data.recv.window_of(SubflowId(index as u8), window);
         }

@@ -115,10 +115,7 @@ impl Paths {
         size: u64,
         cause: SizeCause,
     ) {
-        match cause {
-            SizeCause::TooBig => ctx.sizes.lowered_as_told += 1,
-            SizeCause::BlackHole => ctx.sizes.lowered_by_hole += 1,
-        }
+        ctx.count_lowered_size(cause);
         self.mss = size as u32;
         self.narrowed = true;
         for subflow in &mut self.subflows {

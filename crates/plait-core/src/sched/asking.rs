@@ -2,7 +2,7 @@
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::{Block, Detail, Event};
+use crate::event::{Block, Event};
 use crate::paths::Paths;
 use crate::sched::views::Stale;
 use crate::sched::{Scheduling, Seen};
@@ -54,7 +54,7 @@ impl Scheduling {
         explained: bool,
     ) -> Decision {
         let (now, number) = (ctx.now, self.decisions);
-        let outcome = &mut ctx.outcome;
+        let outcome = ctx.outcome_mut();
         self.views.unseen = false;
         self.with_view(seen, now, |scheduler, view| {
             outcome.clear();
@@ -85,10 +85,10 @@ impl Scheduling {
         wanted: impl Fn(Decision) -> bool,
     ) {
         // Only in checked builds: some schedulers build the names of their state, which allocates.
-        let before = ctx.checked.then(|| self.scheduler_state());
+        let before = ctx.is_checked().then(|| self.scheduler_state());
         let decision = self.ask(ctx, seen, false);
         assert!(wanted(decision), "{decision:?} is not what was said in its place");
-        let after = ctx.checked.then(|| self.scheduler_state());
+        let after = ctx.is_checked().then(|| self.scheduler_state());
         assert_eq!(after, before, "to be asked changed the scheduler");
     }
 
@@ -120,7 +120,7 @@ impl Scheduling {
             WhenFull::Always => false,
         };
         known
-            && ctx.log.detail != Detail::Everything
+            && !ctx.has_every_detail()
             && seen.data.queue.unsent() > 0
             && seen.data.queue.next_reinjection().is_none()
             && !self.takes_more(seen)
@@ -130,7 +130,7 @@ impl Scheduling {
     pub(crate) fn note_block(&mut self, ctx: &mut Context<'_>, block: Option<Block>) {
         let before = core::mem::replace(&mut self.block, block);
         // Full windows come and go with every acknowledgement, and no measure uses them.
-        let wanted = ctx.log.detail == Detail::Everything
+        let wanted = ctx.has_every_detail()
             || [before, block].iter().flatten().any(|cause| cause.is_measured());
         if before != block && wanted {
             ctx.emit(Event::Blocked(block));
@@ -139,8 +139,8 @@ impl Scheduling {
 
     /// Applies the effects of a decision to subflows.
     pub(crate) fn apply_effects(&mut self, ctx: &mut Context<'_>, paths: &mut Paths) {
-        for at in 0..ctx.outcome.effects.len() {
-            let effect = ctx.outcome.effects[at];
+        for at in 0..ctx.outcome().effects.len() {
+            let effect = ctx.outcome().effects[at];
             self.views.stale = Stale::ALL;
             ctx.emit(Event::Effect(effect));
             match effect {

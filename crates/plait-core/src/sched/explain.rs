@@ -42,7 +42,7 @@ impl Scheduling {
         let (chosen, waits_for, reason) = match decision {
             Decision::Send { subflow, reason, .. } => (Some(subflow), None, reason),
             Decision::Assign { reason } => {
-                let first = ctx.outcome.plan.first();
+                let first = ctx.outcome().plan.first();
                 (first.map(|(_, subflow)| *subflow), None, reason)
             }
             Decision::Wait { on, reason } => (None, on, reason),
@@ -57,7 +57,7 @@ impl Scheduling {
         }
         self.last_wait = wait;
         // Taken out, because the context also emits the events.
-        let outcome = core::mem::take(&mut ctx.outcome);
+        let outcome = core::mem::take(ctx.outcome_mut());
         let range = self.data_at_hand(seen, decision, outcome.plan.first());
         let candidates = self.candidates(seen, ctx.now);
         for view in &self.views.list {
@@ -80,7 +80,7 @@ impl Scheduling {
             }
         }
         let number = outcome.number;
-        ctx.outcome = outcome;
+        *ctx.outcome_mut() = outcome;
         ctx.emit(Event::Decision {
             number,
             data: range,

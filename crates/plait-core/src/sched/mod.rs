@@ -8,7 +8,7 @@ pub(crate) mod views;
 
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::{Block, Detail, Event};
+use crate::event::{Block, Event};
 use crate::paths::Paths;
 use crate::sched::views::{Stale, Views};
 use alloc::boxed::Box;
@@ -184,7 +184,7 @@ impl Scheduling {
             if paths.spec.config.kernel_rules.data_timer && data.queue.unsent() > 0 {
                 paths.note_data_timeout(data, ctx.now);
             }
-            let explained = ctx.log.detail == Detail::Everything;
+            let explained = ctx.has_every_detail();
             let decision = self.ask(ctx, Seen { data, paths }, explained);
             self.apply_effects(ctx, paths);
             if explained {

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::{Carry, Detail, Event};
+use crate::event::{Carry, Event};
 use crate::paths::Paths;
 use crate::sched::{Grant, Scheduling, Seen};
 use crate::tcp::subflow::Subflow;
@@ -27,7 +27,7 @@ impl Scheduling {
         }
         let takes =
             |it: &Subflow| it.cwnd() >= it.sender.tx.inflight() + grant && !paths.held_back(it);
-        let same = ctx.log.detail != Detail::Everything
+        let same = !ctx.has_every_detail()
             && self.next_segment_size(Seen { data, paths }) == grant
             && data.queue.unsent() >= grant
             && data.queue.nxt() + grant <= data.window.end()
@@ -200,7 +200,7 @@ impl Scheduling {
     #[inline(never)]
     pub(crate) fn take_plan(&mut self, ctx: &Context<'_>, data: &mut DataLevel, paths: &Paths) {
         self.assigned_among = self.candidates(Seen { data, paths }, ctx.now);
-        let touched = data.queue.assign_all(&ctx.outcome.plan);
+        let touched = data.queue.assign_all(&ctx.outcome().plan);
         self.views.stale.sent.0 |= touched.0;
         // If the plan assigns nothing, another call would return the same plan.
         self.due = !touched.is_empty();
