@@ -1,8 +1,49 @@
 //! Events that the core reports to observers. Events are typed and small; the driver adds the time.
 
-use crate::data::agreement::FallbackCause;
 use plait_base::{DataRange, Dsn, PathId, ServerAddress, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{Effect, Number, Reason};
+
+/// Why a connection that offered or used Multipath TCP uses plain TCP.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FallbackCause {
+    /// SYNs with MP_CAPABLE stayed unanswered, in this connection or an earlier one.
+    Silence,
+    /// The peer's SYN had no MP_CAPABLE.
+    Syn,
+    /// The peer's SYN/ACK had no MP_CAPABLE.
+    SynAck,
+    /// The third ACK had no MP_CAPABLE.
+    ThirdAck,
+    /// The first data, or the first acknowledgement of our data, had no MPTCP option.
+    FirstData,
+    /// Mappings or DATA_ACKs were stripped later.
+    Mappings,
+    /// A checksum was wrong, here or at the peer.
+    Checksum,
+}
+
+impl FallbackCause {
+    /// Returns its name in events, logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            FallbackCause::Silence => "silence",
+            FallbackCause::Syn => "syn",
+            FallbackCause::SynAck => "synack",
+            FallbackCause::ThirdAck => "ack",
+            FallbackCause::FirstData => "first-data",
+            FallbackCause::Mappings => "mappings",
+            FallbackCause::Checksum => "checksum",
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for FallbackCause {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
 
 /// Why a range of data was sent on a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -58,11 +58,14 @@ extern crate alloc;
 pub mod buffers;
 mod config;
 mod conn;
+mod context;
 mod data;
+mod directory;
 mod endpoint;
 mod error;
 mod event;
 pub mod formulas;
+mod notices;
 mod paths;
 #[cfg(feature = "planted-bugs")]
 pub mod planted;
@@ -71,24 +74,24 @@ mod planted;
 mod sched;
 mod segments;
 mod seldom;
+mod spec;
 mod stats;
 mod tcp;
+mod timers;
 
 #[cfg(feature = "laboratory")]
 pub use config::StartOffsets;
 pub use config::{
     BufferSizes, Config, Dial, FallbackRules, JoinRules, JoinTiming, KernelBuffers, KernelRules,
-    LossDetection, Pacing, PacketSizes, PathConfig, Prr, RecoveryRules, ReduceFrom, RtoMode,
-    Timeouts, WindowRules,
+    LossDetection, MemoryLimit, Pacing, PacketSizes, PathConfig, Prr, RecoveryRules, ReduceFrom,
+    RtoMode, Timeouts, WindowRules,
 };
-pub use conn::context::Entropy;
-pub use conn::spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
-pub use data::agreement::FallbackCause;
-pub use data::memory_limit::MemoryLimit;
+pub use context::Entropy;
 pub use endpoint::{Endpoint, MemoryReport};
 pub use error::Error;
-pub use event::{Block, Carry, Detail, Event, SizeCause, WindowCause};
+pub use event::{Block, Carry, Detail, Event, FallbackCause, SizeCause, WindowCause};
 pub use segments::{Report, Transmit};
+pub use spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
 /// True if bugs can be switched on in this build. Shipped builds cannot do so.
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
 

@@ -1,7 +1,7 @@
 //! State and counters of a connection, for its user and for reports.
 
-use crate::conn::spec::ConnectionState;
-use crate::data::agreement::FallbackCause;
+use crate::event::FallbackCause;
+use crate::spec::ConnectionState;
 use alloc::vec::Vec;
 use plait_base::{Dsn, PathId, ServerAddress, Span, SubflowId, Time};
 

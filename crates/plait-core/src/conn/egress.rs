@@ -2,7 +2,7 @@
 //! data, acknowledgements.
 
 use crate::conn::Connection;
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::send_queue::SendQueue;
 use crate::error::Error;

@@ -3,7 +3,7 @@
 //! slow path from its start.
 
 use crate::conn::Connection;
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::paths::fast_path::{is_old, is_steady};
 use plait_wire::{DataAck, Flags, Segment};
 

@@ -1,10 +1,10 @@
 //! Processing of incoming segments: dispatches each part of a segment to its owner.
 
+use crate::config::MemoryLimit;
 use crate::conn::Connection;
-use crate::conn::context::Context;
-use crate::conn::timers::ConnectionTimers;
+use crate::context::Context;
 use crate::data::agreement::Mode;
-use crate::data::memory_limit::MemoryLimit;
+use crate::data::fastclose::Cause;
 use crate::data::reassembly::Reassembly;
 use crate::event::SizeCause;
 use crate::paths::early_join::EarlyJoin;
@@ -15,8 +15,8 @@ use crate::paths::removal::Removed;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::address::Address;
-use crate::tcp::pending::Cause;
 use crate::tcp::state::State;
+use crate::timers::ConnectionTimers;
 use plait_base::{Dsn, Ssn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 

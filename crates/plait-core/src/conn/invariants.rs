@@ -2,13 +2,13 @@
 
 use crate::config::{Config, KernelBuffers};
 use crate::conn::Connection;
-use crate::conn::timers::ConnectionTimers;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
+use crate::timers::ConnectionTimers;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -3,36 +3,30 @@
 //! Connection`. They carry out decisions of the parts (`data`, `paths`, `sched`).
 
 pub(crate) mod audit;
-pub(crate) mod context;
 mod egress;
 mod fast_path;
 mod ingress;
 mod invariants;
-pub(crate) mod liveness;
-pub(crate) mod notices;
-pub(crate) mod spec;
 mod timeouts;
-pub(crate) mod timers;
 
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
-use crate::conn::spec::{ConnectionSpec, ConnectionState};
-use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::agreement::FallbackCause;
+use crate::context::Context;
+use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
-use crate::endpoint::remnant::Remnant;
 use crate::error::Error;
-use crate::event::Event;
+use crate::event::{Event, FallbackCause};
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::paths::fallback::{Back, Fall};
 use crate::paths::handshake::Opening;
+use crate::paths::remnant::Remnant;
 use crate::sched::Scheduling;
 use crate::segments::Transmit;
+use crate::spec::{ConnectionSpec, ConnectionState};
 use crate::stats::ConnectionStats;
 use crate::tcp::address::Address;
-use crate::tcp::pending::Cause;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
+use crate::timers::{Awaited, ConnectionTimers};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

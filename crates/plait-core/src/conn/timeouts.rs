@@ -1,17 +1,18 @@
 //! Timer expiry.
 
 use crate::conn::Connection;
-use crate::conn::context::Context;
-use crate::conn::liveness::Life;
-use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::agreement::{FallbackCause, Mode};
+use crate::context::Context;
+use crate::data::agreement::Mode;
+use crate::data::fastclose::Cause;
+use crate::event::FallbackCause;
 use crate::paths::fallback::Fall;
 use crate::paths::timeouts::TimerEffect;
 use crate::stats::TimedOut;
 use crate::tcp::address::Address;
-use crate::tcp::pending::Cause;
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
+use crate::timers::liveness::Life;
+use crate::timers::{Awaited, ConnectionTimers};
 use plait_base::{SubflowId, Time};
 use plait_wire::ResetReason;
 

@@ -1,7 +1,7 @@
 //! The agreed mode, and how far each direction has fallen back to plain TCP (RFC 8684 section 3.7).
 
 use crate::config::Config;
-use crate::event::Event;
+use crate::event::{Event, FallbackCause};
 use plait_base::{Dsn, Ssn};
 
 /// Consecutive acknowledgements without a DSS after which options count as stripped.
@@ -21,48 +21,6 @@ pub(crate) enum Mode {
     Offered,
     Multipath,
     Plain,
-}
-
-/// Why a connection that offered or used Multipath TCP uses plain TCP.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum FallbackCause {
-    /// SYNs with MP_CAPABLE stayed unanswered, in this connection or an earlier one.
-    Silence,
-    /// The peer's SYN had no MP_CAPABLE.
-    Syn,
-    /// The peer's SYN/ACK had no MP_CAPABLE.
-    SynAck,
-    /// The third ACK had no MP_CAPABLE.
-    ThirdAck,
-    /// The first data, or the first acknowledgement of our data, had no MPTCP option.
-    FirstData,
-    /// Mappings or DATA_ACKs were stripped later.
-    Mappings,
-    /// A checksum was wrong, here or at the peer.
-    Checksum,
-}
-
-impl FallbackCause {
-    /// Returns its name in events, logs and metrics.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            FallbackCause::Silence => "silence",
-            FallbackCause::Syn => "syn",
-            FallbackCause::SynAck => "synack",
-            FallbackCause::ThirdAck => "ack",
-            FallbackCause::FirstData => "first-data",
-            FallbackCause::Mappings => "mappings",
-            FallbackCause::Checksum => "checksum",
-        }
-    }
-}
-
-#[cfg(feature = "serde")]
-impl serde::Serialize for FallbackCause {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
 }
 
 /// How data from the peer is mapped.

@@ -1,10 +1,10 @@
 //! The end of the data: DATA_FIN in both directions, then a FIN on every subflow (RFC 8684 section
 //! 3.3.3). Plain TCP has the FIN alone.
 
-use crate::conn::notices::Notices;
 use crate::data::fastclose::FastClose;
 use crate::data::level::DataLevel;
 use crate::error::Error;
+use crate::notices::Notices;
 use crate::stats::TimedOut;
 use plait_base::{Dsn, Slim, Span};
 use plait_wire::Dss;

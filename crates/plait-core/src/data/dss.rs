@@ -4,9 +4,19 @@ use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::Checked;
 use crate::planted::{Planted, planted};
-use crate::tcp::mappings::MappedRange;
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
+
+/// Bytes of MP_CAPABLE with data beyond a DSS: 24, and 20 (RFC 8684 sections 3.1 and 3.3).
+pub(crate) const KEYS_OVER_DSS: u64 = 4;
+
+/// A range of subflow sequence numbers and its data. A segment with a part of the range carried the
+/// mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MappedRange {
+    pub(crate) seq: SubflowRange,
+    pub(crate) dsn: Dsn,
+}
 
 impl DataLevel {
     /// Reads the checksum request of the peer's SYN or SYN/ACK. Both ends use checksums if either

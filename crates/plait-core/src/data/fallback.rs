@@ -7,11 +7,11 @@
 //! reset instead.
 
 use crate::config::Config;
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
-use crate::data::agreement::{FallbackCause, Mode, Receiving, Sending, ssn_in_step};
+use crate::context::Context;
+use crate::data::agreement::{Mode, Receiving, Sending, ssn_in_step};
 use crate::data::level::DataLevel;
-use crate::event::Event;
+use crate::event::{Event, FallbackCause};
+use crate::notices::Notices;
 use plait_base::Dsn;
 use plait_wire::Mapping;
 

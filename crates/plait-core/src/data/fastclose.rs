@@ -3,12 +3,28 @@
 //! After the last retry, and if the peer may not know our key, it is sent on RSTs.
 
 use crate::data::level::DataLevel;
-use crate::tcp::pending::Cause;
-use plait_base::SubflowId;
+use plait_base::{Dsn, SubflowId};
 use plait_wire::{Key, Mptcp, ResetReason};
 
 /// Retransmissions of MP_FASTCLOSE before a RST ends the wait (RFC 8684 section 3.5: three).
 pub(crate) const MAX_FASTCLOSE_RETRIES: u8 = 3;
+
+/// The reason of a reset, carried by the RST.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    /// MP_TCPRST with this reason.
+    Reason(ResetReason),
+    /// MP_FASTCLOSE: the connection ends.
+    Close,
+    /// MP_FAIL: the checksum of the peer's mapping with this DSN was wrong.
+    Failed(Dsn),
+}
+
+impl Default for Cause {
+    fn default() -> Cause {
+        Cause::Reason(ResetReason::Mptcp)
+    }
+}
 
 /// An MP_FASTCLOSE that waits for the peer's RST.
 #[derive(Clone, Copy, Debug)]

@@ -2,22 +2,31 @@
 //! its end. It is independent of subflows.
 
 use crate::config::Config;
-use crate::conn::liveness::Taken;
-use crate::conn::spec::ConnectionState;
-use crate::data::agreement::{Agreement, FallbackCause, Mode};
+use crate::config::MemoryLimit;
+use crate::data::agreement::{Agreement, Mode};
 use crate::data::closing::Closing;
 use crate::data::keys::Keys;
-use crate::data::memory_limit::MemoryLimit;
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
 use crate::error::Error;
-use crate::tcp::subflow::Subflow;
+use crate::event::FallbackCause;
+use crate::spec::ConnectionState;
 use alloc::format;
 use alloc::string::String;
 use plait_base::{DataRange, Dsn, Span, Time};
 use plait_sched::CaState;
 use plait_wire::Key;
+
+/// Data that the peer has acknowledged, and the window that it has opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PeerProgress {
+    /// When the progress was first found.
+    pub(crate) since: Time,
+    /// Acknowledged data, and the right edge of the window.
+    pub(crate) una: Dsn,
+    pub(crate) edge: Dsn,
+}
 
 /// The data level of a connection.
 pub(crate) struct DataLevel {
@@ -138,13 +147,13 @@ impl DataLevel {
     }
 
     /// Returns the peer's progress so far.
-    pub(crate) fn taken(&self, since: Time) -> Taken {
-        Taken { since, una: self.queue.una(), edge: self.window.end() }
+    pub(crate) fn taken(&self, since: Time) -> PeerProgress {
+        PeerProgress { since, una: self.queue.una(), edge: self.window.end() }
     }
 
-    /// Returns the state of a subflow's loss recovery for the scheduler.
-    pub(crate) fn ca(&self, subflow: &Subflow) -> CaState {
-        match subflow.sender.phase.ca() {
+    /// Returns the state of a subflow's loss recovery for the scheduler; `own` is the subflow's own.
+    pub(crate) fn ca(&self, own: CaState) -> CaState {
+        match own {
             // Plain TCP has no other subflow for the rest: after a timeout it continues as its
             // window allows (RFC 5681 section 3.1).
             CaState::Loss if self.sends_plain() => CaState::Recovery,

@@ -8,7 +8,6 @@ pub(crate) mod fallback;
 pub(crate) mod fastclose;
 pub(crate) mod keys;
 pub(crate) mod level;
-pub(crate) mod memory_limit;
 pub(crate) mod memory_usage;
 pub(crate) mod reassembly;
 pub(crate) mod send_memory;

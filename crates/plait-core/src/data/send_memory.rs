@@ -4,7 +4,6 @@
 //! After `tcp_sndbuf_expand` and `tcp_should_expand_sndbuf` (net/ipv4/tcp_input.c),
 //! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
 
-use crate::tcp::cwnd_validation::UnusedCwnd;
 use plait_base::{Span, Ssn, SubflowId, Time};
 
 /// Memory that Linux reserves for each segment of a congestion window: a full segment with its
@@ -158,6 +157,44 @@ impl SendMemory {
     }
 }
 
+/// The used part of a window that does not limit its sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UnusedCwnd {
+    /// Largest number of bytes outstanding since `full_at`.
+    used: u64,
+    /// When the window last limited the sender, or was last reduced because it did not.
+    full_at: Time,
+}
+
+impl UnusedCwnd {
+    /// Restarts the measurement after a reduction or at the start: earlier use does not count.
+    pub(crate) fn restart(&mut self, now: Time) {
+        (self.used, self.full_at) = (0, now);
+    }
+
+    /// Notes a sent segment. Returns the used bytes of a window that has not limited the sender for
+    /// `rto`.
+    pub(crate) fn on_sent(
+        &mut self,
+        now: Time,
+        outstanding: u64,
+        limited: bool,
+        rto: Span,
+    ) -> Option<u64> {
+        if limited {
+            self.restart(now);
+            return None;
+        }
+        self.used = self.used.max(outstanding);
+        if now.since(self.full_at) < rto {
+            return None;
+        }
+        let used = self.used;
+        self.restart(now);
+        Some(used)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,5 +244,18 @@ mod tests {
         assert_eq!(memory.room(1_000_000, 60_000, total), PIECE_BYTES);
         assert_eq!(memory.room(1_000, 60_000, total), 1_000);
         assert!(!memory.waits());
+    }
+
+    #[test]
+    fn a_window_that_stays_unused_for_a_timeout_is_told_with_its_peak() {
+        let mut cwnd = UnusedCwnd::default();
+        let (at, rto) = (|ms| Time::ZERO + Span::from_millis(ms), Span::from_millis(200));
+        assert_eq!(cwnd.on_sent(at(100), 9_000, true, rto), None);
+        assert_eq!(cwnd.on_sent(at(200), 5_000, false, rto), None);
+        assert_eq!(cwnd.on_sent(at(299), 3_000, false, rto), None);
+        assert_eq!(cwnd.on_sent(at(300), 2_000, false, rto), Some(5_000));
+        // The measurement restarts.
+        assert_eq!(cwnd.on_sent(at(400), 1_000, false, rto), None);
+        assert_eq!(cwnd.on_sent(at(500), 1_000, false, rto), Some(1_000));
     }
 }

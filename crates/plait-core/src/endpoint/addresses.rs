@@ -1,7 +1,7 @@
 //! Addresses that are added and removed while connections are open.
 
 use crate::conn::Connection;
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::tcp::address::Address;

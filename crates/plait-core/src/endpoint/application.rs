@@ -1,12 +1,12 @@
 //! The application's calls: data in and out, state, and the end of connections.
 
 use crate::conn::Connection;
-use crate::conn::context::Context;
-use crate::conn::spec::ConnectionState;
+use crate::context::Context;
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::spec::ConnectionState;
 use crate::stats::{ConnectionStats, Progress, Totals};
 use alloc::boxed::Box;
 use alloc::vec::Vec;

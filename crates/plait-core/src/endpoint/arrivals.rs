@@ -2,13 +2,13 @@
 
 use crate::JoinTiming;
 use crate::conn::Connection;
-use crate::conn::spec::{ConnectionSpec, ConnectionState};
 use crate::endpoint::cookies::Client;
 use crate::endpoint::{Endpoint, MAX_EARLY_JOINS};
 use crate::paths::admission::{DENIED, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Asks, Opening, listen_syn};
 use crate::segments::Transmit;
+use crate::spec::{ConnectionSpec, ConnectionState};
 use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;

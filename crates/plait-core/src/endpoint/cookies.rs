@@ -11,10 +11,10 @@
 //! A cookie is valid until the end of the period after its own, for 128 s at most. Each period has a new
 //! secret.
 
-use crate::conn::context::Context;
-use crate::conn::spec::{ConnectionSpec, ConnectionState};
+use crate::context::Context;
 use crate::endpoint::{Endpoint, Known};
 use crate::paths::handshake::{Asks, Opening, listen_syn};
+use crate::spec::{ConnectionSpec, ConnectionState};
 use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -1,8 +1,8 @@
 //! Demultiplexing of incoming segments.
 
-use crate::conn::spec::ConnectionState;
 use crate::endpoint::cookies::Client;
 use crate::endpoint::{Endpoint, Known};
+use crate::spec::ConnectionState;
 use crate::tcp::address::Address;
 use core::net::IpAddr;
 use plait_base::{PathId, Time};

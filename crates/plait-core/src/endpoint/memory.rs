@@ -1,6 +1,6 @@
 //! Memory of connections, and its limits.
 
-use crate::data::memory_limit::MemoryLimit;
+use crate::config::MemoryLimit;
 use crate::endpoint::Endpoint;
 use crate::stats::Overflows;
 

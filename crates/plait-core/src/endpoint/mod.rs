@@ -5,24 +5,22 @@ mod application;
 mod arrivals;
 mod checks;
 mod cookies;
-pub(crate) mod directory;
+
 mod ingress;
 mod memory;
 mod mp_capable_blackhole;
 mod ordered;
 mod records;
-pub(crate) mod remnant;
+
 mod remnants;
 mod shrink_idle;
 mod wakes;
 
-pub(crate) use directory::InUse;
 pub use memory::MemoryReport;
 
 use crate::conn::Connection;
-use crate::conn::context::{Context, Entropy, Shared};
-use crate::conn::spec::ConnectionSpec;
-use crate::endpoint::directory::FIRST_PORT;
+use crate::context::{Context, Entropy, Shared};
+use crate::directory::FIRST_PORT;
 use crate::error::Error;
 use crate::event::{Detail, Event};
 use crate::paths::admission::Allowance;
@@ -30,6 +28,7 @@ use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::Opening;
 use crate::planted::{Planted, planted};
 use crate::segments::{Report, Transmit};
+use crate::spec::ConnectionSpec;
 use crate::stats::Sizes;
 use crate::tcp::address::Address;
 use alloc::boxed::Box;

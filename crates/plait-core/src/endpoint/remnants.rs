@@ -5,7 +5,7 @@ use crate::data::closing::TIME_WAIT;
 use crate::endpoint::Endpoint;
 use crate::endpoint::cookies::Client;
 use crate::endpoint::ordered::{MIN_CAPACITY, Ordered};
-use crate::endpoint::remnant::Remnant;
+use crate::paths::remnant::Remnant;
 use crate::tcp::address::Address;
 use crate::tcp::clock::before;
 use alloc::collections::BinaryHeap;

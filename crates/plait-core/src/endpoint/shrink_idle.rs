@@ -1,6 +1,7 @@
 //! Memory of idle connections.
 
-use crate::endpoint::{Endpoint, InUse};
+use crate::directory::InUse;
+use crate::endpoint::Endpoint;
 use plait_base::{Span, Time};
 
 /// Time without a sent segment after which a connection is idle.

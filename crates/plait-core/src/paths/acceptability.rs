@@ -1,7 +1,7 @@
 //! Acceptability of the peer's segments: they lie in the window and have a fresh timestamp. Other
 //! segments may be answered by a challenge ACK (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323).
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::agreement::{Mode, ssn_in_step};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;

@@ -1,9 +1,9 @@
 //! Acknowledgements of a subflow's sequence numbers.
 
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Event, WindowCause};
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::ack_processing::{AckEffects, AckInfo};
 use plait_base::{Ssn, SubflowRange, Time};

@@ -2,8 +2,7 @@
 //! 3.4.1).
 
 use crate::config::Config;
-use crate::conn::context::Context;
-use crate::conn::timers::{Awaited, ConnectionTimers};
+use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::error::Error;
@@ -12,6 +11,7 @@ use crate::paths::removal::Removals;
 use crate::seldom::Seldom;
 use crate::tcp::address::Address;
 use crate::tcp::state::State;
+use crate::timers::{Awaited, ConnectionTimers};
 use alloc::sync::Arc;
 use core::net::IpAddr;
 use plait_base::{ServerAddress, SubflowId, SubflowSet, Time};

@@ -2,7 +2,7 @@
 //! segments at will. Each connection has its own unpredictable limit. A shared or fixed one would
 //! reveal other connections' traffic to an attacker.
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use plait_base::{Span, Time};
 
 /// Period of the limit.

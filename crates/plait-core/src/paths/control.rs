@@ -1,11 +1,10 @@
 //! Segments of a subflow other than data: handshakes, resets, probes, signals and FINs.
 
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
-use crate::conn::timers::ConnectionTimers;
+use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::{Carry, Event};
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::paths::addresses::Signal;
 use crate::segments::{Report, Transmit};
@@ -14,6 +13,7 @@ use crate::tcp::send::Sent;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
+use crate::timers::ConnectionTimers;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Ssn, SubflowId, Time};
 use plait_wire::Flags;

@@ -1,11 +1,11 @@
 //! Joins that arrive before the key that proves them
 //! ([`JoinTiming::Simultaneous`](crate::JoinTiming::Simultaneous)).
 
-use crate::conn::context::Context;
-use crate::conn::spec::ConnectionSpec;
+use crate::context::Context;
 use crate::data::window::scale_for;
 use crate::paths::handshake::take_syn;
 use crate::segments::{Transmit, syn_segment};
+use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
 use crate::tcp::subflow::Handshake;
 use plait_base::Time;

@@ -1,15 +1,14 @@
 //! The end of subflows: FINs in both directions, resets, MP_FASTCLOSE, TIME-WAIT.
 
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
-use crate::conn::timers::{Awaited, ConnectionTimers};
+use crate::context::Context;
 use crate::data::agreement::dsn_in_step;
 use crate::data::closing::TIME_WAIT;
 use crate::data::fastclose::{FastClose, MAX_FASTCLOSE_RETRIES};
 use crate::data::level::DataLevel;
-use crate::endpoint::remnant::Remnant;
 use crate::event::Event;
+use crate::notices::Notices;
 use crate::paths::Paths;
+use crate::paths::remnant::Remnant;
 use crate::planted::{Planted, planted};
 use crate::segments::Transmit;
 use crate::tcp::address::Address;
@@ -18,6 +17,7 @@ use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
+use crate::timers::{Awaited, ConnectionTimers};
 use alloc::vec::Vec;
 use plait_base::{Ssn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};

@@ -4,17 +4,18 @@
 //! These functions only decide. The connection acts on the decision, because other subflows, the
 //! scheduler and timers are affected.
 
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
-use crate::conn::timers::{Awaited, ConnectionTimers};
+use crate::context::Context;
 use crate::data::agreement::{
-    BARE_ACKS, FAIL_RETRIES, FallbackCause, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending,
-    dsn_in_step,
+    BARE_ACKS, FAIL_RETRIES, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending, dsn_in_step,
 };
+use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
+use crate::event::FallbackCause;
+use crate::notices::Notices;
 use crate::paths::Paths;
-use crate::tcp::pending::{Cause, ControlSegment};
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
+use crate::timers::{Awaited, ConnectionTimers};
 use plait_base::{Dsn, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
 

@@ -1,6 +1,6 @@
 //! The subflow's part of header prediction: checks whether a segment is the next one.
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::paths::Paths;

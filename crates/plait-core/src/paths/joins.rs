@@ -1,11 +1,11 @@
 //! Further subflows: which to open, and when.
 
 use crate::config::{JoinTiming, PathConfig};
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
+use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Event;
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::seldom::Seldom;
 use crate::tcp::address::Address;

@@ -17,6 +17,7 @@ mod priority;
 mod probing;
 pub(crate) mod receiving;
 mod redial;
+pub(crate) mod remnant;
 pub(crate) mod removal;
 mod segments;
 mod sizing;
@@ -27,13 +28,12 @@ mod views;
 mod windows;
 mod writing;
 
-use crate::conn::spec::ConnectionSpec;
 use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
 use crate::paths::joins::Joins;
+use crate::spec::ConnectionSpec;
 use crate::stats::Totals;
-use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -104,12 +104,7 @@ impl Paths {
     /// subflows take turns, in order of smoothed RTT. Otherwise, an end that sends no data would
     /// never detect a silent path.
     pub(crate) fn signal_path(&self, repeats: u32) -> Option<usize> {
-        let live = |index: &usize| {
-            let subflow = &self.subflows[*index];
-            subflow.state.synchronised()
-                && subflow.state != State::TimeWait
-                && subflow.status.joined()
-        };
+        let live = |index: &usize| self.subflows[*index].is_reachable();
         let key = |index: &usize| {
             let subflow = &self.subflows[*index];
             let status = subflow.status;

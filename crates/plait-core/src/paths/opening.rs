@@ -1,9 +1,10 @@
 //! The handshake of a subflow: its segments, and the resulting state.
 
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
-use crate::data::agreement::{FallbackCause, Mode};
+use crate::context::Context;
+use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
+use crate::event::FallbackCause;
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Asks, Opening, listen_syn, take_syn};

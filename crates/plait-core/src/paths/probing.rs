@@ -3,13 +3,13 @@
 //! timeout, which continues to double.
 
 use crate::config::{Config, PathConfig};
-use crate::conn::context::Context;
-use crate::conn::timers::{Awaited, ConnectionTimers};
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::paths::joins::Target;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::timer::Timer;
+use crate::timers::{Awaited, ConnectionTimers};
 use plait_base::{Span, Time};
 
 /// Probes of one silence that use the configured interval.

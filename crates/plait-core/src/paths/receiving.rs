@@ -1,11 +1,11 @@
 //! Payload of a segment on its subflow: data with its mapping, and the end of the subflow.
 
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
+use crate::context::Context;
 use crate::data::agreement::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::{Noted, Verifier};
 use crate::event::Event;
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::state::State;
 use alloc::boxed::Box;

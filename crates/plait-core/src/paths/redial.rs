@@ -1,15 +1,15 @@
 //! Restart of a connection on another path when its first handshake fails.
 
 use crate::config::Dial;
-use crate::conn::context::Context;
-use crate::conn::notices::Notices;
-use crate::conn::timers::ConnectionTimers;
+use crate::context::Context;
 use crate::data::level::DataLevel;
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Handshake;
+use crate::timers::ConnectionTimers;
 use plait_base::{Dsn, PathId, SubflowId};
 
 impl Paths {

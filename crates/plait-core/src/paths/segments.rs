@@ -1,6 +1,6 @@
 //! Builds the segments of a subflow, with the fields and options of each kind.
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::data::window::scale_for;
 use crate::paths::Paths;

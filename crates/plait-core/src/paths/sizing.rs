@@ -6,19 +6,16 @@
 //! grows: a search would cost segments, and 1,200 bytes instead of 1,500 cost 1.5 %.
 
 use crate::config::Config;
-use crate::conn::context::Context;
+use crate::context::Context;
+use crate::data::dss::KEYS_OVER_DSS;
 use crate::data::level::DataLevel;
 use crate::event::{Event, SizeCause};
 use crate::paths::Paths;
-use crate::sched::views::KEYS_OVER_DSS;
 use crate::tcp::pmtu_black_hole::Verdict;
 use plait_base::{Dsn, Time};
 
 /// Consecutive timeouts after which a path is tested with short segments.
 const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
-
-/// Bytes that MP_CAPABLE with data needs beyond a DSS.
-const KEYS_BYTES: u64 = KEYS_OVER_DSS;
 
 impl Paths {
     /// Sets the segment size of the subflow at `index` from our MTU and the peer's MSS, which
@@ -69,7 +66,7 @@ impl Paths {
             return;
         }
         let base = data.payload_within(&self.spec.config, Config::BASE_PACKET) as u32;
-        let small = least.saturating_sub(KEYS_BYTES).max(1) as u32;
+        let small = least.saturating_sub(KEYS_OVER_DSS).max(1) as u32;
         self.subflows[index].sender.tx.cut_first(small, base.min(self.mss));
         self.subflows[index].probe_black_hole(now);
     }

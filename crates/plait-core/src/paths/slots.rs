@@ -1,9 +1,10 @@
 //! The slots of subflows: open ones, free ones, and lookup by address.
 
-use crate::conn::notices::Notices;
+use crate::data::fastclose::Cause;
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
-use crate::tcp::pending::{Cause, ControlSegment, Pending};
+use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Handshake, Subflow};
 use crate::tcp::timer::Timer;

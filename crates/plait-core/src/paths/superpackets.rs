@@ -5,9 +5,10 @@
 //! options. The mapping is repeated on each retransmission, because Linux rejects a narrower one
 //! within it.
 
+use crate::data::dss::MappedRange;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
-use crate::tcp::mappings::{MappedRange, SuperpacketMapping};
+use crate::tcp::mappings::SuperpacketMapping;
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Mapping, Segment};
 

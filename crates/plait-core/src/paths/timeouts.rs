@@ -1,21 +1,22 @@
 //! Expired timers of a subflow, and the retransmissions that follow.
 
 use crate::config::Config;
-use crate::conn::context::Context;
-use crate::conn::liveness::{Signs, is_reachable};
-use crate::conn::notices::Notices;
-use crate::conn::timers::{ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
+use crate::context::Context;
+use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
 use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
+use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::host_queue;
-use crate::tcp::pending::{Cause, ControlSegment};
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
+use crate::timers::liveness::Signs;
+use crate::timers::{ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
 use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
 
@@ -224,7 +225,7 @@ impl Paths {
         let mut silent = SubflowSet::EMPTY;
         for subflow in &mut self.subflows {
             // Data in flight has the same effect as a probe.
-            if !is_reachable(subflow) || !subflow.is_quiet() {
+            if !subflow.is_reachable() || !subflow.is_quiet() {
                 continue;
             }
             if subflow.pending.unanswered() >= Config::KEEP_ALIVES {
@@ -254,7 +255,7 @@ impl Paths {
         Signs {
             over: data.closing.done(),
             under_way: data.has_to_take() && self.subflows.iter().any(|it| !it.is_quiet()),
-            alone: !self.subflows.iter().any(is_reachable),
+            alone: !self.subflows.iter().any(Subflow::is_reachable),
             sum: self.heard(),
         }
     }

@@ -1,13 +1,13 @@
 //! Read-only views of the subflows: counters, sums and limits, for users, schedulers and buffers.
 
-use crate::conn::spec::ConnectionState;
-use crate::conn::timers::CONNECTION_RTO;
+use crate::config::MemoryLimit;
 use crate::data::level::DataLevel;
-use crate::data::memory_limit::MemoryLimit;
 use crate::data::memory_usage::MemoryUsage;
 use crate::paths::Paths;
+use crate::spec::ConnectionState;
 use crate::stats::{ConnectionStats, Progress, SubflowStats, Totals};
 use crate::tcp::subflow::Subflow;
+use crate::timers::CONNECTION_RTO;
 use alloc::vec::Vec;
 use plait_base::{DataRange, Dsn, Span, Ssn, Time};
 use plait_sched::SentRange;

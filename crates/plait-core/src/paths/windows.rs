@@ -1,7 +1,7 @@
 //! Congestion windows: effects of the scheduler, idle and unused windows, and data in the host's
 //! queue.
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Event, WindowCause};
 use crate::paths::Paths;

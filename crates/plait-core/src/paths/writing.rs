@@ -1,7 +1,7 @@
 //! The subflows' part of writing and reading: free send buffer, and window updates.
 
+use crate::config::MemoryLimit;
 use crate::data::level::DataLevel;
-use crate::data::memory_limit::MemoryLimit;
 use crate::paths::Paths;
 use crate::tcp::timer::Timer;
 

@@ -1,6 +1,6 @@
 //! Calls of the scheduler: the view it gets, its decision, and the checks of the decision.
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Block, Event};
 use crate::paths::Paths;

@@ -1,6 +1,6 @@
 //! The events of a decision, if the log has every detail.
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::event::Event;
 use crate::sched::{Scheduling, Seen};
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};

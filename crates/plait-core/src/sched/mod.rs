@@ -6,7 +6,7 @@ mod explain;
 pub(crate) mod orders;
 pub(crate) mod views;
 
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Block, Event};
 use crate::paths::Paths;

@@ -1,7 +1,7 @@
 //! Carries out decisions: takes granted, assigned or chosen data from the send queue.
 
 use crate::config::Config;
-use crate::conn::context::Context;
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Carry, Event};
 use crate::paths::Paths;
@@ -95,7 +95,8 @@ impl Scheduling {
             let room = subflow.sender.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data on its subflow in any state.
             let stays = paths.spec.config.kernel_rules.keep_data;
-            let well = stays || !subflow.status.pf() && data.ca(subflow) != CaState::Loss;
+            let well = stays
+                || !subflow.status.pf() && data.ca(subflow.sender.phase.ca()) != CaState::Loss;
             let live = subflow.state.sends_data() && subflow.status.joined() && well;
             let held = paths.held_back(subflow)
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);

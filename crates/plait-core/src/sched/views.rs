@@ -1,6 +1,7 @@
 //! The scheduler's views of the subflows. Only views that changed are updated.
 
-use crate::conn::context::Context;
+use crate::context::Context;
+use crate::data::dss::KEYS_OVER_DSS;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::sched::{Scheduling, Seen};
@@ -8,9 +9,6 @@ use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{SubflowId, SubflowSet, Time};
 use plait_sched::SubflowView;
-
-/// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
-pub(crate) const KEYS_OVER_DSS: u64 = 4;
 
 /// The views of the subflows that carry data.
 #[derive(Debug)]
@@ -81,7 +79,7 @@ impl Scheduling {
             joined: subflow.status.joined(),
             backup: subflow.is_backup(),
             pf: subflow.status.pf(),
-            ca: seen.data.ca(subflow),
+            ca: seen.data.ca(subflow.sender.phase.ca()),
             mss,
             cwnd: subflow.uncapped_cwnd(),
             cap: subflow.status.cap(),

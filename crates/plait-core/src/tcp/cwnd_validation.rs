@@ -1,7 +1,7 @@
 //! Congestion window validation as in Linux (RFC 2861, RFC 7661): whether the window limited the
 //! sender. The window grows only if it did.
 
-use plait_base::{Span, Ssn, Time};
+use plait_base::Ssn;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CwndValidation {
@@ -10,15 +10,6 @@ pub(crate) struct CwndValidation {
     peak: u64,
     /// The round ends when this sequence number is acknowledged.
     round_end: Ssn,
-}
-
-/// The used part of a window that does not limit its sender.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct UnusedCwnd {
-    /// Largest number of bytes outstanding since `full_at`.
-    used: u64,
-    /// When the window last limited the sender, or was last reduced because it did not.
-    full_at: Time,
 }
 
 impl CwndValidation {
@@ -39,51 +30,9 @@ impl CwndValidation {
     }
 }
 
-impl UnusedCwnd {
-    /// Restarts the measurement after a reduction or at the start: earlier use does not count.
-    pub(crate) fn restart(&mut self, now: Time) {
-        (self.used, self.full_at) = (0, now);
-    }
-
-    /// Notes a sent segment. Returns the used bytes of a window that has not limited the sender for
-    /// `rto`.
-    pub(crate) fn on_sent(
-        &mut self,
-        now: Time,
-        outstanding: u64,
-        limited: bool,
-        rto: Span,
-    ) -> Option<u64> {
-        if limited {
-            self.restart(now);
-            return None;
-        }
-        self.used = self.used.max(outstanding);
-        if now.since(self.full_at) < rto {
-            return None;
-        }
-        let used = self.used;
-        self.restart(now);
-        Some(used)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_window_that_stays_unused_for_a_timeout_is_told_with_its_peak() {
-        let mut cwnd = UnusedCwnd::default();
-        let (at, rto) = (|ms| Time::ZERO + Span::from_millis(ms), Span::from_millis(200));
-        assert_eq!(cwnd.on_sent(at(100), 9_000, true, rto), None);
-        assert_eq!(cwnd.on_sent(at(200), 5_000, false, rto), None);
-        assert_eq!(cwnd.on_sent(at(299), 3_000, false, rto), None);
-        assert_eq!(cwnd.on_sent(at(300), 2_000, false, rto), Some(5_000));
-        // The measurement restarts.
-        assert_eq!(cwnd.on_sent(at(400), 1_000, false, rto), None);
-        assert_eq!(cwnd.on_sent(at(500), 1_000, false, rto), Some(1_000));
-    }
 
     #[test]
     fn a_sender_that_uses_less_than_half_its_window_is_not_limited() {

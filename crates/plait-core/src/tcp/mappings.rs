@@ -1,16 +1,9 @@
 //! Mappings that cover more than one segment: the peer's, and ours until they are fully
 //! acknowledged.
 
+use crate::data::dss::MappedRange;
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange};
-
-/// A range of subflow sequence numbers and its data. A segment with a part of the range carried the
-/// mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct MappedRange {
-    pub(crate) seq: SubflowRange,
-    pub(crate) dsn: Dsn,
-}
 
 /// Largest number of the peer's mappings.
 const MAX_RECEIVED_MAPPINGS: usize = 16;

@@ -1,24 +1,6 @@
-//! Pending segments of a subflow other than data, and the reason of its reset.
+//! Pending segments of a subflow other than data.
 
-use plait_base::Dsn;
-use plait_wire::ResetReason;
-
-/// The reason of a reset, carried by the RST.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cause {
-    /// MP_TCPRST with this reason.
-    Reason(ResetReason),
-    /// MP_FASTCLOSE: the connection ends.
-    Close,
-    /// MP_FAIL: the checksum of the peer's mapping with this DSN was wrong.
-    Failed(Dsn),
-}
-
-impl Default for Cause {
-    fn default() -> Cause {
-        Cause::Reason(ResetReason::Mptcp)
-    }
-}
+use crate::data::fastclose::Cause;
 
 /// Segments that may be pending on a subflow besides data and an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

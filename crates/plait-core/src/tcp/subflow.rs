@@ -1,6 +1,7 @@
 //! One subflow: the parts of a TCP connection, and their updates when a segment is sent.
 
 use crate::config::{Config, Pacing};
+use crate::data::dss::MappedRange;
 use crate::data::verifier::Verifier;
 use crate::stats::{Carried, SubflowCounters};
 use crate::tcp::address::Address;
@@ -9,7 +10,7 @@ use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, RecoveryState, probe_timeout};
-use crate::tcp::mappings::{MappedRange, Mappings};
+use crate::tcp::mappings::Mappings;
 use crate::tcp::pace::{self, Pacer};
 use crate::tcp::pending::Pending;
 use crate::tcp::pmtu_black_hole::BlackHoleDetector;
@@ -412,6 +413,11 @@ impl Subflow {
         if let Some(recovery) = &mut self.sender.recovery {
             recovery.black_hole = BlackHoleDetector::default();
         }
+    }
+
+    /// Returns true if a signal or a probe can be sent on it and be answered.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.state.synchronised() && self.state != State::TimeWait && self.status.joined()
     }
 
     /// Returns true if nothing is in flight and nothing is lost.

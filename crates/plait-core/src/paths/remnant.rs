@@ -11,20 +11,20 @@ use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remnant {
     /// Our next sequence number, and the peer's.
-    pub(super) seq: u32,
-    pub(super) ack: u32,
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
     /// The window field of our acknowledgements.
-    pub(super) window: u16,
+    pub(crate) window: u16,
     /// The DATA_ACK of Multipath TCP.
-    pub(super) data_ack: Option<u32>,
+    pub(crate) data_ack: Option<u32>,
     /// Our clock and the peer's latest timestamp, if timestamps are in use.
-    pub(super) stamps: Option<(StampClock, u32)>,
+    pub(crate) stamps: Option<(StampClock, u32)>,
     /// The peer's FIN has not arrived.
-    pub(super) half_closed: bool,
+    pub(crate) half_closed: bool,
     /// When the wait ends.
-    pub(super) until: Time,
+    pub(crate) until: Time,
     /// Time from which a segment is answered again.
-    pub(super) answers_at: Time,
+    pub(crate) answers_at: Time,
 }
 
 impl Remnant {
@@ -49,7 +49,7 @@ impl Remnant {
     }
 
     /// Returns the acknowledgement of everything received.
-    pub(super) fn acknowledgement(&self, now: Time, address: Address) -> Transmit {
+    pub(crate) fn acknowledgement(&self, now: Time, address: Address) -> Transmit {
         let data_ack = |value: u32| DataAck { value: value.into(), long: false };
         let dss = self.data_ack.map(|it| Dss { data_ack: Some(data_ack(it)), ..Dss::default() });
         let stamps = self.stamps.map(|(clock, echo)| Timestamps { value: clock.at(now), echo });
@@ -69,7 +69,7 @@ impl Remnant {
 
     /// Returns true if `syn` opens a new connection. Its timestamp, or without one its sequence
     /// number, is newer, so it is no late segment of the old connection (RFC 6191 section 2).
-    pub(super) fn gives_way_to(&self, syn: &Segment) -> bool {
+    pub(crate) fn gives_way_to(&self, syn: &Segment) -> bool {
         let beyond = syn.seq != self.ack && before(self.ack, syn.seq);
         let newer = match (self.stamps, syn.options.timestamps) {
             (Some((_, known)), Some(stamps)) => {
@@ -81,7 +81,7 @@ impl Remnant {
     }
 
     /// Notes the timestamp of a segment that is not ahead.
-    pub(super) fn note_stamp(&mut self, segment: &Segment) {
+    pub(crate) fn note_stamp(&mut self, segment: &Segment) {
         if let (Some((_, known)), Some(stamps)) = (&mut self.stamps, segment.options.timestamps)
             && before(*known, stamps.value)
         {

@@ -1,23 +1,13 @@
 //! The user timeout (RFC 9293 section 3.8.3) and keep-alives: the peer acknowledges nothing, or is
 //! silent.
 
-use crate::tcp::state::State;
-use crate::tcp::subflow::Subflow;
+use crate::data::level::PeerProgress;
 use alloc::boxed::Box;
-use plait_base::{Dsn, Time};
+use plait_base::Time;
 
 /// Number of checks within a timeout. A check compares with the state of the previous one, so
 /// acknowledgements need no extra work.
 pub(crate) const LOOKS_PER_TIMEOUT: u64 = 8;
-
-/// The peer's progress at the check that last found any.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Taken {
-    pub(crate) since: Time,
-    /// Acknowledged data, and the right edge of the window.
-    pub(crate) una: Dsn,
-    pub(crate) edge: Dsn,
-}
 
 /// Progress of the peer. Most connections have no timeouts, or are idle, and allocate none.
 #[derive(Debug)]
@@ -27,7 +17,7 @@ pub(crate) struct PeerLiveness(Option<Box<PeerRecord>>);
 #[derive(Default, Debug)]
 pub(crate) struct PeerRecord {
     /// Set while data waits.
-    pub(crate) taken: Option<Taken>,
+    pub(crate) taken: Option<PeerProgress>,
     /// Set if keep-alives are enabled.
     pub(crate) heard: Option<LastHeard>,
 }
@@ -38,7 +28,7 @@ impl PeerLiveness {
     }
 
     /// Returns the peer's progress at the last check.
-    pub(crate) fn taken(&mut self) -> &mut Option<Taken> {
+    pub(crate) fn taken(&mut self) -> &mut Option<PeerProgress> {
         &mut self.0.get_or_insert_default().taken
     }
 
@@ -62,11 +52,6 @@ pub(crate) struct LastHeard {
     pub(crate) sum: u64,
     /// Probes sent since then.
     pub(crate) probes: u8,
-}
-
-/// Returns true if a probe can be sent on the subflow and be answered.
-pub(crate) fn is_reachable(subflow: &Subflow) -> bool {
-    subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.status.joined()
 }
 
 /// Result of a keep-alive check.

@@ -1,11 +1,13 @@
 //! The timers of a connection as a whole.
 
+pub(crate) mod liveness;
+
 use crate::config::Config;
-use crate::conn::context::Context;
-use crate::conn::liveness::{LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Signs, Taken};
-use crate::data::level::DataLevel;
+use crate::context::Context;
+use crate::data::level::{DataLevel, PeerProgress};
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
+use crate::timers::liveness::{LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Signs};
 use plait_base::{Span, Time};
 
 /// SYN retransmissions of a join before its path is given up (Linux: six).
@@ -262,7 +264,7 @@ impl ConnectionTimers {
             return true;
         }
         let since = if taken == before { before.since } else { now };
-        *self.liveness.taken() = Some(Taken { since, ..taken });
+        *self.liveness.taken() = Some(PeerProgress { since, ..taken });
         self.look_again(now, timeout);
         false
     }

@@ -1,8 +1,8 @@
 //! State that all connections of an endpoint share, and the context of each call.
 
 use crate::config::Config;
-use crate::data::memory_limit::MemoryLimit;
-use crate::endpoint::directory::{Directory, FIRST_PORT};
+use crate::config::MemoryLimit;
+use crate::directory::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event, SizeCause};
 use crate::stats::{Overflows, Sizes};
 use alloc::boxed::Box;
