@@ -100,6 +100,17 @@ impl Agreement {
         }
     }
 
+    /// Returns the state for another attempt with a new key. A detected silence stays recorded.
+    pub(in crate::data) fn for_new_attempt(&self, config: &Config) -> Agreement {
+        let fresh = Agreement::new(config);
+        match self.cause {
+            Some(FallbackCause::Silence) => {
+                Agreement { mode: Mode::Plain, cause: self.cause, verdict: self.verdict, ..fresh }
+            }
+            _ => fresh,
+        }
+    }
+
     pub(crate) const fn mode(&self) -> Mode {
         self.mode
     }

@@ -10,7 +10,6 @@ use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
 use crate::error::Error;
-use crate::event::FallbackCause;
 use crate::spec::ConnectionState;
 use alloc::format;
 use alloc::string::String;
@@ -178,20 +177,13 @@ impl DataLevel {
 
     /// Restarts the connection with a new key: all written data is sent again.
     pub(crate) fn restart(&mut self, config: &Config, key: Key) {
-        self.keys = Keys::new(key, config.start_offsets().idsn);
-        // A detected silence stays recorded.
-        let silent = self.agreed.cause() == Some(FallbackCause::Silence);
-        if !silent {
-            self.agreed = Agreement::new(config);
-        }
-        let offers = config.multipath && !silent;
-        self.agreed.checksums = config.checksum;
-        self.agreed.mode = if offers { Mode::Offered } else { Mode::Plain };
-        self.agreed.peer_dss_seen = false;
-        self.queue.restart();
-        // A DATA_FIN is sent again as well.
-        (self.closing.fin_sent, self.closing.fin_due) = (false, false);
-        self.window = SendWindow::new();
+        // The peer has sent no data, so the receiving half is new already.
+        let DataLevel { agreed, keys, queue, window, recv: _, closing } = self;
+        *agreed = agreed.for_new_attempt(config);
+        *keys = Keys::new(key, config.start_offsets().idsn);
+        queue.restart();
+        *window = SendWindow::new();
+        *closing = closing.for_new_attempt();
     }
 
     /// Returns the state as the user sees it; `is_up` returns whether the first subflow is
