@@ -57,7 +57,7 @@ impl Audit {
                 && s.address.remote_port == segment.dst_port
                 && s.address.server() == segment.server
         };
-        let subflow = conn.paths.all().iter().find(address)?;
+        let subflow = conn.paths.subflows().iter().find(address)?;
         let about = (conn.data.keys.theirs, conn.data.plain());
         if (self.about, self.plain) != (Some(about.0), about.1) {
             *self = Audit { about: Some(about.0), plain: about.1, ..Audit::default() };
@@ -161,5 +161,5 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: Ssn) -> O
 
 /// Returns the subflow with an address.
 fn place(conn: &Connection, address: Address) -> Option<&Subflow> {
-    conn.paths.all().iter().find(|s| s.address == address && s.state.synchronised())
+    conn.paths.subflows().iter().find(|s| s.address == address && s.state.synchronised())
 }

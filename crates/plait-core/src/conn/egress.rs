@@ -37,7 +37,7 @@ impl Rounds {
     #[inline(always)]
     fn of(paths: &Paths) -> Rounds {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
-        for subflow in paths.all() {
+        for subflow in paths.subflows().iter() {
             control |= subflow.pending.control_bits();
             lost |= subflow.sender.tx.lost_segments();
             acks |= subflow.pending.ack();
@@ -96,7 +96,9 @@ impl Connection {
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
         self.rounds.spent &= !ending && !self.paths.has_signals();
-        debug_assert!(transmit.is_some() || !self.paths.all().iter().any(|s| s.pending.urgent()));
+        debug_assert!(
+            transmit.is_some() || !self.paths.subflows().iter().any(|s| s.pending.urgent())
+        );
         transmit
     }
 

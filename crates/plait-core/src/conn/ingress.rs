@@ -68,7 +68,11 @@ impl Connection {
         }
         let LifeSign { revived, asked, proven } = self.paths.take_life_sign(index);
         if asked {
-            self.timers.listen_anew(&self.paths.spec.config, self.paths.heard(), ctx.now);
+            self.timers.listen_anew(
+                &self.paths.spec.config,
+                self.paths.subflows().heard(),
+                ctx.now,
+            );
         }
         if proven {
             self.subflow_up(ctx, index);
@@ -212,7 +216,7 @@ impl Connection {
             SynAck::Refused => return self.kill_subflow(ctx, index, true),
             SynAck::Taken(others) => others,
         };
-        let ending = self.paths.ending(others);
+        let ending = self.paths.subflows().ending(others);
         self.kill_subflows(ctx, ending, others == Others::Dropped);
         self.paths.establish(index, segment);
         let is_join = self.paths.subflow(index).shake.join;
@@ -309,7 +313,7 @@ impl Connection {
 
     /// Ends the connection by the peer's MP_FASTCLOSE: every subflow is reset.
     fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
-        for index in 0..self.paths.count() {
+        for index in 0..self.paths.subflows().len() {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
         }
         self.timers = ConnectionTimers::new();
@@ -402,7 +406,7 @@ impl Connection {
         syn: &Segment,
     ) -> bool {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
-        if let Some(index) = self.paths.replaceable_join() {
+        if let Some(index) = self.paths.subflows().replaceable_join() {
             ctx.count_replaced_join();
             self.kill_subflow(ctx, index, false);
         }

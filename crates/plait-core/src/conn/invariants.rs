@@ -55,8 +55,13 @@ impl Books<'_> {
     /// Checks that every byte sent and not DATA_ACKed is on a subflow that is not closed, or is
     /// queued for reinjection.
     fn unacknowledged_data_is_carried(&self) -> Option<String> {
-        let open: SubflowSet =
-            self.paths.all().iter().filter(|s| s.state != State::Closed).map(|s| s.id).collect();
+        let open: SubflowSet = self
+            .paths
+            .subflows()
+            .iter()
+            .filter(|s| s.state != State::Closed)
+            .map(|s| s.id)
+            .collect();
         if self.data.closing.failed() || open.is_empty() {
             return None;
         }
@@ -72,13 +77,13 @@ impl Books<'_> {
     /// Checks that data in flight on silent subflows was sent on a live subflow, or is queued, if
     /// there is a live one (RFC 8684 section 3.3.6).
     fn silent_data_is_queued(&self) -> Option<String> {
-        let live = self.paths.live();
+        let live = self.paths.subflows().live();
         // By the kernel's rule, it stays until the timer of the data level expires.
         let stays = self.config.kernel_rules.keep_data;
         if self.data.plain() || live.is_empty() || stays {
             return None;
         }
-        let silent = self.paths.all().iter().filter(|s| s.status.pf() && s.status.joined());
+        let silent = self.paths.subflows().iter().filter(|s| s.status.pf() && s.status.joined());
         for out in silent.flat_map(|s| s.sender.tx.iter()) {
             let data = out.data();
             let mut at = data.start.max(self.data.queue.una());
@@ -89,7 +94,7 @@ impl Books<'_> {
                 };
                 let part = sent.range.intersect(data);
                 // If it was acknowledged, the peer has it, and only the DATA_ACK is missing.
-                let elsewhere = self.paths.all().iter().any(|s| {
+                let elsewhere = self.paths.subflows().iter().any(|s| {
                     let acked =
                         || !s.sender.tx.iter().any(|out| !out.data().intersect(part).is_empty());
                     sent.carried.contains(s.id) && (live.contains(s.id) || acked())
@@ -123,7 +128,7 @@ impl Books<'_> {
                 || s.pending.ack();
             (timer != Timer::Rto || !pending) && !s.timers.is_set(timer)
         };
-        let subflow = self.paths.all().iter().find(forgotten)?;
+        let subflow = self.paths.subflows().iter().find(forgotten)?;
         let (id, state) = (subflow.id, subflow.state);
         Some(format!("subflow {id} waits in {state:?} for its peer without a timer"))
     }
@@ -142,14 +147,14 @@ impl Books<'_> {
         };
         let sends = !self.data.queue.is_drained()
             || self.data.closing.asked() && !self.data.closing.fin_acked();
-        let depends = self.paths.all().iter().any(is_closing)
+        let depends = self.paths.subflows().iter().any(is_closing)
             || !self.data.closing.failed()
                 && (sends || self.data.is_released() && !self.data.closing.done());
         let holds = |s: &Subflow, it: &Timer| it.holds_progress() && s.timers.is_set(*it);
         let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| holds(s, timer));
-        let stalled = depends && !self.timers.any_set() && !self.paths.all().iter().any(timed);
+        let stalled = depends && !self.timers.any_set() && !self.paths.subflows().iter().any(timed);
         stalled.then(|| {
-            let states: Vec<State> = self.paths.all().iter().map(|s| s.state).collect();
+            let states: Vec<State> = self.paths.subflows().iter().map(|s| s.state).collect();
             format!("the connection waits for its peer without a timer: {states:?}")
         })
     }
@@ -163,12 +168,12 @@ impl Books<'_> {
             let left = matches!(s.state, State::FinWait1 | State::FinWait2 | State::LastAck);
             left || s.state == State::Closing
         };
-        let subflow = self.paths.all().iter().find(ended)?;
+        let subflow = self.paths.subflows().iter().find(ended)?;
         Some(format!("subflow {} has sent its FIN before the end of the data", subflow.id))
     }
 
     fn books_agree(&self) -> Option<String> {
-        for subflow in self.paths.all() {
+        for subflow in self.paths.subflows().iter() {
             let inflight: u64 = subflow
                 .sender
                 .tx
@@ -185,11 +190,12 @@ impl Books<'_> {
         // it until several timeouts have passed.
         let waits = |s: &&Subflow| self.data.queue.assigned(s.id) > 0;
         let open = |s: &&Subflow| s.status.joined() && s.state.sends_data();
-        if let Some(dead) = self.paths.all().iter().filter(waits).find(|s| !open(s)) {
+        if let Some(dead) = self.paths.subflows().iter().filter(waits).find(|s| !open(s)) {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id));
         }
         let sent: u64 = self.data.queue.sent().map(|sent| sent.range.len()).sum();
-        let assigned: u64 = self.paths.all().iter().map(|s| self.data.queue.assigned(s.id)).sum();
+        let assigned: u64 =
+            self.paths.subflows().iter().map(|s| self.data.queue.assigned(s.id)).sum();
         let all = sent + self.data.queue.unsent() + assigned;
         (all != self.data.queue.occupied()).then(|| {
             format!(

@@ -185,10 +185,10 @@ impl Connection {
             self.data.closing.signal_fin_again();
         }
         let Connection { data, paths, timers, .. } = self;
-        timers.arm_keep_alive(&paths.spec.config, paths.heard(), ctx.now);
+        timers.arm_keep_alive(&paths.spec.config, paths.subflows().heard(), ctx.now);
         paths.on_up(ctx, data, index);
         // Data of silent subflows can be sent here now.
-        for other in 0..self.paths.count() {
+        for other in 0..self.paths.subflows().len() {
             if other != index && self.paths.subflow(other).status.pf() {
                 self.reinject_outstanding(other);
             }
@@ -286,8 +286,8 @@ impl Connection {
         self.data.closing.fail();
         self.timers = ConnectionTimers::new();
         let known = self.data.is_key_known(self.paths.client);
-        let chosen = self.paths.best_for_signal().filter(|_| known);
-        for index in (0..self.paths.count()).filter(|index| Some(*index) != chosen) {
+        let chosen = self.paths.subflows().best_for_signal().filter(|_| known);
+        for index in (0..self.paths.subflows().len()).filter(|index| Some(*index) != chosen) {
             let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
             self.reset_subflow(ctx, index, cause);
         }
@@ -300,7 +300,7 @@ impl Connection {
     pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
         self.data.closing.cut_off();
         self.timers = ConnectionTimers::new();
-        for index in 0..self.paths.count() {
+        for index in 0..self.paths.subflows().len() {
             if self.paths.subflow(index).state == State::TimeWait {
                 self.kill_subflow(ctx, index, false);
             }
@@ -315,26 +315,28 @@ impl Connection {
             && self.data.closing.settled()
             && !self.data.closing.failed()
             && !self.timers.awaits_subflow()
-            && self.paths.all_wait()
+            && self.paths.subflows().all_wait()
     }
 
     /// Returns true if both ends have closed every subflow; TIME-WAIT counts as closed.
     pub(crate) fn is_over(&self) -> bool {
         // A last DATA_ACK may have to be repeated; that is like TIME-WAIT.
         let waits = self.timers.awaits_subflow() && !self.data.closing.done();
-        self.paths.all_gone(|state| matches!(state, State::Closed | State::TimeWait)) && !waits
+        self.paths.subflows().all_gone(|state| matches!(state, State::Closed | State::TimeWait))
+            && !waits
     }
 
     /// Returns true if every subflow is closed, TIME-WAIT included, and the connection does not
     /// wait for another one.
     pub(crate) fn is_gone(&self) -> bool {
-        !self.timers.awaits_subflow() && self.paths.all_gone(|state| state == State::Closed)
+        !self.timers.awaits_subflow()
+            && self.paths.subflows().all_gone(|state| state == State::Closed)
     }
 
     /// Frees memory if nothing is in flight and nothing was sent since `before`: empty buffers, and
     /// views that are rebuilt on demand. The behaviour does not change.
     pub(crate) fn shrink_idle(&mut self, before: Time) {
-        if self.data.queue.is_drained() && self.paths.rest_since(before) {
+        if self.data.queue.is_drained() && self.paths.subflows().rest_since(before) {
             self.data.queue.give_back();
             self.data.recv.give_back();
             self.scheduling.give_back();
@@ -370,7 +372,7 @@ impl Connection {
         self.paths.forget_others();
         self.timers.clear(Awaited::Address);
         // No other subflow may exist (R54).
-        for other in (0..self.paths.count()).filter(|other| *other != index) {
+        for other in (0..self.paths.subflows().len()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
         let Connection { data, paths, timers, notices, .. } = self;
@@ -392,7 +394,7 @@ impl Connection {
     /// Returns the state as the user sees it.
     pub(crate) fn state(&self) -> ConnectionState {
         let has_first = |s: &Subflow| s.state.synchronised() && !s.shake.join;
-        self.data.state(|| self.paths.all().iter().any(has_first))
+        self.data.state(|| self.paths.subflows().iter().any(has_first))
     }
 
     /// Announces an address of this end to the client ([`Paths::announce`]).

@@ -19,7 +19,10 @@ use plait_wire::ResetReason;
 impl Connection {
     /// Returns when to call [`Connection::handle_timeout`]. It is never late, but may be early.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.paths.all().iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
+        self.paths
+            .subflows()
+            .iter()
+            .fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
 
     /// Expires every timer that is due.
@@ -100,7 +103,7 @@ impl Connection {
         } else {
             self.data.fail(&mut self.notices);
         }
-        for index in 0..self.paths.count() {
+        for index in 0..self.paths.subflows().len() {
             let tell = self.paths.subflow(index).state != State::SynSent;
             self.kill_subflow(ctx, index, tell);
         }
@@ -115,7 +118,11 @@ impl Connection {
         if life == Life::Asked {
             let silent = paths.ask_for_life();
             self.reset_subflows(ctx, silent, ResetReason::Performance);
-            self.timers.on_asked_for_life(&self.paths.spec.config, self.paths.heard(), ctx.now);
+            self.timers.on_asked_for_life(
+                &self.paths.spec.config,
+                self.paths.subflows().heard(),
+                ctx.now,
+            );
         }
         life == Life::Over
     }

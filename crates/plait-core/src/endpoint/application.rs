@@ -17,7 +17,7 @@ impl Endpoint {
     /// Returns path, local port and remote port of every open subflow of a connection.
     #[must_use]
     pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
-        let addresses = self.connection(id)?.paths().open_addresses();
+        let addresses = self.connection(id)?.paths().subflows().open_addresses();
         Some(addresses.map(|at| (at.path(), at.local_port, at.remote_port)).collect())
     }
 

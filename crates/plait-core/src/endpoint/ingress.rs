@@ -57,7 +57,7 @@ impl Endpoint {
         }
         let accepted = self.with(now, id, |conn, ctx| {
             let waited = !conn.paths().client && conn.state() == ConnectionState::Connecting;
-            if let Some(index) = conn.paths().find(address, subflow) {
+            if let Some(index) = conn.paths().subflows().find(address, subflow) {
                 conn.handle(ctx, index, segment);
             }
             // The peer may have no data: its FIN can arrive with the last ACK of the handshake.

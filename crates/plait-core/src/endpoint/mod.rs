@@ -301,7 +301,7 @@ impl Endpoint {
         }
         self.shared.tokens.remove(token);
         *token = conn.data().token();
-        for (subflow, address) in conn.paths().open_subflows() {
+        for (subflow, address) in conn.paths().subflows().open_subflows() {
             addresses.push(address.key());
             self.addresses.insert(address.key(), Known { conn: id, subflow: subflow.0 });
         }
@@ -322,7 +322,7 @@ impl Endpoint {
     /// Reserves the numbers of paths with ended subflows while the connection exists.
     fn keep_numbers(&mut self, id: ConnId) {
         let Some(Record { conn, addresses, .. }) = self.connections.record(id) else { return };
-        for path in conn.paths().closed_paths() {
+        for path in conn.paths().subflows().closed_paths() {
             let key = Address::kept_key(path, id);
             addresses.push(key);
             self.addresses.insert(key, Known { conn: id, subflow: 0 });
@@ -409,7 +409,7 @@ impl Endpoint {
         let known = self.addresses.get(&address.key()).copied();
         let taken = known.and_then(|Known { conn: id, subflow }| {
             self.with(now, id, |conn, ctx| {
-                let index = conn.paths().find(address, subflow)?;
+                let index = conn.paths().subflows().find(address, subflow)?;
                 Some(conn.on_too_big(ctx, index, seq, mtu))
             })
         });

@@ -301,7 +301,7 @@ impl Records {
         let Record { conn, told, slot, closing, .. } = &*self.list[at];
         self.untold -= usize::from(!told);
         self.closing -= usize::from(*closing);
-        self.gone.add(&conn.paths().totals());
+        self.gone.add(&conn.paths().subflows().totals());
         self.wakes.remove(*slot);
         self.list.remove(at);
         self.first = self.list.first().map_or(0, |record| record.id.0);
@@ -324,7 +324,7 @@ impl Records {
     /// Returns the traffic of all connections, removed ones included.
     pub(super) fn totals(&self) -> Totals {
         let mut totals = self.gone;
-        self.list.iter().for_each(|record| totals.add(&record.conn.paths().totals()));
+        self.list.iter().for_each(|record| totals.add(&record.conn.paths().subflows().totals()));
         totals
     }
 

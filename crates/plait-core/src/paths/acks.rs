@@ -62,7 +62,7 @@ impl Paths {
     #[inline(never)]
     fn process_ack(&mut self, now: Time, index: usize, info: &AckInfo<'_>) -> AckEffects {
         let (mss, mut effects) = (self.mss(), AckEffects::default());
-        self.with_flows(index, |subflow, flows| {
+        self.subflows.with_flows(index, |subflow, flows| {
             subflow.on_ack(now, info, flows, mss, &mut effects);
         });
         effects

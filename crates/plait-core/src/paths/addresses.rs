@@ -285,7 +285,7 @@ impl Paths {
             address.server() == number && port.is_none_or(|port| port == address.remote_port)
         };
         let waiting = self.joins.waiting.iter().any(|target| target.server == number);
-        let new = !waiting && !self.open_addresses().any(here);
+        let new = !waiting && !self.subflows.open_addresses().any(here);
         if new {
             self.joins.waiting.extend(self.joins_to(number, port));
         }
@@ -354,6 +354,6 @@ impl Paths {
             Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
         }
         self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
-        Ok(self.to_server(number))
+        Ok(self.subflows.set_of(|s| s.address.server() == number))
     }
 }

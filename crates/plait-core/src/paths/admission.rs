@@ -3,8 +3,6 @@
 
 use crate::paths::Paths;
 use crate::tcp::address::Address;
-use crate::tcp::state::State;
-use crate::tcp::subflow::Subflow;
 use plait_base::{Span, Time};
 use plait_wire::{Mptcp, ResetReason};
 
@@ -41,20 +39,6 @@ pub(crate) const LIMIT_REACHED: Mptcp =
 pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited, transient: false };
 
 impl Paths {
-    /// Returns the oldest half-open join if all slots for half-open joins are used: a further join
-    /// replaces it. Any observer of the token can start a join, but only the peer can prove one.
-    pub(crate) fn replaceable_join(&self) -> Option<usize> {
-        let full = self.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || !self.has_room();
-        let oldest = self.half_open_joins().min_by_key(|s| s.shake.sent_at).filter(|_| full);
-        oldest.map(|s| s.id.index())
-    }
-
-    /// Returns the peer's joins that are not proven yet.
-    pub(crate) fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
-        let half_open = |s: &&Subflow| s.state == State::SynReceived && s.shake.join;
-        self.subflows.iter().filter(half_open).filter(|s| !s.shake.initiator)
-    }
-
     /// Returns the option of the reset if a join at `address` must be refused.
     pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
         let first = self.addresses.first;
@@ -65,7 +49,7 @@ impl Paths {
         if self.spec.config.joins.deny && own(address) == own(first) {
             return Some(DENIED);
         }
-        let room = self.has_room() || self.half_open_joins().next().is_some();
+        let room = self.subflows.has_room() || self.subflows.half_open_joins().next().is_some();
         let may = room && self.admission.take(now, JOINS_PER_SECOND);
         (!may).then_some(LIMIT_REACHED)
     }

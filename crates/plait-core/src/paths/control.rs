@@ -19,6 +19,16 @@ use plait_base::{DataRange, Ssn, SubflowId, Time};
 use plait_wire::Flags;
 
 impl Paths {
+    /// Returns the first lost segment that its subflow may retransmit.
+    pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
+        self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
+            if subflow.sender.tx.lost_segments() == 0 {
+                return None;
+            }
+            Some((index, subflow.next_retransmission()?))
+        })
+    }
+
     /// Returns the next SYN, reset or probe.
     pub(crate) fn next_control(
         &mut self,
@@ -77,16 +87,6 @@ impl Paths {
         None
     }
 
-    /// Returns the first lost segment that its subflow may retransmit.
-    pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
-        self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
-            if subflow.sender.tx.lost_segments() == 0 {
-                return None;
-            }
-            Some((index, subflow.next_retransmission()?))
-        })
-    }
-
     /// Notes that `sent` was retransmitted on the subflow at `index`.
     pub(crate) fn note_resent(&mut self, now: Time, index: usize, sent: &Sent, carry: Carry) {
         let mss = self.mss();
@@ -124,7 +124,7 @@ impl Paths {
             addresses.signals.remove(0);
         }
         let wanted = place(addresses.signals.first()?);
-        let index = wanted.or_else(|| self.best_for_signal())?;
+        let index = wanted.or_else(|| self.subflows.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
         if data.agreed.mode() != Mode::Multipath
             || self.ack_option(data, index, None, None).is_some()
@@ -203,7 +203,7 @@ impl Paths {
         timers: &mut ConnectionTimers,
     ) -> Option<Transmit> {
         let repeats = if data.closing.fin_sent() { timers.retries() } else { 0 };
-        let index = self.signal_path(repeats)?;
+        let index = self.subflows.signal_path(repeats)?;
         let keys = self.ack_option(data, index, None, None).is_some();
         if keys && !data.closing.keys_told() {
             data.closing.on_keys_sent();

@@ -12,10 +12,9 @@ use crate::paths::remnant::Remnant;
 use crate::planted::{Planted, planted};
 use crate::segments::Transmit;
 use crate::tcp::address::Address;
-use crate::tcp::clock::before;
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::Subflow;
+use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
 use crate::timers::{Awaited, ConnectionTimers};
 use alloc::vec::Vec;
@@ -23,6 +22,25 @@ use plait_base::{Ssn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Paths {
+    /// Handles a SYN for a subflow in TIME-WAIT. Returns the sequence number after the last used one
+    /// if the address is free ([`Subflow::make_way`]).
+    pub(crate) fn reuse_time_wait(
+        &mut self,
+        notices: &mut Notices,
+        address: Address,
+        syn: &Segment,
+    ) -> Option<u32> {
+        let at_rest = |s: &&mut Subflow| s.address == address && s.state == State::TimeWait;
+        let after = self.subflows.iter_mut().find(at_rest)?.make_way(syn)?;
+        notices.tell_endpoint();
+        Some(after)
+    }
+
+    /// Closes the subflow at `index` at once ([`Subflow::close`]).
+    pub(crate) fn close(&mut self, index: usize, tell_peer: bool) -> Option<ClosedSubflow> {
+        self.subflows[index].close(tell_peer)
+    }
+
     /// Handles a received or acknowledged FIN on the subflow at `index`.
     pub(crate) fn on_leave(
         &mut self,
@@ -46,32 +64,6 @@ impl Paths {
         }
     }
 
-    /// Handles a SYN for a subflow in TIME-WAIT. If its timestamp, or without one its sequence
-    /// number, is newer than the old connection's, the address is free (RFC 6191 section 2).
-    /// Returns the sequence number after the last used one.
-    pub(crate) fn reuse_time_wait(
-        &mut self,
-        notices: &mut Notices,
-        address: Address,
-        syn: &Segment,
-    ) -> Option<u32> {
-        let at_rest = |s: &&mut Subflow| s.address == address && s.state == State::TimeWait;
-        let subflow = self.subflows.iter_mut().find(at_rest)?;
-        let expected = subflow.shake.peer_wire(subflow.rx.nxt());
-        let beyond = syn.seq != expected && before(expected, syn.seq);
-        let stamps = syn.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
-        let newer = stamps.map_or(beyond, |stamps| {
-            let known = subflow.shake.ts_recent;
-            before(known, stamps.value) || known == stamps.value && beyond
-        });
-        if !newer {
-            return None;
-        }
-        subflow.step(Step::WaitOver);
-        notices.tell_endpoint();
-        Some(subflow.shake.wire(subflow.sender.tx.nxt()))
-    }
-
     /// Limits the time in FIN-WAIT-2 after both directions have ended. The peer has nothing more to
     /// send there, and its FIN may be lost for good.
     pub(crate) fn arm_fin_wait(&mut self, data: &DataLevel, now: Time) {
@@ -79,7 +71,7 @@ impl Paths {
             return;
         }
         let until = now + self.spec.config.timeouts.fin;
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut() {
             if subflow.state == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
                 subflow.timers.set(Timer::TimeWait, until);
             }
@@ -249,7 +241,7 @@ impl Paths {
         notices: &mut Notices,
         now: Time,
     ) {
-        if self.has_subflow() || timers.awaits_subflow() {
+        if self.subflows.has_subflow() || timers.awaits_subflow() {
             return;
         }
         if self.may_await_subflow(data) {
@@ -264,7 +256,7 @@ impl Paths {
     /// Moves the data of the ended subflow at `index` to the other subflows.
     pub(crate) fn abandon(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].sender.tx.abandon();
-        data.queue.reinject_orphans(self.carriers());
+        data.queue.reinject_orphans(self.subflows.carriers());
         data.queue.unassign_all();
     }
 

@@ -152,8 +152,10 @@ impl Paths {
     ) -> Option<(usize, Fall)> {
         // A peer that ends without ever sending a DSS has fallen back, too.
         let ended = |index| !data.agreed.peer_dss_seen() && self.unsaid_end(data, index).is_some();
-        let index =
-            self.best_for_signal().filter(|index| data.agreed.bare() > 0 || ended(*index))?;
+        let index = self
+            .subflows
+            .best_for_signal()
+            .filter(|index| data.agreed.bare() > 0 || ended(*index))?;
         let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
         if self.may_fall_back(data, index) || long && self.may_follow(data, index) {
             let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };

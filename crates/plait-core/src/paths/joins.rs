@@ -98,7 +98,9 @@ impl Paths {
                 missing.remove(at);
             }
         };
-        self.open_addresses().for_each(|it| strike(it.path(), it.server(), it.remote_port));
+        self.subflows
+            .open_addresses()
+            .for_each(|it| strike(it.path(), it.server(), it.remote_port));
         self.joins.waiting.iter().for_each(|it| strike(it.path, it.server, it.port));
         missing.retain(|target| !self.joins.is_barred(target.path));
         missing
@@ -153,7 +155,7 @@ impl Paths {
 
     /// Takes a slot for a subflow: a closed subflow's slot, or a new one.
     pub(crate) fn take_slot(&self, data: &mut DataLevel) -> Option<SubflowId> {
-        let id = self.free_slot()?;
+        let id = self.subflows.free_slot()?;
         if id.index() < self.subflows.len() {
             data.queue.forget_subflow(id);
         }

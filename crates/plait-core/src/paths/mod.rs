@@ -21,36 +21,29 @@ pub(crate) mod remnant;
 pub(crate) mod removal;
 mod segments;
 mod sizing;
-mod slots;
+pub(crate) mod slots;
 mod superpackets;
+mod survey;
 pub(crate) mod timeouts;
 mod views;
 mod windows;
 mod writing;
 
+use crate::data::fastclose::Cause;
+use crate::notices::Notices;
 use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
 use crate::paths::joins::Joins;
+use crate::paths::slots::Slots;
 use crate::spec::ConnectionSpec;
-use crate::stats::Totals;
-use crate::tcp::subflow::Subflow;
-use alloc::boxed::Box;
+use crate::tcp::address::Address;
+use crate::tcp::state::State;
+use crate::tcp::subflow::{Handshake, Subflow};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use plait_base::{SubflowId, Time};
-use plait_cc::{Flow, Flows};
-
-/// Fills the unused entries of flows.
-const NO_FLOW: Flow = Flow {
-    cwnd: 0,
-    ssthresh: None,
-    srtt: None,
-    mss: 0,
-    in_recovery: false,
-    live: false,
-    loss_interval: 0,
-};
+use plait_wire::Segment;
 
 /// The subflows of a connection, and the state for opening further ones.
 pub(crate) struct Paths {
@@ -58,9 +51,7 @@ pub(crate) struct Paths {
     pub(crate) spec: Arc<ConnectionSpec>,
     /// This end dialled.
     pub(crate) client: bool,
-    subflows: Vec<Subflow>,
-    /// Totals of subflows whose slot has been reused.
-    replaced: Option<Box<Totals>>,
+    subflows: Slots,
     joins: Joins,
     addresses: Addresses,
     /// Payload bytes of a full segment: limited by our MTU, the peer's MSS and the paths.
@@ -86,8 +77,7 @@ impl Paths {
         Paths {
             spec,
             client,
-            subflows: Vec::new(),
-            replaced: None,
+            subflows: Slots::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
             mss,
@@ -100,61 +90,64 @@ impl Paths {
         }
     }
 
-    /// Returns the subflow for a signal that was repeated `repeats` times without an answer. Live
-    /// subflows take turns, in order of smoothed RTT. Otherwise, an end that sends no data would
-    /// never detect a silent path.
-    pub(crate) fn signal_path(&self, repeats: u32) -> Option<usize> {
-        let live = |index: &usize| self.subflows[*index].is_reachable();
-        let key = |index: &usize| {
-            let subflow = &self.subflows[*index];
-            let status = subflow.status;
-            (status.pf(), subflow.is_backup(), subflow.sender.rtt.srtt(), *index)
-        };
-        let all = || (0..self.subflows.len()).filter(live);
-        if repeats == 0 {
-            return all().min_by_key(key);
-        }
-        let turn = repeats as usize % all().count().max(1);
-        all().find(|index| all().filter(|other| key(other) < key(index)).count() == turn)
+    /// Returns true if a signal about addresses or priorities is queued.
+    #[inline(always)]
+    pub(crate) fn has_signals(&self) -> bool {
+        self.addresses.has_signals()
     }
 
-    /// Returns the live subflow with the least smoothed RTT, for a signal that uses no window.
-    pub(crate) fn best_for_signal(&self) -> Option<usize> {
-        self.signal_path(0)
+    /// Takes the answers to simultaneous joins that arrived before the peer's key, by subflow.
+    pub(crate) fn take_early_answers(&mut self) -> Vec<(usize, Segment)> {
+        self.joins.early_answers.take()
     }
 
-    /// Calls `f` with the subflow at `index` and read-only views of all flows, its own included.
-    pub(crate) fn with_flows<R>(
+    /// Returns the subflows by slot, closed ones included.
+    #[inline(always)]
+    pub(crate) fn subflows(&self) -> &Slots {
+        &self.subflows
+    }
+
+    /// Returns the subflow in a used slot.
+    #[inline(always)]
+    pub(crate) fn subflow(&self, index: usize) -> &Subflow {
+        &self.subflows[index]
+    }
+
+    /// Puts a new subflow in the slot `id`.
+    pub(crate) fn add_subflow(
         &mut self,
-        index: usize,
-        f: impl FnOnce(&mut Subflow, Flows<'_>) -> R,
-    ) -> R {
-        let subflow = &mut self.subflows[index];
-        if !subflow.sender.cc.couples() {
-            // A single controller reads only the RTT of its own entry.
-            let own = [Flow { srtt: subflow.sender.rtt.srtt(), ..NO_FLOW }];
-            return f(subflow, Flows { all: &own, own: 0 });
+        notices: &mut Notices,
+        id: SubflowId,
+        address: Address,
+        state: State,
+        shake: Handshake,
+    ) {
+        let algorithm = (self.spec.controller)(address.path());
+        let known = self.spec.paths.iter().find(|known| known.path == address.path());
+        let remembered = known.and_then(|known| known.ssthresh);
+        let config = &self.spec.config;
+        let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
+        if self.narrowed {
+            subflow.sender.cc.resize(self.mss);
         }
-        let mut all = [NO_FLOW; SubflowId::MAX];
-        for (flow, subflow) in all.iter_mut().zip(&self.subflows) {
-            *flow = subflow.flow();
-        }
-        let flows = Flows { all: &all[..self.subflows.len()], own: index };
-        f(&mut self.subflows[index], flows)
+        notices.tell_endpoint();
+        self.subflows.add(subflow);
+    }
+
+    /// Sets the reason in the RST of the subflow at `index`.
+    pub(crate) fn set_reset_cause(&mut self, index: usize, cause: Cause) {
+        self.subflows[index].pending.set_cause(cause);
+    }
+
+    /// Returns the port at which the connection's server listens.
+    pub(crate) fn service_port(&self) -> Option<u16> {
+        let address = self.subflows.first()?.address;
+        Some(if self.client { address.remote_port } else { address.local_port })
     }
 
     /// Frees memory of subflows that have nothing in flight and have sent nothing since `before`.
     pub(crate) fn give_back(&mut self, before: Time) {
         self.subflows.shrink_to_fit();
-        for subflow in &mut self.subflows {
-            // The effect of a retransmission is visible at most one timeout later.
-            if subflow.sender.last_send + subflow.sender.rtt.rto() < before {
-                subflow.forget_recovery();
-            }
-            subflow.timers.give_back();
-            subflow.sender.tx.give_back();
-            subflow.rx.give_back();
-            subflow.sender.host_queue.take_if(|queue| queue.bytes() == 0);
-        }
+        self.subflows.iter_mut().for_each(|subflow| subflow.give_back(before));
     }
 }

@@ -11,9 +11,9 @@ use crate::paths::handshake::{Asks, Opening, listen_syn, take_syn};
 use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Handshake, Subflow};
+use crate::tcp::subflow::Handshake;
 use crate::tcp::timer::Timer;
-use plait_base::{Dsn, SubflowId, SubflowSet, Time};
+use plait_base::{Dsn, SubflowId, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};
 
 /// The result of a SYN/ACK.
@@ -289,16 +289,6 @@ impl Paths {
         self.addresses.first_denied = true;
         let server = self.addresses.first.server();
         self.joins.waiting.retain(|target| target.server != server);
-    }
-
-    /// Returns the subflows that end because of a SYN/ACK.
-    pub(crate) fn ending(&self, others: Others) -> SubflowSet {
-        let ends = |s: &&Subflow| match others {
-            Others::Go => false,
-            Others::Denied => s.shake.join && s.state == State::SynSent,
-            Others::Dropped => s.shake.join,
-        };
-        self.subflows.iter().filter(ends).map(|s| s.id).collect()
     }
 
     /// Opens the first subflow of a connection.

@@ -41,7 +41,7 @@ impl Paths {
             return Err(Error::PlainTcp);
         }
         let (mut found, mut changed) = (false, false);
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut() {
             let open = subflow.status.joined() && subflow.state.synchronised();
             if !open || subflow.address.path() != path {
                 continue;

@@ -76,7 +76,7 @@ impl Paths {
         index: usize,
         was_joined: bool,
     ) {
-        let last = !self.has_subflow();
+        let last = !self.subflows.has_subflow();
         let base = match data.probe_interval(&self.spec.config) {
             Some(base) => base,
             // The last subflow must be replaced even if probes are disabled.

@@ -81,8 +81,7 @@ impl Paths {
     /// dials there (`dialling`) and has no other path, its handshake continues when the address
     /// returns.
     pub(crate) fn stranded(&self, path: PathId, dialling: bool) -> SubflowSet {
-        let on_path = self.subflows.iter().filter(|s| s.address.path() == path);
-        on_path.map(|s| s.id).filter(|id| !(dialling && id.index() == 0)).collect()
+        self.subflows.set_of(|s| s.address.path() == path && !(dialling && s.id.index() == 0))
     }
 
     /// Queues REMOVE_ADDR for the address on `path`.
@@ -109,12 +108,6 @@ impl Paths {
         self.joins.waiting.extend(targets.into_iter().filter(|target| target.path == path));
         self.joins.rejoins = 0;
         true
-    }
-
-    /// Returns the subflows to a removed address of this server.
-    pub(crate) fn to_server(&self, number: ServerAddress) -> SubflowSet {
-        let there = self.subflows.iter().filter(|s| s.address.server() == number);
-        there.map(|s| s.id).collect()
     }
 
     /// Removes the peer's address `id`; no further subflow is opened there.

@@ -115,7 +115,7 @@ impl Paths {
         ctx.count_lowered_size(cause);
         self.mss = size as u32;
         self.narrowed = true;
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut() {
             subflow.sender.tx.cut_to(size as u32);
             subflow.sender.cc.resize(size as u32);
             subflow.reset_black_hole();

@@ -17,7 +17,7 @@ use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use crate::timers::liveness::Signs;
 use crate::timers::{ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
-use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
 
 /// What follows from an expired timer for the rest of the connection.
@@ -43,13 +43,42 @@ pub(crate) enum TimerEffect {
 }
 
 impl Paths {
+    /// Clears `timer` of the subflow at `index` and returns true if it was due.
+    pub(crate) fn take_due(&mut self, now: Time, index: usize, timer: Timer) -> bool {
+        self.subflows.get_mut(index).is_some_and(|subflow| subflow.timers.take_due(timer, now))
+    }
+
+    /// Sets the next check of each subflow's timers after all due ones were handled.
+    pub(crate) fn on_timers_checked(&mut self) {
+        self.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
+    }
+
+    /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
+    /// of unanswered probes.
+    pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
+        let mut silent = SubflowSet::EMPTY;
+        for subflow in self.subflows.iter_mut() {
+            // Data in flight has the same effect as a probe.
+            if !subflow.is_reachable() || !subflow.is_quiet() {
+                continue;
+            }
+            if subflow.pending.unanswered() >= Config::KEEP_ALIVES {
+                silent.insert(subflow.id);
+            } else {
+                subflow.pending.count_unanswered();
+                subflow.pending.add(ControlSegment::WindowProbe);
+            }
+        }
+        silent
+    }
+
     /// Handles a timeout of the subflow at `index` after its handshake. Returns true if it is given
     /// up.
     fn on_data_timeout(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) -> bool {
         let (now, frto) = (ctx.now, data.plain());
         let subflow = &self.subflows[index];
         ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.sender.rtt.rto() });
-        self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
+        self.subflows.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.subflows[index].report_window(ctx, WindowCause::Timeout);
         self.probe_smaller_size(data, now, index);
         let rtt = &self.subflows[index].sender.rtt;
@@ -101,21 +130,6 @@ impl Paths {
         index == 0 && !subflow.shake.join && subflow.state == State::SynSent && self.client
     }
 
-    /// Returns true if a subflow has nothing to send. Also notes the progress of the others
-    /// (`__mptcp_retrans` of Linux).
-    pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
-        let mut idle = false;
-        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined())
-        {
-            if subflow.sender.tx.is_empty() && data.queue.assigned(subflow.id) == 0 {
-                idle = true;
-            } else if let Some(memory) = data.queue.memory() {
-                memory.note_progress(subflow.id, subflow.sender.rtt.sampled_at());
-            }
-        }
-        idle
-    }
-
     /// Handles the expired `timer` of the subflow at `index`. `timers` are the connection's.
     pub(crate) fn on_timer(
         &mut self,
@@ -155,19 +169,9 @@ impl Paths {
         TimerEffect::Nothing
     }
 
-    /// Clears `timer` of the subflow at `index` and returns true if it was due.
-    pub(crate) fn take_due(&mut self, now: Time, index: usize, timer: Timer) -> bool {
-        self.subflows.get_mut(index).is_some_and(|subflow| subflow.timers.take_due(timer, now))
-    }
-
-    /// Sets the next check of each subflow's timers after all due ones were handled.
-    pub(crate) fn on_timers_checked(&mut self) {
-        self.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
-    }
-
     /// Sends a window probe, the `repeats`-th retry.
     pub(crate) fn probe_window(&mut self, repeats: u32) {
-        if let Some(index) = self.signal_path(repeats) {
+        if let Some(index) = self.subflows.signal_path(repeats) {
             self.subflows[index].pending.add(ControlSegment::WindowProbe);
         }
     }
@@ -192,50 +196,11 @@ impl Paths {
     fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
         let (now, mss) = (ctx.now, self.mss());
         let mut effects = AckEffects::default();
-        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
+        self.subflows
+            .with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
         if effects.entered_recovery {
             self.subflows[index].report_window(ctx, WindowCause::Loss);
         }
-    }
-
-    /// Notes the last expiry of a subflow's timers before data is assigned. After that time without
-    /// a DATA_ACK, Linux retransmits data on an idle subflow. A subflow has one timer for tail
-    /// probe, reordering and timeout (`mptcp_timeout_from_subflow`, `icsk_pending`). Subflows
-    /// without progress are ignored.
-    pub(crate) fn note_data_timeout(&mut self, data: &mut DataLevel, now: Time) {
-        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined();
-        let mut longest = Span::ZERO;
-        for subflow in self.subflows.iter().filter(live) {
-            if data.queue.stands_still(subflow.id) {
-                continue;
-            }
-            let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];
-            let at = timers.map(|timer| subflow.timers.at(timer)).into_iter().min();
-            let left = at.filter(|at| *at != Time::NEVER).map(|at| at.since(now));
-            longest = longest.max(left.unwrap_or_default());
-        }
-        if let Some(memory) = data.queue.memory() {
-            memory.note_timeout(longest);
-        }
-    }
-
-    /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
-    /// of unanswered probes.
-    pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
-        let mut silent = SubflowSet::EMPTY;
-        for subflow in &mut self.subflows {
-            // Data in flight has the same effect as a probe.
-            if !subflow.is_reachable() || !subflow.is_quiet() {
-                continue;
-            }
-            if subflow.pending.unanswered() >= Config::KEEP_ALIVES {
-                silent.insert(subflow.id);
-            } else {
-                subflow.pending.count_unanswered();
-                subflow.pending.add(ControlSegment::WindowProbe);
-            }
-        }
-        silent
     }
 
     /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
@@ -256,7 +221,7 @@ impl Paths {
             over: data.closing.done(),
             under_way: data.has_to_take() && self.subflows.iter().any(|it| !it.is_quiet()),
             alone: !self.subflows.iter().any(Subflow::is_reachable),
-            sum: self.heard(),
+            sum: self.subflows.heard(),
         }
     }
 
@@ -277,14 +242,14 @@ impl Paths {
             // otherwise the timer restarts (`__mptcp_retrans` of Linux).
             let una = data.queue.una();
             let rest = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
-            self.any_idle(data).then_some(rest)
+            self.subflows.any_idle(data).then_some(rest)
         } else {
             timers.back_off();
             if fin_pending && data.queue.is_drained() && !planted(Planted::DataFinOnce) {
                 data.closing.signal_fin_again();
             }
             let head = data.queue.sent().next().map(|sent| sent.range);
-            head.filter(|_| self.live().len() > 1)
+            head.filter(|_| self.subflows.live().len() > 1)
         };
         if let Some(range) = piece {
             data.queue.queue_reinjection(range);

@@ -5,48 +5,12 @@ use crate::data::level::DataLevel;
 use crate::data::memory_usage::MemoryUsage;
 use crate::paths::Paths;
 use crate::spec::ConnectionState;
-use crate::stats::{ConnectionStats, Progress, SubflowStats, Totals};
+use crate::stats::{ConnectionStats, Progress};
 use crate::tcp::subflow::Subflow;
 use crate::timers::CONNECTION_RTO;
-use alloc::vec::Vec;
 use plait_base::{DataRange, Dsn, Span, Ssn, Time};
-use plait_sched::SentRange;
 
 impl Paths {
-    /// Returns a sum of the peer's data, acknowledgements and timestamps over all subflows. A
-    /// segment that changes none of these is not noticed, and a probe is then sent too early.
-    pub(crate) fn heard(&self) -> u64 {
-        let of =
-            |s: &Subflow| s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.shake.ts_recent);
-        self.subflows.iter().map(of).fold(0, u64::wrapping_add)
-    }
-
-    /// Returns the state and counters of each subflow.
-    pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
-        let stats = |s: &Subflow| SubflowStats {
-            subflow: s.id,
-            path: s.address.path(),
-            server: s.address.server(),
-            up: s.status.joined() && s.state.synchronised(),
-            joined: s.shake.join,
-            carried: s.carried(),
-            potentially_failed: s.status.pf(),
-            cwnd: s.cwnd(),
-            ssthresh: s.sender.cc.ssthresh(),
-            inflight: s.sender.tx.inflight(),
-            srtt: s.sender.rtt.srtt(),
-            rto: s.sender.rtt.rto(),
-        };
-        self.subflows.iter().map(stats).collect()
-    }
-
-    /// Returns the traffic of its subflows, ended ones included.
-    pub(crate) fn totals(&self) -> Totals {
-        let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
-        self.subflows.iter().for_each(|it| totals.add_subflow(it.shake.join, &it.carried()));
-        totals
-    }
-
     /// Returns the state and counters of the connection.
     pub(crate) fn stats(
         &self,
@@ -67,7 +31,7 @@ impl Paths {
             waits,
             timed_out: data.timed_out(),
             over,
-            subflows: self.subflow_stats(),
+            subflows: self.subflows.stats(),
         }
     }
 
@@ -152,19 +116,6 @@ impl Paths {
         live.map(|s| s.sender.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 
-    /// Returns the next reinjection for the scheduler. If one subflow of a path is silent, the
-    /// others on that path probably are as well, and count as having carried the data.
-    pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
-        if self.subflows.len() > 2 {
-            let silent =
-                |path| self.subflows.iter().any(|it| it.status.pf() && it.address.path() == path);
-            for subflow in self.subflows.iter().filter(|it| silent(it.address.path())) {
-                next.carried.insert(subflow.id);
-            }
-        }
-        next
-    }
-
     /// Returns true if TSQ, pacing or subflow windows can hold subflows back.
     pub(crate) fn holds_back(&self) -> bool {
         let _config = &self.spec.config;
@@ -194,10 +145,5 @@ impl Paths {
     pub(crate) fn memory_bytes(&self, data: &DataLevel) -> u64 {
         let held = data.queue.memory_usage() + self.received(data);
         Paths::BASE_BYTES + held.with_room()
-    }
-
-    /// Returns true if nothing is in flight and nothing was sent since `before`.
-    pub(crate) fn rest_since(&self, before: Time) -> bool {
-        self.subflows.iter().all(|it| it.is_quiet() && it.sender.last_send < before)
     }
 }

@@ -55,7 +55,7 @@ impl Paths {
     ) -> SubflowSet {
         let mode = self.spec.config.window.idle_restart;
         let mut idle = SubflowSet::EMPTY;
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut() {
             let last = subflow.sender.last_send;
             if !subflow.status.joined() || !subflow.is_quiet() || last == Time::ZERO {
                 continue;
@@ -119,7 +119,7 @@ impl Paths {
     #[cfg(feature = "laboratory")]
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
         let initial = u64::from(self.spec.config.window.initial) * self.mss();
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut() {
             subflow.sender.cc.set_cwnd(initial);
             let ssthresh = subflow.sender.cc.ssthresh();
             let cause = WindowCause::Set;

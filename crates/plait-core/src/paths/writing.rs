@@ -49,7 +49,7 @@ impl Paths {
             return;
         }
         let Some(memory) = data.recv.memory() else { return };
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut() {
             if memory.take_short(subflow.id) {
                 let delayed = subflow.timers.is_set(Timer::Ack);
                 subflow.pending.add_ack_if(delayed);

@@ -19,8 +19,11 @@ impl Scheduling {
         f: impl FnOnce(&mut dyn Scheduler, &View<'_>) -> R,
     ) -> R {
         let (mss, tsq) = (self.views.segment_size() as u32, seen.paths.holds_back());
-        let reinject =
-            seen.data.queue.next_reinjection().map(|next| seen.paths.beside_silence(next));
+        let reinject = seen
+            .data
+            .queue
+            .next_reinjection()
+            .map(|next| seen.paths.subflows().beside_silence(next));
         let DataLevel { queue, window, .. } = seen.data;
         let Scheduling { scheduler, views, app_blocked, started, .. } = self;
         // Built in place: copying the fields costs more than the rest of the function.

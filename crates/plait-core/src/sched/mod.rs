@@ -182,7 +182,7 @@ impl Scheduling {
                 break;
             }
             if paths.spec.config.kernel_rules.data_timer && data.queue.unsent() > 0 {
-                paths.note_data_timeout(data, ctx.now);
+                paths.subflows().note_data_timeout(data, ctx.now);
             }
             let explained = ctx.has_every_detail();
             let decision = self.ask(ctx, Seen { data, paths }, explained);
@@ -253,7 +253,7 @@ impl Scheduling {
         began: Option<SubflowId>,
     ) {
         self.wake();
-        let live = paths.live();
+        let live = paths.subflows().live();
         self.notify(ctx, data, paths, Notice::SubflowsChanged { live, began });
     }
 

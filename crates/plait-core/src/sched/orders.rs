@@ -33,7 +33,7 @@ impl Scheduling {
             && data.queue.nxt() + grant <= data.window.end()
             && !data.queue.has_plan()
             && data.queue.next_reinjection().is_none()
-            && paths.all().get(subflow.index()).is_some_and(takes);
+            && paths.subflows().get(subflow.index()).is_some_and(takes);
         if !same {
             return None;
         }
@@ -87,7 +87,7 @@ impl Scheduling {
         paths: &mut Paths,
     ) -> Option<(usize, DataRange)> {
         let mss = self.next_segment_size(Seen { data, paths });
-        for index in 0..paths.count() {
+        for index in 0..paths.subflows().len() {
             let id = paths.subflow(index).id;
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
             paths.drain_host_queue(now, index);

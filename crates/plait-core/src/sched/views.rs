@@ -119,9 +119,9 @@ impl Scheduling {
         let mut views = core::mem::take(&mut self.views.list);
         self.views.unseen = true;
         views.clear();
-        views.reserve_exact(paths.count());
+        views.reserve_exact(paths.subflows().len());
         paths.drain_host_queues(now);
-        for index in 0..paths.count() {
+        for index in 0..paths.subflows().len() {
             let subflow = paths.subflow(index);
             if subflow.status.joined() && subflow.state.synchronised() {
                 let mss = self.views.common.segment_size;
@@ -176,7 +176,8 @@ impl Scheduling {
 
     /// Returns true if every view equals one that is built now.
     pub(crate) fn views_are_fresh(&self, seen: Seen<'_>) -> bool {
-        let live = seen.paths.all().iter().filter(|s| s.status.joined() && s.state.synchronised());
+        let live =
+            seen.paths.subflows().iter().filter(|s| s.status.joined() && s.state.synchronised());
         let mss = self.next_segment_size(seen) as u32;
         live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
     }

@@ -5,14 +5,14 @@ use crate::data::dss::MappedRange;
 use crate::data::verifier::Verifier;
 use crate::stats::{Carried, SubflowCounters};
 use crate::tcp::address::Address;
-use crate::tcp::clock::StampClock;
+use crate::tcp::clock::{StampClock, before};
 use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, RecoveryState, probe_timeout};
 use crate::tcp::mappings::Mappings;
 use crate::tcp::pace::{self, Pacer};
-use crate::tcp::pending::Pending;
+use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::rtt::Rtt;
@@ -25,7 +25,7 @@ use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
 use plait_base::{Dsn, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
-use plait_wire::{MAX_OPTION_BYTES, Options};
+use plait_wire::{MAX_OPTION_BYTES, Options, Segment};
 
 /// State of the handshake.
 #[derive(Clone, Copy, Default, Debug)]
@@ -442,4 +442,57 @@ impl Subflow {
         self.pending.drop_ack();
         self.timers.clear(Timer::Ack);
     }
+
+    /// Closes it at once, with a RST if `tell_peer` is set. Returns `None` if it was closed.
+    pub(crate) fn close(&mut self, tell_peer: bool) -> Option<ClosedSubflow> {
+        if self.state == State::Closed {
+            return None;
+        }
+        let closed = ClosedSubflow {
+            was_joined: self.status.joined(),
+            was_down: self.state == State::TimeWait,
+        };
+        self.pending = Pending::default();
+        self.pending.set(ControlSegment::Rst, tell_peer);
+        self.step(Step::Aborted);
+        self.status.set_joined(false);
+        Some(closed)
+    }
+
+    /// Frees memory if it has sent nothing since `before` and has nothing in flight.
+    pub(crate) fn give_back(&mut self, before: Time) {
+        // The effect of a retransmission is visible at most one timeout later.
+        if self.sender.last_send + self.sender.rtt.rto() < before {
+            self.forget_recovery();
+        }
+        self.timers.give_back();
+        self.sender.tx.give_back();
+        self.rx.give_back();
+        self.sender.host_queue.take_if(|queue| queue.bytes() == 0);
+    }
+
+    /// Frees the address of a subflow in TIME-WAIT for the SYN `syn`, if its timestamp, or without
+    /// one its sequence number, is newer than the old connection's (RFC 6191 section 2). Returns the
+    /// sequence number after the last used one.
+    pub(crate) fn make_way(&mut self, syn: &Segment) -> Option<u32> {
+        let expected = self.shake.peer_wire(self.rx.nxt());
+        let beyond = syn.seq != expected && before(expected, syn.seq);
+        let stamps = syn.options.timestamps.filter(|_| self.shake.offer.timestamps);
+        let newer = stamps.map_or(beyond, |stamps| {
+            let known = self.shake.ts_recent;
+            before(known, stamps.value) || known == stamps.value && beyond
+        });
+        if !newer {
+            return None;
+        }
+        self.step(Step::WaitOver);
+        Some(self.shake.wire(self.sender.tx.nxt()))
+    }
+}
+
+/// State of a subflow before it was closed.
+pub(crate) struct ClosedSubflow {
+    pub(crate) was_joined: bool,
+    /// The event that it is down was already emitted.
+    pub(crate) was_down: bool,
 }
