@@ -142,7 +142,7 @@ impl Paths {
         index: usize,
     ) {
         let subflow = &self.subflows[index];
-        let (id, cwnd, mss) = (subflow.id, subflow.cwnd(), u64::from(self.mss));
+        let (id, cwnd, mss) = (subflow.id, subflow.cwnd(), self.mss());
         let planned = subflow.sender.tx.inflight() + data.queue.assigned(id);
         let avoidance = !subflow.sender.cc.in_slow_start();
         if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())

@@ -254,7 +254,7 @@ impl Paths {
         let paths = self.ways_to_dial();
         let asked = match paths {
             1 => usize::from(self.subflows[0].shake.retries),
-            _ => (usize::from(self.dials) + 1) / paths,
+            _ => self.redial.rounds(paths),
         };
         let limit = usize::from(self.spec.config.fallback.plain_after);
         limit > 0 && asked >= limit

@@ -47,7 +47,7 @@ impl Paths {
         segment: &Segment,
         map: &Mapping,
     ) -> Option<Dsn> {
-        let Paths { subflows, ack_unit, .. } = self;
+        let Paths { subflows, sizes, .. } = self;
         let DataLevel { recv, keys, agreed, .. } = data;
         let subflow = &mut subflows[index];
         let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
@@ -65,7 +65,7 @@ impl Paths {
         note_stamp(subflow, segment);
         subflow.status.on_mapped();
         let (now, id) = (ctx.now, subflow.id);
-        let due = subflow.rx.accept_next(dsn, len, u64::from(*ack_unit));
+        let due = subflow.rx.accept_next(dsn, len, sizes.ack_unit());
         subflow.note_due(now, due);
         let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
             ctx.emit(run.event());

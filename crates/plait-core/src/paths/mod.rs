@@ -35,6 +35,8 @@ use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
 use crate::paths::joins::Joins;
+use crate::paths::redial::Redial;
+use crate::paths::sizing::PacketSizes;
 use crate::paths::slots::Slots;
 use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
@@ -54,39 +56,26 @@ pub(crate) struct Paths {
     subflows: Slots,
     joins: Joins,
     addresses: Addresses,
-    /// Payload bytes of a full segment: limited by our MTU, the peer's MSS and the paths.
-    mss: u32,
-    /// Payload bytes of the peer's full segments. An end that has not fallen back yet sends no
-    /// more.
-    ack_unit: u32,
+    sizes: PacketSizes,
     /// Challenge ACKs that may still be sent.
     challenges: Challenges,
     /// Allowance for the peer's further joins.
     admission: Allowance,
-    /// How often the first handshake was restarted on another path.
-    dials: u8,
-    /// A path delivers smaller packets only than the handshake suggested.
-    narrowed: bool,
-    /// Consecutive handshakes that succeeded while no data was delivered.
-    unheard: u8,
+    redial: Redial,
 }
 
 impl Paths {
     pub(crate) fn new(spec: Arc<ConnectionSpec>, client: bool) -> Paths {
-        let mss = spec.config.segment_payload() as u32;
         Paths {
+            sizes: PacketSizes::new(&spec.config),
             spec,
             client,
             subflows: Slots::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
-            mss,
-            ack_unit: mss,
             challenges: Challenges::default(),
             admission: Allowance::default(),
-            dials: 0,
-            narrowed: false,
-            unheard: 0,
+            redial: Redial::default(),
         }
     }
 
@@ -127,8 +116,8 @@ impl Paths {
         let remembered = known.and_then(|known| known.ssthresh);
         let config = &self.spec.config;
         let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
-        if self.narrowed {
-            subflow.sender.cc.resize(self.mss);
+        if let Some(size) = self.sizes.lowered() {
+            subflow.sender.cc.resize(size);
         }
         notices.tell_endpoint();
         self.subflows.add(subflow);

@@ -58,7 +58,7 @@ impl Paths {
         if subflow.shake.join {
             return rto.min(interval(base, u16::from(subflow.shake.retries)));
         }
-        let first = self.dials == 0 && subflow.shake.retries == 0;
+        let first = self.redial.is_first() && subflow.shake.retries == 0;
         if first && self.ways_to_dial() > 1 {
             rto.min(Config::CONNECTION_ATTEMPT_DELAY)
         } else {

@@ -90,7 +90,7 @@ impl Paths {
             return Taken::Nothing;
         }
         self.note_memory(data, ctx.now, index, segment);
-        let unit = u64::from(self.ack_unit);
+        let unit = self.sizes.ack_unit();
         let now = ctx.now;
         let (subflow, recv) = (&mut self.subflows[index], &mut data.recv);
         subflow.status.on_mapped();
@@ -174,7 +174,7 @@ impl Paths {
     pub(crate) fn retune(&self, data: &mut DataLevel, now: Time) {
         if data.recv.is_tuned(now) {
             let longest = self.subflows.iter().filter_map(|it| it.sender.rtt.srtt()).max();
-            let (mss, subflows) = (u64::from(self.mss), self.subflows.len());
+            let (mss, subflows) = (self.mss(), self.subflows.len());
             data.recv.retune(now, longest.unwrap_or_default(), mss, subflows);
         }
     }

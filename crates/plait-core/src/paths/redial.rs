@@ -12,6 +12,44 @@ use crate::tcp::subflow::Handshake;
 use crate::timers::ConnectionTimers;
 use plait_base::{Dsn, PathId, SubflowId};
 
+/// Attempts to dial.
+#[derive(Default, Debug)]
+pub(super) struct Redial {
+    /// How often the first handshake was restarted on another path.
+    dials: u8,
+    /// Consecutive handshakes that succeeded while no data was delivered.
+    unheard: u8,
+}
+
+impl Redial {
+    /// Returns true before the first restart.
+    pub(super) const fn is_first(&self) -> bool {
+        self.dials == 0
+    }
+
+    /// Returns how often each of `ways` paths was tried, the current attempt included.
+    pub(super) fn rounds(&self, ways: usize) -> usize {
+        (usize::from(self.dials) + 1) / ways
+    }
+
+    /// Counts a handshake without delivered data. Returns true if it is not the first in a row.
+    pub(super) fn count_lost_start(&mut self) -> bool {
+        self.unheard = self.unheard.saturating_add(1);
+        self.unheard > 1
+    }
+
+    /// Counts a restart. Returns how often each of `ways` paths was tried before.
+    fn restart(&mut self, ways: usize) -> usize {
+        self.dials = self.dials.saturating_add(1);
+        self.rounds_before(ways)
+    }
+
+    /// Returns how often each of `ways` paths was tried before the current attempt.
+    pub(super) fn rounds_before(&self, ways: usize) -> usize {
+        usize::from(self.dials) / ways
+    }
+}
+
 impl Paths {
     /// Returns the number of paths that an unanswered first SYN uses in turn, at least one.
     pub(crate) fn ways_to_dial(&self) -> usize {
@@ -19,11 +57,6 @@ impl Paths {
             Dial::Any => self.spec.paths.len().max(1),
             Dial::Primary => 1,
         }
-    }
-
-    /// Returns how often all of them were tried.
-    pub(crate) fn rounds_dialled(&self) -> usize {
-        usize::from(self.dials) / self.ways_to_dial()
     }
 
     /// Returns true if the peer refuses a join and has sent nothing but its SYN/ACK. It did not
@@ -69,8 +102,7 @@ impl Paths {
         self.subflows.clear();
         self.add_subflow(notices, SubflowId(0), address, State::SynSent, shake);
         // Each round over all paths waits twice as long as the previous one.
-        self.dials = self.dials.saturating_add(1);
-        let rounds = self.rounds_dialled();
+        let rounds = self.redial.restart(self.ways_to_dial());
         let subflow = &mut self.subflows[0];
         for _ in 0..rounds {
             subflow.sender.rtt.back_off();

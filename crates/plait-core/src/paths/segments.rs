@@ -128,7 +128,7 @@ impl Paths {
     pub(crate) fn tell_infinite(&self, data: &DataLevel, segment: &mut Segment) {
         let mapping = Some(data.infinite_mapping());
         segment.options.dss.get_or_insert_default().mapping = mapping;
-        let most = self.most_packet(data);
+        let most = self.rules().most_packet(data);
         while segment.options.sack.count() > 0
             && (!segment.options.fits() || segment.ip_len() > most)
         {
@@ -222,7 +222,7 @@ impl Paths {
         }
         let subflow = &self.subflows[index];
         let sacks = subflow.shake.offer.sack && subflow.rx.has_sack();
-        let packet = if sacks { self.most_packet(data) } else { 0 };
+        let packet = if sacks { self.rules().most_packet(data) } else { 0 };
         let subflow = &mut self.subflows[index];
         if subflow.shake.offer.timestamps {
             let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
@@ -230,7 +230,7 @@ impl Paths {
         }
         if sacks {
             // A superpacket is split into full segments, each with the same room.
-            let most = if payload.len() > packet { self.mss } else { u32::MAX };
+            let most = if payload.len() > packet { self.sizes.mss() as u32 } else { u32::MAX };
             let room = packet.saturating_sub(40 + payload.len().min(most));
             subflow.put_sacks(options, room);
         }

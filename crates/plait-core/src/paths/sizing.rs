@@ -12,63 +12,181 @@ use crate::data::level::DataLevel;
 use crate::event::{Event, SizeCause};
 use crate::paths::Paths;
 use crate::tcp::pmtu_black_hole::Verdict;
+use crate::tcp::subflow::Subflow;
 use plait_base::{Dsn, Time};
 
 /// Consecutive timeouts after which a path is tested with short segments.
 const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
 
-impl Paths {
-    /// Sets the segment size of the subflow at `index` from our MTU and the peer's MSS, which
-    /// excludes options (RFC 6691). Plain TCP needs no room for a DSS, has no other subflow, and
-    /// counts its window in such segments. Otherwise the smallest size of all subflows is used.
-    pub(crate) fn size_segments(&mut self, data: &DataLevel, index: usize) {
-        let _config = &self.spec.config;
-        let mss = u64::from(self.subflows[index].shake.offer.mss);
+/// Payload bytes of full segments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketSizes {
+    /// Size of ours: limited by our MTU, the peer's MSS and the paths.
+    mss: u32,
+    /// Size of the peer's. An end that has not fallen back yet sends no more.
+    ack_unit: u32,
+    /// A path delivers smaller packets only than the handshake suggested.
+    narrowed: bool,
+}
+
+impl PacketSizes {
+    pub(super) const fn new(config: &Config) -> PacketSizes {
+        let mss = config.segment_payload() as u32;
+        PacketSizes { mss, ack_unit: mss, narrowed: false }
+    }
+
+    /// Returns the size of our full segments.
+    pub(crate) const fn mss(&self) -> u64 {
+        self.mss as u64
+    }
+
+    /// Returns the size of the peer's full segments.
+    pub(super) const fn ack_unit(&self) -> u64 {
+        self.ack_unit as u64
+    }
+
+    /// Returns our size if it was lowered after a handshake.
+    pub(super) fn lowered(&self) -> Option<u32> {
+        self.narrowed.then_some(self.mss)
+    }
+
+    /// Sets the sizes from our MTU and the peer's MSS, which excludes options (RFC 6691). Plain TCP
+    /// needs no room for a DSS, has no other subflow, and counts its window in such segments.
+    /// Otherwise the smallest size of all subflows is used.
+    fn on_handshake(&mut self, config: &Config, plain: bool, peer_mss: u16) {
         let left = |room: u64| {
-            self.spec.config.room_for_data(room).min(mss.saturating_sub(room)).max(1) as u32
+            let peer = u64::from(peer_mss).saturating_sub(room);
+            config.room_for_data(room).min(peer).max(1) as u32
         };
-        let usual = left(self.spec.config.option_bytes());
-        self.mss = match data.plain() && !self.narrowed {
+        let usual = left(config.option_bytes());
+        self.mss = match plain && !self.narrowed {
             true => left(Config::PLAIN_OPTIONS),
             false => self.mss.min(usual),
         };
         self.ack_unit = self.ack_unit.min(usual);
-        if data.plain() {
-            self.subflows[index].sender.cc.resize(self.mss);
-        }
-    }
-
-    /// Returns the longest IP packet of the current segment size, in bytes.
-    pub(crate) fn most_packet(&self, data: &DataLevel) -> u32 {
-        let most = self.mss() + 40 + data.data_options(&self.spec.config);
-        u32::try_from(most).unwrap_or(u32::MAX).min(self.spec.config.packets.mtu)
     }
 
     /// Returns the next smaller size; `None` if the current one is the smallest.
-    pub(crate) fn size_below(&self, data: &DataLevel) -> Option<u64> {
-        let steps = [Config::BASE_PACKET, Config::LEAST_PACKET]
-            .map(|it| data.payload_within(&self.spec.config, it));
-        steps.into_iter().find(|size| *size < self.mss())
+    fn below(&self, config: &Config, data: &DataLevel) -> Option<u64> {
+        let steps = [Config::BASE_PACKET, Config::LEAST_PACKET];
+        steps.map(|it| data.payload_within(config, it)).into_iter().find(|size| *size < self.mss())
     }
 
-    /// Handles a timeout of the subflow at `index`. From the second consecutive one on, the segment
-    /// at its left edge is sent in pieces. One piece passes on every path, the others on nearly
-    /// every path. Together they are as long as the original.
-    pub(crate) fn probe_smaller_size(&mut self, data: &DataLevel, now: Time, index: usize) {
-        let subflow = &self.subflows[index];
-        let due = subflow.sender.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
-            || subflow.black_hole().is_likely();
-        let least = data.payload_within(&self.spec.config, Config::LEAST_PACKET);
+    /// Lowers our size, because a path drops longer segments.
+    fn lower(&mut self, size: u32) {
+        (self.mss, self.narrowed) = (size, true);
+    }
+}
+
+/// The settings and segment sizes of a connection, which all its subflows use.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    pub(super) config: &'a Config,
+    pub(super) sizes: PacketSizes,
+}
+
+impl Rules<'_> {
+    /// Returns the longest IP packet of the current segment size, in bytes.
+    pub(super) fn most_packet(&self, data: &DataLevel) -> u32 {
+        let most = self.sizes.mss() + 40 + data.data_options(self.config);
+        u32::try_from(most).unwrap_or(u32::MAX).min(self.config.packets.mtu)
+    }
+}
+
+impl Subflow {
+    /// Handles a timeout. From the second consecutive one on, the segment at the left edge is sent
+    /// in pieces. One piece passes on every path, the others on nearly every path. Together they are
+    /// as long as the original.
+    pub(super) fn probe_smaller_size(&mut self, data: &DataLevel, rules: Rules<'_>, now: Time) {
+        let Rules { config, sizes } = rules;
+        let due = self.sender.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
+            || self.black_hole().is_likely();
+        let least = data.payload_within(config, Config::LEAST_PACKET);
         let long = |len: u32| u64::from(len) > least;
-        let is_long = subflow.sender.tx.first().is_some_and(|head| !head.fin && long(head.len));
-        let allowed = self.spec.config.recovery.black_holes && self.size_below(data).is_some();
+        let is_long = self.sender.tx.first().is_some_and(|head| !head.fin && long(head.len));
+        let allowed = config.recovery.black_holes && sizes.below(config, data).is_some();
         if !due || !is_long || !allowed {
             return;
         }
-        let base = data.payload_within(&self.spec.config, Config::BASE_PACKET) as u32;
+        let base = data.payload_within(config, Config::BASE_PACKET) as u32;
         let small = least.saturating_sub(KEYS_OVER_DSS).max(1) as u32;
-        self.subflows[index].sender.tx.cut_first(small, base.min(self.mss));
-        self.subflows[index].probe_black_hole(now);
+        self.sender.tx.cut_first(small, base.min(sizes.mss));
+        self.probe_black_hole(now);
+    }
+
+    /// Handles delivered segments of at most `longest` payload bytes that were sent since a black
+    /// hole was suspected. Returns the new size if the path is one.
+    fn size_after_delivery(
+        &mut self,
+        data: &DataLevel,
+        rules: Rules<'_>,
+        longest: u32,
+    ) -> Option<u64> {
+        let Rules { config, sizes } = rules;
+        let below = sizes.below(config, data)?;
+        let detector = self.black_hole_mut()?;
+        let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
+            return None;
+        };
+        let least = data.payload_within(config, Config::LEAST_PACKET);
+        Some(if u64::from(passed) > least { below } else { least.min(below) })
+    }
+
+    /// Handles a router's message that the segment at `seq` of the wire exceeds the next hop's
+    /// limit of `mtu` bytes. Returns `None` if it is not believed: `seq` is not in flight (S10), or
+    /// no link has such an MTU. Otherwise returns the new size, if it is smaller than the current
+    /// one.
+    fn size_as_told(
+        &mut self,
+        data: &DataLevel,
+        rules: Rules<'_>,
+        seq: u32,
+        mtu: u32,
+    ) -> Option<Option<u64>> {
+        let (una, nxt) = (self.sender.tx.una(), self.sender.tx.nxt());
+        let seq = self.shake.own_seq(seq, una);
+        let under_way = self.state.synchronised() && (una..nxt).contains(&seq);
+        if !under_way || mtu < Config::LEAST_MTU {
+            return None;
+        }
+        let size = data.payload_within(rules.config, mtu.max(Config::LEAST_PACKET));
+        if size >= rules.sizes.mss() {
+            return Some(None);
+        }
+        // Later segments met the same limit. They are retransmitted at once, because there was no
+        // congestion.
+        self.sender.tx.mark_long_lost(seq, size as u32);
+        Some(Some(size))
+    }
+}
+
+impl Paths {
+    /// Returns the payload bytes of a full segment.
+    #[inline(always)]
+    pub(crate) fn mss(&self) -> u64 {
+        self.sizes.mss()
+    }
+
+    /// Returns the subflow at `index`, and the rules for it.
+    #[inline(always)]
+    pub(super) fn at(&mut self, index: usize) -> (&mut Subflow, Rules<'_>) {
+        let rules = Rules { config: &self.spec.config, sizes: self.sizes };
+        (&mut self.subflows[index], rules)
+    }
+
+    /// Returns the rules for subflows.
+    #[inline(always)]
+    pub(super) fn rules(&self) -> Rules<'_> {
+        Rules { config: &self.spec.config, sizes: self.sizes }
+    }
+
+    /// Sets the segment sizes from the handshake of the subflow at `index`.
+    pub(crate) fn size_segments(&mut self, data: &DataLevel, index: usize) {
+        let subflow = &mut self.subflows[index];
+        self.sizes.on_handshake(&self.spec.config, data.plain(), subflow.shake.offer.mss);
+        if data.plain() {
+            subflow.sender.cc.resize(self.sizes.mss);
+        }
     }
 
     /// Handles a handshake that succeeded while the first data, with our keys, was lost: the
@@ -76,15 +194,13 @@ impl Paths {
     /// count as too long: returns the next smaller size.
     #[cold]
     pub(crate) fn size_after_lost_start(&mut self, data: &DataLevel) -> Option<u64> {
-        self.unheard = self.unheard.saturating_add(1);
-        let allowed = self.spec.config.recovery.black_holes
-            && data.queue.nxt() > Dsn::ZERO
-            && self.unheard > 1;
-        self.size_below(data).filter(|_| allowed)
+        let again = self.redial.count_lost_start();
+        let allowed = self.spec.config.recovery.black_holes && data.queue.nxt() > Dsn::ZERO;
+        self.sizes.below(&self.spec.config, data).filter(|_| allowed && again)
     }
 
-    /// Handles delivered segments of at most `longest` payload bytes that were sent since a black
-    /// hole was suspected. Returns the new size if the path of the subflow at `index` is one.
+    /// Returns the new size if the path of the subflow at `index` drops long segments; `longest` is
+    /// the size of a delivered one ([`Subflow::size_after_delivery`]).
     #[cold]
     pub(crate) fn size_after_delivery(
         &mut self,
@@ -92,13 +208,21 @@ impl Paths {
         index: usize,
         longest: u32,
     ) -> Option<u64> {
-        let below = self.size_below(data)?;
-        let detector = self.subflows[index].black_hole_mut()?;
-        let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
-            return None;
-        };
-        let least = data.payload_within(&self.spec.config, Config::LEAST_PACKET);
-        Some(if u64::from(passed) > least { below } else { least.min(below) })
+        let (subflow, rules) = self.at(index);
+        subflow.size_after_delivery(data, rules, longest)
+    }
+
+    /// Handles a router's message for the subflow at `index` ([`Subflow::size_as_told`]).
+    #[cold]
+    pub(crate) fn size_as_told(
+        &mut self,
+        data: &DataLevel,
+        index: usize,
+        seq: u32,
+        mtu: u32,
+    ) -> Option<Option<u64>> {
+        let (subflow, rules) = self.at(index);
+        subflow.size_as_told(data, rules, seq, mtu)
     }
 
     /// Limits segments to `size` payload bytes, because the path of the subflow at `index` drops
@@ -113,8 +237,7 @@ impl Paths {
         cause: SizeCause,
     ) {
         ctx.count_lowered_size(cause);
-        self.mss = size as u32;
-        self.narrowed = true;
+        self.sizes.lower(size as u32);
         for subflow in self.subflows.iter_mut() {
             subflow.sender.tx.cut_to(size as u32);
             subflow.sender.cc.resize(size as u32);
@@ -124,35 +247,5 @@ impl Paths {
         data.queue.unassign_all();
         let subflow = self.subflows[index].id;
         ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
-    }
-
-    /// Handles a router's message that the segment at `seq` of the wire exceeds the next hop's
-    /// limit of `mtu` bytes. Returns `None` if it is not believed: `seq` is not in flight (S10), or
-    /// no link has such an MTU. Otherwise returns the new size, if it is smaller than the current
-    /// one.
-    #[cold]
-    pub(crate) fn size_as_told(
-        &mut self,
-        data: &DataLevel,
-        index: usize,
-        seq: u32,
-        mtu: u32,
-    ) -> Option<Option<u64>> {
-        let mss = self.mss();
-        let subflow = &mut self.subflows[index];
-        let (una, nxt) = (subflow.sender.tx.una(), subflow.sender.tx.nxt());
-        let seq = subflow.shake.own_seq(seq, una);
-        let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
-        if !under_way || mtu < Config::LEAST_MTU {
-            return None;
-        }
-        let size = data.payload_within(&self.spec.config, mtu.max(Config::LEAST_PACKET));
-        if size >= mss {
-            return Some(None);
-        }
-        // Later segments met the same limit. They are retransmitted at once, because there was no
-        // congestion.
-        subflow.sender.tx.mark_long_lost(seq, size as u32);
-        Some(Some(size))
     }
 }

@@ -80,7 +80,8 @@ impl Paths {
         ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.sender.rtt.rto() });
         self.subflows.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.subflows[index].report_window(ctx, WindowCause::Timeout);
-        self.probe_smaller_size(data, now, index);
+        let (subflow, rules) = self.at(index);
+        subflow.probe_smaller_size(data, rules, now);
         let rtt = &self.subflows[index].sender.rtt;
         match data.closing.done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
@@ -110,7 +111,7 @@ impl Paths {
                 // The subflow has no further use.
                 return false;
             }
-            self.rounds_dialled()
+            self.redial.rounds_before(self.ways_to_dial())
         };
         let subflow = &mut self.subflows[index];
         let dials = subflow.shake.initiator;

@@ -133,11 +133,6 @@ impl Paths {
             || self.spec.config.buffers.subflow_windows && subflow.exceeds_window(self.mss())
     }
 
-    /// Returns the payload bytes of a full segment.
-    pub(crate) fn mss(&self) -> u64 {
-        u64::from(self.mss)
-    }
-
     /// Memory of a connection without data, including its addresses and its entries in the endpoint's tables.
     const BASE_BYTES: u64 = 4_096;
 
