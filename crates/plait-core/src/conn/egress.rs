@@ -137,7 +137,8 @@ impl Connection {
         let data = DataRange::with_len(dsn, u64::from(len));
         self.data.queue.note_again(data);
         let mut transmit = self.emit_data(ctx, index, seq, data, carry);
-        self.paths.repeat_superpacket_mapping(&self.data, index, seq, &mut transmit.segment);
+        let subflow = self.paths.subflow(index);
+        subflow.repeat_superpacket_mapping(&self.data, seq, &mut transmit.segment);
         transmit
     }
 
@@ -197,7 +198,12 @@ impl Connection {
         let Order { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
         let index = subflow.index();
         if whole
-            && paths.may_grow(data, index, range, scheduling.segment_size())
+            && paths.subflow(index).may_grow(
+                data,
+                range,
+                scheduling.segment_size(),
+                &paths.spec.config,
+            )
             && !self.tells_infinite(index)
         {
             return Some(self.send_superpacket(ctx, index, range));
@@ -234,7 +240,7 @@ impl Connection {
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
         let Connection { data, paths, scheduling, .. } = self;
         let range = scheduling.grow(ctx, data, paths, index, first);
-        let segment = paths.data_segment(ctx, data, index, (seq, range));
+        let segment = paths.data_segment(ctx, data, index, seq, range);
         if range.len() > first.len() {
             self.paths.remember_superpacket(index, seq, range, &segment);
         }

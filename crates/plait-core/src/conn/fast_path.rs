@@ -4,7 +4,6 @@
 
 use crate::conn::Connection;
 use crate::context::Context;
-use crate::paths::fast_path::{is_old, is_steady};
 use plait_wire::{DataAck, Flags, Segment};
 
 /// The flags that rule out the fast path, and ACK, which must be set.
@@ -30,7 +29,7 @@ impl Connection {
         }
         let subflow = self.paths.subflow(index);
         let next = subflow.shake.peer_wire(subflow.rx.nxt());
-        if segment.seq != next || !is_steady(subflow) || is_old(subflow, segment) {
+        if segment.seq != next || !subflow.is_steady() || subflow.is_old(segment) {
             return false;
         }
         match &dss.mapping {
@@ -47,10 +46,10 @@ impl Connection {
                 true
             }
             Some(map) => {
-                let Connection { data, paths, notices, .. } = self;
-                if !paths.tells_no_news(data, index, segment, value as u32) {
+                if !subflow.tells_no_news(&self.data, segment, value as u32) {
                     return false;
                 }
+                let Connection { data, paths, notices, .. } = self;
                 let Some(before) = paths.take_next(ctx, data, index, segment, map) else {
                     return false;
                 };

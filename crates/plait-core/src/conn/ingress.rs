@@ -16,6 +16,7 @@ use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::address::Address;
 use crate::tcp::state::State;
+use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
 use plait_base::{Dsn, Ssn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
@@ -60,10 +61,9 @@ impl Connection {
     }
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let subflow = self.paths.subflow(index);
-        let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
-        let ack = subflow.shake.own_seq(segment.ack, subflow.sender.tx.una());
-        if !self.paths.is_acceptable(ctx, &self.data, index, segment, seq, ack) {
+        let numbers = self.paths.subflow(index).numbers(segment);
+        let Numbers { seq, ack } = numbers;
+        if !self.paths.is_acceptable(ctx, &self.data, index, segment, numbers) {
             return;
         }
         let LifeSign { revived, asked, proven } = self.paths.take_life_sign(index);
@@ -181,7 +181,7 @@ impl Connection {
     }
 
     fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
-        self.paths.report_ack(ctx, index, effects);
+        self.paths.subflow(index).report_ack(ctx, effects);
         if effects.undone == Some(true) {
             self.paths.withdraw_reinjections(&mut self.data, index);
         }
@@ -203,7 +203,8 @@ impl Connection {
         }
         self.scheduling.on_acked(SubflowId(index as u8));
         if self.data.queue.counts_memory() {
-            self.paths.expand_send_memory(&mut self.data, &mut self.notices, index);
+            let (subflow, mss) = (self.paths.subflow(index), self.paths.mss());
+            subflow.expand_send_memory(&mut self.data, &mut self.notices, mss);
         }
     }
 

@@ -157,7 +157,7 @@ impl Connection {
     /// Queues all unacknowledged data of a subflow for reinjection.
     fn reinject_outstanding(&mut self, index: usize) {
         if !self.data.falls_back() {
-            self.paths.reinject_outstanding(&mut self.data, index);
+            self.paths.subflow(index).reinject_outstanding(&mut self.data);
             self.scheduling.wake();
         }
     }

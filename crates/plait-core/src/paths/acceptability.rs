@@ -1,62 +1,76 @@
 //! Acceptability of the peer's segments: they lie in the window and have a fresh timestamp. Other
 //! segments may be answered by a challenge ACK (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323).
 
+use crate::config::Config;
 use crate::context::Context;
 use crate::data::agreement::{Mode, ssn_in_step};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::acceptability::{Place, place};
 use crate::tcp::clock::before;
+use crate::tcp::subflow::{Numbers, Subflow};
 use plait_base::{Ssn, SubflowRange};
 use plait_wire::Segment;
 
-impl Paths {
+impl Subflow {
     /// Returns true if the segment must be processed. A retransmission is, because its
     /// acknowledgement may be new; it is answered when its payload is processed.
+    pub(super) fn accepts(
+        &mut self,
+        data: &DataLevel,
+        config: &Config,
+        segment: &Segment,
+        Numbers { seq, ack }: Numbers,
+    ) -> bool {
+        let place = self.place(data, config, seq, u64::from(segment.seq_len()));
+        // RFC 5961 section 5.2: the ACK covers unsent data, or is older than any window.
+        let credible = ack <= self.sender.tx.nxt()
+            && ack.saturating_add(data.window.largest().max(0xffff)) >= self.sender.tx.una();
+        if place == Place::Outside || !credible {
+            return false;
+        }
+        let stamps = segment.options.timestamps.filter(|_| self.shake.offer.timestamps);
+        let Some(stamp) = stamps else { return true };
+        // Protection against wrapped sequence numbers (RFC 7323 section 5.3).
+        if before(stamp.value, self.shake.ts_recent) {
+            // An original overtaken by its retransmission looks the same.
+            let len = u64::from(segment.payload.len());
+            self.rx.note_refused(SubflowRange::with_len(seq, len));
+            return false;
+        }
+        if seq <= self.rx.nxt() {
+            self.shake.ts_recent = stamp.value;
+        }
+        true
+    }
+
+    /// Returns the place of `len` sequence numbers from `seq` on.
+    fn place(&self, data: &DataLevel, config: &Config, seq: Ssn, len: u64) -> Place {
+        let (nxt, reach) = (self.rx.nxt(), data.reach(config));
+        let edge = match data.agreed.mode() {
+            Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),
+            _ => nxt + reach,
+        };
+        place(seq, len, nxt, edge, reach)
+    }
+}
+
+impl Paths {
+    /// Returns true if the segment must be processed ([`Subflow::accepts`]). Others are answered by
+    /// a challenge ACK.
     pub(crate) fn is_acceptable(
         &mut self,
         ctx: &mut Context<'_>,
         data: &DataLevel,
         index: usize,
         segment: &Segment,
-        seq: Ssn,
-        ack: Ssn,
+        numbers: Numbers,
     ) -> bool {
-        let place = self.place(data, index, seq, u64::from(segment.seq_len()));
-        let subflow = &mut self.subflows[index];
-        // RFC 5961 section 5.2: the ACK covers unsent data, or is older than any window.
-        let credible = ack <= subflow.sender.tx.nxt()
-            && ack.saturating_add(data.window.largest().max(0xffff)) >= subflow.sender.tx.una();
-        if place == Place::Outside || !credible {
+        let accepted = self.subflows[index].accepts(data, &self.spec.config, segment, numbers);
+        if !accepted {
             self.challenge(ctx, index);
-            return false;
         }
-        let Some(stamp) = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps)
-        else {
-            return true;
-        };
-        // Protection against wrapped sequence numbers (RFC 7323 section 5.3).
-        if before(stamp.value, subflow.shake.ts_recent) {
-            // An original overtaken by its retransmission looks the same.
-            let len = u64::from(segment.payload.len());
-            subflow.rx.note_refused(SubflowRange::with_len(seq, len));
-            self.challenge(ctx, index);
-            return false;
-        }
-        if seq <= subflow.rx.nxt() {
-            subflow.shake.ts_recent = stamp.value;
-        }
-        true
-    }
-
-    /// Returns the place of `len` sequence numbers from `seq` on, on the subflow at `index`.
-    pub(crate) fn place(&self, data: &DataLevel, index: usize, seq: Ssn, len: u64) -> Place {
-        let (nxt, reach) = (self.subflows[index].rx.nxt(), data.reach(&self.spec.config));
-        let edge = match data.agreed.mode() {
-            Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),
-            _ => nxt + reach,
-        };
-        place(seq, len, nxt, edge, reach)
+        accepted
     }
 
     /// Sends a challenge ACK, within the limit (RFC 5961 section 7).

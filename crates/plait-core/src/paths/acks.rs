@@ -6,10 +6,91 @@ use crate::event::{Event, WindowCause};
 use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::ack_processing::{AckEffects, AckInfo};
+use crate::tcp::subflow::Subflow;
 use plait_base::{Ssn, SubflowRange, Time};
 use plait_wire::Segment;
 
+impl Subflow {
+    /// Emits the events of an acknowledgement.
+    pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, effects: &AckEffects) {
+        let (id, cwnd) = (self.id, self.cwnd());
+        ctx.emit(Event::Acked {
+            subflow: id,
+            bytes: effects.delivered,
+            rtt: effects.rtt,
+            srtt: self.sender.rtt.srtt().unwrap_or_default(),
+            cwnd,
+            inflight: self.sender.tx.inflight(),
+        });
+        let cause = match effects {
+            AckEffects { undone: Some(_), entered_recovery: false, .. } => {
+                Some(WindowCause::Undone)
+            }
+            AckEffects { entered_recovery: true, .. } | AckEffects { tail_repaired: true, .. } => {
+                Some(WindowCause::Loss)
+            }
+            AckEffects { left_recovery: true, .. } => Some(WindowCause::Recovered),
+            _ => None,
+        };
+        if let Some(cause) = cause {
+            let ssthresh = self.sender.cc.ssthresh();
+            ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            if effects.tail_repaired {
+                let cause = WindowCause::Recovered;
+                ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            }
+        }
+    }
+
+    /// Withdraws reinjections after a timeout that was spurious.
+    pub(super) fn withdraw_reinjections(&mut self, data: &mut DataLevel) {
+        self.reset_black_hole();
+        for sent in self.sender.tx.iter().filter(|sent| !sent.fin) {
+            data.queue.mark_carried(sent.data(), self.id);
+        }
+    }
+
+    /// Continues the retransmissions that F-RTO holds back if no new data can be sent (RFC 5682
+    /// section 3.1 step 2b).
+    pub(super) fn continue_frto(&mut self, data: &DataLevel) {
+        if self.sender.spurious_recovery.holds_retransmissions() {
+            let room = data.window.end() > data.queue.nxt();
+            if data.queue.unsent() == 0 || !room {
+                self.sender.spurious_recovery.give_up_frto();
+            }
+        }
+    }
+
+    /// Grows the send memory of a subflow whose window is not full while a writer waits
+    /// (`tcp_should_expand_sndbuf` of Linux). In congestion avoidance the window is never full for
+    /// long, because Linux waits for room for two segments (`tcp_tso_should_defer`).
+    #[cold]
+    pub(crate) fn expand_send_memory(&self, data: &mut DataLevel, notices: &mut Notices, mss: u64) {
+        let (id, cwnd) = (self.id, self.cwnd());
+        let planned = self.sender.tx.inflight() + data.queue.assigned(id);
+        let avoidance = !self.sender.cc.in_slow_start();
+        if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
+            && (avoidance || planned + mss <= cwnd)
+        {
+            memory.expand(id, cwnd / mss.max(1));
+            notices.tell_user();
+        }
+    }
+
+    /// Queues all unacknowledged data for reinjection.
+    pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel) {
+        for sent in self.sender.tx.iter() {
+            data.queue.queue_reinjection(sent.data());
+        }
+    }
+}
+
 impl Paths {
+    /// Withdraws reinjections after a timeout of the subflow at `index` that was spurious.
+    pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
+        self.subflows[index].withdraw_reinjections(data);
+    }
+
     /// Updates the peer's window of this subflow. Returns true if the old one held the subflow
     /// back.
     pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
@@ -68,95 +149,13 @@ impl Paths {
         effects
     }
 
-    /// Emits the events of an acknowledgement on the subflow at `index`.
-    pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
-        let subflow = &self.subflows[index];
-        let (id, cwnd) = (subflow.id, subflow.cwnd());
-        ctx.emit(Event::Acked {
-            subflow: id,
-            bytes: effects.delivered,
-            rtt: effects.rtt,
-            srtt: subflow.sender.rtt.srtt().unwrap_or_default(),
-            cwnd,
-            inflight: subflow.sender.tx.inflight(),
-        });
-        let cause = match effects {
-            AckEffects { undone: Some(_), entered_recovery: false, .. } => {
-                Some(WindowCause::Undone)
-            }
-            AckEffects { entered_recovery: true, .. } | AckEffects { tail_repaired: true, .. } => {
-                Some(WindowCause::Loss)
-            }
-            AckEffects { left_recovery: true, .. } => Some(WindowCause::Recovered),
-            _ => None,
-        };
-        if let Some(cause) = cause {
-            let ssthresh = subflow.sender.cc.ssthresh();
-            ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
-            if effects.tail_repaired {
-                let cause = WindowCause::Recovered;
-                ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
-            }
-        }
-    }
-
     /// Applies an acknowledgement to the data on the subflow at `index`: withdraws unneeded
     /// reinjections, continues F-RTO, and removes old mappings.
     pub(crate) fn settle_ack(&mut self, data: &mut DataLevel, index: usize) {
-        self.continue_frto(data, index);
         let subflow = &mut self.subflows[index];
+        subflow.continue_frto(data);
         if let Some(mappings) = &mut subflow.mappings {
             mappings.on_acked(subflow.sender.tx.una());
-        }
-    }
-
-    /// Withdraws reinjections after a timeout that was spurious.
-    pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
-        self.subflows[index].reset_black_hole();
-        let subflow = &self.subflows[index];
-        for sent in subflow.sender.tx.iter().filter(|sent| !sent.fin) {
-            data.queue.mark_carried(sent.data(), subflow.id);
-        }
-    }
-
-    /// Continues the retransmissions that F-RTO holds back if no new data can be sent (RFC 5682
-    /// section 3.1 step 2b).
-    pub(crate) fn continue_frto(&mut self, data: &DataLevel, index: usize) {
-        let subflow = &mut self.subflows[index];
-        if subflow.sender.spurious_recovery.holds_retransmissions() {
-            let room = data.window.end() > data.queue.nxt();
-            if data.queue.unsent() == 0 || !room {
-                subflow.sender.spurious_recovery.give_up_frto();
-            }
-        }
-    }
-
-    /// Grows the send memory of a subflow whose window is not full while a writer waits
-    /// (`tcp_should_expand_sndbuf` of Linux). In congestion avoidance the window is never full for
-    /// long, because Linux waits for room for two segments (`tcp_tso_should_defer`).
-    #[cold]
-    pub(crate) fn expand_send_memory(
-        &mut self,
-        data: &mut DataLevel,
-        notices: &mut Notices,
-        index: usize,
-    ) {
-        let subflow = &self.subflows[index];
-        let (id, cwnd, mss) = (subflow.id, subflow.cwnd(), self.mss());
-        let planned = subflow.sender.tx.inflight() + data.queue.assigned(id);
-        let avoidance = !subflow.sender.cc.in_slow_start();
-        if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
-            && (avoidance || planned + mss <= cwnd)
-        {
-            memory.expand(id, cwnd / mss.max(1));
-            notices.tell_user();
-        }
-    }
-
-    /// Queues all unacknowledged data of the subflow at `index` for reinjection.
-    pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel, index: usize) {
-        for sent in self.subflows[index].sender.tx.iter() {
-            data.queue.queue_reinjection(sent.data());
         }
     }
 }

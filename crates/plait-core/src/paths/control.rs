@@ -36,27 +36,26 @@ impl Paths {
         data: &mut DataLevel,
         notices: &mut Notices,
     ) -> Option<Control> {
-        let _config = &self.spec.config;
         for index in 0..self.subflows.len() {
-            let subflow = &mut self.subflows[index];
+            let (subflow, rules) = self.at(index);
             if !subflow.pending.urgent() {
                 continue;
             }
             if subflow.pending.take(ControlSegment::Rst) {
                 // The RST may have been the only reason to keep the connection.
                 notices.tell_endpoint();
-                return Some(Control::Ready(self.build_rst(data, index)));
+                return Some(Control::Ready(subflow.build_rst(data)));
             }
             if subflow.pending.take(ControlSegment::FastClose) {
-                return Some(Control::Ready(self.build_fast_close(ctx, data, index)));
+                return Some(Control::Ready(subflow.build_fast_close(ctx, data, rules)));
             }
             if let Some(seq) = subflow.pending.take_unacceptable_ack() {
-                return Some(Control::Ready(self.build_stray_rst(data, index, seq)));
+                return Some(Control::Ready(subflow.build_stray_rst(data, seq)));
             }
             if subflow.pending.has(ControlSegment::Fail)
                 || subflow.pending.has(ControlSegment::Infinite)
             {
-                return Some(Control::Ready(self.build_fallback_signal(ctx, data, index)));
+                return Some(Control::Ready(subflow.build_fallback_signal(ctx, data, rules)));
             }
             if subflow.pending.take(ControlSegment::Syn) {
                 let again = ctx.now + self.syn_retry(data, index);
@@ -64,13 +63,13 @@ impl Paths {
                 return Some(Control::Ready(self.build_syn(data, ctx.now, index)));
             }
             if subflow.pending.take(ControlSegment::JoinAck) {
-                return Some(Control::Ready(self.pure_ack(ctx, data, index)));
+                return Some(Control::Ready(subflow.pure_ack(ctx, data, rules)));
             }
             if subflow.pending.take(ControlSegment::WindowProbe) {
                 // A sequence number below the left edge: the peer answers with its window and
                 // discards the probe.
                 let seq = subflow.sender.tx.una().before();
-                let probe = self.build_ack(ctx, data, index, seq, Flags::default());
+                let probe = subflow.build_ack(ctx, data, rules, seq, Flags::default());
                 return Some(Control::Ready(probe));
             }
             if subflow.pending.take(ControlSegment::PathProbe)
@@ -126,18 +125,17 @@ impl Paths {
         let wanted = place(addresses.signals.first()?);
         let index = wanted.or_else(|| self.subflows.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
-        if data.agreed.mode() != Mode::Multipath
-            || self.ack_option(data, index, None, None).is_some()
-        {
+        if data.agreed.mode() != Mode::Multipath || self.subflows[index].has_ack_option(data) {
             return None;
         }
         let signal = self.addresses.signals.remove(0)?;
-        let mut transmit = self.pure_ack(ctx, data, index);
+        let (subflow, rules) = self.at(index);
+        let mut transmit = subflow.pure_ack(ctx, data, rules);
         let options = &mut transmit.segment.options;
         options.mptcp = Some(Box::new(signal.option));
         // A DATA_ACK without room is sent separately.
         options.give_way();
-        self.subflows[index].pending.add_ack_if(options.dss.is_none());
+        subflow.pending.add_ack_if(options.dss.is_none());
         Some(transmit)
     }
 
@@ -182,11 +180,12 @@ impl Paths {
     ) -> (Transmit, bool) {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data: range, carry });
-        let mut segment = self.data_segment(ctx, data, index, (seq, range));
+        let mut segment = self.data_segment(ctx, data, index, seq, range);
         let told = data.agreed.stops_telling(self.subflows[index].sender.tx.una());
         let resized = told && self.settle_fallback(data, notices, index);
         if data.agreed.is_telling() {
-            self.tell_infinite(data, &mut segment);
+            let (subflow, rules) = self.at(index);
+            subflow.tell_infinite(data, rules, &mut segment);
         }
         let report = Report { conn: ctx.conn(), subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
@@ -204,14 +203,15 @@ impl Paths {
     ) -> Option<Transmit> {
         let repeats = if data.closing.fin_sent() { timers.retries() } else { 0 };
         let index = self.subflows.signal_path(repeats)?;
-        let keys = self.ack_option(data, index, None, None).is_some();
-        if keys && !data.closing.keys_told() {
+        let rto = self.longest_rto(data);
+        let (subflow, rules) = self.at(index);
+        if subflow.has_ack_option(data) && !data.closing.keys_told() {
             data.closing.on_keys_sent();
-            return Some(self.pure_ack(ctx, data, index));
+            return Some(subflow.pure_ack(ctx, data, rules));
         }
         data.closing.on_fin_signalled();
-        timers.arm_retransmission(ctx.now, self.longest_rto(data));
-        Some(self.build_data_fin(ctx, data, timers.retries(), index))
+        timers.arm_retransmission(ctx.now, rto);
+        Some(subflow.build_data_fin(ctx, data, rules, timers.retries()))
     }
 
     /// Returns the next pending acknowledgement, and whether it is the last one.
@@ -222,7 +222,8 @@ impl Paths {
     ) -> Option<(Transmit, bool)> {
         let ack_pending = |s: &Subflow| s.pending.ack() && s.state.synchronised();
         let index = self.subflows.iter().position(ack_pending)?;
-        let transmit = self.pure_ack(ctx, data, index);
+        let (subflow, rules) = self.at(index);
+        let transmit = subflow.pure_ack(ctx, data, rules);
         Some((transmit, !self.subflows[index..].iter().any(ack_pending)))
     }
 }

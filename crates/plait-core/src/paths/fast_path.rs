@@ -9,48 +9,32 @@ use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, Dsn};
 use plait_wire::{Mapping, Segment};
 
-impl Paths {
+impl Subflow {
     /// Returns true if a data segment has no news about our own data. It acknowledges no more than
     /// `acked` (the low half of a DSN on the wire), and the edge of the window stays.
     #[inline(always)]
-    pub(crate) fn tells_no_news(
-        &self,
-        data: &DataLevel,
-        index: usize,
-        segment: &Segment,
-        acked: u32,
-    ) -> bool {
-        let subflow = &self.subflows[index];
-        let (una, window) =
-            (data.queue.una(), u64::from(segment.window) << subflow.shake.peer_scale);
-        segment.ack == subflow.shake.wire(subflow.sender.tx.una())
+    pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, acked: u32) -> bool {
+        let (una, window) = (data.queue.una(), u64::from(segment.window) << self.shake.peer_scale);
+        segment.ack == self.shake.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
             && acked == data.keys.own.wire(una) as u32
             && una + window <= data.window.end()
             && window <= data.window.largest()
     }
 
-    /// Notes the peer's timestamp on the subflow at `index`, to be echoed.
-    #[inline(always)]
-    pub(crate) fn note_stamp(&mut self, index: usize, segment: &Segment) {
-        note_stamp(&mut self.subflows[index], segment);
-    }
-
     /// Accepts the data of the next segment if `map` maps exactly its bytes. Returns the DSN up to
     /// which data was readable before.
     #[inline(always)]
-    pub(crate) fn take_next(
+    fn take_next(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-        index: usize,
         segment: &Segment,
         map: &Mapping,
+        ack_unit: u64,
     ) -> Option<Dsn> {
-        let Paths { subflows, sizes, .. } = self;
         let DataLevel { recv, keys, agreed, .. } = data;
-        let subflow = &mut subflows[index];
-        let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
+        let (seq, len) = (self.rx.nxt(), u64::from(map.len));
         if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
             return None;
         }
@@ -62,11 +46,11 @@ impl Paths {
             return None;
         }
         agreed.on_dss();
-        note_stamp(subflow, segment);
-        subflow.status.on_mapped();
-        let (now, id) = (ctx.now, subflow.id);
-        let due = subflow.rx.accept_next(dsn, len, sizes.ack_unit());
-        subflow.note_due(now, due);
+        self.note_stamp(segment);
+        self.status.on_mapped();
+        let (now, id) = (ctx.now, self.id);
+        let due = self.rx.accept_next(dsn, len, ack_unit);
+        self.note_due(now, due);
         let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
             ctx.emit(run.event());
         });
@@ -76,31 +60,51 @@ impl Paths {
         }
         Some(before)
     }
-}
 
-/// Notes the peer's timestamp, to be echoed.
-#[inline(always)]
-fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
-    if let Some(stamp) = &segment.options.timestamps
-        && subflow.shake.offer.timestamps
-    {
-        subflow.shake.ts_recent = stamp.value;
+    /// Notes the peer's timestamp, to be echoed.
+    #[inline(always)]
+    fn note_stamp(&mut self, segment: &Segment) {
+        if let Some(stamp) = &segment.options.timestamps
+            && self.shake.offer.timestamps
+        {
+            self.shake.ts_recent = stamp.value;
+        }
+    }
+
+    /// Returns true if it is established, not silent, and holds no waiting data of the peer.
+    #[inline(always)]
+    pub(crate) fn is_steady(&self) -> bool {
+        debug_assert!(self.verifier.is_none());
+        let answered = self.pending.unanswered() == 0 && !self.status.pf();
+        self.state.takes_data() && self.status.joined() && answered && self.rx.is_in_order()
+    }
+
+    /// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).
+    #[inline(always)]
+    pub(crate) fn is_old(&self, segment: &Segment) -> bool {
+        let shake = &self.shake;
+        let stamps = segment.options.timestamps.as_ref();
+        stamps.is_some_and(|it| shake.offer.timestamps && before(it.value, shake.ts_recent))
     }
 }
 
-/// Returns true if a subflow is established, not silent, and holds no waiting data of the peer.
-#[inline(always)]
-pub(crate) fn is_steady(subflow: &Subflow) -> bool {
-    debug_assert!(subflow.verifier.is_none());
-    let status = &subflow.status;
-    let answered = subflow.pending.unanswered() == 0 && !status.pf();
-    subflow.state.takes_data() && status.joined() && answered && subflow.rx.is_in_order()
-}
+impl Paths {
+    /// Notes the peer's timestamp on the subflow at `index`, to be echoed.
+    #[inline(always)]
+    pub(crate) fn note_stamp(&mut self, index: usize, segment: &Segment) {
+        self.subflows[index].note_stamp(segment);
+    }
 
-/// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).
-#[inline(always)]
-pub(crate) fn is_old(subflow: &Subflow, segment: &Segment) -> bool {
-    let shake = &subflow.shake;
-    let stamps = segment.options.timestamps.as_ref();
-    stamps.is_some_and(|it| shake.offer.timestamps && before(it.value, shake.ts_recent))
+    /// Accepts the data of the next segment of the subflow at `index` ([`Subflow::take_next`]).
+    #[inline(always)]
+    pub(crate) fn take_next(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        index: usize,
+        segment: &Segment,
+        map: &Mapping,
+    ) -> Option<Dsn> {
+        self.subflows[index].take_next(ctx, data, segment, map, self.sizes.ack_unit())
+    }
 }

@@ -1,12 +1,13 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
+use crate::config::Config;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::Step;
-use crate::tcp::subflow::{Handshake, Offer};
+use crate::tcp::subflow::{Handshake, Offer, Subflow};
 use plait_base::Dsn;
 use plait_wire::{JoinAck, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
 
@@ -55,19 +56,22 @@ pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
     shake.ts_recent = syn.options.timestamps.map_or(0, |stamp| stamp.value);
 }
 
-impl Paths {
-    /// Returns the MPTCP option of our SYN or SYN/ACK.
-    pub(crate) fn syn_option(&self, data: &DataLevel, index: usize) -> Option<Mptcp> {
-        let subflow = &self.subflows[index];
-        let shake = &subflow.shake;
-        let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path());
-        let backup = path.is_some_and(|config| config.backup);
-        let address_id = self.own_id(subflow.address);
+impl Subflow {
+    /// Returns the MPTCP option of our SYN or SYN/ACK. `address_id` and `backup` belong to our
+    /// address.
+    fn syn_option(
+        &self,
+        data: &DataLevel,
+        config: &Config,
+        address_id: u8,
+        backup: bool,
+    ) -> Option<Mptcp> {
+        let shake = &self.shake;
         match (shake.join, shake.initiator) {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: data.agreed.checksums(),
-                joins_denied: self.spec.config.joins.deny,
+                joins_denied: config.joins.deny,
                 sender_key: (!initiator).then_some(data.keys.local),
                 receiver_key: None,
                 data_len: None,
@@ -88,36 +92,34 @@ impl Paths {
         }
     }
 
-    /// Returns true if our ACKs carry [`Paths::ack_option`].
+    /// Returns true if our ACKs carry [`Subflow::ack_option`].
     #[inline]
-    pub(crate) fn has_ack_option(&self, data: &DataLevel, index: usize) -> bool {
-        let subflow = &self.subflows[index];
-        let told =
-            if subflow.shake.join { subflow.status.joined() } else { data.agreed.peer_dss_seen() };
+    pub(super) fn has_ack_option(&self, data: &DataLevel) -> bool {
+        let told = if self.shake.join { self.status.joined() } else { data.agreed.peer_dss_seen() };
         !told
-            && subflow.shake.initiator
+            && self.shake.initiator
             && data.agreed.mode() == Mode::Multipath
             && data.keys.peer.is_some()
     }
 
     /// Returns the MPTCP option of our ACKs until the peer is known to have the keys.
     #[cold]
-    pub(crate) fn ack_option(
+    pub(super) fn ack_option(
         &self,
         data: &DataLevel,
-        index: usize,
+        config: &Config,
         data_len: Option<u16>,
         checksum: Option<u16>,
     ) -> Option<Mptcp> {
-        let peer = data.keys.peer.filter(|_| self.has_ack_option(data, index))?;
-        let shake = &self.subflows[index].shake;
+        let peer = data.keys.peer.filter(|_| self.has_ack_option(data))?;
+        let shake = &self.shake;
         if shake.join {
             let hmac = join_hmac(data.keys.local, peer, shake.nonce, shake.peer_nonce);
             return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
         }
         Some(Mptcp::Capable(MpCapable {
             checksum_required: data.agreed.checksums(),
-            joins_denied: self.spec.config.joins.deny,
+            joins_denied: config.joins.deny,
             sender_key: Some(data.keys.local),
             receiver_key: Some(peer),
             data_len,
@@ -127,20 +129,29 @@ impl Paths {
 
     /// Handles a SYN without an ACK in SYN-SENT (simultaneous open). RFC 8684 has no key exchange
     /// for it, so the connection is plain TCP; a join cannot be opened this way.
-    pub(crate) fn on_simultaneous_syn(
+    pub(super) fn on_simultaneous_syn(
         &mut self,
         data: &mut DataLevel,
-        index: usize,
+        config: &Config,
         syn: &Segment,
     ) {
-        let subflow = &mut self.subflows[index];
-        if subflow.shake.join {
+        if self.shake.join {
             return;
         }
         data.agreed.use_plain();
-        take_syn(&mut subflow.shake, syn, self.spec.config.packets.unsaid_mss);
-        subflow.step(Step::SynCrossed);
-        subflow.pending.add(ControlSegment::Syn);
+        take_syn(&mut self.shake, syn, config.packets.unsaid_mss);
+        self.step(Step::SynCrossed);
+        self.pending.add(ControlSegment::Syn);
         data.window.update(Dsn::ZERO, u64::from(syn.window));
+    }
+}
+
+impl Paths {
+    /// Returns the MPTCP option of our SYN or SYN/ACK on the subflow at `index`.
+    pub(super) fn syn_option(&self, data: &DataLevel, index: usize) -> Option<Mptcp> {
+        let subflow = &self.subflows[index];
+        let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path());
+        let backup = path.is_some_and(|config| config.backup);
+        subflow.syn_option(data, &self.spec.config, self.own_id(subflow.address), backup)
     }
 }

@@ -139,7 +139,7 @@ impl Paths {
             return SynAck::Ignored;
         }
         if !segment.flags.has(Flags::ACK) {
-            self.on_simultaneous_syn(data, index, segment);
+            subflow.on_simultaneous_syn(data, &self.spec.config, segment);
             return SynAck::Ignored;
         }
         if subflow.shake.join && data.keys.peer.is_none() {

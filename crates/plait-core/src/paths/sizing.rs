@@ -174,12 +174,6 @@ impl Paths {
         (&mut self.subflows[index], rules)
     }
 
-    /// Returns the rules for subflows.
-    #[inline(always)]
-    pub(super) fn rules(&self) -> Rules<'_> {
-        Rules { config: &self.spec.config, sizes: self.sizes }
-    }
-
     /// Sets the segment sizes from the handshake of the subflow at `index`.
     pub(crate) fn size_segments(&mut self, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];

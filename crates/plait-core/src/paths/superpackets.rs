@@ -5,44 +5,40 @@
 //! options. The mapping is repeated on each retransmission, because Linux rejects a narrower one
 //! within it.
 
+use crate::config::Config;
 use crate::data::dss::MappedRange;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::mappings::SuperpacketMapping;
+use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Mapping, Segment};
 
-impl Paths {
-    /// Returns true if `first`, new data of the subflow at `index`, can be extended: it has `full`
+impl Subflow {
+    /// Returns true if `first`, new data, can be extended: it has `full`
     /// bytes, and either its own mapping or none, and no other option.
     pub(crate) fn may_grow(
         &self,
         data: &DataLevel,
-        index: usize,
         first: DataRange,
         full: u64,
+        config: &Config,
     ) -> bool {
-        let counted = self.spec.config.tsq || self.spec.config.window.pacing.is_some();
+        let counted = config.tsq || config.window.pacing.is_some();
         let whole = first.len() == full && first.start > Dsn::ZERO;
-        let cuts = self.spec.config.packets.superpacket > 0;
-        cuts && whole && !counted && !self.has_ack_option(data, index)
+        let cuts = config.packets.superpacket > 0;
+        cuts && whole && !counted && !self.has_ack_option(data)
     }
 
     /// Notes the mapping of the superpacket `segment`, which carries `data` from `seq` on.
-    pub(crate) fn remember_superpacket(
-        &mut self,
-        index: usize,
-        seq: Ssn,
-        data: DataRange,
-        segment: &Segment,
-    ) {
+    pub(super) fn remember_superpacket(&mut self, seq: Ssn, data: DataRange, segment: &Segment) {
         if let Some(told) = segment.options.dss.and_then(|dss| dss.mapping) {
             let seq = SubflowRange::with_len(seq, data.len());
             let mapping = SuperpacketMapping {
                 mapped: MappedRange { seq, dsn: data.start },
                 checksum: told.checksum,
             };
-            self.subflows[index].mappings.get_or_insert_default().push(mapping);
+            self.mappings.get_or_insert_default().push(mapping);
         }
     }
 
@@ -50,12 +46,11 @@ impl Paths {
     pub(crate) fn repeat_superpacket_mapping(
         &self,
         data: &DataLevel,
-        index: usize,
         seq: Ssn,
         segment: &mut Segment,
     ) {
         if let Some(SuperpacketMapping { mapped, checksum }) =
-            self.subflows[index].mappings.as_ref().and_then(|it| it.find(seq))
+            self.mappings.as_ref().and_then(|it| it.find(seq))
             && let Some(dss) = &mut segment.options.dss
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
         {
@@ -67,5 +62,19 @@ impl Paths {
                 ..mapping
             });
         }
+    }
+}
+
+impl Paths {
+    /// Notes the mapping of the superpacket `segment` of the subflow at `index`
+    /// ([`Subflow::remember_superpacket`]).
+    pub(crate) fn remember_superpacket(
+        &mut self,
+        index: usize,
+        seq: Ssn,
+        data: DataRange,
+        segment: &Segment,
+    ) {
+        self.subflows[index].remember_superpacket(seq, data, segment);
     }
 }

@@ -114,6 +114,13 @@ pub(crate) struct Sender {
     pub(crate) host_queue: Option<Box<HostQueue>>,
 }
 
+/// The numbers of a peer's segment, counted from the SYN of each end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) seq: Ssn,
+    pub(crate) ack: Ssn,
+}
+
 /// One TCP subflow.
 #[derive(Debug)]
 pub(crate) struct Subflow {
@@ -193,6 +200,14 @@ impl Subflow {
         if self.state == State::Closed {
             self.timers.clear_all();
             self.pending.keep_reset();
+        }
+    }
+
+    /// Returns the numbers of the peer's `segment`.
+    pub(crate) fn numbers(&self, segment: &Segment) -> Numbers {
+        Numbers {
+            seq: self.shake.peer_seq(segment.seq, self.rx.nxt()),
+            ack: self.shake.own_seq(segment.ack, self.sender.tx.una()),
         }
     }
 
