@@ -204,6 +204,11 @@ impl SpareSegments {
 }
 
 impl Context<'_> {
+    /// Returns the same context for a shorter time.
+    pub(crate) fn again(&mut self) -> Context<'_> {
+        Context { now: self.now, shared: self.shared }
+    }
+
     /// Returns a segment without options. The caller must set every field of its header and its
     /// payload.
     pub(crate) fn blank_segment(&mut self) -> Box<Segment> {

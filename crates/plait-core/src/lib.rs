@@ -66,6 +66,7 @@ mod error;
 mod event;
 pub mod formulas;
 mod notices;
+mod parts;
 mod paths;
 #[cfg(feature = "planted-bugs")]
 pub mod planted;

@@ -105,8 +105,8 @@ impl Connection {
     /// Returns the next SYN, reset or probe.
     #[cold]
     fn poll_control(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let Connection { data, paths, notices, .. } = self;
-        match paths.next_control(ctx, data, notices)? {
+        let (paths, mut parts) = self.split(ctx);
+        match paths.next_control(&mut parts)? {
             Control::Ready(transmit) => Some(transmit),
             Control::Again { index, sent, carry } => Some(self.resend(ctx, index, &sent, carry)),
         }
@@ -167,7 +167,7 @@ impl Connection {
 
     /// Returns the scheduler's next decision, or `None` if there is nothing to send now.
     fn next_decision(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
-        let Connection { data, paths, scheduling, timers, rounds, .. } = self;
+        let Connection { data, paths, scheduling, rounds, .. } = self;
         let granted = scheduling.take_granted(ctx, data, paths);
         if granted.is_some() {
             return granted;
@@ -178,7 +178,8 @@ impl Connection {
         match scheduling.decide(ctx, data, paths) {
             Todo::Send(decision) => return Some(decision),
             Todo::Wait { on, window_closed } => {
-                paths.arm_wait(data, timers, ctx.now, (on, window_closed));
+                let (paths, mut parts) = self.split(ctx);
+                paths.arm_wait(&mut parts, on, window_closed);
             }
             Todo::Nothing => {}
         }
@@ -260,15 +261,15 @@ impl Connection {
     /// Ends the data: DATA_FIN, then a FIN on each subflow.
     #[inline(never)]
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let Connection { data, paths, scheduling, timers, .. } = self;
-        if data.owes_data_fin()
-            && let Some(transmit) = paths.next_data_fin(ctx, data, timers)
+        let (paths, mut parts) = self.split(ctx);
+        if parts.data.owes_data_fin()
+            && let Some(transmit) = paths.next_data_fin(&mut parts)
         {
             return Some(transmit);
         }
-        let (index, seq) = paths.take_fin(ctx.now, data)?;
-        scheduling.on_subflows_changed();
-        Some(paths.build_fin(ctx, data, index, seq))
+        let (index, seq) = paths.take_fin(parts.ctx.now, parts.data)?;
+        self.scheduling.on_subflows_changed();
+        Some(self.paths.build_fin(ctx, &mut self.data, index, seq))
     }
 
     /// Returns the next signal about addresses and priorities.

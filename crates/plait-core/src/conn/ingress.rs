@@ -96,9 +96,9 @@ impl Connection {
         let edge = self.data.acknowledged_data(segment, ack);
         self.on_acknowledgements(ctx, index, segment, ack, edge);
         self.on_payload(ctx, index, segment, seq);
-        let Connection { data, paths, notices, .. } = self;
+        let (paths, mut parts) = self.split(ctx);
         if let Some(seq) = paths.fin_of(index, segment, seq) {
-            paths.on_fin(ctx, data, notices, index, seq);
+            paths.on_fin(&mut parts, index, seq);
         }
     }
 
@@ -110,10 +110,11 @@ impl Connection {
                 self.notify_subflows(ctx, None);
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
-            Mptcp::AddAddr(add)
-                if self.paths.on_add_addr(ctx, &self.data, &mut self.timers, (index, add)) =>
-            {
-                self.start_joins(ctx);
+            Mptcp::AddAddr(add) => {
+                let (paths, mut parts) = self.split(ctx);
+                if paths.on_add_addr(&mut parts, index, add) {
+                    self.start_joins(ctx);
+                }
             }
             Mptcp::Fail(dsn) => {
                 let dsn = self.data.keys.own.read(*dsn);
@@ -196,10 +197,10 @@ impl Connection {
             self.notices.tell_user();
         }
         if effects.fin_acked {
-            let Connection { data, paths, scheduling, timers, notices, .. } = self;
-            notices.tell_endpoint();
-            paths.on_fin_acked(ctx, data, timers, notices, index);
-            scheduling.wake();
+            let (paths, mut parts) = self.split(ctx);
+            parts.notices.tell_endpoint();
+            paths.on_fin_acked(&mut parts, index);
+            self.scheduling.wake();
         }
         self.scheduling.on_acked(SubflowId(index as u8));
         if self.data.queue.counts_memory() {
@@ -211,8 +212,8 @@ impl Connection {
     /// Processes a segment in SYN-SENT. Only the SYN/ACK to our SYN counts.
     #[cold]
     fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let Connection { data, paths, notices, .. } = self;
-        let others = match paths.read_syn_ack(ctx, data, notices, index, segment) {
+        let (paths, mut parts) = self.split(ctx);
+        let others = match paths.read_syn_ack(&mut parts, index, segment) {
             SynAck::Ignored => return,
             SynAck::Refused => return self.kill_subflow(ctx, index, true),
             SynAck::Taken(others) => others,
@@ -242,7 +243,7 @@ impl Connection {
     /// further.
     #[cold]
     fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
-        let Connection { data, paths, notices, .. } = self;
+        let (paths, mut parts) = self.split(ctx);
         let initiator = paths.subflow(index).shake.initiator;
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && initiator {
             if paths.on_simultaneous_syn_ack(index, segment) {
@@ -250,7 +251,7 @@ impl Connection {
             }
             return false;
         }
-        match paths.read_third_ack(ctx, data, notices, index, segment) {
+        match paths.read_third_ack(&mut parts, index, segment) {
             ThirdAck::Ignored => return false,
             ThirdAck::Refused => {
                 self.kill_subflow(ctx, index, true);
@@ -261,9 +262,7 @@ impl Connection {
                 return false;
             }
             ThirdAck::Taken => {}
-            ThirdAck::TakenWithKey => {
-                self.paths.announce_all(ctx, &self.data, &mut self.timers);
-            }
+            ThirdAck::TakenWithKey => paths.announce_all(&mut parts),
         }
         self.subflow_answered(ctx, index);
         true

@@ -15,6 +15,7 @@ use crate::data::level::DataLevel;
 use crate::error::Error;
 use crate::event::{Event, FallbackCause};
 use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::fallback::{Back, Fall};
 use crate::paths::handshake::Opening;
@@ -55,6 +56,12 @@ impl Connection {
     /// Returns its subflows and addresses.
     pub(crate) const fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    /// Returns the subflows, and the parts that change with them.
+    fn split<'a>(&'a mut self, ctx: &'a mut Context<'_>) -> (&'a mut Paths, Parts<'a>) {
+        let Connection { data, paths, timers, notices, .. } = self;
+        (paths, Parts { ctx: ctx.again(), data, timers, notices })
     }
 
     /// Replaces the scheduler. `None` creates a new one by the connection's factory.
@@ -138,10 +145,10 @@ impl Connection {
 
     /// Closes a subflow. Other subflows get its data.
     fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
-        let Connection { data, paths, timers, notices, .. } = self;
+        let (paths, mut parts) = self.split(ctx);
         let Some(closed) = paths.close(index, tell_peer) else { return };
-        notices.tell_endpoint();
-        paths.rejoin_later(data, timers, ctx.now, index, closed.was_joined);
+        parts.notices.tell_endpoint();
+        paths.rejoin_later(&mut parts, index, closed.was_joined);
         self.reinject_outstanding(index);
         self.paths.abandon(&mut self.data, index);
         if closed.was_joined {
@@ -150,8 +157,8 @@ impl Connection {
             }
             self.notify_subflows(ctx, None);
         }
-        let Connection { data, paths, timers, notices, .. } = self;
-        paths.on_gone(data, timers, notices, ctx.now);
+        let (paths, mut parts) = self.split(ctx);
+        paths.on_gone(&mut parts);
     }
 
     /// Queues all unacknowledged data of a subflow for reinjection.
@@ -208,7 +215,8 @@ impl Connection {
     /// Starts the joins that are due.
     fn start_joins(&mut self, ctx: &mut Context<'_>) {
         let alone = self.timers.awaits_subflow();
-        self.paths.start_joins(ctx, &mut self.data, &mut self.notices, alone);
+        let (paths, mut parts) = self.split(ctx);
+        paths.start_joins(&mut parts, alone);
     }
 
     /// Sets whether the subflows of `path` are backups ([`Paths::set_backup`]).
@@ -360,8 +368,8 @@ impl Connection {
             rounds: Rounds::default(),
             notices: Notices::new(),
         };
-        let Connection { data, paths, notices, .. } = &mut conn;
-        paths.open(ctx, data, notices, opening);
+        let (paths, mut parts) = conn.split(ctx);
+        paths.open(&mut parts, opening);
         conn.start_joins(ctx);
         conn
     }
@@ -375,8 +383,8 @@ impl Connection {
         for other in (0..self.paths.subflows().len()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
-        let Connection { data, paths, timers, notices, .. } = self;
-        let fallen = paths.step_back(ctx, data, timers, notices, (index, back));
+        let (paths, mut parts) = self.split(ctx);
+        let fallen = paths.step_back(&mut parts, index, back);
         if fallen.resized {
             self.scheduling.on_subflows_changed();
         }
@@ -404,7 +412,8 @@ impl Connection {
         address: IpAddr,
         port: Option<u16>,
     ) -> Result<(), Error> {
-        self.paths.announce(ctx, &self.data, &mut self.timers, (address, port))
+        let (paths, mut parts) = self.split(ctx);
+        paths.announce(&mut parts, address, port)
     }
 
     /// Withdraws an announced address of this server ([`Paths::withdraw`]).

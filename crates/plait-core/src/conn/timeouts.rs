@@ -49,8 +49,8 @@ impl Connection {
             self.scheduling.wake();
         }
         if self.timers.take_due(Awaited::Fail, ctx.now) {
-            let failed = self.paths.repeat_fail(ctx.now, &mut self.data, &mut self.timers);
-            if let Some((index, dsn)) = failed {
+            let (paths, mut parts) = self.split(ctx);
+            if let Some((index, dsn)) = paths.repeat_fail(&mut parts) {
                 self.reset_subflow(ctx, index, Cause::Failed(dsn));
             }
         }
@@ -86,9 +86,9 @@ impl Connection {
         if self.timers.take_due(Awaited::Retransmission, ctx.now) {
             // No DATA_ACK has arrived for longer than the timeout of every subflow.
             self.on_data_ack_overdue(ctx);
-            let Connection { data, paths, scheduling, timers, .. } = self;
-            if !data.sends_plain() && paths.on_overdue_data(data, timers, ctx.now) {
-                scheduling.wake();
+            let (paths, mut parts) = self.split(ctx);
+            if !parts.data.sends_plain() && paths.on_overdue_data(&mut parts) {
+                self.scheduling.wake();
             }
         }
     }
@@ -136,11 +136,11 @@ impl Connection {
     }
 
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
-        let Connection { data, paths, scheduling, timers, notices, .. } = self;
-        match paths.on_timer(ctx, data, timers, notices, (index, timer)) {
+        let (paths, mut parts) = self.split(ctx);
+        match paths.on_timer(&mut parts, index, timer) {
             TimerEffect::Nothing => {}
-            TimerEffect::Wake => scheduling.wake(),
-            TimerEffect::Released => scheduling.on_released(SubflowId(index as u8)),
+            TimerEffect::Wake => self.scheduling.wake(),
+            TimerEffect::Released => self.scheduling.on_released(SubflowId(index as u8)),
             TimerEffect::Gone { tell_peer } => self.kill_subflow(ctx, index, tell_peer),
             TimerEffect::Reset(cause) => self.reset_subflow(ctx, index, cause),
             TimerEffect::Dial => self.dial_again(ctx),
@@ -163,9 +163,9 @@ impl Connection {
         };
         self.fall(ctx, index, fall);
         if matches!(fall, Fall::Back(_)) {
-            let Connection { data, paths, scheduling, timers, notices, .. } = self;
-            if paths.follow_peer(ctx, data, timers, notices, index) {
-                scheduling.on_subflows_changed();
+            let (paths, mut parts) = self.split(ctx);
+            if paths.follow_peer(&mut parts, index) {
+                self.scheduling.on_subflows_changed();
             }
         }
     }
@@ -184,8 +184,8 @@ impl Connection {
     /// data is sent again. If segments of the first attempt were only late, the peer's application
     /// may see that attempt as well, as a connection that is reset.
     pub(super) fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
-        let Connection { data, paths, timers, notices, .. } = self;
-        paths.redial(ctx, data, timers, (notices, address));
+        let (paths, mut parts) = self.split(ctx);
+        paths.redial(&mut parts, address);
     }
 
     /// Handles a timeout of our first SYN: the next one may omit MP_CAPABLE, or use another path.

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::error::Error;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::removal::Removals;
 use crate::seldom::Seldom;
@@ -258,19 +259,18 @@ impl Paths {
     /// ignored. Returns true if subflows must be opened to it.
     pub(crate) fn on_add_addr(
         &mut self,
-        ctx: &mut Context<'_>,
-        data: &DataLevel,
-        timers: &mut ConnectionTimers,
-        (index, add): (usize, &AddAddr),
+        parts: &mut Parts<'_>,
+        index: usize,
+        add: &AddAddr,
     ) -> bool {
         let AddAddr { address_id: id, address, port, hmac } = *add;
         let Some(hmac) = hmac else {
-            self.on_echo(timers, add);
+            self.on_echo(parts.timers, add);
             return false;
         };
-        let multipath = data.agreed.mode() == Mode::Multipath;
-        let Some(peer) = data.keys.peer.filter(|_| multipath) else { return false };
-        let expected = add_addr_hmac(peer, data.keys.local, id, address, port);
+        let multipath = parts.data.agreed.mode() == Mode::Multipath;
+        let Some(peer) = parts.data.keys.peer.filter(|_| multipath) else { return false };
+        let expected = add_addr_hmac(peer, parts.data.keys.local, id, address, port);
         // Identifier 0 belongs to the first subflow, which needs no announcement.
         if id == 0 || !add_addr_hmac_matches(expected, hmac) {
             return false;
@@ -280,7 +280,7 @@ impl Paths {
         if !self.client || !can_be_joined(address) {
             return false;
         }
-        let Some(number) = self.learn(ctx, id, address, port) else { return false };
+        let Some(number) = self.learn(&mut parts.ctx, id, address, port) else { return false };
         let here = |address: Address| {
             address.server() == number && port.is_none_or(|port| port == address.remote_port)
         };
@@ -298,43 +298,37 @@ impl Paths {
     /// For a client and for plain TCP, and if there is no number left.
     pub(crate) fn announce(
         &mut self,
-        ctx: &mut Context<'_>,
-        data: &DataLevel,
-        timers: &mut ConnectionTimers,
-        (address, port): (IpAddr, Option<u16>),
+        parts: &mut Parts<'_>,
+        address: IpAddr,
+        port: Option<u16>,
     ) -> Result<(), Error> {
         if self.client {
             return Err(Error::NotServer);
         }
-        data.uses_multipath()?;
-        let number = ctx.number_of(address).ok_or(Error::UnknownAddress(address))?;
+        parts.data.uses_multipath()?;
+        let number = parts.ctx.number_of(address).ok_or(Error::UnknownAddress(address))?;
         if !self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.push(address);
         }
-        if data.agreed.mode() != Mode::Multipath {
+        if parts.data.agreed.mode() != Mode::Multipath {
             return Ok(());
         }
         let id = self.server_id(number);
         self.addresses.own.retain(|own| own.id != id);
-        let again = ctx.now + Config::ADD_ADDR_PERIOD;
+        let again = parts.ctx.now + Config::ADD_ADDR_PERIOD;
         let own = Announced { id, address, port, again };
         self.addresses.own.push(own);
-        self.tell_address(data, own);
-        self.set_address_timer(timers);
+        self.tell_address(parts.data, own);
+        self.set_address_timer(parts.timers);
         Ok(())
     }
 
     /// Announces this end's further addresses when the handshake is complete.
-    pub(crate) fn announce_all(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &DataLevel,
-        timers: &mut ConnectionTimers,
-    ) {
+    pub(crate) fn announce_all(&mut self, parts: &mut Parts<'_>) {
         let spec = Arc::clone(&self.spec);
         for address in &spec.addresses {
             // An address that this connection cannot announce is skipped.
-            self.announce(ctx, data, timers, (*address, None)).ok();
+            self.announce(parts, *address, None).ok();
         }
     }
 

@@ -5,6 +5,7 @@ use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::{Carry, Event};
 use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::addresses::Signal;
 use crate::segments::{Report, Transmit};
@@ -13,7 +14,6 @@ use crate::tcp::send::Sent;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use crate::timers::ConnectionTimers;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Ssn, SubflowId, Time};
 use plait_wire::Flags;
@@ -30,12 +30,7 @@ impl Paths {
     }
 
     /// Returns the next SYN, reset or probe.
-    pub(crate) fn next_control(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        notices: &mut Notices,
-    ) -> Option<Control> {
+    pub(crate) fn next_control(&mut self, parts: &mut Parts<'_>) -> Option<Control> {
         for index in 0..self.subflows.len() {
             let (subflow, rules) = self.at(index);
             if !subflow.pending.urgent() {
@@ -43,33 +38,42 @@ impl Paths {
             }
             if subflow.pending.take(ControlSegment::Rst) {
                 // The RST may have been the only reason to keep the connection.
-                notices.tell_endpoint();
-                return Some(Control::Ready(subflow.build_rst(data)));
+                parts.notices.tell_endpoint();
+                return Some(Control::Ready(subflow.build_rst(parts.data)));
             }
             if subflow.pending.take(ControlSegment::FastClose) {
-                return Some(Control::Ready(subflow.build_fast_close(ctx, data, rules)));
+                return Some(Control::Ready(subflow.build_fast_close(
+                    &mut parts.ctx,
+                    parts.data,
+                    rules,
+                )));
             }
             if let Some(seq) = subflow.pending.take_unacceptable_ack() {
-                return Some(Control::Ready(subflow.build_stray_rst(data, seq)));
+                return Some(Control::Ready(subflow.build_stray_rst(parts.data, seq)));
             }
             if subflow.pending.has(ControlSegment::Fail)
                 || subflow.pending.has(ControlSegment::Infinite)
             {
-                return Some(Control::Ready(subflow.build_fallback_signal(ctx, data, rules)));
+                return Some(Control::Ready(subflow.build_fallback_signal(
+                    &mut parts.ctx,
+                    parts.data,
+                    rules,
+                )));
             }
             if subflow.pending.take(ControlSegment::Syn) {
-                let again = ctx.now + self.syn_retry(data, index);
+                let again = parts.ctx.now + self.syn_retry(parts.data, index);
                 self.subflows[index].timers.set(Timer::Rto, again);
-                return Some(Control::Ready(self.build_syn(data, ctx.now, index)));
+                return Some(Control::Ready(self.build_syn(parts.data, parts.ctx.now, index)));
             }
             if subflow.pending.take(ControlSegment::JoinAck) {
-                return Some(Control::Ready(subflow.pure_ack(ctx, data, rules)));
+                return Some(Control::Ready(subflow.pure_ack(&mut parts.ctx, parts.data, rules)));
             }
             if subflow.pending.take(ControlSegment::WindowProbe) {
                 // A sequence number below the left edge: the peer answers with its window and
                 // discards the probe.
                 let seq = subflow.sender.tx.una().before();
-                let probe = subflow.build_ack(ctx, data, rules, seq, Flags::default());
+                let probe =
+                    subflow.build_ack(&mut parts.ctx, parts.data, rules, seq, Flags::default());
                 return Some(Control::Ready(probe));
             }
             if subflow.pending.take(ControlSegment::PathProbe)
@@ -195,23 +199,18 @@ impl Paths {
 
     /// Returns the next segment with our DATA_FIN, if a subflow can carry it. Our keys are sent
     /// first, because a segment has no room for both.
-    pub(crate) fn next_data_fin(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-    ) -> Option<Transmit> {
-        let repeats = if data.closing.fin_sent() { timers.retries() } else { 0 };
+    pub(crate) fn next_data_fin(&mut self, parts: &mut Parts<'_>) -> Option<Transmit> {
+        let repeats = if parts.data.closing.fin_sent() { parts.timers.retries() } else { 0 };
         let index = self.subflows.signal_path(repeats)?;
-        let rto = self.longest_rto(data);
+        let rto = self.longest_rto(parts.data);
         let (subflow, rules) = self.at(index);
-        if subflow.has_ack_option(data) && !data.closing.keys_told() {
-            data.closing.on_keys_sent();
-            return Some(subflow.pure_ack(ctx, data, rules));
+        if subflow.has_ack_option(parts.data) && !parts.data.closing.keys_told() {
+            parts.data.closing.on_keys_sent();
+            return Some(subflow.pure_ack(&mut parts.ctx, parts.data, rules));
         }
-        data.closing.on_fin_signalled();
-        timers.arm_retransmission(ctx.now, rto);
-        Some(subflow.build_data_fin(ctx, data, rules, timers.retries()))
+        parts.data.closing.on_fin_signalled();
+        parts.timers.arm_retransmission(parts.ctx.now, rto);
+        Some(subflow.build_data_fin(&mut parts.ctx, parts.data, rules, parts.timers.retries()))
     }
 
     /// Returns the next pending acknowledgement, and whether it is the last one.

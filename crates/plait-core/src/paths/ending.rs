@@ -7,6 +7,7 @@ use crate::data::fastclose::{FastClose, MAX_FASTCLOSE_RETRIES};
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::remnant::Remnant;
 use crate::planted::{Planted, planted};
@@ -16,7 +17,7 @@ use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
-use crate::timers::{Awaited, ConnectionTimers};
+use crate::timers::Awaited;
 use alloc::vec::Vec;
 use plait_base::{Ssn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
@@ -42,25 +43,19 @@ impl Paths {
     }
 
     /// Handles a received or acknowledged FIN on the subflow at `index`.
-    pub(crate) fn on_leave(
-        &mut self,
-        ctx: &mut Context<'_>,
-        notices: &mut Notices,
-        index: usize,
-        step: Step,
-    ) {
-        notices.tell_endpoint();
+    pub(crate) fn on_leave(&mut self, parts: &mut Parts<'_>, index: usize, step: Step) {
+        parts.notices.tell_endpoint();
         let subflow = &mut self.subflows[index];
         let before = subflow.state;
         subflow.step(step);
         if subflow.state == State::TimeWait {
             subflow.timers.clear_all();
-            subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
+            subflow.timers.set(Timer::TimeWait, parts.ctx.now + TIME_WAIT);
         }
         // Both ends have closed the subflow.
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
         if gone(subflow.state) && !gone(before) && subflow.status.joined() {
-            ctx.emit(Event::SubflowDown { subflow: subflow.id });
+            parts.ctx.emit(Event::SubflowDown { subflow: subflow.id });
         }
     }
 
@@ -93,45 +88,31 @@ impl Paths {
 
     /// Handles the acknowledgement of our FIN on the subflow at `index`.
     #[cold]
-    pub(crate) fn on_fin_acked(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-        notices: &mut Notices,
-        index: usize,
-    ) {
-        self.on_leave(ctx, notices, index, Step::FinAcked);
-        if data.sends_plain() {
-            data.on_fin_acked(notices);
+    pub(crate) fn on_fin_acked(&mut self, parts: &mut Parts<'_>, index: usize) {
+        self.on_leave(parts, index, Step::FinAcked);
+        if parts.data.sends_plain() {
+            parts.data.on_fin_acked(parts.notices);
         }
-        self.arm_fin_wait(data, ctx.now);
+        self.arm_fin_wait(parts.data, parts.ctx.now);
         // Our FIN followed the DATA_FINs, together with our DATA_ACK.
-        data.closing.settle();
-        timers.arm_release(ctx, &self.spec.config, data);
+        parts.data.closing.settle();
+        parts.timers.arm_release(&mut parts.ctx, &self.spec.config, parts.data);
     }
 
     /// Handles the peer's FIN at `seq` of the subflow at `index`. In plain TCP it ends the data.
     #[cold]
-    pub(crate) fn on_fin(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        notices: &mut Notices,
-        index: usize,
-        seq: Ssn,
-    ) {
+    pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, index: usize, seq: Ssn) {
         let subflow = &mut self.subflows[index];
         subflow.pending.add_ack();
         if !subflow.rx.take_fin(seq) {
             return;
         }
-        self.on_leave(ctx, notices, index, Step::FinReceived);
-        if data.receives_plain()
+        self.on_leave(parts, index, Step::FinReceived);
+        if parts.data.receives_plain()
             && let Some(end) = dsn_in_step(seq)
         {
-            data.recv.set_fin(end);
-            self.on_peer_finished(data, notices, ctx.now);
+            parts.data.recv.set_fin(end);
+            self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
         }
     }
 
@@ -235,22 +216,16 @@ impl Paths {
 
     /// Handles the end of a subflow. If it was the last one, the connection waits for another one,
     /// or has ended.
-    pub(crate) fn on_gone(
-        &self,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-        notices: &mut Notices,
-        now: Time,
-    ) {
-        if self.subflows.has_subflow() || timers.awaits_subflow() {
+    pub(crate) fn on_gone(&self, parts: &mut Parts<'_>) {
+        if self.subflows.has_subflow() || parts.timers.awaits_subflow() {
             return;
         }
-        if self.may_await_subflow(data) {
-            timers.set(Awaited::NoSubflow, now + self.spec.config.timeouts.close);
-        } else if data.closing.done() {
-            data.closing.settle();
+        if self.may_await_subflow(parts.data) {
+            parts.timers.set(Awaited::NoSubflow, parts.ctx.now + self.spec.config.timeouts.close);
+        } else if parts.data.closing.done() {
+            parts.data.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {
-            data.fail(notices);
+            parts.data.fail(parts.notices);
         }
     }
 

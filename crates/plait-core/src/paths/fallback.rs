@@ -12,11 +12,12 @@ use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use crate::timers::{Awaited, ConnectionTimers};
-use plait_base::{Dsn, Ssn, SubflowRange, Time};
+use crate::timers::Awaited;
+use plait_base::{Dsn, Ssn, SubflowRange};
 use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
 
 /// A decision.
@@ -268,28 +269,21 @@ impl Paths {
 
     /// Takes a step of the fallback on the only remaining subflow. Returns the changes for the
     /// scheduler.
-    pub(crate) fn step_back(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-        notices: &mut Notices,
-        (index, back): (usize, Back),
-    ) -> Fallen {
+    pub(crate) fn step_back(&mut self, parts: &mut Parts<'_>, index: usize, back: Back) -> Fallen {
         if let Some(dsn) = back.fail {
-            data.agreed.fail_mapping(dsn);
+            parts.data.agreed.fail_mapping(dsn);
             let subflow = &mut self.subflows[index];
             subflow.pending.add(ControlSegment::Fail);
-            timers.set(Awaited::Fail, ctx.now + subflow.sender.rtt.rto());
+            parts.timers.set(Awaited::Fail, parts.ctx.now + subflow.sender.rtt.rto());
         }
         let mut fallen = Fallen { resized: false, sends: false };
         if back.receive {
-            fallen.resized |= self.receive_plain(ctx, data, timers, notices, index);
+            fallen.resized |= self.receive_plain(parts, index);
         }
         if back.whole {
-            data.agreed.use_plain();
-            notices.tell_endpoint();
-            self.size_segments(data, index);
+            parts.data.agreed.use_plain();
+            parts.notices.tell_endpoint();
+            self.size_segments(parts.data, index);
             fallen.resized = true;
         }
         let subflow = &mut self.subflows[index];
@@ -297,33 +291,26 @@ impl Paths {
             subflow.pending.set(ControlSegment::Infinite, tell);
         }
         let until = subflow.sender.tx.nxt() + 1;
-        if back.send && data.agreed.send_plain(data.queue.una(), until) {
-            fallen.resized |= self.settle_fallback(data, notices, index);
+        if back.send && parts.data.agreed.send_plain(parts.data.queue.una(), until) {
+            fallen.resized |= self.settle_fallback(parts.data, parts.notices, index);
             fallen.sends = true;
         }
         fallen
     }
 
     /// Stops requiring mappings of the peer. Returns true if the segment size may have changed.
-    pub(crate) fn receive_plain(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-        notices: &mut Notices,
-        index: usize,
-    ) -> bool {
-        if !data.agreed.receive_plain() {
+    pub(crate) fn receive_plain(&mut self, parts: &mut Parts<'_>, index: usize) -> bool {
+        if !parts.data.agreed.receive_plain() {
             return false;
         }
-        timers.clear(Awaited::Fail);
-        if self.release_unverified(ctx, data, index) {
-            notices.tell_user();
-            if data.recv.finished() {
-                self.on_peer_finished(data, notices, ctx.now);
+        parts.timers.clear(Awaited::Fail);
+        if self.release_unverified(&mut parts.ctx, parts.data, index) {
+            parts.notices.tell_user();
+            if parts.data.recv.finished() {
+                self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
             }
         }
-        self.settle_fallback(data, notices, index)
+        self.settle_fallback(parts.data, parts.notices, index)
     }
 
     /// Completes the fallback when neither direction has mappings. Returns true if the segment size
@@ -350,44 +337,36 @@ impl Paths {
     /// Follows a peer that has fallen back alone. Its acknowledgements on the subflow at `index`
     /// acknowledge data, and a FIN without a DATA_FIN ends it. Returns true if the segment size may
     /// have changed.
-    pub(crate) fn follow_peer(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-        notices: &mut Notices,
-        index: usize,
-    ) -> bool {
+    pub(crate) fn follow_peer(&mut self, parts: &mut Parts<'_>, index: usize) -> bool {
         let mut resized = false;
-        if let Some(end) = self.unsaid_end(data, index) {
-            resized = self.receive_plain(ctx, data, timers, notices, index);
-            data.recv.set_fin(end);
-            self.on_peer_finished(data, notices, ctx.now);
+        if let Some(end) = self.unsaid_end(parts.data, index) {
+            resized = self.receive_plain(parts, index);
+            parts.data.recv.set_fin(end);
+            self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
         }
         let edge = dsn_in_step(self.subflows[index].sender.tx.una()).unwrap_or(Dsn::ZERO);
-        if data.queue.on_data_ack(edge.min(data.queue.nxt())) > 0 {
-            timers.on_data_progress(data, ctx.now, || self.longest_rto(data));
-            notices.tell_user();
+        if parts.data.queue.on_data_ack(edge.min(parts.data.queue.nxt())) > 0 {
+            parts
+                .timers
+                .on_data_progress(parts.data, parts.ctx.now, || self.longest_rto(parts.data));
+            parts.notices.tell_user();
         }
         resized
     }
 
     /// Retransmits MP_FAIL if no infinite mapping has arrived in time. After enough retries,
     /// returns the subflow to reset instead, and the DSN of the mapping.
-    pub(crate) fn repeat_fail(
-        &mut self,
-        now: Time,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-    ) -> Option<(usize, Dsn)> {
-        let (dsn, retries) = data.agreed.count_fail_retry()?;
+    pub(crate) fn repeat_fail(&mut self, parts: &mut Parts<'_>) -> Option<(usize, Dsn)> {
+        let (dsn, retries) = parts.data.agreed.count_fail_retry()?;
         let index = self.subflows.iter().position(|s| s.state != State::Closed)?;
         if retries > FAIL_RETRIES {
             return Some((index, dsn));
         }
         let subflow = &mut self.subflows[index];
         subflow.pending.add(ControlSegment::Fail);
-        timers.set(Awaited::Fail, now + subflow.sender.rtt.rto().times(1 << retries));
+        parts
+            .timers
+            .set(Awaited::Fail, parts.ctx.now + subflow.sender.rtt.rto().times(1 << retries));
         None
     }
 

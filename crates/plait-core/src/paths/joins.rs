@@ -6,6 +6,7 @@ use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::seldom::Seldom;
 use crate::tcp::address::Address;
@@ -164,15 +165,9 @@ impl Paths {
 
     /// Starts the joins that are due (client only). `alone` is true if no subflow is left; then
     /// even the DATA_FIN needs a join.
-    pub(crate) fn start_joins(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        notices: &mut Notices,
-        alone: bool,
-    ) {
-        let ended = data.closing.asked() && data.at_end() && !alone;
-        let over = data.closing.failed() || data.falls_back() || ended;
+    pub(crate) fn start_joins(&mut self, parts: &mut Parts<'_>, alone: bool) {
+        let ended = parts.data.closing.asked() && parts.data.at_end() && !alone;
+        let over = parts.data.closing.failed() || parts.data.falls_back() || ended;
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
@@ -182,19 +177,19 @@ impl Paths {
         // does not have the connection.
         let stuck = self.subflows.first().is_some_and(|s| s.status.pf());
         let ready = match timing {
-            JoinTiming::AfterData => data.agreed.peer_dss_seen() || stuck,
+            JoinTiming::AfterData => parts.data.agreed.peer_dss_seen() || stuck,
             _ => true,
         };
-        let agreed = data.agreed.mode() == Mode::Multipath
-            || data.agreed.mode() == Mode::Offered && timing.is_simultaneous();
+        let agreed = parts.data.agreed.mode() == Mode::Multipath
+            || parts.data.agreed.mode() == Mode::Offered && timing.is_simultaneous();
         if !ready || !agreed {
             return;
         }
         let mut later = self.joins.waiting.take();
         let mut opened = 0;
         for target in &later {
-            let Some(id) = self.take_slot(data) else { break };
-            self.join(ctx, notices, id, *target);
+            let Some(id) = self.take_slot(parts.data) else { break };
+            self.join(&mut parts.ctx, parts.notices, id, *target);
             opened += 1;
         }
         // If no slot is free, joins wait for one.

@@ -5,6 +5,7 @@ use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Asks, Opening, listen_syn, take_syn};
@@ -122,9 +123,7 @@ impl Paths {
     #[cold]
     pub(crate) fn read_syn_ack(
         &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        notices: &mut Notices,
+        parts: &mut Parts<'_>,
         index: usize,
         segment: &Segment,
     ) -> SynAck {
@@ -139,21 +138,21 @@ impl Paths {
             return SynAck::Ignored;
         }
         if !segment.flags.has(Flags::ACK) {
-            subflow.on_simultaneous_syn(data, &self.spec.config, segment);
+            subflow.on_simultaneous_syn(parts.data, &self.spec.config, segment);
             return SynAck::Ignored;
         }
-        if subflow.shake.join && data.keys.peer.is_none() {
+        if subflow.shake.join && parts.data.keys.peer.is_none() {
             // A simultaneous join was answered before the first subflow; its proof needs the key.
             self.joins.early_answers.push((index, segment.clone()));
             return SynAck::Ignored;
         }
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
-                if data.agreed.mode() == Mode::Offered =>
+                if parts.data.agreed.mode() == Mode::Offered =>
             {
-                data.keys.set_peer(*key, self.spec.config.start_offsets().idsn);
-                data.agreed.use_multipath();
-                data.agree_on_checksums(segment);
+                parts.data.keys.set_peer(*key, self.spec.config.start_offsets().idsn);
+                parts.data.agreed.use_multipath();
+                parts.data.agree_on_checksums(segment);
                 if denies_joins(segment) {
                     self.deny_first_address();
                     return SynAck::Taken(Others::Denied);
@@ -161,10 +160,15 @@ impl Paths {
                 SynAck::Taken(Others::Go)
             }
             (false, _) => {
-                if data.agreed.mode() == Mode::Offered {
-                    data.start_plain(ctx, &self.spec.config, notices, FallbackCause::SynAck);
+                if parts.data.agreed.mode() == Mode::Offered {
+                    parts.data.start_plain(
+                        &mut parts.ctx,
+                        &self.spec.config,
+                        parts.notices,
+                        FallbackCause::SynAck,
+                    );
                 }
-                data.agreed.use_plain();
+                parts.data.agreed.use_plain();
                 self.joins.early_answers.clear();
                 SynAck::Taken(Others::Dropped)
             }
@@ -175,8 +179,8 @@ impl Paths {
                 let own_nonce = subflow.shake.nonce;
                 let simultaneous = self.spec.config.joins.timing.is_simultaneous();
                 let authentic = simultaneous && answer.hmac == 0
-                    || data.keys.peer.is_some_and(|peer| {
-                        join_hmac(peer, data.keys.local, answer.nonce, own_nonce)
+                    || parts.data.keys.peer.is_some_and(|peer| {
+                        join_hmac(peer, parts.data.keys.local, answer.nonce, own_nonce)
                             .matches64(answer.hmac)
                     });
                 if authentic { SynAck::Taken(Others::Go) } else { SynAck::Refused }
@@ -196,15 +200,13 @@ impl Paths {
     #[cold]
     pub(crate) fn read_third_ack(
         &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        notices: &mut Notices,
+        parts: &mut Parts<'_>,
         index: usize,
         segment: &Segment,
     ) -> ThirdAck {
         if segment.flags.has(Flags::SYN) {
             // The peer did not receive our SYN/ACK.
-            if self.challenges.take(ctx) {
+            if self.challenges.take(&mut parts.ctx) {
                 self.subflows[index].pending.add(ControlSegment::Syn);
             }
             return ThirdAck::Ignored;
@@ -218,31 +220,36 @@ impl Paths {
             subflow.pending.add_unacceptable_ack(segment.ack);
             return ThirdAck::Ignored;
         }
-        let offered = data.agreed.mode() == Mode::Offered;
+        let offered = parts.data.agreed.mode() == Mode::Offered;
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(capable))) if offered => {
-                let echoed = capable.receiver_key == Some(data.keys.local);
+                let echoed = capable.receiver_key == Some(parts.data.keys.local);
                 let Some(key) = capable.sender_key.filter(|_| echoed) else {
                     return ThirdAck::Ignored;
                 };
-                data.keys.set_peer(key, self.spec.config.start_offsets().idsn);
-                data.agreed.use_multipath();
+                parts.data.keys.set_peer(key, self.spec.config.start_offsets().idsn);
+                parts.data.agreed.use_multipath();
                 ThirdAck::TakenWithKey
             }
             // A later segment overtook the one with the keys, which will be retransmitted.
             (false, _) if offered && segment.options.dss.is_some() => ThirdAck::Ignored,
             (false, _) if offered => {
-                data.start_plain(ctx, &self.spec.config, notices, FallbackCause::ThirdAck);
+                parts.data.start_plain(
+                    &mut parts.ctx,
+                    &self.spec.config,
+                    parts.notices,
+                    FallbackCause::ThirdAck,
+                );
                 ThirdAck::Taken
             }
             (false, _) => {
-                data.tell_plain_syn(ctx);
+                parts.data.tell_plain_syn(&mut parts.ctx);
                 ThirdAck::Taken
             }
             (true, Some(Mptcp::JoinAck(proof))) => {
                 let shake = subflow.shake;
-                let authentic = data.keys.peer.is_some_and(|peer| {
-                    join_hmac(peer, data.keys.local, shake.peer_nonce, shake.nonce)
+                let authentic = parts.data.keys.peer.is_some_and(|peer| {
+                    join_hmac(peer, parts.data.keys.local, shake.peer_nonce, shake.nonce)
                         .matches160(&proof.hmac)
                 });
                 // The fourth ACK (RFC 8684 section 3.2).
@@ -292,23 +299,17 @@ impl Paths {
     }
 
     /// Opens the first subflow of a connection.
-    pub(crate) fn open(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        notices: &mut Notices,
-        opening: &Opening<'_>,
-    ) {
+    pub(crate) fn open(&mut self, parts: &mut Parts<'_>, opening: &Opening<'_>) {
         let mut shake = Handshake {
-            iss: ctx.first_sequence(&self.spec.config),
+            iss: parts.ctx.first_sequence(&self.spec.config),
             initiator: self.client,
-            sent_at: ctx.now,
+            sent_at: parts.ctx.now,
             ..Handshake::default()
         };
         let (address, syn) = match opening {
             Opening::Active { address } => {
                 self.start_from(*address);
-                self.add_subflow(notices, SubflowId(0), *address, State::SynSent, shake);
+                self.add_subflow(parts.notices, SubflowId(0), *address, State::SynSent, shake);
                 let path = self.spec.paths.iter().find(|config| config.path == address.path());
                 self.subflows[0].status.set_backup(path.is_some_and(|config| config.backup));
                 self.subflows[0].pending.add(ControlSegment::Syn);
@@ -327,12 +328,17 @@ impl Paths {
                 (*address, *syn)
             }
         };
-        self.answer_syn(notices, address, syn, shake);
-        data.window.update(Dsn::ZERO, u64::from(syn.window));
+        self.answer_syn(parts.notices, address, syn, shake);
+        parts.data.window.update(Dsn::ZERO, u64::from(syn.window));
         if listen_syn(syn) != Asks::Multipath {
-            data.start_plain(ctx, &self.spec.config, notices, FallbackCause::Syn);
+            parts.data.start_plain(
+                &mut parts.ctx,
+                &self.spec.config,
+                parts.notices,
+                FallbackCause::Syn,
+            );
         }
-        data.agree_on_checksums(syn);
+        parts.data.agree_on_checksums(syn);
     }
 
     /// Handles an acceptable segment on the subflow at `index`: the peer is alive.

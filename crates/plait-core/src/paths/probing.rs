@@ -5,11 +5,12 @@
 use crate::config::{Config, PathConfig};
 use crate::context::Context;
 use crate::data::level::DataLevel;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::joins::Target;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::timer::Timer;
-use crate::timers::{Awaited, ConnectionTimers};
+use crate::timers::Awaited;
 use plait_base::{Span, Time};
 
 /// Probes of one silence that use the configured interval.
@@ -68,24 +69,21 @@ impl Paths {
 
     /// Schedules a new join after our subflow has ended, with backoff while other subflows are
     /// live.
-    pub(crate) fn rejoin_later(
-        &mut self,
-        data: &DataLevel,
-        timers: &mut ConnectionTimers,
-        now: Time,
-        index: usize,
-        was_joined: bool,
-    ) {
+    pub(crate) fn rejoin_later(&mut self, parts: &mut Parts<'_>, index: usize, was_joined: bool) {
         let last = !self.subflows.has_subflow();
-        let base = match data.probe_interval(&self.spec.config) {
+        let base = match parts.data.probe_interval(&self.spec.config) {
             Some(base) => base,
             // The last subflow must be replaced even if probes are disabled.
             None if last => Config::PROBE,
             None => return,
         };
         let over = match last {
-            true => !self.may_await_subflow(data),
-            false => data.closing.failed() || data.closing.asked() || data.closing.peer_finished(),
+            true => !self.may_await_subflow(parts.data),
+            false => {
+                parts.data.closing.failed()
+                    || parts.data.closing.asked()
+                    || parts.data.closing.peer_finished()
+            }
         };
         let foreign = !self.subflows[index].shake.initiator && !was_joined;
         if !self.client || over || foreign {
@@ -109,14 +107,14 @@ impl Paths {
             missing.retain(|target| !(unannounced && target.server == server));
             self.joins.waiting.extend(missing);
             self.joins.rejoins = 0;
-            timers.clear(Awaited::Rejoin);
+            parts.timers.clear(Awaited::Rejoin);
         }
         if self.joins.waiting.len() == before {
             return;
         }
         let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN_INTERVALS));
         self.joins.rejoins += 1;
-        let at = timers.at(Awaited::Rejoin).min(now + wait);
-        timers.set(Awaited::Rejoin, at);
+        let at = parts.timers.at(Awaited::Rejoin).min(parts.ctx.now + wait);
+        parts.timers.set(Awaited::Rejoin, at);
     }
 }

@@ -1,9 +1,8 @@
 //! Restart of a connection on another path when its first handshake fails.
 
 use crate::config::Dial;
-use crate::context::Context;
 use crate::data::level::DataLevel;
-use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
@@ -87,20 +86,15 @@ impl Paths {
     }
 
     /// Restarts the connection at `address` with a new key.
-    pub(crate) fn redial(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-        (notices, address): (&mut Notices, Address),
-    ) {
-        let iss = ctx.first_sequence(&self.spec.config);
-        data.restart(&self.spec.config, ctx.unique_key());
-        *timers = ConnectionTimers::new();
-        timers.arm_release(ctx, &self.spec.config, data);
-        let shake = Handshake { iss, initiator: true, sent_at: ctx.now, ..Handshake::default() };
+    pub(crate) fn redial(&mut self, parts: &mut Parts<'_>, address: Address) {
+        let iss = parts.ctx.first_sequence(&self.spec.config);
+        parts.data.restart(&self.spec.config, parts.ctx.unique_key());
+        *parts.timers = ConnectionTimers::new();
+        parts.timers.arm_release(&mut parts.ctx, &self.spec.config, parts.data);
+        let shake =
+            Handshake { iss, initiator: true, sent_at: parts.ctx.now, ..Handshake::default() };
         self.subflows.clear();
-        self.add_subflow(notices, SubflowId(0), address, State::SynSent, shake);
+        self.add_subflow(parts.notices, SubflowId(0), address, State::SynSent, shake);
         // Each round over all paths waits twice as long as the previous one.
         let rounds = self.redial.restart(self.ways_to_dial());
         let subflow = &mut self.subflows[0];

@@ -6,7 +6,7 @@ use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
 use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
-use crate::notices::Notices;
+use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
@@ -16,7 +16,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use crate::timers::liveness::Signs;
-use crate::timers::{ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
+use crate::timers::{DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
 
@@ -134,29 +134,29 @@ impl Paths {
     /// Handles the expired `timer` of the subflow at `index`. `timers` are the connection's.
     pub(crate) fn on_timer(
         &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        timers: &ConnectionTimers,
-        notices: &mut Notices,
-        (index, timer): (usize, Timer),
+        parts: &mut Parts<'_>,
+        index: usize,
+        timer: Timer,
     ) -> TimerEffect {
         let subflow = &mut self.subflows[index];
         match timer {
             Timer::Reorder => {
-                self.on_reorder(ctx, index);
+                self.on_reorder(&mut parts.ctx, index);
                 return TimerEffect::Wake;
             }
             Timer::Tail => subflow.pending.add(ControlSegment::TailProbe),
-            Timer::Rto => return self.on_rto(ctx, data, index, timers.awaits_subflow()),
+            Timer::Rto => {
+                return self.on_rto(parts, index);
+            }
             Timer::Ack => subflow.pending.add_ack(),
             Timer::TimeWait => {
-                if self.wait_over(data, notices, index) {
+                if self.wait_over(parts.data, parts.notices, index) {
                     return TimerEffect::Gone { tell_peer: false };
                 }
             }
-            Timer::Probe => self.on_probe_timer(ctx, data, index),
+            Timer::Probe => self.on_probe_timer(&mut parts.ctx, parts.data, index),
             Timer::HostQueue => {
-                if self.on_host_queue_timer(ctx.now, index) {
+                if self.on_host_queue_timer(parts.ctx.now, index) {
                     return TimerEffect::Wake;
                 }
             }
@@ -229,63 +229,52 @@ impl Paths {
     /// Handles a DATA_ACK that is overdue for longer than the timeout of every subflow. The first
     /// range (RFC 8684 section 3.3.6) or the DATA_FIN is sent again on another subflow. Returns
     /// true if there is something to send.
-    pub(crate) fn on_overdue_data(
-        &self,
-        data: &mut DataLevel,
-        timers: &mut ConnectionTimers,
-        now: Time,
-    ) -> bool {
+    pub(crate) fn on_overdue_data(&self, parts: &mut Parts<'_>) -> bool {
         // A peer that has fallen back would take the same bytes on the same subflow for new ones.
-        let again = self.spec.config.kernel_rules.data_timer && !data.is_in_doubt();
-        let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
-        let piece = if again && !data.queue.is_drained() {
+        let again = self.spec.config.kernel_rules.data_timer && !parts.data.is_in_doubt();
+        let fin_pending = parts.data.closing.fin_sent() && !parts.data.closing.fin_acked();
+        let piece = if again && !parts.data.queue.is_drained() {
             // If a subflow has nothing to send, the rest of the first piece is retransmitted;
             // otherwise the timer restarts (`__mptcp_retrans` of Linux).
-            let una = data.queue.una();
+            let una = parts.data.queue.una();
             let rest = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
-            self.subflows.any_idle(data).then_some(rest)
+            self.subflows.any_idle(parts.data).then_some(rest)
         } else {
-            timers.back_off();
-            if fin_pending && data.queue.is_drained() && !planted(Planted::DataFinOnce) {
-                data.closing.signal_fin_again();
+            parts.timers.back_off();
+            if fin_pending && parts.data.queue.is_drained() && !planted(Planted::DataFinOnce) {
+                parts.data.closing.signal_fin_again();
             }
-            let head = data.queue.sent().next().map(|sent| sent.range);
+            let head = parts.data.queue.sent().next().map(|sent| sent.range);
             head.filter(|_| self.subflows.live().len() > 1)
         };
         if let Some(range) = piece {
-            data.queue.queue_reinjection(range);
+            parts.data.queue.queue_reinjection(range);
         }
-        if data.queue.una() < data.queue.nxt() || fin_pending {
-            timers.arm_retransmission(now, self.longest_rto(data));
+        if parts.data.queue.una() < parts.data.queue.nxt() || fin_pending {
+            parts.timers.arm_retransmission(parts.ctx.now, self.longest_rto(parts.data));
         }
         piece.is_some()
     }
 
-    /// Handles the retransmission timeout of the subflow at `index`. `alone` is true if no other
-    /// subflow is left.
-    fn on_rto(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        index: usize,
-        alone: bool,
-    ) -> TimerEffect {
-        if data.closing.fast().is_some() {
-            return match self.fast_close_expired(data, ctx.now, index) {
+    /// Handles the retransmission timeout of the subflow at `index`.
+    fn on_rto(&mut self, parts: &mut Parts<'_>, index: usize) -> TimerEffect {
+        if parts.data.closing.fast().is_some() {
+            return match self.fast_close_expired(parts.data, parts.ctx.now, index) {
                 true => TimerEffect::Reset(Cause::Close),
                 false => TimerEffect::Nothing,
             };
         }
         let subflow = &self.subflows[index];
         if matches!(subflow.state, State::SynSent | State::SynReceived) {
-            return match self.repeat_syn(data, index, alone) {
+            let alone = parts.timers.awaits_subflow();
+            return match self.repeat_syn(parts.data, index, alone) {
                 false => TimerEffect::Gone { tell_peer: false },
                 true if self.is_dialling(index) => TimerEffect::Dial,
                 true => TimerEffect::Nothing,
             };
         }
         if !subflow.status.joined() {
-            return match !planted(Planted::ProofOnce) && self.repeat_proof(ctx.now, index) {
+            return match !planted(Planted::ProofOnce) && self.repeat_proof(parts.ctx.now, index) {
                 true => TimerEffect::Gone { tell_peer: true },
                 false => TimerEffect::Nothing,
             };
@@ -293,10 +282,10 @@ impl Paths {
         if subflow.is_quiet() {
             return TimerEffect::Nothing;
         }
-        if self.on_data_timeout(ctx, data, index) {
+        if self.on_data_timeout(&mut parts.ctx, parts.data, index) {
             return TimerEffect::Reset(Cause::Reason(ResetReason::Performance));
         }
-        self.arm_path_probe(data, ctx.now, index);
+        self.arm_path_probe(parts.data, parts.ctx.now, index);
         // If there is another subflow, the outstanding data is sent there.
         let others = self.subflows.iter().filter(|s| s.status.joined()).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;
@@ -307,16 +296,15 @@ impl Paths {
     /// open.
     pub(crate) fn arm_wait(
         &self,
-        data: &DataLevel,
-        timers: &mut ConnectionTimers,
-        now: Time,
-        (on, window_closed): (Option<SubflowId>, bool),
+        parts: &mut Parts<'_>,
+        on: Option<SubflowId>,
+        window_closed: bool,
     ) {
         if window_closed && self.subflows.iter().all(|s| s.sender.tx.is_empty()) {
-            timers.arm_window_probe(now, self.longest_rto(data));
+            parts.timers.arm_window_probe(parts.ctx.now, self.longest_rto(parts.data));
         }
         if let Some(subflow) = on.and_then(|id| self.subflows.get(id.index())) {
-            timers.arm_safety(now, subflow.sender.rtt.rto());
+            parts.timers.arm_safety(parts.ctx.now, subflow.sender.rtt.rto());
         }
     }
 }
