@@ -88,7 +88,7 @@ impl Connection {
         if segment.options.dss.is_some() {
             self.on_dss_seen(ctx);
         }
-        let fall = self.paths.weigh_mapping(&mut self.data, index, segment, (seq, ack));
+        let fall = self.paths.evidence(&mut self.data, index).weigh_mapping(segment, numbers);
         self.fall(ctx, index, fall);
         if self.data.closing.failed() {
             return;
@@ -118,7 +118,7 @@ impl Connection {
             }
             Mptcp::Fail(dsn) => {
                 let dsn = self.data.keys.own.read(*dsn);
-                let fall = self.paths.weigh_mp_fail(&self.data, index, dsn);
+                let fall = self.paths.weigh_mp_fail(&mut self.data, index, dsn);
                 self.fall(ctx, index, fall);
             }
             Mptcp::FastClose(_) if self.data.is_fast_close(Some(option)) => self.on_fast_close(ctx),
@@ -139,9 +139,9 @@ impl Connection {
             Taken::Nothing => {}
             Taken::In { before } => {
                 if self.data.agreed.checksums()
-                    && let Some(dsn) = self.paths.failed_checksum(index)
+                    && let Some(dsn) = self.paths.subflow(index).failed_checksum()
                 {
-                    let fall = self.paths.weigh_wrong_checksum(&self.data, index, dsn);
+                    let fall = self.paths.evidence(&mut self.data, index).weigh_wrong_checksum(dsn);
                     self.fall(ctx, index, fall);
                 }
                 let Connection { data, paths, notices, .. } = self;

@@ -158,7 +158,7 @@ impl Connection {
     /// connection may fall back and use them instead.
     fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let timeouts = self.timers.retries();
-        let Some((index, fall)) = self.paths.weigh_overdue_ack(&self.data, timeouts) else {
+        let Some((index, fall)) = self.paths.weigh_overdue_ack(&mut self.data, timeouts) else {
             return;
         };
         self.fall(ctx, index, fall);

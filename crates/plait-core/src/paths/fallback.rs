@@ -16,6 +16,7 @@ use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
+use crate::tcp::subflow::{Numbers, Subflow};
 use crate::timers::Awaited;
 use plait_base::{Dsn, Ssn, SubflowRange};
 use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
@@ -62,55 +63,70 @@ impl Back {
     }
 }
 
-impl Paths {
-    /// Returns true if sequence numbers and DSNs run in step on the subflow at `index`.
-    pub(crate) fn may_fall_back(&self, data: &DataLevel, index: usize) -> bool {
-        data.agreed.mode() == Mode::Multipath
-            && !data.agreed.others_used()
-            && !self.subflows[index].shake.join
+impl Subflow {
+    /// Delivers the data that waits for its checksum, when mappings are
+    /// no longer needed. Returns true if there was any.
+    pub(super) fn release_unverified(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+    ) -> bool {
+        let Some(mut verifier) = self.verifier.take() else { return false };
+        let (now, id) = (ctx.now, self.id);
+        verifier.release(&mut |dsn, payload: Payload, at| {
+            data.recv.insert(now, dsn, &payload, at, id, &mut |run| ctx.emit(run.event()));
+        });
+        self.pending.add_ack();
+        true
+    }
+}
+
+/// A subflow and the data level, for a decision about a fallback.
+pub(crate) struct Evidence<'a> {
+    subflow: &'a Subflow,
+    data: &'a mut DataLevel,
+    /// The connection has had other subflows.
+    several: bool,
+}
+
+impl Evidence<'_> {
+    /// Returns true if sequence numbers and DSNs run in step.
+    pub(super) fn may_fall_back(&self) -> bool {
+        self.data.agreed.mode() == Mode::Multipath
+            && !self.data.agreed.others_used()
+            && !self.subflow.shake.join
     }
 
     /// Returns true if they run in step for our own data. A peer that never received our proof of a
     /// join falls back alone, and this end can follow.
-    pub(crate) fn may_follow(&self, data: &DataLevel, index: usize) -> bool {
-        data.agreed.mode() == Mode::Multipath
-            && !data.agreed.others_joined()
-            && !self.subflows[index].shake.join
+    pub(super) fn may_follow(&self) -> bool {
+        self.data.agreed.mode() == Mode::Multipath
+            && !self.data.agreed.others_joined()
+            && !self.subflow.shake.join
     }
 
     /// Decides on a segment of an established subflow with an infinite mapping, or without a DSS.
-    pub(crate) fn weigh_mapping(
-        &self,
-        data: &mut DataLevel,
-        index: usize,
-        segment: &Segment,
-        at: (Ssn, Ssn),
-    ) -> Fall {
+    pub(crate) fn weigh_mapping(&mut self, segment: &Segment, numbers: Numbers) -> Fall {
         match &segment.options.dss {
             Some(Dss { mapping: Some(map), .. }) if map.len == 0 => {
-                self.weigh_infinite_mapping(data, index, map)
+                self.weigh_infinite_mapping(map)
             }
-            None if data.agreed.mode() == Mode::Multipath => {
-                self.weigh_bare_segment(data, index, segment, at)
+            None if self.data.agreed.mode() == Mode::Multipath => {
+                self.weigh_bare_segment(segment, numbers)
             }
             _ => Fall::Stay,
         }
     }
 
     /// Decides on a segment without a DSS on an established Multipath TCP subflow.
-    fn weigh_bare_segment(
-        &self,
-        data: &mut DataLevel,
-        index: usize,
-        segment: &Segment,
-        (seq, ack): (Ssn, Ssn),
-    ) -> Fall {
+    fn weigh_bare_segment(&mut self, segment: &Segment, Numbers { seq, ack }: Numbers) -> Fall {
         if segment.options.mptcp.is_some() {
             return Fall::Stay;
         }
-        let subflow = &self.subflows[index];
-        let follows = data.falls_back() && self.may_follow(data, index);
-        if !follows && !self.may_fall_back(data, index) {
+        let follows = self.data.falls_back() && self.may_follow();
+        let stays = !follows && !self.may_fall_back();
+        let Evidence { subflow, data, several } = self;
+        if stays {
             let news = data.agreed.mode() == Mode::Multipath && ack > subflow.sender.tx.una();
             if news {
                 data.agreed.on_bare_ack();
@@ -133,7 +149,7 @@ impl Paths {
         if unmapped || ends {
             // A peer that has started a join may assume that another subflow was used. A path may
             // deliver acknowledgements while it drops data segments.
-            let tell = Some(self.subflows.len() > 1);
+            let tell = Some(*several);
             return Fall::Back(Back { receive: true, tell, ..back });
         }
         let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
@@ -144,36 +160,10 @@ impl Paths {
         Fall::Stay
     }
 
-    /// Decides after `timeouts` timeouts without a DATA_ACK. If acknowledgements arrived without a
-    /// DSS, the connection may use them instead. Also returns the subflow on which they arrived.
-    pub(crate) fn weigh_overdue_ack(
-        &mut self,
-        data: &DataLevel,
-        timeouts: u32,
-    ) -> Option<(usize, Fall)> {
-        // A peer that ends without ever sending a DSS has fallen back, too.
-        let ended = |index| !data.agreed.peer_dss_seen() && self.unsaid_end(data, index).is_some();
-        let index = self
-            .subflows
-            .best_for_signal()
-            .filter(|index| data.agreed.bare() > 0 || ended(*index))?;
-        let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
-        if self.may_fall_back(data, index) || long && self.may_follow(data, index) {
-            let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
-            return Some((index, Fall::Back(back)));
-        }
-        if !long {
-            return None;
-        }
-        // No subflow has received a DSS for long.
-        self.joins.bar(self.subflows[index].address.path());
-        Some((index, Fall::Reset(Cause::Reason(ResetReason::Middlebox))))
-    }
-
     /// Returns the end of the data if a peer that fell back alone has sent a FIN without a
     /// DATA_FIN.
-    pub(crate) fn unsaid_end(&self, data: &DataLevel, index: usize) -> Option<Dsn> {
-        let subflow = &self.subflows[index];
+    pub(super) fn unsaid_end(&self) -> Option<Dsn> {
+        let Evidence { subflow, data, .. } = self;
         let ended = matches!(
             subflow.state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
@@ -185,13 +175,13 @@ impl Paths {
 
     /// Decides on a mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain
     /// data from now on.
-    fn weigh_infinite_mapping(&self, data: &DataLevel, index: usize, map: &Mapping) -> Fall {
-        if data.receives_plain() {
+    fn weigh_infinite_mapping(&self, map: &Mapping) -> Fall {
+        if self.data.receives_plain() {
             return Fall::Stay;
         }
-        let ssn = Ssn::from_low(map.ssn, self.subflows[index].rx.nxt());
-        let in_step = dsn_in_step(ssn) == Some(data.mapped_dsn(map));
-        let may = self.may_fall_back(data, index) || self.may_follow(data, index);
+        let ssn = Ssn::from_low(map.ssn, self.subflow.rx.nxt());
+        let in_step = dsn_in_step(ssn) == Some(self.data.mapped_dsn(map));
+        let may = self.may_fall_back() || self.may_follow();
         if !may || !in_step {
             return Fall::Reset(Cause::Reason(ResetReason::Mptcp));
         }
@@ -200,26 +190,62 @@ impl Paths {
 
     /// Decides on a wrong checksum of the peer's mapping with `dsn`: a middlebox changes the
     /// payload.
-    pub(crate) fn weigh_wrong_checksum(&self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
-        if data.agreed.receiving() != Receiving::Mapped {
+    pub(crate) fn weigh_wrong_checksum(&self, dsn: Dsn) -> Fall {
+        if self.data.agreed.receiving() != Receiving::Mapped {
             return Fall::Stay;
         }
-        if !self.may_fall_back(data, index) || data.recv.nxt() != dsn {
+        if !self.may_fall_back() || self.data.recv.nxt() != dsn {
             return Fall::Reset(Cause::Failed(dsn));
         }
         Fall::Back(Back { fail: Some(dsn), ..Back::new(FallbackCause::Checksum) })
     }
+}
+
+impl Paths {
+    /// Returns the evidence on the subflow at `index`.
+    pub(crate) fn evidence<'a>(&'a self, data: &'a mut DataLevel, index: usize) -> Evidence<'a> {
+        let subflow = &self.subflows[index];
+        Evidence { subflow, data, several: self.subflows.len() > 1 }
+    }
+
+    /// Decides after `timeouts` timeouts without a DATA_ACK. If acknowledgements arrived without a
+    /// DSS, the connection may use them instead. Also returns the subflow on which they arrived.
+    pub(crate) fn weigh_overdue_ack(
+        &mut self,
+        data: &mut DataLevel,
+        timeouts: u32,
+    ) -> Option<(usize, Fall)> {
+        let index = self.subflows.best_for_signal()?;
+        let evidence = self.evidence(data, index);
+        let agreed = &evidence.data.agreed;
+        // A peer that ends without ever sending a DSS has fallen back, too.
+        let ended = || !agreed.peer_dss_seen() && evidence.unsaid_end().is_some();
+        if agreed.bare() == 0 && !ended() {
+            return None;
+        }
+        let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
+        if evidence.may_fall_back() || long && evidence.may_follow() {
+            let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
+            return Some((index, Fall::Back(back)));
+        }
+        if !long {
+            return None;
+        }
+        // No subflow has received a DSS for long.
+        self.joins.bar(self.subflows[index].address.path());
+        Some((index, Fall::Reset(Cause::Reason(ResetReason::Middlebox))))
+    }
 
     /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
     /// mapping, and MP_FAIL for the other direction.
-    pub(crate) fn weigh_mp_fail(&mut self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
+    pub(crate) fn weigh_mp_fail(&mut self, data: &mut DataLevel, index: usize, dsn: Dsn) -> Fall {
         let already = data.agreed.sending() != Sending::Mapped;
         let possible = data.queue.una() <= dsn && dsn <= data.queue.nxt();
         if !already && (data.agreed.mode() != Mode::Multipath || !possible) {
             return Fall::Stay;
         }
         // A peer without our proof of a join falls back; a peer with it resets.
-        if !already && !self.may_follow(data, index) {
+        if !already && !self.evidence(data, index).may_follow() {
             return Fall::Reset(Cause::Failed(data.recv.nxt()));
         }
         let pending = &mut self.subflows[index].pending;
@@ -229,24 +255,6 @@ impl Paths {
             pending.add(ControlSegment::Fail);
         }
         Fall::Back(Back { send: true, ..Back::new(FallbackCause::Checksum) })
-    }
-
-    /// Delivers the data of the subflow at `index` that waits for its checksum, when mappings are
-    /// no longer needed. Returns true if there was any.
-    pub(crate) fn release_unverified(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        index: usize,
-    ) -> bool {
-        let subflow = &mut self.subflows[index];
-        let Some(mut verifier) = subflow.verifier.take() else { return false };
-        let (now, id) = (ctx.now, subflow.id);
-        verifier.release(&mut |dsn, payload: Payload, at| {
-            data.recv.insert(now, dsn, &payload, at, id, &mut |run| ctx.emit(run.event()));
-        });
-        subflow.pending.add_ack();
-        true
     }
 
     /// Returns true if enough SYNs with MP_CAPABLE stayed unanswered that the next one must omit
@@ -304,7 +312,7 @@ impl Paths {
             return false;
         }
         parts.timers.clear(Awaited::Fail);
-        if self.release_unverified(&mut parts.ctx, parts.data, index) {
+        if self.subflows[index].release_unverified(&mut parts.ctx, parts.data) {
             parts.notices.tell_user();
             if parts.data.recv.finished() {
                 self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
@@ -339,7 +347,7 @@ impl Paths {
     /// have changed.
     pub(crate) fn follow_peer(&mut self, parts: &mut Parts<'_>, index: usize) -> bool {
         let mut resized = false;
-        if let Some(end) = self.unsaid_end(parts.data, index) {
+        if let Some(end) = self.evidence(parts.data, index).unsaid_end() {
             resized = self.receive_plain(parts, index);
             parts.data.recv.set_fin(end);
             self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);

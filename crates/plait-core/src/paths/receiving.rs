@@ -8,9 +8,17 @@ use crate::event::Event;
 use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::state::State;
+use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Mptcp, Payload, ResetReason, Segment};
+
+impl Subflow {
+    /// Returns the DSN of a mapping with a wrong checksum.
+    pub(crate) fn failed_checksum(&self) -> Option<Dsn> {
+        self.verifier.as_ref()?.failed()
+    }
+}
 
 impl Paths {
     /// Processes the payload of a segment whose first byte is `seq` of the subflow at `index`.
@@ -162,11 +170,6 @@ impl Paths {
             self.joins.bar(subflow.address.path());
         }
         distrusted
-    }
-
-    /// Returns the DSN of a mapping with a wrong checksum on the subflow at `index`.
-    pub(crate) fn failed_checksum(&self, index: usize) -> Option<Dsn> {
-        self.subflows[index].verifier.as_ref()?.failed()
     }
 
     /// Adapts the receive window to the reader's pace.
