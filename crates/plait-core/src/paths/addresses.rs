@@ -1,9 +1,10 @@
 //! Addresses and their identifiers, and the announcements of both ends (ADD_ADDR, RFC 8684 section
 //! 3.4.1).
 
-use crate::config::Config;
+use crate::config::{Config, PathConfig};
 use crate::context::Context;
 use crate::data::agreement::Mode;
+use crate::data::keys::Keys;
 use crate::data::level::DataLevel;
 use crate::error::Error;
 use crate::parts::Parts;
@@ -15,7 +16,7 @@ use crate::tcp::state::State;
 use crate::timers::{Awaited, ConnectionTimers};
 use alloc::sync::Arc;
 use core::net::IpAddr;
-use plait_base::{ServerAddress, SubflowId, SubflowSet, Time};
+use plait_base::{PathId, ServerAddress, SubflowId, SubflowSet, Time};
 use plait_wire::{AddAddr, Mptcp, add_addr_hmac, add_addr_hmac_matches};
 
 /// Largest number of queued signals. Further requests of a peer are dropped, and the peer must
@@ -24,12 +25,12 @@ pub(crate) const MAX_SIGNALS: usize = 16;
 
 /// An address that this end has announced.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Announced {
-    pub(crate) id: u8,
-    pub(crate) address: IpAddr,
-    pub(crate) port: Option<u16>,
+struct Announced {
+    id: u8,
+    address: IpAddr,
+    port: Option<u16>,
     /// When it is announced again: never after the echo.
-    pub(crate) again: Time,
+    again: Time,
 }
 
 /// An address that the peer has announced.
@@ -43,15 +44,15 @@ pub(crate) struct Known {
 
 /// An option that waits for a pure ACK.
 #[derive(Debug)]
-pub(crate) struct Signal {
-    pub(crate) option: Mptcp,
+struct Signal {
+    option: Mptcp,
     /// The subflow that should carry it.
-    pub(crate) on: Option<SubflowId>,
+    on: Option<SubflowId>,
 }
 
 impl Signal {
     /// Returns true if only this subflow can carry the option, because it concerns that subflow.
-    pub(crate) fn is_bound(&self) -> bool {
+    fn is_bound(&self) -> bool {
         matches!(self.option, Mptcp::Prio { .. })
     }
 }
@@ -59,13 +60,13 @@ impl Signal {
 #[derive(Default, Debug)]
 pub(crate) struct Addresses {
     /// The addresses of the first subflow, whose identifiers are zero.
-    pub(crate) first: Address,
+    first: Address,
     /// The peer denies further subflows to its first address.
-    pub(crate) first_denied: bool,
-    pub(crate) own: Seldom<Announced>,
-    pub(crate) peers: Seldom<Known>,
-    pub(crate) signals: Seldom<Signal>,
-    pub(crate) removals: Removals,
+    first_denied: bool,
+    own: Seldom<Announced>,
+    peers: Seldom<Known>,
+    signals: Seldom<Signal>,
+    removals: Removals,
 }
 
 impl Addresses {
@@ -75,25 +76,9 @@ impl Addresses {
         *self = Addresses { first, removals, ..Addresses::default() };
     }
 
-    /// Returns true if this end has announced an address.
-    pub(crate) fn has_announced(&self) -> bool {
-        !self.own.is_empty()
-    }
-
     /// Returns the addresses that the peer has announced.
     pub(crate) fn peers(&self) -> impl Iterator<Item = &Known> {
         self.peers.iter()
-    }
-
-    /// Returns true if the peer has announced the address with this number.
-    pub(crate) fn knows(&self, number: ServerAddress) -> bool {
-        self.peers.iter().any(|known| known.number == number)
-    }
-
-    /// Removes an address of the peer.
-    pub(crate) fn forget_peer(&mut self, id: u8) -> Option<ServerAddress> {
-        let at = self.peers.iter().position(|known| known.id == id)?;
-        Some(self.peers.remove(at)?.number)
     }
 
     /// Ends the announcement of our address and returns its identifier.
@@ -110,6 +95,160 @@ impl Addresses {
         self.signals.retain(|signal| signal.option != *option);
     }
 
+    /// Returns the addresses of the first subflow.
+    pub(super) const fn first(&self) -> Address {
+        self.first
+    }
+
+    pub(super) const fn first_is_denied(&self) -> bool {
+        self.first_denied
+    }
+
+    /// Notes that the peer's first address denies further subflows.
+    pub(super) const fn deny_first(&mut self) {
+        self.first_denied = true;
+    }
+
+    /// Returns the removed addresses.
+    pub(super) const fn removals(&mut self) -> &mut Removals {
+        &mut self.removals
+    }
+
+    /// Returns true if this client has no address on `path`.
+    pub(super) fn is_gone(&self, path: PathId) -> bool {
+        self.removals.is_gone(path)
+    }
+
+    /// Returns true if a subflow may be opened from `path` to `server`.
+    pub(super) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
+        let known = if server == self.first.server() {
+            !self.removals.first_is_lost() && !self.first_denied
+        } else {
+            self.peers.iter().any(|known| known.number == server)
+        };
+        known && !self.is_gone(path)
+    }
+
+    /// Removes the peer's address `id`. Returns its number.
+    pub(super) fn forget(&mut self, id: u8) -> Option<ServerAddress> {
+        let number = if id == 0 {
+            self.first.server()
+        } else {
+            let at = self.peers.iter().position(|known| known.id == id)?;
+            self.peers.remove(at)?.number
+        };
+        if number == self.first.server() {
+            self.removals.lose_first();
+        }
+        Some(number)
+    }
+
+    /// Returns the identifier of a server's address (RFC 8684 section 3.2).
+    pub(super) fn server_id(&self, number: ServerAddress) -> u8 {
+        let first = self.first.server();
+        match number {
+            _ if number == first => 0,
+            ServerAddress(0) => first.0,
+            ServerAddress(number) => number,
+        }
+    }
+
+    /// Returns the identifier of our own address: zero for the first subflow's address, and a
+    /// unique number for every other one (RFC 8684 section 3.2). `paths` are the
+    /// configured ones.
+    pub(super) fn own_id(&self, client: bool, paths: &[PathConfig], address: Address) -> u8 {
+        if !client {
+            return self.server_id(address.server());
+        }
+        if address.path() == self.first.path() {
+            return 0;
+        }
+        let place = paths.iter().position(|config| config.path == address.path());
+        place.map_or(u8::MAX, |place| place as u8 + 1)
+    }
+
+    /// Adds an address of the peer, of at most `limit`. Returns `None` if there are too many, or if
+    /// another address has its identifier, which a subflow uses if `in_use`.
+    fn learn(
+        &mut self,
+        ctx: &mut Context<'_>,
+        add: &AddAddr,
+        limit: usize,
+        in_use: bool,
+    ) -> Option<ServerAddress> {
+        let AddAddr { address_id: id, address, port, .. } = *add;
+        let known = self.peers.iter().position(|known| known.id == id);
+        let same = known.is_some_and(|at| self.peers[at].address == address);
+        if in_use && !same || known.is_none() && self.peers.len() >= limit {
+            return None;
+        }
+        let number = ctx.learn_address(address)?;
+        let learnt = Known { id, address, port, number };
+        match known {
+            Some(at) => self.peers[at] = learnt,
+            None => self.peers.push(learnt),
+        }
+        Some(number)
+    }
+
+    /// Announces an address of this end, and replaces an earlier announcement with its identifier.
+    fn announce(&mut self, keys: &Keys, own: Announced) {
+        self.own.retain(|it| it.id != own.id);
+        self.own.push(own);
+        self.tell(keys, own);
+    }
+
+    /// Queues ADD_ADDR for an address of this end.
+    fn tell(&mut self, keys: &Keys, own: Announced) {
+        let Some(peer) = keys.peer else { return };
+        let Announced { id, address, port, .. } = own;
+        let hmac = Some(add_addr_hmac(keys.local, peer, id, address, port));
+        let option = Mptcp::AddAddr(AddAddr { address_id: id, address, port, hmac });
+        self.signal(option, None);
+    }
+
+    /// Handles the peer's echo of our ADD_ADDR.
+    fn on_echo(&mut self, echo: &AddAddr) {
+        for own in &mut *self.own {
+            if (own.id, own.address, own.port) == (echo.address_id, echo.address, echo.port) {
+                own.again = Time::NEVER;
+            }
+        }
+    }
+
+    /// Repeats announcements without an echo.
+    fn repeat(&mut self, now: Time, keys: &Keys) {
+        for at in 0..self.own.len() {
+            let own = &mut self.own[at];
+            if own.again <= now {
+                own.again = now + Config::ADD_ADDR_PERIOD;
+                let own = *own;
+                self.tell(keys, own);
+            }
+        }
+    }
+
+    /// Returns the subflow that should carry the next signal; `Some(None)` if any can. Drops signals
+    /// about a subflow that is not `open`.
+    pub(super) fn next_carrier(
+        &mut self,
+        open: impl Fn(SubflowId) -> bool,
+    ) -> Option<Option<SubflowId>> {
+        loop {
+            let signal = self.signals.first()?;
+            let on = signal.on.filter(|id| open(*id));
+            if on.is_some() || !signal.is_bound() {
+                return Some(on);
+            }
+            self.signals.remove(0);
+        }
+    }
+
+    /// Takes the option of the next signal.
+    pub(super) fn take_signal(&mut self) -> Option<Mptcp> {
+        Some(self.signals.remove(0)?.option)
+    }
+
     /// Returns true if a signal is queued.
     pub(crate) fn has_signals(&self) -> bool {
         !self.signals.is_empty()
@@ -123,15 +262,11 @@ impl Addresses {
         }
     }
 
-    /// Queues an option that concerns the subflow it is sent on.
-    pub(crate) fn signal_on(&mut self, option: Mptcp, subflow: SubflowId) {
-        self.signals.push(Signal { option, on: Some(subflow) });
-    }
-
-    /// Removes a queued MP_PRIO for a subflow.
-    pub(crate) fn forget_priority(&mut self, subflow: SubflowId) {
+    /// Queues MP_PRIO for its own subflow. It replaces one that has not been sent.
+    pub(super) fn signal_priority(&mut self, subflow: SubflowId, backup: bool) {
         let stale = |it: &Signal| it.on == Some(subflow) && it.is_bound();
         self.signals.retain(|signal| !stale(signal));
+        self.signals.push(Signal { option: Mptcp::Prio { backup }, on: Some(subflow) });
     }
 
     /// Returns when an announcement is repeated, or a subflow is checked.
@@ -148,111 +283,37 @@ pub(crate) fn can_be_joined(address: IpAddr) -> bool {
 }
 
 impl Paths {
-    /// Returns the identifier of a server's address (RFC 8684 section 3.2).
-    pub(crate) fn server_id(&self, number: ServerAddress) -> u8 {
-        let first = self.addresses.first.server();
-        match number {
-            _ if number == first => 0,
-            ServerAddress(0) => first.0,
-            ServerAddress(number) => number,
+    /// Returns the identifier of our own address ([`Addresses::own_id`]).
+    pub(super) fn own_id(&self, address: Address) -> u8 {
+        self.addresses.own_id(self.client, &self.spec.paths, address)
+    }
+
+    /// Returns true if no further subflow can be opened, because the only address denies it.
+    pub(super) fn has_no_address_to_join(&self) -> bool {
+        if self.client {
+            self.addresses.first_denied && self.addresses.peers.is_empty()
+        } else {
+            self.spec.config.joins.deny && self.addresses.own.is_empty()
         }
     }
 
-    /// Returns the identifier of our own address: zero for the first subflow's address, and a
-    /// unique number for every other one (RFC 8684 section 3.2).
-    pub(crate) fn own_id(&self, address: Address) -> u8 {
-        let first = self.addresses.first;
-        if !self.client {
-            return self.server_id(address.server());
-        }
-        if address.path() == first.path() {
-            return 0;
-        }
-        let place = self.spec.paths.iter().position(|config| config.path == address.path());
-        place.map_or(u8::MAX, |place| place as u8 + 1)
+    /// Repeats announcements without an echo.
+    pub(crate) fn repeat_announcements(&mut self, now: Time, data: &DataLevel) {
+        self.addresses.repeat(now, &data.keys);
     }
 
     /// Returns the numbers of the peer's addresses that the connection uses, possibly with
     /// repetitions.
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
         let announced = self.addresses.peers().map(|known| known.number);
-        let waiting = self.joins.waiting.iter().map(|target| target.server);
+        let waiting = self.joins.servers();
         let subflows = self.subflows.iter().map(|subflow| subflow.address.server());
         announced.chain(waiting).chain(subflows)
-    }
-
-    /// Adds an address of the peer. Returns `None` if there are too many, or if another address has
-    /// its identifier.
-    pub(crate) fn learn(
-        &mut self,
-        ctx: &mut Context<'_>,
-        id: u8,
-        address: IpAddr,
-        port: Option<u16>,
-    ) -> Option<ServerAddress> {
-        let in_use =
-            self.subflows.iter().any(|s| s.state != State::Closed && s.shake.peer_id == id);
-        let known = self.addresses.peers.iter().position(|known| known.id == id);
-        let same = known.is_some_and(|at| self.addresses.peers[at].address == address);
-        if in_use && !same {
-            return None;
-        }
-        let limit = usize::from(self.spec.config.joins.peer_addresses);
-        if known.is_none() && self.addresses.peers.len() >= limit {
-            return None;
-        }
-        let number = ctx.learn_address(address)?;
-        let learnt = Known { id, address, port, number };
-        match known {
-            Some(at) => self.addresses.peers[at] = learnt,
-            None => self.addresses.peers.push(learnt),
-        }
-        Some(number)
-    }
-
-    /// Returns true if no further subflow can be opened, because the only address denies it.
-    pub(crate) fn has_no_address_to_join(&self) -> bool {
-        if self.client {
-            self.addresses.first_denied && self.addresses.peers().next().is_none()
-        } else {
-            self.spec.config.joins.deny && !self.addresses.has_announced()
-        }
-    }
-
-    /// Queues ADD_ADDR for an address of this end.
-    pub(crate) fn tell_address(&mut self, data: &DataLevel, own: Announced) {
-        let Some(peer) = data.keys.peer else { return };
-        let Announced { id, address, port, .. } = own;
-        let hmac = Some(add_addr_hmac(data.keys.local, peer, id, address, port));
-        let option = Mptcp::AddAddr(AddAddr { address_id: id, address, port, hmac });
-        self.addresses.signal(option, None);
     }
 
     /// Sets the timer for the next repeated announcement or subflow check.
     pub(crate) fn set_address_timer(&mut self, timers: &mut ConnectionTimers) {
         timers.set(Awaited::Address, self.addresses.next());
-    }
-
-    /// Handles the peer's echo of our ADD_ADDR.
-    pub(crate) fn on_echo(&mut self, timers: &mut ConnectionTimers, echo: &AddAddr) {
-        for own in &mut *self.addresses.own {
-            if (own.id, own.address, own.port) == (echo.address_id, echo.address, echo.port) {
-                own.again = Time::NEVER;
-            }
-        }
-        self.set_address_timer(timers);
-    }
-
-    /// Repeats announcements without an echo.
-    pub(crate) fn repeat_announcements(&mut self, now: Time, data: &DataLevel) {
-        for at in 0..self.addresses.own.len() {
-            let own = &mut self.addresses.own[at];
-            if own.again <= now {
-                own.again = now + Config::ADD_ADDR_PERIOD;
-                let own = *own;
-                self.tell_address(data, own);
-            }
-        }
     }
 
     /// Handles ADD_ADDR: an echo of ours, or an address of the peer. One with a wrong HMAC is
@@ -265,7 +326,8 @@ impl Paths {
     ) -> bool {
         let AddAddr { address_id: id, address, port, hmac } = *add;
         let Some(hmac) = hmac else {
-            self.on_echo(parts.timers, add);
+            self.addresses.on_echo(add);
+            self.set_address_timer(parts.timers);
             return false;
         };
         let multipath = parts.data.agreed.mode() == Mode::Multipath;
@@ -280,14 +342,18 @@ impl Paths {
         if !self.client || !can_be_joined(address) {
             return false;
         }
-        let Some(number) = self.learn(&mut parts.ctx, id, address, port) else { return false };
+        let in_use =
+            self.subflows.iter().any(|s| s.state != State::Closed && s.shake.peer_id == id);
+        let limit = usize::from(self.spec.config.joins.peer_addresses);
+        let learnt = self.addresses.learn(&mut parts.ctx, add, limit, in_use);
+        let Some(number) = learnt else { return false };
         let here = |address: Address| {
             address.server() == number && port.is_none_or(|port| port == address.remote_port)
         };
-        let waiting = self.joins.waiting.iter().any(|target| target.server == number);
+        let waiting = self.joins.servers().any(|server| server == number);
         let new = !waiting && !self.subflows.open_addresses().any(here);
         if new {
-            self.joins.waiting.extend(self.joins_to(number, port));
+            self.joins.add(self.joins_to(number, port));
         }
         new
     }
@@ -313,12 +379,9 @@ impl Paths {
         if parts.data.agreed.mode() != Mode::Multipath {
             return Ok(());
         }
-        let id = self.server_id(number);
-        self.addresses.own.retain(|own| own.id != id);
+        let id = self.addresses.server_id(number);
         let again = parts.ctx.now + Config::ADD_ADDR_PERIOD;
-        let own = Announced { id, address, port, again };
-        self.addresses.own.push(own);
-        self.tell_address(parts.data, own);
+        self.addresses.announce(&parts.data.keys, Announced { id, address, port, again });
         self.set_address_timer(parts.timers);
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited,
 impl Paths {
     /// Returns the option of the reset if a join at `address` must be refused.
     pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
-        let first = self.addresses.first;
+        let first = self.addresses.first();
         let own = |it: Address| match self.client {
             true => (it.path().0, it.local_port),
             false => (u32::from(it.server().0), it.local_port),

@@ -7,7 +7,6 @@ use crate::event::{Carry, Event};
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
-use crate::paths::addresses::Signal;
 use crate::segments::{Report, Transmit};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::send::Sent;
@@ -117,26 +116,20 @@ impl Paths {
         data: &mut DataLevel,
     ) -> Option<Transmit> {
         let Paths { subflows, addresses, .. } = self;
-        let open = |index: &usize| {
-            let subflow = &subflows[*index];
+        let wanted = addresses.next_carrier(|id| {
+            let subflow = &subflows[id.index()];
             subflow.state.synchronised() && subflow.status.joined()
-        };
-        let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
-        // If the subflow has ended, drop the signal about it.
-        while addresses.signals.first().is_some_and(|it| it.is_bound() && place(it).is_none()) {
-            addresses.signals.remove(0);
-        }
-        let wanted = place(addresses.signals.first()?);
-        let index = wanted.or_else(|| self.subflows.best_for_signal())?;
+        })?;
+        let index = wanted.map(SubflowId::index).or_else(|| self.subflows.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
         if data.agreed.mode() != Mode::Multipath || self.subflows[index].has_ack_option(data) {
             return None;
         }
-        let signal = self.addresses.signals.remove(0)?;
+        let option = self.addresses.take_signal()?;
         let (subflow, rules) = self.at(index);
         let mut transmit = subflow.pure_ack(ctx, data, rules);
         let options = &mut transmit.segment.options;
-        options.mptcp = Some(Box::new(signal.option));
+        options.mptcp = Some(Box::new(option));
         // A DATA_ACK without room is sent separately.
         options.give_way();
         subflow.pending.add_ack_if(options.dss.is_none());

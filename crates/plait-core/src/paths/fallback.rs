@@ -271,8 +271,8 @@ impl Paths {
 
     /// Removes the addresses and joins of further subflows.
     pub(crate) fn forget_others(&mut self) {
-        self.joins.waiting.clear();
-        self.addresses.begin(self.addresses.first);
+        self.joins.drop_if(|_| true);
+        self.addresses.begin(self.addresses.first());
     }
 
     /// Takes a step of the fallback on the only remaining subflow. Returns the changes for the

@@ -29,14 +29,17 @@ pub(crate) struct Target {
 #[derive(Default, Debug)]
 pub(crate) struct Joins {
     /// Subflows to open, in order.
-    pub(crate) waiting: Seldom<Target>,
+    waiting: Seldom<Target>,
     /// Answers to simultaneous joins that arrived before the peer's key, by subflow.
-    pub(crate) early_answers: Seldom<(usize, Segment)>,
+    early_answers: Seldom<(usize, Segment)>,
     /// How often a path was joined again.
-    pub(crate) rejoins: u32,
+    rejoins: u32,
     /// Paths that are not joined again, because a middlebox strips options there.
-    pub(crate) barred: Seldom<PathId>,
+    barred: Seldom<PathId>,
 }
+
+/// Longest time between two attempts to join a path again, in intervals of its probes.
+const MAX_REJOIN_INTERVALS: u64 = 60;
 
 impl Joins {
     /// Returns all further subflows of a client whose first subflow is at `first`: `each` per path.
@@ -55,6 +58,48 @@ impl Joins {
         Joins { waiting, ..Joins::default() }
     }
 
+    /// Adds subflows to open.
+    pub(super) fn add(&mut self, targets: impl IntoIterator<Item = Target>) {
+        self.waiting.extend(targets);
+    }
+
+    /// Removes the subflows to open for which `gone` holds.
+    pub(super) fn drop_if(&mut self, gone: impl Fn(&Target) -> bool) {
+        self.waiting.retain(|target| !gone(target));
+    }
+
+    /// Returns the subflows to open.
+    pub(super) fn waiting(&self) -> &[Target] {
+        &self.waiting
+    }
+
+    /// Returns the peer's addresses of the subflows to open.
+    pub(super) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
+        self.waiting.iter().map(|target| target.server)
+    }
+
+    /// Keeps the answer to a simultaneous join until the peer's key has arrived.
+    pub(super) fn keep_answer(&mut self, index: usize, answer: &Segment) {
+        self.early_answers.push((index, answer.clone()));
+    }
+
+    /// Takes the answers to simultaneous joins that arrived before the peer's key, by subflow.
+    pub(super) fn take_answers(&mut self) -> Vec<(usize, Segment)> {
+        self.early_answers.take()
+    }
+
+    /// Returns the time to wait before a path is joined again, and doubles it for the next time.
+    pub(super) fn back_off(&mut self, base: Span) -> Span {
+        let wait = base.times((1 << self.rejoins.min(8)).min(MAX_REJOIN_INTERVALS));
+        self.rejoins += 1;
+        wait
+    }
+
+    /// Resets the time to wait before a path is joined again.
+    pub(super) fn forget_rejoins(&mut self) {
+        self.rejoins = 0;
+    }
+
     /// Returns true if a path must not be joined again.
     pub(crate) fn is_barred(&self, path: PathId) -> bool {
         self.barred.contains(&path)
@@ -71,22 +116,22 @@ impl Joins {
 impl Paths {
     /// Returns the subflows to an address of the peer: the configured number from every path.
     pub(crate) fn joins_to(&self, server: ServerAddress, port: Option<u16>) -> Vec<Target> {
-        let port = port.unwrap_or(self.addresses.first.remote_port);
+        let port = port.unwrap_or(self.addresses.first().remote_port);
         let each = usize::from(self.spec.config.joins.per_pair.max(1));
         let targets = self.spec.paths.iter().flat_map(|config| {
             let target = Target { path: config.path, server, port, backup: config.backup };
             core::iter::repeat_n(target, each)
         });
-        targets.filter(|target| !self.addresses.removals.is_gone(target.path)).collect()
+        targets.filter(|target| !self.addresses.is_gone(target.path)).collect()
     }
 
     /// Returns every subflow that may be opened now, open ones included.
     pub(crate) fn all_targets(&self) -> Vec<Target> {
-        let mut targets = self.joins_to(self.addresses.first.server(), None);
+        let mut targets = self.joins_to(self.addresses.first().server(), None);
         for known in self.addresses.peers() {
             targets.extend(self.joins_to(known.number, known.port));
         }
-        targets.retain(|target| self.may_join(target.path, target.server));
+        targets.retain(|target| self.addresses.may_join(target.path, target.server));
         targets
     }
 
@@ -111,7 +156,7 @@ impl Paths {
     pub(crate) fn subflows_ready(&self, data: &DataLevel) -> bool {
         let each = usize::from(self.spec.config.joins.per_pair.max(1));
         let to_address = self.spec.paths.len().max(1) * each;
-        let denied = self.addresses.first_denied || self.spec.config.joins.deny;
+        let denied = self.addresses.first_is_denied() || self.spec.config.joins.deny;
         let to_first = if denied { 1 } else { to_address };
         let all = to_first + to_address * self.spec.addresses.len();
         let expected = if data.falls_back() { 1 } else { all.min(SubflowId::MAX) };
@@ -124,7 +169,7 @@ impl Paths {
         self.joins = if self.client {
             let each = self.spec.config.joins.per_pair;
             let mut joins = Joins::after_first(&self.spec.paths, address, each);
-            joins.waiting.retain(|target| !self.addresses.removals.is_gone(target.path));
+            joins.waiting.retain(|target| !self.addresses.is_gone(target.path));
             joins
         } else {
             Joins::default()

@@ -87,7 +87,7 @@ impl Paths {
 
     /// Takes the answers to simultaneous joins that arrived before the peer's key, by subflow.
     pub(crate) fn take_early_answers(&mut self) -> Vec<(usize, Segment)> {
-        self.joins.early_answers.take()
+        self.joins.take_answers()
     }
 
     /// Returns the subflows by slot, closed ones included.

@@ -143,7 +143,7 @@ impl Paths {
         }
         if subflow.shake.join && parts.data.keys.peer.is_none() {
             // A simultaneous join was answered before the first subflow; its proof needs the key.
-            self.joins.early_answers.push((index, segment.clone()));
+            self.joins.keep_answer(index, segment);
             return SynAck::Ignored;
         }
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
@@ -169,7 +169,7 @@ impl Paths {
                     );
                 }
                 parts.data.agreed.use_plain();
-                self.joins.early_answers.clear();
+                self.joins.take_answers();
                 SynAck::Taken(Others::Dropped)
             }
             (true, Some(Mptcp::JoinSynAck(answer))) => {
@@ -293,9 +293,9 @@ impl Paths {
 
     /// Notes that the peer's first address denies further subflows.
     fn deny_first_address(&mut self) {
-        self.addresses.first_denied = true;
-        let server = self.addresses.first.server();
-        self.joins.waiting.retain(|target| target.server != server);
+        self.addresses.deny_first();
+        let server = self.addresses.first().server();
+        self.joins.drop_if(|target| target.server == server);
     }
 
     /// Opens the first subflow of a connection.

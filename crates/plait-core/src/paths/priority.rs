@@ -4,17 +4,7 @@ use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::error::Error;
 use crate::paths::Paths;
-use crate::paths::addresses::Addresses;
-use plait_base::{PathId, SubflowId};
-use plait_wire::Mptcp;
-
-impl Addresses {
-    /// Queues MP_PRIO for its own subflow. It replaces one that has not been sent.
-    pub(crate) fn signal_priority(&mut self, subflow: SubflowId, backup: bool) {
-        self.forget_priority(subflow);
-        self.signal_on(Mptcp::Prio { backup }, subflow);
-    }
-}
+use plait_base::PathId;
 
 impl Paths {
     /// Signals that the first subflow is a backup. Its SYN has no field for it, unlike the SYN of a

@@ -17,8 +17,6 @@ use plait_base::{Span, Time};
 pub(crate) const PROBES_AT_FIRST_INTERVAL: u16 = 600;
 /// Factor of the interval after that.
 pub(crate) const LATER_INTERVAL_FACTOR: u64 = 10;
-/// Longest time between two attempts to join a path again, in intervals.
-pub(crate) const MAX_REJOIN_INTERVALS: u64 = 60;
 
 /// Returns the time until probe number `count` of a silence.
 pub(crate) fn interval(base: Span, count: u16) -> Span {
@@ -93,27 +91,26 @@ impl Paths {
         let (path, server, port) = (address.path(), address.server(), address.remote_port);
         // After a failed join, an announced address is not used until it is announced again (RFC
         // 8684 section 3.4.1).
-        let unannounced = !was_joined && server != self.addresses.first.server();
-        let barred = self.joins.is_barred(path) || !self.may_join(path, server);
-        let before = self.joins.waiting.len();
+        let unannounced = !was_joined && server != self.addresses.first().server();
+        let barred = self.joins.is_barred(path) || !self.addresses.may_join(path, server);
+        let before = self.joins.waiting().len();
         if !unannounced && !barred {
             let config = self.spec.paths.iter().find(|config| config.path == path);
             let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
-            self.joins.waiting.extend(config.map(target));
+            self.joins.add(config.map(target));
         }
         if last {
             // Joins that were postponed while other subflows were live are needed now.
             let mut missing = self.missing_targets();
             missing.retain(|target| !(unannounced && target.server == server));
-            self.joins.waiting.extend(missing);
-            self.joins.rejoins = 0;
+            self.joins.add(missing);
+            self.joins.forget_rejoins();
             parts.timers.clear(Awaited::Rejoin);
         }
-        if self.joins.waiting.len() == before {
+        if self.joins.waiting().len() == before {
             return;
         }
-        let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN_INTERVALS));
-        self.joins.rejoins += 1;
+        let wait = self.joins.back_off(base);
         let at = parts.timers.at(Awaited::Rejoin).min(parts.ctx.now + wait);
         parts.timers.set(Awaited::Rejoin, at);
     }

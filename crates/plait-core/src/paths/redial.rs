@@ -82,7 +82,7 @@ impl Paths {
         let count = self.spec.paths.len();
         let position = self.spec.paths.iter().position(|config| config.path == here)?;
         let mut others = (1..count).map(|step| self.spec.paths[(position + step) % count].path);
-        others.find(|next| !self.addresses.removals.is_gone(*next))
+        others.find(|next| !self.addresses.is_gone(*next))
     }
 
     /// Restarts the connection at `address` with a new key.

@@ -5,7 +5,8 @@ use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::seldom::Seldom;
 use crate::tcp::pending::ControlSegment;
-use plait_base::{PathId, ServerAddress, SubflowSet, Time};
+use crate::tcp::subflow::Subflow;
+use plait_base::{PathId, SubflowSet, Time};
 use plait_wire::Mptcp;
 
 /// Unanswered keep-alive probes before a subflow of a removed address is closed, one per timeout.
@@ -13,20 +14,20 @@ pub(crate) const KEEP_ALIVES: u8 = 3;
 
 /// A subflow to a removed address of the peer: it is closed unless it answers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Check {
-    pub(crate) index: usize,
-    pub(crate) until: Time,
-    pub(crate) left: u8,
+struct Check {
+    index: usize,
+    until: Time,
+    left: u8,
 }
 
 /// Removed addresses.
 #[derive(Default, Debug)]
 pub(crate) struct Removals {
     /// Paths on which this client has no address.
-    pub(crate) gone: Seldom<PathId>,
+    gone: Seldom<PathId>,
     /// The peer has removed the address of the first subflow.
-    pub(crate) first_lost: bool,
-    pub(crate) checks: Seldom<Check>,
+    first_lost: bool,
+    checks: Seldom<Check>,
 }
 
 impl Removals {
@@ -38,6 +39,64 @@ impl Removals {
     /// Returns true if this client has no address on `path`.
     pub(crate) fn is_gone(&self, path: PathId) -> bool {
         self.gone.contains(&path)
+    }
+
+    /// Notes that this client's address on `path` is gone.
+    fn lose(&mut self, path: PathId) {
+        self.gone.push(path);
+    }
+
+    /// Notes that this client has an address on `path` again. Returns false if it had one.
+    fn regain(&mut self, path: PathId) -> bool {
+        let gone = self.is_gone(path);
+        self.gone.retain(|it| *it != path);
+        gone
+    }
+
+    /// Returns true if the peer has removed the address of the first subflow.
+    pub(super) const fn first_is_lost(&self) -> bool {
+        self.first_lost
+    }
+
+    pub(super) const fn lose_first(&mut self) {
+        self.first_lost = true;
+    }
+
+    /// Probes `subflow`, whose address the peer has removed. Until it answers, it counts as failed,
+    /// and others carry its data. Returns false if it is already being probed.
+    fn start_check(&mut self, now: Time, subflow: &mut Subflow) -> bool {
+        let index = subflow.id.index();
+        if self.checks.iter().any(|check| check.index == index) {
+            return false;
+        }
+        subflow.status.suspect();
+        subflow.pending.add(ControlSegment::WindowProbe);
+        let until = now + subflow.sender.rtt.base_rto();
+        self.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
+        true
+    }
+
+    /// Continues the checks of probed subflows. Returns the ones that have not answered.
+    fn check_again(&mut self, now: Time, subflows: &mut [Subflow]) -> SubflowSet {
+        let mut silent = SubflowSet::EMPTY;
+        for mut check in self.checks.take() {
+            let subflow = &mut subflows[check.index];
+            // It has answered, or has ended.
+            if !subflow.status.pf() || !subflow.state.synchronised() {
+                continue;
+            }
+            if check.until <= now {
+                if check.left == 0 {
+                    silent.insert(subflow.id);
+                    continue;
+                }
+                check.left -= 1;
+                check.until = now + subflow.sender.rtt.base_rto();
+                subflow.pending.add(ControlSegment::WindowProbe);
+            }
+            self.checks.push(check);
+        }
+        silent
     }
 
     /// Returns when the next subflow is checked.
@@ -55,24 +114,13 @@ pub(crate) struct Removed {
 }
 
 impl Paths {
-    /// Returns true if a subflow may be opened from `path` to `server`.
-    pub(crate) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
-        let known = if server == self.addresses.first.server() {
-            !self.addresses.removals.first_lost && !self.addresses.first_denied
-        } else {
-            self.addresses.knows(server)
-        };
-        known && !self.addresses.removals.is_gone(path)
-    }
-
     /// Notes that this client's address on `path` is gone; no further subflow is opened there.
     /// Returns false if that was already noted or has no effect.
     pub(crate) fn forget_path(&mut self, data: &DataLevel, path: PathId) -> bool {
-        let matters =
-            self.client && !data.closing.failed() && !self.addresses.removals.is_gone(path);
+        let matters = self.client && !data.closing.failed() && !self.addresses.is_gone(path);
         if matters {
-            self.addresses.removals.gone.push(path);
-            self.joins.waiting.retain(|target| target.path != path);
+            self.addresses.removals().lose(path);
+            self.joins.drop_if(|target| target.path == path);
         }
         matters
     }
@@ -87,7 +135,7 @@ impl Paths {
     /// Queues REMOVE_ADDR for the address on `path`.
     pub(crate) fn tell_lost(&mut self, data: &DataLevel, path: PathId) {
         if data.agreed.mode() == Mode::Multipath {
-            let id = self.own_id(self.addresses.first.on_path(path));
+            let id = self.own_id(self.addresses.first().on_path(path));
             self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         }
     }
@@ -95,86 +143,42 @@ impl Paths {
     /// Notes that the client has an address on `path` again, and queues its subflows. Returns true
     /// if there are any.
     pub(crate) fn regain(&mut self, data: &DataLevel, path: PathId) -> bool {
-        if !self.addresses.removals.is_gone(path) {
+        if !self.addresses.removals().regain(path) {
             return false;
         }
-        self.addresses.removals.gone.retain(|gone| *gone != path);
-        let id = self.own_id(self.addresses.first.on_path(path));
+        let id = self.own_id(self.addresses.first().on_path(path));
         self.addresses.forget_signal(&Mptcp::RemoveAddr([id].into()));
         if data.plain() || data.closing.failed() || self.dials_on(data, path) {
             return false;
         }
         let targets = self.all_targets();
-        self.joins.waiting.extend(targets.into_iter().filter(|target| target.path == path));
-        self.joins.rejoins = 0;
+        self.joins.add(targets.into_iter().filter(|target| target.path == path));
+        self.joins.forget_rejoins();
         true
-    }
-
-    /// Removes the peer's address `id`; no further subflow is opened there.
-    fn forget_address(&mut self, id: u8) {
-        let number = match id {
-            0 => Some(self.addresses.first.server()),
-            id => self.addresses.forget_peer(id),
-        };
-        // A server opens no subflows: it has the client's addresses only from their subflows.
-        if let Some(number) = number.filter(|_| self.client) {
-            self.addresses.removals.first_lost |= number == self.addresses.first.server();
-            self.joins.waiting.retain(|target| target.server != number);
-        }
-    }
-
-    /// Probes the subflow at `index`. Until it answers, it counts as failed, and others carry its
-    /// data. Returns false if it is already being probed.
-    fn start_check(&mut self, now: Time, index: usize) -> bool {
-        if self.addresses.removals.checks.iter().any(|check| check.index == index) {
-            return false;
-        }
-        let subflow = &mut self.subflows[index];
-        subflow.status.suspect();
-        subflow.pending.add(ControlSegment::WindowProbe);
-        let until = now + subflow.sender.rtt.base_rto();
-        self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
-        true
-    }
-
-    /// Continues the checks of probed subflows. Returns the ones that have not answered.
-    pub(crate) fn check_again(&mut self, now: Time) -> SubflowSet {
-        let mut silent = SubflowSet::EMPTY;
-        for mut check in self.addresses.removals.checks.take() {
-            let subflow = &mut self.subflows[check.index];
-            // It has answered, or has ended.
-            if !subflow.status.pf() || !subflow.state.synchronised() {
-                continue;
-            }
-            if check.until <= now {
-                if check.left == 0 {
-                    silent.insert(subflow.id);
-                    continue;
-                }
-                check.left -= 1;
-                check.until = now + subflow.sender.rtt.base_rto();
-                subflow.pending.add(ControlSegment::WindowProbe);
-            }
-            self.addresses.removals.checks.push(check);
-        }
-        silent
     }
 
     /// Removes the peer's address `id`. Returns the subflows there that end at once, and others
     /// that must answer first, because the REMOVE_ADDR can be forged.
     pub(crate) fn remove_address(&mut self, now: Time, id: u8) -> Removed {
-        self.forget_address(id);
+        // A server opens no subflows: it has the client's addresses only from their subflows.
+        if self.client
+            && let Some(number) = self.addresses.forget(id)
+        {
+            self.joins.drop_if(|target| target.server == number);
+        }
         let mut removed = Removed { ending: SubflowSet::EMPTY, doubtful: SubflowSet::EMPTY };
-        for index in 0..self.subflows.len() {
-            let subflow = &self.subflows[index];
-            let own = subflow.id;
-            if subflow.shake.peer_id != id {
-            } else if !subflow.state.synchronised() {
-                removed.ending.insert(own);
-            } else if self.start_check(now, index) {
-                removed.doubtful.insert(own);
+        for subflow in self.subflows.iter_mut().filter(|s| s.shake.peer_id == id) {
+            if !subflow.state.synchronised() {
+                removed.ending.insert(subflow.id);
+            } else if self.addresses.removals().start_check(now, subflow) {
+                removed.doubtful.insert(subflow.id);
             }
         }
         removed
+    }
+
+    /// Continues the checks of probed subflows. Returns the ones that have not answered.
+    pub(crate) fn check_again(&mut self, now: Time) -> SubflowSet {
+        self.addresses.removals().check_again(now, &mut self.subflows)
     }
 }
