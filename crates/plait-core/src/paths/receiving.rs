@@ -7,6 +7,7 @@ use crate::data::verifier::{Noted, Verifier};
 use crate::event::Event;
 use crate::notices::Notices;
 use crate::paths::Paths;
+use crate::tcp::recv::Receiver;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
@@ -20,21 +21,24 @@ impl Subflow {
     }
 }
 
-impl Paths {
-    /// Processes the payload of a segment whose first byte is `seq` of the subflow at `index`.
-    pub(crate) fn take_payload(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        index: usize,
-        segment: &Segment,
-        seq: Ssn,
-    ) -> Taken {
-        let len = u64::from(segment.payload.len());
-        let subflow = &mut self.subflows[index];
-        if len == 0 {
+/// The payload of a peer's segment on its way to a subflow and the data level.
+struct Arrival<'a> {
+    segment: &'a Segment,
+    /// Sequence numbers of the payload.
+    range: SubflowRange,
+    /// Payload bytes of the peer's full segments.
+    ack_unit: u64,
+    /// Memory of received data, if there is a limit.
+    held: Option<u64>,
+}
+
+impl Arrival<'_> {
+    /// Processes the payload.
+    fn take(&self, subflow: &mut Subflow, ctx: &mut Context<'_>, data: &mut DataLevel) -> Taken {
+        let Arrival { segment, range, .. } = *self;
+        if range.is_empty() {
             // A window probe of the peer has an old sequence number.
-            let repeated = seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
+            let repeated = range.start < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             subflow.pending.add_ack_if(repeated);
             return Taken::Nothing;
         }
@@ -44,63 +48,57 @@ impl Paths {
             return Taken::Nothing;
         }
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
-            && u64::from(map.len) > len
-            && let Some(mapped) = data.read_mapping(map, *data_fin, seq)
+            && u64::from(map.len) > range.len()
+            && let Some(mapped) = data.read_mapping(map, *data_fin, range.start)
             && !subflow.remember_mapping(mapped)
         {
             return Taken::Refused(ResetReason::Mptcp);
         }
         let dsn = if data.agreed.checksums() && !data.receives_plain() {
-            match self.checked_dsn(data, index, segment, seq) {
+            match self.checked_dsn(subflow, data) {
                 Ok(dsn) => dsn,
                 Err(Noted::Conflict) => return Taken::Refused(ResetReason::Mptcp),
                 Err(_) => None,
             }
         } else {
-            self.mapped(data, index, segment, seq)
+            self.mapped(subflow, data)
         };
         match dsn {
-            Some(dsn) => self.take_in(ctx, data, index, segment, seq, dsn),
-            None if self.distrusts(data, index, segment, seq) => {
-                Taken::Refused(ResetReason::Middlebox)
-            }
+            Some(dsn) => self.take_in(subflow, ctx, data, dsn),
+            None if self.is_distrusted(subflow, data) => Taken::Refused(ResetReason::Middlebox),
             None => Taken::Nothing,
         }
     }
 
-    /// Accepts the payload of a segment while both levels have room for it. Its first byte is `seq`
-    /// of the subflow and `dsn` of the data.
+    /// Accepts the payload while both levels have room for it. Its first byte has `dsn`.
     fn take_in(
-        &mut self,
+        &self,
+        subflow: &mut Subflow,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-        index: usize,
-        segment: &Segment,
-        seq: Ssn,
         dsn: Dsn,
     ) -> Taken {
-        let len = u64::from(segment.payload.len());
+        let Arrival { segment, range, ack_unit, .. } = *self;
+        let seq = range.start;
         // Below the first byte or beyond the last number: not a valid DSN.
-        let Some(end) = dsn.checked_add(len) else { return Taken::Nothing };
+        let Some(end) = dsn.checked_add(range.len()) else { return Taken::Nothing };
         let mapped = DataRange::new(dsn, end);
-        let range = SubflowRange::with_len(seq, len);
-        let rx = &self.subflows[index].rx;
+        let rx = &subflow.rx;
         let beside = seq < rx.nxt() || rx.has_hole();
         if beside && !data.receives_plain() && rx.contradicts(range, dsn) {
             return Taken::Refused(ResetReason::Mptcp);
         }
         // Data outside the window is discarded at both levels, so that it is retransmitted.
         let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
-        let short =
-            ctx.memory_limit().is_some_and(|it| self.exceeds(data, it.unread, index, seq, mapped));
+        let limit = ctx.memory_limit();
+        let short = limit.is_some_and(|it| self.exceeds(rx, data, it.unread, mapped));
         if crowded || short || !data.recv.fits(mapped) {
-            self.subflows[index].pending.add_ack();
+            subflow.pending.add_ack();
             return Taken::Nothing;
         }
-        self.note_memory(data, ctx.now, index, segment);
-        let unit = self.sizes.ack_unit();
         let now = ctx.now;
-        let (subflow, recv) = (&mut self.subflows[index], &mut data.recv);
+        self.note_memory(subflow, data, now);
+        let recv = &mut data.recv;
         subflow.status.on_mapped();
         let id = subflow.id;
         // No measure uses this event.
@@ -115,9 +113,9 @@ impl Paths {
         };
         let payload = segment.payload.clone();
         let due = match &mut subflow.verifier {
-            None => subflow.rx.accept(now, seq, dsn, payload, unit, &mut deliver),
+            None => subflow.rx.accept(now, seq, dsn, payload, ack_unit, &mut deliver),
             Some(verifier) => aside(|| {
-                subflow.rx.accept(now, seq, dsn, payload, unit, |dsn, payload, at| {
+                subflow.rx.accept(now, seq, dsn, payload, ack_unit, |dsn, payload, at| {
                     verifier.take((dsn, payload, at), &mut deliver);
                 })
             }),
@@ -129,19 +127,28 @@ impl Paths {
         Taken::In { before }
     }
 
+    /// Returns true if the payload with the data `mapped` must be dropped under memory pressure, when
+    /// the connection may keep `most`. Data more than `most` bytes beyond the read position is
+    /// dropped. It is kept if it fills a gap of its subflow and the next byte of the connection waits
+    /// behind that gap. The peer does not retransmit that byte, because its subflow has acknowledged
+    /// it. Data that is next in order, or fills a gap of its subflow, is accepted while the reader
+    /// keeps up. Other data is accepted while the total memory of received data is below twice
+    /// `most`.
+    fn exceeds(&self, rx: &Receiver, data: &DataLevel, most: u64, mapped: DataRange) -> bool {
+        let seq = self.range.start;
+        let next = seq <= rx.nxt() && (mapped.start <= data.recv.nxt() || rx.has_hole());
+        let full = self.held.is_some_and(|held| held >= most.saturating_mul(2));
+        let frees = || seq <= rx.nxt() && rx.holds(data.recv.nxt());
+        let far = data.recv.is_far(mapped, most) && !frees();
+        far || full && (!next || data.recv.readable() > 0)
+    }
+
     /// Returns the DSN of the payload by a mapping with a checksum, if checksums are in use. Other
     /// payload is not accepted.
-    fn checked_dsn(
-        &mut self,
-        data: &DataLevel,
-        index: usize,
-        segment: &Segment,
-        seq: Ssn,
-    ) -> Result<Option<Dsn>, Noted> {
-        let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
-        let told = data.checked(segment, seq);
-        let subflow = &mut self.subflows[index];
-        if subflow.rx.has(range) {
+    fn checked_dsn(&self, subflow: &mut Subflow, data: &DataLevel) -> Result<Option<Dsn>, Noted> {
+        let seq = self.range.start;
+        let told = data.checked(self.segment, seq);
+        if subflow.rx.has(self.range) {
             // A retransmission: its mapping was checked before.
             return Ok(told.and_then(|told| told.dsn.checked_add(seq.checked_sub(told.seq.start)?)));
         }
@@ -152,24 +159,83 @@ impl Paths {
         {
             return Err(Noted::Conflict);
         }
-        Ok(verifier.dsn(range))
+        Ok(verifier.dsn(self.range))
     }
 
     /// Handles payload without a known mapping. Returns true if this happened so often that the
-    /// subflow must be reset; its path is then barred.
-    fn distrusts(&mut self, data: &DataLevel, index: usize, segment: &Segment, seq: Ssn) -> bool {
-        let subflow = &mut self.subflows[index];
-        let end = seq + u64::from(segment.payload.len());
-        let in_order = seq <= subflow.rx.nxt() && end > subflow.rx.nxt();
+    /// subflow must be reset.
+    fn is_distrusted(&self, subflow: &mut Subflow, data: &DataLevel) -> bool {
+        let next = subflow.rx.nxt();
+        let in_order = self.range.start <= next && self.range.end > next;
         if !in_order || data.agreed.mode() != Mode::Multipath || subflow.state == State::Closed {
             return false;
         }
-        let unmapped = subflow.status.on_unmapped();
-        let distrusted = unmapped >= MAX_UNMAPPED_SEGMENTS;
-        if distrusted {
+        subflow.status.on_unmapped() >= MAX_UNMAPPED_SEGMENTS
+    }
+
+    /// Returns the DSN of the payload, if it has a mapping.
+    fn mapped(&self, subflow: &Subflow, data: &DataLevel) -> Option<Dsn> {
+        let seq = self.range.start;
+        match data.agreed.mode() {
+            _ if data.receives_plain() => dsn_in_step(seq),
+            Mode::Offered => None,
+            Mode::Multipath | Mode::Plain => {
+                if let Some(Mptcp::Capable(capable)) = self.segment.options.mptcp.as_deref()
+                    && capable.data_len.is_some()
+                    && !subflow.shake.join
+                {
+                    return dsn_in_step(seq);
+                }
+                let mapped = match &self.segment.options.dss {
+                    Some(Dss { mapping: Some(map), data_fin, .. }) => {
+                        data.read_mapping(map, *data_fin, seq)?
+                    }
+                    // A middlebox has split it from the segment that carried the mapping.
+                    _ => subflow.mapping_of(self.range)?,
+                };
+                if !mapped.seq.covers(self.range) {
+                    return None;
+                }
+                mapped.dsn.checked_add(seq.checked_sub(mapped.seq.start)?)
+            }
+        }
+    }
+
+    /// Notes the segment for a buffer that is counted in memory.
+    #[inline(always)]
+    fn note_memory(&self, subflow: &mut Subflow, data: &mut DataLevel, now: Time) {
+        let Some(memory) = data.recv.memory() else { return };
+        let echo = self.segment.options.timestamps.map_or(0, |stamps| stamps.echo);
+        let age = subflow.clock.at(now).wrapping_sub(echo);
+        let age = Span::from_millis(u64::from(age));
+        if memory.on_segment(subflow.id, self.range.len(), echo, age) {
+            subflow.rx.acknowledge_soon();
+        }
+    }
+}
+
+impl Paths {
+    /// Processes the payload of a segment whose first byte is `seq` of the subflow at `index`.
+    pub(crate) fn take_payload(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        index: usize,
+        segment: &Segment,
+        seq: Ssn,
+    ) -> Taken {
+        let arrival = Arrival {
+            segment,
+            range: SubflowRange::with_len(seq, u64::from(segment.payload.len())),
+            ack_unit: self.sizes.ack_unit(),
+            held: ctx.memory_limit().map(|_| self.received(data).taken()),
+        };
+        let subflow = &mut self.subflows[index];
+        let taken = arrival.take(subflow, ctx, data);
+        if matches!(taken, Taken::Refused(ResetReason::Middlebox)) {
             self.joins.bar(subflow.address.path());
         }
-        distrusted
+        taken
     }
 
     /// Adapts the receive window to the reader's pace.
@@ -179,59 +245,6 @@ impl Paths {
             let longest = self.subflows.iter().filter_map(|it| it.sender.rtt.srtt()).max();
             let (mss, subflows) = (self.mss(), self.subflows.len());
             data.recv.retune(now, longest.unwrap_or_default(), mss, subflows);
-        }
-    }
-
-    /// Returns the range of data that the payload carries, if it has a mapping.
-    pub(crate) fn mapped(
-        &self,
-        data: &DataLevel,
-        index: usize,
-        segment: &Segment,
-        seq: Ssn,
-    ) -> Option<Dsn> {
-        match data.agreed.mode() {
-            _ if data.receives_plain() => dsn_in_step(seq),
-            Mode::Offered => None,
-            Mode::Multipath | Mode::Plain => {
-                if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
-                    && capable.data_len.is_some()
-                    && !self.subflows[index].shake.join
-                {
-                    return dsn_in_step(seq);
-                }
-                let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
-                let mapped = match &segment.options.dss {
-                    Some(Dss { mapping: Some(map), data_fin, .. }) => {
-                        data.read_mapping(map, *data_fin, seq)?
-                    }
-                    // A middlebox has split it from the segment that carried the mapping.
-                    _ => self.subflows[index].mapping_of(range)?,
-                };
-                if !mapped.seq.covers(range) {
-                    return None;
-                }
-                mapped.dsn.checked_add(seq.checked_sub(mapped.seq.start)?)
-            }
-        }
-    }
-
-    /// Notes a segment for a buffer that is counted in memory.
-    #[inline(always)]
-    pub(crate) fn note_memory(
-        &mut self,
-        data: &mut DataLevel,
-        now: Time,
-        index: usize,
-        segment: &Segment,
-    ) {
-        let Some(memory) = data.recv.memory() else { return };
-        let subflow = &mut self.subflows[index];
-        let echo = segment.options.timestamps.map_or(0, |stamps| stamps.echo);
-        let age = subflow.clock.at(now).wrapping_sub(echo);
-        let len = u64::from(segment.payload.len());
-        if memory.on_segment(subflow.id, len, echo, Span::from_millis(u64::from(age))) {
-            subflow.rx.acknowledge_soon();
         }
     }
 

@@ -8,7 +8,7 @@ use crate::spec::ConnectionState;
 use crate::stats::{ConnectionStats, Progress};
 use crate::tcp::subflow::Subflow;
 use crate::timers::CONNECTION_RTO;
-use plait_base::{DataRange, Dsn, Span, Ssn, Time};
+use plait_base::{Dsn, Span, Time};
 
 impl Paths {
     /// Returns the state and counters of the connection.
@@ -81,28 +81,6 @@ impl Paths {
         let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
         limit.unsent.max(taken.min(limit.max_unsent))
-    }
-
-    /// Returns true if data at `seq` must be dropped under memory pressure, when the connection may
-    /// keep `most`. Data more than `most` bytes beyond the read position is dropped. It is kept if it
-    /// fills a gap of its subflow and the next byte of the connection waits behind that gap. The peer
-    /// does not retransmit that byte, because its subflow has acknowledged it. Data that is next in
-    /// order, or fills a gap of its subflow, is accepted while the reader keeps up. Other data is
-    /// accepted while the total memory of received data is below twice `most`.
-    pub(crate) fn exceeds(
-        &self,
-        data: &DataLevel,
-        most: u64,
-        index: usize,
-        seq: Ssn,
-        range: DataRange,
-    ) -> bool {
-        let rx = &self.subflows[index].rx;
-        let next = seq <= rx.nxt() && (range.start <= data.recv.nxt() || rx.has_hole());
-        let full = self.received(data).taken() >= most.saturating_mul(2);
-        let frees = || seq <= rx.nxt() && rx.holds(data.recv.nxt());
-        let far = data.recv.is_far(range, most) && !frees();
-        far || full && (!next || data.recv.readable() > 0)
     }
 
     /// Returns the longest timeout of a live subflow: data may still be acknowledged until then.
