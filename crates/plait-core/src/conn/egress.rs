@@ -8,13 +8,13 @@ use crate::data::send_queue::SendQueue;
 use crate::error::Error;
 use crate::event::Carry;
 use crate::paths::Paths;
-use crate::paths::control::Control;
+use crate::paths::control::{Control, Dispatch};
 use crate::planted::{Planted, planted};
 use crate::sched::Todo;
 use crate::sched::orders::Order;
 use crate::segments::Transmit;
 use crate::tcp::send::Sent;
-use plait_base::{DataRange, Ssn, SubflowId};
+use plait_base::{DataRange, SubflowId};
 use plait_sched::Decision;
 
 /// Cached summary of the kinds of segments that subflows have to send. Any input invalidates it;
@@ -134,9 +134,9 @@ impl Connection {
             return self.paths.build_fin(ctx, &mut self.data, index, seq);
         }
         let dsn = if planted(Planted::WrongMapping) { self.data.queue.una() } else { dsn };
-        let data = DataRange::with_len(dsn, u64::from(len));
-        self.data.queue.note_again(data);
-        let mut transmit = self.emit_data(ctx, index, seq, data, carry);
+        let range = DataRange::with_len(dsn, u64::from(len));
+        self.data.queue.note_again(range);
+        let mut transmit = self.emit_data(ctx, index, Dispatch { seq, range, carry });
         let subflow = self.paths.subflow(index);
         subflow.repeat_superpacket_mapping(&self.data, seq, &mut transmit.segment);
         transmit
@@ -217,16 +217,16 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        data: DataRange,
+        range: DataRange,
         carry: Carry,
     ) -> Transmit {
         let full = self.scheduling.segment_size();
-        let seq = self.paths.note_sent(ctx.now, &mut self.data, index, data, full);
+        let seq = self.paths.note_sent(ctx.now, &mut self.data, index, range, full);
         if self.paths.spec.config.kernel_rules.reduce_unused {
             self.scheduling.validate_window(ctx, &mut self.data, &mut self.paths, index);
         }
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
-        self.emit_data(ctx, index, seq, data, carry)
+        self.emit_data(ctx, index, Dispatch { seq, range, carry })
     }
 
     /// Sends `first` and the following data, up to the subflow's grant.
@@ -311,17 +311,10 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn emit_data(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        seq: Ssn,
-        range: DataRange,
-        carry: Carry,
-    ) -> Transmit {
+    fn emit_data(&mut self, ctx: &mut Context<'_>, index: usize, dispatch: Dispatch) -> Transmit {
         let Connection { data, paths, scheduling, notices, .. } = self;
         scheduling.on_sent(SubflowId(index as u8));
-        let (transmit, resized) = paths.emit(ctx, data, notices, index, (seq, range, carry));
+        let (transmit, resized) = paths.emit(ctx, data, notices, index, dispatch);
         if resized {
             scheduling.on_subflows_changed();
         }

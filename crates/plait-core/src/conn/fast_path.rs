@@ -53,7 +53,7 @@ impl Connection {
                 let Some(before) = paths.take_next(ctx, data, index, segment, map) else {
                     return false;
                 };
-                paths.after_data(data, notices, ctx.now, (index, before));
+                paths.after_data(data, notices, ctx.now, index, before);
                 true
             }
             None => false,

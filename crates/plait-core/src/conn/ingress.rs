@@ -18,7 +18,7 @@ use crate::tcp::address::Address;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
-use plait_base::{Dsn, Ssn, SubflowId};
+use plait_base::{DataRange, Dsn, Ssn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Connection {
@@ -133,7 +133,7 @@ impl Connection {
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: Ssn) {
         let Connection { data, paths, notices, .. } = self;
         if let Some(dss) = segment.options.dss.as_ref().filter(|dss| dss.data_fin) {
-            paths.take_data_fin(data, notices, ctx.now, (index, dss));
+            paths.take_data_fin(data, notices, ctx.now, index, dss);
         }
         match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
             Taken::Nothing => {}
@@ -145,7 +145,7 @@ impl Connection {
                     self.fall(ctx, index, fall);
                 }
                 let Connection { data, paths, notices, .. } = self;
-                paths.after_data(data, notices, ctx.now, (index, before));
+                paths.after_data(data, notices, ctx.now, index, before);
             }
             Taken::Refused(reason) => self.reset_subflow(ctx, index, Cause::Reason(reason)),
         }
@@ -177,7 +177,7 @@ impl Connection {
         let new = self.data.queue.una();
         if new > old {
             let Connection { data, paths, scheduling, .. } = self;
-            scheduling.on_data_acked(ctx, data, paths, (old, new));
+            scheduling.on_data_acked(ctx, data, paths, DataRange::new(old, new));
         }
     }
 
@@ -411,7 +411,8 @@ impl Connection {
             self.kill_subflow(ctx, index, false);
         }
         let Some(id) = self.paths.take_slot(&mut self.data) else { return false };
-        self.paths.answer_join(ctx, &mut self.notices, (id, address), (syn, join));
+        let (paths, mut parts) = self.split(ctx);
+        paths.answer_join(&mut parts, id, address, syn, join);
         true
     }
 

@@ -11,6 +11,15 @@ use plait_base::{Ssn, SubflowRange, Time};
 use plait_wire::Segment;
 
 impl Subflow {
+    /// Updates the peer's window on this subflow. Returns true if the old one held it back; `mss` is
+    /// the size of its next segment.
+    fn update_window(&mut self, segment: &Segment, ack: Ssn, mss: u64) -> bool {
+        let window = u64::from(segment.window) << self.shake.peer_scale;
+        let held = self.exceeds_window(mss);
+        self.status.advance_edge(ack.saturating_add(window));
+        held
+    }
+
     /// Emits the events of an acknowledgement.
     pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, effects: &AckEffects) {
         let (id, cwnd) = (self.id, self.cwnd());
@@ -86,20 +95,15 @@ impl Subflow {
 }
 
 impl Paths {
+    /// Updates the peer's window of the subflow at `index` ([`Subflow::update_window`]).
+    pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
+        let mss = self.mss();
+        self.subflows[index].update_window(segment, ack, mss)
+    }
+
     /// Withdraws reinjections after a timeout of the subflow at `index` that was spurious.
     pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].withdraw_reinjections(data);
-    }
-
-    /// Updates the peer's window of this subflow. Returns true if the old one held the subflow
-    /// back.
-    pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
-        let mss = self.mss();
-        let subflow = &mut self.subflows[index];
-        let window = u64::from(segment.window) << subflow.shake.peer_scale;
-        let held = subflow.exceeds_window(mss);
-        subflow.status.advance_edge(ack.saturating_add(window));
-        held
     }
 
     /// Processes an acknowledgement up to `ack` and its SACK blocks. Returns `None` if nothing in

@@ -101,7 +101,7 @@ impl Paths {
 
     /// Returns the next subflow that must send its FIN, and the FIN's sequence number.
     pub(crate) fn take_fin(&mut self, now: Time, data: &DataLevel) -> Option<(usize, Ssn)> {
-        let index = (0..self.subflows.len()).find(|index| self.owes_fin(data, *index))?;
+        let index = self.subflows.iter().position(|subflow| subflow.owes_fin(data))?;
         let (mss, end) = (self.mss(), data.queue.written());
         let subflow = &mut self.subflows[index];
         let seq = subflow.on_sent(now, end, 1, true, mss);
@@ -164,8 +164,8 @@ impl Paths {
         self.subflows[index].on_sent(now, range.start, range.len() as u32, false, mss)
     }
 
-    /// Returns the segment that carries `range` from `seq` of the subflow at `index` on. Also returns
-    /// whether the segment size may have changed because the infinite mapping has arrived.
+    /// Returns a segment with data on the subflow at `index`. Also returns whether the segment size
+    /// may have changed because the infinite mapping has arrived.
     #[inline(always)]
     pub(crate) fn emit(
         &mut self,
@@ -173,7 +173,7 @@ impl Paths {
         data: &mut DataLevel,
         notices: &mut Notices,
         index: usize,
-        (seq, range, carry): (Ssn, DataRange, Carry),
+        Dispatch { seq, range, carry }: Dispatch,
     ) -> (Transmit, bool) {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data: range, carry });
@@ -218,6 +218,14 @@ impl Paths {
         let transmit = subflow.pure_ack(ctx, data, rules);
         Some((transmit, !self.subflows[index..].iter().any(ack_pending)))
     }
+}
+
+/// Data of a segment: its first sequence number, its DSNs, and why it is sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Dispatch {
+    pub(crate) seq: Ssn,
+    pub(crate) range: DataRange,
+    pub(crate) carry: Carry,
 }
 
 /// A control segment.

@@ -22,7 +22,61 @@ use alloc::vec::Vec;
 use plait_base::{Ssn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
+impl Subflow {
+    /// Handles a received or acknowledged FIN.
+    pub(super) fn on_leave(&mut self, parts: &mut Parts<'_>, step: Step) {
+        parts.notices.tell_endpoint();
+        let before = self.state;
+        self.step(step);
+        if self.state == State::TimeWait {
+            self.timers.clear_all();
+            self.timers.set(Timer::TimeWait, parts.ctx.now + TIME_WAIT);
+        }
+        // Both ends have closed it.
+        let gone = |state| matches!(state, State::Closed | State::TimeWait);
+        if gone(self.state) && !gone(before) && self.status.joined() {
+            parts.ctx.emit(Event::SubflowDown { subflow: self.id });
+        }
+    }
+
+    /// Returns true if it must send its FIN now.
+    pub(super) fn owes_fin(&self, data: &DataLevel) -> bool {
+        // An unproven join sends only its third ACK (RFC 8684 section 3.2); its timer belongs to
+        // that ACK.
+        let status = self.status;
+        if !self.state.sends_data() || status.pf() || !status.joined() {
+            return false;
+        }
+        let early = planted(Planted::FinEarly) && data.closing.fin_sent();
+        if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
+    }
+
+    /// Sends MP_FASTCLOSE, and nothing else.
+    fn begin_fast_close(&mut self, now: Time) -> FastClose {
+        self.sender.tx.abandon();
+        self.timers.clear_all();
+        self.pending = Pending::only(ControlSegment::FastClose);
+        // The timeout of unacknowledged data may have grown to two minutes. Retransmissions with it
+        // would hold the connection for eight.
+        self.sender.rtt.clear_backoff();
+        self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
+        FastClose { carrier: self.id, retries: 0 }
+    }
+
+    /// Retransmits MP_FASTCLOSE when no RST has arrived within a timeout.
+    fn repeat_fast_close(&mut self, now: Time) {
+        self.sender.rtt.back_off();
+        self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
+        self.pending.add(ControlSegment::FastClose);
+    }
+}
+
 impl Paths {
+    /// Sends MP_FASTCLOSE, and nothing else, on the subflow at `index`.
+    pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
+        self.subflows[index].begin_fast_close(now)
+    }
+
     /// Handles a SYN for a subflow in TIME-WAIT. Returns the sequence number after the last used one
     /// if the address is free ([`Subflow::make_way`]).
     pub(crate) fn reuse_time_wait(
@@ -42,23 +96,6 @@ impl Paths {
         self.subflows[index].close(tell_peer)
     }
 
-    /// Handles a received or acknowledged FIN on the subflow at `index`.
-    pub(crate) fn on_leave(&mut self, parts: &mut Parts<'_>, index: usize, step: Step) {
-        parts.notices.tell_endpoint();
-        let subflow = &mut self.subflows[index];
-        let before = subflow.state;
-        subflow.step(step);
-        if subflow.state == State::TimeWait {
-            subflow.timers.clear_all();
-            subflow.timers.set(Timer::TimeWait, parts.ctx.now + TIME_WAIT);
-        }
-        // Both ends have closed the subflow.
-        let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        if gone(subflow.state) && !gone(before) && subflow.status.joined() {
-            parts.ctx.emit(Event::SubflowDown { subflow: subflow.id });
-        }
-    }
-
     /// Limits the time in FIN-WAIT-2 after both directions have ended. The peer has nothing more to
     /// send there, and its FIN may be lost for good.
     pub(crate) fn arm_fin_wait(&mut self, data: &DataLevel, now: Time) {
@@ -73,23 +110,10 @@ impl Paths {
         }
     }
 
-    /// Returns true if the subflow at `index` must send its FIN now.
-    pub(crate) fn owes_fin(&self, data: &DataLevel, index: usize) -> bool {
-        let subflow = &self.subflows[index];
-        // An unproven join sends only its third ACK (RFC 8684 section 3.2); its timer belongs to
-        // that ACK.
-        let status = subflow.status;
-        if !subflow.state.sends_data() || status.pf() || !status.joined() {
-            return false;
-        }
-        let early = planted(Planted::FinEarly) && data.closing.fin_sent();
-        if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
-    }
-
     /// Handles the acknowledgement of our FIN on the subflow at `index`.
     #[cold]
     pub(crate) fn on_fin_acked(&mut self, parts: &mut Parts<'_>, index: usize) {
-        self.on_leave(parts, index, Step::FinAcked);
+        self.subflows[index].on_leave(parts, Step::FinAcked);
         if parts.data.sends_plain() {
             parts.data.on_fin_acked(parts.notices);
         }
@@ -107,7 +131,7 @@ impl Paths {
         if !subflow.rx.take_fin(seq) {
             return;
         }
-        self.on_leave(parts, index, Step::FinReceived);
+        subflow.on_leave(parts, Step::FinReceived);
         if parts.data.receives_plain()
             && let Some(end) = dsn_in_step(seq)
         {
@@ -167,27 +191,6 @@ impl Paths {
             self.joins.bar(self.subflows[index].address.path());
         }
         ResetMeans::Gone
-    }
-
-    /// Sends MP_FASTCLOSE, and nothing else, on the subflow at `index`.
-    pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
-        let subflow = &mut self.subflows[index];
-        subflow.sender.tx.abandon();
-        subflow.timers.clear_all();
-        subflow.pending = Pending::only(ControlSegment::FastClose);
-        // The timeout of unacknowledged data may have grown to two minutes. Retransmissions with it
-        // would hold the connection for eight.
-        subflow.sender.rtt.clear_backoff();
-        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
-        FastClose { carrier: subflow.id, retries: 0 }
-    }
-
-    /// Retransmits MP_FASTCLOSE when no RST has arrived within a timeout.
-    fn repeat_fast_close(&mut self, now: Time, index: usize) {
-        let subflow = &mut self.subflows[index];
-        subflow.sender.rtt.back_off();
-        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
-        subflow.pending.add(ControlSegment::FastClose);
     }
 
     /// Returns the remnants of waiting subflows, each with an acknowledgement that it may still
@@ -259,7 +262,7 @@ impl Paths {
             return true;
         }
         fast.retries += 1;
-        self.repeat_fast_close(now, index);
+        self.subflows[index].repeat_fast_close(now);
         false
     }
 

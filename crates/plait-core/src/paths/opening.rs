@@ -1,6 +1,5 @@
 //! The handshake of a subflow: its segments, and the resulting state.
 
-use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::FallbackCause;
@@ -82,22 +81,23 @@ impl Paths {
     /// Creates the peer's join in the slot `id`, with a pending SYN/ACK.
     pub(crate) fn answer_join(
         &mut self,
-        ctx: &mut Context<'_>,
-        notices: &mut Notices,
-        (id, address): (SubflowId, Address),
-        (syn, join): (&Segment, &JoinSyn),
+        parts: &mut Parts<'_>,
+        id: SubflowId,
+        address: Address,
+        syn: &Segment,
+        join: &JoinSyn,
     ) {
         let mut shake = Handshake {
-            iss: ctx.first_sequence(&self.spec.config),
-            nonce: ctx.draw() as u32,
+            iss: parts.ctx.first_sequence(&self.spec.config),
+            nonce: parts.ctx.draw() as u32,
             peer_nonce: join.nonce,
             peer_id: join.address_id,
             join: true,
-            sent_at: ctx.now,
+            sent_at: parts.ctx.now,
             ..Handshake::default()
         };
         take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
-        self.add_subflow(notices, id, address, State::SynReceived, shake);
+        self.add_subflow(parts.notices, id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.set_peer_backup(join.backup);
         subflow.pending.add(ControlSegment::Syn);

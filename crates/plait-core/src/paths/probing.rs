@@ -3,12 +3,12 @@
 //! timeout, which continues to double.
 
 use crate::config::{Config, PathConfig};
-use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::joins::Target;
 use crate::tcp::pending::ControlSegment;
+use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use crate::timers::Awaited;
 use plait_base::{Span, Time};
@@ -23,28 +23,28 @@ pub(crate) fn interval(base: Span, count: u16) -> Span {
     if count < PROBES_AT_FIRST_INTERVAL { base } else { base.times(LATER_INTERVAL_FACTOR) }
 }
 
-impl Paths {
+impl Subflow {
     /// Starts the probes of a silent subflow.
-    pub(crate) fn arm_path_probe(&mut self, data: &DataLevel, now: Time, index: usize) {
-        let Some(base) = data.probe_interval(&self.spec.config) else { return };
-        let subflow = &mut self.subflows[index];
-        if !subflow.timers.is_set(Timer::Probe) {
-            subflow.timers.set(Timer::Probe, now + interval(base, subflow.status.probes()));
+    pub(super) fn arm_path_probe(&mut self, data: &DataLevel, config: &Config, now: Time) {
+        let Some(base) = data.probe_interval(config) else { return };
+        if !self.timers.is_set(Timer::Probe) {
+            self.timers.set(Timer::Probe, now + interval(base, self.status.probes()));
         }
     }
 
-    /// Sends a due probe of the silent subflow at `index`.
-    pub(crate) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) {
-        let subflow = &mut self.subflows[index];
-        if subflow.status.pf() && !subflow.is_quiet() {
-            subflow.status.count_probe();
-            subflow.pending.add(ControlSegment::PathProbe);
-            self.arm_path_probe(data, ctx.now, index);
+    /// Sends a due probe of a silent subflow.
+    pub(super) fn on_probe_timer(&mut self, data: &DataLevel, config: &Config, now: Time) {
+        if self.status.pf() && !self.is_quiet() {
+            self.status.count_probe();
+            self.pending.add(ControlSegment::PathProbe);
+            self.arm_path_probe(data, config, now);
         } else {
-            subflow.status.forget_probes();
+            self.status.forget_probes();
         }
     }
+}
 
+impl Paths {
     /// Returns when our SYN counts as unanswered: after the timeout. A join's SYN is retransmitted
     /// no later than a probe would be. The very first SYN moves to another path sooner.
     pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {

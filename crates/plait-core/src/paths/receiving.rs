@@ -256,7 +256,8 @@ impl Paths {
         data: &mut DataLevel,
         notices: &mut Notices,
         now: Time,
-        (index, before): (usize, Dsn),
+        index: usize,
+        before: Dsn,
     ) {
         if data.recv.nxt() > before {
             notices.tell_user();
@@ -275,7 +276,8 @@ impl Paths {
         data: &mut DataLevel,
         notices: &mut Notices,
         now: Time,
-        (index, dss): (usize, &Dss),
+        index: usize,
+        dss: &Dss,
     ) {
         if data.receives_plain() {
             return;

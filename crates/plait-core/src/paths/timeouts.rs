@@ -42,7 +42,71 @@ pub(crate) enum TimerEffect {
     },
 }
 
+impl Subflow {
+    /// Retransmits an unanswered third ACK with our HMAC. Returns true if the subflow is given up.
+    fn repeat_proof(&mut self, now: Time) -> bool {
+        self.sender.rtt.back_off();
+        let again = now + self.sender.rtt.rto();
+        self.timers.set(Timer::Rto, again);
+        self.pending.add(ControlSegment::JoinAck);
+        self.shake.retries += 1;
+        self.shake.retries > SYN_RETRIES
+    }
+
+    /// Handles the host queue timer. Returns true if more segments of `mss` bytes may be sent now.
+    fn on_host_queue_timer(&mut self, now: Time, mss: u64) -> bool {
+        self.drain_host_queue(now);
+        match &self.sender.host_queue {
+            Some(queue) if self.tsq_blocked(mss) => {
+                self.timers.set(Timer::HostQueue, queue.next_departure());
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
+    fn on_departure(&mut self, now: Time, len: u32, departs: Time, mss: u64) {
+        let queue = self.sender.host_queue.get_or_insert_default();
+        queue.push(now, departs, host_queue::truesize(len));
+        let next = queue.next_departure();
+        if self.tsq_blocked(mss) {
+            self.timers.set(Timer::HostQueue, next);
+        }
+    }
+
+    /// Sends a keep-alive probe if it can be answered. Returns true if the limit of unanswered
+    /// probes was reached.
+    fn ask_for_life(&mut self) -> bool {
+        // Data in flight has the same effect as a probe.
+        if !self.is_reachable() || !self.is_quiet() {
+            return false;
+        }
+        let silent = self.pending.unanswered() >= Config::KEEP_ALIVES;
+        if !silent {
+            self.pending.count_unanswered();
+            self.pending.add(ControlSegment::WindowProbe);
+        }
+        silent
+    }
+}
+
 impl Paths {
+    /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
+    /// of unanswered probes.
+    pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
+        let silent = self.subflows.iter_mut().filter_map(|s| s.ask_for_life().then_some(s.id));
+        silent.collect()
+    }
+
+    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
+    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
+        let mss = self.mss();
+        if let Some(subflow) = self.subflows.get_mut(id.index()) {
+            subflow.on_departure(now, len, departs, mss);
+        }
+    }
+
     /// Clears `timer` of the subflow at `index` and returns true if it was due.
     pub(crate) fn take_due(&mut self, now: Time, index: usize, timer: Timer) -> bool {
         self.subflows.get_mut(index).is_some_and(|subflow| subflow.timers.take_due(timer, now))
@@ -51,25 +115,6 @@ impl Paths {
     /// Sets the next check of each subflow's timers after all due ones were handled.
     pub(crate) fn on_timers_checked(&mut self) {
         self.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
-    }
-
-    /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
-    /// of unanswered probes.
-    pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
-        let mut silent = SubflowSet::EMPTY;
-        for subflow in self.subflows.iter_mut() {
-            // Data in flight has the same effect as a probe.
-            if !subflow.is_reachable() || !subflow.is_quiet() {
-                continue;
-            }
-            if subflow.pending.unanswered() >= Config::KEEP_ALIVES {
-                silent.insert(subflow.id);
-            } else {
-                subflow.pending.count_unanswered();
-                subflow.pending.add(ControlSegment::WindowProbe);
-            }
-        }
-        silent
     }
 
     /// Handles a timeout of the subflow at `index` after its handshake. Returns true if it is given
@@ -87,17 +132,6 @@ impl Paths {
             true => rtt.retransmitted_for() >= FIN_TIME,
             false => rtt.backoff() > DATA_RETRIES,
         }
-    }
-
-    /// Retransmits an unanswered third ACK with our HMAC. Returns true if the subflow is given up.
-    fn repeat_proof(&mut self, now: Time, index: usize) -> bool {
-        let subflow = &mut self.subflows[index];
-        subflow.sender.rtt.back_off();
-        let again = now + subflow.sender.rtt.rto();
-        subflow.timers.set(Timer::Rto, again);
-        subflow.pending.add(ControlSegment::JoinAck);
-        subflow.shake.retries += 1;
-        subflow.shake.retries > SYN_RETRIES
     }
 
     /// Retransmits an unanswered SYN or SYN/ACK. Returns false if the subflow is given up. `alone`
@@ -154,9 +188,9 @@ impl Paths {
                     return TimerEffect::Gone { tell_peer: false };
                 }
             }
-            Timer::Probe => self.on_probe_timer(&mut parts.ctx, parts.data, index),
+            Timer::Probe => subflow.on_probe_timer(parts.data, &self.spec.config, parts.ctx.now),
             Timer::HostQueue => {
-                if self.on_host_queue_timer(parts.ctx.now, index) {
+                if subflow.on_host_queue_timer(parts.ctx.now, self.sizes.mss()) {
                     return TimerEffect::Wake;
                 }
             }
@@ -177,21 +211,6 @@ impl Paths {
         }
     }
 
-    /// Handles the host queue timer of the subflow at `index`. Returns true if more may be sent
-    /// now.
-    fn on_host_queue_timer(&mut self, now: Time, index: usize) -> bool {
-        let mss = self.mss();
-        let subflow = &mut self.subflows[index];
-        subflow.drain_host_queue(now);
-        match &subflow.sender.host_queue {
-            Some(queue) if subflow.tsq_blocked(mss) => {
-                subflow.timers.set(Timer::HostQueue, queue.next_departure());
-                false
-            }
-            _ => true,
-        }
-    }
-
     /// Handles the end of the reordering window on the subflow at `index`: undelivered segments are
     /// lost.
     fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
@@ -201,18 +220,6 @@ impl Paths {
             .with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
         if effects.entered_recovery {
             self.subflows[index].report_window(ctx, WindowCause::Loss);
-        }
-    }
-
-    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
-    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
-        let mss = self.mss();
-        let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
-        let queue = subflow.sender.host_queue.get_or_insert_default();
-        queue.push(now, departs, host_queue::truesize(len));
-        let next = queue.next_departure();
-        if subflow.tsq_blocked(mss) {
-            subflow.timers.set(Timer::HostQueue, next);
         }
     }
 
@@ -274,7 +281,9 @@ impl Paths {
             };
         }
         if !subflow.status.joined() {
-            return match !planted(Planted::ProofOnce) && self.repeat_proof(parts.ctx.now, index) {
+            return match !planted(Planted::ProofOnce)
+                && self.subflows[index].repeat_proof(parts.ctx.now)
+            {
                 true => TimerEffect::Gone { tell_peer: true },
                 false => TimerEffect::Nothing,
             };
@@ -285,7 +294,7 @@ impl Paths {
         if self.on_data_timeout(&mut parts.ctx, parts.data, index) {
             return TimerEffect::Reset(Cause::Reason(ResetReason::Performance));
         }
-        self.arm_path_probe(parts.data, parts.ctx.now, index);
+        self.subflows[index].arm_path_probe(parts.data, &self.spec.config, parts.ctx.now);
         // If there is another subflow, the outstanding data is sent there.
         let others = self.subflows.iter().filter(|s| s.status.joined()).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;

@@ -13,7 +13,7 @@ use crate::paths::Paths;
 use crate::sched::views::{Stale, Views};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use plait_base::{Dsn, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, What};
 
 #[derive(Debug)]
@@ -257,15 +257,16 @@ impl Scheduling {
         self.notify(ctx, data, paths, Notice::SubflowsChanged { live, began });
     }
 
-    /// Processes a DATA_ACK that moved from `old` to `new`.
+    /// Processes a DATA_ACK of the data `acked`.
     #[inline]
     pub(crate) fn on_data_acked(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
         paths: &mut Paths,
-        (old, new): (Dsn, Dsn),
+        acked: DataRange,
     ) {
+        let DataRange { start: old, end: new } = acked;
         ctx.emit(Event::DataAcked { old, new });
         if self.needs.data_acks {
             let edge = data.queue.last_edge();
