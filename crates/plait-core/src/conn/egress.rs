@@ -96,9 +96,7 @@ impl Connection {
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
         self.rounds.spent &= !ending && !self.paths.has_signals();
-        debug_assert!(
-            transmit.is_some() || !self.paths.subflows().iter().any(|s| s.pending.urgent())
-        );
+        debug_assert!(transmit.is_some() || !self.paths.subflows().any_urgent());
         transmit
     }
 
@@ -199,12 +197,7 @@ impl Connection {
         let Order { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
         let index = subflow.index();
         if whole
-            && paths.subflow(index).may_grow(
-                data,
-                range,
-                scheduling.segment_size(),
-                &paths.spec.config,
-            )
+            && paths.may_grow(data, index, range, scheduling.segment_size())
             && !self.tells_infinite(index)
         {
             return Some(self.send_superpacket(ctx, index, range));
@@ -267,9 +260,9 @@ impl Connection {
         {
             return Some(transmit);
         }
-        let (index, seq) = paths.take_fin(parts.ctx.now, parts.data)?;
+        let transmit = paths.next_fin(&mut parts)?;
         self.scheduling.on_subflows_changed();
-        Some(self.paths.build_fin(ctx, &mut self.data, index, seq))
+        Some(transmit)
     }
 
     /// Returns the next signal about addresses and priorities.

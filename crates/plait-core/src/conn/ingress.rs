@@ -198,7 +198,6 @@ impl Connection {
         }
         if effects.fin_acked {
             let (paths, mut parts) = self.split(ctx);
-            parts.notices.tell_endpoint();
             paths.on_fin_acked(&mut parts, index);
             self.scheduling.wake();
         }

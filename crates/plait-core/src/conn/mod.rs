@@ -146,9 +146,7 @@ impl Connection {
     /// Closes a subflow. Other subflows get its data.
     fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
         let (paths, mut parts) = self.split(ctx);
-        let Some(closed) = paths.close(index, tell_peer) else { return };
-        parts.notices.tell_endpoint();
-        paths.rejoin_later(&mut parts, index, closed.was_joined);
+        let Some(closed) = paths.close(&mut parts, index, tell_peer) else { return };
         self.reinject_outstanding(index);
         self.paths.abandon(&mut self.data, index);
         if closed.was_joined {

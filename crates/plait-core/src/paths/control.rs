@@ -99,14 +99,14 @@ impl Paths {
         subflow.on_retransmitted(now, sent.seq, sent.len, mss);
     }
 
-    /// Returns the next subflow that must send its FIN, and the FIN's sequence number.
-    pub(crate) fn take_fin(&mut self, now: Time, data: &DataLevel) -> Option<(usize, Ssn)> {
-        let index = self.subflows.iter().position(|subflow| subflow.owes_fin(data))?;
-        let (mss, end) = (self.mss(), data.queue.written());
-        let subflow = &mut self.subflows[index];
-        let seq = subflow.on_sent(now, end, 1, true, mss);
+    /// Returns the next FIN that a subflow must send.
+    pub(crate) fn next_fin(&mut self, parts: &mut Parts<'_>) -> Option<Transmit> {
+        let index = self.subflows.iter().position(|subflow| subflow.owes_fin(parts.data))?;
+        let (subflow, rules) = self.at(index);
+        let (now, end) = (parts.ctx.now, parts.data.queue.written());
+        let seq = subflow.on_sent(now, end, 1, true, rules.sizes.mss());
         subflow.step(Step::FinSent);
-        Some((index, seq))
+        Some(subflow.build_fin(&mut parts.ctx, parts.data, rules, seq))
     }
 
     /// Returns the next signal, on a pure ACK. Most signals have no room beside a mapping.

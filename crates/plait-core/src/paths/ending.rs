@@ -91,9 +91,17 @@ impl Paths {
         Some(after)
     }
 
-    /// Closes the subflow at `index` at once ([`Subflow::close`]).
-    pub(crate) fn close(&mut self, index: usize, tell_peer: bool) -> Option<ClosedSubflow> {
-        self.subflows[index].close(tell_peer)
+    /// Closes the subflow at `index` at once ([`Subflow::close`]), and schedules its new join.
+    pub(crate) fn close(
+        &mut self,
+        parts: &mut Parts<'_>,
+        index: usize,
+        tell_peer: bool,
+    ) -> Option<ClosedSubflow> {
+        let closed = self.subflows[index].close(tell_peer)?;
+        parts.notices.tell_endpoint();
+        self.rejoin_later(parts, index, closed.was_joined);
+        Some(closed)
     }
 
     /// Limits the time in FIN-WAIT-2 after both directions have ended. The peer has nothing more to

@@ -67,7 +67,7 @@ impl Paths {
 
     /// Schedules a new join after our subflow has ended, with backoff while other subflows are
     /// live.
-    pub(crate) fn rejoin_later(&mut self, parts: &mut Parts<'_>, index: usize, was_joined: bool) {
+    pub(super) fn rejoin_later(&mut self, parts: &mut Parts<'_>, index: usize, was_joined: bool) {
         let last = !self.subflows.has_subflow();
         let base = match parts.data.probe_interval(&self.spec.config) {
             Some(base) => base,

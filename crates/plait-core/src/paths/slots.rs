@@ -134,6 +134,11 @@ impl Slots {
         open.filter(spoken).map(|s| s.id).collect()
     }
 
+    /// Returns true if a segment other than data or an acknowledgement is pending.
+    pub(crate) fn any_urgent(&self) -> bool {
+        self.iter().any(|s| s.pending.urgent())
+    }
+
     /// Returns true if every subflow has ended; `gone` decides about its state.
     pub(crate) fn all_gone(&self, gone: impl Fn(State) -> bool) -> bool {
         self.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst))

@@ -5,7 +5,6 @@
 //! options. The mapping is repeated on each retransmission, because Linux rejects a narrower one
 //! within it.
 
-use crate::config::Config;
 use crate::data::dss::MappedRange;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
@@ -15,21 +14,6 @@ use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Mapping, Segment};
 
 impl Subflow {
-    /// Returns true if `first`, new data, can be extended: it has `full`
-    /// bytes, and either its own mapping or none, and no other option.
-    pub(crate) fn may_grow(
-        &self,
-        data: &DataLevel,
-        first: DataRange,
-        full: u64,
-        config: &Config,
-    ) -> bool {
-        let counted = config.tsq || config.window.pacing.is_some();
-        let whole = first.len() == full && first.start > Dsn::ZERO;
-        let cuts = config.packets.superpacket > 0;
-        cuts && whole && !counted && !self.has_ack_option(data)
-    }
-
     /// Notes the mapping of the superpacket `segment`, which carries `data` from `seq` on.
     pub(super) fn remember_superpacket(&mut self, seq: Ssn, data: DataRange, segment: &Segment) {
         if let Some(told) = segment.options.dss.and_then(|dss| dss.mapping) {
@@ -66,6 +50,22 @@ impl Subflow {
 }
 
 impl Paths {
+    /// Returns true if `first`, new data of the subflow at `index`, can be extended: it has `full`
+    /// bytes, and either its own mapping or none, and no other option.
+    pub(crate) fn may_grow(
+        &self,
+        data: &DataLevel,
+        index: usize,
+        first: DataRange,
+        full: u64,
+    ) -> bool {
+        let config = &self.spec.config;
+        let counted = config.tsq || config.window.pacing.is_some();
+        let whole = first.len() == full && first.start > Dsn::ZERO;
+        let cuts = config.packets.superpacket > 0;
+        cuts && whole && !counted && !self.subflows[index].has_ack_option(data)
+    }
+
     /// Notes the mapping of the superpacket `segment` of the subflow at `index`
     /// ([`Subflow::remember_superpacket`]).
     pub(crate) fn remember_superpacket(
