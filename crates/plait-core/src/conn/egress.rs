@@ -129,7 +129,7 @@ impl Connection {
         self.paths.note_resent(ctx.now, index, sent, carry);
         if fin {
             self.scheduling.on_sent(SubflowId(index as u8));
-            return self.paths.build_fin(ctx, &mut self.data, index, seq);
+            return self.paths.writer(ctx, &mut self.data, index).fin(seq);
         }
         let dsn = if planted(Planted::WrongMapping) { self.data.queue.una() } else { dsn };
         let range = DataRange::with_len(dsn, u64::from(len));
@@ -234,7 +234,7 @@ impl Connection {
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
         let Connection { data, paths, scheduling, .. } = self;
         let range = scheduling.grow(ctx, data, paths, index, first);
-        let segment = paths.data_segment(ctx, data, index, seq, range);
+        let segment = paths.writer(ctx, data, index).data_segment(seq, range);
         if range.len() > first.len() {
             self.paths.remember_superpacket(index, seq, range, &segment);
         }

@@ -15,7 +15,6 @@ use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Ssn, SubflowId, Time};
-use plait_wire::Flags;
 
 impl Paths {
     /// Returns the first lost segment that its subflow may retransmit.
@@ -31,59 +30,28 @@ impl Paths {
     /// Returns the next SYN, reset or probe.
     pub(crate) fn next_control(&mut self, parts: &mut Parts<'_>) -> Option<Control> {
         for index in 0..self.subflows.len() {
-            let (subflow, rules) = self.at(index);
-            if !subflow.pending.urgent() {
+            let pending = &mut self.subflows[index].pending;
+            if !pending.urgent() {
                 continue;
             }
-            if subflow.pending.take(ControlSegment::Rst) {
+            if pending.take(ControlSegment::Rst) {
                 // The RST may have been the only reason to keep the connection.
                 parts.notices.tell_endpoint();
-                return Some(Control::Ready(subflow.build_rst(parts.data)));
+                let transmit = self.writer(&mut parts.ctx, parts.data, index).rst();
+                return Some(Control::Ready(transmit));
             }
-            if subflow.pending.take(ControlSegment::FastClose) {
-                return Some(Control::Ready(subflow.build_fast_close(
-                    &mut parts.ctx,
-                    parts.data,
-                    rules,
-                )));
+            let signal = self.writer(&mut parts.ctx, parts.data, index).next_signal();
+            if let Some(signal) = signal {
+                return Some(Control::Ready(signal));
             }
-            if let Some(seq) = subflow.pending.take_unacceptable_ack() {
-                return Some(Control::Ready(subflow.build_stray_rst(parts.data, seq)));
-            }
-            if subflow.pending.has(ControlSegment::Fail)
-                || subflow.pending.has(ControlSegment::Infinite)
-            {
-                return Some(Control::Ready(subflow.build_fallback_signal(
-                    &mut parts.ctx,
-                    parts.data,
-                    rules,
-                )));
-            }
-            if subflow.pending.take(ControlSegment::Syn) {
+            if self.subflows[index].pending.take(ControlSegment::Syn) {
                 let again = parts.ctx.now + self.syn_retry(parts.data, index);
                 self.subflows[index].timers.set(Timer::Rto, again);
                 return Some(Control::Ready(self.build_syn(parts.data, parts.ctx.now, index)));
             }
-            if subflow.pending.take(ControlSegment::JoinAck) {
-                return Some(Control::Ready(subflow.pure_ack(&mut parts.ctx, parts.data, rules)));
-            }
-            if subflow.pending.take(ControlSegment::WindowProbe) {
-                // A sequence number below the left edge: the peer answers with its window and
-                // discards the probe.
-                let seq = subflow.sender.tx.una().before();
-                let probe =
-                    subflow.build_ack(&mut parts.ctx, parts.data, rules, seq, Flags::default());
-                return Some(Control::Ready(probe));
-            }
-            if subflow.pending.take(ControlSegment::PathProbe)
-                && let Some(sent) = subflow.sender.tx.first().copied()
-            {
-                return Some(Control::Again { index, sent, carry: Carry::Retransmission });
-            }
-            if subflow.pending.take(ControlSegment::TailProbe)
-                && let Some(sent) = subflow.sender.tx.last().copied()
-            {
-                return Some(Control::Again { index, sent, carry: Carry::TailProbe });
+            let probe = self.writer(&mut parts.ctx, parts.data, index).next_probe();
+            if probe.is_some() {
+                return probe;
             }
         }
         None
@@ -106,7 +74,7 @@ impl Paths {
         let (now, end) = (parts.ctx.now, parts.data.queue.written());
         let seq = subflow.on_sent(now, end, 1, true, rules.sizes.mss());
         subflow.step(Step::FinSent);
-        Some(subflow.build_fin(&mut parts.ctx, parts.data, rules, seq))
+        Some(self.writer(&mut parts.ctx, parts.data, index).fin(seq))
     }
 
     /// Returns the next signal, on a pure ACK. Most signals have no room beside a mapping.
@@ -126,13 +94,12 @@ impl Paths {
             return None;
         }
         let option = self.addresses.take_signal()?;
-        let (subflow, rules) = self.at(index);
-        let mut transmit = subflow.pure_ack(ctx, data, rules);
+        let mut transmit = self.writer(ctx, data, index).pure_ack();
         let options = &mut transmit.segment.options;
         options.mptcp = Some(Box::new(option));
         // A DATA_ACK without room is sent separately.
         options.give_way();
-        subflow.pending.add_ack_if(options.dss.is_none());
+        self.subflows[index].pending.add_ack_if(options.dss.is_none());
         Some(transmit)
     }
 
@@ -177,12 +144,11 @@ impl Paths {
     ) -> (Transmit, bool) {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data: range, carry });
-        let mut segment = self.data_segment(ctx, data, index, seq, range);
+        let mut segment = self.writer(ctx, data, index).data_segment(seq, range);
         let told = data.agreed.stops_telling(self.subflows[index].sender.tx.una());
         let resized = told && self.settle_fallback(data, notices, index);
         if data.agreed.is_telling() {
-            let (subflow, rules) = self.at(index);
-            subflow.tell_infinite(data, rules, &mut segment);
+            self.writer(ctx, data, index).tell_infinite(&mut segment);
         }
         let report = Report { conn: ctx.conn(), subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
@@ -196,14 +162,15 @@ impl Paths {
         let repeats = if parts.data.closing.fin_sent() { parts.timers.retries() } else { 0 };
         let index = self.subflows.signal_path(repeats)?;
         let rto = self.longest_rto(parts.data);
-        let (subflow, rules) = self.at(index);
-        if subflow.has_ack_option(parts.data) && !parts.data.closing.keys_told() {
+        let keys = self.subflows[index].has_ack_option(parts.data);
+        if keys && !parts.data.closing.keys_told() {
             parts.data.closing.on_keys_sent();
-            return Some(subflow.pure_ack(&mut parts.ctx, parts.data, rules));
+            return Some(self.writer(&mut parts.ctx, parts.data, index).pure_ack());
         }
         parts.data.closing.on_fin_signalled();
         parts.timers.arm_retransmission(parts.ctx.now, rto);
-        Some(subflow.build_data_fin(&mut parts.ctx, parts.data, rules, parts.timers.retries()))
+        let retries = parts.timers.retries();
+        Some(self.writer(&mut parts.ctx, parts.data, index).data_fin(retries))
     }
 
     /// Returns the next pending acknowledgement, and whether it is the last one.
@@ -214,8 +181,7 @@ impl Paths {
     ) -> Option<(Transmit, bool)> {
         let ack_pending = |s: &Subflow| s.pending.ack() && s.state.synchronised();
         let index = self.subflows.iter().position(ack_pending)?;
-        let (subflow, rules) = self.at(index);
-        let transmit = subflow.pure_ack(ctx, data, rules);
+        let transmit = self.writer(ctx, data, index).pure_ack();
         Some((transmit, !self.subflows[index..].iter().any(ack_pending)))
     }
 }

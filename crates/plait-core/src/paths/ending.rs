@@ -216,8 +216,7 @@ impl Paths {
             }
             let until = self.subflows[index].timers.at(Timer::TimeWait);
             let ack_pending = self.subflows[index].pending.ack();
-            let (subflow, rules) = self.at(index);
-            let last = subflow.pure_ack(ctx, data, rules);
+            let last = self.writer(ctx, data, index).pure_ack();
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
             remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));

@@ -1,10 +1,11 @@
 //! Builds the segments of a subflow, with the fields and options of each kind.
 
-use crate::config::Config;
 use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::data::window::scale_for;
+use crate::event::Carry;
 use crate::paths::Paths;
+use crate::paths::control::Control;
 use crate::paths::sizing::Rules;
 use crate::segments::{Content, Transmit, syn_segment};
 use crate::tcp::pending::ControlSegment;
@@ -14,28 +15,41 @@ use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, Ssn, Time};
 use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps};
 
-impl Subflow {
+/// Writes the segments of a subflow.
+pub(crate) struct Writer<'a> {
+    subflow: &'a mut Subflow,
+    rules: Rules<'a>,
+    ctx: Context<'a>,
+    data: &'a mut DataLevel,
+}
+
+impl Writer<'_> {
     /// Builds a RST that the peer will accept.
-    pub(super) fn build_rst(&self, data: &DataLevel) -> Transmit {
-        let mptcp = data.reset_option(self.pending.cause()).map(Box::new);
+    pub(super) fn rst(&self) -> Transmit {
+        let mptcp = self.data.reset_option(self.subflow.pending.cause()).map(Box::new);
         let segment = Segment {
-            src_port: self.address.local_port,
-            dst_port: self.address.remote_port,
-            seq: self.shake.wire(self.sender.tx.nxt()),
-            ack: self.shake.peer_wire(self.rx.nxt()),
+            src_port: self.subflow.address.local_port,
+            dst_port: self.subflow.address.remote_port,
+            seq: self.subflow.shake.wire(self.subflow.sender.tx.nxt()),
+            ack: self.subflow.shake.peer_wire(self.subflow.rx.nxt()),
             flags: Flags::RST.with(Flags::ACK),
-            server: self.address.server(),
+            server: self.subflow.address.server(),
             window: 0,
             options: Options { mptcp, ..Options::default() },
             payload: Payload::Empty,
         };
-        Transmit { path: self.address.path(), segment: Box::new(segment), report: None, cut: 0 }
+        Transmit {
+            path: self.subflow.address.path(),
+            segment: Box::new(segment),
+            report: None,
+            cut: 0,
+        }
     }
 
     /// Builds a RST for a segment that acknowledged `seq` of another connection (RFC 9293 section
     /// 3.10.7.3).
-    pub(super) fn build_stray_rst(&self, data: &DataLevel, seq: u32) -> Transmit {
-        let mut transmit = self.build_rst(data);
+    fn stray_rst(&self, seq: u32) -> Transmit {
+        let mut transmit = self.rst();
         let segment = &mut transmit.segment;
         (segment.seq, segment.ack, segment.flags) = (seq, 0, Flags::RST);
         transmit
@@ -43,61 +57,80 @@ impl Subflow {
 
     /// Builds an acknowledgement with sequence number `seq`.
     #[inline]
-    pub(super) fn build_ack(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-        seq: Ssn,
-        flags: Flags,
-    ) -> Transmit {
+    fn ack(&mut self, seq: Ssn, flags: Flags) -> Transmit {
         let content = Content::bare(seq, flags);
-        let segment = self.build_segment(ctx, data, rules, content);
-        Transmit { path: self.address.path(), segment, report: None, cut: 0 }
+        let segment = self.segment(content);
+        Transmit { path: self.subflow.address.path(), segment, report: None, cut: 0 }
     }
 
     /// Builds a pure ACK.
-    pub(super) fn pure_ack(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-    ) -> Transmit {
-        let seq = self.sender.tx.nxt();
-        self.build_ack(ctx, data, rules, seq, Flags::default())
+    pub(super) fn pure_ack(&mut self) -> Transmit {
+        let seq = self.subflow.sender.tx.nxt();
+        self.ack(seq, Flags::default())
+    }
+
+    /// Returns the next segment that is due before a SYN: an MP_FASTCLOSE, a RST for a segment of
+    /// another connection, or a signal about a fallback.
+    pub(super) fn next_signal(&mut self) -> Option<Transmit> {
+        let pending = &mut self.subflow.pending;
+        if pending.take(ControlSegment::FastClose) {
+            return Some(self.fast_close());
+        }
+        if let Some(seq) = pending.take_unacceptable_ack() {
+            return Some(self.stray_rst(seq));
+        }
+        let falls = pending.has(ControlSegment::Fail) || pending.has(ControlSegment::Infinite);
+        falls.then(|| self.fallback_signal())
+    }
+
+    /// Returns the next repeated third ACK or probe.
+    pub(super) fn next_probe(&mut self) -> Option<Control> {
+        let Subflow { pending, sender, id, .. } = &mut *self.subflow;
+        if pending.take(ControlSegment::JoinAck) {
+            return Some(Control::Ready(self.pure_ack()));
+        }
+        if pending.take(ControlSegment::WindowProbe) {
+            // A sequence number below the left edge: the peer answers with its window and discards
+            // the probe.
+            let seq = sender.tx.una().before();
+            return Some(Control::Ready(self.ack(seq, Flags::default())));
+        }
+        let index = id.index();
+        if pending.take(ControlSegment::PathProbe)
+            && let Some(sent) = sender.tx.first().copied()
+        {
+            return Some(Control::Again { index, sent, carry: Carry::Retransmission });
+        }
+        if pending.take(ControlSegment::TailProbe)
+            && let Some(sent) = sender.tx.last().copied()
+        {
+            return Some(Control::Again { index, sent, carry: Carry::TailProbe });
+        }
+        None
     }
 
     /// Builds an ACK with MP_FASTCLOSE, which contains the peer's own key.
-    pub(super) fn build_fast_close(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-    ) -> Transmit {
-        let mut transmit = self.pure_ack(ctx, data, rules);
+    fn fast_close(&mut self) -> Transmit {
+        let mut transmit = self.pure_ack();
         let options = &mut transmit.segment.options;
-        options.mptcp = data.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
+        options.mptcp = self.data.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
         options.give_way();
         transmit
     }
 
     /// Builds an ACK with MP_FAIL, the infinite mapping, or both (RFC 8684 section 3.7).
-    pub(super) fn build_fallback_signal(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-    ) -> Transmit {
-        let fail = self.pending.take(ControlSegment::Fail);
-        let infinite = self.pending.take(ControlSegment::Infinite);
-        let mut transmit = self.pure_ack(ctx, data, rules);
+    fn fallback_signal(&mut self) -> Transmit {
+        let fail = self.subflow.pending.take(ControlSegment::Fail);
+        let infinite = self.subflow.pending.take(ControlSegment::Infinite);
+        let mut transmit = self.pure_ack();
         let options = &mut transmit.segment.options;
         if fail {
-            options.mptcp = Some(Box::new(Mptcp::Fail(data.keys.theirs.wire(data.failed_dsn()))));
+            options.mptcp =
+                Some(Box::new(Mptcp::Fail(self.data.keys.theirs.wire(self.data.failed_dsn()))));
         }
         if infinite {
             // Beside MP_FAIL and timestamps there is no room for a DATA_ACK.
-            let mapping = Some(data.infinite_mapping());
+            let mapping = Some(self.data.infinite_mapping());
             let data_ack = options.dss.and_then(|dss| dss.data_ack).filter(|_| !fail);
             options.dss = Some(Dss { data_ack, mapping, data_fin: false });
         }
@@ -107,10 +140,10 @@ impl Subflow {
 
     /// Adds the infinite mapping to a data segment. It replaces SACK blocks, and our keys, which a
     /// peer that has fallen back does not need.
-    pub(super) fn tell_infinite(&self, data: &DataLevel, rules: Rules<'_>, segment: &mut Segment) {
-        let mapping = Some(data.infinite_mapping());
+    pub(super) fn tell_infinite(&self, segment: &mut Segment) {
+        let mapping = Some(self.data.infinite_mapping());
         segment.options.dss.get_or_insert_default().mapping = mapping;
-        let most = rules.most_packet(data);
+        let most = self.rules.most_packet(self.data);
         while segment.options.sack.count() > 0
             && (!segment.options.fits() || segment.ip_len() > most)
         {
@@ -123,70 +156,46 @@ impl Subflow {
 
     /// Builds a subflow's FIN. A peer that still maps its data may not have detected that this end
     /// has fallen back. It waits for a DATA_FIN, so the end is signalled both ways.
-    pub(super) fn build_fin(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-        seq: Ssn,
-    ) -> Transmit {
-        let mut transmit = self.build_ack(ctx, data, rules, seq, Flags::FIN);
-        if data.sends_plain() && !data.receives_plain() && data.at_end() {
-            data.tell_data_fin(&mut transmit.segment);
+    pub(crate) fn fin(&mut self, seq: Ssn) -> Transmit {
+        let mut transmit = self.ack(seq, Flags::FIN);
+        if self.data.sends_plain() && !self.data.receives_plain() && self.data.at_end() {
+            self.data.tell_data_fin(&mut transmit.segment);
         }
         transmit
     }
 
     /// Builds a segment without payload that carries our DATA_FIN.
-    pub(super) fn build_data_fin(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-        retries: u32,
-    ) -> Transmit {
+    pub(super) fn data_fin(&mut self, retries: u32) -> Transmit {
         // On the only subflow, every second retransmission has an old sequence number, which must
         // be answered even if its options are stripped. Linux answers such a segment without
         // reading its options, so the other retransmissions have the current number.
-        let old = retries > 0 && retries.is_multiple_of(2) && !data.agreed.others_used();
+        let old = retries > 0 && retries.is_multiple_of(2) && !self.data.agreed.others_used();
         let again = u64::from(old);
-        let seq = self.sender.tx.nxt() - again;
-        let mut transmit = self.build_ack(ctx, data, rules, seq, Flags::default());
-        data.tell_data_fin(&mut transmit.segment);
+        let seq = self.subflow.sender.tx.nxt() - again;
+        let mut transmit = self.ack(seq, Flags::default());
+        self.data.tell_data_fin(&mut transmit.segment);
         transmit
     }
 
     /// Builds the segment that carries `range` from `seq` on.
     #[inline(always)]
-    pub(super) fn data_segment(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-        seq: Ssn,
-        range: DataRange,
-    ) -> Box<Segment> {
-        let payload = data.queue.payload(range);
-        let mapping = (!data.sends_plain()).then_some(range);
+    pub(crate) fn data_segment(&mut self, seq: Ssn, range: DataRange) -> Box<Segment> {
+        let payload = self.data.queue.payload(range);
+        let mapping = (!self.data.sends_plain()).then_some(range);
         let content = Content { seq, flags: Flags::PSH, payload, mapping };
-        self.build_segment(ctx, data, rules, content)
+        self.segment(content)
     }
 
     /// Builds a segment with `content` and a full acknowledgement.
-    pub(super) fn build_segment(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        rules: Rules<'_>,
-        content: Content,
-    ) -> Box<Segment> {
+    fn segment(&mut self, content: Content) -> Box<Segment> {
         let Content { seq, flags, payload, mapping } = content;
-        let field = self.advertise(ctx, data, rules.config);
+        let field = self.advertise();
+        let Writer { subflow, rules, ctx, data } = self;
         let checksum = match mapping {
             Some(range) if data.agreed.checksums() => data.checksum(range, seq, &payload),
             _ => None,
         };
-        let signals = self.has_ack_option(data);
+        let signals = subflow.has_ack_option(data);
         // The first data is carried with MP_CAPABLE, which implies its mapping (RFC 8684 section
         // 3.1). A join has no DSS until it is proven.
         let has_dss = data.tells_dss(mapping)
@@ -201,27 +210,28 @@ impl Subflow {
         if signals && (!has_dss || mapping.is_none()) {
             let data_len =
                 mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
-            options.mptcp = self.ack_option(data, rules.config, data_len, checksum).map(Box::new);
+            options.mptcp =
+                subflow.ack_option(data, rules.config, data_len, checksum).map(Box::new);
         }
-        let sacks = self.shake.offer.sack && self.rx.has_sack();
+        let sacks = subflow.shake.offer.sack && subflow.rx.has_sack();
         let packet = if sacks { rules.most_packet(data) } else { 0 };
-        if self.shake.offer.timestamps {
-            let (value, echo) = (self.clock.at(ctx.now), self.shake.ts_recent);
+        if subflow.shake.offer.timestamps {
+            let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
             options.timestamps = Some(Timestamps { value, echo });
         }
         if sacks {
             // A superpacket is split into full segments, each with the same room.
             let most = if payload.len() > packet { rules.sizes.mss() as u32 } else { u32::MAX };
             let room = packet.saturating_sub(40 + payload.len().min(most));
-            self.put_sacks(options, room);
+            subflow.put_sacks(options, room);
         }
-        self.note_acknowledged();
-        segment.src_port = self.address.local_port;
-        segment.dst_port = self.address.remote_port;
-        segment.seq = self.shake.wire(seq);
-        segment.ack = self.shake.peer_wire(self.rx.nxt());
+        subflow.note_acknowledged();
+        segment.src_port = subflow.address.local_port;
+        segment.dst_port = subflow.address.remote_port;
+        segment.seq = subflow.shake.wire(seq);
+        segment.ack = subflow.shake.peer_wire(subflow.rx.nxt());
         segment.flags = flags.with(Flags::ACK);
-        segment.server = self.address.server();
+        segment.server = subflow.address.server();
         segment.window = field as u16;
         segment.payload = payload;
         segment
@@ -229,19 +239,31 @@ impl Subflow {
 
     /// Returns the window field, and notes the window as advertised.
     #[inline(always)]
-    fn advertise(&self, ctx: &Context<'_>, data: &mut DataLevel, config: &Config) -> u64 {
-        let mut window = data.window_to_tell(ctx.memory_limit());
-        if config.buffers.kernel.is_some() {
-            window = data.recv.window_of(self.id, window);
+    fn advertise(&mut self) -> u64 {
+        let mut window = self.data.window_to_tell(self.ctx.memory_limit());
+        if self.rules.config.buffers.kernel.is_some() {
+            window = self.data.recv.window_of(self.subflow.id, window);
         }
-        let scale = self.shake.own_scale;
+        let scale = self.subflow.shake.own_scale;
         let field = (window >> scale).min(0xffff);
-        data.recv.on_advertised(field << scale);
+        self.data.recv.on_advertised(field << scale);
         field
     }
 }
 
 impl Paths {
+    /// Returns the writer for the subflow at `index`.
+    #[inline(always)]
+    pub(crate) fn writer<'a>(
+        &'a mut self,
+        ctx: &'a mut Context<'_>,
+        data: &'a mut DataLevel,
+        index: usize,
+    ) -> Writer<'a> {
+        let (subflow, rules) = self.at(index);
+        Writer { subflow, rules, ctx: ctx.again(), data }
+    }
+
     /// Builds a SYN or SYN/ACK of the subflow at `index`, depending on its state.
     pub(crate) fn build_syn(&mut self, data: &mut DataLevel, now: Time, index: usize) -> Transmit {
         let config = &self.spec.config;
@@ -260,31 +282,5 @@ impl Paths {
     pub(crate) fn take_syn_ack(&mut self, data: &mut DataLevel, now: Time) -> Transmit {
         self.subflows[0].pending.take(ControlSegment::Syn);
         self.build_syn(data, now, 0)
-    }
-
-    /// Builds a FIN of the subflow at `index` ([`Subflow::build_fin`]).
-    pub(crate) fn build_fin(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        index: usize,
-        seq: Ssn,
-    ) -> Transmit {
-        let (subflow, rules) = self.at(index);
-        subflow.build_fin(ctx, data, rules, seq)
-    }
-
-    /// Builds the segment that carries `range` from `seq` of the subflow at `index` on.
-    #[inline(always)]
-    pub(crate) fn data_segment(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        index: usize,
-        seq: Ssn,
-        range: DataRange,
-    ) -> Box<Segment> {
-        let (subflow, rules) = self.at(index);
-        subflow.data_segment(ctx, data, rules, seq, range)
     }
 }
