@@ -8,8 +8,7 @@ use crate::stats::{Overflows, Sizes};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::net::IpAddr;
-use plait_base::{ConnId, ServerAddress, Time};
+use plait_base::{ConnId, Time};
 use plait_sched::Outcome;
 use plait_wire::{Key, Payload, Segment};
 
@@ -237,11 +236,7 @@ impl Context<'_> {
     }
 
     /// Returns the result of the scheduler's current decision.
-    pub(crate) fn outcome(&self) -> &Outcome {
-        &self.shared.outcome
-    }
-
-    pub(crate) fn outcome_mut(&mut self) -> &mut Outcome {
+    pub(crate) fn outcome(&mut self) -> &mut Outcome {
         &mut self.shared.outcome
     }
 
@@ -263,14 +258,9 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the number of an address of this host, and assigns the next free one if it has none.
-    pub(crate) fn number_of(&mut self, own: IpAddr) -> Option<ServerAddress> {
-        self.shared.directory.number(own)
-    }
-
-    /// Returns the number of an address that the peer has announced.
-    pub(crate) fn learn_address(&mut self, peers: IpAddr) -> Option<ServerAddress> {
-        self.shared.directory.learn(peers)
+    /// Returns the numbers of addresses.
+    pub(crate) fn directory(&mut self) -> &mut Directory {
+        &mut self.shared.directory
     }
 
     /// Returns 64 random bits.

@@ -171,7 +171,7 @@ impl Connection {
             return granted;
         }
         if rounds.idle {
-            scheduling.validate_idle(ctx, data, paths);
+            scheduling.on_windows_changed(paths.validate_idle_windows(ctx, data));
         }
         match scheduling.decide(ctx, data, paths) {
             Todo::Send(decision) => return Some(decision),
@@ -216,7 +216,9 @@ impl Connection {
         let full = self.scheduling.segment_size();
         let seq = self.paths.note_sent(ctx.now, &mut self.data, index, range, full);
         if self.paths.spec.config.kernel_rules.reduce_unused {
-            self.scheduling.validate_window(ctx, &mut self.data, &mut self.paths, index);
+            let Connection { data, paths, scheduling, .. } = self;
+            let blocked = scheduling.app_blocked;
+            scheduling.on_windows_changed(paths.validate_window(ctx, data, index, blocked));
         }
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
         self.emit_data(ctx, index, Dispatch { seq, range, carry })

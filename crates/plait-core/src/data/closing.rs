@@ -222,11 +222,6 @@ impl DataLevel {
         self.closing.released.is_some()
     }
 
-    /// Returns true if the connection was reset or timed out.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.closing.failed
-    }
-
     /// Returns true if all written data was sent at least once and the user has finished.
     pub(crate) fn at_end(&self) -> bool {
         self.closing.asked && self.queue.is_all_sent()

@@ -104,9 +104,4 @@ impl DataLevel {
             checksum: self.agreed.checksums.then_some(0),
         }
     }
-
-    /// Returns why the connection is plain TCP, if it offered Multipath TCP.
-    pub(crate) fn fallback_cause(&self) -> Option<FallbackCause> {
-        self.agreed.cause()
-    }
 }

@@ -61,16 +61,6 @@ impl DataLevel {
         self.agreed.mode == Mode::Multipath
     }
 
-    /// Returns the token by which MP_JOIN names this connection.
-    pub(crate) fn token(&self) -> u32 {
-        self.keys.local.token()
-    }
-
-    /// Returns the token of the peer's key.
-    pub(crate) fn peer_token(&self) -> Option<u32> {
-        self.keys.peer.map(Key::token)
-    }
-
     /// Returns true if further subflows may be accepted (RFC 8684 section 3.2). After the end of
     /// the data they may, while the DATA_FIN may have to be repeated (section 3.3.3).
     pub(crate) fn accepts_joins(&self) -> bool {
@@ -99,21 +89,6 @@ impl DataLevel {
         let range = range.intersect(DataRange::new(self.queue.una(), self.queue.nxt()));
         let range = range.intersect(DataRange::with_len(range.start, mss));
         (!range.is_empty()).then_some(range)
-    }
-
-    /// Returns true if all data sent was acknowledged.
-    pub(crate) fn is_drained(&self) -> bool {
-        self.queue.is_drained()
-    }
-
-    /// Returns the bytes in order that the application has not read.
-    pub(crate) fn readable(&self) -> u64 {
-        self.recv.readable()
-    }
-
-    /// Returns the bytes written and not DATA_ACKed.
-    pub(crate) fn unacked(&self) -> u64 {
-        self.queue.occupied()
     }
 
     /// Checks that every byte is delivered at its place. Delivery only advances, so each byte is

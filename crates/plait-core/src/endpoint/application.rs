@@ -40,7 +40,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn readable(&self, id: ConnId) -> Result<u64, Error> {
-        self.known(id).map(|conn| conn.data().readable())
+        self.known(id).map(|conn| conn.data().recv.readable())
     }
 
     /// Returns the bytes written and not DATA_ACKed.
@@ -48,7 +48,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn unacked(&self, id: ConnId) -> Result<u64, Error> {
-        self.known(id).map(|conn| conn.data().unacked())
+        self.known(id).map(|conn| conn.data().queue.occupied())
     }
 
     /// Returns the payload bytes of a full segment.

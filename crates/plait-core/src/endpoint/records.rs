@@ -148,7 +148,8 @@ impl Records {
     /// Adds a connection under [`Records::next_id`].
     pub(super) fn add(&mut self, conn: Connection) -> ConnId {
         let id = self.next_id();
-        let (told, token, at) = (conn.paths().client, conn.data().token(), conn.poll_timeout());
+        let (told, token, at) =
+            (conn.paths().client, conn.data().keys.local.token(), conn.poll_timeout());
         self.next = id.0.wrapping_add(1);
         if !told {
             self.untold += 1;
@@ -290,7 +291,8 @@ impl Records {
         while self.released.front().is_some_and(|id| self.place(*id).is_err()) {
             self.released.pop_front();
         }
-        let is_drained = |id: &ConnId| self.find(*id).is_some_and(|conn| conn.data().is_drained());
+        let is_drained =
+            |id: &ConnId| self.find(*id).is_some_and(|conn| conn.data().queue.is_drained());
         let chosen = self.released.iter().take(LOOKS).position(is_drained);
         self.released.remove(chosen.unwrap_or(0))
     }
@@ -313,7 +315,7 @@ impl Records {
     pub(super) fn let_go(&mut self, id: ConnId) -> bool {
         let Ok(at) = self.place(id) else { return true };
         let Record { conn, told, .. } = &*self.list[at];
-        let unwanted = conn.data().is_released() || !told && conn.data().has_failed();
+        let unwanted = conn.data().is_released() || !told && conn.data().closing.failed();
         if !unwanted || !conn.is_gone() {
             return false;
         }

@@ -11,15 +11,6 @@ use plait_base::{Ssn, SubflowRange, Time};
 use plait_wire::Segment;
 
 impl Subflow {
-    /// Updates the peer's window on this subflow. Returns true if the old one held it back; `mss` is
-    /// the size of its next segment.
-    fn update_window(&mut self, segment: &Segment, ack: Ssn, mss: u64) -> bool {
-        let window = u64::from(segment.window) << self.shake.peer_scale;
-        let held = self.exceeds_window(mss);
-        self.status.advance_edge(ack.saturating_add(window));
-        held
-    }
-
     /// Emits the events of an acknowledgement.
     pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, effects: &AckEffects) {
         let (id, cwnd) = (self.id, self.cwnd());
@@ -48,14 +39,6 @@ impl Subflow {
                 let cause = WindowCause::Recovered;
                 ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
             }
-        }
-    }
-
-    /// Withdraws reinjections after a timeout that was spurious.
-    pub(super) fn withdraw_reinjections(&mut self, data: &mut DataLevel) {
-        self.reset_black_hole();
-        for sent in self.sender.tx.iter().filter(|sent| !sent.fin) {
-            data.queue.mark_carried(sent.data(), self.id);
         }
     }
 
@@ -95,15 +78,23 @@ impl Subflow {
 }
 
 impl Paths {
-    /// Updates the peer's window of the subflow at `index` ([`Subflow::update_window`]).
+    /// Updates the peer's window of the subflow at `index`. Returns true if the old one held the
+    /// subflow back.
     pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
-        let mss = self.mss();
-        self.subflows[index].update_window(segment, ack, mss)
+        let (subflow, rules) = self.at(index);
+        let window = u64::from(segment.window) << subflow.shake.peer_scale;
+        let held = subflow.exceeds_window(rules.sizes.mss());
+        subflow.status.advance_edge(ack.saturating_add(window));
+        held
     }
 
     /// Withdraws reinjections after a timeout of the subflow at `index` that was spurious.
     pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
-        self.subflows[index].withdraw_reinjections(data);
+        let subflow = &mut self.subflows[index];
+        subflow.reset_black_hole();
+        for sent in subflow.sender.tx.iter().filter(|sent| !sent.fin) {
+            data.queue.mark_carried(sent.data(), subflow.id);
+        }
     }
 
     /// Processes an acknowledgement up to `ack` and its SACK blocks. Returns `None` if nothing in

@@ -63,6 +63,8 @@ pub(crate) struct Addresses {
     first: Address,
     /// The peer denies further subflows to its first address.
     first_denied: bool,
+    /// The peer has removed its first address.
+    first_lost: bool,
     own: Seldom<Announced>,
     peers: Seldom<Known>,
     signals: Seldom<Signal>,
@@ -122,7 +124,7 @@ impl Addresses {
     /// Returns true if a subflow may be opened from `path` to `server`.
     pub(super) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
         let known = if server == self.first.server() {
-            !self.removals.first_is_lost() && !self.first_denied
+            !self.first_lost && !self.first_denied
         } else {
             self.peers.iter().any(|known| known.number == server)
         };
@@ -137,9 +139,7 @@ impl Addresses {
             let at = self.peers.iter().position(|known| known.id == id)?;
             self.peers.remove(at)?.number
         };
-        if number == self.first.server() {
-            self.removals.lose_first();
-        }
+        self.first_lost |= number == self.first.server();
         Some(number)
     }
 
@@ -182,7 +182,7 @@ impl Addresses {
         if in_use && !same || known.is_none() && self.peers.len() >= limit {
             return None;
         }
-        let number = ctx.learn_address(address)?;
+        let number = ctx.directory().learn(address)?;
         let learnt = Known { id, address, port, number };
         match known {
             Some(at) => self.peers[at] = learnt,
@@ -372,7 +372,7 @@ impl Paths {
             return Err(Error::NotServer);
         }
         parts.data.uses_multipath()?;
-        let number = parts.ctx.number_of(address).ok_or(Error::UnknownAddress(address))?;
+        let number = parts.ctx.directory().number(address).ok_or(Error::UnknownAddress(address))?;
         if !self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.push(address);
         }
@@ -405,7 +405,7 @@ impl Paths {
         address: IpAddr,
     ) -> Result<SubflowSet, Error> {
         let unknown = Error::NotAnnounced(address);
-        let number = ctx.number_of(address).filter(|_| !self.client).ok_or(unknown)?;
+        let number = ctx.directory().number(address).filter(|_| !self.client).ok_or(unknown)?;
         let id = self.addresses.take_back(address).ok_or(unknown)?;
         if self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);

@@ -49,7 +49,8 @@ impl Paths {
         if self.spec.config.joins.deny && own(address) == own(first) {
             return Some(DENIED);
         }
-        let room = self.subflows.has_room() || self.subflows.half_open_joins().next().is_some();
+        let room =
+            self.subflows.free_slot().is_some() || self.subflows.half_open_joins().next().is_some();
         let may = room && self.admission.take(now, JOINS_PER_SECOND);
         (!may).then_some(LIMIT_REACHED)
     }

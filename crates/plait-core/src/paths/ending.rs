@@ -51,18 +51,6 @@ impl Subflow {
         if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
     }
 
-    /// Sends MP_FASTCLOSE, and nothing else.
-    fn begin_fast_close(&mut self, now: Time) -> FastClose {
-        self.sender.tx.abandon();
-        self.timers.clear_all();
-        self.pending = Pending::only(ControlSegment::FastClose);
-        // The timeout of unacknowledged data may have grown to two minutes. Retransmissions with it
-        // would hold the connection for eight.
-        self.sender.rtt.clear_backoff();
-        self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
-        FastClose { carrier: self.id, retries: 0 }
-    }
-
     /// Retransmits MP_FASTCLOSE when no RST has arrived within a timeout.
     fn repeat_fast_close(&mut self, now: Time) {
         self.sender.rtt.back_off();
@@ -74,7 +62,15 @@ impl Subflow {
 impl Paths {
     /// Sends MP_FASTCLOSE, and nothing else, on the subflow at `index`.
     pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
-        self.subflows[index].begin_fast_close(now)
+        let subflow = &mut self.subflows[index];
+        subflow.sender.tx.abandon();
+        subflow.timers.clear_all();
+        subflow.pending = Pending::only(ControlSegment::FastClose);
+        // The timeout of unacknowledged data may have grown to two minutes. Retransmissions with it
+        // would hold the connection for eight.
+        subflow.sender.rtt.clear_backoff();
+        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
+        FastClose { carrier: subflow.id, retries: 0 }
     }
 
     /// Handles a SYN for a subflow in TIME-WAIT. Returns the sequence number after the last used one

@@ -22,45 +22,6 @@ impl Subflow {
             && window <= data.window.largest()
     }
 
-    /// Accepts the data of the next segment if `map` maps exactly its bytes. Returns the DSN up to
-    /// which data was readable before.
-    #[inline(always)]
-    fn take_next(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        segment: &Segment,
-        map: &Mapping,
-        ack_unit: u64,
-    ) -> Option<Dsn> {
-        let DataLevel { recv, keys, agreed, .. } = data;
-        let (seq, len) = (self.rx.nxt(), u64::from(map.len));
-        if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
-            return None;
-        }
-        let before = recv.nxt();
-        let dsn = keys.theirs.read_low(map.dsn as u32, before);
-        let end = dsn.checked_add(len)?;
-        // The slow path applies the limits when memory is short.
-        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
-            return None;
-        }
-        agreed.on_dss();
-        self.note_stamp(segment);
-        self.status.on_mapped();
-        let (now, id) = (ctx.now, self.id);
-        let due = self.rx.accept_next(dsn, len, ack_unit);
-        self.note_due(now, due);
-        let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
-            ctx.emit(run.event());
-        });
-        if ctx.has_every_detail() {
-            let data = DataRange::new(dsn, end);
-            ctx.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });
-        }
-        Some(before)
-    }
-
     /// Notes the peer's timestamp, to be echoed.
     #[inline(always)]
     fn note_stamp(&mut self, segment: &Segment) {
@@ -95,7 +56,8 @@ impl Paths {
         self.subflows[index].note_stamp(segment);
     }
 
-    /// Accepts the data of the next segment of the subflow at `index` ([`Subflow::take_next`]).
+    /// Accepts the data of the next segment if `map` maps exactly its bytes. Returns the DSN up to
+    /// which data was readable before.
     #[inline(always)]
     pub(crate) fn take_next(
         &mut self,
@@ -105,6 +67,32 @@ impl Paths {
         segment: &Segment,
         map: &Mapping,
     ) -> Option<Dsn> {
-        self.subflows[index].take_next(ctx, data, segment, map, self.sizes.ack_unit())
+        let subflow = &mut self.subflows[index];
+        let DataLevel { recv, keys, agreed, .. } = data;
+        let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
+        if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
+            return None;
+        }
+        let before = recv.nxt();
+        let dsn = keys.theirs.read_low(map.dsn as u32, before);
+        let end = dsn.checked_add(len)?;
+        // The slow path applies the limits when memory is short.
+        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
+            return None;
+        }
+        agreed.on_dss();
+        subflow.note_stamp(segment);
+        subflow.status.on_mapped();
+        let (now, id) = (ctx.now, subflow.id);
+        let due = subflow.rx.accept_next(dsn, len, self.sizes.ack_unit());
+        subflow.note_due(now, due);
+        let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
+            ctx.emit(run.event());
+        });
+        if ctx.has_every_detail() {
+            let data = DataRange::new(dsn, end);
+            ctx.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });
+        }
+        Some(before)
     }
 }

@@ -23,7 +23,6 @@ mod segments;
 mod sizing;
 pub(crate) mod slots;
 mod superpackets;
-mod survey;
 pub(crate) mod timeouts;
 mod views;
 mod windows;

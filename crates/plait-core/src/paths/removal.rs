@@ -25,8 +25,6 @@ struct Check {
 pub(crate) struct Removals {
     /// Paths on which this client has no address.
     gone: Seldom<PathId>,
-    /// The peer has removed the address of the first subflow.
-    first_lost: bool,
     checks: Seldom<Check>,
 }
 
@@ -51,15 +49,6 @@ impl Removals {
         let gone = self.is_gone(path);
         self.gone.retain(|it| *it != path);
         gone
-    }
-
-    /// Returns true if the peer has removed the address of the first subflow.
-    pub(super) const fn first_is_lost(&self) -> bool {
-        self.first_lost
-    }
-
-    pub(super) const fn lose_first(&mut self) {
-        self.first_lost = true;
     }
 
     /// Probes `subflow`, whose address the peer has removed. Until it answers, it counts as failed,

@@ -113,51 +113,6 @@ impl Subflow {
         self.sender.tx.cut_first(small, base.min(sizes.mss));
         self.probe_black_hole(now);
     }
-
-    /// Handles delivered segments of at most `longest` payload bytes that were sent since a black
-    /// hole was suspected. Returns the new size if the path is one.
-    fn size_after_delivery(
-        &mut self,
-        data: &DataLevel,
-        rules: Rules<'_>,
-        longest: u32,
-    ) -> Option<u64> {
-        let Rules { config, sizes } = rules;
-        let below = sizes.below(config, data)?;
-        let detector = self.black_hole_mut()?;
-        let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
-            return None;
-        };
-        let least = data.payload_within(config, Config::LEAST_PACKET);
-        Some(if u64::from(passed) > least { below } else { least.min(below) })
-    }
-
-    /// Handles a router's message that the segment at `seq` of the wire exceeds the next hop's
-    /// limit of `mtu` bytes. Returns `None` if it is not believed: `seq` is not in flight (S10), or
-    /// no link has such an MTU. Otherwise returns the new size, if it is smaller than the current
-    /// one.
-    fn size_as_told(
-        &mut self,
-        data: &DataLevel,
-        rules: Rules<'_>,
-        seq: u32,
-        mtu: u32,
-    ) -> Option<Option<u64>> {
-        let (una, nxt) = (self.sender.tx.una(), self.sender.tx.nxt());
-        let seq = self.shake.own_seq(seq, una);
-        let under_way = self.state.synchronised() && (una..nxt).contains(&seq);
-        if !under_way || mtu < Config::LEAST_MTU {
-            return None;
-        }
-        let size = data.payload_within(rules.config, mtu.max(Config::LEAST_PACKET));
-        if size >= rules.sizes.mss() {
-            return Some(None);
-        }
-        // Later segments met the same limit. They are retransmitted at once, because there was no
-        // congestion.
-        self.sender.tx.mark_long_lost(seq, size as u32);
-        Some(Some(size))
-    }
 }
 
 impl Paths {
@@ -193,8 +148,8 @@ impl Paths {
         self.sizes.below(&self.spec.config, data).filter(|_| allowed && again)
     }
 
-    /// Returns the new size if the path of the subflow at `index` drops long segments; `longest` is
-    /// the size of a delivered one ([`Subflow::size_after_delivery`]).
+    /// Handles delivered segments of at most `longest` payload bytes that were sent since a black
+    /// hole was suspected. Returns the new size if the path of the subflow at `index` is one.
     #[cold]
     pub(crate) fn size_after_delivery(
         &mut self,
@@ -202,11 +157,20 @@ impl Paths {
         index: usize,
         longest: u32,
     ) -> Option<u64> {
-        let (subflow, rules) = self.at(index);
-        subflow.size_after_delivery(data, rules, longest)
+        let (subflow, Rules { config, sizes }) = self.at(index);
+        let below = sizes.below(config, data)?;
+        let detector = subflow.black_hole_mut()?;
+        let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
+            return None;
+        };
+        let least = data.payload_within(config, Config::LEAST_PACKET);
+        Some(if u64::from(passed) > least { below } else { least.min(below) })
     }
 
-    /// Handles a router's message for the subflow at `index` ([`Subflow::size_as_told`]).
+    /// Handles a router's message that the segment at `seq` of the wire exceeds the next hop's
+    /// limit of `mtu` bytes. Returns `None` if it is not believed: `seq` is not in flight (S10), or
+    /// no link has such an MTU. Otherwise returns the new size, if it is smaller than the current
+    /// one.
     #[cold]
     pub(crate) fn size_as_told(
         &mut self,
@@ -216,7 +180,20 @@ impl Paths {
         mtu: u32,
     ) -> Option<Option<u64>> {
         let (subflow, rules) = self.at(index);
-        subflow.size_as_told(data, rules, seq, mtu)
+        let (una, nxt) = (subflow.sender.tx.una(), subflow.sender.tx.nxt());
+        let seq = subflow.shake.own_seq(seq, una);
+        let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
+        if !under_way || mtu < Config::LEAST_MTU {
+            return None;
+        }
+        let size = data.payload_within(rules.config, mtu.max(Config::LEAST_PACKET));
+        if size >= rules.sizes.mss() {
+            return Some(None);
+        }
+        // Later segments met the same limit. They are retransmitted at once, because there was no
+        // congestion.
+        subflow.sender.tx.mark_long_lost(seq, size as u32);
+        Some(Some(size))
     }
 
     /// Limits segments to `size` payload bytes, because the path of the subflow at `index` drops

@@ -14,18 +14,6 @@ use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Mapping, Segment};
 
 impl Subflow {
-    /// Notes the mapping of the superpacket `segment`, which carries `data` from `seq` on.
-    pub(super) fn remember_superpacket(&mut self, seq: Ssn, data: DataRange, segment: &Segment) {
-        if let Some(told) = segment.options.dss.and_then(|dss| dss.mapping) {
-            let seq = SubflowRange::with_len(seq, data.len());
-            let mapping = SuperpacketMapping {
-                mapped: MappedRange { seq, dsn: data.start },
-                checksum: told.checksum,
-            };
-            self.mappings.get_or_insert_default().push(mapping);
-        }
-    }
-
     /// Repeats the mapping of a superpacket if `seq` was part of one.
     pub(crate) fn repeat_superpacket_mapping(
         &self,
@@ -66,8 +54,7 @@ impl Paths {
         cuts && whole && !counted && !self.subflows[index].has_ack_option(data)
     }
 
-    /// Notes the mapping of the superpacket `segment` of the subflow at `index`
-    /// ([`Subflow::remember_superpacket`]).
+    /// Notes the mapping of the superpacket `segment` of the subflow at `index`, which carries `data` from `seq` on.
     pub(crate) fn remember_superpacket(
         &mut self,
         index: usize,
@@ -75,6 +62,13 @@ impl Paths {
         data: DataRange,
         segment: &Segment,
     ) {
-        self.subflows[index].remember_superpacket(seq, data, segment);
+        if let Some(told) = segment.options.dss.and_then(|dss| dss.mapping) {
+            let seq = SubflowRange::with_len(seq, data.len());
+            let mapping = SuperpacketMapping {
+                mapped: MappedRange { seq, dsn: data.start },
+                checksum: told.checksum,
+            };
+            self.subflows[index].mappings.get_or_insert_default().push(mapping);
+        }
     }
 }

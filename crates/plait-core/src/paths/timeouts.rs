@@ -65,16 +65,6 @@ impl Subflow {
         }
     }
 
-    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
-    fn on_departure(&mut self, now: Time, len: u32, departs: Time, mss: u64) {
-        let queue = self.sender.host_queue.get_or_insert_default();
-        queue.push(now, departs, host_queue::truesize(len));
-        let next = queue.next_departure();
-        if self.tsq_blocked(mss) {
-            self.timers.set(Timer::HostQueue, next);
-        }
-    }
-
     /// Sends a keep-alive probe if it can be answered. Returns true if the limit of unanswered
     /// probes was reached.
     fn ask_for_life(&mut self) -> bool {
@@ -92,19 +82,23 @@ impl Subflow {
 }
 
 impl Paths {
+    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
+    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
+        let mss = self.mss();
+        let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
+        let queue = subflow.sender.host_queue.get_or_insert_default();
+        queue.push(now, departs, host_queue::truesize(len));
+        let next = queue.next_departure();
+        if subflow.tsq_blocked(mss) {
+            subflow.timers.set(Timer::HostQueue, next);
+        }
+    }
+
     /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
     /// of unanswered probes.
     pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
         let silent = self.subflows.iter_mut().filter_map(|s| s.ask_for_life().then_some(s.id));
         silent.collect()
-    }
-
-    /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
-    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
-        let mss = self.mss();
-        if let Some(subflow) = self.subflows.get_mut(id.index()) {
-            subflow.on_departure(now, len, departs, mss);
-        }
     }
 
     /// Clears `timer` of the subflow at `index` and returns true if it was due.

@@ -22,9 +22,9 @@ impl Paths {
         ConnectionStats {
             state,
             multipath: data.speaks_multipath(),
-            fallback: data.fallback_cause(),
-            readable: data.readable(),
-            unacked: data.unacked(),
+            fallback: data.agreed.cause(),
+            readable: data.recv.readable(),
+            unacked: data.queue.occupied(),
             segment_payload: self.mss(),
             subflows_ready: self.subflows_ready(data),
             initial_window_at: self.initial_window_at(data),

@@ -48,6 +48,7 @@ impl Paths {
 
     /// Reduces the windows of idle subflows, as
     /// [`idle_restart`](crate::WindowRules::idle_restart) requires. Returns the idle subflows.
+    #[inline(never)]
     pub(crate) fn validate_idle_windows(
         &mut self,
         ctx: &mut Context<'_>,
@@ -74,15 +75,16 @@ impl Paths {
     }
 
     /// Reduces the window of the subflow at `index` if it was not filled for one RTO. Keeps it if
-    /// the application is `blocked` by a full send buffer (Linux: `tcp_cwnd_validate`). Returns true
-    /// if it was reduced.
+    /// the application is `blocked` by a full send buffer (Linux: `tcp_cwnd_validate`). Returns the
+    /// subflow if it was reduced.
+    #[cold]
     pub(crate) fn validate_window(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
         index: usize,
         blocked: bool,
-    ) -> bool {
+    ) -> SubflowSet {
         let subflow = &mut self.subflows[index];
         let cwnd = subflow.cwnd();
         let sender = &mut subflow.sender;
@@ -96,9 +98,9 @@ impl Paths {
             && let Some(reset) = sender.cc.reduce_unused(used)
         {
             subflow.on_reduced(ctx, reset);
-            return true;
+            return SubflowSet::one(subflow.id);
         }
-        false
+        SubflowSet::EMPTY
     }
 
     /// Removes segments that have left the host from the queue of the subflow at `index`, if small

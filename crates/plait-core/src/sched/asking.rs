@@ -57,7 +57,7 @@ impl Scheduling {
         explained: bool,
     ) -> Decision {
         let (now, number) = (ctx.now, self.decisions);
-        let outcome = ctx.outcome_mut();
+        let outcome = ctx.outcome();
         self.views.unseen = false;
         self.with_view(seen, now, |scheduler, view| {
             outcome.clear();

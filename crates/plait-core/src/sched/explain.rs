@@ -57,7 +57,7 @@ impl Scheduling {
         }
         self.last_wait = wait;
         // Taken out, because the context also emits the events.
-        let outcome = core::mem::take(ctx.outcome_mut());
+        let outcome = core::mem::take(ctx.outcome());
         let range = self.data_at_hand(seen, decision, outcome.plan.first());
         let candidates = self.candidates(seen, ctx.now);
         for view in &self.views.list {
@@ -80,7 +80,7 @@ impl Scheduling {
             }
         }
         let number = outcome.number;
-        *ctx.outcome_mut() = outcome;
+        *ctx.outcome() = outcome;
         ctx.emit(Event::Decision {
             number,
             data: range,

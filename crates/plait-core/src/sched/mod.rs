@@ -104,6 +104,12 @@ impl Scheduling {
         self.views.stale.acked.insert(subflow);
     }
 
+    /// Notes that the windows of `subflows` may have changed, but in no way that requires another
+    /// decision.
+    pub(crate) fn on_windows_changed(&mut self, subflows: SubflowSet) {
+        self.views.stale.acked.0 |= subflows.0;
+    }
+
     /// Notes that pacing lets `subflow` send again.
     pub(crate) fn on_released(&mut self, subflow: SubflowId) {
         self.grant.bytes = 0;

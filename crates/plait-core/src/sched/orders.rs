@@ -199,7 +199,7 @@ impl Scheduling {
 
     /// Applies a plan, which assigns data to subflows before it is sent.
     #[inline(never)]
-    pub(crate) fn take_plan(&mut self, ctx: &Context<'_>, data: &mut DataLevel, paths: &Paths) {
+    pub(crate) fn take_plan(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, paths: &Paths) {
         self.assigned_among = self.candidates(Seen { data, paths }, ctx.now);
         let touched = data.queue.assign_all(&ctx.outcome().plan);
         self.views.stale.sent.0 |= touched.0;

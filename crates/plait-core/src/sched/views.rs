@@ -1,13 +1,12 @@
 //! The scheduler's views of the subflows. Only views that changed are updated.
 
-use crate::context::Context;
 use crate::data::dss::KEYS_OVER_DSS;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::sched::{Scheduling, Seen};
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
-use plait_base::{SubflowId, SubflowSet, Time};
+use plait_base::{SubflowSet, Time};
 use plait_sched::SubflowView;
 
 /// The views of the subflows that carry data.
@@ -180,32 +179,5 @@ impl Scheduling {
             seen.paths.subflows().iter().filter(|s| s.status.joined() && s.state.synchronised());
         let mss = self.next_segment_size(seen) as u32;
         live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
-    }
-
-    /// Reduces the windows of idle subflows before the scheduler sees them, as
-    /// [`idle_restart`](crate::WindowRules::idle_restart) requires.
-    #[inline(never)]
-    pub(crate) fn validate_idle(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        paths: &mut Paths,
-    ) {
-        self.views.stale.acked.0 |= paths.validate_idle_windows(ctx, data).0;
-    }
-
-    /// Reduces a window that was not filled for one RTO, when a segment is sent. A window is kept
-    /// if the full send buffer limited the application (Linux: `tcp_cwnd_validate`).
-    #[cold]
-    pub(crate) fn validate_window(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-        paths: &mut Paths,
-        index: usize,
-    ) {
-        if paths.validate_window(ctx, data, index, self.app_blocked) {
-            self.views.stale.acked.insert(SubflowId(index as u8));
-        }
     }
 }
