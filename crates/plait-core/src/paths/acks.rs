@@ -91,7 +91,7 @@ impl Paths {
     /// Withdraws reinjections after a timeout of the subflow at `index` that was spurious.
     pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.reset_black_hole();
+        subflow.sender.reset_black_hole();
         for sent in subflow.sender.tx.iter().filter(|sent| !sent.fin) {
             data.queue.mark_carried(sent.data(), subflow.id);
         }

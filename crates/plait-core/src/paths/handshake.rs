@@ -56,7 +56,7 @@ pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
     shake.ts_recent = syn.options.timestamps.map_or(0, |stamp| stamp.value);
 }
 
-impl Subflow {
+impl Handshake {
     /// Returns the MPTCP option of our SYN or SYN/ACK. `address_id` and `backup` belong to our
     /// address.
     fn syn_option(
@@ -66,8 +66,7 @@ impl Subflow {
         address_id: u8,
         backup: bool,
     ) -> Option<Mptcp> {
-        let shake = &self.shake;
-        match (shake.join, shake.initiator) {
+        match (self.join, self.initiator) {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: data.agreed.checksums(),
@@ -81,17 +80,19 @@ impl Subflow {
                 // In simultaneous joins the peer's key is not available yet, so our own token
                 // replaces it.
                 let token = data.keys.peer.unwrap_or(data.keys.local).token();
-                Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: shake.nonce }))
+                Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: self.nonce }))
             }
             (true, false) => {
                 let hmac = data.keys.peer.map_or(0, |peer| {
-                    join_hmac(data.keys.local, peer, shake.nonce, shake.peer_nonce).left64()
+                    join_hmac(data.keys.local, peer, self.nonce, self.peer_nonce).left64()
                 });
-                Some(Mptcp::JoinSynAck(JoinSynAck { backup, address_id, hmac, nonce: shake.nonce }))
+                Some(Mptcp::JoinSynAck(JoinSynAck { backup, address_id, hmac, nonce: self.nonce }))
             }
         }
     }
+}
 
+impl Subflow {
     /// Returns true if our ACKs carry [`Subflow::ack_option`].
     #[inline]
     pub(super) fn has_ack_option(&self, data: &DataLevel) -> bool {
@@ -152,6 +153,6 @@ impl Paths {
         let subflow = &self.subflows[index];
         let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path());
         let backup = path.is_some_and(|config| config.backup);
-        subflow.syn_option(data, &self.spec.config, self.own_id(subflow.address), backup)
+        subflow.shake.syn_option(data, &self.spec.config, self.own_id(subflow.address), backup)
     }
 }

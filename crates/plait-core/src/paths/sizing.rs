@@ -100,7 +100,7 @@ impl Subflow {
     pub(super) fn probe_smaller_size(&mut self, data: &DataLevel, rules: Rules<'_>, now: Time) {
         let Rules { config, sizes } = rules;
         let due = self.sender.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
-            || self.black_hole().is_likely();
+            || self.sender.black_hole().is_likely();
         let least = data.payload_within(config, Config::LEAST_PACKET);
         let long = |len: u32| u64::from(len) > least;
         let is_long = self.sender.tx.first().is_some_and(|head| !head.fin && long(head.len));
@@ -111,7 +111,7 @@ impl Subflow {
         let base = data.payload_within(config, Config::BASE_PACKET) as u32;
         let small = least.saturating_sub(KEYS_OVER_DSS).max(1) as u32;
         self.sender.tx.cut_first(small, base.min(sizes.mss));
-        self.probe_black_hole(now);
+        self.sender.probe_black_hole(now);
     }
 }
 
@@ -159,7 +159,7 @@ impl Paths {
     ) -> Option<u64> {
         let (subflow, Rules { config, sizes }) = self.at(index);
         let below = sizes.below(config, data)?;
-        let detector = subflow.black_hole_mut()?;
+        let detector = subflow.sender.black_hole_mut()?;
         let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
             return None;
         };
@@ -212,7 +212,7 @@ impl Paths {
         for subflow in self.subflows.iter_mut() {
             subflow.sender.tx.cut_to(size as u32);
             subflow.sender.cc.resize(size as u32);
-            subflow.reset_black_hole();
+            subflow.sender.reset_black_hole();
         }
         data.queue.cut_to(size);
         data.queue.unassign_all();

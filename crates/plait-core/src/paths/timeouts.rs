@@ -55,7 +55,7 @@ impl Subflow {
 
     /// Handles the host queue timer. Returns true if more segments of `mss` bytes may be sent now.
     fn on_host_queue_timer(&mut self, now: Time, mss: u64) -> bool {
-        self.drain_host_queue(now);
+        self.sender.drain_host_queue(now);
         match &self.sender.host_queue {
             Some(queue) if self.tsq_blocked(mss) => {
                 self.timers.set(Timer::HostQueue, queue.next_departure());

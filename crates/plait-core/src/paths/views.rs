@@ -106,7 +106,7 @@ impl Paths {
     /// window.
     #[inline]
     pub(crate) fn held_back(&self, subflow: &Subflow) -> bool {
-        subflow.is_paced()
+        subflow.sender.is_paced()
             || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
             || self.spec.config.buffers.subflow_windows && subflow.exceeds_window(self.mss())
     }

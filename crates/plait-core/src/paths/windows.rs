@@ -108,7 +108,7 @@ impl Paths {
     #[inline]
     pub(crate) fn drain_host_queue(&mut self, now: Time, index: usize) {
         if self.spec.config.tsq {
-            self.subflows[index].drain_host_queue(now);
+            self.subflows[index].sender.drain_host_queue(now);
         }
     }
 

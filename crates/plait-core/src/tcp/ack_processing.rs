@@ -61,7 +61,7 @@ impl Subflow {
     ) {
         let AckInfo { ack, blocks, dsack, echo } = *info;
         let fin_outstanding = self.sender.tx.last().is_some_and(|sent| sent.fin);
-        let since = self.black_hole().since();
+        let since = self.sender.black_hole().since();
         let mut outcome = AckOutcome { since, ..AckOutcome::default() };
         self.sender.tx.on_ack(ack, blocks, &mut outcome);
         (effects.delivered, effects.longest) = (outcome.delivered, outcome.longest);

@@ -114,6 +114,41 @@ pub(crate) struct Sender {
     pub(crate) host_queue: Option<Box<HostQueue>>,
 }
 
+impl Sender {
+    /// Returns the state of the black hole detection.
+    pub(crate) fn black_hole(&self) -> BlackHoleDetector {
+        self.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
+    }
+
+    pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
+        self.recovery.as_mut().map(|it| &mut it.black_hole)
+    }
+
+    /// Notes that short segments replace a long one after a timeout.
+    pub(crate) fn probe_black_hole(&mut self, now: Time) {
+        self.recovery.get_or_insert_default().black_hole.on_short_sent(now);
+    }
+
+    /// Resets the detection when the path delivers long segments.
+    pub(crate) fn reset_black_hole(&mut self) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.black_hole = BlackHoleDetector::default();
+        }
+    }
+
+    /// Removes segments that have left the host.
+    pub(crate) fn drain_host_queue(&mut self, now: Time) {
+        if let Some(queue) = &mut self.host_queue {
+            queue.drain(now);
+        }
+    }
+
+    /// Returns true if the release time has not come.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
+    }
+}
+
 /// The numbers of a peer's segment, counted from the SYN of each end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
@@ -337,11 +372,6 @@ impl Subflow {
         self.arm_tail_probe(now);
     }
 
-    /// Returns true if the release time has not come.
-    pub(crate) fn is_paced(&self) -> bool {
-        self.sender.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
-    }
-
     /// Sets the earliest time of the next segment. As in Linux, bytes in flight beyond the window
     /// count.
     #[inline(never)]
@@ -375,7 +405,7 @@ impl Subflow {
 
     /// Returns the first lost segment if the window permits its retransmission.
     pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
-        if self.sender.spurious_recovery.holds_retransmissions() || self.is_paced() {
+        if self.sender.spurious_recovery.holds_retransmissions() || self.sender.is_paced() {
             return None;
         }
         let sent = *self.sender.tx.first_lost()?;
@@ -390,43 +420,15 @@ impl Subflow {
         !self.sender.tx.is_empty() && self.sender.tx.nxt() + len > self.status.edge
     }
 
-    /// Removes segments that have left the host.
-    pub(crate) fn drain_host_queue(&mut self, now: Time) {
-        if let Some(queue) = &mut self.sender.host_queue {
-            queue.drain(now);
-        }
-    }
-
     /// Frees the recovery state when neither a reduction nor a retransmission can be reported as
     /// spurious any more.
     pub(crate) fn forget_recovery(&mut self) {
         self.sender.spurious_recovery.give_back();
         self.rx.forget_duplicate();
         self.sender.cc.give_back();
-        let black_hole = self.black_hole().is_likely();
+        let black_hole = self.sender.black_hole().is_likely();
         if !black_hole && !matches!(self.sender.phase, Phase::Recovery { .. }) {
             self.sender.recovery = None;
-        }
-    }
-
-    /// Returns the state of the black hole detection.
-    pub(crate) fn black_hole(&self) -> BlackHoleDetector {
-        self.sender.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
-    }
-
-    pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
-        self.sender.recovery.as_mut().map(|it| &mut it.black_hole)
-    }
-
-    /// Notes that short segments replace a long one after a timeout.
-    pub(crate) fn probe_black_hole(&mut self, now: Time) {
-        self.sender.recovery.get_or_insert_default().black_hole.on_short_sent(now);
-    }
-
-    /// Resets the detection when the path delivers long segments.
-    pub(crate) fn reset_black_hole(&mut self) {
-        if let Some(recovery) = &mut self.sender.recovery {
-            recovery.black_hole = BlackHoleDetector::default();
         }
     }
 
