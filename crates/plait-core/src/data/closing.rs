@@ -38,8 +38,8 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
-    /// Returns the state for another attempt with a new key. The wishes of this end's user stay; a
-    /// DATA_FIN is sent again.
+    /// Returns the state for another attempt with a new key. The requests of this end's user stay,
+    /// and a DATA_FIN is sent again.
     pub(in crate::data) fn for_new_attempt(&self) -> Closing {
         let Closing { failed, asked, released, timed_out, fast, .. } = *self;
         Closing { failed, asked, released, timed_out, fast, ..Closing::default() }

@@ -125,7 +125,7 @@ impl DataLevel {
         PeerProgress { since, una: self.queue.una(), edge: self.window.end() }
     }
 
-    /// Returns the state of a subflow's loss recovery for the scheduler; `own` is the subflow's own.
+    /// Returns the state of a subflow's loss recovery for the scheduler. `own` is its state by itself.
     pub(crate) fn ca(&self, own: CaState) -> CaState {
         match own {
             // Plain TCP has no other subflow for the rest: after a timeout it continues as its

@@ -154,8 +154,7 @@ impl Addresses {
     }
 
     /// Returns the identifier of our own address: zero for the first subflow's address, and a
-    /// unique number for every other one (RFC 8684 section 3.2). `paths` are the
-    /// configured ones.
+    /// unique number for every other one (RFC 8684 section 3.2). `paths` are the configured ones.
     pub(super) fn own_id(&self, client: bool, paths: &[PathConfig], address: Address) -> u8 {
         if !client {
             return self.server_id(address.server());

@@ -64,8 +64,8 @@ impl Back {
 }
 
 impl Subflow {
-    /// Delivers the data that waits for its checksum, when mappings are
-    /// no longer needed. Returns true if there was any.
+    /// Delivers the data that waits for its checksum, when mappings are no longer needed. Returns
+    /// true if there was any.
     pub(super) fn release_unverified(
         &mut self,
         ctx: &mut Context<'_>,

@@ -50,7 +50,7 @@ impl Arrival<'_> {
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
             && u64::from(map.len) > range.len()
             && let Some(mapped) = data.read_mapping(map, *data_fin, range.start)
-            && !subflow.remember_mapping(mapped)
+            && !subflow.mappings.get_or_insert_default().remember(mapped)
         {
             return Taken::Refused(ResetReason::Mptcp);
         }

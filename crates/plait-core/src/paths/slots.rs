@@ -166,7 +166,7 @@ impl Slots {
         let key = |index: &usize| {
             let subflow = &self[*index];
             let status = subflow.status;
-            (status.pf(), subflow.is_backup(), subflow.sender.rtt.srtt(), *index)
+            (status.pf(), subflow.status.is_backup(), subflow.sender.rtt.srtt(), *index)
         };
         let all = || (0..self.len()).filter(live);
         if repeats == 0 {

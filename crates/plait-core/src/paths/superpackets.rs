@@ -54,7 +54,8 @@ impl Paths {
         cuts && whole && !counted && !self.subflows[index].has_ack_option(data)
     }
 
-    /// Notes the mapping of the superpacket `segment` of the subflow at `index`, which carries `data` from `seq` on.
+    /// Notes the mapping of the superpacket `segment` of the subflow at `index`. It carries `data`
+    /// from `seq` on.
     pub(crate) fn remember_superpacket(
         &mut self,
         index: usize,

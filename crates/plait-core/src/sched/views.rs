@@ -76,7 +76,7 @@ impl Scheduling {
             id: subflow.id,
             open: subflow.state.sends_data(),
             joined: subflow.status.joined(),
-            backup: subflow.is_backup(),
+            backup: subflow.status.is_backup(),
             pf: subflow.status.pf(),
             ca: seen.data.ca(subflow.sender.phase.ca()),
             mss,

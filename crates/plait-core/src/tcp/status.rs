@@ -33,6 +33,11 @@ impl SubflowStatus {
         self.backup
     }
 
+    /// Returns true if either end requested backup priority.
+    pub(crate) const fn is_backup(&self) -> bool {
+        self.backup || self.peer_backup
+    }
+
     pub(crate) const fn joined(&self) -> bool {
         self.joined
     }

@@ -276,11 +276,6 @@ impl Subflow {
         self.status.cap < self.sender.cc.cwnd()
     }
 
-    /// Stores a mapping of the peer. Returns false if it contradicts a stored one.
-    pub(crate) fn remember_mapping(&mut self, mapped: MappedRange) -> bool {
-        self.mappings.get_or_insert_default().remember(mapped)
-    }
-
     /// Returns the stored mapping of `range`.
     pub(crate) fn mapping_of(&self, range: SubflowRange) -> Option<MappedRange> {
         self.mappings.as_ref()?.covering(range)
@@ -290,11 +285,6 @@ impl Subflow {
     pub(crate) fn covers(&self, range: SubflowRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
         checked || self.mapping_of(range).is_some()
-    }
-
-    /// Returns true if either end requested backup priority.
-    pub(crate) const fn is_backup(&self) -> bool {
-        self.status.backup || self.status.peer_backup
     }
 
     /// Returns the pacing rate in bytes per second.
@@ -314,7 +304,7 @@ impl Subflow {
     /// window.
     pub(crate) fn flow(&self) -> Flow {
         let live = self.state.synchronised() && self.status.joined && !self.status.pf;
-        let rests = self.is_backup() && self.sender.tx.is_empty();
+        let rests = self.status.is_backup() && self.sender.tx.is_empty();
         self.sender.cc.flow(self.sender.rtt.srtt(), live && !rests)
     }
 
@@ -420,18 +410,6 @@ impl Subflow {
         !self.sender.tx.is_empty() && self.sender.tx.nxt() + len > self.status.edge
     }
 
-    /// Frees the recovery state when neither a reduction nor a retransmission can be reported as
-    /// spurious any more.
-    pub(crate) fn forget_recovery(&mut self) {
-        self.sender.spurious_recovery.give_back();
-        self.rx.forget_duplicate();
-        self.sender.cc.give_back();
-        let black_hole = self.sender.black_hole().is_likely();
-        if !black_hole && !matches!(self.sender.phase, Phase::Recovery { .. }) {
-            self.sender.recovery = None;
-        }
-    }
-
     /// Returns true if a signal or a probe can be sent on it and be answered.
     pub(crate) fn is_reachable(&self) -> bool {
         self.state.synchronised() && self.state != State::TimeWait && self.status.joined()
@@ -478,9 +456,16 @@ impl Subflow {
 
     /// Frees memory if it has sent nothing since `before` and has nothing in flight.
     pub(crate) fn give_back(&mut self, before: Time) {
-        // The effect of a retransmission is visible at most one timeout later.
+        // The effect of a retransmission is visible at most one timeout later. Neither a reduction
+        // nor a retransmission can be reported as spurious then.
         if self.sender.last_send + self.sender.rtt.rto() < before {
-            self.forget_recovery();
+            self.sender.spurious_recovery.give_back();
+            self.rx.forget_duplicate();
+            self.sender.cc.give_back();
+            let black_hole = self.sender.black_hole().is_likely();
+            if !black_hole && !matches!(self.sender.phase, Phase::Recovery { .. }) {
+                self.sender.recovery = None;
+            }
         }
         self.timers.give_back();
         self.sender.tx.give_back();
