@@ -40,9 +40,9 @@ impl Paths {
                 let transmit = self.writer(&mut parts.ctx, parts.data, index).rst();
                 return Some(Control::Ready(transmit));
             }
-            let signal = self.writer(&mut parts.ctx, parts.data, index).next_signal();
-            if let Some(signal) = signal {
-                return Some(Control::Ready(signal));
+            let urgent = self.writer(&mut parts.ctx, parts.data, index).next_urgent();
+            if let Some(transmit) = urgent {
+                return Some(Control::Ready(transmit));
             }
             if self.subflows[index].pending.take(ControlSegment::Syn) {
                 let again = parts.ctx.now + self.syn_retry(parts.data, index);

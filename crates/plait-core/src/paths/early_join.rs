@@ -3,7 +3,6 @@
 
 use crate::context::Context;
 use crate::data::window::scale_for;
-use crate::paths::handshake::take_syn;
 use crate::segments::{Transmit, syn_segment};
 use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
@@ -33,17 +32,9 @@ impl EarlyJoin {
         ctx: &mut Context<'_>,
     ) -> Option<EarlyJoin> {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
-        let mut shake = Handshake {
-            iss: ctx.first_sequence(&spec.config),
-            nonce: ctx.draw() as u32,
-            peer_nonce: join.nonce,
-            peer_id: join.address_id,
-            join: true,
-            sent_at: ctx.now,
-            own_scale: scale_for(spec.config.buffers.rcvbuf),
-            ..Handshake::default()
-        };
-        take_syn(&mut shake, syn, spec.config.packets.unsaid_mss);
+        let shake = Handshake::answering(ctx, &spec.config, syn, join);
+        let own_scale = if shake.offer.scale { scale_for(spec.config.buffers.rcvbuf) } else { 0 };
+        let shake = Handshake { own_scale, ..shake };
         let (token, backup) = (join.token, join.backup);
         Some(EarlyJoin { address, token, shake, backup, answer: None })
     }

@@ -1,6 +1,7 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
 use crate::config::Config;
+use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
@@ -57,6 +58,32 @@ pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
 }
 
 impl Handshake {
+    /// Returns the state of a handshake that starts now.
+    pub(super) fn new(ctx: &mut Context<'_>, config: &Config, initiator: bool) -> Handshake {
+        let iss = ctx.first_sequence(config);
+        Handshake { iss, initiator, sent_at: ctx.now, ..Handshake::default() }
+    }
+
+    /// Returns the state of a join that starts now.
+    pub(super) fn of_join(ctx: &mut Context<'_>, config: &Config, initiator: bool) -> Handshake {
+        let shake = Handshake::new(ctx, config, initiator);
+        Handshake { nonce: ctx.draw() as u32, join: true, ..shake }
+    }
+
+    /// Returns the state after a peer's join.
+    pub(super) fn answering(
+        ctx: &mut Context<'_>,
+        config: &Config,
+        syn: &Segment,
+        join: &JoinSyn,
+    ) -> Handshake {
+        let shake = Handshake::of_join(ctx, config, false);
+        let (peer_nonce, peer_id) = (join.nonce, join.address_id);
+        let mut shake = Handshake { peer_nonce, peer_id, ..shake };
+        take_syn(&mut shake, syn, config.packets.unsaid_mss);
+        shake
+    }
+
     /// Returns the MPTCP option of our SYN or SYN/ACK. `address_id` and `backup` belong to our
     /// address.
     fn syn_option(

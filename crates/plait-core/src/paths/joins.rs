@@ -252,14 +252,7 @@ impl Paths {
     ) {
         let Target { path, server, port, backup } = target;
         let address = Address::new(path, server, ctx.take_port(), port);
-        let shake = Handshake {
-            iss: ctx.first_sequence(&self.spec.config),
-            nonce: ctx.draw() as u32,
-            join: true,
-            initiator: true,
-            sent_at: ctx.now,
-            ..Handshake::default()
-        };
+        let shake = Handshake::of_join(ctx, &self.spec.config, true);
         self.add_subflow(notices, id, address, State::SynSent, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.set_backup(backup);

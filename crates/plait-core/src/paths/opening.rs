@@ -61,23 +61,6 @@ pub(crate) struct LifeSign {
 }
 
 impl Paths {
-    /// Creates the first subflow of a server, with a pending SYN/ACK.
-    fn answer_syn(
-        &mut self,
-        notices: &mut Notices,
-        address: Address,
-        syn: &Segment,
-        mut shake: Handshake,
-    ) {
-        take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
-        self.start_from(address);
-        self.add_subflow(notices, SubflowId(0), address, State::SynReceived, shake);
-        self.subflows[0].pending.add(ControlSegment::Syn);
-        if denies_joins(syn) {
-            self.deny_first_address();
-        }
-    }
-
     /// Creates the peer's join in the slot `id`, with a pending SYN/ACK.
     pub(crate) fn answer_join(
         &mut self,
@@ -87,16 +70,7 @@ impl Paths {
         syn: &Segment,
         join: &JoinSyn,
     ) {
-        let mut shake = Handshake {
-            iss: parts.ctx.first_sequence(&self.spec.config),
-            nonce: parts.ctx.draw() as u32,
-            peer_nonce: join.nonce,
-            peer_id: join.address_id,
-            join: true,
-            sent_at: parts.ctx.now,
-            ..Handshake::default()
-        };
-        take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
+        let shake = Handshake::answering(&mut parts.ctx, &self.spec.config, syn, join);
         self.add_subflow(parts.notices, id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.set_peer_backup(join.backup);
@@ -300,12 +274,7 @@ impl Paths {
 
     /// Opens the first subflow of a connection.
     pub(crate) fn open(&mut self, parts: &mut Parts<'_>, opening: &Opening<'_>) {
-        let mut shake = Handshake {
-            iss: parts.ctx.first_sequence(&self.spec.config),
-            initiator: self.client,
-            sent_at: parts.ctx.now,
-            ..Handshake::default()
-        };
+        let mut shake = Handshake::new(&mut parts.ctx, &self.spec.config, self.client);
         let (address, syn) = match opening {
             Opening::Active { address } => {
                 self.start_from(*address);
@@ -328,7 +297,13 @@ impl Paths {
                 (*address, *syn)
             }
         };
-        self.answer_syn(parts.notices, address, syn, shake);
+        take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
+        self.start_from(address);
+        self.add_subflow(parts.notices, SubflowId(0), address, State::SynReceived, shake);
+        self.subflows[0].pending.add(ControlSegment::Syn);
+        if denies_joins(syn) {
+            self.deny_first_address();
+        }
         parts.data.window.update(Dsn::ZERO, u64::from(syn.window));
         if listen_syn(syn) != Asks::Multipath {
             parts.data.start_plain(

@@ -87,12 +87,10 @@ impl Paths {
 
     /// Restarts the connection at `address` with a new key.
     pub(crate) fn redial(&mut self, parts: &mut Parts<'_>, address: Address) {
-        let iss = parts.ctx.first_sequence(&self.spec.config);
+        let shake = Handshake::new(&mut parts.ctx, &self.spec.config, true);
         parts.data.restart(&self.spec.config, parts.ctx.unique_key());
         *parts.timers = ConnectionTimers::new();
         parts.timers.arm_release(&mut parts.ctx, &self.spec.config, parts.data);
-        let shake =
-            Handshake { iss, initiator: true, sent_at: parts.ctx.now, ..Handshake::default() };
         self.subflows.clear();
         self.add_subflow(parts.notices, SubflowId(0), address, State::SynSent, shake);
         // Each round over all paths waits twice as long as the previous one.

@@ -71,7 +71,7 @@ impl Writer<'_> {
 
     /// Returns the next segment that is due before a SYN: an MP_FASTCLOSE, a RST for a segment of
     /// another connection, or a signal about a fallback.
-    pub(super) fn next_signal(&mut self) -> Option<Transmit> {
+    pub(super) fn next_urgent(&mut self) -> Option<Transmit> {
         let pending = &mut self.subflow.pending;
         if pending.take(ControlSegment::FastClose) {
             return Some(self.fast_close());
