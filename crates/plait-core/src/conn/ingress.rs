@@ -219,7 +219,7 @@ impl Connection {
         };
         let ending = self.paths.subflows().ending(others);
         self.kill_subflows(ctx, ending, others == Others::Dropped);
-        self.paths.establish(index, segment);
+        self.paths.take_offer(index, segment);
         let is_join = self.paths.subflow(index).shake.join;
         if !is_join {
             self.data.judge(&self.paths.spec.config, &mut self.notices);

@@ -164,7 +164,7 @@ impl Paths {
     }
 
     /// Takes the options of the SYN/ACK on the subflow at `index`, with a pending third ACK.
-    pub(crate) fn establish(&mut self, index: usize, segment: &Segment) {
+    pub(crate) fn take_offer(&mut self, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
         take_syn(&mut subflow.shake, segment, self.spec.config.packets.unsaid_mss);
         subflow.pending.add_ack();
