@@ -217,7 +217,7 @@ impl Connection {
             SynAck::Refused => return self.kill_subflow(ctx, index, true),
             SynAck::Taken(others) => others,
         };
-        let ending = self.paths.subflows().ending(others);
+        let ending = self.paths.ending(others);
         self.kill_subflows(ctx, ending, others == Others::Dropped);
         self.paths.take_offer(index, segment);
         let is_join = self.paths.subflow(index).shake.join;

@@ -1,15 +1,11 @@
-//! Admission of a peer's subflows: the denial of the first address (flag C of RFC 8684 section
-//! 3.1), and limits.
+//! Limits for the joins of a peer, and the options of the resets that refuse joins (flag C of RFC 8684
+//! section 3.1, and section 3.6).
 
-use crate::paths::Paths;
-use crate::tcp::address::Address;
 use plait_base::{Span, Time};
 use plait_wire::{Mptcp, ResetReason};
 
 /// Joins of one connection that are accepted per second.
 pub(crate) const JOINS_PER_SECOND: u64 = 10;
-/// Largest number of half-open joins of one connection.
-pub(crate) const MAX_HALF_OPEN_JOINS: usize = 4;
 
 /// A rate limit of events per second, with a burst of one second's events.
 #[derive(Clone, Copy, Default, Debug)]
@@ -37,24 +33,6 @@ pub(crate) const LIMIT_REACHED: Mptcp =
 
 /// The reset option for a join of an address that denies joins.
 pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited, transient: false };
-
-impl Paths {
-    /// Returns the option of the reset if a join at `address` must be refused.
-    pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
-        let first = self.addresses.first();
-        let own = |it: Address| match self.client {
-            true => (it.path().0, it.local_port),
-            false => (u32::from(it.server().0), it.local_port),
-        };
-        if self.spec.config.joins.deny && own(address) == own(first) {
-            return Some(DENIED);
-        }
-        let room =
-            self.subflows.free_slot().is_some() || self.subflows.half_open_joins().next().is_some();
-        let may = room && self.admission.take(now, JOINS_PER_SECOND);
-        (!may).then_some(LIMIT_REACHED)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
+use crate::paths::admission::{DENIED, JOINS_PER_SECOND, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Asks, Opening, listen_syn, take_syn};
 use crate::tcp::address::Address;
@@ -13,7 +14,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Handshake;
 use crate::tcp::timer::Timer;
-use plait_base::{Dsn, SubflowId, Time};
+use plait_base::{Dsn, SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};
 
 /// The result of a SYN/ACK.
@@ -61,6 +62,31 @@ pub(crate) struct LifeSign {
 }
 
 impl Paths {
+    /// Returns the subflows that end because of a SYN/ACK.
+    pub(crate) fn ending(&self, others: Others) -> SubflowSet {
+        self.subflows.set_of(|s| match others {
+            Others::Go => false,
+            Others::Denied => s.shake.join && s.state == State::SynSent,
+            Others::Dropped => s.shake.join,
+        })
+    }
+
+    /// Returns the option of the reset if a join at `address` must be refused.
+    pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
+        let first = self.addresses.first();
+        let own = |it: Address| match self.client {
+            true => (it.path().0, it.local_port),
+            false => (u32::from(it.server().0), it.local_port),
+        };
+        if self.spec.config.joins.deny && own(address) == own(first) {
+            return Some(DENIED);
+        }
+        let room =
+            self.subflows.free_slot().is_some() || self.subflows.half_open_joins().next().is_some();
+        let may = room && self.admission.take(now, JOINS_PER_SECOND);
+        (!may).then_some(LIMIT_REACHED)
+    }
+
     /// Creates the peer's join in the slot `id`, with a pending SYN/ACK.
     pub(crate) fn answer_join(
         &mut self,

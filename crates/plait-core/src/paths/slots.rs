@@ -2,8 +2,6 @@
 //! them.
 
 use crate::data::level::DataLevel;
-use crate::paths::admission::MAX_HALF_OPEN_JOINS;
-use crate::paths::opening::Others;
 use crate::stats::{SubflowStats, Totals};
 use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
@@ -16,6 +14,9 @@ use core::ops::{Deref, DerefMut};
 use plait_base::{PathId, Span, SubflowId, SubflowSet, Time};
 use plait_cc::{Flow, Flows};
 use plait_sched::SentRange;
+
+/// Largest number of half-open joins of one connection.
+const MAX_HALF_OPEN_JOINS: usize = 4;
 
 /// Fills the unused entries of flows.
 const NO_FLOW: Flow = Flow {
@@ -300,14 +301,5 @@ impl Slots {
         if let Some(memory) = data.queue.memory() {
             memory.note_timeout(longest);
         }
-    }
-
-    /// Returns the subflows that end because of a SYN/ACK.
-    pub(crate) fn ending(&self, others: Others) -> SubflowSet {
-        self.set_of(|s| match others {
-            Others::Go => false,
-            Others::Denied => s.shake.join && s.state == State::SynSent,
-            Others::Dropped => s.shake.join,
-        })
     }
 }
