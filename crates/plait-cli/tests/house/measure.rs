@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// The type whose `impl` blocks are counted.
+/// The type whose methods and calls are listed.
 const CONNECTION: &str = "Connection";
 
 /// Measurements of a file.
@@ -16,8 +16,9 @@ pub(crate) struct Sizes {
     pub(crate) functions: BTreeMap<String, usize>,
     /// Fields of each struct, and of each variant of an enum that names its fields.
     pub(crate) fields: BTreeMap<String, usize>,
-    /// Lines of its `impl Connection` blocks, from the first word to the last brace.
-    pub(crate) connection_lines: usize,
+    /// Lines of the `impl` blocks of each type, from the first word to the last brace. The `impl` of a trait
+    /// does not count.
+    pub(crate) impl_lines: BTreeMap<String, usize>,
     /// Methods that its `impl Connection` blocks define.
     pub(crate) methods: BTreeSet<String>,
     /// Methods that these blocks call on the connection itself.
@@ -29,6 +30,16 @@ impl Sizes {
         let mut reader = Reader::default();
         reader.visit_file(&file.syntax);
         reader.sizes
+    }
+
+    /// Returns true if the file defines the struct or enum `name`.
+    pub(crate) fn defines(&self, name: &str) -> bool {
+        self.fields.keys().any(|it| it.split("::").next() == Some(name))
+    }
+
+    /// Returns true if the file has an `impl Connection`.
+    pub(crate) fn has_connection(&self) -> bool {
+        self.impl_lines.contains_key(CONNECTION)
     }
 }
 
@@ -99,10 +110,10 @@ impl<'a> Visit<'a> for Reader {
         let name = type_name(&item.self_ty);
         let outer = self.in_connection;
         self.in_connection = item.trait_.is_none() && name == CONNECTION;
-        if self.in_connection {
+        if item.trait_.is_none() {
             let (from, to) =
                 (item.impl_token.span.start().line, item.brace_token.span.close().end().line);
-            self.sizes.connection_lines += to - from + 1;
+            *self.sizes.impl_lines.entry(name.clone()).or_default() += to - from + 1;
         }
         self.within(name, |it| visit::visit_item_impl(it, item));
         self.in_connection = outer;
@@ -206,7 +217,8 @@ fn short() {}
     let fields: Vec<(&str, usize)> =
         sizes.fields.iter().map(|(name, count)| (name.as_str(), *count)).collect();
     assert_eq!(fields, [("Event::Lost", 1), ("Event::Sent", 2), ("Wide", 3)]);
-    assert_eq!(sizes.connection_lines, 0);
+    assert_eq!(sizes.impl_lines, BTreeMap::from([("Wide".to_owned(), 9)]));
+    assert!(sizes.defines("Wide") && sizes.defines("Event") && !sizes.defines("Sent"));
 }
 
 #[test]
@@ -220,7 +232,7 @@ impl Drop for Connection { fn drop(&mut self) { self.seven(); } }
 ";
     let file = SourceFile::parse("crates/x/src/a.rs", text);
     let sizes = Sizes::of(&file);
-    assert_eq!(sizes.connection_lines, 4);
+    assert_eq!(sizes.impl_lines, BTreeMap::from([("Connection".to_owned(), 4)]));
     assert_eq!(sizes.methods.into_iter().collect::<Vec<_>>(), ["five", "one"]);
     assert_eq!(sizes.calls.into_iter().collect::<Vec<_>>(), ["four", "six", "two"]);
     assert_eq!(indexed_subflows(file.tokens), 2);
