@@ -230,6 +230,11 @@ pub struct Standing {
     /// single paths, and if a row is incomplete or has no goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation_benefit: Option<f64>,
+    /// Share of the bound that the row reached in the primary measure, as the median over its runs. The
+    /// bound is the best value that any sender could reach over these links: 1 is the bound, and lower
+    /// is worse. Absent for workloads without a bound, and if no run counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_bound: Option<f64>,
 }
 
 /// A run that counts in no statistic.

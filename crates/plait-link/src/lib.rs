@@ -15,6 +15,7 @@
 
 extern crate alloc;
 
+mod capacity;
 mod codel;
 mod config;
 mod cross;
@@ -30,6 +31,7 @@ mod schedule;
 mod service;
 mod trace;
 
+pub use capacity::Capacity;
 pub use config::{Aqm, LinkConfig, QueueLimit, RateSource};
 pub use cross::{Arrivals, CrossTraffic};
 pub use fault::{Impairments, Reorder};

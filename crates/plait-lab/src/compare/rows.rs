@@ -2,8 +2,9 @@
 
 use super::judge::{Bench, central};
 use super::{Cell, Outcomes, RunOutcome, run_seed, why};
+use crate::bound::median_share;
 use crate::report::{
-    COMPETING, Failure, Findings, Messages, Precision, Report, Row, RunRecord, Traffic,
+    COMPETING, Failure, Findings, Messages, Precision, Report, Row, RunRecord, Standing, Traffic,
 };
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
@@ -101,6 +102,10 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         competing,
         incomplete: u32::try_from(failures.len()).unwrap_or(u32::MAX),
         failures,
+        standing: Standing {
+            of_bound: median_share(cell, cell.scenario.workload.primary(), runs),
+            ..Standing::default()
+        },
         ..Row::default()
     }
 }

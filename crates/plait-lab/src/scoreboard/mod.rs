@@ -2,6 +2,7 @@
 //! result of a scheduler determines its rank.
 
 mod ground;
+pub mod random;
 
 pub use ground::{Ground, measured, own, recorded, select};
 
