@@ -82,9 +82,8 @@ impl Capacity {
         let (from, to) = (from.as_nanos() as f64, to.as_nanos() as f64);
         let end = |at: usize| self.rows.get(at + 1).map_or(f64::INFINITY, |row| row.0);
         self.lap.is_none()
-            && (0..self.rows.len()).any(|at| {
-                self.rows[at].2.is_infinite() && self.rows[at].0 <= to && from < end(at)
-            })
+            && (0..self.rows.len())
+                .any(|at| self.rows[at].2.is_infinite() && self.rows[at].0 <= to && from < end(at))
     }
 
     /// Returns the bytes from the start of the recording to `nanos` after it.

@@ -24,10 +24,17 @@ const QUICK_TIMES: u64 = 1;
 const MOST_SEEDS: u64 = 1_000;
 
 /// Version, commit and build of this program. Runs of another build are not reused.
-fn program() -> String {
+pub(crate) fn program() -> String {
     let name = plait_report::PROGRAM;
     let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     format!("{name} {}", plait_lab::experiment::fingerprint(&bytes))
+}
+
+/// Returns the directory in which this user's programs cache plait's results.
+pub(crate) fn cache_of_user() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let home = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(home.join("plait"))
 }
 
 /// Settings for making runs.
@@ -69,14 +76,10 @@ impl Making {
         let directory = match (&self.cache, self.no_cache) {
             (Some(directory), _) => directory.clone(),
             (None, true) => return Ok(Store::in_memory(&version)),
-            (None, false) => {
-                let set = |name: &str| {
-                    std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from)
-                };
-                let home = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
-                let Some(home) = home else { return Ok(Store::in_memory(&version)) };
-                home.join("plait")
-            }
+            (None, false) => match cache_of_user() {
+                Some(directory) => directory,
+                None => return Ok(Store::in_memory(&version)),
+            },
         };
         match Store::in_directory(&directory, &version) {
             Ok(store) => Ok(store),

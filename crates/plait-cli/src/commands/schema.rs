@@ -48,6 +48,8 @@ enum Reporting {
     List,
     /// `plait scoreboard --json`
     Scoreboard,
+    /// `plait scoreboard --random --json`
+    ScoreboardRandom,
     /// `plait swarm --json`
     Swarm,
     /// `plait swarm --case --json`, and `--replay --json`
@@ -89,6 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         Reporting::Trace => written::<plait_report::trace::Document>(),
         Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),
+        Reporting::ScoreboardRandom => written::<plait_lab::scoreboard::random::RandomBoard>(),
         Reporting::Swarm => written::<plait_lab::swarm::Report>(),
         Reporting::SwarmReplay => written::<plait_lab::swarm::Replay>(),
     };

@@ -14,8 +14,8 @@ mod tests;
 use crate::compare::{Cell, RunOutcome, run_seed};
 use crate::simulated::setup_with;
 use links::{Limits, Links};
-use plait_app::measure::{Better, Distribution, MEASURES, Value};
 use plait_app::Workload;
+use plait_app::measure::{Better, Distribution, MEASURES, Value};
 use plait_base::{Span, Time};
 
 /// The best values that any sender could reach in a run.
@@ -108,11 +108,7 @@ impl Bound {
 }
 
 /// Returns the median share of the bound over the runs of a cell in a measure.
-pub(crate) fn median_share(
-    cell: &Cell,
-    measure: &str,
-    runs: &[Option<RunOutcome>],
-) -> Option<f64> {
+pub(crate) fn median_share(cell: &Cell, measure: &str, runs: &[Option<RunOutcome>]) -> Option<f64> {
     let shares: Option<Vec<f64>> = (0u32..)
         .zip(runs)
         .filter_map(|(run, outcome)| Some((run, outcome.as_ref().filter(|it| it.counts())?)))

@@ -94,7 +94,8 @@ fn a_buffer_lets_one_window_pass_in_a_round_trip() {
     let path = ["a:rtt=20ms,rate=inf,nic=inf"];
     assert_near(bound(&path, "download:640000B", small, "completion_ms"), 40.0 + 9.0 * 20.0);
     // An acknowledgement may take the faster path back: 5 ms there and 5 ms back.
-    let both = ["a:owd_down=5ms,owd_up=15ms,rate=inf,nic=inf", "b:owd_down=15ms,owd_up=5ms,rate=inf"];
+    let both =
+        ["a:owd_down=5ms,owd_up=15ms,rate=inf,nic=inf", "b:owd_down=15ms,owd_up=5ms,rate=inf"];
     let found = bound(&both, "download:640000B", small, "completion_ms");
     assert_near(found, 30.0 + 9.0 * 10.0);
 }

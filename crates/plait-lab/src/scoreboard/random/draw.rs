@@ -132,8 +132,7 @@ fn change(
             paths[which].text += &format!(",down={from}ms..{to}ms");
         }
         25..40 => {
-            let (at, later, path) =
-                (dice.within(200, 5_000), dice.log(RATES), &mut paths[which]);
+            let (at, later, path) = (dice.within(200, 5_000), dice.log(RATES), &mut paths[which]);
             let rate = format!(",rate={:.3}mbit", path.rate);
             // A path with a slow uplink has two rates, and keeps them.
             if path.text.contains(&rate) {

@@ -188,11 +188,7 @@ fn rank(standing: &Standing) -> f64 {
     against.map_or(f64::INFINITY, |it| it.worse_10 * 1e6 + it.worse_2 * 1e3 + standing.vs_best)
 }
 
-fn standing(
-    name: &str,
-    cells: &[Played],
-    pairs: &[(&Played, &Comparison)],
-) -> Option<Standing> {
+fn standing(name: &str, cells: &[Played], pairs: &[(&Played, &Comparison)]) -> Option<Standing> {
     let against = Baseline::ALL
         .into_iter()
         .map(|baseline| Some((baseline, against(name, baseline, pairs)?)))
@@ -235,9 +231,8 @@ fn classes(names: &BTreeSet<&String>, pairs: &[(&Played, &Comparison)]) -> Vec<C
     let class = |class: &&String| {
         let within: Vec<(&Played, &Comparison)> =
             pairs.iter().filter(|(cell, _)| cell.classes.contains(class)).copied().collect();
-        let row = |name: &&String| {
-            Some(((*name).clone(), against(name, Baseline::Startable, &within)?))
-        };
+        let row =
+            |name: &&String| Some(((*name).clone(), against(name, Baseline::Startable, &within)?));
         let against = names.iter().filter_map(row).collect();
         Class { class: (*class).clone(), comparisons: within.len(), against }
     };
@@ -253,9 +248,8 @@ fn map(name: &str, pairs: &[(&Played, &Comparison)]) -> Vec<MapCell> {
             let within = pairs
                 .iter()
                 .filter(|(cell, _)| step(cell.rtt_ratio) == rtt && step(cell.rate_ratio) == rate);
-            let ratios: Vec<f64> = within
-                .filter_map(|(_, it)| Some(it.values.get(name)? / it.startable))
-                .collect();
+            let ratios: Vec<f64> =
+                within.filter_map(|(_, it)| Some(it.values.get(name)? / it.startable)).collect();
             map.push(MapCell {
                 rate_ratio: limits(rate),
                 rtt_ratio: limits(rtt),

@@ -18,12 +18,8 @@ fn options(count: u32, schedulers: &str) -> RandomOptions {
 
 fn board(options: &RandomOptions) -> RandomBoard {
     let never = AtomicBool::new(false);
-    let control = RandomControl {
-        progress: &|_, _| (),
-        cancelled: &never,
-        known: &|_| None,
-        keep: &|_| (),
-    };
+    let control =
+        RandomControl { progress: &|_, _| (), cancelled: &never, known: &|_| None, keep: &|_| () };
     random_scoreboard(options, &Simulator, &control).unwrap()
 }
 

@@ -162,6 +162,14 @@ pub(super) const COLUMNS: &[Shown] = &[
         ..NUMBER
     },
     Shown {
+        title: "of bound",
+        rank: 5,
+        shown_if: |report| report.rows.iter().any(|row| row.standing.of_bound.is_some()),
+        legend: |_| "Of bound: share of the speed that any sender could have.".to_owned(),
+        cell: Cell::Text(|_, row| row.standing.of_bound.map_or_else(dash, percent)),
+        ..NUMBER
+    },
+    Shown {
         title: "{flows}",
         rank: 3,
         cell: Cell::Flows(|row, flows| {

@@ -44,6 +44,7 @@ fn row(scheduler: &str, median: f64, speedup: Option<f64>, group: u32, wifi_byte
             paired_vs_best: speedup.map(|it| difference(1.3187 / it, group > 1)),
             group: speedup.map(|_| group).filter(|_| !scheduler.starts_with("tcp:")),
             aggregation_benefit: None,
+            of_bound: None,
         },
         ..Row::default()
     }

@@ -1,4 +1,7 @@
-//! `plait scoreboard`: ranks schedulers by their worst cell.
+//! `plait scoreboard`: ranks schedulers by their worst cell, or on random links.
+
+mod kept;
+mod random;
 
 use crate::console::{Console, json};
 use crate::failure::Failure;
@@ -18,6 +21,7 @@ use std::sync::atomic::Ordering;
 const EXAMPLES: &str = "Examples:
   plait scoreboard --links A,E
   plait scoreboard --path wifi-home --path lte-att --schedulers ecf --runs 5
+  plait scoreboard --random 200 --seed 7
   plait scoreboard --links D,F --schedulers all --format markdown";
 
 /// Remedy if there are no recorded pairs.
@@ -40,6 +44,11 @@ const BESIDE: &str = "../shared/data";
 /// `--path` replaces these links with your own. They carry the same three loads, or those of
 /// `--workload`.
 ///
+/// `--random` draws links and loads instead: two or three paths of 0.3 to 100 Mbit/s and 5 to 400 ms, with
+/// losses, jitter, outages, rates that change, shared bottlenecks and small buffers. The report has the share
+/// of the comparisons in which a scheduler is slower than plain TCP. Finished cells are cached, so an
+/// interrupted scoreboard continues where it stopped.
+///
 /// The recorded pairs are read from $PLAIT_DATA or ../shared/data. If they are absent, the report
 /// says so.
 #[derive(clap::Args, Debug)]
@@ -59,6 +68,28 @@ pub(crate) struct Args {
     /// stream:30kB@50ms,for=20s.
     #[arg(long, value_name = "WORKLOAD", requires = "path")]
     workload: Vec<String>,
+    /// Number of random cells
+    #[arg(long, value_name = "CELLS", conflicts_with_all = ["links", "path", "runs"])]
+    #[arg(value_parser = whole(1, MOST_CELLS), allow_negative_numbers = true)]
+    random: Option<u64>,
+    /// The path that a random cell dials first
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "ORDER",
+        default_value = "startable",
+        requires = "random"
+    )]
+    path_order: Order,
+    /// Start of further subflows, as in `plait compare`
+    #[arg(long, hide_short_help = true, value_name = "TIMING", requires = "random")]
+    join: Option<String>,
+    /// Cache the finished random cells in this directory [default: the user's cache]
+    #[arg(long, hide_short_help = true, value_name = "DIR", requires = "random")]
+    cache: Option<PathBuf>,
+    /// Run every random cell, and cache none
+    #[arg(long, hide_short_help = true, conflicts_with = "cache", requires = "random")]
+    no_cache: bool,
     /// The schedulers [default: all, and variants]
     ///
     /// The variants have decorators or parameters.
@@ -82,7 +113,22 @@ pub(crate) struct Args {
     output: Output,
 }
 
+/// The path that a random cell dials first.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Order {
+    /// Any of them, by chance
+    Startable,
+    /// The path on which plain TCP is fastest
+    Known,
+}
+
+/// Largest number of random cells.
+const MOST_CELLS: u64 = 1_000_000;
+
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    if let Some(count) = args.random {
+        return random::run(args, count, console);
+    }
     let options = args.options()?;
     args.output.check()?;
     for what in &options.missing {

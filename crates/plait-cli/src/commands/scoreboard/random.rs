@@ -1,0 +1,104 @@
+//! `plait scoreboard --random`: how often each scheduler harms on random links.
+
+use super::kept::Kept;
+use super::{Args, Order};
+use crate::commands::making::{cache_of_user, program};
+use crate::console::{Console, json};
+use crate::failure::Failure;
+use crate::output::TableFormat;
+use crate::progress::{self, Tally};
+use plait_lab::Simulator;
+use plait_lab::scoreboard::random::{
+    PathOrder, Played, RandomBoard, RandomControl, RandomOptions, random_scoreboard,
+};
+use plait_report::render::random_board as render;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// Default schedulers: those that users choose between.
+const USUAL: &str = "ecf+copy,minrtt,blest,ecf,stms-c+copy,linux";
+
+pub(super) fn run(args: &Args, count: u64, console: Console) -> Result<(), Failure> {
+    args.output.check()?;
+    let options = options(args, count);
+    let kept = kept(args, &options, console)?;
+    let cancelled = progress::on_interrupt()?;
+    let tally = Tally::new(console);
+    let advance = |done: usize, total: usize| tally.tell(done, total);
+    let known = |number| kept.as_ref().and_then(|kept| kept.find(number));
+    let keep = |cell: &Played| kept.iter().for_each(|kept| kept.keep(cell));
+    let control = RandomControl { progress: &advance, cancelled, known: &known, keep: &keep };
+    let board = random_scoreboard(&options, &Simulator, &control)?;
+    tally.clear();
+    kept.map_or(Ok(()), Kept::check)?;
+    args.output.deliver(&text(args, &board, console)?)?;
+    if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+fn options(args: &Args, count: u64) -> RandomOptions {
+    let schedulers = args.schedulers.clone().unwrap_or_else(|| USUAL.to_owned());
+    let mut command = format!("plait scoreboard --random {count} --seed {}", args.seed);
+    if args.path_order == Order::Known {
+        command += " --path-order known";
+    }
+    if args.schedulers.is_some() {
+        command += &format!(" --schedulers {schedulers}");
+    }
+    let mut settings = Vec::new();
+    if args.cc != "cubic" {
+        command += &format!(" --cc {}", args.cc);
+        settings.push(("cc", args.cc.clone()));
+    }
+    if let Some(join) = &args.join {
+        command += &format!(" --join {join}");
+        settings.push(("join", join.clone()));
+    }
+    RandomOptions {
+        count: u32::try_from(count).unwrap_or(u32::MAX),
+        seed: args.seed,
+        order: match args.path_order {
+            Order::Startable => PathOrder::Startable,
+            Order::Known => PathOrder::Known,
+        },
+        schedulers,
+        settings,
+        jobs: args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?)),
+        command,
+    }
+}
+
+/// Opens the file of finished cells. The number of cells is no part of its key, so a larger board continues a
+/// smaller one.
+fn kept(args: &Args, options: &RandomOptions, console: Console) -> Result<Option<Kept>, Failure> {
+    let (given, directory): (bool, PathBuf) = match (&args.cache, args.no_cache) {
+        (Some(directory), _) => (true, directory.clone()),
+        (None, true) => return Ok(None),
+        (None, false) => match cache_of_user() {
+            Some(directory) => (false, directory),
+            None => return Ok(None),
+        },
+    };
+    let RandomOptions { seed, order, schedulers, settings, .. } = options;
+    let key = format!("{} {seed} {order:?} {schedulers} {settings:?}", program());
+    match Kept::open(&directory, &key) {
+        Ok(kept) => Ok(Some(kept)),
+        Err(error) if given => Err(Failure::unwritable("--cache", &directory, &error)),
+        Err(error) => {
+            let why = plait_lab::unreadable(&error);
+            let place = directory.display();
+            console.remark(1, &format!("plait: cells are not cached: {place}: {why}"));
+            Ok(None)
+        }
+    }
+}
+
+fn text(args: &Args, board: &RandomBoard, console: Console) -> Result<String, Failure> {
+    let console = args.output.reader(console);
+    match (args.output.json, args.output.format) {
+        (true, _) => json(board),
+        (_, Some(TableFormat::Csv)) => Ok(render::csv(board)),
+        (_, Some(TableFormat::Markdown)) => Ok(render::markdown(board)),
+        (_, None) => Ok(render::text(board, console.width, console.colour)),
+    }
+}
