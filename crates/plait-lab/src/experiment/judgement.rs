@@ -112,6 +112,7 @@ pub(super) fn decide(
         Decision::Undecided => {
             let sure = drawn.sure();
             let factor = wanted::factor(&sure, true_now, confidence);
+            let factor = factor.map(|it| it.max(evidence.least_factor(confidence)));
             let confidences: Vec<f64> = sure.into_iter().flat_map(|it| it.confidences).collect();
             let of = |atom: usize| confidences.get(atom).copied().unwrap_or(0.0);
             (Evaluator { names, cells: results }.judge_by(&claim.holds, &of), factor)
@@ -183,6 +184,13 @@ impl Evidence {
         normal(-drawn * critical(self.size.max(2) - 1, 2.0 * doubt))
     }
 
+    /// Returns how many times the runs are the fewest for a verdict.
+    fn least_factor(&self, confidence: f64) -> f64 {
+        let least = if self.enough { 1.0 } else { LEAST_RUNS as f64 / self.size as f64 };
+        let bounded = self.bounded_runs.map_or(1.0, |runs| kept_runs(confidence) / runs as f64);
+        least.max(bounded)
+    }
+
     /// Returns true if a bound that no run broke holds for nearly all runs, with this confidence.
     fn kept(&self, confidence: f64) -> bool {
         self.bounded_runs.is_none_or(|runs| agrees(runs, confidence))
@@ -191,7 +199,12 @@ impl Evidence {
 
 /// Returns true if a property of all `runs` runs holds for nearly all runs, with this confidence.
 fn agrees(runs: usize, confidence: f64) -> bool {
-    runs as f64 >= libm::ceil(libm::log(1.0 - confidence) / libm::log(KEPT_SHARE))
+    runs as f64 >= kept_runs(confidence)
+}
+
+/// Returns how many runs must have a property for [`agrees`].
+fn kept_runs(confidence: f64) -> f64 {
+    libm::ceil(libm::log(1.0 - confidence) / libm::log(KEPT_SHARE))
 }
 
 /// How often each relation of a statement held, over all resamples.
@@ -496,5 +509,20 @@ mod tests {
         let below = draws.iter().filter(|it| **it < 0.9).count() as f64 / draws.len() as f64;
         // The Beta distribution (9.5, 1.5) has 0.5615 below 0.9, by numerical integration.
         assert!((below - 0.5615).abs() < 0.015, "{below}");
+    }
+
+    #[test]
+    fn few_runs_need_at_least_as_many_as_a_verdict() {
+        let evidence = |size, bounded_runs| Evidence {
+            random: true,
+            enough: size >= LEAST_RUNS,
+            size,
+            sampled: BTreeMap::new(),
+            bounded_runs,
+        };
+        assert_eq!(evidence(5, None).least_factor(0.95), 1.6);
+        assert_eq!(evidence(10, None).least_factor(0.95), 1.0);
+        // A bound on every run needs 59 of them.
+        assert_eq!(evidence(10, Some(10)).least_factor(0.95), 5.9);
     }
 }

@@ -195,6 +195,11 @@ fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
 /// Reads `90s` or `ci=2%`. The setting may be given once in each form.
 pub(super) fn set_until(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let again = match given.text.trim().strip_prefix("ci=") {
+        None if given.text.trim().ends_with('%') => {
+            let problem = "a percentage is the width of an interval, not a time";
+            let form = format!("ci={}", given.text.trim());
+            return Err(given.error(Fault::Invalid, problem).allow(&form));
+        }
         None => it.budget.until.replace(until(given)?).is_some(),
         Some(text) => it.budget.precision.replace(precision(given, text)?).is_some(),
     };

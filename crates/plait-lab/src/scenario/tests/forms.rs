@@ -68,6 +68,7 @@ fn a_precision_stands_beside_the_end_of_a_run() {
         (&[("until", "1s"), ("until", "2s")], "given twice"),
         (&[("until", "ci=0%")], "ci=0.1%"),
         (&[("until", "ci=2")], "unit"),
+        (&[("until", "2%")], "ci=2%"),
     ] {
         let error = with(more).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");

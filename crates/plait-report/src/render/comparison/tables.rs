@@ -179,15 +179,16 @@ pub(super) const COLUMNS: &[Shown] = &[
     },
     Shown {
         title: "{paths}",
-        rank: 1,
+        rank: 2,
         missed: true,
         legend: |report| format!("{}: bytes sent on each path.", names_of_paths(report)),
         cell: Cell::Text(shares),
         ..NUMBER
     },
     Shown {
+        // Without it, the bytes on each path would hide copies.
         title: "extra",
-        rank: 2,
+        rank: 1,
         missed: true,
         legend: |_| "Extra: copies over payload.".to_owned(),
         cell: Cell::Text(|_, row| match row.traffic.extra_share {
