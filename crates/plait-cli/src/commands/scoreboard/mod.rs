@@ -21,8 +21,7 @@ use std::sync::atomic::Ordering;
 const EXAMPLES: &str = "Examples:
   plait scoreboard --links A,E
   plait scoreboard --path wifi-home --path lte-att --schedulers ecf --runs 5
-  plait scoreboard --random 200 --seed 7
-  plait scoreboard --links D,F --schedulers all --format markdown";
+  plait scoreboard --random 200 --seed 7 --format markdown";
 
 /// Remedy if there are no recorded pairs.
 const HOW_TO_GET_PAIRS: &str = "plait has no recordings built in: set PLAIT_DATA to a directory that has \
