@@ -42,5 +42,7 @@ pub use report::{
     Traffic, Varied, schema,
 };
 pub use scenario::{RawScenario, Scenario};
-pub use simulated::{Attentive, Simulator, broke, competing, setup, simulate, simulate_unless};
+pub use simulated::{
+    Attentive, Simulator, bound_of, broke, competing, setup, simulate, simulate_unless,
+};
 pub use vary::{Point, Vary};

@@ -1,5 +1,6 @@
 //! Runs cells in the simulator.
 
+use crate::bound::{Bound, BoundedRun};
 use crate::compare::{Cell, RunOutcome, Subject, World};
 use crate::scenario::{Both, Competition, Path, Scenario, Sender, Subflows, Udp};
 use crate::ssthresh_cache;
@@ -29,6 +30,10 @@ impl World for Simulator {
         let outcome = simulate_unless(cell, seed, &mut Unseen, cancelled)?;
         Some(run_outcome(cell, seed, outcome))
     }
+
+    fn bound(&self, cell: &Cell, seed: u64) -> Option<Bound> {
+        bound_of(cell, seed)
+    }
 }
 
 /// The simulator with a record of how each run spends its time. The runs are the same, and have
@@ -48,6 +53,10 @@ impl World for Attentive {
         let outcome = simulate_unless(cell, seed, &mut watch, cancelled)?;
         let habits = Some(watch.0.finish());
         Some(RunOutcome { habits, ..run_outcome(cell, seed, outcome) })
+    }
+
+    fn bound(&self, cell: &Cell, seed: u64) -> Option<Bound> {
+        bound_of(cell, seed)
     }
 }
 
@@ -73,6 +82,26 @@ impl Watch for Watching {
             self.0.on_app(now, who.host, event);
         }
     }
+}
+
+/// Returns the best values that any sender could reach in a run of the cell, if its workload has a bound.
+#[must_use]
+pub fn bound_of(cell: &Cell, seed: u64) -> Option<Bound> {
+    let scenario = &cell.scenario;
+    let begin = scenario.start(seed);
+    Bound::of(BoundedRun {
+        setup: &setup_with(cell, seed, &[]),
+        workload: &scenario.workload,
+        begin,
+        end: begin + scenario.deadline(),
+        config: &cell.connection(),
+        plain: &scenario.connection(false),
+        subflows: match scenario.transport.subflows {
+            Subflows::EachPath(each) => each,
+            Subflows::Mesh4 => 2,
+        },
+        cc: &cell.cc,
+    })
 }
 
 pub(crate) fn run_outcome(cell: &Cell, seed: u64, outcome: Outcome) -> RunOutcome {

@@ -11,12 +11,30 @@ mod links;
 #[cfg(test)]
 mod tests;
 
-use crate::compare::{Cell, RunOutcome, run_seed};
-use crate::simulated::setup_with;
 use links::{Limits, Links};
 use plait_app::Workload;
-use plait_app::measure::{Better, Distribution, MEASURES, Value};
+use plait_app::measure::{Better, Distribution, MEASURES, Measures, Value};
 use plait_base::{Span, Time};
+use plait_cc::Spec;
+use plait_core::Config;
+use plait_sim::Setup;
+
+/// A run whose bound is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoundedRun<'a> {
+    /// The links of the run, with the randomness of its seed.
+    pub(crate) setup: &'a Setup,
+    pub(crate) workload: &'a Workload,
+    /// When the application starts, and the latest end.
+    pub(crate) begin: Time,
+    pub(crate) end: Time,
+    /// Settings of the connection, and of plain TCP, whose segments have the largest payload.
+    pub(crate) config: &'a Config,
+    pub(crate) plain: &'a Config,
+    /// Subflows on each path.
+    pub(crate) subflows: u8,
+    pub(crate) cc: &'a Spec,
+}
 
 /// The best values that any sender could reach in a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,25 +46,15 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Returns the bound of the cell's run with `seed`: a property of its links, workload, buffers and
-    /// initial window. `None` for workloads that have no bound yet: pages, videos, maps, and blocks at
-    /// infinite rate.
-    #[must_use]
-    pub fn of(cell: &Cell, seed: u64) -> Option<Bound> {
-        let scenario = &cell.scenario;
-        let (begin, limit) = (scenario.start(seed), scenario.deadline());
+    /// Returns the bound of a run: a property of its links, workload, buffers and initial window. `None`
+    /// for workloads that have no bound yet: pages, videos, maps, and blocks at infinite rate.
+    pub(crate) fn of(run: BoundedRun<'_>) -> Option<Bound> {
+        let BoundedRun { setup, workload, begin, end, .. } = run;
         let none = Bound { completion: None, goodput: None, delays: None };
-        let links = Links::new(
-            &setup_with(cell, seed, &[]),
-            scenario.workload.sender(),
-            begin,
-            limits(cell),
-        );
-        let end = begin + limit;
-        let bytes = |size: plait_app::workload::Size| {
-            size.bytes(cell.connection().segment_payload()) as f64
-        };
-        match scenario.workload {
+        let links = Links::new(setup, workload.sender(), begin, run.limits());
+        let bytes =
+            |size: plait_app::workload::Size| size.bytes(run.config.segment_payload()) as f64;
+        match *workload {
             Workload::Download { size } | Workload::Upload { size } => {
                 let size = bytes(size);
                 let done = links.first(size, (begin, end), Links::delivered)?.since(begin);
@@ -63,12 +71,12 @@ impl Bound {
                 Some(Bound { delays: plan.delays(links, end), ..none })
             }
             Workload::Stream { size, interval, .. } => {
-                let messages = scenario.workload.messages();
+                let messages = workload.messages();
                 let plan = Plan { bytes: bytes(size), interval, messages };
                 Some(Bound { delays: plan.delays(links, end), ..none })
             }
             Workload::Blocks { bytes, rate, .. } if !rate.is_infinite() => {
-                let (interval, messages) = (rate.time_for(bytes), scenario.workload.messages());
+                let (interval, messages) = (rate.time_for(bytes), workload.messages());
                 let plan = Plan { bytes: bytes as f64, interval, messages };
                 Some(Bound { delays: plan.delays(links, end), ..none })
             }
@@ -93,11 +101,11 @@ impl Bound {
 
     /// Returns the share of the bound that a run reached in a measure: 1 is the bound, lower is worse.
     #[must_use]
-    pub fn share(&self, measure: &str, run: &RunOutcome) -> Option<f64> {
+    pub fn share(&self, measure: &str, measures: &Measures) -> Option<f64> {
         let best = self.of_measure(measure)?;
         let entry = MEASURES.iter().find(|entry| entry.name == measure)?;
         let Value::Run(of) = entry.value else { return None };
-        let value = of(&run.measures)?;
+        let value = of(measures)?;
         let share = match entry.better {
             Better::Higher => value / best,
             Better::Lower => best / value,
@@ -107,33 +115,21 @@ impl Bound {
     }
 }
 
-/// Returns the median share of the bound over the runs of a cell in a measure.
-pub(crate) fn median_share(cell: &Cell, measure: &str, runs: &[Option<RunOutcome>]) -> Option<f64> {
-    let shares: Option<Vec<f64>> = (0u32..)
-        .zip(runs)
-        .filter_map(|(run, outcome)| Some((run, outcome.as_ref().filter(|it| it.counts())?)))
-        .map(|(run, outcome)| {
-            Bound::of(cell, run_seed(cell.scenario.seed, run))?.share(measure, outcome)
-        })
-        .collect();
-    crate::stats::median(&shares?)
-}
-
-fn limits(cell: &Cell) -> Limits {
-    // Plain TCP has the largest payload of a segment.
-    let config = cell.scenario.connection(false);
-    let payload = config.segment_payload() as f64;
-    let each = match cell.scenario.transport.subflows {
-        crate::scenario::Subflows::EachPath(each) => f64::from(each),
-        crate::scenario::Subflows::Mesh4 => 2.0,
-    };
-    // A fixed window has no slow start.
-    let first_window = match cell.cc.entry().name {
-        "fixed" => f64::INFINITY,
-        _ => f64::from(config.window.initial) * payload * each,
-    };
-    let buffer = config.buffers.rcvbuf.min(config.buffers.sndbuf) as f64;
-    Limits { efficiency: payload / f64::from(config.packets.mtu), first_window, buffer }
+impl BoundedRun<'_> {
+    fn limits(&self) -> Limits {
+        let payload = self.plain.segment_payload() as f64;
+        // A fixed window has no slow start.
+        let first_window = match self.cc.entry().name {
+            "fixed" => f64::INFINITY,
+            _ => f64::from(self.plain.window.initial) * payload * f64::from(self.subflows),
+        };
+        let buffers = &self.plain.buffers;
+        Limits {
+            efficiency: payload / f64::from(self.plain.packets.mtu),
+            first_window,
+            buffer: buffers.rcvbuf.min(buffers.sndbuf) as f64,
+        }
+    }
 }
 
 /// Messages at regular intervals.

@@ -1,6 +1,6 @@
 //! Bounds computed by hand.
 
-use super::*;
+use crate::compare::Cell;
 use crate::compare::cells;
 use crate::scenario::{RawScenario, no_files};
 
@@ -20,7 +20,7 @@ fn cell(paths: &[&str], workload: &str, more: &[(&'static str, &str)]) -> Cell {
 }
 
 fn bound(paths: &[&str], workload: &str, more: &[(&'static str, &str)], measure: &str) -> f64 {
-    let bound = Bound::of(&cell(paths, workload, more), 1).unwrap();
+    let bound = crate::simulated::bound_of(&cell(paths, workload, more), 1).unwrap();
     bound.of_measure(measure).unwrap()
 }
 
@@ -152,16 +152,16 @@ fn a_message_larger_than_the_buffer_takes_rounds() {
 #[test]
 fn a_run_has_its_share_of_the_bound() {
     let cell = cell(&["a:rtt=20ms,rate=10mbit,queue=2MB"], "download:1448kB", FIXED);
-    let bound = Bound::of(&cell, 1).unwrap();
+    let bound = crate::simulated::bound_of(&cell, 1).unwrap();
     let outcome = crate::compare::World::run(&crate::Simulator, &cell, 1);
-    let share = bound.share("completion_ms", &outcome).unwrap();
+    let share = bound.share("completion_ms", &outcome.measures).unwrap();
     // The run has the handshake's bytes and the header of the last segment in addition.
     assert!((0.99..=1.0).contains(&share), "{share}");
-    assert_eq!(bound.share("ooo_delay_ms", &outcome), None);
+    assert_eq!(bound.share("ooo_delay_ms", &outcome.measures), None);
 }
 
 #[test]
 fn workloads_without_messages_known_in_advance_have_none() {
     let page = cell(&["a:rtt=20ms,rate=10mbit"], "web:wikipedia", &[]);
-    assert_eq!(Bound::of(&page, 1), None);
+    assert_eq!(crate::simulated::bound_of(&page, 1), None);
 }

@@ -181,7 +181,8 @@ fn compare_one<W: World>(
     let mut runs = scenario.effective_runs();
     loop {
         run_more(&cells, scenario, world, control, tally, (&mut outcomes, runs));
-        let mut report = rows::report(scenario, &cells, &outcomes);
+        let bound = |cell: &Cell, seed: u64| world.bound(cell, seed);
+        let mut report = rows::report(scenario, &cells, &outcomes, &bound);
         let cancelled = control.cancelled.load(Ordering::Relaxed);
         let Some(next) = report.precision.and_then(|it| it.next(runs)).filter(|_| !cancelled)
         else {

@@ -2,22 +2,30 @@
 
 use super::judge::{Bench, central};
 use super::{Cell, Outcomes, RunOutcome, run_seed, why};
-use crate::bound::median_share;
+use crate::bound::Bound;
 use crate::report::{
     COMPETING, Failure, Findings, Messages, Precision, Report, Row, RunRecord, Standing, Traffic,
 };
 use crate::scenario::Scenario;
-use crate::stats::{Summary, speedup};
+use crate::stats::{Summary, median, speedup};
 use plait_app::measure::{Better, Distribution, MEASURES, Measures, PathMeasures, Value};
 use plait_base::Span;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
+/// Returns the bound of a run of a cell.
+pub(super) type BoundOf<'a> = &'a dyn Fn(&Cell, u64) -> Option<Bound>;
+
 /// Returns the report of a scenario from the outcomes of its runs.
-pub(super) fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -> Report {
+pub(super) fn report(
+    scenario: &Scenario,
+    cells: &[Cell],
+    outcomes: &Outcomes,
+    bound: BoundOf<'_>,
+) -> Report {
     let primary = scenario.workload.primary();
     let mut rows: Vec<Row> =
-        cells.iter().zip(outcomes).map(|(cell, runs)| row(cell, runs)).collect();
+        cells.iter().zip(outcomes).map(|(cell, runs)| row(cell, runs, bound)).collect();
     let bench = Bench::new(scenario, outcomes);
     let best_path = bench.best_path(&rows);
     rate(&mut rows, best_path, primary);
@@ -49,7 +57,7 @@ pub(super) fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -
     report
 }
 
-fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
+fn row(cell: &Cell, runs: &[Option<RunOutcome>], bound: BoundOf<'_>) -> Row {
     let label = cell.to_string();
     let cc = cell.cc.name();
     let made = runs.iter().flatten();
@@ -102,12 +110,21 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         competing,
         incomplete: u32::try_from(failures.len()).unwrap_or(u32::MAX),
         failures,
-        standing: Standing {
-            of_bound: median_share(cell, cell.scenario.workload.primary(), runs),
-            ..Standing::default()
-        },
+        standing: Standing { of_bound: of_bound(cell, runs, bound), ..Standing::default() },
         ..Row::default()
     }
+}
+
+/// Returns the median share of the bound that the runs reached in the primary measure.
+fn of_bound(cell: &Cell, runs: &[Option<RunOutcome>], bound: BoundOf<'_>) -> Option<f64> {
+    let primary = cell.scenario.workload.primary();
+    let counted = (0u32..)
+        .zip(runs)
+        .filter_map(|(run, outcome)| Some((run, outcome.as_ref().filter(|it| it.counts())?)));
+    let share = |(run, outcome): (u32, &RunOutcome)| {
+        bound(cell, run_seed(cell.scenario.seed, run))?.share(primary, &outcome.measures)
+    };
+    median(&counted.map(share).collect::<Option<Vec<f64>>>()?)
 }
 
 /// Returns the ratio of copies and reinjections to first transmissions in a run.

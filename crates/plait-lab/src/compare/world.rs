@@ -1,6 +1,7 @@
 //! Worlds that run cells, the outcome of a run, and the control of a comparison.
 
 use super::Cell;
+use crate::bound::Bound;
 use crate::scenario::Scenario;
 use plait_app::Measures;
 use plait_app::measure::Habits;
@@ -62,6 +63,12 @@ pub trait World: Sync {
         Some(self.run(cell, seed))
     }
 
+    /// Returns the best values that any sender could reach in a run; `None` if they are unknown.
+    fn bound(&self, cell: &Cell, seed: u64) -> Option<Bound> {
+        let _ = (cell, seed);
+        None
+    }
+
     /// Returns true if reports keep a record of every run, about 1 kB each.
     fn keeps_runs(&self) -> bool {
         false
@@ -79,6 +86,10 @@ impl<W: World> World for KeepRuns<W> {
 
     fn run_unless(&self, cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<RunOutcome> {
         self.0.run_unless(cell, seed, cancelled)
+    }
+
+    fn bound(&self, cell: &Cell, seed: u64) -> Option<Bound> {
+        self.0.bound(cell, seed)
     }
 
     fn keeps_runs(&self) -> bool {

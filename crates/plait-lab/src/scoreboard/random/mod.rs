@@ -9,7 +9,6 @@ pub use draw::{Drawn, draw};
 pub use judge::{Against, Baseline, Class, MapCell, RandomBoard, SCHEMA, Standing, judge};
 
 use super::measures;
-use crate::bound::Bound;
 use crate::compare::{Cell, RunOutcome, Subject, World, cells};
 use crate::error::ScenarioError;
 use crate::scenario::{RawScenario, Scenario, no_files, quoted};
@@ -196,7 +195,7 @@ fn play<W: World>(
     let Some(rows) = rows.map(|cell| Some((run(&cell)?, cell))).collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
-    let bound = singles.first().and_then(|(cell, _)| Bound::of(cell, seed));
+    let bound = singles.first().and_then(|(cell, _)| world.bound(cell, seed));
     let comparison = |(measure, _): (&'static str, &'static str)| {
         let tcp: Vec<f64> = singles.iter().map(|(_, run)| value(run, measure, &made)).collect();
         let first = tcp[0];
