@@ -28,6 +28,19 @@ fn lay_out(example: &str, root: &Path) -> PathBuf {
     copy
 }
 
+/// Returns the settings of external crates in the profile of the workspace, in the form of `--config`.
+fn settings_of_external_crates(root: &Path) -> Vec<String> {
+    let manifest: toml::Table =
+        toml::from_str(&fs::read_to_string(root.join("Cargo.toml")).unwrap()).unwrap();
+    let packages = manifest["profile"]["dev"]["package"].as_table().unwrap();
+    let external = packages.iter().filter(|(name, _)| !name.starts_with("plait-"));
+    let settings = external.flat_map(|(name, settings)| {
+        let settings = settings.as_table().unwrap().iter();
+        settings.map(move |(key, value)| format!("profile.dev.package.{name}.{key}={value}"))
+    });
+    settings.collect()
+}
+
 /// Builds an example and returns the path of its program. External crates of the workspace's build are reused.
 fn build(example: &str, program: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
@@ -41,6 +54,9 @@ fn build(example: &str, program: &str) -> PathBuf {
         .current_dir(lay_out(example, &root))
         .env("CARGO_BUILD_BUILD_DIR", temporary.parent().unwrap())
         .env("CARGO_TARGET_DIR", &target);
+    for setting in settings_of_external_crates(&root) {
+        cargo.args(["--config", &setting]);
+    }
     // The examples run for seconds, but plait's own crates would take minutes to optimise.
     for package in fs::read_dir(root.join("crates")).unwrap() {
         let package = package.unwrap().file_name().into_string().unwrap();
