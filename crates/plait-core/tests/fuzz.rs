@@ -330,7 +330,7 @@ fn no_packets_break_an_endpoint() {
     let started = std::time::Instant::now();
     let go_on = |round: u64| match seconds {
         Some(seconds) => !round.is_multiple_of(100) || started.elapsed().as_secs() < seconds,
-        None => round < 240_000,
+        None => round < 720_000,
     };
     let seed = number("PLAIT_SEED").unwrap_or(1);
     if let Some(round) = number("PLAIT_ROUND") {

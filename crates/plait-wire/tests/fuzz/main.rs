@@ -93,7 +93,7 @@ fn no_bytes_break_the_codec() {
     let started = std::time::Instant::now();
     let go_on = |round: u64| match seconds {
         Some(seconds) => !round.is_multiple_of(1_000) || started.elapsed().as_secs() < seconds,
-        None => round < 9_000_000,
+        None => round < 28_000_000,
     };
     let mut met = Met::new();
     let outcome = fuzz(number("PLAIT_SEED").unwrap_or(1), &mut met, go_on);
