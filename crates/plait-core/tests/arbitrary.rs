@@ -233,7 +233,7 @@ impl Bench {
                 let other = other.then(|| plait_sched::Spec::parse("roundrobin").unwrap().build());
                 self.endpoint.set_scheduler(now, id, other).ok();
             }
-            Step::ResetWindows => self.endpoint.reset_windows(now, id),
+            Step::ResetWindows => drop(self.endpoint.reset_windows(now, id)),
         }
         self.drain();
     }

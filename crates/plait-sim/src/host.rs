@@ -253,6 +253,6 @@ impl Stream for End<'_> {
     }
 
     fn reset_windows(&mut self) {
-        self.endpoint.reset_windows(self.now, self.conn);
+        self.endpoint.reset_windows(self.now, self.conn).ok();
     }
 }

@@ -23,6 +23,26 @@ pub(crate) enum Mode {
     Plain,
 }
 
+/// An event that changes the mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ModeStep {
+    /// Both ends have the key of the other.
+    KeysExchanged,
+    /// One end does not offer, or no longer uses, Multipath TCP.
+    FallBack,
+}
+
+impl Mode {
+    /// Returns the mode after `step`; `None` if the step is not possible. Plain TCP is final.
+    const fn after(self, step: ModeStep) -> Option<Mode> {
+        match (self, step) {
+            (Mode::Offered, ModeStep::KeysExchanged) => Some(Mode::Multipath),
+            (Mode::Multipath | Mode::Plain, ModeStep::KeysExchanged) => None,
+            (_, ModeStep::FallBack) => Some(Mode::Plain),
+        }
+    }
+}
+
 /// How data from the peer is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Receiving {
@@ -62,7 +82,7 @@ pub(crate) fn ssn_in_step(dsn: Dsn) -> Ssn {
 /// The agreement of both ends, and the state of a fallback.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreement {
-    pub(in crate::data) mode: Mode,
+    mode: Mode,
     /// DSS checksums are in use in both directions.
     pub(in crate::data) checksums: bool,
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
@@ -111,6 +131,7 @@ impl Agreement {
         }
     }
 
+    #[inline]
     pub(crate) const fn mode(&self) -> Mode {
         self.mode
     }
@@ -148,12 +169,11 @@ impl Agreement {
         self.verdict.take()
     }
 
-    pub(crate) const fn use_multipath(&mut self) {
-        self.mode = Mode::Multipath;
-    }
-
-    pub(crate) const fn use_plain(&mut self) {
-        self.mode = Mode::Plain;
+    /// Changes the mode. A step that is not possible changes nothing.
+    pub(crate) fn step(&mut self, step: ModeStep) {
+        let next = self.mode.after(step);
+        debug_assert!(next.is_some(), "{step:?} in {:?}", self.mode);
+        self.mode = next.unwrap_or(self.mode);
     }
 
     /// Notes a DSS of the peer.
@@ -242,5 +262,19 @@ impl crate::data::reassembly::Readable {
     /// Returns the event for observers.
     pub(crate) fn event(&self) -> Event {
         Event::DataReadable { data: self.data, waited: self.waited, subflow: self.subflow }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_matrix_of_modes() {
+        let of =
+            |mode: Mode| [ModeStep::KeysExchanged, ModeStep::FallBack].map(|step| mode.after(step));
+        assert_eq!(of(Mode::Offered), [Some(Mode::Multipath), Some(Mode::Plain)]);
+        assert_eq!(of(Mode::Multipath), [None, Some(Mode::Plain)]);
+        assert_eq!(of(Mode::Plain), [None, Some(Mode::Plain)]);
     }
 }

@@ -116,7 +116,7 @@ impl DataLevel {
 
     /// Returns the DSN up to which a segment acknowledges data, if it does.
     pub(crate) fn acknowledged_data(&self, segment: &Segment, ack: Ssn) -> Option<Dsn> {
-        match self.agreed.mode {
+        match self.agreed.mode() {
             // In plain TCP, sequence numbers and DSNs run in step; the FIN has no DSN. An
             // acknowledgement below our first byte is ignored.
             _ if self.sends_plain() => Some(dsn_in_step(ack)?.min(self.queue.nxt())),
@@ -135,7 +135,7 @@ impl DataLevel {
     /// Returns true if a segment with this mapping has a DSS.
     #[inline(always)]
     pub(crate) fn tells_dss(&self, mapping: Option<DataRange>) -> bool {
-        self.agreed.mode == Mode::Multipath && !(self.receives_plain() && mapping.is_none())
+        self.agreed.mode() == Mode::Multipath && !(self.receives_plain() && mapping.is_none())
     }
 
     /// Returns the DSS of a segment: the DATA_ACK, and the mapping of data from a sequence number

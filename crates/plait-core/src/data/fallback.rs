@@ -8,7 +8,7 @@
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::data::agreement::{Mode, Receiving, Sending, ssn_in_step};
+use crate::data::agreement::{Mode, ModeStep, Receiving, Sending, ssn_in_step};
 use crate::data::level::DataLevel;
 use crate::event::{Event, FallbackCause};
 use crate::notices::Notices;
@@ -18,17 +18,17 @@ use plait_wire::Mapping;
 impl DataLevel {
     /// Returns true if our data has no mappings any more.
     pub(crate) fn sends_plain(&self) -> bool {
-        self.agreed.mode == Mode::Plain || self.agreed.sending != Sending::Mapped
+        self.agreed.mode() == Mode::Plain || self.agreed.sending != Sending::Mapped
     }
 
     /// Returns true if the peer's data needs no mappings any more.
     pub(crate) fn receives_plain(&self) -> bool {
-        self.agreed.mode == Mode::Plain || self.agreed.receiving == Receiving::Plain
+        self.agreed.mode() == Mode::Plain || self.agreed.receiving == Receiving::Plain
     }
 
     /// Returns true for plain TCP, or during a fallback: no joins, no reset reasons.
     pub(crate) fn falls_back(&self) -> bool {
-        self.agreed.mode == Mode::Plain || self.agreed.cause.is_some()
+        self.agreed.mode() == Mode::Plain || self.agreed.cause.is_some()
     }
 
     /// Returns true if the peer has acknowledged data without a DSS since its last DSS. It may have
@@ -70,7 +70,7 @@ impl DataLevel {
         notices: &mut Notices,
         cause: FallbackCause,
     ) {
-        self.agreed.mode = Mode::Plain;
+        self.agreed.step(ModeStep::FallBack);
         if config.multipath {
             self.note_fallback(ctx, notices, cause);
         }

@@ -53,18 +53,18 @@ impl DataLevel {
 
     /// Returns true if the connection is plain TCP.
     pub(crate) fn plain(&self) -> bool {
-        self.agreed.mode == Mode::Plain
+        self.agreed.mode() == Mode::Plain
     }
 
     /// Returns true if the connection is Multipath TCP.
     pub(crate) fn speaks_multipath(&self) -> bool {
-        self.agreed.mode == Mode::Multipath
+        self.agreed.mode() == Mode::Multipath
     }
 
     /// Returns true if further subflows may be accepted (RFC 8684 section 3.2). After the end of
     /// the data they may, while the DATA_FIN may have to be repeated (section 3.3.3).
     pub(crate) fn accepts_joins(&self) -> bool {
-        let agreed = self.agreed.mode == Mode::Multipath && !self.falls_back();
+        let agreed = self.agreed.mode() == Mode::Multipath && !self.falls_back();
         agreed && self.keys.peer.is_some() && !self.closing.failed && !self.closing.settled()
     }
 
@@ -81,7 +81,7 @@ impl DataLevel {
     /// the keys.
     pub(crate) fn keys_ride_along(&self, client: bool) -> bool {
         let told = self.agreed.peer_dss_seen || self.queue.nxt() > Dsn::ZERO;
-        client && self.agreed.mode == Mode::Multipath && !told
+        client && self.agreed.mode() == Mode::Multipath && !told
     }
 
     /// Returns the part of `range` that is sent and not DATA_ACKed, at most one segment.
@@ -145,7 +145,7 @@ impl DataLevel {
             | config.buffers.subflow_windows
             | self.closing.fast.is_some();
         let settled =
-            self.agreed.mode == Mode::Multipath && self.agreed.peer_dss_seen && !unsettled;
+            self.agreed.mode() == Mode::Multipath && self.agreed.peer_dss_seen && !unsettled;
         debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
         settled
     }
@@ -170,7 +170,7 @@ impl DataLevel {
             ConnectionState::Closed
         } else if self.recv.finished() && self.recv.readable() == 0 {
             ConnectionState::PeerDone
-        } else if self.agreed.mode == Mode::Multipath || is_up() {
+        } else if self.agreed.mode() == Mode::Multipath || is_up() {
             ConnectionState::Open
         } else {
             ConnectionState::Connecting

@@ -204,8 +204,11 @@ impl Endpoint {
     }
 
     /// Resets every congestion window of a connection to its initial value. Thresholds stay.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
     #[cfg(feature = "laboratory")]
-    pub fn reset_windows(&mut self, now: Time, id: ConnId) {
-        self.with(now, id, |conn, ctx| conn.reset_windows(ctx));
+    pub fn reset_windows(&mut self, now: Time, id: ConnId) -> Result<(), Error> {
+        self.ask(now, id, |conn, ctx| conn.reset_windows(ctx))
     }
 }

@@ -6,7 +6,8 @@
 
 use crate::context::Context;
 use crate::data::agreement::{
-    BARE_ACKS, FAIL_RETRIES, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending, dsn_in_step,
+    BARE_ACKS, FAIL_RETRIES, MAX_TIMEOUTS_WITHOUT_DSS, Mode, ModeStep, Receiving, Sending,
+    dsn_in_step,
 };
 use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
@@ -289,7 +290,7 @@ impl Paths {
             fallen.resized |= self.receive_plain(parts, index);
         }
         if back.whole {
-            parts.data.agreed.use_plain();
+            parts.data.agreed.step(ModeStep::FallBack);
             parts.notices.tell_endpoint();
             self.size_segments(parts.data, index);
             fallen.resized = true;
@@ -332,7 +333,7 @@ impl Paths {
         if !data.sends_plain() || !data.receives_plain() {
             return false;
         }
-        data.agreed.use_plain();
+        data.agreed.step(ModeStep::FallBack);
         notices.tell_endpoint();
         // Segments with the infinite mapping have no room for more data.
         let told = data.agreed.has_told();

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::data::agreement::Mode;
+use crate::data::agreement::{Mode, ModeStep};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
@@ -166,7 +166,7 @@ impl Subflow {
         if self.shake.join {
             return;
         }
-        data.agreed.use_plain();
+        data.agreed.step(ModeStep::FallBack);
         take_syn(&mut self.shake, syn, config.packets.unsaid_mss);
         self.step(Step::SynCrossed);
         self.pending.add(ControlSegment::Syn);

@@ -1,6 +1,6 @@
 //! The handshake of a subflow: its segments, and the resulting state.
 
-use crate::data::agreement::Mode;
+use crate::data::agreement::{Mode, ModeStep};
 use crate::data::level::DataLevel;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
@@ -151,7 +151,7 @@ impl Paths {
                 if parts.data.agreed.mode() == Mode::Offered =>
             {
                 parts.data.keys.set_peer(*key, self.spec.config.start_offsets().idsn);
-                parts.data.agreed.use_multipath();
+                parts.data.agreed.step(ModeStep::KeysExchanged);
                 parts.data.agree_on_checksums(segment);
                 if denies_joins(segment) {
                     self.deny_first_address();
@@ -168,7 +168,7 @@ impl Paths {
                         FallbackCause::SynAck,
                     );
                 }
-                parts.data.agreed.use_plain();
+                parts.data.agreed.step(ModeStep::FallBack);
                 self.joins.take_answers();
                 SynAck::Taken(Others::Dropped)
             }
@@ -228,7 +228,7 @@ impl Paths {
                     return ThirdAck::Ignored;
                 };
                 parts.data.keys.set_peer(key, self.spec.config.start_offsets().idsn);
-                parts.data.agreed.use_multipath();
+                parts.data.agreed.step(ModeStep::KeysExchanged);
                 ThirdAck::TakenWithKey
             }
             // A later segment overtook the one with the keys, which will be retransmitted.

@@ -96,7 +96,6 @@ impl Paths {
 
     /// Returns true if TSQ, pacing or subflow windows can hold subflows back.
     pub(crate) fn holds_back(&self) -> bool {
-        let _config = &self.spec.config;
         self.spec.config.tsq
             || self.spec.config.window.pacing.is_some()
             || self.spec.config.buffers.subflow_windows
