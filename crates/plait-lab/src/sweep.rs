@@ -16,7 +16,7 @@ use plait_base::{Chance, Rate, Span};
 use std::fmt;
 
 /// Maximum number of values of a sweep.
-const MOST: u64 = 100;
+const MAX_VALUES: u64 = 100;
 
 /// Maximum number of varied settings: the axes of a grid.
 pub(crate) const MAX_VARIED: usize = 2;
@@ -51,8 +51,8 @@ impl Vary {
         if points.iter().any(String::is_empty) {
             return Err(malformed("a value is missing"));
         }
-        if points.len() as u64 > MOST {
-            return Err(malformed(&format!("more than {MOST} values")));
+        if points.len() as u64 > MAX_VALUES {
+            return Err(malformed(&format!("more than {MAX_VALUES} values")));
         }
         Ok(Vary { given: given.clone(), name: name.to_owned(), target, points })
     }
@@ -184,8 +184,8 @@ pub(crate) fn range(text: &str) -> Result<Vec<String>, String> {
     let (from, rest) = text.split_once("..").ok_or("not a range")?;
     let (to, points) = rest.rsplit_once(':').ok_or("the number of points is missing")?;
     let points: u64 = points.trim().parse().map_err(|_| "not a number of points")?;
-    if !(2..=MOST).contains(&points) {
-        return Err(format!("a range has from 2 to {MOST} points"));
+    if !(2..=MAX_VALUES).contains(&points) {
+        return Err(format!("a range has from 2 to {MAX_VALUES} points"));
     }
     let (from, to) = (Number::parse(from)?, Number::parse(to)?);
     if from.unit != to.unit {

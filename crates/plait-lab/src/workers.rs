@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 
 /// Limit of threads; more are useless and may exceed the limit of the system.
-const MOST: usize = 256;
+const MAX_THREADS: usize = 256;
 
 /// Calls `worker` on `jobs` threads, but at most `tasks`, and waits for all of them. Without `jobs` there is
 /// one thread for each core, but at most `tasks`.
 pub(crate) fn on_threads(jobs: Option<NonZeroUsize>, tasks: usize, worker: impl Fn() + Sync) {
     let jobs = jobs.or_else(|| std::thread::available_parallelism().ok());
-    let threads = jobs.map_or(1, NonZeroUsize::get).min(tasks.max(1)).min(MOST);
+    let threads = jobs.map_or(1, NonZeroUsize::get).min(tasks.max(1)).min(MAX_THREADS);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => {
             pool.broadcast(|_| worker());
@@ -31,12 +31,12 @@ mod tests {
             (1, 9, 1),
             (3, 9, 3),
             (100_000, 2, 2),
-            (100_000, 999, MOST),
+            (100_000, 999, MAX_THREADS),
             (3, 0, 1),
             // Without a number of jobs.
             (0, 0, 1),
             (0, 1, 1),
-            (0, 999, cores.min(MOST)),
+            (0, 999, cores.min(MAX_THREADS)),
         ] {
             let calls = AtomicUsize::new(0);
             on_threads(NonZeroUsize::new(jobs), tasks, || {

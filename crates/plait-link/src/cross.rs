@@ -33,7 +33,7 @@ pub enum Arrivals {
 }
 
 /// Maximum of any drawn time; longer ones are cut to it.
-const LONGEST: Span = Span::from_secs(3_600);
+const MAX_GAP: Span = Span::from_secs(3_600);
 
 /// The cross traffic of a link.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Source {
             }
         };
         let gap = nanos(rate).and_then(|nanos| u64::try_from(nanos).ok()).unwrap_or(u64::MAX);
-        let gap = Span::from_nanos(gap.max(1)).min(LONGEST);
+        let gap = Span::from_nanos(gap.max(1)).min(MAX_GAP);
         let (next, off_from) = (Time::ZERO, Time::NEVER);
         let mut source = Source { traffic, stream, next, gap, off_from, passed_bytes: 0 };
         source.begin();
@@ -131,7 +131,7 @@ impl Source {
             Arrivals::Poisson => {
                 let factor = -libm::log(1.0 - self.stream.unit());
                 let nanos = (self.gap.as_nanos() as f64 * factor) as u64;
-                self.next += Span::from_nanos(nanos).min(LONGEST);
+                self.next += Span::from_nanos(nanos).min(MAX_GAP);
             }
             Arrivals::ParetoOnOff { on, off, shape_milli } => {
                 self.advance(self.gap, on, off, shape_milli);
@@ -158,7 +158,7 @@ impl Source {
         let shape = f64::from(shape_milli.max(1_001)) / 1_000.0;
         let least = mean.as_nanos() as f64 * (shape - 1.0) / shape;
         let nanos = least * libm::pow(1.0 - self.stream.unit(), -1.0 / shape);
-        Span::from_nanos((nanos as u64).max(1)).min(LONGEST)
+        Span::from_nanos((nanos as u64).max(1)).min(MAX_GAP)
     }
 }
 

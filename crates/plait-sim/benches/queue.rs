@@ -41,7 +41,7 @@ macro_rules! queues {
         }
     )*};
 }
-queues!(Heap usize::MAX, Calendar usize::MAX, Few Few::MOST,);
+queues!(Heap usize::MAX, Calendar usize::MAX, Few Few::MAX_SOURCES,);
 
 /// A queue in use, with the spans for its sources drawn in advance.
 struct Hold<Q> {

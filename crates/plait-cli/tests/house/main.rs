@@ -56,6 +56,13 @@ const CIRCLES: Gate = Gate {
     remedy: "move what both sides use into a file below them, or pass it as an argument",
 };
 
+const VAGUE_CONSTANTS: Gate = Gate {
+    name: "vague_constants",
+    unit: "constants without a quantity in their name",
+    limit: 0,
+    remedy: "name what is limited and the unit, as in MAX_FRAME_BYTES",
+};
+
 const CONNECTION: Gate = Gate {
     name: "connection",
     unit: "impl Connection",
@@ -93,6 +100,8 @@ struct House {
     imports: Vec<Graph>,
     /// Uses of `subflows[...]` in plait-core outside `PATHS`, by file.
     indexed_subflows: BTreeMap<String, usize>,
+    /// Constants whose name has no quantity, by file.
+    vague_constants: BTreeMap<String, usize>,
 }
 
 static HOUSE: LazyLock<House> = LazyLock::new(|| {
@@ -102,6 +111,8 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
         for file in krate.files {
             house.files.insert(file.path.clone(), file.lines);
             house.sizes.insert(file.path.clone(), Sizes::of(&file));
+            let vague = measure::vague_constants(file.tokens.clone());
+            house.vague_constants.insert(file.path.clone(), vague);
             if krate.name == "plait-core" && !file.path.starts_with(PATHS) {
                 let count = measure::indexed_subflows(file.tokens);
                 house.indexed_subflows.insert(file.path, count);
@@ -375,4 +386,19 @@ fn an_indexed_subflow_is_seen() {
             INDEXED_SUBFLOWS.remedy
         )
     );
+}
+
+#[test]
+fn a_constant_says_its_quantity() {
+    let found = HOUSE.vague_constants.iter().filter(|(_, count)| **count > 0);
+    VAGUE_CONSTANTS.hold(&found.map(|(file, count)| (file.clone(), *count)).collect());
+}
+
+#[test]
+fn a_vague_constant_is_seen() {
+    let text = "const MOST: u64 = 1; pub const MOST_BYTES: u64 = 2; struct A<const MOST: usize>;";
+    let file = SourceFile::parse("crates/x/src/a.rs", text);
+    let found = BTreeMap::from([(file.path, measure::vague_constants(file.tokens))]);
+    assert_eq!(VAGUE_CONSTANTS.judge(&found, &[]).len(), 1);
+    assert_eq!(found.into_values().collect::<Vec<_>>(), [1]);
 }

@@ -192,6 +192,39 @@ pub(crate) fn indexed_subflows(tokens: TokenStream) -> usize {
     count
 }
 
+/// Names of constants that say neither what they limit nor their unit.
+const VAGUE: [&str; 12] = [
+    "MOST", "LEAST", "LONGEST", "SHORTEST", "PATIENCE", "FEW", "FEWEST", "OFTEN", "WHILE", "AMPLE",
+    "GUESTS", "ENOUGH",
+];
+
+/// Counts the constants with a name of [`VAGUE`] and a number, a time or a size as their type.
+pub(crate) fn vague_constants(tokens: TokenStream) -> usize {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let word = |at: usize| match tokens.get(at) {
+        Some(TokenTree::Ident(name)) => name.to_string(),
+        _ => String::new(),
+    };
+    let before = |at: usize| match at.checked_sub(1).map(|at| &tokens[at]) {
+        // A parameter of a type, as in `<const MOST: usize>`.
+        Some(TokenTree::Punct(sign)) => matches!(sign.as_char(), '<' | ','),
+        _ => false,
+    };
+    let is_quantity = |name: &str| {
+        ["u8", "u16", "u32", "u64", "u128", "usize", "f64", "Span", "Duration", "Time"]
+            .contains(&name)
+    };
+    let mut count = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        if let TokenTree::Group(group) = token {
+            count += vague_constants(group.stream());
+        }
+        let vague = word(at) == "const" && VAGUE.contains(&word(at + 1).as_str());
+        count += usize::from(vague && is_quantity(&word(at + 3)) && !before(at));
+    }
+    count
+}
+
 #[test]
 fn sizes_are_those_of_the_text() {
     let text = "

@@ -35,8 +35,7 @@ impl Endpoint {
     }
 
     /// Handles the loss of this host's address on `path`. Its client connections close their
-    /// subflows there and send REMOVE_ADDR on other subflows. If no connection uses the path,
-    /// nothing changes.
+    /// subflows there and send REMOVE_ADDR on other subflows.
     pub fn lose_address(&mut self, now: Time, path: PathId) {
         self.remnants.leave(path);
         self.with_all(now, |conn, ctx| conn.lose_address(ctx, path));

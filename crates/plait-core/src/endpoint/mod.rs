@@ -197,8 +197,7 @@ impl Endpoint {
         mut spec: Arc<ConnectionSpec>,
         path: PathId,
     ) -> ConnId {
-        let server = ServerAddress::default();
-        let mut address = Address::new(path, server, 0, port);
+        let mut address = Address::new(path, ServerAddress::default(), 0, port);
         // Port numbers wrap: skip a port whose last subflow is in TIME-WAIT.
         for _ in FIRST_PORT..=u16::MAX {
             address.local_port = self.with_context(now, |ctx| ctx.take_port());
@@ -252,8 +251,7 @@ impl Endpoint {
     }
 
     fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
-        let mut ctx = self.shared.context(now, self.connections.next_id());
-        f(&mut ctx)
+        f(&mut self.shared.context(now, self.connections.next_id()))
     }
 
     /// Calls `f` with a connection, then updates the endpoint's tables.
@@ -265,8 +263,7 @@ impl Endpoint {
     ) -> Option<R> {
         let mut entry = self.connections.entry(id)?;
         let conn = entry.conn();
-        let mut ctx = self.shared.context(now, id);
-        let result = f(conn, &mut ctx);
+        let result = f(conn, &mut self.shared.context(now, id));
         if conn.data().is_released() {
             conn.discard();
         }

@@ -10,7 +10,7 @@ use plait_base::Span;
 /// Smallest difference of shares of the time that is mentioned.
 const NOTABLE: f64 = 0.03;
 /// Largest number of reasons in a sentence.
-const MOST: usize = 3;
+const MAX_CAUSES: usize = 3;
 
 /// An observation about a row.
 struct Fact {
@@ -123,7 +123,7 @@ fn alone(own: &[&Fact]) -> String {
     let mut notable: Vec<&Fact> =
         own.iter().copied().filter(|fact| fact.bad && fact.share >= NOTABLE).collect();
     notable.sort_by(|a, b| b.share.total_cmp(&a.share));
-    notable.truncate(MOST);
+    notable.truncate(MAX_CAUSES);
     if notable.is_empty() {
         return "the best row; no cause held it back for long".to_owned();
     }
@@ -156,7 +156,7 @@ fn against(own: &[&Fact], best: &[Fact], name: &str) -> String {
     if apart.first().is_some_and(|(rank, ..)| *rank < 2) {
         apart.retain(|(rank, ..)| *rank < 2);
     }
-    apart.truncate(MOST);
+    apart.truncate(MAX_CAUSES);
     if apart.is_empty() {
         return format!("as {name}, within 3 % of the time");
     }

@@ -10,7 +10,7 @@ use plait_link::Aqm;
 use std::fmt;
 
 /// Maximum number of competing flows in a scenario.
-const MOST: u64 = 64;
+const MAX_FLOWS: u64 = 64;
 /// Every flow starts before this time.
 const START: Span = Span::from_millis(100);
 
@@ -48,7 +48,9 @@ impl Competition {
         };
         let (over, flows) = match rest.split_once('*') {
             None => (rest, 1),
-            Some((over, flows)) => (over, PlacedText::new(&given.place, flows).count(1, MOST)?),
+            Some((over, flows)) => {
+                (over, PlacedText::new(&given.place, flows).count(1, MAX_FLOWS)?)
+            }
         };
         let over = over.trim();
         if !paths.iter().chain(shared).any(|known| known.name == over) {

@@ -12,7 +12,7 @@ const SIZE: u64 = 1_000;
 /// Defaults of on-off sources, as in ns-2.
 const MEAN: Span = Span::from_millis(500);
 const SHAPE_MILLI: u32 = 1_500;
-const LONGEST: Span = Span::from_secs(600);
+const MAX_PHASE: Span = Span::from_secs(600);
 /// The names of the sources.
 pub(super) const UDP: [&str; 2] = ["poisson", "pareto"];
 const ALLOWED: &str = "poisson:rate=RATE[,size=SIZE] or \
@@ -64,7 +64,7 @@ impl Udp {
             return Err(given.error(Fault::Invalid, "not a packet size").allow(allowed));
         }
         let (on, off) = (on.unwrap_or(MEAN), off.unwrap_or(MEAN));
-        if on < Span::from_millis(1) || on.max(off) > LONGEST {
+        if on < Span::from_millis(1) || on.max(off) > MAX_PHASE {
             return Err(refused("times are 1ms to 600s, and off may be 0s"));
         }
         let arrivals = match on_off {

@@ -12,7 +12,7 @@ use plait_sim::{Strip, StripAt};
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 /// Longest target and interval of CoDel, and longest time that a packet may be held back.
-const LONGEST: Span = Span::from_secs(600);
+const MAX_DELAY: Span = Span::from_secs(600);
 
 /// Every link of the Internet carries packets of this many bytes (RFC 791).
 const SMALLEST_MTU: u32 = 68;
@@ -78,7 +78,7 @@ pub(super) fn aqm(given: &PlacedText) -> Result<Aqm> {
     let time = |text: Option<&str>, default| {
         let Some(text) = text else { return Ok(default) };
         let span = quantity::time(text).map_err(|error| refused(given, &error))?;
-        if span == Span::ZERO || span > LONGEST {
+        if span == Span::ZERO || span > MAX_DELAY {
             let problem = "not a valid time for a queue";
             return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 600s"));
         }
@@ -110,7 +110,7 @@ pub(super) fn reorder(given: &PlacedText) -> Result<Reorder> {
         chance: quantity::percent(chance).map_err(refused)?,
         by: quantity::time(by).map_err(refused)?,
     };
-    if reorder.by > LONGEST {
+    if reorder.by > MAX_DELAY {
         return Err(given.error(Fault::Invalid, "too long").allow("at most 600s"));
     }
     Ok(reorder)

@@ -8,9 +8,9 @@ use std::fmt;
 /// Rates are drawn for this long. The last rate then holds.
 const HORIZON: Span = Span::from_secs(3_600);
 /// Minimum of the mean time between two draws.
-const SHORTEST: Span = Span::from_millis(10);
+const MIN_SPAN: Span = Span::from_millis(10);
 /// Maximum number of rates.
-const MOST: usize = 64;
+const MAX_RATES: usize = 64;
 
 /// Rates to draw from, and the mean time that a drawn rate holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,14 +34,14 @@ impl Redraw {
             return refused("not a list of rates with a mean time");
         };
         let rates = rates.split('/').map(rate).collect::<Result<Vec<Rate>, _>>()?;
-        if rates.len() < 2 || rates.len() > MOST {
+        if rates.len() < 2 || rates.len() > MAX_RATES {
             return refused("two to 64 rates can be drawn from");
         }
         if rates.contains(&Rate::INFINITE) {
             return refused("an infinite rate has no mean");
         }
         let every = time(every)?;
-        if every < SHORTEST {
+        if every < MIN_SPAN {
             return refused("the mean time is below 10ms");
         }
         Ok(Redraw { rates, every })

@@ -43,9 +43,10 @@ fn error(name: &str, line: usize, found: String, allowed: &'static str) -> Trace
 
 /// Returns `text` for a message: on one line, and shortened.
 fn quoted(text: &str) -> String {
-    const LONGEST: usize = 40;
-    let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if text.chars().nth(LONGEST).is_some() {
+    const MAX_SHOWN_CHARS: usize = 40;
+    let mut shown: String =
+        text.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_SHOWN_CHARS).is_some() {
         shown.push_str("...");
     }
     format!("`{shown}`")

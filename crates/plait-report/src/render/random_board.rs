@@ -4,11 +4,11 @@ use super::{Align, Column, Emphasis, Table, again, percent, wrap};
 use plait_lab::scoreboard::random::{Against, Baseline, MapCell, RandomBoard, Standing};
 
 /// Greatest number of schedulers with a column in the table of classes; Markdown and JSON have all.
-const COLUMNS: usize = 4;
+const MAX_SCHEDULER_COLUMNS: usize = 4;
 /// Number of the worst cells in text; Markdown has all of the list.
-const WORST: usize = 3;
+const MAX_WORST_CELLS: usize = 3;
 /// Comparisons that a cell of the map needs at least.
-const FEWEST: usize = 3;
+const MIN_COMPARISONS: usize = 3;
 
 /// Returns the board as text.
 #[must_use]
@@ -18,13 +18,13 @@ pub fn text(board: &RandomBoard, width: usize, colour: bool) -> String {
     text += &standings(board).to_text(width, colour);
     text += &format!("\n{}\n", wrapped(&legend(board)));
     text += &format!("\n{}\n", wrapped(CLASSES));
-    text += &classes(board, COLUMNS).to_text(width, colour);
+    text += &classes(board, MAX_SCHEDULER_COLUMNS).to_text(width, colour);
     text += &format!("\n{}\n", wrapped(&about_map(board)));
     text += &map(board).to_text(width, colour);
     if !board.worst.is_empty() {
         text += &format!("\n{}\n", wrapped(&format!("The worst cells of {}:", first(board))));
     }
-    for worst in board.worst.iter().take(WORST) {
+    for worst in board.worst.iter().take(MAX_WORST_CELLS) {
         let line = format!("{:.2}x the time, {}:", worst.ratio, worst.measure);
         text += &format!("{line}\n{}\n", again_command(&worst.command, width));
     }
@@ -191,7 +191,7 @@ fn classes(board: &RandomBoard, most: usize) -> Table {
 fn about_map(board: &RandomBoard) -> String {
     format!(
         "{}: geometric mean of its time over that of `startable`, by the ratios of the second path to the first; \
-         below 1 is faster. Cells with fewer than {FEWEST} comparisons are empty.",
+         below 1 is faster. Cells with fewer than {MIN_COMPARISONS} comparisons are empty.",
         first(board)
     )
 }
@@ -219,7 +219,7 @@ fn columns_of(board: &RandomBoard) -> Vec<[Option<f64>; 2]> {
 
 fn mean_text(cell: &MapCell) -> String {
     match cell.mean {
-        Some(mean) if cell.comparisons >= FEWEST => format!("{mean:.2}"),
+        Some(mean) if cell.comparisons >= MIN_COMPARISONS => format!("{mean:.2}"),
         _ => String::new(),
     }
 }

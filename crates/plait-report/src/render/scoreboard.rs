@@ -4,7 +4,7 @@ use super::{Align, Column, Emphasis, Table, again, figure, wrap};
 use plait_lab::scoreboard::{Board, Cell, EQUAL, Score};
 
 /// Greatest number of schedulers with a column in the text; JSON, CSV and Markdown have all.
-const COLUMNS: usize = 6;
+const MAX_SCHEDULER_COLUMNS: usize = 6;
 
 /// Title and first sentence of the page in `docs/`.
 const HEAD: &str = "\
@@ -22,7 +22,7 @@ pub fn text(board: &Board, width: usize, colour: bool) -> String {
     let mut text = format!("{}\n\n", wrap(&title(board), width).join("\n"));
     text += &standings(board).to_text(width, colour);
     text += "\n";
-    text += &cells(board, COLUMNS).to_text(width, colour);
+    text += &cells(board, MAX_SCHEDULER_COLUMNS).to_text(width, colour);
     text += &format!("\n{}\n", wrap(&verdict(board), width).join("\n"));
     text += &format!("\n{}\n", wrap(&key(board), width).join("\n"));
     for what in &board.missing {

@@ -102,7 +102,7 @@ Bad at   short transfers, as stms-c. After a change it needs some seconds to fin
 /// One segment in the unit of the average, fine enough to make rounding invisible.
 const SEGMENT: i128 = 1_000_000_000;
 /// Largest sample in segments; a DATA_ACK that covers more counts as this.
-const MOST: u64 = 1 << 32;
+const MAX_SAMPLE_SEGMENTS: u64 = 1 << 32;
 
 /// The treatment of a sample whose segment at the left edge was retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +188,7 @@ impl StmsA {
         if segments <= self.threshold || !counts {
             return 0;
         }
-        let segments = segments.min(MOST) as i64;
+        let segments = segments.min(MAX_SAMPLE_SEGMENTS) as i64;
         if edge.first == slow.id {
             return segments;
         }

@@ -26,7 +26,7 @@ impl Stamp {
 
 /// Largest number of sources for the tournament tree. With more sources a calendar is faster
 /// (`benches/queue.rs`).
-pub(crate) const FEW: usize = 12;
+pub(crate) const MAX_FEW_SOURCES: usize = 12;
 
 /// A queue over sources numbered from zero.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ enum Entries {
 
 impl EventQueue {
     pub(crate) fn new(sources: usize) -> EventQueue {
-        let entries = if sources > FEW {
+        let entries = if sources > MAX_FEW_SOURCES {
             Entries::Many(Calendar::new(sources))
         } else {
             Entries::Few(Few::new(sources))

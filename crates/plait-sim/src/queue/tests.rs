@@ -9,7 +9,7 @@ fn at(millis: u64) -> Time {
 
 #[test]
 fn ties_go_by_cause_and_a_source_has_one_entry() {
-    for sources in [3, FEW + 1] {
+    for sources in [3, MAX_FEW_SOURCES + 1] {
         let mut queue = EventQueue::new(sources);
         queue.set(0, Stamp { at: at(5), order: 7 });
         queue.set(1, Stamp { at: at(5), order: 3 });
@@ -28,8 +28,8 @@ fn ties_go_by_cause_and_a_source_has_one_entry() {
 
 #[test]
 fn few_sources_are_in_a_knockout_and_many_kept_in_a_calendar() {
-    assert!(matches!(EventQueue::new(FEW).entries, Entries::Few(_)));
-    assert!(matches!(EventQueue::new(FEW + 1).entries, Entries::Many(_)));
+    assert!(matches!(EventQueue::new(MAX_FEW_SOURCES).entries, Entries::Few(_)));
+    assert!(matches!(EventQueue::new(MAX_FEW_SOURCES + 1).entries, Entries::Many(_)));
 }
 
 /// The three queues side by side; they must always agree. `few` is used if it has room for the
@@ -47,7 +47,7 @@ struct Trio {
 impl Trio {
     fn new(sources: usize) -> Trio {
         Trio {
-            few: (sources <= Few::MOST).then(|| Few::new(sources)),
+            few: (sources <= Few::MAX_SOURCES).then(|| Few::new(sources)),
             calendar: Calendar::new(sources),
             heap: Heap::new(sources),
             live: vec![Stamp::NEVER; sources],
@@ -137,7 +137,7 @@ fn steps(sources: usize) -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn whatever_is_set_comes_in_the_order_of_the_heap(
-        (sources, steps) in prop_oneof![1..=FEW, 1..80usize]
+        (sources, steps) in prop_oneof![1..=MAX_FEW_SOURCES, 1..80usize]
             .prop_flat_map(|n| (Just(n), steps(n)))
     ) {
         let mut trio = Trio::new(sources);
@@ -162,7 +162,7 @@ proptest! {
     #[test]
     fn sources_that_come_round_come_in_the_order_of_the_heap(
         seed in any::<u64>(),
-        sources in prop_oneof![1..=FEW, 1..200usize],
+        sources in prop_oneof![1..=MAX_FEW_SOURCES, 1..200usize],
         phases in prop::collection::vec((0..34u32, any::<bool>()), 1..5),
     ) {
         let mut stream = RandomStream::new(seed, &["queue"]);

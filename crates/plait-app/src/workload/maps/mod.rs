@@ -24,7 +24,7 @@ const CAP: (u64, u64) = (80, 9);
 /// Default median of an object's size, in bytes.
 const MEDIAN: u64 = 9_000;
 /// Longest session; a longer one is refused.
-const LONGEST: Span = Span::from_secs(86_400);
+const MAX_DURATION: Span = Span::from_secs(86_400);
 
 /// A session with an online map.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -53,7 +53,7 @@ impl Maps {
                 _ => return Err(form()),
             }
         }
-        if duration > LONGEST || maps.median > 1 << 30 {
+        if duration > MAX_DURATION || maps.median > 1 << 30 {
             return Err(WorkloadError::TooLarge { given: quantity::shortened(text) });
         }
         Ok(maps)

@@ -73,7 +73,7 @@ pub const PATTERNS: [Pattern; 4] = [
 ];
 
 /// Maximum number of blocks of a schedule; a longer pattern is refused.
-const MOST: u64 = 1_000_000;
+const MAX_PERIODS: u64 = 1_000_000;
 
 impl Pattern {
     /// Returns the pattern called `name`.
@@ -89,7 +89,7 @@ impl Pattern {
 
     /// Returns whether a schedule of this duration is within the limit.
     pub(super) fn fits(&self, duration: Span) -> bool {
-        self.blocks(duration) <= MOST
+        self.blocks(duration) <= MAX_PERIODS
     }
 
     /// Returns the prefetch at time zero and the blocks due before `duration` ends, one in each
@@ -101,7 +101,7 @@ impl Pattern {
         let mut schedule = vec![Due { at, bytes: self.prefetch.draw(stream.as_mut()) }];
         loop {
             at += Span::from_nanos(self.period.draw(stream.as_mut()));
-            if at >= duration || schedule.len() as u64 > MOST {
+            if at >= duration || schedule.len() as u64 > MAX_PERIODS {
                 return schedule.into();
             }
             schedule.push(Due { at, bytes: self.block.draw(stream.as_mut()) });

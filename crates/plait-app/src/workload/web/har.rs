@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Longest time that one entry may take, and latest start of an entry; a longer time is an error.
-const LONGEST: Span = Span::from_secs(3_600);
+const MAX_TIME: Span = Span::from_secs(3_600);
 /// Schemes that use no network. Schemes of extensions, such as `chrome-extension`, are checked
 /// separately.
 const LOCAL: [&str; 7] = ["about", "blob", "chrome", "data", "file", "javascript", "resource"];
@@ -131,12 +131,12 @@ fn times(numbers: &[usize], entries: &[Entry]) -> Result<Vec<Times>, String> {
     let mut times = Vec::with_capacity(entries.len());
     for ((start, number), entry) in starts.into_iter().zip(entries) {
         let start = Span::from_nanos((start - first).clamp(0, i64::MAX.into()) as u64);
-        if start > LONGEST {
+        if start > MAX_TIME {
             return Err(format!(
                 "entry {number}: startedDateTime is {:.0} s after that of entry {earliest}, the \
                  earliest; keep the entries of one load, within {:.0} s",
                 start.as_secs_f64(),
-                LONGEST.as_secs_f64()
+                MAX_TIME.as_secs_f64()
             ));
         }
         let took = took(number, entry.time)?;
@@ -149,14 +149,14 @@ fn times(numbers: &[usize], entries: &[Entry]) -> Result<Vec<Times>, String> {
 fn took(number: usize, millis: f64) -> Result<Span, String> {
     // -1 means "not applicable", as in the entry's `timings`.
     let millis = if millis == -1.0 { 0.0 } else { millis };
-    if (0.0..=LONGEST.as_millis_f64()).contains(&millis) {
+    if (0.0..=MAX_TIME.as_millis_f64()).contains(&millis) {
         return Ok(Span::from_nanos((millis * 1e6) as u64));
     }
     Err(format!(
         "entry {number}: time is {} ms; give one from 0 to {} or -1 (not applicable), or remove \
          the entry",
         crate::quantity::shortened(&millis.to_string()),
-        LONGEST.as_millis_f64()
+        MAX_TIME.as_millis_f64()
     ))
 }
 

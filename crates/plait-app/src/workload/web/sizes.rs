@@ -6,7 +6,7 @@ use plait_base::RandomStream;
 /// (Barford and Crovella 1998).
 const SIGMA: f64 = 1.318;
 /// Minimum size of an object in bytes, if the total allows.
-const LEAST: u64 = 43;
+const MIN_OBJECT_BYTES: u64 = 43;
 
 /// Returns `count` log-normal sizes whose sum is exactly `total`. The same `name` gives the same
 /// sizes.
@@ -22,7 +22,7 @@ pub(super) fn log_normal(name: &str, count: usize, total: u64) -> Vec<u64> {
     };
     let weights: Vec<f64> = (0..count).map(|_| libm::exp(SIGMA * normal())).collect();
     let sum: f64 = weights.iter().sum();
-    let least = LEAST.min(total / count as u64);
+    let least = MIN_OBJECT_BYTES.min(total / count as u64);
     let free = total - least * count as u64;
     let size = |weight: &f64| least + (free as f64 * weight / sum) as u64;
     let mut sizes: Vec<u64> = weights.iter().map(size).collect();

@@ -4,7 +4,7 @@ use plait_app::AppEvent;
 use plait_base::{Span, Time};
 
 /// Largest number of seconds of a run that are recorded.
-const MOST: u64 = 3_600;
+const MAX_SECONDS: u64 = 3_600;
 
 /// Returns the second of an instant.
 fn second(now: Time) -> u64 {
@@ -20,7 +20,7 @@ pub(super) struct Gaps {
 
 impl Gaps {
     pub(super) fn note(&mut self, now: Time, gap: f64) {
-        let second = second(now).min(MOST) as usize;
+        let second = second(now).min(MAX_SECONDS) as usize;
         if self.seconds.len() <= second {
             self.seconds.resize(second + 1, (0.0, 0, 0.0));
         }
@@ -77,7 +77,7 @@ impl Fetches {
     }
 
     fn part(&mut self, now: Time) -> &mut (u64, Span) {
-        let part = (second(now).min(MOST) / self.length) as usize;
+        let part = (second(now).min(MAX_SECONDS) / self.length) as usize;
         if self.parts.len() <= part {
             self.parts.resize(part + 1, (0, Span::ZERO));
         }

@@ -19,7 +19,7 @@ pub const GRACE: Span = Span::from_secs(60);
 /// Controllers that can keep a window at one segment because of another subflow.
 const COUPLED: [&str; 4] = ["lia", "olia", "balia", "wvegas"];
 /// Factor of the time to finish for controllers that may use a small part of their links.
-const PATIENCE: u64 = 4;
+const SLOW_CONTROLLER_FACTOR: u64 = 4;
 /// Most bytes of headers in a segment with data: IPv4, TCP, timestamps, DSS with checksum.
 const HEADERS_BYTES: u64 = 20 + 20 + 12 + 28;
 
@@ -375,7 +375,7 @@ impl Case {
     pub fn grace(&self) -> Span {
         let takes = self.takes();
         let least = GRACE.max(takes + takes.over(2) + GRACE.over(2));
-        let patience = if self.uses_links_badly() { PATIENCE } else { 1 };
+        let patience = if self.uses_links_badly() { SLOW_CONTROLLER_FACTOR } else { 1 };
         least.times(patience) + self.holds_up()
     }
 
@@ -465,7 +465,7 @@ mod tests {
             ..Case::default()
         };
         case.client = EndCase { send_bytes: 1_000_000, mtu_bytes: 580, ..EndCase::default() };
-        let patient = GRACE.times(PATIENCE);
+        let patient = GRACE.times(SLOW_CONTROLLER_FACTOR);
         assert_eq!(case.grace(), patient);
         case.settings.kernel = true;
         // 2,000 segments of 500 bytes, one each 200 ms.

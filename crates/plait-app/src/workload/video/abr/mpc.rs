@@ -6,7 +6,7 @@ use crate::workload::video::Clip;
 /// Maximum number of chunks to plan ahead.
 const HORIZON: u32 = 5;
 /// Maximum number of sequences for one decision. If there are many rungs, the plan is shorter.
-const MOST: usize = 40_000;
+const MAX_PLANS: usize = 40_000;
 
 /// Returns the first rung of the best sequence. The score of a sequence is the sum of its bit
 /// rates. Each change costs its size, and each second of stalling costs the top bit rate. The
@@ -16,7 +16,8 @@ pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
     let Some(predicted) = known.predicted() else { return 0 };
     let rungs = clip.rungs();
     let left = clip.chunks().saturating_sub(known.chunk);
-    let fits = |ahead: &u32| rungs.len().checked_pow(*ahead).is_some_and(|count| count <= MOST);
+    let fits =
+        |ahead: &u32| rungs.len().checked_pow(*ahead).is_some_and(|count| count <= MAX_PLANS);
     let horizon = (1..=HORIZON).rev().find(fits).unwrap_or(1) as usize;
     let ahead = Ahead {
         clip,

@@ -3,7 +3,7 @@
 /// The preface of the client (RFC 9113 section 3.4).
 pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Maximum payload of a frame, and the size into which bodies are cut (section 4.2).
-pub(super) const LONGEST: usize = 16_384;
+pub(super) const MAX_FRAME_BYTES: usize = 16_384;
 /// Initial window of a connection, and the default window of a stream (section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
 
@@ -96,7 +96,7 @@ impl Frames {
             self.have += used;
             let head = FrameHead::from_bytes(self.head);
             if self.have < 9 || head.len > 0 {
-                return if head.len > LONGEST && self.have == 9 {
+                return if head.len > MAX_FRAME_BYTES && self.have == 9 {
                     Err(())
                 } else {
                     Ok((used, None))

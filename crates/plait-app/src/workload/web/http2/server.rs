@@ -4,7 +4,8 @@ use super::super::outbox::{CHUNK, Outbox};
 use super::super::page::Page;
 use super::frames::{
     ACK, DATA, END_HEADERS, END_STREAM, FIRST_WINDOW, FrameHead, Frames, Got, HEADERS,
-    INITIAL_WINDOW, LONGEST, PREFACE, SETTINGS, WINDOW_UPDATE, asked, frame, increment, response,
+    INITIAL_WINDOW, MAX_FRAME_BYTES, PREFACE, SETTINGS, WINDOW_UPDATE, asked, frame, increment,
+    response,
 };
 use crate::{App, AppEvent, Stream, StreamState};
 use plait_base::Time;
@@ -153,7 +154,7 @@ impl Server {
             return false;
         };
         let Some(mut going) = self.going.remove(next) else { return false };
-        let most = (LONGEST as i64).min(going.window).min(self.window) as u64;
+        let most = (MAX_FRAME_BYTES as i64).min(going.window).min(self.window) as u64;
         let len = most.min(going.left);
         going.left -= len;
         going.window -= len as i64;

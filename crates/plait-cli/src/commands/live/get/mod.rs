@@ -28,7 +28,7 @@ use summary::Ended;
 use target::Target;
 
 /// Time that the peer has to close a connection after the answer is complete.
-const PATIENCE: Duration = Duration::from_secs(1);
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "Examples:
   plait get http://10.99.0.1/file --from 10.98.1.77 --from 10.98.2.77 --dry-run
@@ -190,7 +190,7 @@ fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool 
         Ok(Whole::Declared) | Err(Broken::Refused(_)) => {
             let mut rest = vec![0; 64 * 1024];
             let told = stream.shutdown(Shutdown::Write);
-            let bounded = told.and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+            let bounded = told.and_then(|()| stream.set_read_timeout(Some(READ_TIMEOUT)));
             // A few extra bytes are no reason for a reset.
             let mut read = || bounded.as_ref().ok().and_then(|()| stream.read(&mut rest).ok());
             let ends = (0..4).map_while(|_| read()).find(|count| *count == 0);

@@ -1,6 +1,6 @@
 //! Invariants of a server, during the run and at its end.
 
-use super::patience::PATIENCE;
+use super::patience::TIME_AFTER_HEALING;
 use super::{Event, RARE_SAMPLE, Run, SAMPLE};
 use crate::swarm::run::Broken;
 use crate::swarm::server::client::{Client, Outcome, Visited};
@@ -21,7 +21,7 @@ const LOOKS_RESTING: u64 = 64;
 impl Run<'_> {
     /// Checks the server from outside.
     pub(super) fn sample(&mut self) {
-        let soon = self.heals + PATIENCE;
+        let soon = self.heals + TIME_AFTER_HEALING;
         let after = if self.now < soon { SAMPLE } else { RARE_SAMPLE };
         self.at(self.now + after, Event::Sample);
         if let Some(wrong) = self.server.host.wrong.take() {

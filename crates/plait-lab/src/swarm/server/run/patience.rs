@@ -6,7 +6,7 @@ use plait_base::{Span, Time};
 
 /// Time for transfers after everything has healed. Four times their transfer time and [`waits`]
 /// come on top.
-pub(super) const PATIENCE: Span = Span::from_secs(25);
+pub(super) const TIME_AFTER_HEALING: Span = Span::from_secs(25);
 /// Bytes of the first flight of a connection: ten segments. Each further round trip doubles it.
 const FIRST_FLIGHT: u64 = 14_000;
 /// Round trips of a connection in addition to its data: the handshake, the request, and both ends.
@@ -18,7 +18,7 @@ pub(super) fn deadline(case: &ServerCase) -> Time {
     let bytes: u64 = clients().map(|it| 2 * it.bytes * u64::from(it.count * it.times)).sum();
     let takes = Span::from_micros(bytes.saturating_mul(4 * 8_000) / case.rate_kbps);
     let waits = clients().map(|it| waits(case, it)).max().unwrap_or_default();
-    case.heals() + PATIENCE + takes + waits
+    case.heals() + TIME_AFTER_HEALING + takes + waits
 }
 
 /// Returns the waiting time of the connections of a client, one after the other, on an idle link.
