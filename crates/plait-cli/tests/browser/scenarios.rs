@@ -75,6 +75,11 @@ fn runs(line: &str) -> Vec<Vec<String>> {
     while let Some(word) = given.next() {
         if dropped.contains(&word.as_str()) {
             given.next();
+        } else if word == "--schedulers" {
+            // A run has one scheduler: the first of the list.
+            let list = given.next().unwrap_or_default();
+            let first = list.split(',').next().unwrap_or_default().to_owned();
+            args.extend([word, first]);
         } else if word != "--json" {
             args.push(word);
         }
