@@ -8,6 +8,7 @@ mod why;
 mod world;
 
 pub use address::Address;
+pub(crate) use rows::extra;
 pub use world::{Control, EndedRun, KeepRuns, RunOutcome, World};
 
 use crate::error::ScenarioError;

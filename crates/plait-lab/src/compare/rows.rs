@@ -128,7 +128,7 @@ fn of_bound(cell: &Cell, runs: &[Option<RunOutcome>], bound: BoundOf<'_>) -> Opt
 }
 
 /// Returns the ratio of copies and reinjections to first transmissions in a run.
-fn extra(run: &Measures) -> Option<f64> {
+pub(crate) fn extra(run: &Measures) -> Option<f64> {
     let copies = run.reinjected_share?;
     let first = 1.0 - copies - run.retransmitted_share.unwrap_or(0.0);
     (first > 0.0).then(|| copies / first)

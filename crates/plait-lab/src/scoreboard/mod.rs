@@ -124,14 +124,17 @@ impl Options {
     /// # Errors
     /// If `cc` names more than one.
     pub fn check(&self) -> Result<(), ScenarioError> {
-        let Some((_, cc)) =
-            self.settings.iter().find(|(name, cc)| *name == "cc" && cc.contains(','))
-        else {
-            return Ok(());
-        };
+        one_controller(&self.settings)
+    }
+}
+
+/// Refuses settings with several controllers.
+fn one_controller(settings: &[(&'static str, String)]) -> Result<(), ScenarioError> {
+    let several = settings.iter().find(|(name, cc)| *name == "cc" && cc.contains(','));
+    several.map_or(Ok(()), |(_, cc)| {
         let place = Place::Argument("--cc".to_owned());
         Err(ScenarioError::new(&place, Fault::Conflict, cc, "a scoreboard has one controller"))
-    }
+    })
 }
 
 /// Measures every ground, one comparison after the other.

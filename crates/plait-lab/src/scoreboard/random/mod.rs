@@ -8,8 +8,8 @@ mod tests;
 pub use draw::{Drawn, draw};
 pub use judge::{Against, Baseline, Class, MapCell, RandomBoard, SCHEMA, Standing, judge};
 
-use super::measures;
-use crate::compare::{Cell, RunOutcome, Subject, World, cells};
+use super::{measures, one_controller};
+use crate::compare::{Cell, RunOutcome, Subject, World, cells, extra};
 use crate::error::ScenarioError;
 use crate::scenario::{RawScenario, Scenario, no_files, quoted};
 use crate::workers::on_threads;
@@ -109,6 +109,7 @@ pub fn random_scoreboard<W: World>(
     world: &W,
     control: &RandomControl<'_>,
 ) -> Result<RandomBoard, ScenarioError> {
+    one_controller(&options.settings)?;
     // The first cell reads every setting that the cells share.
     scenario(options, &draw(options.seed, 0).settings)?;
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -213,11 +214,7 @@ fn play<W: World>(
                 .collect(),
         }
     };
-    let extra = |(run, cell): &(RunOutcome, Cell)| {
-        let again = run.measures.reinjected_share?;
-        let first = 1.0 - again - run.measures.retransmitted_share.unwrap_or(0.0);
-        (first > 0.0).then(|| (cell.to_string(), again / first))
-    };
+    let extra = |(run, cell): &(RunOutcome, Cell)| Some((cell.to_string(), extra(&run.measures)?));
     Ok(Some(Played {
         number,
         command: command(options, &drawn, seed),

@@ -124,8 +124,11 @@ fn a_setting_that_is_refused_stops_it_before_it_begins() {
         known: &|_| None,
         keep: &|_| (),
     };
-    let refused = options(2, "minrt");
-    assert!(random_scoreboard(&refused, &Simulator, &control).is_err());
+    let several =
+        RandomOptions { settings: vec![("cc", "cubic,reno".to_owned())], ..options(2, "minrtt") };
+    for refused in [options(2, "minrt"), several] {
+        assert!(random_scoreboard(&refused, &Simulator, &control).is_err());
+    }
 }
 
 /// No run of any scheduler, and none of plain TCP, beats the bound.
