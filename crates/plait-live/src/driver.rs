@@ -1,6 +1,7 @@
 //! The event loop of an engine. It waits for the kernel, for stop requests and for state requests.
 
 use crate::asker::{ASK, Questions, STOP};
+use crate::heap::Heap;
 use crate::links::LinkWatch;
 use crate::poller::Ready;
 use crate::world::{DEVICE, Kernel};
@@ -23,6 +24,7 @@ const MAX_WAIT: Span = Span::from_secs(60);
 /// An engine on this host's kernel.
 pub(crate) struct Driver {
     pub(crate) engine: Engine<Kernel>,
+    heap: Heap,
     links: LinkWatch,
     /// Addresses with a route to the device.
     pub(crate) routed: Vec<IpAddr>,
@@ -50,6 +52,7 @@ impl Driver {
         }
         Ok(Driver {
             engine,
+            heap: Heap::new(),
             links,
             routed: Vec::new(),
             ready: Vec::new(),
@@ -72,7 +75,7 @@ impl Driver {
 
     /// Waits for an event or a timer, at most until `deadline`, and handles it.
     pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
-        let until = self.engine.next().min(deadline);
+        let until = self.engine.next().min(self.heap.next()).min(deadline);
         let Kernel { poller, clock, .. } = &self.engine.stack.world;
         poller.wait(clock, until, MAX_WAIT, &mut self.ready)?;
         self.handed.clear();
@@ -84,7 +87,10 @@ impl Driver {
                 conn => self.handed.push(engine::Ready::Stream(ConnId(conn as u32))),
             }
         }
-        self.engine.turn(&self.handed)
+        self.engine.turn(&self.handed)?;
+        let Driver { engine, heap, .. } = self;
+        heap.check(engine.stack.now(), || engine.memory_report().bytes);
+        Ok(())
     }
 
     /// Continues until all connections have ended, a second stop request arrives, or the drain time is over.

@@ -17,6 +17,7 @@ mod driver;
 pub mod emulate;
 mod entropy;
 mod exit;
+mod heap;
 mod host;
 pub mod http;
 mod links;
