@@ -118,15 +118,16 @@ fn blocks(heading: &str) -> [String; 2] {
     blocks.try_into().unwrap()
 }
 
-/// Adds a setting and a key of a path to their tables, one entry each.
+/// Adds a setting and a key of a path to a table of each, one entry each.
 fn add_entries(files: &mut Files) {
     let tables = [
-        ("crates/plait-lab/src/scenario/settings.rs", "pub const SETTINGS: &[Setting] = &[\n"),
-        ("crates/plait-lab/src/scenario/path_keys.rs", "pub const PATH_KEYS: &[PathKey] = &[\n"),
+        ("settings/connection.rs", "pub(super) const SETTINGS: &[Setting] = &[\n"),
+        ("path_keys/impairments.rs", "pub(super) const PATH_KEYS: &[PathKey] = &[\n"),
     ];
     let entries = blocks("## Add a setting or a path key: one entry\n");
     for ((file, start), entry) in tables.into_iter().zip(entries) {
-        let content = files.get_mut(Path::new(file)).unwrap();
+        let file = format!("crates/plait-lab/src/scenario/{file}");
+        let content = files.get_mut(Path::new(&file)).unwrap();
         let text = std::str::from_utf8(content).unwrap();
         let (before, table) = text.split_once(start).unwrap();
         let (table, after) = table.split_once("\n];\n").unwrap();

@@ -10,18 +10,22 @@ use serde_json::{Value, json};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
+/// Returns the texts that set the same value in another scenario.
+type Get = fn(&Scenario) -> Vec<String>;
+
+/// Reads one text. The texts of a list are read one after the other.
+type Set = fn(&mut Scenario, &PlacedText, Reader<'_>) -> Result<()>;
+
 /// The type of a setting, with its accessors in a scenario.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) kind: Kind,
-    /// Returns the texts that set the same value in another scenario.
-    pub(super) get: fn(&Scenario) -> Vec<String>,
-    /// Reads one text. The texts of a list are read one after the other.
-    pub(super) set: fn(&mut Scenario, &PlacedText, Reader<'_>) -> Result<()>,
+    pub(super) get: Get,
+    pub(super) set: Set,
 }
 
 /// The type of a setting with its unit and range.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// A flag without a value.
     Flag,
@@ -37,6 +41,16 @@ pub(super) enum Kind {
     Text { values: &'static str, example: &'static str },
     /// Any number of texts.
     List { values: &'static str, example: &'static str },
+}
+
+/// A text. `values` says which ones are allowed.
+pub(super) const fn text(values: &'static str, example: &'static str, get: Get, set: Set) -> Field {
+    Field { kind: Kind::Text { values, example }, get, set }
+}
+
+/// As [`text`], for a setting that may be given more than once.
+pub(super) const fn list(values: &'static str, example: &'static str, get: Get, set: Set) -> Field {
+    Field { kind: Kind::List { values, example }, get, set }
 }
 
 /// A switch stored in a field of the scenario; `Flag` for a flag without a value.

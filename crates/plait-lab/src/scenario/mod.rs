@@ -21,6 +21,7 @@ mod repeat;
 mod setters;
 mod settings;
 mod specs;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod timing;

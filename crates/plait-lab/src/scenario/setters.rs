@@ -3,7 +3,7 @@
 use super::path_parse::Reader;
 use super::placed_text::PlacedText;
 use super::specs::twice;
-use super::{Competition, HostJitter, MAX_HOST_JITTER, Scenario, Subflows};
+use super::{Competition, HostJitter, MAX_HOST_JITTER, Path, Scenario, Subflows};
 use crate::error::{Fault, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::report::COMPETING;
@@ -27,6 +27,12 @@ const MAX_EARLIER_TRANSFERS: u64 = 1_000;
 const LARGEST_WINDOW: u64 = 65_535 << 14;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
+
+/// Returns each shared link with its keys.
+pub(super) fn link_texts(it: &Scenario) -> Vec<String> {
+    let text = |link: &Path| format!("{}:{}", link.name, link.written().join(","));
+    it.shared.iter().map(text).collect()
+}
 
 pub(super) fn set_competition(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     if given.text.trim() == "none" {

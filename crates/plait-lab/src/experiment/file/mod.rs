@@ -31,19 +31,45 @@ const fn key(name: &'static str, members: &'static [&'static str], help: &'stati
 }
 
 /// The keys of an experiment that scenarios do not have.
-#[rustfmt::skip]
 pub(in crate::experiment) const KEYS: &[Key] = &[
     key("title", &[], "the subject of the experiment, in one line"),
     key("reported", &[], "the result that the paper reports"),
     key("notes", &[], "the decisions that had to be made, a list of texts"),
-    key("kernel", &[], "the kernel of the paper's experiment, one of those of --kernel (`plait run --help`)"),
-    key("differs", DIFFERS_KEYS, "a setting of the kernel that differs in this figure, and the passage of the paper that requires it"),
-    key("sweep", &[], "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }"),
-    key("label", &[], "[label] AXIS = TEXT: the name of an axis in figures, with its unit if its points have none"),
-    key("row", &[], "[row.NAME]: scheduler = TEXT or single = PATH, settings that differ, only = { AXIS = [points] }"),
+    key(
+        "kernel",
+        &[],
+        "the kernel of the paper's experiment, one of those of --kernel (`plait run --help`)",
+    ),
+    key(
+        "differs",
+        DIFFERS_KEYS,
+        "a setting of the kernel that differs in this figure, and the passage of the paper that \
+         requires it",
+    ),
+    key(
+        "sweep",
+        &[],
+        "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }",
+    ),
+    key(
+        "label",
+        &[],
+        "[label] AXIS = TEXT: the name of an axis in figures, with its unit if its points have none",
+    ),
+    key(
+        "row",
+        &[],
+        "[row.NAME]: scheduler = TEXT or single = PATH, settings that differ, only = { AXIS = \
+         [points] }",
+    ),
     key("claim", CLAIM_KEYS, ""),
     key("picture", PICTURE_KEYS, ""),
-    key("quick", &[], "the reduced form for a quick run: settings, and sweep = { AXIS = [points] or a number of them }"),
+    key(
+        "quick",
+        &[],
+        "the reduced form for a quick run: settings, and sweep = { AXIS = [points] or a number of \
+         them }",
+    ),
 ];
 /// Keys of a row that are not settings.
 pub(in crate::experiment) const ROW_KEYS: &[&str] = &["scheduler", "single", "only"];
