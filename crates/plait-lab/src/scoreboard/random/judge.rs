@@ -4,6 +4,7 @@ use super::{Comparison, PathOrder, Played, RandomOptions};
 use crate::stats::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Name and version of the document.
@@ -164,7 +165,7 @@ pub fn judge(
     let names: BTreeSet<&String> = pairs.iter().flat_map(|(_, it)| it.values.keys()).collect();
     let mut standings: Vec<Standing> =
         names.iter().filter_map(|name| standing(name, &cells, &pairs)).collect();
-    standings.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
+    standings.sort_by(by_harm);
     let first = standings.first().map_or(String::new(), |it| it.scheduler.clone());
     RandomBoard {
         schema: SCHEMA.to_owned(),
@@ -182,10 +183,17 @@ pub fn judge(
     }
 }
 
-/// Orders schedulers: by the share of comparisons that are more than 10 % slower, then 2 %.
-fn rank(standing: &Standing) -> f64 {
-    let against = standing.against.get(&Baseline::Startable);
-    against.map_or(f64::INFINITY, |it| it.worse_10 * 1e6 + it.worse_2 * 1e3 + standing.vs_best)
+/// Orders schedulers by the share of comparisons in which they are more than 10 % slower. If that is
+/// equal, by the share with more than 2 %, and then by their time over that of the best scheduler.
+pub(super) fn by_harm(a: &Standing, b: &Standing) -> Ordering {
+    let shares = |it: &Standing| {
+        let against = it.against.get(&Baseline::Startable);
+        against.map_or([f64::INFINITY; 2], |it| [it.worse_10, it.worse_2])
+    };
+    let [a_10, a_2] = shares(a);
+    let [b_10, b_2] = shares(b);
+    let by_shares = a_10.total_cmp(&b_10).then(a_2.total_cmp(&b_2));
+    by_shares.then(a.vs_best.total_cmp(&b.vs_best))
 }
 
 fn standing(name: &str, cells: &[Played], pairs: &[(&Played, &Comparison)]) -> Option<Standing> {

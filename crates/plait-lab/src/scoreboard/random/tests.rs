@@ -1,5 +1,6 @@
 //! Random scoreboards over a world with known outcomes, and bounds over random links.
 
+use super::judge::by_harm;
 use super::*;
 use crate::Simulator;
 use std::sync::atomic::AtomicBool;
@@ -40,6 +41,28 @@ fn played(number: u32, classes: &[&str], values: &[(&str, f64)]) -> Played {
         }],
         extra: BTreeMap::new(),
     }
+}
+
+#[test]
+fn a_share_of_ten_per_cent_weighs_more_than_any_of_two() {
+    let standing = |name: &str, worse_10: f64, worse_2: f64, vs_best: f64| {
+        let against = Against { worse_2, worse_10, worst: 2.0, worst_cell: 0, median: 1.0 };
+        Standing {
+            scheduler: name.to_owned(),
+            against: BTreeMap::from([(Baseline::Startable, against)]),
+            vs_best,
+            of_bound: None,
+            extra: 0.0,
+        }
+    };
+    let mut standings = [
+        standing("d", 0.001, 0.0, 1.0),
+        standing("c", 0.000_5, 0.9, 1.2),
+        standing("b", 0.000_5, 0.9, 1.1),
+        standing("a", 0.000_5, 0.8, 2_000.0),
+    ];
+    standings.sort_by(by_harm);
+    assert_eq!(standings.map(|it| it.scheduler), ["a", "b", "c", "d"]);
 }
 
 #[test]
