@@ -9,6 +9,7 @@
 //! a run. [`Cell::address`] is the key under which runs of a cell may be kept. `examples/compare.rs` compares
 //! two schedulers in this way.
 
+mod append_log;
 mod bound;
 mod compare;
 mod error;
@@ -29,6 +30,7 @@ mod sweep;
 mod vary;
 mod workers;
 
+pub use append_log::AppendLog;
 pub use bound::Bound;
 pub use compare::{
     Address, Cell, Control, EndedRun, KeepRuns, RunOutcome, Subject, World, cells, compare,

@@ -1,5 +1,6 @@
 //! Flags for making the runs of experiments and for writing their results.
 
+use crate::commands::cache;
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
@@ -28,13 +29,6 @@ pub(crate) fn program() -> String {
     let name = plait_report::PROGRAM;
     let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     format!("{name} {}", plait_lab::experiment::fingerprint(&bytes))
-}
-
-/// Returns the directory in which this user's programs cache plait's results.
-pub(crate) fn cache_of_user() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
-    let home = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(home.join("plait"))
 }
 
 /// Settings for making runs.
@@ -73,28 +67,9 @@ pub(crate) struct Making {
 impl Making {
     fn store(&self, console: Console) -> Result<Store, Failure> {
         let version = program();
-        let directory = match (&self.cache, self.no_cache) {
-            (Some(directory), _) => directory.clone(),
-            (None, true) => return Ok(Store::in_memory(&version)),
-            (None, false) => match cache_of_user() {
-                Some(directory) => directory,
-                None => return Ok(Store::in_memory(&version)),
-            },
-        };
-        match Store::in_directory(&directory, &version) {
-            Ok(store) => Ok(store),
-            Err(error) if self.cache.is_some() => {
-                Err(Failure::unwritable("--cache", &directory, &error))
-            }
-            Err(error) => {
-                let why = plait_lab::unreadable(&error);
-                console.remark(
-                    1,
-                    &format!("plait: runs are not cached: {}: {why}", directory.display()),
-                );
-                Ok(Store::in_memory(&version))
-            }
-        }
+        let open = |directory: &Path| Store::in_directory(directory, &version);
+        let store = cache::open(self.cache.as_deref(), self.no_cache, "runs", console, open)?;
+        Ok(store.unwrap_or_else(|| Store::in_memory(&version)))
     }
 
     fn looks<'a>(&self, quick: bool, misses: &'a Misses) -> Looks<'a> {

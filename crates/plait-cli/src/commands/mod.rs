@@ -1,5 +1,6 @@
 //! The commands: one module each, with its arguments and its work.
 
+mod cache;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;

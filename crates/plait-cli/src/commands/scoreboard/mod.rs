@@ -1,6 +1,6 @@
 //! `plait scoreboard`: ranks schedulers by their worst cell, or on random links.
 
-mod kept;
+mod finished_cells;
 mod random;
 
 use crate::console::{Console, json};

@@ -1,8 +1,9 @@
 //! `plait scoreboard --random`: how often each scheduler harms on random links.
 
-use super::kept::Kept;
+use super::finished_cells::FinishedCells;
 use super::{Args, Order};
-use crate::commands::making::{cache_of_user, program};
+use crate::commands::cache;
+use crate::commands::making::program;
 use crate::console::{Console, json};
 use crate::failure::Failure;
 use crate::output::TableFormat;
@@ -13,7 +14,7 @@ use plait_lab::scoreboard::random::{
 };
 use plait_report::render::random_board as render;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// Default schedulers: those that users choose between.
@@ -22,16 +23,16 @@ const USUAL: &str = "ecf+copy,minrtt,blest,ecf,stms-c+copy,linux";
 pub(super) fn run(args: &Args, count: u64, console: Console) -> Result<(), Failure> {
     args.output.check()?;
     let options = options(args, count);
-    let kept = kept(args, &options, console)?;
+    let finished = finished_cells(args, &options, console)?;
     let cancelled = progress::on_interrupt()?;
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
-    let known = |number| kept.as_ref().and_then(|kept| kept.find(number));
-    let keep = |cell: &Played| kept.iter().for_each(|kept| kept.keep(cell));
+    let known = |number| finished.as_ref().and_then(|cells| cells.find(number));
+    let keep = |cell: &Played| finished.iter().for_each(|cells| cells.add(cell));
     let control = RandomControl { progress: &advance, cancelled, known: &known, keep: &keep };
     let board = random_scoreboard(&options, &Simulator, &control)?;
     tally.clear();
-    kept.map_or(Ok(()), Kept::check)?;
+    finished.map_or(Ok(()), FinishedCells::check)?;
     args.output.deliver(&text(args, &board, console)?)?;
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
@@ -70,27 +71,15 @@ fn options(args: &Args, count: u64) -> RandomOptions {
 
 /// Opens the file of finished cells. The number of cells is no part of its key, so a larger board continues a
 /// smaller one.
-fn kept(args: &Args, options: &RandomOptions, console: Console) -> Result<Option<Kept>, Failure> {
-    let (given, directory): (bool, PathBuf) = match (&args.cache, args.no_cache) {
-        (Some(directory), _) => (true, directory.clone()),
-        (None, true) => return Ok(None),
-        (None, false) => match cache_of_user() {
-            Some(directory) => (false, directory),
-            None => return Ok(None),
-        },
-    };
+fn finished_cells(
+    args: &Args,
+    options: &RandomOptions,
+    console: Console,
+) -> Result<Option<FinishedCells>, Failure> {
     let RandomOptions { seed, order, schedulers, settings, .. } = options;
-    let key = format!("{} {seed} {order:?} {schedulers} {settings:?}", program());
-    match Kept::open(&directory, &key) {
-        Ok(kept) => Ok(Some(kept)),
-        Err(error) if given => Err(Failure::unwritable("--cache", &directory, &error)),
-        Err(error) => {
-            let why = plait_lab::unreadable(&error);
-            let place = directory.display();
-            console.remark(1, &format!("plait: cells are not cached: {place}: {why}"));
-            Ok(None)
-        }
-    }
+    let key = || format!("{} {seed} {order:?} {schedulers} {settings:?}", program());
+    let open = |directory: &Path| FinishedCells::open(directory, &key());
+    cache::open(args.cache.as_deref(), args.no_cache, "cells", console, open)
 }
 
 fn text(args: &Args, board: &RandomBoard, console: Console) -> Result<String, Failure> {
