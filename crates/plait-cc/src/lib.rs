@@ -49,7 +49,7 @@ pub use congestion::Congestion;
 pub use hystart::HyStart;
 pub use idle::{IdleReset, IdleRestart, Restarted, restart};
 pub use plait_params::{
-    FixedWindow, Kind, Listed, Param, ParamError, ParamFault, Params, SpecError, Value,
+    FixedWindow, Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value,
 };
 pub use registry::{CONTROLLERS, Entry};
 pub use rounds::{Round, Rounds};

@@ -1,6 +1,6 @@
 //! An entry of a registry as text: `blest:mode=paper`.
 
-use crate::{Kind, Listed, ParamError, ParamFault, Params};
+use crate::{Listed, ParamError, ParamFault, ParamKind, Params};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -128,7 +128,7 @@ impl SpecError {
             SpecError::Repeated { .. } => Vec::new(),
             SpecError::Param(error) => match (error.fault, error.param.map(|param| param.kind)) {
                 (ParamFault::UnknownKey, _) => error.known.iter().map(|param| param.name).collect(),
-                (ParamFault::NotAllowed, Some(kind)) => Kind::words(&kind),
+                (ParamFault::NotAllowed, Some(kind)) => ParamKind::words(&kind),
                 _ => Vec::new(),
             },
         }

@@ -30,7 +30,7 @@ pub enum Value {
 
 /// Allowed values of a parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Kind {
+pub enum ParamKind {
     /// A real number from `min` to `max`; `min` is not negative.
     Real {
         /// Least value.
@@ -88,29 +88,33 @@ impl fmt::Display for Value {
 }
 
 /// The allowed values as a phrase: `a number from 0 to 100`, `on or off`, `code|paper`.
-impl fmt::Display for Kind {
+impl fmt::Display for ParamKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Real { min, max, .. } => write!(f, "a number from {min} to {max}"),
-            Kind::Whole { min, max, .. } => write!(f, "a whole number from {min} to {max}"),
-            Kind::Auto { min, max } => write!(f, "a whole number from {min} to {max}, or auto"),
-            Kind::Switch { .. } => f.write_str("on or off"),
-            Kind::Word { .. } | Kind::Window { .. } => f.write_str(&self.words().join("|")),
+            ParamKind::Real { min, max, .. } => write!(f, "a number from {min} to {max}"),
+            ParamKind::Whole { min, max, .. } => write!(f, "a whole number from {min} to {max}"),
+            ParamKind::Auto { min, max } => {
+                write!(f, "a whole number from {min} to {max}, or auto")
+            }
+            ParamKind::Switch { .. } => f.write_str("on or off"),
+            ParamKind::Word { .. } | ParamKind::Window { .. } => {
+                f.write_str(&self.words().join("|"))
+            }
         }
     }
 }
 
-impl Kind {
+impl ParamKind {
     /// Returns the value of a parameter that is not given.
     #[must_use]
     pub const fn default_value(&self) -> Value {
         match *self {
-            Kind::Real { default, .. } => Value::Real(millionths(default)),
-            Kind::Whole { default, .. } => Value::Whole(default),
-            Kind::Auto { .. } => Value::Word(AUTO),
-            Kind::Switch { default } => Value::Switch(default),
-            Kind::Word { default, .. } => Value::Word(default),
-            Kind::Window { default } => Value::Window(default),
+            ParamKind::Real { default, .. } => Value::Real(millionths(default)),
+            ParamKind::Whole { default, .. } => Value::Whole(default),
+            ParamKind::Auto { .. } => Value::Word(AUTO),
+            ParamKind::Switch { default } => Value::Switch(default),
+            ParamKind::Word { default, .. } => Value::Word(default),
+            ParamKind::Window { default } => Value::Window(default),
         }
     }
 
@@ -119,23 +123,23 @@ impl Kind {
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<Value> {
         match *self {
-            Kind::Real { min, max, .. } => {
+            ParamKind::Real { min, max, .. } => {
                 let value: f64 = text.parse().ok().filter(|value| (min..=max).contains(value))?;
                 Some(Value::Real(millionths(value)))
             }
-            Kind::Auto { .. } if text == AUTO => Some(Value::Word(AUTO)),
-            Kind::Whole { min, max, .. } | Kind::Auto { min, max } => {
+            ParamKind::Auto { .. } if text == AUTO => Some(Value::Word(AUTO)),
+            ParamKind::Whole { min, max, .. } | ParamKind::Auto { min, max } => {
                 text.parse().ok().filter(|value| (min..=max).contains(value)).map(Value::Whole)
             }
-            Kind::Switch { .. } => match text {
+            ParamKind::Switch { .. } => match text {
                 "on" | "true" => Some(Value::Switch(true)),
                 "off" | "false" => Some(Value::Switch(false)),
                 _ => None,
             },
-            Kind::Word { words, .. } => {
+            ParamKind::Word { words, .. } => {
                 words.iter().find(|word| **word == text).map(|word| Value::Word(word))
             }
-            Kind::Window { .. } => FixedWindow::parse(text).map(Value::Window),
+            ParamKind::Window { .. } => FixedWindow::parse(text).map(Value::Window),
         }
     }
 
@@ -143,11 +147,11 @@ impl Kind {
     #[must_use]
     pub fn words(&self) -> Vec<&'static str> {
         match self {
-            Kind::Real { .. } | Kind::Whole { .. } => Vec::new(),
-            Kind::Auto { .. } => [AUTO].to_vec(),
-            Kind::Switch { .. } => ["on", "off"].to_vec(),
-            Kind::Word { words, .. } => words.to_vec(),
-            Kind::Window { .. } => WINDOWS.to_vec(),
+            ParamKind::Real { .. } | ParamKind::Whole { .. } => Vec::new(),
+            ParamKind::Auto { .. } => [AUTO].to_vec(),
+            ParamKind::Switch { .. } => ["on", "off"].to_vec(),
+            ParamKind::Word { words, .. } => words.to_vec(),
+            ParamKind::Window { .. } => WINDOWS.to_vec(),
         }
     }
 }

@@ -5,11 +5,11 @@
 //! congestion controllers have one list each, of a type that implements [`Listed`].
 //!
 //! ```
-//! use plait_params::{About, Chosen, Kind, Listed, Param};
+//! use plait_params::{About, Chosen, ParamKind, Listed, Param};
 //!
 //! const SIZE: Param = Param {
 //!     name: "size",
-//!     kind: Kind::Whole { min: 1, max: 9, default: 2 },
+//!     kind: ParamKind::Whole { min: 1, max: 9, default: 2 },
 //!     unit: "segments",
 //!     help: "segments of a turn",
 //!     clause: "",
@@ -42,7 +42,7 @@ mod registry;
 mod window;
 
 pub use chosen::{Chosen, SpecError, is_parameter, split_list};
-pub use kind::{Kind, Value};
+pub use kind::{ParamKind, Value};
 pub use params::{Param, ParamError, ParamFault, Params};
 pub use registry::{About, Listed};
 pub use window::FixedWindow;

@@ -1,6 +1,6 @@
 //! Parameters: their declarations, their values, and the error if one is refused.
 
-use crate::{FixedWindow, Kind, Value};
+use crate::{FixedWindow, ParamKind, Value};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,7 +13,7 @@ pub struct Param {
     /// Name in `name:key=value`.
     pub name: &'static str,
     /// Its allowed values.
-    pub kind: Kind,
+    pub kind: ParamKind,
     /// Unit; empty if it has none.
     pub unit: &'static str,
     /// Its effect, in one line.
@@ -87,7 +87,7 @@ impl ParamError {
         match (self.fault, self.param) {
             (ParamFault::Repeated, _) => None,
             (_, Some(param)) => Some(match (param.kind, param.suffix()) {
-                (Kind::Window { .. }, _) => {
+                (ParamKind::Window { .. }, _) => {
                     format!("{}; at least one segment, or one byte", param.kind)
                 }
                 (_, "") => param.kind.to_string(),
@@ -246,20 +246,21 @@ mod tests {
 
     const RATIO: Param = Param {
         name: "ratio",
-        kind: Kind::Real { min: 0.0, max: 2.0, default: 0.25 },
+        kind: ParamKind::Real { min: 0.0, max: 2.0, default: 0.25 },
         unit: "",
         help: "",
         clause: "",
     };
     const COUNT: Param =
-        Param { name: "count", kind: Kind::Whole { min: 1, max: 9, default: 1 }, ..RATIO };
-    const EXACT: Param = Param { name: "exact", kind: Kind::Switch { default: true }, ..RATIO };
+        Param { name: "count", kind: ParamKind::Whole { min: 1, max: 9, default: 1 }, ..RATIO };
+    const EXACT: Param =
+        Param { name: "exact", kind: ParamKind::Switch { default: true }, ..RATIO };
     const MODE: Param = Param {
         name: "mode",
-        kind: Kind::Word { words: &["code", "paper"], default: "code" },
+        kind: ParamKind::Word { words: &["code", "paper"], default: "code" },
         ..RATIO
     };
-    const GAP: Param = Param { name: "gap", kind: Kind::Auto { min: 0, max: 9 }, ..RATIO };
+    const GAP: Param = Param { name: "gap", kind: ParamKind::Auto { min: 0, max: 9 }, ..RATIO };
     static KNOWN: &[Param] = &[RATIO, COUNT, EXACT, MODE, GAP];
 
     fn parse(text: &str) -> Result<Params, ParamError> {

@@ -1,14 +1,16 @@
 //! Predicts when a segment would arrive behind the data already assigned. If data waits for a
 //! window of a few segments, it moves to a subflow on which it arrives sooner.
 
-use crate::{CaState, Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
+use crate::{
+    CaState, Decision, Outcome, Param, ParamKind, Reason, SubflowView, View, ahead, exact,
+};
 use core::cmp::Ordering;
 use plait_base::{DataRange, SubflowId};
 
 /// The parameter of every scheduler that takes assigned data back.
 pub(crate) const BACK: Param = Param {
     name: "back",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "on: data that waits for a small or overdue window moves to a subflow on which it arrives sooner; off: it stays",
     clause: "ours",

@@ -22,7 +22,7 @@ mod view;
 
 pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
 pub use plait_params::{
-    Kind, Listed, Param, ParamError, ParamFault, Params, SpecError, Value, split_list,
+    Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value, split_list,
 };
 pub use queue::StaticQueue;
 pub use register::{RegisterError, register, schedulers};

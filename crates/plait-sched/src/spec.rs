@@ -114,7 +114,7 @@ impl fmt::Display for Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DECORATORS, Kind, Param, SCHEDULERS, split_list};
+    use crate::{DECORATORS, Param, ParamKind, SCHEDULERS, split_list};
     use alloc::string::{String, ToString};
     use proptest::prelude::*;
 
@@ -186,14 +186,14 @@ mod tests {
         fn with(known: &'static [Param], seeds: &[u64], mut set: impl FnMut(&str, &str)) {
             for (param, seed) in known.iter().zip(seeds).filter(|(_, seed)| *seed % 3 != 0) {
                 let value = match param.kind {
-                    Kind::Real { min, max, .. } => {
+                    ParamKind::Real { min, max, .. } => {
                         (min + (max - min) * (*seed % 1000) as f64 / 1000.0).to_string()
                     }
-                    Kind::Whole { min, max, .. } => (min + seed % (max - min + 1)).to_string(),
-                    Kind::Auto { .. } if *seed % 2 == 0 => "auto".to_string(),
-                    Kind::Auto { min, max } => (min + seed % (max - min + 1)).to_string(),
-                    Kind::Switch { .. } => ["on", "off"][(*seed % 2) as usize].to_string(),
-                    Kind::Word { .. } | Kind::Window { .. } => {
+                    ParamKind::Whole { min, max, .. } => (min + seed % (max - min + 1)).to_string(),
+                    ParamKind::Auto { .. } if *seed % 2 == 0 => "auto".to_string(),
+                    ParamKind::Auto { min, max } => (min + seed % (max - min + 1)).to_string(),
+                    ParamKind::Switch { .. } => ["on", "off"][(*seed % 2) as usize].to_string(),
+                    ParamKind::Word { .. } | ParamKind::Window { .. } => {
                         let words = param.kind.words();
                         words[*seed as usize % words.len()].to_string()
                     }

@@ -8,7 +8,7 @@ mod model;
 use model::{MSS, Model, subflow};
 use plait_base::{DataRange, DataRangeSet, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, DECORATORS, Decision, Kind, LeftEdge, Notice, Outcome, Param,
+    CaState, ConnectionView, DECORATORS, Decision, LeftEdge, Notice, Outcome, Param, ParamKind,
     QueueView, Reason, SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View,
     What, WhenFull,
 };
@@ -42,15 +42,15 @@ fn specs() -> Vec<String> {
 fn variants(params: &'static [Param]) -> impl Iterator<Item = String> {
     params.iter().flat_map(|param| {
         let values: Vec<String> = match param.kind {
-            Kind::Real { min, max, .. } => vec![min.to_string(), max.to_string()],
-            Kind::Whole { min, max, .. } => {
+            ParamKind::Real { min, max, .. } => vec![min.to_string(), max.to_string()],
+            ParamKind::Whole { min, max, .. } => {
                 vec![min.to_string(), 3.clamp(min, max).to_string(), max.to_string()]
             }
-            Kind::Auto { min, max } => {
+            ParamKind::Auto { min, max } => {
                 vec![min.to_string(), 3.clamp(min, max).to_string(), max.to_string()]
             }
-            Kind::Switch { .. } => vec!["on".into(), "off".into()],
-            Kind::Word { .. } | Kind::Window { .. } => {
+            ParamKind::Switch { .. } => vec!["on".into(), "off".into()],
+            ParamKind::Word { .. } | ParamKind::Window { .. } => {
                 param.kind.words().iter().map(ToString::to_string).collect()
             }
         };

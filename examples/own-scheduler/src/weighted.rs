@@ -3,12 +3,12 @@
 use plait_base::SubflowId;
 use plait_sched::rules::{self, Task};
 use plait_sched::{
-    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView, View,
 };
 
 const FAST: Param = Param {
     name: "fast",
-    kind: Kind::Whole { min: 1, max: 1_000, default: 3 },
+    kind: ParamKind::Whole { min: 1, max: 1_000, default: 3 },
     unit: "segments",
     help: "segments in a turn of the subflow with the lowest RTT; the others send one",
     clause: "ours",

@@ -1,12 +1,12 @@
 //! A window that never changes.
 
-use crate::{Ack, Algorithm, Entry, FixedWindow, Kind, Param, View};
+use crate::{Ack, Algorithm, Entry, FixedWindow, Param, ParamKind, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
 const CWND: Param = Param {
     name: "cwnd",
-    kind: Kind::Window { default: FixedWindow::Bdp },
+    kind: ParamKind::Window { default: FixedWindow::Bdp },
     unit: "bytes or segments",
     help: "the window: 20 or 20seg for 20 segments, 64KiB, or BDP for the path's bandwidth times its RTT",
     clause: "",

@@ -1,14 +1,14 @@
 //! OLIA, the Opportunistic Linked Increases Algorithm (draft-khalili-mptcp-congestion-control-05).
 
 use super::reno::{self, COUNT, Count};
-use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, View};
+use crate::{Ack, Algorithm, Entry, Flow, Param, ParamKind, View};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 use plait_base::Time;
 
 const QUALITY: Param = Param {
     name: "quality",
-    kind: Kind::Word { words: &["l/r2", "l2/r"], default: "l/r2" },
+    kind: ParamKind::Word { words: &["l/r2", "l2/r"], default: "l/r2" },
     unit: "",
     help: "quality of a path: l/r2 as in the paper and the kernel, l2/r as in the draft",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3.1; Khalili et al., CoNEXT 2012",
@@ -16,7 +16,7 @@ const QUALITY: Param = Param {
 
 const LEAST: Param = Param {
     name: "least",
-    kind: Kind::Word { words: &["1seg", "2seg"], default: "1seg" },
+    kind: ParamKind::Word { words: &["1seg", "2seg"], default: "1seg" },
     unit: "",
     help: "minimum slow start threshold while there are siblings: 1seg as in the draft, 2seg as in the kernel",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3; RFC 5681 equation 4",

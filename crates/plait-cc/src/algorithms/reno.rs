@@ -1,12 +1,12 @@
 //! NewReno, uncoupled (RFC 5681).
 
-use crate::{Ack, Algorithm, Entry, Kind, Param, Params, View};
+use crate::{Ack, Algorithm, Entry, Param, ParamKind, Params, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
 pub(crate) const COUNT: Param = Param {
     name: "count",
-    kind: Kind::Word { words: &["bytes", "acks"], default: "bytes" },
+    kind: ParamKind::Word { words: &["bytes", "acks"], default: "bytes" },
     unit: "",
     help: "growth of congestion avoidance: by acknowledged bytes, or by at most one segment per ACK, as in Linux \
            before 4.0, which is half as fast if every second segment is acknowledged",

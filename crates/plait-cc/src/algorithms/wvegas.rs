@@ -1,13 +1,13 @@
 //! wVegas, weighted Vegas (Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control).
 
 use super::{millis, reno};
-use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, View};
+use crate::{Ack, Algorithm, Entry, Flow, Param, ParamKind, View};
 use alloc::boxed::Box;
 use plait_base::{Slim, Span, Time};
 
 const DRAIN: Param = Param {
     name: "drain",
-    kind: Kind::Word { words: &["on", "mean", "off"], default: "on" },
+    kind: ParamKind::Word { words: &["on", "mean", "off"], default: "on" },
     unit: "",
     help: "drain the queue when its delay has doubled, by the mean and lowest sample of a round trip (on) or by \
 the mean alone (mean); off: only alpha changes the window",

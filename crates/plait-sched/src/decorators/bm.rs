@@ -4,7 +4,7 @@ use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
 use crate::{
-    Decision, Decorator, Effect, Kind, Needs, Notice, Outcome, Param, Params, Scheduler,
+    Decision, Decorator, Effect, Needs, Notice, Outcome, Param, ParamKind, Params, Scheduler,
     SubflowView, View, WhenFull,
 };
 use alloc::boxed::Box;
@@ -12,28 +12,28 @@ use plait_base::{Span, SubflowId, Time};
 
 const LAMBDA: Param = Param {
     name: "lambda",
-    kind: Kind::Real { min: 0.0, max: 100.0, default: 3.0 },
+    kind: ParamKind::Real { min: 0.0, max: 100.0, default: 3.0 },
     unit: "",
     help: "tolerance: the smoothed RTT may be this many times its lowest value",
     clause: "CSWS 2014, section 3.4",
 };
 const ESTIMATE: Param = Param {
     name: "estimate",
-    kind: Kind::Word { words: &["formula", "rate"], default: "formula" },
+    kind: ParamKind::Word { words: &["formula", "rate"], default: "formula" },
     unit: "",
     help: "factor of lambda * min_srtt: cwnd / srtt, or the delivery rate",
     clause: "CSWS 2014, section 3.4 has the formula only",
 };
 const WINDOW: Param = Param {
     name: "window",
-    kind: Kind::Real { min: 0.0, max: 3_600.0, default: 0.0 },
+    kind: ParamKind::Real { min: 0.0, max: 3_600.0, default: 0.0 },
     unit: "s",
     help: "lifetime of a lowest RTT; 0 is the life of the connection",
     clause: "left open in CSWS 2014, section 3.4",
 };
 const FLOOR: Param = Param {
     name: "floor",
-    kind: Kind::Whole { min: 1, max: 100, default: 2 },
+    kind: ParamKind::Whole { min: 1, max: 100, default: 2 },
     unit: "segments",
     help: "minimum cap",
     clause: "left open in CSWS 2014, section 3.4",

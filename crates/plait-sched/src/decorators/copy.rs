@@ -1,14 +1,16 @@
 //! Copies of unacknowledged data while there is no new data to send.
 
 use crate::exact::{self, MILLION};
-use crate::{Decision, Decorator, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler};
+use crate::{
+    Decision, Decorator, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+};
 use crate::{SubflowView, View, What, rules, state};
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, SubflowId};
 
 const QUEUE: Param = Param {
     name: "queue",
-    kind: Kind::Real { min: 1.0, max: 1000.0, default: 2.0 },
+    kind: ParamKind::Real { min: 1.0, max: 1000.0, default: 2.0 },
     unit: "",
     help: "a queue stands on a path if the latest RTT is above this many times the lowest one",
     clause: "none: no paper has such copies",

@@ -3,7 +3,7 @@
 use crate::exact;
 use crate::rules::{self, Place};
 use crate::{
-    CaState, Decision, Decorator, Effect, Kind, Needs, Notice, Outcome, Param, Params, Reason,
+    CaState, Decision, Decorator, Effect, Needs, Notice, Outcome, Param, ParamKind, Params, Reason,
     Scheduler, SentRange, SubflowView, View, What, WhenFull,
 };
 use alloc::boxed::Box;
@@ -11,21 +11,21 @@ use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 
 const MODE: Param = Param {
     name: "mode",
-    kind: Kind::Word { words: &["both", "retransmit", "off"], default: "both" },
+    kind: ParamKind::Word { words: &["both", "retransmit", "off"], default: "both" },
     unit: "",
     help: "retransmit and penalise, retransmit only, or neither",
     clause: "CSWS 2014, section 3.3",
 };
 const STRICT: Param = Param {
     name: "strict",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "retransmit only if the holder is over 4 times slower or has a window of 4 segments or less (kernel)",
     clause: "CSWS 2014, section 3.3 has no such limit",
 };
 const HOLDERS: Param = Param {
     name: "holders",
-    kind: Kind::Word { words: &["first", "every"], default: "first" },
+    kind: ParamKind::Word { words: &["first", "every"], default: "first" },
     unit: "",
     help: "penalise the first subflow that holds the head, or every one of them",
     clause: "CSWS 2014, section 3.3 has one; BLEST's kernel v0.95 has every one",

@@ -4,8 +4,8 @@ use crate::exact::{self, MILLION};
 use crate::rules::{self, Task};
 use crate::state::BySubflow;
 use crate::{
-    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
-    View, WhenFull,
+    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View, WhenFull,
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
@@ -13,14 +13,14 @@ use plait_base::{DataRange, Slim, Span, Time};
 
 const MODE: Param = Param {
     name: "mode",
-    kind: Kind::Word { words: &["code", "paper"], default: "code" },
+    kind: ParamKind::Word { words: &["code", "paper"], default: "code" },
     unit: "",
     help: "the estimate: as in the authors' kernel code, or as printed in the paper",
     clause: "ToN, section IV.A, Algorithm 1",
 };
 const LAMBDA: Param = Param {
     name: "lambda",
-    kind: Kind::Real { min: 0.0, max: 10.0, default: 0.0 },
+    kind: ParamKind::Real { min: 0.0, max: 10.0, default: 0.0 },
     unit: "",
     help: "initial correction factor; the first step limits it to 1 to 1.3 (code) or 0.1 to 10 \
            (paper); 0 is the default of the mode: 1.2 (code), 1 (paper)",
@@ -28,7 +28,7 @@ const LAMBDA: Param = Param {
 };
 const STEP: Param = Param {
     name: "step",
-    kind: Kind::Real { min: 0.0, max: 10.0, default: 0.01 },
+    kind: ParamKind::Real { min: 0.0, max: 10.0, default: 0.01 },
     unit: "",
     help: "change of the correction factor per RTT in paper mode",
     clause: "ToN, section IV.A (gives no value)",

@@ -7,8 +7,8 @@ use crate::arrival::{self, Arrival, BACK};
 use crate::exact;
 use crate::rules;
 use crate::{
-    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
-    View, What,
+    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View, What,
 };
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, SubflowId, SubflowSet, Time};
@@ -16,42 +16,42 @@ use plan::{Flow, Plan};
 
 const ROUND: Param = Param {
     name: "round",
-    kind: Kind::Whole { min: 0, max: 1_000, default: 4 },
+    kind: ParamKind::Whole { min: 0, max: 1_000, default: 4 },
     unit: "ms",
     help: "multiple to which forward delays are rounded (kernel code); 0: no rounding (paper)",
     clause: "ToN, section III.A; Kuhn et al. 2014",
 };
 const CAP: Param = Param {
     name: "cap_ms",
-    kind: Kind::Whole { min: 1, max: 3_600_000, default: 10_000 },
+    kind: ParamKind::Whole { min: 1, max: 3_600_000, default: 10_000 },
     unit: "ms",
     help: "maximum length of a plan: all delays are halved until their least common multiple fits",
     clause: "none; with exact RTTs the paper's plan has no bound",
 };
 const PLANNED: Param = Param {
     name: "planned_cwnd",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "on: a run has the window of the time of planning; off: the window when the run begins",
     clause: "ToN, section III.A; off is an option of the kernel code",
 };
 const SMOOTH: Param = Param {
     name: "smooth",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "on: a run has the smoothed window, 7/8 old and 1/8 new once per RTT; off: the window itself",
     clause: "kernel code",
 };
 const SLOW_START: Param = Param {
     name: "slow_start",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "on: also plan subflows that are in slow start after a loss; off: leave them out of the plan",
     clause: "kernel code",
 };
 const RETRANSMIT: Param = Param {
     name: "retransmit",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "if the send window is full, resend the oldest data that a subflow with room has not carried",
     clause: "kernel code",

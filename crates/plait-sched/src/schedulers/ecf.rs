@@ -3,42 +3,42 @@
 use crate::exact::{self, MILLION};
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView, View,
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 
 const BETA: Param = Param {
     name: "beta",
-    kind: Kind::Real { min: 0.0, max: 100.0, default: 0.25 },
+    kind: ParamKind::Real { min: 0.0, max: 100.0, default: 0.25 },
     unit: "",
     help: "hysteresis: while ECF waits, the slow subflow must be better by this fraction",
     clause: "ECF, CoNEXT 2017, Algorithm 1",
 };
 const M: Param = Param {
     name: "m",
-    kind: Kind::Whole { min: 1, max: 4, default: 1 },
+    kind: ParamKind::Whole { min: 1, max: 4, default: 1 },
     unit: "",
     help: "factor of the RTT variation in delta: 1 formula, 2 kernel v0.95, 4 authors' text",
     clause: "ECF, CoNEXT 2017, sections 4 and 5",
 };
 const FLOOR: Param = Param {
     name: "floor",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "count the remaining data as at least one round (kernel); off: as printed in the paper",
     clause: "ECF, CoNEXT 2017, section 3.2 against Algorithm 1",
 };
 const REC_CWND: Param = Param {
     name: "rec_cwnd",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "after an idle reset, use the window from before it until the window exceeds that",
     clause: "ECF, CoNEXT 2017, section 5.2",
 };
 const COUNT_QUEUED: Param = Param {
     name: "count_queued",
-    kind: Kind::Switch { default: false },
+    kind: ParamKind::Switch { default: false },
     unit: "",
     help: "add the queued data of a subflow to the remaining data",
     clause: "the port of ECF in xquic",

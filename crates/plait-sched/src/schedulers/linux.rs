@@ -6,35 +6,36 @@ use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
 use crate::{
-    Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    Decision, Entry, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView,
+    View,
 };
 use alloc::boxed::Box;
 use plait_base::{DataRange, SubflowId, SubflowSet};
 
 const BURST: Param = Param {
     name: "burst",
-    kind: Kind::Whole { min: 1_000, max: 1 << 24, default: 65_428 },
+    kind: ParamKind::Whole { min: 1_000, max: 1 << 24, default: 65_428 },
     unit: "bytes",
     help: "maximum data that is assigned to a subflow before the next choice",
     clause: "Linux, net/mptcp/protocol.c: 64 KiB less the headers",
 };
 const SNDBUF: Param = Param {
     name: "sndbuf",
-    kind: Kind::Auto { min: 1, max: 1 << 40 },
+    kind: ParamKind::Auto { min: 1, max: 1 << 40 },
     unit: "bytes",
     help: "send buffer of a subflow; auto: 2 cwnd, at least 64 KiB, at most that of the connection",
     clause: "Linux, sk_stream_memory_free; only --kernel 6.18 models its autotuning",
 };
 const TRUESIZE: Param = Param {
     name: "truesize",
-    kind: Kind::Real { min: 1.0, max: 10.0, default: 1.0 },
+    kind: ParamKind::Real { min: 1.0, max: 10.0, default: 1.0 },
     unit: "",
     help: "memory in the send buffer per byte of payload; Linux counts about 1.6",
     clause: "Linux, skb truesize",
 };
 const STALE: Param = Param {
     name: "stale",
-    kind: Kind::Whole { min: 1, max: 100, default: 1 },
+    kind: ParamKind::Whole { min: 1, max: 100, default: 1 },
     unit: "timeouts",
     help: "consecutive timeouts after which a subflow is not used until a segment arrives on it; a stock kernel has 4",
     clause: "ours; Linux, net.mptcp.stale_loss_cnt, has 4",

@@ -3,14 +3,14 @@
 use crate::ahead;
 use crate::rules::{self, Place, Task};
 use crate::{
-    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, View, WhenFull,
+    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, View, WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::SubflowSet;
 
 const TSQ: Param = Param {
     name: "tsq",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "skip a subflow whose data fills the host's own queue; off: assign data to it, which waits there",
     clause: "ToN, section V: on up to about kernel v0.91, off later",

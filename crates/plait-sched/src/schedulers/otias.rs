@@ -3,13 +3,15 @@
 use crate::ahead::{self, Task};
 use crate::arrival::{self, Arrival, BACK};
 use crate::rules;
-use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Reason, Scheduler, SubflowView, View};
+use crate::{
+    Decision, Entry, Needs, Outcome, Param, ParamKind, Reason, Scheduler, SubflowView, View,
+};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 
 const WAIT: Param = Param {
     name: "wait",
-    kind: Kind::Word { words: &["code", "paper"], default: "code" },
+    kind: ParamKind::Word { words: &["code", "paper"], default: "code" },
     unit: "",
     help: "wait of a segment: whole RTTs (kernel code), or fractions of an RTT (paper)",
     clause: "Yang et al. 2014; the port in the kernel of the ToN paper",

@@ -2,22 +2,22 @@
 
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
-    View, WhenFull,
+    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View, WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::{DataRange, SubflowId, SubflowSet};
 
 const NUM_SEGMENTS: Param = Param {
     name: "num_segments",
-    kind: Kind::Whole { min: 1, max: 1_000_000, default: 1 },
+    kind: ParamKind::Whole { min: 1, max: 1_000_000, default: 1 },
     unit: "segments",
     help: "consecutive segments of one turn",
     clause: "CSWS 2014, section 3.1",
 };
 const CWND_LIMITED: Param = Param {
     name: "cwnd_limited",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "on: a subflow without room loses its turn; off: the other subflows wait for it",
     clause: "CSWS 2014, section 3.1",

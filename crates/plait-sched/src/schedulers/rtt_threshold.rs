@@ -2,14 +2,14 @@
 
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView, View,
 };
 use alloc::boxed::Box;
 use plait_base::Span;
 
 const THRESHOLD: Param = Param {
     name: "threshold",
-    kind: Kind::Real { min: 0.0, max: 60_000.0, default: 100.0 },
+    kind: ParamKind::Real { min: 0.0, max: 60_000.0, default: 100.0 },
     unit: "ms",
     help: "use only subflows whose smoothed RTT is below this, if there is one",
     clause: "draft-bonaventure-iccrg-schedulers-02 (gives no value)",

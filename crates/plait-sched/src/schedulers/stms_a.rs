@@ -6,36 +6,36 @@ use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
 use crate::state;
 use crate::{
-    Decision, Entry, Kind, LeftEdge, Needs, Notice, Outcome, Param, Params, Scheduler, SubflowView,
-    View,
+    Decision, Entry, LeftEdge, Needs, Notice, Outcome, Param, ParamKind, Params, Scheduler,
+    SubflowView, View,
 };
 use alloc::boxed::Box;
 use plait_base::{SubflowId, Time};
 
 const GAP0: Param = Param {
     name: "gap0",
-    kind: Kind::Auto { min: 0, max: 1_000_000 },
+    kind: ParamKind::Auto { min: 0, max: 1_000_000 },
     unit: "segments",
     help: "initial gap; auto: the calculated gap of stms-c, once both RTTs are known",
     clause: "left open in STMS, ATC 2018",
 };
 const THRESHOLD: Param = Param {
     name: "threshold",
-    kind: Kind::Whole { min: 0, max: 1_000, default: 2 },
+    kind: ParamKind::Whole { min: 0, max: 1_000, default: 2 },
     unit: "segments",
     help: "a DATA_ACK that covers at most this many segments is no sample",
     clause: "STMS, ATC 2018, Algorithm 2",
 };
 const INTERVAL: Param = Param {
     name: "interval",
-    kind: Kind::Real { min: 0.01, max: 100.0, default: 1.0 },
+    kind: ParamKind::Real { min: 0.01, max: 100.0, default: 1.0 },
     unit: "times (srtt_S + srtt_F) / 2",
     help: "adjust_interval: the minimum time between changes of the gap",
     clause: "STMS, ATC 2018, section 3.1 and its evaluation",
 };
 const LOST: Param = Param {
     name: "count_lost",
-    kind: Kind::Word { words: &["off", "resting", "on"], default: "off" },
+    kind: ParamKind::Word { words: &["off", "resting", "on"], default: "off" },
     unit: "",
     help: "on: also take samples whose segment at the left edge was retransmitted; resting: only \
            those that lower the gap of a slow subflow with no outstanding data, down to the \
@@ -44,7 +44,7 @@ const LOST: Param = Param {
 };
 const REST: Param = Param {
     name: "rest",
-    kind: Kind::Whole { min: 0, max: 1_000_000, default: 16 },
+    kind: ParamKind::Whole { min: 0, max: 1_000_000, default: 16 },
     unit: "intervals",
     help: "time without sent data after which a gap beyond half of the send buffer falls to the calculated gap; 0: never",
     clause: "ours",

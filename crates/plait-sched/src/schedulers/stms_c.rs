@@ -3,14 +3,14 @@
 use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, View,
+    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler, View,
 };
 use alloc::boxed::Box;
 use plait_base::SubflowId;
 
 pub(super) const TAIL: Param = Param {
     name: "tail_use_slow",
-    kind: Kind::Switch { default: false },
+    kind: ParamKind::Switch { default: false },
     unit: "",
     help: "if less data than the gap is unsent, the slow subflow takes the last segment",
     clause: "STMS, ATC 2018, section 4: the subflow skips its turn",

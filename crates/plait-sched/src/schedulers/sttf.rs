@@ -3,43 +3,43 @@
 use crate::ahead::{self, Task};
 use crate::exact;
 use crate::{
-    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
-    View,
+    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View,
 };
 use alloc::boxed::Box;
 use plait_base::{DataRange, Span, SubflowId, SubflowSet};
 
 const RTT: Param = Param {
     name: "rtt",
-    kind: Kind::Word { words: &["last", "smoothed"], default: "last" },
+    kind: ParamKind::Word { words: &["last", "smoothed"], default: "last" },
     unit: "",
     help: "RTT of the estimate: the latest sample (kernel code), or the smoothed RTT (paper)",
     clause: "ToN, section IV.B",
 };
 const STALE: Param = Param {
     name: "stale",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "use the lowest RTT while the latest sample is older than `age_ms`",
     clause: "ToN, section IV.B (an RTT reset is mentioned, not described)",
 };
 const AGE: Param = Param {
     name: "age_ms",
-    kind: Kind::Whole { min: 0, max: 3_600_000, default: 0 },
+    kind: ParamKind::Whole { min: 0, max: 3_600_000, default: 0 },
     unit: "ms",
     help: "maximum age of a sample if `stale` is on; 0 is the subflow's retransmission timeout",
     clause: "ToN, section IV.B (left open there)",
 };
 const SYMMETRIC: Param = Param {
     name: "symmetric",
-    kind: Kind::Switch { default: true },
+    kind: ParamKind::Switch { default: true },
     unit: "",
     help: "use the lowest-RTT rule if the first RTT samples differ by at most 1 ms or by less than 10 %",
     clause: "ToN, section IV.B, footnote 1; the limits are the kernel code's",
 };
 const TOLERANCE: Param = Param {
     name: "tolerance",
-    kind: Kind::Whole { min: 0, max: 1_000_000, default: 1 },
+    kind: ParamKind::Whole { min: 0, max: 1_000_000, default: 1 },
     unit: "segments",
     help: "reassign if a subflow would get or lose more than this (code 1, paper 0)",
     clause: "ToN, section IV.B, Algorithm 2",
