@@ -15,6 +15,7 @@ mod names;
 mod numbers;
 mod observe;
 mod overview;
+mod path_table;
 #[cfg(feature = "planted-bugs")]
 pub mod planted;
 #[cfg(not(feature = "planted-bugs"))]
@@ -24,7 +25,6 @@ mod relay;
 mod stack;
 mod stream;
 mod virtio;
-mod ways;
 mod world;
 
 pub use choice::{Choice, Match, Prefix};
@@ -35,9 +35,9 @@ pub use log_event::{LogEvent, PathTraffic};
 pub use names::Names;
 pub use observe::{Observe, PacketEvent};
 pub use overview::{ConnectionView, Opened, Overview, Tally};
+pub use path_table::{OwnAddress, PathTable};
 pub use relay::{Greeting, PIECE};
 pub use stack::{Stack, StackCounters, Untaken};
 pub use stream::Stream;
 pub use virtio::Virtio;
-pub use ways::{OwnAddress, Ways};
 pub use world::{Exit, Interest, Outgoing, Ready, World};

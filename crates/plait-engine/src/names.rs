@@ -1,8 +1,8 @@
 //! Maps addresses of packets to paths and server addresses, and back.
 
 use crate::numbers::Numbers;
+use crate::path_table::{OwnAddress, PathTable};
 use crate::planted::{Planted, planted};
-use crate::ways::{OwnAddress, Ways};
 use crate::world::Exit;
 use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
@@ -25,7 +25,7 @@ enum Role {
         unnumbered: u64,
     },
     /// This end dials. A path is one of its own addresses and the dialled address.
-    Client(Ways),
+    Client(PathTable),
 }
 
 /// Source and destination of a packet, and its exit.
@@ -53,8 +53,8 @@ impl Names {
 
     /// Returns the names of an end that dials.
     #[must_use]
-    pub fn client(ways: Ways) -> Names {
-        Names(Role::Client(ways))
+    pub fn client(paths: PathTable) -> Names {
+        Names(Role::Client(paths))
     }
 
     /// Returns the path and the server's number of a packet to our `port`; `None` if it is not for
@@ -84,8 +84,8 @@ impl Names {
                 *unnumbered += u64::from(path.is_none());
                 Some((path?, server))
             }
-            Role::Client(ways) => {
-                let (path, announced) = ways.of_arrival(dst, src, port)?;
+            Role::Client(paths) => {
+                let (path, announced) = paths.of_arrival(dst, src, port)?;
                 let server = if announced { endpoint.number_of(src)? } else { FIRST };
                 Some((path, server))
             }
@@ -96,7 +96,7 @@ impl Names {
     pub(crate) fn paths(&mut self, endpoint: &Endpoint, theirs: IpAddr) -> Vec<PathId> {
         match &mut self.0 {
             Role::Server { .. } => Vec::new(),
-            Role::Client(ways) => ways.to(endpoint, theirs),
+            Role::Client(paths) => paths.to(endpoint, theirs),
         }
     }
 
@@ -105,7 +105,7 @@ impl Names {
         let in_use = |path| endpoint.uses_path(path);
         match &mut self.0 {
             Role::Server { peers, .. } => peers.shrink_idle(in_use),
-            Role::Client(ways) => ways.shrink_idle(in_use),
+            Role::Client(paths) => paths.shrink_idle(in_use),
         }
     }
 
@@ -114,7 +114,7 @@ impl Names {
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
             Role::Server { peers, .. } => peers.len(),
-            Role::Client(ways) => ways.len(),
+            Role::Client(paths) => paths.len(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Names {
     pub(crate) fn looks(&self) -> u64 {
         match &self.0 {
             Role::Server { peers, .. } => peers.looks(),
-            Role::Client(ways) => ways.looks(),
+            Role::Client(paths) => paths.looks(),
         }
     }
 
@@ -146,7 +146,7 @@ impl Names {
     pub(crate) fn has_exits(&self) -> bool {
         match &self.0 {
             Role::Server { .. } => false,
-            Role::Client(ways) => ways.has_exits(),
+            Role::Client(paths) => paths.has_exits(),
         }
     }
 
@@ -154,7 +154,7 @@ impl Names {
     pub(crate) fn client_of(&self, path: PathId) -> Option<IpAddr> {
         match &self.0 {
             Role::Server { peers, .. } => peers.key(path),
-            Role::Client(ways) => ways.way(path).map(|(own, _)| own.address),
+            Role::Client(paths) => paths.addresses(path).map(|(own, _)| own.address),
         }
     }
 
@@ -172,8 +172,8 @@ impl Names {
                 let src = stand_in.map_or(known, |(local, _)| *local);
                 Some(Departure { src, dst: peers.key(path)?, exit: None })
             }
-            Role::Client(ways) => {
-                let (OwnAddress { address, exit }, theirs) = ways.way(path)?;
+            Role::Client(paths) => {
+                let (OwnAddress { address, exit }, theirs) = paths.addresses(path)?;
                 let dst = endpoint.address(server).unwrap_or(theirs);
                 Some(Departure { src: *address, dst, exit: *exit })
             }
@@ -190,8 +190,8 @@ impl Names {
         server: ServerAddress,
     ) {
         match &mut self.0 {
-            Role::Client(ways) if server == FIRST => ways.on_dial(path, port),
-            Role::Client(ways) => ways.on_join(endpoint, path, port, server),
+            Role::Client(paths) if server == FIRST => paths.on_dial(path, port),
+            Role::Client(paths) => paths.on_join(endpoint, path, port, server),
             Role::Server { .. } => {}
         }
     }

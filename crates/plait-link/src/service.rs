@@ -10,10 +10,10 @@ use crate::trace::OpportunityCursor;
 /// The transmitter of a link. It sends packets one at a time in the order offered, and returns their
 /// departure on entry.
 #[derive(Clone, Debug)]
-pub struct Service(Kind);
+pub struct Service(RateModel);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum RateModel {
     /// No limit: packets depart at once.
     Immediate(u64),
     Fixed(FixedRate),
@@ -36,18 +36,18 @@ impl Service {
             return Service::fixed(rate);
         }
         Service(match source {
-            RateSource::Fixed(rate) => Kind::Fixed(FixedRate::new(*rate)),
+            RateSource::Fixed(rate) => RateModel::Fixed(FixedRate::new(*rate)),
             RateSource::Steps(steps) => {
                 let cursor = ScheduleCursor::new(Arc::new(schedule_of(steps)));
-                Kind::Schedule { cursor, shift: 0 }
+                RateModel::Schedule { cursor, shift: 0 }
             }
             RateSource::Trace { trace, offset } => {
                 let shift = offset.as_nanos() % trace.duration().as_nanos().max(1);
                 match trace.schedule() {
                     Some(schedule) => {
-                        Kind::Schedule { cursor: ScheduleCursor::new(schedule), shift }
+                        RateModel::Schedule { cursor: ScheduleCursor::new(schedule), shift }
                     }
-                    None => Kind::Opportunities {
+                    None => RateModel::Opportunities {
                         cursor: OpportunityCursor::new(trace.stamps()),
                         shift,
                     },
@@ -60,8 +60,8 @@ impl Service {
     #[must_use]
     pub fn fixed(rate: Rate) -> Service {
         Service(match rate {
-            Rate::INFINITE => Kind::Immediate(0),
-            rate => Kind::Fixed(FixedRate::new(rate)),
+            Rate::INFINITE => RateModel::Immediate(0),
+            rate => RateModel::Fixed(FixedRate::new(rate)),
         })
     }
 
@@ -70,7 +70,7 @@ impl Service {
     #[inline(always)]
     pub fn serve(&mut self, at: Time, size: u32) -> Time {
         match &mut self.0 {
-            Kind::Fixed(fixed) => Time::from_nanos(fixed.serve(at.as_nanos(), size)),
+            RateModel::Fixed(fixed) => Time::from_nanos(fixed.serve(at.as_nanos(), size)),
             _ => self.serve_varying(at.as_nanos(), size),
         }
     }
@@ -79,15 +79,15 @@ impl Service {
     #[inline(never)]
     fn serve_varying(&mut self, at: u64, size: u32) -> Time {
         match &mut self.0 {
-            Kind::Immediate(last) => {
+            RateModel::Immediate(last) => {
                 *last = at.max(*last);
                 Time::from_nanos(*last)
             }
-            Kind::Fixed(fixed) => Time::from_nanos(fixed.serve(at, size)),
-            Kind::Schedule { cursor, shift } => {
+            RateModel::Fixed(fixed) => Time::from_nanos(fixed.serve(at, size)),
+            RateModel::Schedule { cursor, shift } => {
                 shifted_back(cursor.serve(at.saturating_add(*shift), size), *shift)
             }
-            Kind::Opportunities { cursor, shift } => {
+            RateModel::Opportunities { cursor, shift } => {
                 shifted_back(cursor.serve(at.saturating_add(*shift), size), *shift)
             }
         }
@@ -98,10 +98,10 @@ impl Service {
     #[must_use]
     pub fn free_at(&self) -> Time {
         match &self.0 {
-            Kind::Immediate(last) => Time::from_nanos(*last),
-            Kind::Fixed(fixed) => Time::from_nanos(fixed.free_at()),
-            Kind::Schedule { cursor, shift } => shifted_back(cursor.free_at(), *shift),
-            Kind::Opportunities { cursor, shift } => shifted_back(cursor.free_at(), *shift),
+            RateModel::Immediate(last) => Time::from_nanos(*last),
+            RateModel::Fixed(fixed) => Time::from_nanos(fixed.free_at()),
+            RateModel::Schedule { cursor, shift } => shifted_back(cursor.free_at(), *shift),
+            RateModel::Opportunities { cursor, shift } => shifted_back(cursor.free_at(), *shift),
         }
     }
 }

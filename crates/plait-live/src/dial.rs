@@ -9,7 +9,7 @@ use crate::{Device, add_route, exit};
 use plait_base::{ConnId, Span, Time};
 use plait_core::ConnectionSpec;
 use plait_engine::{
-    Exit, Greeting, Limits, LogEvent, Names, Observe, OwnAddress, StackCounters, Ways,
+    Exit, Greeting, Limits, LogEvent, Names, Observe, OwnAddress, PathTable, StackCounters,
 };
 use socket2::Socket;
 use std::fmt;
@@ -107,7 +107,7 @@ impl Client {
             });
             own.push(OwnAddress { address, exit: place });
         }
-        let stack = kernel.stack(Names::client(Ways::new(own)))?;
+        let stack = kernel.stack(Names::client(PathTable::new(own)))?;
         let mut driver = Driver::new(stack, None)?;
         driver.routed = routed;
         let (sender, dials) = mpsc::channel();

@@ -13,8 +13,8 @@ mod middlebox;
 mod network;
 mod queue;
 mod setup;
+mod simplex_link;
 mod strict_turns;
-mod way;
 mod wire;
 mod world;
 

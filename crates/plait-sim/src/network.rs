@@ -2,7 +2,7 @@
 
 use crate::middlebox::{Middlebox, MiddleboxConfig, MiddleboxCounters};
 use crate::queue::{EventQueue, Stamp};
-use crate::way::{Copied, Packet, Sources, Way};
+use crate::simplex_link::{Copied, Packet, SimplexLink, Sources};
 use plait_base::{Chance, PathId, Rate, Time};
 use plait_link::{Aqm, DropCause, HostLink, Link, LinkConfig, LinkCounters};
 use plait_wire::Segment;
@@ -73,7 +73,7 @@ pub(crate) struct Arrival {
     pub(crate) path: PathId,
     pub(crate) direction: Direction,
     pub(crate) segment: Box<Segment>,
-    /// The way that made this copy, if it is one. The segment returns there for reuse.
+    /// The simplex link that made this copy, if it is one. The segment returns there for reuse.
     pub(crate) copier: Option<usize>,
 }
 
@@ -88,13 +88,13 @@ enum Task {
 /// All paths and their shared links. Its sources in the event queue are numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// Two ways for each path, down first, then two for each shared link.
-    ways: Vec<Way>,
-    /// Number of ways that belong to paths.
+    /// Two for each path, down first, then two for each shared link.
+    simplex_links: Vec<SimplexLink>,
+    /// Number of simplex links that belong to paths.
     own: usize,
-    /// By path and direction, in the order of the ways of paths.
+    /// By path and direction, in the order of the simplex links of paths.
     middleboxes: Vec<Option<Box<Middlebox>>>,
-    /// The way and the kind of event of each source.
+    /// The simplex link and the kind of event of each source.
     sources: Vec<(usize, Task)>,
     /// Packets dropped but not yet returned by [`Network::poll_dropped`].
     dropped: VecDeque<(Packet, DropCause)>,
@@ -109,7 +109,7 @@ impl Network {
     ) -> Network {
         let own = 2 * paths.len();
         let mut network = Network {
-            ways: Vec::new(),
+            simplex_links: Vec::new(),
             own,
             middleboxes: Vec::new(),
             sources: Vec::new(),
@@ -149,7 +149,7 @@ impl Network {
         // Several hosts may be out of order, and a managed queue must first be drained up to the
         // entry time.
         let enters = host_links.len() > 1 || (managed && !host_links.is_empty());
-        let way = self.ways.len();
+        let way = self.simplex_links.len();
         // Packets of every path enter a shared link.
         let shared = host_links.is_empty();
         let altered = self.middleboxes.iter().any(Option::is_some);
@@ -164,7 +164,7 @@ impl Network {
             entries: enters.then(|| source(Task::Entry)),
             dequeues: managed.then(|| source(Task::Dequeue)),
         };
-        self.ways.push(Way::new(link, host_links, next, interferes, sources));
+        self.simplex_links.push(SimplexLink::new(link, host_links, next, interferes, sources));
     }
 
     pub(crate) fn sources(&self) -> usize {
@@ -187,7 +187,7 @@ impl Network {
         segment: Box<Segment>,
     ) -> Option<(Box<Segment>, DropCause)> {
         let index = Network::index(path, direction);
-        let way = self.ways[..self.own].get_mut(index)?;
+        let way = self.simplex_links[..self.own].get_mut(index)?;
         let size = segment.ip_len();
         let enters = way.host_links[pair].offer(now, size);
         let stamp = Stamp { at: enters, order: queue.order() };
@@ -210,12 +210,12 @@ impl Network {
             self.pass_in(queue, now, index, task);
             return None;
         }
-        let mut way = &mut self.ways[index];
+        let mut way = &mut self.simplex_links[index];
         if way.interferes {
             if !self.arrives(queue, now, index) {
                 return None;
             }
-            way = &mut self.ways[index];
+            way = &mut self.simplex_links[index];
         }
         let packet = way.take_arrival(queue)?;
         Some(arrival(packet, index))
@@ -224,7 +224,7 @@ impl Network {
     /// Moves packets into a link, or out of its queue.
     #[inline(never)]
     fn pass_in(&mut self, queue: &mut EventQueue, now: Time, index: usize, task: Task) {
-        let way = &mut self.ways[index];
+        let way = &mut self.simplex_links[index];
         match task {
             Task::Entry => self.dropped.extend(way.take_entry(queue)),
             Task::Dequeue => way.take_dequeue(queue, now, &mut self.dropped),
@@ -232,15 +232,15 @@ impl Network {
         }
     }
 
-    /// Returns true if the packet at the end of a way arrives at a host, after the middlebox
-    /// changed it. Otherwise the packet is dropped or enters the next way.
+    /// Returns true if the packet at the end of a simplex link arrives at a host, after the middlebox
+    /// changed it. Otherwise the packet is dropped or enters the next link.
     #[inline(never)]
     fn arrives(&mut self, queue: &mut EventQueue, now: Time, index: usize) -> bool {
-        let way = &mut self.ways[index];
+        let way = &mut self.simplex_links[index];
         let next = way.next;
         let Some(packet) = way.first_packet() else { return false };
         if next.is_none() && !packet.corrupt {
-            let own = Network::index(packet.path, way_direction(index));
+            let own = Network::index(packet.path, direction_of(index));
             if let Some(Some(middlebox)) = self.middleboxes.get_mut(own) {
                 middlebox.pass(now, &mut packet.segment);
             }
@@ -250,7 +250,7 @@ impl Network {
         match next {
             Some(next) => {
                 let size = packet.segment.ip_len();
-                self.dropped.extend(self.ways[next].offer(queue, packet, size));
+                self.dropped.extend(self.simplex_links[next].offer(queue, packet, size));
             }
             None => self.dropped.push_back((packet, DropCause::Corrupt)),
         }
@@ -264,15 +264,15 @@ impl Network {
         Some((arrival(packet, self.sources[source].0), cause))
     }
 
-    /// Takes back the segment of a copy that the way `copier` made.
+    /// Takes back the segment of a copy that the simplex link `copier` made.
     #[inline(never)]
     pub(crate) fn keep(&mut self, copier: usize, segment: Box<Segment>) {
-        self.ways[copier].keep(segment);
+        self.simplex_links[copier].keep(segment);
     }
 
     /// Returns the time at which the host's last packet leaves the host's own link.
     pub(crate) fn left_host(&self, pair: usize, path: PathId, direction: Direction) -> Time {
-        self.ways
+        self.simplex_links
             .get(Network::index(path, direction))
             .map_or(Time::ZERO, |way| way.host_links[pair].free_at())
     }
@@ -281,7 +281,7 @@ impl Network {
     pub(crate) fn queued_bytes(&mut self, path: PathId, direction: Direction, now: Time) -> u64 {
         let mut next = Some(Network::index(path, direction));
         let mut bytes = 0;
-        while let Some(way) = next.and_then(|index| self.ways.get_mut(index)) {
+        while let Some(way) = next.and_then(|index| self.simplex_links.get_mut(index)) {
             bytes += way.link.queued_bytes(now);
             next = way.next;
         }
@@ -292,27 +292,27 @@ impl Network {
     pub(crate) fn middlebox_counters(&self) -> Vec<MiddleboxCounters> {
         let done =
             |it: &Option<Box<Middlebox>>| it.as_ref().map(|it| it.done()).unwrap_or_default();
-        self.middleboxes.chunks_exact(2).map(|ways| done(&ways[0]).plus(done(&ways[1]))).collect()
+        self.middleboxes.chunks_exact(2).map(|both| done(&both[0]).plus(done(&both[1]))).collect()
     }
 
     /// Returns the counters of each path's own link, down and up.
     pub(crate) fn path_counters(&self) -> Vec<(LinkCounters, LinkCounters)> {
-        Network::counters(&self.ways[..self.own])
+        Network::counters(&self.simplex_links[..self.own])
     }
 
     /// Returns the counters of each shared link, down and up.
     pub(crate) fn shared_counters(&self) -> Vec<(LinkCounters, LinkCounters)> {
-        Network::counters(&self.ways[self.own..])
+        Network::counters(&self.simplex_links[self.own..])
     }
 
     /// Returns the bytes of each source of cross traffic towards the client, by path, then by
     /// shared link.
     pub(crate) fn cross_bytes(&mut self, now: Time) -> Vec<Vec<u64>> {
-        self.ways.iter_mut().step_by(2).map(|way| way.link.cross_bytes(now)).collect()
+        self.simplex_links.iter_mut().step_by(2).map(|way| way.link.cross_bytes(now)).collect()
     }
 
-    fn counters(ways: &[Way]) -> Vec<(LinkCounters, LinkCounters)> {
-        let pairs = ways.chunks_exact(2);
+    fn counters(links: &[SimplexLink]) -> Vec<(LinkCounters, LinkCounters)> {
+        let pairs = links.chunks_exact(2);
         pairs.map(|pair| (pair[0].link.counters(), pair[1].link.counters())).collect()
     }
 }
@@ -320,14 +320,14 @@ impl Network {
 /// Names of the directions in random streams.
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
-/// Returns the direction of a way.
-const fn way_direction(way: usize) -> Direction {
+/// Returns the direction of a simplex link.
+const fn direction_of(way: usize) -> Direction {
     if way.is_multiple_of(2) { Direction::Down } else { Direction::Up }
 }
 
-/// Converts a packet at the end of a way.
+/// Converts a packet at the end of a simplex link.
 fn arrival(packet: Packet, way: usize) -> Arrival {
-    let direction = way_direction(way);
+    let direction = direction_of(way);
     let copier = match packet.copied {
         Copied::Not => None,
         Copied::ByPath => Some(Network::index(packet.path, direction)),

@@ -31,7 +31,7 @@ pub struct PlaybackMeasures {
 
 /// State of one path during a pending chunk.
 #[derive(Clone, Copy, Default, Debug)]
-struct Way {
+struct PathState {
     inflight: u64,
     /// Arrival time of the last packet of the chunk.
     last: Option<Time>,
@@ -52,7 +52,7 @@ pub(super) struct Playback {
     /// Subflows whose window was reduced since their last transmission.
     lowered: SubflowSet,
     iw_resets: u64,
-    ways: Vec<Way>,
+    states: Vec<PathState>,
     inflight: [u64; SubflowId::MAX],
     /// The path of each subflow of the receiver.
     route: [Option<PathId>; SubflowId::MAX],
@@ -75,7 +75,7 @@ impl Playback {
             stalled: Span::ZERO,
             lowered: SubflowSet::default(),
             iw_resets: 0,
-            ways: vec![Way::default(); paths],
+            states: vec![PathState::default(); paths],
             inflight: [0; SubflowId::MAX],
             route: [None; SubflowId::MAX],
             asked: None,
@@ -89,13 +89,13 @@ impl Playback {
     pub(super) fn on_flight(&mut self, now: Time, subflow: SubflowId, path: PathId, bytes: u64) {
         let Some(before) = self.inflight.get_mut(subflow.index()) else { return };
         let old = core::mem::replace(before, bytes);
-        let Some(way) = self.ways.get(path.index()) else { return };
+        let Some(way) = self.states.get(path.index()) else { return };
         let new = way.inflight - old.min(way.inflight) + bytes;
         // The set of idle paths changes only when a count becomes zero or stops being zero.
         if (way.inflight == 0) != (new == 0) {
             self.count(now);
         }
-        self.ways[path.index()].inflight = new;
+        self.states[path.index()].inflight = new;
     }
 
     /// Adds bytes that the sender sent on a subflow.
@@ -126,7 +126,7 @@ impl Playback {
     /// Notes that data became readable that had arrived at `at` on a subflow of the receiver.
     pub(super) fn on_arrival(&mut self, at: Time, subflow: SubflowId) {
         let Some(Some(path)) = self.route.get(subflow.index()) else { return };
-        if let Some(way) = self.ways.get_mut(path.index()) {
+        if let Some(way) = self.states.get_mut(path.index()) {
             way.last = Some(way.last.map_or(at, |last| last.max(at)));
         }
     }
@@ -137,14 +137,14 @@ impl Playback {
             AppEvent::MessageDue { .. } => {
                 self.count(now);
                 self.asked = Some(now);
-                self.ways.iter_mut().for_each(|way| way.last = None);
+                self.states.iter_mut().for_each(|way| way.last = None);
             }
             AppEvent::Chunk { rate, lasts, .. } => {
                 self.bits += u128::from(rate.as_bps()) * u128::from(lasts.as_nanos());
                 self.played += u128::from(lasts.as_nanos());
                 self.count(now);
                 self.asked = None;
-                if let [first, second, ..] = self.ways[..]
+                if let [first, second, ..] = self.states[..]
                     && let (Some(first), Some(second)) = (first.last, second.last)
                 {
                     self.gaps.push(first.as_nanos() as i64 - second.as_nanos() as i64);
@@ -167,8 +167,8 @@ impl Playback {
             return;
         }
         self.waited += span;
-        if self.ways.iter().any(|way| way.inflight > 0) {
-            self.ways.iter_mut().filter(|way| way.inflight == 0).for_each(|way| way.idle += span);
+        if self.states.iter().any(|way| way.inflight > 0) {
+            self.states.iter_mut().filter(|way| way.inflight == 0).for_each(|way| way.idle += span);
         }
     }
 
@@ -195,8 +195,8 @@ impl Playback {
         };
         let waited = self.waited.as_nanos() as f64;
         let share =
-            |way: &Way| (waited > 0.0 && shown).then(|| way.idle.as_nanos() as f64 / waited);
-        let idle = self.ways.iter().map(share).collect();
+            |way: &PathState| (waited > 0.0 && shown).then(|| way.idle.as_nanos() as f64 / waited);
+        let idle = self.states.iter().map(share).collect();
         (measures, idle)
     }
 }

@@ -22,14 +22,14 @@ pub(super) struct Limits {
 /// The paths of a run in the direction of the data.
 #[derive(Clone, Debug)]
 pub(super) struct Links {
-    ways: Vec<Way>,
+    paths: Vec<PathCapacity>,
     shared: Vec<Pipe>,
     limits: Limits,
 }
 
 /// One path.
 #[derive(Clone, Debug)]
-struct Way {
+struct PathCapacity {
     pipe: Pipe,
     /// The host's own link.
     host: Capacity,
@@ -84,30 +84,30 @@ impl Links {
                 Role::Server => begin + back + there + back,
             };
             let host = Capacity::new(&RateSource::Fixed(host));
-            Way { pipe, host, via, there, back, opens }
+            PathCapacity { pipe, host, via, there, back, opens }
         };
-        let ways = setup.paths.iter().map(way).collect();
-        Links { ways, shared: shared.into_iter().map(|(data, _)| data).collect(), limits }
+        let paths = setup.paths.iter().map(way).collect();
+        Links { paths, shared: shared.into_iter().map(|(data, _)| data).collect(), limits }
     }
 
     /// Returns when the sender may send the first data on any path.
     pub(super) fn opens(&self) -> Option<Time> {
-        self.ways.iter().map(|way| way.opens).min()
+        self.paths.iter().map(|way| way.opens).min()
     }
 
     /// Lets every path send from `time` on.
     pub(super) fn open_all(&mut self, time: Time) {
-        self.ways.iter_mut().for_each(|way| way.opens = time);
+        self.paths.iter_mut().for_each(|way| way.opens = time);
     }
 
     /// Returns the least time from sending to arrival on any path.
     pub(super) fn there(&self) -> Span {
-        self.ways.iter().map(|way| way.there).min().unwrap_or(Span::ZERO)
+        self.paths.iter().map(|way| way.there).min().unwrap_or(Span::ZERO)
     }
 
     /// Returns the least time from sending to the arrival of an acknowledgement, on any paths.
     pub(super) fn round(&self) -> Span {
-        let back = self.ways.iter().map(|way| way.back).min().unwrap_or(Span::ZERO);
+        let back = self.paths.iter().map(|way| way.back).min().unwrap_or(Span::ZERO);
         self.there() + back
     }
 
@@ -138,10 +138,10 @@ impl Links {
     }
 
     /// Adds up the paths. Paths through one shared link carry at most what the link carries.
-    fn sum(&self, time: Time, of: impl Fn(&Way) -> f64) -> f64 {
-        let own: f64 = self.ways.iter().filter(|way| way.via.is_none()).map(&of).sum();
+    fn sum(&self, time: Time, of: impl Fn(&PathCapacity) -> f64) -> f64 {
+        let own: f64 = self.paths.iter().filter(|way| way.via.is_none()).map(&of).sum();
         let through = |(index, pipe): (usize, &Pipe)| {
-            let members = || self.ways.iter().filter(move |way| way.via == Some(index));
+            let members = || self.paths.iter().filter(move |way| way.via == Some(index));
             let first = members().map(|way| way.opens).min()?;
             let sum: f64 = members().map(&of).sum();
             let last = Time::ZERO + time.since(Time::ZERO).minus(pipe.delay);
@@ -183,7 +183,7 @@ impl Links {
     }
 }
 
-impl Way {
+impl PathCapacity {
     /// Returns the payload bytes that are sent from `from` on and have arrived by `time`.
     fn sent(&self, from: Time, time: Time, limits: &Limits) -> f64 {
         let from = from.max(self.opens);

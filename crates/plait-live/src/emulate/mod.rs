@@ -5,12 +5,13 @@
 //! If the host is busy, packets are delivered later than the link model requires. [`Lateness`] records the
 //! delay and decides whether the times of a run are valid.
 
+mod emulated_link;
 mod lateness;
 mod strip;
-mod way;
 
 use crate::poller::{Poller, Ready};
 use crate::{Clock, Device};
+use emulated_link::EmulatedLink;
 pub use lateness::Lateness;
 use plait_base::{Span, Time};
 use plait_link::{Link, LinkConfig, LinkCounters};
@@ -19,7 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 pub use strip::Strip;
-use way::Way;
 
 /// Most packets read from one device before the other devices are served.
 const BATCH: usize = 64;
@@ -188,7 +188,7 @@ struct Relay {
     poller: Poller,
     paths: Vec<Path>,
     /// Two for each path: down, then up.
-    ways: Vec<Way>,
+    links: Vec<EmulatedLink>,
     lateness: Lateness,
     late: Vec<Late>,
     /// Time of the last wake-up.
@@ -200,22 +200,22 @@ struct Relay {
 impl Relay {
     fn new(paths: Vec<Path>, switches: &[Switches], seed: u64) -> io::Result<Relay> {
         let poller = Poller::open()?;
-        let mut ways = Vec::new();
+        let mut links = Vec::new();
         for (path, switches) in paths.iter().zip(switches) {
             for (device, config, direction, name) in [
                 (&path.server, &path.down, Direction::Down, "down"),
                 (&path.client, &path.up, Direction::Up, "up"),
             ] {
-                poller.add(device, ways.len() as u64, true, false)?;
+                poller.add(device, links.len() as u64, true, false)?;
                 let link = Link::new(config, seed, &[path.name.as_str(), name]);
-                ways.push(Way::new(link, direction, switches.clone(), path.strip));
+                links.push(EmulatedLink::new(link, direction, switches.clone(), path.strip));
             }
         }
         Ok(Relay {
             clock: Clock::start(),
             poller,
             paths,
-            ways,
+            links,
             lateness: Lateness::default(),
             late: Vec::new(),
             looked: None,
@@ -226,7 +226,7 @@ impl Relay {
 
     /// Waits for packets or the next due time, and moves packets.
     fn turn(&mut self) -> io::Result<()> {
-        let next = self.ways.iter().map(Way::next).min().unwrap_or(Time::NEVER);
+        let next = self.links.iter().map(EmulatedLink::next).min().unwrap_or(Time::NEVER);
         let before = self.clock.now();
         self.poller.wait(&self.clock, next, LOOKS, &mut self.ready)?;
         self.on_awake(next.min(before + LOOKS));
@@ -256,14 +256,14 @@ impl Relay {
         let from = if at.is_multiple_of(2) { &path.server } else { &path.client };
         for _ in 0..BATCH {
             let Some(len) = from.try_recv(&mut self.buffer)? else { break };
-            self.ways[at].offer(self.clock.now(), &self.buffer[..len]);
+            self.links[at].offer(self.clock.now(), &self.buffer[..len]);
         }
         Ok(())
     }
 
     /// Writes the packets that have left their links.
     fn hand_on(&mut self) -> io::Result<()> {
-        for (at, way) in self.ways.iter_mut().enumerate() {
+        for (at, way) in self.links.iter_mut().enumerate() {
             let path = &self.paths[at / 2];
             let to = if at.is_multiple_of(2) { &path.client } else { &path.server };
             way.dequeue(self.clock.now());
@@ -282,7 +282,7 @@ impl Relay {
     }
 
     fn report(&self) -> Report {
-        let counters: Vec<_> = self.ways.iter().map(Way::counters).collect();
+        let counters: Vec<_> = self.links.iter().map(EmulatedLink::counters).collect();
         let links = counters.chunks_exact(2).map(|both| [both[0], both[1]]).collect();
         Report { lateness: self.lateness, late: self.late.clone(), clock: self.clock, links }
     }

@@ -47,7 +47,7 @@ pub(crate) struct Sources {
 /// One direction of a path or of a shared link.
 #[derive(Debug)]
 #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
-pub(crate) struct Way {
+pub(crate) struct SimplexLink {
     pub(crate) link: Link,
     /// The hosts' own links before this way, one for each pair; empty for a shared link.
     pub(crate) host_links: Vec<HostLink>,
@@ -73,15 +73,15 @@ pub(crate) struct Way {
     made: usize,
 }
 
-impl Way {
+impl SimplexLink {
     pub(crate) fn new(
         link: Link,
         host_links: Vec<HostLink>,
         next: Option<usize>,
         interferes: bool,
         sources: Sources,
-    ) -> Way {
-        Way {
+    ) -> SimplexLink {
+        SimplexLink {
             link,
             host_links,
             next,
@@ -97,7 +97,7 @@ impl Way {
         }
     }
 
-    /// Copies a segment and returns the copy with its origin. Copies are reused ([`Way::keep`]), so
+    /// Copies a segment and returns the copy with its origin. Copies are reused ([`SimplexLink::keep`]), so
     /// the steady state allocates none. If no spare segment remains, their number doubles.
     #[inline(never)]
     fn copy(&mut self, segment: &Segment) -> (Box<Segment>, Copied) {

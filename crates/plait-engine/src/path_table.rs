@@ -13,7 +13,7 @@ const ANNOUNCED: usize = 4_096;
 
 /// Paths that keep their numbers even if no subflow uses them. A connection opens further subflows
 /// later, and may return to a failed path.
-const KEPT_WAYS: usize = 65_536;
+const KEPT_PAIRS: usize = 65_536;
 
 /// An own address, and the exit of its packets.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct OwnAddress {
 
 /// One path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Way {
+struct AddressPair {
     /// Index of the own address.
     own: usize,
     /// The dialled address.
@@ -35,9 +35,9 @@ struct Way {
 
 /// All paths, by number and by addresses.
 #[derive(Debug)]
-pub struct Ways {
+pub struct PathTable {
     own: Vec<OwnAddress>,
-    ways: Numbers<Way>,
+    pairs: Numbers<AddressPair>,
     /// Paths of subflows to announced addresses. The key is both addresses and the own port,
     /// because several servers may announce the same address.
     announced: BTreeMap<(IpAddr, IpAddr, u16), PathId>,
@@ -45,11 +45,11 @@ pub struct Ways {
     enough: usize,
 }
 
-impl Ways {
+impl PathTable {
     /// Returns the paths of an end with these addresses.
     #[must_use]
-    pub fn new(own: Vec<OwnAddress>) -> Ways {
-        Ways { own, ways: Numbers::default(), announced: BTreeMap::new(), enough: ANNOUNCED }
+    pub fn new(own: Vec<OwnAddress>) -> PathTable {
+        PathTable { own, pairs: Numbers::default(), announced: BTreeMap::new(), enough: ANNOUNCED }
     }
 
     /// Returns true if some packets leave by another exit than the device.
@@ -64,31 +64,31 @@ impl Ways {
             .filter(|at| self.own[*at].address.is_ipv4() == theirs.is_ipv4())
             .collect();
         // Room is made first, because new paths are not in use yet.
-        if self.ways.len() + own.len() > KEPT_WAYS {
-            self.ways.make_room(own.len(), |path| endpoint.uses_path(path));
+        if self.pairs.len() + own.len() > KEPT_PAIRS {
+            self.pairs.make_room(own.len(), |path| endpoint.uses_path(path));
         }
         let number = |own| {
-            let way = Way { own, theirs };
-            self.ways.known(way).or_else(|| self.ways.give(way))
+            let pair = AddressPair { own, theirs };
+            self.pairs.known(pair).or_else(|| self.pairs.give(pair))
         };
         own.into_iter().filter_map(number).collect()
     }
 
     /// Reclaims some of the numbers that no conversation uses.
     pub(crate) fn shrink_idle(&mut self, in_use: impl Fn(PathId) -> bool) {
-        if self.ways.len() > KEPT_WAYS {
-            self.ways.shrink_idle(in_use);
+        if self.pairs.len() > KEPT_PAIRS {
+            self.pairs.shrink_idle(in_use);
         }
     }
 
     /// Returns the number of checks so far whether a number is in use.
     pub(crate) fn looks(&self) -> u64 {
-        self.ways.looks()
+        self.pairs.looks()
     }
 
     /// Returns the number of numbered paths.
     pub(crate) fn len(&self) -> usize {
-        self.ways.len()
+        self.pairs.len()
     }
 
     /// Returns the path of a packet from `theirs` to `port` at `ours`, and whether the peer has
@@ -102,14 +102,14 @@ impl Ways {
         let announced = self.announced.get(&(ours, theirs, port)).map(|path| (*path, true));
         announced.or_else(|| {
             let own = self.own.iter().position(|own| own.address == ours)?;
-            Some((self.ways.known(Way { own, theirs })?, false))
+            Some((self.pairs.known(AddressPair { own, theirs })?, false))
         })
     }
 
     /// Returns the own address of a path with its exit, and the other end's address.
-    pub(crate) fn way(&self, path: PathId) -> Option<(&OwnAddress, IpAddr)> {
-        let way = self.ways.key(path)?;
-        Some((self.own.get(way.own)?, way.theirs))
+    pub(crate) fn addresses(&self, path: PathId) -> Option<(&OwnAddress, IpAddr)> {
+        let pair = self.pairs.key(path)?;
+        Some((self.own.get(pair.own)?, pair.theirs))
     }
 
     /// Notes a new subflow from our `port` to the dialled address. An earlier subflow from this
@@ -118,7 +118,7 @@ impl Ways {
         if self.announced.is_empty() {
             return;
         }
-        let Some((own, theirs)) = self.way(path) else { return };
+        let Some((own, theirs)) = self.addresses(path) else { return };
         let key = (own.address, theirs, port);
         self.announced.remove(&key);
     }
@@ -131,7 +131,9 @@ impl Ways {
         port: u16,
         to: ServerAddress,
     ) {
-        let (Some((own, _)), Some(theirs)) = (self.way(path), endpoint.address(to)) else { return };
+        let (Some((own, _)), Some(theirs)) = (self.addresses(path), endpoint.address(to)) else {
+            return;
+        };
         let key = (own.address, theirs, port);
         if self.announced.len() >= self.enough {
             self.announced.retain(|_, path| endpoint.uses_path(*path));
@@ -159,24 +161,24 @@ mod tests {
     #[test]
     fn paths_keep_their_numbers_until_there_are_too_many() {
         let endpoint = Endpoint::new(Box::new(Counted::default()));
-        let mut ways = Ways::new(vec![own(1), own(2)]);
-        let first = ways.to(&endpoint, server(0));
+        let mut table = PathTable::new(vec![own(1), own(2)]);
+        let first = table.to(&endpoint, server(0));
         assert_eq!(first, [PathId(0), PathId(1)]);
         for number in 1..1_000 {
-            ways.to(&endpoint, server(number));
-            ways.shrink_idle(|_| false);
+            table.to(&endpoint, server(number));
+            table.shrink_idle(|_| false);
         }
-        assert_eq!((ways.len(), ways.to(&endpoint, server(0))), (2_000, first));
+        assert_eq!((table.len(), table.to(&endpoint, server(0))), (2_000, first));
         // From then on the table keeps at most that many paths and two more, although old ones are
         // not dialled.
         for number in 1_000..50_000 {
-            let paths = ways.to(&endpoint, server(number));
+            let paths = table.to(&endpoint, server(number));
             assert_eq!(paths.len(), 2);
-            assert_eq!(ways.way(paths[1]).unwrap().1, server(number));
+            assert_eq!(table.addresses(paths[1]).unwrap().1, server(number));
         }
-        assert!(ways.len() <= KEPT_WAYS + 2, "{}", ways.len());
-        ways.shrink_idle(|_| false);
-        assert!(ways.len() <= KEPT_WAYS);
+        assert!(table.len() <= KEPT_PAIRS + 2, "{}", table.len());
+        table.shrink_idle(|_| false);
+        assert!(table.len() <= KEPT_PAIRS);
     }
 
     /// An address of the other family cannot be dialled.
@@ -184,27 +186,27 @@ mod tests {
     fn a_path_has_two_addresses_of_one_family() {
         let endpoint = Endpoint::new(Box::new(Counted::default()));
         let v6 = OwnAddress { address: IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]), exit: None };
-        let mut ways = Ways::new(vec![own(1), v6]);
-        let paths = ways.to(&endpoint, server(0));
+        let mut table = PathTable::new(vec![own(1), v6]);
+        let paths = table.to(&endpoint, server(0));
         assert_eq!(paths.len(), 1);
-        assert_eq!(ways.way(paths[0]).unwrap().0.address, own(1).address);
-        let arrival = |ways: &Ways, to| ways.of_arrival(to, server(0), 4_000);
-        assert_eq!(arrival(&ways, own(1).address), Some((paths[0], false)));
-        assert_eq!(arrival(&ways, own(2).address), None);
+        assert_eq!(table.addresses(paths[0]).unwrap().0.address, own(1).address);
+        let arrival = |table: &PathTable, to| table.of_arrival(to, server(0), 4_000);
+        assert_eq!(arrival(&table, own(1).address), Some((paths[0], false)));
+        assert_eq!(arrival(&table, own(2).address), None);
     }
 
     /// A port of a subflow to an announced address can later dial the same address directly.
     #[test]
     fn a_dialled_port_is_not_that_of_an_announced_address() {
         let mut endpoint = Endpoint::new(Box::new(Counted::default()));
-        let mut ways = Ways::new(vec![own(1)]);
-        let dialled = ways.to(&endpoint, server(0))[0];
+        let mut table = PathTable::new(vec![own(1)]);
+        let dialled = table.to(&endpoint, server(0))[0];
         let number = endpoint.number_address(server(1)).unwrap();
-        ways.on_join(&endpoint, dialled, 4_000, number);
-        let arrival = |ways: &Ways| ways.of_arrival(own(1).address, server(1), 4_000);
-        assert_eq!(arrival(&ways), Some((dialled, true)));
-        let direct = ways.to(&endpoint, server(1))[0];
-        ways.on_dial(direct, 4_000);
-        assert_eq!(arrival(&ways), Some((direct, false)));
+        table.on_join(&endpoint, dialled, 4_000, number);
+        let arrival = |table: &PathTable| table.of_arrival(own(1).address, server(1), 4_000);
+        assert_eq!(arrival(&table), Some((dialled, true)));
+        let direct = table.to(&endpoint, server(1))[0];
+        table.on_dial(direct, 4_000);
+        assert_eq!(arrival(&table), Some((direct, false)));
     }
 }

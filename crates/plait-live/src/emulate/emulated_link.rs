@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Most buffers kept for later packets. Further ones are freed.
 const SPARES: usize = 256;
 
-pub(super) struct Way {
+pub(super) struct EmulatedLink {
     link: Link,
     direction: Direction,
     switches: Switches,
@@ -22,9 +22,14 @@ pub(super) struct Way {
     spare: Vec<Vec<u8>>,
 }
 
-impl Way {
-    pub(super) fn new(link: Link, direction: Direction, switches: Switches, strip: Strip) -> Way {
-        Way {
+impl EmulatedLink {
+    pub(super) fn new(
+        link: Link,
+        direction: Direction,
+        switches: Switches,
+        strip: Strip,
+    ) -> EmulatedLink {
+        EmulatedLink {
             link,
             direction,
             switches,
