@@ -2,7 +2,7 @@
 //! statistics and expectations.
 //!
 //! A [`RawScenario`] takes flags or a file. [`RawScenario::build`] turns it into a [`Scenario`], and
-//! [`compare`] runs that in a [`World`] and returns a [`Document`].
+//! [`compare`] runs that in a [`World`] and returns a [`ComparisonDocument`].
 //!
 //! A comparison touches no file and no clock. The caller passes in a [reader](scenario::Reader) for traces,
 //! pages and scenario files. A [`Control`] receives every run when it ends, and can stop a comparison inside
@@ -39,9 +39,9 @@ pub use compare::{
 pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};
 pub use expect::{Compared, Expectation, Names, Verdict};
 pub use report::{
-    BufferLimit, Difference, Document, Failure, Findings, Messages, PathDelays, PathLosses,
-    PathRates, PathReport, Precision, Report, Row, RunRecord, SCHEMA, Standing, TailDifference,
-    Traffic, Varied, schema,
+    BufferLimit, ComparisonDocument, Difference, Failure, Findings, Messages, PathDelays,
+    PathLosses, PathRates, PathReport, Precision, Report, Row, RunRecord, SCHEMA, Standing,
+    TailDifference, Traffic, Varied, schema,
 };
 pub use scenario::{RawScenario, Scenario};
 pub use simulated::{

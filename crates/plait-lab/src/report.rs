@@ -293,7 +293,7 @@ pub struct Varied {
 /// it there is one point.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "Wire", from = "Wire")]
-pub struct Document {
+pub struct ComparisonDocument {
     /// The command line that runs the comparison again.
     pub command: String,
     /// The varied settings. The values of the last one change fastest.
@@ -306,7 +306,7 @@ pub struct Document {
     pub digest: String,
 }
 
-impl Document {
+impl ComparisonDocument {
     /// Returns the reports, in order.
     #[must_use]
     pub fn reports(&self) -> &[Report] {
@@ -391,9 +391,9 @@ struct Wire {
     digest: String,
 }
 
-impl From<Document> for Wire {
-    fn from(document: Document) -> Wire {
-        let Document { command, varied, points, digest } = document;
+impl From<ComparisonDocument> for Wire {
+    fn from(document: ComparisonDocument) -> Wire {
+        let ComparisonDocument { command, varied, points, digest } = document;
         let first = points.first().cloned().unwrap_or_default();
         Wire {
             schema: SCHEMA.to_owned(),
@@ -418,10 +418,10 @@ impl From<Document> for Wire {
     }
 }
 
-impl From<Wire> for Document {
-    fn from(wire: Wire) -> Document {
+impl From<Wire> for ComparisonDocument {
+    fn from(wire: Wire) -> ComparisonDocument {
         let Wire { command, varied, points, digest, .. } = wire;
-        Document { command, varied, points, digest }
+        ComparisonDocument { command, varied, points, digest }
     }
 }
 
@@ -429,7 +429,7 @@ impl From<Wire> for Document {
 #[must_use]
 pub fn schema(command: &str) -> Option<serde_json::Value> {
     match command {
-        "compare" => Some(schemars::schema_for!(Document).to_value()),
+        "compare" => Some(schemars::schema_for!(ComparisonDocument).to_value()),
         _ => None,
     }
 }

@@ -8,8 +8,8 @@ mod kernels;
 mod verdicts;
 
 use plait_lab::experiment::{
-    CONFIDENCE, Experiment, Kind, Misses, Plan, Progress, Proven, Results, Standing, Store, Unrun,
-    experiments, file_schema, judge, run,
+    CONFIDENCE, ClaimKind, ClaimVerdict, Experiment, Misses, Plan, Progress, Proven, Results,
+    Store, Unrun, experiments, file_schema, judge, run,
 };
 use plait_lab::scenario::no_files;
 use plait_lab::{Simulator, World};
@@ -45,7 +45,7 @@ fn every_experiment_can_be_planned_whole_and_quick() {
 
 #[test]
 fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
-    let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, ClaimKind> = BTreeMap::new();
     for claim in all().iter().flat_map(|experiment| &experiment.claims) {
         let before = kinds.insert(claim.id.clone(), claim.kind);
         assert_eq!(before, None, "{} stands twice", claim.id);
@@ -56,7 +56,7 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
     }
     for id in proven.keys() {
         assert_eq!(
-            kinds.insert(id.clone(), Kind::Exact),
+            kinds.insert(id.clone(), ClaimKind::Exact),
             None,
             "{id} is judged and proven by a test"
         );
@@ -79,7 +79,9 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
         ("web", [2, 0, 1]),
     ];
     for (paper, counts) in catalogue {
-        for (kind, wanted) in [Kind::Hard, Kind::Soft, Kind::Exact].into_iter().zip(counts) {
+        for (kind, wanted) in
+            [ClaimKind::Hard, ClaimKind::Soft, ClaimKind::Exact].into_iter().zip(counts)
+        {
             let found = count.get(&(paper, kind)).copied().unwrap_or(0);
             assert_eq!(found, wanted, "{paper}, {}", kind.name());
         }
@@ -245,12 +247,12 @@ fn claims_are_judged_over_cells() {
     let results = outcome(plan);
     let misses = Misses::from_toml("m", "[x-h1]\nwhy = \"because\"\n").unwrap();
     let judged = judge(&results, &misses, CONFIDENCE);
-    let standings: Vec<&Standing> = judged.iter().map(|it| &it.standing).collect();
-    assert_eq!(standings, [&Standing::HoldsAgain, &Standing::Fails, &Standing::Holds]);
+    let standings: Vec<&ClaimVerdict> = judged.iter().map(|it| &it.standing).collect();
+    assert_eq!(standings, [&ClaimVerdict::HoldsAgain, &ClaimVerdict::Fails, &ClaimVerdict::Holds]);
     assert!(judged[0].gates() && judged[1].gates() && !judged[2].gates());
     let misses = Misses::from_toml("m", "[x-h2]\nwhy = \"because\"\n").unwrap();
     let judged = judge(&results, &misses, CONFIDENCE);
-    assert_eq!(judged[1].standing, Standing::Miss("because".to_owned()));
+    assert_eq!(judged[1].standing, ClaimVerdict::Miss("because".to_owned()));
     assert!(!judged[1].gates());
     // A quick run makes only the runs that its claims use.
     let quick = Plan::of(&results.plan.experiment.quickened(), true, &no_files).unwrap();
@@ -298,7 +300,7 @@ fn an_interrupted_experiment_goes_on_where_it_stopped() {
     assert!(
         judge(&results, &Misses::default(), CONFIDENCE)
             .iter()
-            .any(|it| it.standing == Standing::Unknown)
+            .any(|it| it.standing == ClaimVerdict::Unknown)
     );
     // A truncated line is run again.
     let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
@@ -540,9 +542,12 @@ fn mistakes_have_line_column_and_the_nearest_name() {
 #[test]
 fn a_quotient_by_nothing_makes_no_relation_hold() {
     for (holds, standing) in [
-        ("lrf.completion_ms / tcp.completion_ms[rtt=40ms] > 0", Standing::Holds),
-        ("lrf.completion_ms / (lrf.completion_ms - lrf.completion_ms) > 0", Standing::Undecided),
-        ("lrf.completion_ms / 0 > 0", Standing::Undecided),
+        ("lrf.completion_ms / tcp.completion_ms[rtt=40ms] > 0", ClaimVerdict::Holds),
+        (
+            "lrf.completion_ms / (lrf.completion_ms - lrf.completion_ms) > 0",
+            ClaimVerdict::Undecided,
+        ),
+        ("lrf.completion_ms / 0 > 0", ClaimVerdict::Undecided),
     ] {
         let statement = "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]";
         let small = SMALL.replace("runs = 4", "runs = 10");

@@ -36,7 +36,8 @@ pub enum State {
 
 /// `plait doctor --json`.
 #[derive(Serialize, JsonSchema, Debug)]
-pub struct Document {
+#[schemars(title = "Document")]
+pub struct DoctorDocument {
     /// Always `plait.doctor/1`.
     pub schema: &'static str,
     /// Whether no check is missing.
@@ -88,7 +89,7 @@ const KERNEL: &[Role] = &[Role::Kernel];
 /// Checks the host for `roles` without changing it. If `roles` is empty, checks all roles. Settings that
 /// only the kernel's sockets need are then optional.
 #[must_use]
-pub fn look(roles: &[Role]) -> Document {
+pub fn look(roles: &[Role]) -> DoctorDocument {
     let all = roles.is_empty();
     let roles = if all { ALL } else { roles };
     let mut checks =
@@ -99,7 +100,7 @@ pub fn look(roles: &[Role]) -> Document {
     }
     checks.retain(|check| check.roles.iter().any(|role| roles.contains(role)));
     let fine = checks.iter().all(|check| check.state != State::Missing);
-    Document { schema: "plait.doctor/1", fine, checks }
+    DoctorDocument { schema: "plait.doctor/1", fine, checks }
 }
 
 fn tun() -> Check {

@@ -63,13 +63,13 @@ pub struct Happening<'a> {
     /// The connection, from 0. `plait run` has only one.
     connection: usize,
     #[serde(flatten)]
-    what: What<'a>,
+    what: Body<'a>,
 }
 
 /// An event. DSNs count from 0 at the first byte of data that the end sends.
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-enum What<'a> {
+enum Body<'a> {
     SubflowUp {
         subflow: u8,
         path: &'a str,
@@ -274,7 +274,7 @@ impl EventLog {
         outcome.map_err(|error| Error::unwritable(Contents::Events, &self.file, &error))
     }
 
-    fn write(&mut self, now: Time, host: Role, connection: usize, what: What<'_>) {
+    fn write(&mut self, now: Time, host: Role, connection: usize, what: Body<'_>) {
         if self.broken.is_none() {
             let t_ns = now.as_nanos();
             let happening = Happening { t_ns, host: host.into(), connection, what };
@@ -320,9 +320,9 @@ impl Watch for EventLog {
             Direction::Up => (Role::Client, Role::Server),
         };
         let (host, what) = match hop {
-            Hop::Sent => (sender, What::SegmentSent(packet)),
-            Hop::Delivered => (receiver, What::SegmentDelivered(packet)),
-            Hop::Dropped(cause) => (sender, What::SegmentDropped { cause: cause.into(), packet }),
+            Hop::Sent => (sender, Body::SegmentSent(packet)),
+            Hop::Delivered => (receiver, Body::SegmentDelivered(packet)),
+            Hop::Dropped(cause) => (sender, Body::SegmentDropped { cause: cause.into(), packet }),
         };
         // `plait run` has one connection; ports would be needed to distinguish several.
         self.write(now, host, 0, what);
@@ -335,34 +335,34 @@ fn name(paths: &[String], path: PathId) -> &str {
 }
 
 /// Returns `None` for details of a decision.
-fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What<'a>> {
+fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<Body<'a>> {
     Some(match *event {
         Event::Considered { .. } | Event::Weighed(_) | Event::Assigned { .. } => return None,
-        Event::SubflowUp { subflow, path, server } => What::SubflowUp {
+        Event::SubflowUp { subflow, path, server } => Body::SubflowUp {
             subflow: subflow.0,
             path: name(paths, path),
             server_address: server.0,
         },
-        Event::SubflowDown { subflow } => What::SubflowDown { subflow: subflow.0 },
-        Event::DataSent { subflow, data, carry } => What::DataSent {
+        Event::SubflowDown { subflow } => Body::SubflowDown { subflow: subflow.0 },
+        Event::DataSent { subflow, data, carry } => Body::DataSent {
             subflow: subflow.0,
             dsn: data.start.get(),
             len_bytes: data.len(),
             carry: carry.into(),
         },
-        Event::DataArrived { subflow, data, duplicate } => What::DataArrived {
+        Event::DataArrived { subflow, data, duplicate } => Body::DataArrived {
             subflow: subflow.0,
             dsn: data.start.get(),
             len_bytes: data.len(),
             duplicate_bytes: duplicate,
         },
-        Event::DataReadable { data, waited, subflow } => What::DataReadable {
+        Event::DataReadable { data, waited, subflow } => Body::DataReadable {
             subflow: subflow.0,
             dsn: data.start.get(),
             len_bytes: data.len(),
             waited_ns: waited.as_nanos(),
         },
-        Event::Acked { subflow, bytes, rtt, srtt, cwnd, inflight } => What::Acked {
+        Event::Acked { subflow, bytes, rtt, srtt, cwnd, inflight } => Body::Acked {
             subflow: subflow.0,
             acked_bytes: bytes,
             rtt_ns: rtt.map(Span::as_nanos),
@@ -370,15 +370,15 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What
             cwnd_bytes: cwnd,
             inflight_bytes: inflight,
         },
-        Event::DataAcked { old, new } => What::DataAcked { old_dsn: old.get(), new_dsn: new.get() },
-        Event::Window { subflow, cwnd, ssthresh, cause } => What::Window {
+        Event::DataAcked { old, new } => Body::DataAcked { old_dsn: old.get(), new_dsn: new.get() },
+        Event::Window { subflow, cwnd, ssthresh, cause } => Body::Window {
             subflow: subflow.0,
             cwnd_bytes: cwnd,
             ssthresh_bytes: ssthresh,
             cause: cause.into(),
         },
         Event::Decision { number, data, chosen, waits_for, candidates, usable, reason } => {
-            What::Decision {
+            Body::Decision {
                 number,
                 dsn: (!data.is_empty()).then_some(data.start.get()),
                 len_bytes: data.len(),
@@ -393,29 +393,29 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What
             }
         }
         Event::Effect(Effect::Penalise { subflow, cwnd, ssthresh }) => {
-            What::Penalised { subflow: subflow.0, cwnd_bytes: cwnd, ssthresh_bytes: ssthresh }
+            Body::Penalised { subflow: subflow.0, cwnd_bytes: cwnd, ssthresh_bytes: ssthresh }
         }
         Event::Effect(Effect::Cap { subflow, bytes }) => {
-            What::Capped { subflow: subflow.0, inflight_limit_bytes: bytes }
+            Body::Capped { subflow: subflow.0, inflight_limit_bytes: bytes }
         }
-        Event::Blocked(block) => What::Blocked { cause: block.map(Into::into) },
+        Event::Blocked(block) => Body::Blocked { cause: block.map(Into::into) },
         Event::Timeout { subflow, rto } => {
-            What::Timeout { subflow: subflow.0, rto_ns: rto.as_nanos() }
+            Body::Timeout { subflow: subflow.0, rto_ns: rto.as_nanos() }
         }
-        Event::Fallback(cause) => What::Fallback { cause: cause.into() },
+        Event::Fallback(cause) => Body::Fallback { cause: cause.into() },
         Event::SegmentSize { subflow, bytes, cause } => {
-            What::SegmentSize { subflow: subflow.0, payload_bytes: bytes, cause: cause.into() }
+            Body::SegmentSize { subflow: subflow.0, payload_bytes: bytes, cause: cause.into() }
         }
         Event::IdleReset { subflow, before, after } => {
-            What::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
+            Body::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
         }
     })
 }
 
-fn regret(settled: &Regret) -> What<'static> {
+fn regret(settled: &Regret) -> Body<'static> {
     let Regret { number, subflow, data, foretold, earliest, arrived, .. } = *settled;
     let later = |than: Time| arrived.as_nanos() as i64 - than.as_nanos() as i64;
-    What::Regret {
+    Body::Regret {
         number,
         subflow: subflow.0,
         dsn: data.start.get(),
@@ -427,36 +427,36 @@ fn regret(settled: &Regret) -> What<'static> {
     }
 }
 
-fn app(event: &AppEvent) -> What<'static> {
+fn app(event: &AppEvent) -> Body<'static> {
     let span = |data: &DataRange| (data.start.get(), data.len());
     match event {
-        AppEvent::RequestWritten => What::RequestWritten {},
-        AppEvent::RequestRead => What::RequestRead {},
+        AppEvent::RequestWritten => Body::RequestWritten {},
+        AppEvent::RequestRead => Body::RequestRead {},
         AppEvent::WarmUp { data } => {
             let (dsn, len_bytes) = span(data);
-            What::WarmUp { dsn, len_bytes }
+            Body::WarmUp { dsn, len_bytes }
         }
-        AppEvent::MeasureFrom { offset } => What::MeasureFrom { dsn: offset.get() },
+        AppEvent::MeasureFrom { offset } => Body::MeasureFrom { dsn: offset.get() },
         AppEvent::MessageDue { id, data, due } => {
             let (dsn, len_bytes) = span(data);
-            What::MessageDue { message: *id, dsn, len_bytes, due_ns: due.as_nanos() }
+            Body::MessageDue { message: *id, dsn, len_bytes, due_ns: due.as_nanos() }
         }
-        AppEvent::MessageWritten { id } => What::MessageWritten { message: *id },
+        AppEvent::MessageWritten { id } => Body::MessageWritten { message: *id },
         AppEvent::Read { data } => {
             let (dsn, len_bytes) = span(data);
-            What::Read { dsn, len_bytes }
+            Body::Read { dsn, len_bytes }
         }
-        AppEvent::ObjectAsked { id } => What::ObjectAsked { object: *id },
-        AppEvent::ObjectRead { id } => What::ObjectRead { object: *id },
-        AppEvent::Loaded => What::Loaded {},
+        AppEvent::ObjectAsked { id } => Body::ObjectAsked { object: *id },
+        AppEvent::ObjectRead { id } => Body::ObjectRead { object: *id },
+        AppEvent::Loaded => Body::Loaded {},
         AppEvent::Chunk { id, rate, lasts } => {
-            What::Chunk { chunk: *id, bit_rate_bps: rate.as_bps(), lasts_ns: lasts.as_nanos() }
+            Body::Chunk { chunk: *id, bit_rate_bps: rate.as_bps(), lasts_ns: lasts.as_nanos() }
         }
-        AppEvent::Playing => What::Playing {},
-        AppEvent::Stalled => What::Stalled {},
-        AppEvent::Complete => What::Complete {},
-        AppEvent::Garbled { position } => What::Garbled { dsn: position.get() },
-        AppEvent::Failed => What::Failed {},
+        AppEvent::Playing => Body::Playing {},
+        AppEvent::Stalled => Body::Stalled {},
+        AppEvent::Complete => Body::Complete {},
+        AppEvent::Garbled { position } => Body::Garbled { dsn: position.get() },
+        AppEvent::Failed => Body::Failed {},
     }
 }
 

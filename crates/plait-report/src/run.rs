@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Report {
     /// The document of `plait run --json`.
-    pub document: Document,
+    pub document: RunDocument,
     /// Each path over time.
     pub timeline: Timeline,
     measures: Measures,
@@ -70,7 +70,7 @@ impl Report {
         let mut timeline = recorder.finish(title, ended);
         tell_paths(&mut timeline, &measures);
         let kinds = scenario.compete.iter().map(ToString::to_string);
-        let document = Document {
+        let document = RunDocument {
             competing_mbps: kinds.zip(competing).collect(),
             broke,
             interrupted_ms,
@@ -90,7 +90,8 @@ impl Report {
 
 /// `plait run --json`.
 #[derive(Serialize, JsonSchema, Debug)]
-pub struct Document {
+#[schemars(title = "Document")]
+pub struct RunDocument {
     /// Always `plait.run/1`.
     pub schema: &'static str,
     /// Command line that runs it again.
@@ -165,7 +166,7 @@ pub struct SeriesDocument {
     pub lost_packets: Vec<u32>,
 }
 
-impl Document {
+impl RunDocument {
     /// Returns the text below the measures: the competing flows, the reason for an early end, and
     /// the command that runs it again.
     fn ending(&self, width: usize) -> String {
@@ -224,7 +225,7 @@ fn document(
     measures: &Measures,
     timeline: &Timeline,
     (complete, hash, command): (bool, u64, String),
-) -> Document {
+) -> RunDocument {
     let scenario = &cell.scenario;
     let of_run = MEASURES.iter().filter_map(|entry| match entry.value {
         Value::Run(of) => Some((entry.name.to_owned(), of(measures)?)),
@@ -235,7 +236,7 @@ fn document(
         *blocked_ms.entry(cause.key().to_owned()).or_insert(0.0) += to.since(*from).as_millis_f64();
     }
     let per_path = timeline.counters.iter().enumerate();
-    Document {
+    RunDocument {
         schema: "plait.run/1",
         command,
         seed: scenario.seed,

@@ -21,7 +21,8 @@ const LISTED: usize = 5;
 
 /// `plait trace show --json`.
 #[derive(Serialize, JsonSchema, Debug)]
-pub struct Document {
+#[schemars(title = "Document")]
+pub struct TraceDocument {
     /// Always `plait.trace/1`.
     schema: &'static str,
     /// The file as given.
@@ -72,7 +73,7 @@ pub fn mahimahi(trace: &Trace) -> Result<String, Error> {
 
 /// Describes a recording for `width` columns of text.
 #[must_use]
-pub fn describe(trace: &Trace, width: usize) -> Document {
+pub fn describe(trace: &Trace, width: usize) -> TraceDocument {
     let columns = width.min(100).saturating_sub(SCALE);
     let duration = trace.duration();
     let second = Span::from_secs(1).min(duration);
@@ -81,7 +82,7 @@ pub fn describe(trace: &Trace, width: usize) -> Document {
     // A bin has whole milliseconds if possible, because it is easier to read.
     let bin = duration.as_nanos().div_ceil(columns.max(1) as u64);
     let bin = Span::from_nanos(bin.next_multiple_of(1_000_000).max(1));
-    Document {
+    TraceDocument {
         schema: "plait.trace/1",
         file: trace.name().to_owned(),
         format: trace.format().name(),
@@ -122,7 +123,7 @@ fn silences(trace: &Trace) -> Vec<Silence> {
 
 /// Draws a described recording.
 #[must_use]
-pub fn drawing(document: &Document) -> String {
+pub fn drawing(document: &TraceDocument) -> String {
     let silence = match document.outages.as_slice() {
         [] => "none of 1 s or more".to_owned(),
         list => {

@@ -52,7 +52,7 @@ impl Words for Role {
     const ALL: &[Role] = &[Role::Client, Role::Server];
 }
 
-pub(super) type Way = Word<Direction>;
+pub(super) type DirectionWord = Word<Direction>;
 
 impl Words for Direction {
     const NAME: &str = "Way";

@@ -10,7 +10,7 @@ mod stall;
 
 pub use decisions::{Considered, Decided};
 pub use regret::{Foretold, Regret};
-pub use stall::{Kind, Stall};
+pub use stall::{Stall, StallKind};
 
 use crate::{AppEvent, Role, Workload};
 use decisions::DecisionLog;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Kind of a stall.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
+pub enum StallKind {
     /// Received data could not be read, because an earlier segment was missing.
     OutOfOrder,
     /// A message was due and not completely readable.
@@ -23,17 +23,17 @@ pub enum Kind {
     Scheduler,
 }
 
-impl Kind {
+impl StallKind {
     /// Returns the name of the kind in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Kind::OutOfOrder => "out-of-order",
-            Kind::Message => "message",
-            Kind::Tail => "tail",
-            Kind::ReceiveWindow => "receive-window",
-            Kind::SendBuffer => "send-buffer",
-            Kind::Scheduler => "scheduler",
+            StallKind::OutOfOrder => "out-of-order",
+            StallKind::Message => "message",
+            StallKind::Tail => "tail",
+            StallKind::ReceiveWindow => "receive-window",
+            StallKind::SendBuffer => "send-buffer",
+            StallKind::Scheduler => "scheduler",
         }
     }
 }
@@ -42,7 +42,7 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stall {
     /// Kind of the stall.
-    pub kind: Kind,
+    pub kind: StallKind,
     /// Start.
     pub from: Time,
     /// End.
@@ -89,7 +89,7 @@ impl Ledger {
     fn out_of_order(&self) -> Vec<Stall> {
         let waited = self.filled.iter().filter(|filled| filled.waited > Span::ZERO);
         let stall = |filled: &super::Filled| Stall {
-            kind: Kind::OutOfOrder,
+            kind: StallKind::OutOfOrder,
             from: Time::from_nanos(filled.at.as_nanos() - filled.waited.as_nanos()),
             to: filled.at,
             blocking: filled.by,
@@ -108,7 +108,7 @@ impl Ledger {
             let at = self.filled.partition_point(|filled| filled.data.end < message.data.end);
             let filled = self.filled.get(at)?;
             Some(Stall {
-                kind: Kind::Message,
+                kind: StallKind::Message,
                 from: message.due,
                 to: filled.at,
                 blocking: filled.by,
@@ -133,18 +133,18 @@ impl Ledger {
         let (from, _) = arrived.into_iter().find(|(_, data)| others.contains_key(&data.start))?;
         let data = DataRange::new(filled.by.start, message.data.end);
         let (from, to) = (*from, filled.at);
-        Some(Stall { kind: Kind::Tail, from, to, blocking: filled.by, data, message: None })
+        Some(Stall { kind: StallKind::Tail, from, to, blocking: filled.by, data, message: None })
     }
 
     /// Returns the stall of a blocked sender. Full congestion windows are not a stall.
     fn held_back(&self, held: &Held) -> Option<Stall> {
         let kind = match held.cause {
-            Block::ReceiveWindow => Kind::ReceiveWindow,
-            Block::SendBuffer => Kind::SendBuffer,
-            Block::Scheduler => Kind::Scheduler,
+            Block::ReceiveWindow => StallKind::ReceiveWindow,
+            Block::SendBuffer => StallKind::SendBuffer,
+            Block::Scheduler => StallKind::Scheduler,
             Block::CongestionWindow | Block::NoSubflow => return None,
         };
-        let blocking = if kind == Kind::Scheduler {
+        let blocking = if kind == StallKind::Scheduler {
             // The data that the scheduler did not send.
             let at = self.log.decisions.partition_point(|decided| decided.at < held.from);
             let declined = self.log.decisions.get(at..)?.iter().take_while(|it| it.at == held.from);

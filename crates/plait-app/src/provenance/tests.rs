@@ -89,7 +89,7 @@ fn the_segment_that_is_waited_for_and_its_decision_are_found() {
     // The tail is the same wait but shorter, because the last arrival on the other subflow is at
     // 113 ms.
     let [stall] = stalls.as_slice() else { panic!("{stalls:?}") };
-    assert_eq!((stall.kind, stall.from, stall.to), (Kind::OutOfOrder, ms(112), ms(160)));
+    assert_eq!((stall.kind, stall.from, stall.to), (StallKind::OutOfOrder, ms(112), ms(160)));
     assert_eq!((stall.blocking, stall.data), (segment(1), DataRange::between(MSS, 4 * MSS)));
     let (decided, sent) = ledger.placed(stall.blocking.start).unwrap();
     assert_eq!((decided.number, sent.subflow), (2, SLOW));

@@ -1,6 +1,6 @@
 //! Errors of quantities.
 
-use super::Kind;
+use super::QuantityKind;
 use core::fmt;
 use plait_base::Rate;
 
@@ -43,7 +43,7 @@ pub struct QuantityError {
     /// The text, shortened to 40 characters.
     pub given: String,
     /// The expected kind.
-    pub kind: Kind,
+    pub kind: QuantityKind,
     /// The problem.
     pub problem: Problem,
 }
@@ -94,14 +94,14 @@ impl fmt::Display for QuantityError {
 
 impl core::error::Error for QuantityError {}
 
-const fn smallest(kind: Kind) -> &'static str {
+const fn smallest(kind: QuantityKind) -> &'static str {
     match kind {
-        Kind::Size | Kind::Bytes => "1 byte",
-        Kind::Time => "1 ns",
-        Kind::Rate => "1 bit/s",
-        Kind::Percent => "one part in a billion",
-        Kind::Packets => "1 packet",
-        Kind::Segments => "1 segment",
-        Kind::Limit => "1 ns, 1 byte or 1 packet",
+        QuantityKind::Size | QuantityKind::Bytes => "1 byte",
+        QuantityKind::Time => "1 ns",
+        QuantityKind::Rate => "1 bit/s",
+        QuantityKind::Percent => "one part in a billion",
+        QuantityKind::Packets => "1 packet",
+        QuantityKind::Segments => "1 segment",
+        QuantityKind::Limit => "1 ns, 1 byte or 1 packet",
     }
 }

@@ -15,7 +15,7 @@ use plait_base::{Chance, Rate, Span};
 
 /// The kind of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum QuantityKind {
     /// Bytes, or segments of the connection that carries the data.
     Size,
     /// Bytes only.
@@ -93,7 +93,7 @@ const WORDS: [(&str, &str); 16] = [
 ];
 const PACKETS: [Unit; 1] = [("pkt", 1, Base::Packet)];
 
-impl Kind {
+impl QuantityKind {
     /// Returns the names of all accepted units.
     pub fn units(self) -> impl Iterator<Item = &'static str> {
         self.tables().iter().flat_map(|table| table.iter()).map(|unit| unit.0)
@@ -101,43 +101,43 @@ impl Kind {
 
     const fn tables(self) -> &'static [&'static [Unit]] {
         match self {
-            Kind::Size => &[&BYTES, &SEGMENTS],
-            Kind::Bytes => &[&BYTES],
-            Kind::Time => &[&TIMES],
-            Kind::Rate => &[&RATES],
-            Kind::Percent => &[&PERCENT],
-            Kind::Packets => &[&PACKETS],
-            Kind::Segments => &[&SEGMENTS],
-            Kind::Limit => &[&TIMES, &BYTES, &PACKETS],
+            QuantityKind::Size => &[&BYTES, &SEGMENTS],
+            QuantityKind::Bytes => &[&BYTES],
+            QuantityKind::Time => &[&TIMES],
+            QuantityKind::Rate => &[&RATES],
+            QuantityKind::Percent => &[&PERCENT],
+            QuantityKind::Packets => &[&PACKETS],
+            QuantityKind::Segments => &[&SEGMENTS],
+            QuantityKind::Limit => &[&TIMES, &BYTES, &PACKETS],
         }
     }
 
     const fn takes_infinity(self) -> bool {
-        matches!(self, Kind::Rate | Kind::Limit)
+        matches!(self, QuantityKind::Rate | QuantityKind::Limit)
     }
 
     const fn noun(self) -> &'static str {
         match self {
-            Kind::Size => "a size",
-            Kind::Bytes => "a number of bytes",
-            Kind::Time => "a time",
-            Kind::Rate => "a rate",
-            Kind::Percent => "a percentage",
-            Kind::Packets => "a number of packets",
-            Kind::Segments => "a number of segments",
-            Kind::Limit => "a queue limit",
+            QuantityKind::Size => "a size",
+            QuantityKind::Bytes => "a number of bytes",
+            QuantityKind::Time => "a time",
+            QuantityKind::Rate => "a rate",
+            QuantityKind::Percent => "a percentage",
+            QuantityKind::Packets => "a number of packets",
+            QuantityKind::Segments => "a number of segments",
+            QuantityKind::Limit => "a queue limit",
         }
     }
 
     const fn example(self) -> &'static str {
         match self {
-            Kind::Size | Kind::Bytes => "512kB",
-            Kind::Time => "25ms",
-            Kind::Rate => "25mbit",
-            Kind::Percent => "0.5%",
-            Kind::Packets => "50pkt",
-            Kind::Segments => "15seg",
-            Kind::Limit => "50ms",
+            QuantityKind::Size | QuantityKind::Bytes => "512kB",
+            QuantityKind::Time => "25ms",
+            QuantityKind::Rate => "25mbit",
+            QuantityKind::Percent => "0.5%",
+            QuantityKind::Packets => "50pkt",
+            QuantityKind::Segments => "15seg",
+            QuantityKind::Limit => "50ms",
         }
     }
 }
@@ -148,8 +148,8 @@ impl Kind {
 /// Returns an error if the text is not exactly one number and one unit of size, or if the value is
 /// too large.
 pub fn size(text: &str) -> Result<Size, QuantityError> {
-    match read(text, Kind::Size)? {
-        (count, Base::Segment) => Ok(Size::Segments(narrow(count, text, Kind::Size)?)),
+    match read(text, QuantityKind::Size)? {
+        (count, Base::Segment) => Ok(Size::Segments(narrow(count, text, QuantityKind::Size)?)),
         (count, _) => Ok(Size::Bytes(count)),
     }
 }
@@ -159,7 +159,7 @@ pub fn size(text: &str) -> Result<Size, QuantityError> {
 /// # Errors
 /// See [`size`].
 pub fn bytes(text: &str) -> Result<u64, QuantityError> {
-    Ok(read(text, Kind::Bytes)?.0)
+    Ok(read(text, QuantityKind::Bytes)?.0)
 }
 
 /// Reads a time: `25ms`, `1.5s`, `2min`.
@@ -167,7 +167,7 @@ pub fn bytes(text: &str) -> Result<u64, QuantityError> {
 /// # Errors
 /// See [`size`]. A time finer than one nanosecond is also an error.
 pub fn time(text: &str) -> Result<Span, QuantityError> {
-    Ok(Span::from_nanos(read(text, Kind::Time)?.0))
+    Ok(Span::from_nanos(read(text, QuantityKind::Time)?.0))
 }
 
 /// Reads a rate per second: `25mbit`, `1.5gbit`, `inf`. Other common spellings are accepted if they
@@ -180,7 +180,7 @@ pub fn rate(text: &str) -> Result<Rate, QuantityError> {
     if text.trim() == "inf" {
         return Ok(Rate::INFINITE);
     }
-    Ok(Rate::from_bps(read(text, Kind::Rate)?.0))
+    Ok(Rate::from_bps(read(text, QuantityKind::Rate)?.0))
 }
 
 /// Replaces the `/s` of each rate in a list separated by slashes: `1Mbit/s/4Mbit/s` becomes
@@ -258,9 +258,9 @@ fn rate_unit(unit: &str) -> Option<RateUnit> {
 /// # Errors
 /// See [`size`]. A value above 100 % is also an error.
 pub fn percent(text: &str) -> Result<Chance, QuantityError> {
-    let ppb: u32 = narrow(read(text, Kind::Percent)?.0, text, Kind::Percent)?;
+    let ppb: u32 = narrow(read(text, QuantityKind::Percent)?.0, text, QuantityKind::Percent)?;
     if ppb > Chance::ALWAYS.as_ppb() {
-        return Err(error(text, Kind::Percent, Problem::TooLarge));
+        return Err(error(text, QuantityKind::Percent, Problem::TooLarge));
     }
     Ok(Chance::from_ppb(ppb))
 }
@@ -270,7 +270,7 @@ pub fn percent(text: &str) -> Result<Chance, QuantityError> {
 /// # Errors
 /// See [`size`].
 pub fn packets(text: &str) -> Result<u32, QuantityError> {
-    narrow(read(text, Kind::Packets)?.0, text, Kind::Packets)
+    narrow(read(text, QuantityKind::Packets)?.0, text, QuantityKind::Packets)
 }
 
 /// Reads a number of segments: `15seg`.
@@ -278,7 +278,7 @@ pub fn packets(text: &str) -> Result<u32, QuantityError> {
 /// # Errors
 /// See [`size`].
 pub fn segments(text: &str) -> Result<u32, QuantityError> {
-    narrow(read(text, Kind::Segments)?.0, text, Kind::Segments)
+    narrow(read(text, QuantityKind::Segments)?.0, text, QuantityKind::Segments)
 }
 
 /// Reads the limit of a queue: `50ms`, `64KiB`, `100pkt`, `inf`.
@@ -289,14 +289,14 @@ pub fn limit(text: &str) -> Result<Limit, QuantityError> {
     if text.trim() == "inf" {
         return Ok(Limit::Infinite);
     }
-    match read(text, Kind::Limit)? {
+    match read(text, QuantityKind::Limit)? {
         (count, Base::Nanosecond) => Ok(Limit::Time(Span::from_nanos(count))),
-        (count, Base::Packet) => Ok(Limit::Packets(narrow(count, text, Kind::Limit)?)),
+        (count, Base::Packet) => Ok(Limit::Packets(narrow(count, text, QuantityKind::Limit)?)),
         (count, _) => Ok(Limit::Bytes(count)),
     }
 }
 
-fn error(given: &str, kind: Kind, problem: Problem) -> QuantityError {
+fn error(given: &str, kind: QuantityKind, problem: Problem) -> QuantityError {
     QuantityError { given: shortened(given), kind, problem }
 }
 
@@ -308,13 +308,13 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-fn narrow(count: u64, text: &str, kind: Kind) -> Result<u32, QuantityError> {
+fn narrow(count: u64, text: &str, kind: QuantityKind) -> Result<u32, QuantityError> {
     u32::try_from(count).map_err(|_| error(text, kind, Problem::TooLarge))
 }
 
 /// Returns the number in base units, and the base unit. Never returns [`u64::MAX`], which means "no
 /// limit" in [`Rate`] and [`Span`].
-fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
+fn read(text: &str, kind: QuantityKind) -> Result<(u64, Base), QuantityError> {
     let fail = |problem| Err(error(text, kind, problem));
     let trimmed = text.trim();
     if trimmed.is_empty() {
@@ -337,7 +337,7 @@ fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
     }
     let tables = kind.tables().iter().flat_map(|table| table.iter());
     let known = tables.copied().find(|known| known.0 == unit);
-    let written = if kind == Kind::Rate { rate_unit(unit) } else { None };
+    let written = if kind == QuantityKind::Rate { rate_unit(unit) } else { None };
     let known = known.or(match written {
         Some(RateUnit::Bits(worth)) => Some(("bit", worth, Base::BitPerSecond)),
         _ => None,

@@ -6,7 +6,7 @@ use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
 use plait_app::file;
-use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator};
+use plait_lab::{Attentive, ComparisonDocument, Control, KeepRuns, Scenario, Simulator};
 use plait_report::capture::Capture;
 use plait_report::render::comparison;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ impl Args {
         Ok(())
     }
 
-    fn text(&self, document: &Document, console: Console) -> Result<String, Failure> {
+    fn text(&self, document: &ComparisonDocument, console: Console) -> Result<String, Failure> {
         let console = self.output.reader(console);
         match (self.output.json, self.output.format) {
             (true, _) => json(document),

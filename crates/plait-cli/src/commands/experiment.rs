@@ -7,7 +7,7 @@ use crate::flags::check_is_file;
 use crate::output::TableFormat;
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
 use plait_report::render::{reproduction as render, wrap};
-use plait_report::reproduction::Document;
+use plait_report::reproduction::ReproductionDocument;
 use std::path::Path;
 
 const EXAMPLES: &str = "Examples:
@@ -151,7 +151,8 @@ fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
         command.push_str(" --quick");
     }
     command.push_str(&args.making.flags());
-    let document = Document::of("plait.experiment/1", command, &made, args.quick, Vec::new());
+    let document =
+        ReproductionDocument::of("plait.experiment/1", command, &made, args.quick, Vec::new());
     args.making.keep(&made, &document)?;
     let text = match (args.json, args.format) {
         (true, _) => json(&document)?,

@@ -62,7 +62,7 @@ fn instant(text: &str) -> Result<Span, String> {
 }
 
 /// The waits to explain, and the source of the run.
-pub(crate) struct Asked {
+pub(crate) struct ExplainRequest {
     cell: Cell,
     question: Question,
     recorded: Option<Recorded>,
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     check_writable("--output", args.output.as_deref())?;
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
-    let Asked { cell, question, recorded } = &mut asked;
+    let ExplainRequest { cell, question, recorded } = &mut asked;
     let beside = recorded.as_mut().map(|recorded| recorded as &mut dyn Watch);
     let outcome = explain(cell, cell.scenario.seed, question, beside, &advance);
     tally.clear();
@@ -98,7 +98,7 @@ impl Args {
     }
 
     /// Returns the run and the question about it.
-    pub(crate) fn asked(&self) -> Result<Asked, Failure> {
+    pub(crate) fn asked(&self) -> Result<ExplainRequest, Failure> {
         if let Some(file) = &self.run {
             check_is_file("RUN", file, "plait explain")?;
         }
@@ -139,7 +139,7 @@ impl Args {
             Some(at) => Which::At { at: Time::ZERO + at, most },
             None => Which::Slowest(most),
         };
-        Ok(Asked { cell, question: Question { which, schedulers }, recorded })
+        Ok(ExplainRequest { cell, question: Question { which, schedulers }, recorded })
     }
 
     /// Returns the schedulers to compare with.

@@ -4,7 +4,7 @@ use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::output::{Output, TableFormat};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use plait_report::list::{Document, Kind};
+use plait_report::list::{ListDocument, ListKind};
 use plait_report::render::wrap;
 
 const EXAMPLES: &str = "Examples:
@@ -22,24 +22,24 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// Kind of entries [default: list the kinds]
     #[arg(value_parser = kind())]
-    kind: Option<Kind>,
+    kind: Option<ListKind>,
     /// Print the page of this entry
     name: Option<String>,
     #[command(flatten)]
     output: Output,
 }
 
-fn kind() -> impl TypedValueParser<Value = Kind> {
-    let named = Kind::ALL.map(|kind| PossibleValue::new(kind.plural()).help(kind.summary()));
+fn kind() -> impl TypedValueParser<Value = ListKind> {
+    let named = ListKind::ALL.map(|kind| PossibleValue::new(kind.plural()).help(kind.summary()));
     // The parser has already refused every other name.
-    let kind = |text: String| Kind::ALL.into_iter().find(|it| it.plural() == text);
-    PossibleValuesParser::new(named).map(move |text| kind(text).unwrap_or(Kind::Schedulers))
+    let kind = |text: String| ListKind::ALL.into_iter().find(|it| it.plural() == text);
+    PossibleValuesParser::new(named).map(move |text| kind(text).unwrap_or(ListKind::Schedulers))
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let document = match args.kind {
-        Some(kind) => Document::of(kind, args.name.as_deref()).map_err(Failure::Usage)?,
-        None => Document::of_kinds(),
+        Some(kind) => ListDocument::of(kind, args.name.as_deref()).map_err(Failure::Usage)?,
+        None => ListDocument::of_kinds(),
     };
     let reader = args.output.reader(console);
     let text = match (args.output.json, args.output.format, &args.name) {

@@ -10,7 +10,7 @@ use plait_lab::experiment::{
     Experiment, Looks, Misses, Open, Progress, Store, Unsettled, ablate, again, settle,
 };
 use plait_lab::scenario::MOST_JOBS;
-use plait_report::reproduction::{Document, LeftOut, Made};
+use plait_report::reproduction::{LeftOut, Made, ReproductionDocument};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -165,7 +165,7 @@ impl Making {
     }
 
     /// Writes every run and the document, and nothing else, into the directory of `--output`.
-    pub(crate) fn keep(&self, made: &Made, document: &Document) -> Result<(), Failure> {
+    pub(crate) fn keep(&self, made: &Made, document: &ReproductionDocument) -> Result<(), Failure> {
         let Some(directory) = &self.output else { return Ok(()) };
         let first = made.settled.results.iter().map(|results| ("", results));
         let further = made.settled.further.iter().map(|results| ("-more", results));
@@ -185,7 +185,7 @@ impl Making {
 }
 
 /// Fails if a claim fails or the user interrupted the command.
-pub(crate) fn judge(made: &Made, document: &Document) -> Result<(), Failure> {
+pub(crate) fn judge(made: &Made, document: &ReproductionDocument) -> Result<(), Failure> {
     if made.interrupted {
         return Err(Failure::Interrupted);
     }

@@ -8,7 +8,7 @@ use plait_lab::experiment::{Experiment, Misses, Open, PAPERS, Proven, Unrun, exp
 use plait_lab::scenario::quoted;
 use plait_report::papers;
 use plait_report::render::reproduction as render;
-use plait_report::reproduction::{Document, proven, unrun};
+use plait_report::reproduction::{ReproductionDocument, proven, unrun};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -93,7 +93,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let open = args.ablate.then(Open::embedded).transpose()?;
     let made = args.making.make(&chosen, args.quick, &misses, open.as_ref(), console)?;
     let command = args.command_line();
-    let document = Document::of("plait.reproduce/1", command, &made, args.quick, others);
+    let document =
+        ReproductionDocument::of("plait.reproduce/1", command, &made, args.quick, others);
     args.making.keep(&made, &document)?;
     if let Some(directory) = &args.html {
         papers::render(directory, &made.settled.results, args.parts().1.is_some(), &document)?;

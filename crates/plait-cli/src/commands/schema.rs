@@ -78,18 +78,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             schemars::schema_for!(plait_report::decide::controller::Question)
         }
         Reporting::DecideCc => written::<plait_report::decide::controller::Answer>(),
-        Reporting::Run => written::<plait_report::run::Document>(),
+        Reporting::Run => written::<plait_report::run::RunDocument>(),
         #[cfg(live)]
-        Reporting::Doctor => written::<plait_live::doctor::Document>(),
+        Reporting::Doctor => written::<plait_live::doctor::DoctorDocument>(),
         #[cfg(live)]
-        Reporting::Get => written::<crate::commands::live::get::Document>(),
+        Reporting::Get => written::<crate::commands::live::get::GetDocument>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
-        Reporting::List => written::<plait_report::list::Document>(),
+        Reporting::List => written::<plait_report::list::ListDocument>(),
         Reporting::Reproduce | Reporting::Experiment => {
-            written::<plait_report::reproduction::Document>()
+            written::<plait_report::reproduction::ReproductionDocument>()
         }
-        Reporting::Trace => written::<plait_report::trace::Document>(),
+        Reporting::Trace => written::<plait_report::trace::TraceDocument>(),
         Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),
         Reporting::ScoreboardRandom => written::<plait_lab::scoreboard::random::RandomBoard>(),
         Reporting::Swarm => written::<plait_lab::swarm::Report>(),

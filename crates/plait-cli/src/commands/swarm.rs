@@ -63,7 +63,7 @@ pub(crate) struct Args {
     wire: bool,
     /// Run only one of the two cases of each seed
     #[arg(long, value_name = "KIND", value_enum)]
-    only: Option<Kind>,
+    only: Option<CaseKind>,
     /// Run only this case
     ///
     /// The case may be a network or a server.
@@ -85,7 +85,7 @@ pub(crate) struct Args {
 
 /// One of the two cases of a seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Kind {
+enum CaseKind {
     /// Two endpoints and the paths between them
     Network,
     /// A server, its clients and its service
@@ -149,8 +149,8 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     let Args { first, wire, .. } = *args;
     let jobs = args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?));
     let only = args.only.map(|kind| match kind {
-        Kind::Network => Only::Network,
-        Kind::Server => Only::Server,
+        CaseKind::Network => Only::Network,
+        CaseKind::Server => Only::Server,
     });
     let options = Options { from, seeds, jobs, first_only: first, wire, only };
     options.check()?;

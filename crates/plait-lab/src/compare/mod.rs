@@ -12,7 +12,7 @@ pub(crate) use rows::extra;
 pub use world::{Control, EndedRun, KeepRuns, RunOutcome, World};
 
 use crate::error::ScenarioError;
-use crate::report::{Document, Report, Varied};
+use crate::report::{ComparisonDocument, Report, Varied};
 use crate::scenario::{Reader, Scenario};
 use crate::vary::{Point, Vary};
 use crate::workers::on_threads;
@@ -126,7 +126,7 @@ pub fn compare<W: World>(
     world: &W,
     control: &Control<'_>,
     read: Reader<'_>,
-) -> Result<Document, ScenarioError> {
+) -> Result<ComparisonDocument, ScenarioError> {
     let mut points = scenario.points(read)?;
     if points.is_empty() {
         points.push(Point { values: Vec::new(), scenario: scenario.clone() });
@@ -157,7 +157,7 @@ pub fn compare<W: World>(
         _ => rows::hex(&hasher.finalize()),
     };
     let varied = scenario.vary.iter().map(varied).collect();
-    Ok(Document { command: scenario.command_line(), varied, points: reports, digest })
+    Ok(ComparisonDocument { command: scenario.command_line(), varied, points: reports, digest })
 }
 
 /// Counts the ended runs.

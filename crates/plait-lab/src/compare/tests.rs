@@ -56,13 +56,13 @@ fn scenario(more: &[(&str, &str)]) -> Scenario {
     raw.build().unwrap()
 }
 
-fn run(scenario: &Scenario) -> Document {
+fn run(scenario: &Scenario) -> ComparisonDocument {
     let never = AtomicBool::new(false);
     let control = Control::unwatched(&never);
     compare(scenario, &Fake, &control, &no_files).unwrap()
 }
 
-fn only(mut document: Document) -> Report {
+fn only(mut document: ComparisonDocument) -> Report {
     assert!(document.single().is_some());
     document.points.remove(0)
 }
@@ -199,7 +199,7 @@ fn the_json_has_the_documented_shape_and_reads_back() {
     let mut written = document.clone();
     // The document does not contain the single runs.
     written.points.iter_mut().for_each(|point| point.each_run.clear());
-    assert_eq!(serde_json::from_value::<Document>(value.clone()).unwrap(), written);
+    assert_eq!(serde_json::from_value::<ComparisonDocument>(value.clone()).unwrap(), written);
     let sweep = serde_json::to_value(run(&scenario(&[("vary", "lte.rtt=40ms,50ms")]))).unwrap();
     let keys = |value: &serde_json::Value| {
         value.as_object().unwrap().keys().cloned().collect::<Vec<String>>()

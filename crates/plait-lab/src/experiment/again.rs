@@ -2,7 +2,7 @@
 
 use super::run::Progress;
 use super::store::Store;
-use super::{Experiment, Judged, Looks, Standing, Unsettled, settle};
+use super::{ClaimVerdict, Experiment, Judged, Looks, Unsettled, settle};
 use crate::compare::World;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -35,7 +35,7 @@ pub fn again<W: World>(
 ) -> Result<Vec<Again>, Unsettled> {
     let held: BTreeSet<&str> = judged
         .iter()
-        .filter(|it| it.standing == Standing::Holds && it.share.is_some())
+        .filter(|it| it.standing == ClaimVerdict::Holds && it.share.is_some())
         .map(|it| it.claim.id.as_str())
         .collect();
     let mut chosen = experiments.to_vec();

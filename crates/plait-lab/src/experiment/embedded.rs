@@ -1,6 +1,6 @@
 //! The experiments built into the program, and the experiments of a directory.
 
-use super::{Experiment, Kind, PAPERS};
+use super::{ClaimKind, Experiment, PAPERS};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
 use crate::lists::read;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ pub struct Unrun(pub BTreeMap<String, UnrunClaim>);
 #[serde(deny_unknown_fields)]
 pub struct UnrunClaim {
     /// Weight of the claim.
-    pub kind: Kind,
+    pub kind: ClaimKind,
     /// The claim in a sentence.
     pub says: String,
     /// The missing prerequisite.
@@ -191,11 +191,11 @@ fn natural(name: &str) -> (String, u64, String) {
     (name[..start].to_owned(), digits.parse().unwrap_or(0), rest)
 }
 
-impl Kind {
+impl ClaimKind {
     /// Returns true if a failing claim of this kind makes the program fail.
     #[must_use]
     pub const fn gates(self) -> bool {
-        !matches!(self, Kind::Soft)
+        !matches!(self, ClaimKind::Soft)
     }
 }
 

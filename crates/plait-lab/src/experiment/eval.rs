@@ -1,7 +1,7 @@
 //! Evaluates statements over cells.
 
 use super::array::{Array, Dim, RUNS, aligned};
-use super::finding::{Atom, Group, Shown, tighter};
+use super::finding::{Atom, Group, RelationResult, tighter};
 use super::function::{Function, of_runs};
 use super::names::Names;
 use super::statement::{Each, Expression, Relations, Statement, Statistic, Value};
@@ -56,7 +56,7 @@ pub(super) struct Evaluator<'a, C> {
 
 impl<C: Cells> Evaluator<'_, C> {
     /// Returns each relation of a statement at the point with the smallest margin.
-    pub(super) fn judge(&self, statement: &Statement) -> Vec<Shown> {
+    pub(super) fn judge(&self, statement: &Statement) -> Vec<RelationResult> {
         self.judge_by(statement, &|_| 0.0)
     }
 
@@ -65,8 +65,8 @@ impl<C: Cells> Evaluator<'_, C> {
         &self,
         statement: &Statement,
         confidence: &dyn Fn(usize) -> f64,
-    ) -> Vec<Shown> {
-        let mut shown: Vec<Option<Shown>> = Vec::new();
+    ) -> Vec<RelationResult> {
+        let mut shown: Vec<Option<RelationResult>> = Vec::new();
         let mut before = 0;
         for turn in self.findings(statement) {
             for (index, finding) in turn.into_iter().enumerate() {
@@ -111,7 +111,7 @@ impl<C: Cells> Evaluator<'_, C> {
         finding: &Finding<'_>,
         before: usize,
         confidence: &dyn Fn(usize) -> f64,
-    ) -> Shown {
+    ) -> RelationResult {
         let atoms = &finding.atoms;
         let order = |at: &usize| (confidence(before + *at), atoms[*at].holds, atoms[*at].margin);
         let worst = (0..atoms.len()).min_by(|a, b| {
@@ -131,7 +131,7 @@ impl<C: Cells> Evaluator<'_, C> {
             Some(_) if !finding.any => (held, atoms.len()),
             _ => (usize::from(holds), 1),
         };
-        Shown {
+        RelationResult {
             left: finding.left.to_owned(),
             left_value: atoms.get(flat).map_or(f64::NAN, |atom| atom.left),
             list: finding.list.clone(),

@@ -2,7 +2,7 @@
 
 /// One relation of a statement, at the point with the smallest margin.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Shown {
+pub struct RelationResult {
     /// The left side as written.
     pub left: String,
     /// Value of the left side; NaN if a cell lacks it.
@@ -60,7 +60,7 @@ impl Group {
 
 /// Returns one of two findings of the same relation in different iterations: the one that fails or
 /// has the smaller margin.
-pub(super) fn tighter(a: Shown, b: Shown) -> Shown {
+pub(super) fn tighter(a: RelationResult, b: RelationResult) -> RelationResult {
     let places = (a.places.0 + b.places.0, a.places.1 + b.places.1);
     let holds = a.holds && b.holds;
     let first = match (a.holds, b.holds) {
@@ -69,5 +69,5 @@ pub(super) fn tighter(a: Shown, b: Shown) -> Shown {
         (false, true) => true,
         _ => a.margin <= b.margin,
     };
-    Shown { places, holds, ..if first { a } else { b } }
+    RelationResult { places, holds, ..if first { a } else { b } }
 }

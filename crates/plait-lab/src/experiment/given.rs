@@ -9,7 +9,7 @@ use plait_app::measure::Value::Path;
 use plait_app::{MEASURES, WORKLOADS};
 
 /// The properties of a run that determine its measures.
-struct Kind {
+struct RunProperties {
     /// The workload as written, with the points of the axes filled in.
     text: String,
     workload: &'static str,
@@ -52,7 +52,7 @@ pub(super) fn picture(
     without.map_or(Ok(()), |kind| Err(refused(place, &picture.measure, &kind)))
 }
 
-fn refused(place: &Place, measure: &str, kind: &Kind) -> ScenarioError {
+fn refused(place: &Place, measure: &str, kind: &RunProperties) -> ScenarioError {
     let name = base(measure);
     let problem = match name == COMPETING {
         true => "there is no competing flow (`compete`)".to_owned(),
@@ -67,7 +67,7 @@ fn base(measure: &str) -> &str {
 
 /// Returns the kind of a run; `None` if its workload cannot be filled in or read, which the plan refuses
 /// later.
-fn kind(experiment: &Experiment, row: usize, at: &[usize]) -> Option<Kind> {
+fn kind(experiment: &Experiment, row: usize, at: &[usize]) -> Option<RunProperties> {
     let settings = &experiment.rows[row].settings;
     let said = |name: &'static str| {
         let own = settings.iter().find(|(own, _)| own.replace('_', "-") == name);
@@ -76,10 +76,10 @@ fn kind(experiment: &Experiment, row: usize, at: &[usize]) -> Option<Kind> {
     let text = filled(experiment, at, &said("workload")?).ok()?;
     let name = text.trim().split(':').next()?;
     let workload = WORKLOADS.iter().find(|known| known.name == name)?.name;
-    Some(Kind { workload, competes: said("compete").is_some(), text })
+    Some(RunProperties { workload, competes: said("compete").is_some(), text })
 }
 
-impl Kind {
+impl RunProperties {
     fn has(&self, measure: &str) -> bool {
         let name = base(measure);
         if name == COMPETING {

@@ -34,13 +34,13 @@
 //! distribution of its counts (Jeffreys), because resampled runs that all agree would leave no doubt at all.
 
 use super::eval::{Cells, Evaluator};
-use super::finding::{Atom, Group, Shown};
+use super::finding::{Atom, Group, RelationResult};
 use super::names::Names;
 use super::plan::measures_of;
 use super::results::Results;
 use super::statement::{Statistic, Value};
 use super::wanted::{self, Sure};
-use super::{Claim, Kind};
+use super::{Claim, ClaimKind};
 use crate::stats::{critical, deviation, normal, percentile};
 use plait_base::RandomStream;
 use std::cell::RefCell;
@@ -72,12 +72,12 @@ pub(super) enum Decision {
 
 /// A decision and its evidence.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Opinion {
+pub(super) struct Judgement {
     pub(super) decision: Decision,
     /// Share of the resamples in which the statement holds; absent if nothing was resampled.
     pub(super) share: Option<f64>,
     /// The relations; for an undecided claim each at the point with the least confidence.
-    pub(super) shown: Vec<Shown>,
+    pub(super) shown: Vec<RelationResult>,
     /// The 95 % interval of the left value of each relation.
     pub(super) intervals: Vec<Option<[f64; 2]>>,
     /// Estimated factor of runs that would decide an undecided claim; absent if there is none.
@@ -90,16 +90,16 @@ pub(super) fn decide(
     results: &Results,
     names: Names<'_>,
     claim: &Claim,
-    shown: Vec<Shown>,
+    shown: Vec<RelationResult>,
     confidence: f64,
-) -> Opinion {
+) -> Judgement {
     let true_now = !shown.is_empty() && shown.iter().all(|it| it.holds);
     let decided = |holds| if holds { Decision::Holds } else { Decision::Fails };
     let evidence = Evidence::of(results, claim);
     // An exact claim is an identity: it is computed, not estimated.
-    if claim.kind == Kind::Exact || !evidence.random {
+    if claim.kind == ClaimKind::Exact || !evidence.random {
         let decision = decided(true_now);
-        return Opinion { decision, share: None, shown, intervals: Vec::new(), factor: None };
+        return Judgement { decision, share: None, shown, intervals: Vec::new(), factor: None };
     }
     let drawn = Resamples::draw(results, names, claim, &evidence);
     let decision = match (drawn.answer(true_now, confidence, &evidence), true_now) {
@@ -120,7 +120,7 @@ pub(super) fn decide(
         Decision::Holds | Decision::Fails => (shown, None),
     };
     let intervals = shown.iter().map(|it| drawn.interval(it)).collect();
-    Opinion { decision, share: Some(drawn.share), shown, intervals, factor }
+    Judgement { decision, share: Some(drawn.share), shown, intervals, factor }
 }
 
 /// The runs and networks that a claim uses.
@@ -241,7 +241,7 @@ struct Tally {
 
 impl Resamples {
     fn draw(results: &Results, names: Names<'_>, claim: &Claim, evidence: &Evidence) -> Resamples {
-        let known = Known::default();
+        let known = ValueCache::default();
         let tally =
             |atom: &Atom| Tally { now: atom.margin, absent: atom.absent, ..Tally::default() };
         let now = Evaluator { names, cells: results }.groups(&claim.holds);
@@ -341,7 +341,7 @@ impl Resamples {
         self.groups.iter().map(|it| Sure { any: it.any, confidences: confidences(it) }).collect()
     }
 
-    fn interval(&self, shown: &Shown) -> Option<[f64; 2]> {
+    fn interval(&self, shown: &RelationResult) -> Option<[f64; 2]> {
         let mut atoms = self.groups.iter().flat_map(|it| &it.atoms);
         let tally = atoms.nth(shown.atom).filter(|_| !shown.sign.is_empty())?;
         let mut values = tally.lefts.clone();
@@ -386,9 +386,9 @@ type Key = (usize, Vec<usize>, String, bool);
 
 /// Cache of the values that a claim uses.
 #[derive(Default)]
-struct Known(RefCell<BTreeMap<Key, Rc<[f64]>>>);
+struct ValueCache(RefCell<BTreeMap<Key, Rc<[f64]>>>);
 
-impl Known {
+impl ValueCache {
     fn values(&self, results: &Results, row: usize, at: &[usize], value: &Value) -> Rc<[f64]> {
         let extreme = value.statistic.is_extreme();
         let key = (row, at.to_vec(), value.measure.clone(), extreme);
@@ -401,7 +401,7 @@ impl Known {
 /// The same cells with resampled runs and networks.
 struct Resampled<'a> {
     results: &'a Results,
-    known: &'a Known,
+    known: &'a ValueCache,
     /// The network that replaces each one, by axis.
     networks: BTreeMap<usize, BTreeMap<usize, usize>>,
     stream: RefCell<RandomStream>,
@@ -412,7 +412,7 @@ struct Resampled<'a> {
 impl<'a> Resampled<'a> {
     fn draw(
         results: &'a Results,
-        known: &'a Known,
+        known: &'a ValueCache,
         evidence: &Evidence,
         stream: &mut RandomStream,
     ) -> Resampled<'a> {
@@ -426,7 +426,11 @@ impl<'a> Resampled<'a> {
     }
 
     /// Resamples only the runs, with the same networks.
-    fn of_runs(results: &'a Results, known: &'a Known, stream: &mut RandomStream) -> Resampled<'a> {
+    fn of_runs(
+        results: &'a Results,
+        known: &'a ValueCache,
+        stream: &mut RandomStream,
+    ) -> Resampled<'a> {
         let stream = RandomStream::new(stream.bits(), &["runs"]);
         Resampled {
             results,

@@ -35,7 +35,7 @@ pub use again::{Again, again};
 pub use axis::{Axis, Point};
 pub use embedded::{CHANGED, EMBEDDED, Proof, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
 pub use extra::unit_of_measure;
-pub use finding::Shown;
+pub use finding::RelationResult;
 pub use judgement::CONFIDENCE;
 pub use kernels::Differs;
 pub use misses::{Miss, Misses};
@@ -47,7 +47,7 @@ pub use schema::schema as file_schema;
 pub use settle::{Looks, Settled, Unsettled, settle};
 pub use statement::Statement;
 pub use store::{Store, fingerprint};
-pub use verdict::{Judged, Standing, figure, judge};
+pub use verdict::{ClaimVerdict, Judged, figure, judge};
 
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::{KernelProfile, PlacedText, RawScenario};
@@ -110,7 +110,7 @@ pub enum RowSubject {
 /// The weight of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ClaimKind {
     /// A value that follows from first principles.
     Exact,
     /// The mechanism determines the result, so a faithful run must show it.
@@ -120,14 +120,14 @@ pub enum Kind {
     Soft,
 }
 
-impl Kind {
+impl ClaimKind {
     /// Returns the name of the kind, as in a file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Exact => "exact",
-            Kind::Hard => "hard",
-            Kind::Soft => "soft",
+            ClaimKind::Exact => "exact",
+            ClaimKind::Hard => "hard",
+            ClaimKind::Soft => "soft",
         }
     }
 }
@@ -138,7 +138,7 @@ pub struct Claim {
     /// Name of the claim: `ton-h8`.
     pub id: String,
     /// Weight of the claim.
-    pub kind: Kind,
+    pub kind: ClaimKind,
     /// Whether a quick run judges it.
     pub core: bool,
     /// The claim in a sentence.

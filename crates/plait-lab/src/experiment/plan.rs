@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A row and a point of each axis.
-pub(super) type Spot = (usize, Vec<usize>);
+pub(super) type RowAtPoint = (usize, Vec<usize>);
 /// A row, a point of each axis, and the value that is needed of this cell.
-pub(super) type Asked = (usize, Vec<usize>, Value);
+pub(super) type NeededValue = (usize, Vec<usize>, Value);
 
 /// An experiment with its cells.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,7 +23,7 @@ pub struct Plan {
     pub experiment: Experiment,
     /// The cells, in the order of the rows.
     pub cells: Vec<Planned>,
-    index: BTreeMap<Spot, usize>,
+    index: BTreeMap<RowAtPoint, usize>,
 }
 
 /// A cell that is to be run.
@@ -85,7 +85,7 @@ fn runs_at(experiment: &Experiment, row: usize, at: &[usize]) -> bool {
 }
 
 /// Returns every cell.
-pub(super) fn runs_of(experiment: &Experiment) -> BTreeSet<Spot> {
+pub(super) fn runs_of(experiment: &Experiment) -> BTreeSet<RowAtPoint> {
     let mut grid: Vec<Vec<usize>> = vec![Vec::new()];
     for axis in &experiment.axes {
         let more = |at: &Vec<usize>| -> Vec<Vec<usize>> {
@@ -102,23 +102,23 @@ pub(super) fn runs_of(experiment: &Experiment) -> BTreeSet<Spot> {
 }
 
 /// Returns the cells that the claims use.
-fn looked_at(experiment: &Experiment) -> BTreeSet<Spot> {
+fn looked_at(experiment: &Experiment) -> BTreeSet<RowAtPoint> {
     let asked = asked(experiment, &experiment.claims).0;
     asked.into_iter().map(|(row, at, _)| (row, at)).collect()
 }
 
 /// Returns the cells that a claim uses, and the value that it needs of each.
-pub(super) fn measures_of(experiment: &Experiment, claim: &Claim) -> Vec<Asked> {
+pub(super) fn measures_of(experiment: &Experiment, claim: &Claim) -> Vec<NeededValue> {
     asked(experiment, std::slice::from_ref(claim)).0
 }
 
 /// Returns a cell that a claim uses although it is not run.
-pub(super) fn not_run(experiment: &Experiment, claim: &Claim) -> Option<Spot> {
+pub(super) fn not_run(experiment: &Experiment, claim: &Claim) -> Option<RowAtPoint> {
     asked(experiment, std::slice::from_ref(claim)).1
 }
 
 /// Returns the cells that claims use, and one that is not run.
-fn asked(experiment: &Experiment, claims: &[Claim]) -> (Vec<Asked>, Option<Spot>) {
+fn asked(experiment: &Experiment, claims: &[Claim]) -> (Vec<NeededValue>, Option<RowAtPoint>) {
     let notebook = Notebook { experiment, seen: RefCell::default(), missing: RefCell::default() };
     let rows = experiment.row_names();
     let names = Names { rows: &rows, axes: &experiment.axes, paths: &experiment.paths };
@@ -132,8 +132,8 @@ fn asked(experiment: &Experiment, claims: &[Claim]) -> (Vec<Asked>, Option<Spot>
 /// Records which cells are used.
 struct Notebook<'a> {
     experiment: &'a Experiment,
-    seen: RefCell<Vec<Asked>>,
-    missing: RefCell<Option<Spot>>,
+    seen: RefCell<Vec<NeededValue>>,
+    missing: RefCell<Option<RowAtPoint>>,
 }
 
 impl Cells for Notebook<'_> {

@@ -1,7 +1,7 @@
 //! The JSON Schema of an experiment file, generated from the lists of keys that its reader uses.
 
 use super::file::{CLAIM_KEYS, DIFFERS_KEYS, KEYS, NOT_OURS, PICTURE_KEYS, ROW_KEYS};
-use super::{Kind, PictureKind};
+use super::{ClaimKind, PictureKind};
 use crate::scenario::{PATH_KEYS, SETTINGS};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ pub fn schema() -> Value {
     row.extend(settings().filter(|(name, _)| name != "schedulers"));
     row.insert("only".into(), some.clone());
     let mut claim = keys(CLAIM_KEYS);
-    let kinds = [Kind::Exact, Kind::Hard, Kind::Soft].map(Kind::name);
+    let kinds = [ClaimKind::Exact, ClaimKind::Hard, ClaimKind::Soft].map(ClaimKind::name);
     claim.insert("kind".into(), json!({ "enum": kinds }));
     let mut picture = keys(PICTURE_KEYS);
     picture.insert("kind".into(), json!({ "enum": PictureKind::NAMES }));

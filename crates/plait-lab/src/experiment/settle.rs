@@ -9,7 +9,7 @@ use super::judgement::CONFIDENCE;
 use super::misses::Misses;
 use super::run::{Progress, run};
 use super::store::Store;
-use super::{Experiment, Judged, Kind, Plan, Results, Standing, judge};
+use super::{ClaimKind, ClaimVerdict, Experiment, Judged, Plan, Results, judge};
 use crate::compare::World;
 use crate::error::ScenarioError;
 use crate::scenario::Reader;
@@ -123,8 +123,8 @@ pub fn settle<W: World>(
     for look in 1..looks.count() {
         let open = |id: &str| {
             let undecided = |it: &Judged| {
-                let counts = it.claim.kind != Kind::Soft;
-                it.claim.id == id && counts && it.standing == Standing::Undecided
+                let counts = it.claim.kind != ClaimKind::Soft;
+                it.claim.id == id && counts && it.standing == ClaimVerdict::Undecided
             };
             settled.judged.iter().any(undecided)
         };
@@ -142,7 +142,7 @@ pub fn settle<W: World>(
         for judged in judge_all(&results) {
             let known = settled.judged.iter_mut().find(|it| it.claim.id == judged.claim.id);
             // A look that was interrupted decides nothing.
-            if let Some(known) = known.filter(|_| judged.standing != Standing::Unknown) {
+            if let Some(known) = known.filter(|_| judged.standing != ClaimVerdict::Unknown) {
                 *known = judged;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Claim;
 use super::eval::Evaluator;
-use super::finding::Shown;
+use super::finding::RelationResult;
 use super::judgement::{Decision, decide};
 use super::misses::Misses;
 use super::names::Names;
@@ -14,7 +14,7 @@ const TOLD: usize = 3;
 
 /// The verdict on a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum ClaimVerdict {
     /// The claim holds with the wanted confidence, or is exact and holds.
     Holds,
     /// The negation holds with the wanted confidence, and no cause is known.
@@ -29,17 +29,17 @@ pub enum Standing {
     Unknown,
 }
 
-impl Standing {
+impl ClaimVerdict {
     /// Returns the name of the verdict.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Standing::Holds => "holds",
-            Standing::Fails => "fails",
-            Standing::Miss(_) => "miss",
-            Standing::HoldsAgain => "holds again",
-            Standing::Undecided => "undecided",
-            Standing::Unknown => "not run",
+            ClaimVerdict::Holds => "holds",
+            ClaimVerdict::Fails => "fails",
+            ClaimVerdict::Miss(_) => "miss",
+            ClaimVerdict::HoldsAgain => "holds again",
+            ClaimVerdict::Undecided => "undecided",
+            ClaimVerdict::Unknown => "not run",
         }
     }
 }
@@ -52,10 +52,10 @@ pub struct Judged {
     /// The claim.
     pub claim: Claim,
     /// The verdict.
-    pub standing: Standing,
+    pub standing: ClaimVerdict,
     /// The relations, each at the point with the smallest margin. For an undecided claim, each at the point
     /// with the least confidence.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<RelationResult>,
     /// The 95 % interval of the left value of each relation, over the runs.
     pub intervals: Vec<Option<[f64; 2]>>,
     /// Share of the resamples in which the whole statement holds; absent if nothing is random.
@@ -74,7 +74,8 @@ impl Judged {
     #[must_use]
     pub fn gates(&self) -> bool {
         let gates = self.claim.kind.gates();
-        matches!(self.standing, Standing::HoldsAgain) || gates && self.standing == Standing::Fails
+        matches!(self.standing, ClaimVerdict::HoldsAgain)
+            || gates && self.standing == ClaimVerdict::Fails
     }
 
     /// Returns the result in a line.
@@ -162,15 +163,15 @@ pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged>
         let missing = cells.iter().any(|cell| results.runs[*cell].iter().any(Option::is_none));
         let shown = evaluator.judge(&claim.holds);
         let (standing, share, shown, intervals, factor) = if missing {
-            (Standing::Unknown, None, shown, Vec::new(), None)
+            (ClaimVerdict::Unknown, None, shown, Vec::new(), None)
         } else {
             let opinion = decide(results, names, claim, shown, confidence);
             let standing = match (opinion.decision, misses.0.get(&claim.id)) {
-                (Decision::Holds, None) => Standing::Holds,
-                (Decision::Holds, Some(_)) => Standing::HoldsAgain,
-                (Decision::Fails, None) => Standing::Fails,
-                (Decision::Fails, Some(miss)) => Standing::Miss(miss.why.clone()),
-                (Decision::Undecided, _) => Standing::Undecided,
+                (Decision::Holds, None) => ClaimVerdict::Holds,
+                (Decision::Holds, Some(_)) => ClaimVerdict::HoldsAgain,
+                (Decision::Fails, None) => ClaimVerdict::Fails,
+                (Decision::Fails, Some(miss)) => ClaimVerdict::Miss(miss.why.clone()),
+                (Decision::Undecided, _) => ClaimVerdict::Undecided,
             };
             (standing, opinion.share, opinion.shown, opinion.intervals, opinion.factor)
         };
@@ -242,7 +243,7 @@ holds = "ours.goodput_mbps.mean[rtt=20ms] <= 100 and ours.goodput_mbps.mean < th
         });
         let results = Results { runs: cells.collect(), plan: plan.clone() };
         let judged = &judge(&results, &Misses::default(), 0.95)[0];
-        assert_eq!(judged.standing, Standing::Undecided, "{}", judged.got());
+        assert_eq!(judged.standing, ClaimVerdict::Undecided, "{}", judged.got());
         // The difference is 10 and its standard error 13.4: it must be 1.645 of them, so (1.645 / 0.746)^2 = 4.9.
         assert!(judged.factor.is_some_and(|it| (4.0..6.0).contains(&it)), "{:?}", judged.factor);
         let got = judged.got();

@@ -202,7 +202,7 @@ impl Inquiry<'_> {
         let decided = self.ledger.choice_before(at).ok_or(nothing)?;
         let data = decided.data;
         let to = self.ledger.readable_at(data.end).unwrap_or(decided.at);
-        let kind = plait_app::provenance::Kind::OutOfOrder;
+        let kind = plait_app::provenance::StallKind::OutOfOrder;
         let stall = Stall { kind, from: decided.at, to, blocking: data, data, message: None };
         Ok(Suspected { kind: "decision", stall, decisions: vec![decided.clone()] })
     }

@@ -19,14 +19,14 @@ type Set = fn(&mut Scenario, &PlacedText, Reader<'_>) -> Result<()>;
 /// The type of a setting, with its accessors in a scenario.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
-    pub(super) kind: Kind,
+    pub(super) kind: SettingKind,
     pub(super) get: Get,
     pub(super) set: Set,
 }
 
 /// The type of a setting with its unit and range.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum SettingKind {
     /// A flag without a value.
     Flag,
     /// `on` or `off`.
@@ -45,12 +45,12 @@ pub(super) enum Kind {
 
 /// A text. `values` says which ones are allowed.
 pub(super) const fn text(values: &'static str, example: &'static str, get: Get, set: Set) -> Field {
-    Field { kind: Kind::Text { values, example }, get, set }
+    Field { kind: SettingKind::Text { values, example }, get, set }
 }
 
 /// As [`text`], for a setting that may be given more than once.
 pub(super) const fn list(values: &'static str, example: &'static str, get: Get, set: Set) -> Field {
-    Field { kind: Kind::List { values, example }, get, set }
+    Field { kind: SettingKind::List { values, example }, get, set }
 }
 
 /// A switch stored in a field of the scenario; `Flag` for a flag without a value.
@@ -59,7 +59,7 @@ macro_rules! on_off {
     (Flag, $($at:ident).+) => { on_off!(Flag, it => it.$($at).+, on => on, $($at).+) };
     ($kind:ident, $it:ident => $get:expr, $on:ident => $set:expr, $($at:ident).+) => {
         Field {
-            kind: Kind::$kind,
+            kind: SettingKind::$kind,
             get: |$it| vec![if $get { "on" } else { "off" }.to_owned()],
             set: |it, given, _| {
                 let $on = given.switch()?;
@@ -75,7 +75,7 @@ macro_rules! on_off {
 macro_rules! count {
     ($unit:literal, $min:expr, $max:expr, $($at:ident).+) => {
         Field {
-            kind: Kind::Count { unit: $unit, min: $min, max: $max },
+            kind: SettingKind::Count { unit: $unit, min: $min, max: $max },
             get: |it| vec![it.$($at).+.to_string()],
             set: |it, given, _| {
                 it.$($at).+ = read_count(given, $unit, $min, $max)? as _;
@@ -90,7 +90,7 @@ macro_rules! count {
 macro_rules! time {
     ($example:literal, $most:expr, $problem:literal, $($at:ident).+) => {
         Field {
-            kind: Kind::Time { example: $example, most: $most },
+            kind: SettingKind::Time { example: $example, most: $most },
             get: |it| vec![it.$($at).+.to_string()],
             set: |it, given, _| {
                 it.$($at).+ = read_time(given, $most, $problem)?;
@@ -105,7 +105,7 @@ macro_rules! words {
     ($words:ident, $($at:ident).+) => { words!($words, $($at).+, "") };
     ($words:ident, $($at:ident).+, $values:literal) => {
         Field {
-            kind: Kind::Words { values: $values, words: || names($words) },
+            kind: SettingKind::Words { values: $values, words: || names($words) },
             get: |it| {
                 let known = $words.iter().filter(|known| known.1 == it.$($at).+);
                 known.map(|known| known.0.to_owned()).collect()
@@ -147,21 +147,23 @@ pub(super) fn read_time(given: &PlacedText, most: Span, problem: &str) -> Result
     Ok(span)
 }
 
-impl Kind {
+impl SettingKind {
     /// Returns the allowed values in words.
     pub(super) fn values(&self) -> String {
         match self {
-            Kind::Flag | Kind::Switch => "on or off".to_owned(),
-            Kind::Count { unit: "", min, max } => allowed_count(*min, *max),
-            Kind::Count { unit, min, max } => format!("{unit}, from {min} to {max}"),
-            Kind::Time { example, most } => format!("a time such as {example}, at most {most}"),
-            Kind::Words { values: "", words } => match words().as_slice() {
+            SettingKind::Flag | SettingKind::Switch => "on or off".to_owned(),
+            SettingKind::Count { unit: "", min, max } => allowed_count(*min, *max),
+            SettingKind::Count { unit, min, max } => format!("{unit}, from {min} to {max}"),
+            SettingKind::Time { example, most } => {
+                format!("a time such as {example}, at most {most}")
+            }
+            SettingKind::Words { values: "", words } => match words().as_slice() {
                 [before @ .., last] => format!("{} or {last}", before.join(", ")),
                 [] => String::new(),
             },
-            Kind::Words { values, .. } | Kind::Text { values, .. } | Kind::List { values, .. } => {
-                (*values).to_owned()
-            }
+            SettingKind::Words { values, .. }
+            | SettingKind::Text { values, .. }
+            | SettingKind::List { values, .. } => (*values).to_owned(),
         }
     }
 
@@ -169,17 +171,21 @@ impl Kind {
     /// allowed.
     pub(super) fn schema(&self) -> Option<Value> {
         let values = match self {
-            Kind::Flag | Kind::Switch => json!({ "enum": ["on", "off", true, false] }),
-            Kind::Count { min, max: u64::MAX, .. } => json!({ "type": "integer", "minimum": min }),
-            Kind::Count { min, max, .. } => {
+            SettingKind::Flag | SettingKind::Switch => {
+                json!({ "enum": ["on", "off", true, false] })
+            }
+            SettingKind::Count { min, max: u64::MAX, .. } => {
+                json!({ "type": "integer", "minimum": min })
+            }
+            SettingKind::Count { min, max, .. } => {
                 json!({ "type": "integer", "minimum": min, "maximum": max })
             }
-            Kind::Words { values: "", words } => json!({ "enum": words() }),
+            SettingKind::Words { values: "", words } => json!({ "enum": words() }),
             _ => return None,
         };
         // A number with its unit is a text.
         let text = match self {
-            Kind::Count { .. } => json!({ "type": "string" }),
+            SettingKind::Count { .. } => json!({ "type": "string" }),
             _ => json!({ "type": "string", "pattern": "\\{" }),
         };
         Some(json!({ "anyOf": [values, text] }))
@@ -189,13 +195,13 @@ impl Kind {
     pub(super) fn examples(&self) -> Vec<String> {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
         match self {
-            Kind::Flag => texts(&["on"]),
-            Kind::Switch => texts(&["on", "off"]),
-            Kind::Count { min, max, .. } => vec![min.to_string(), max.to_string()],
-            Kind::Words { words, .. } => texts(&words()),
-            Kind::Time { example, .. }
-            | Kind::Text { example, .. }
-            | Kind::List { example, .. } => texts(&[example]),
+            SettingKind::Flag => texts(&["on"]),
+            SettingKind::Switch => texts(&["on", "off"]),
+            SettingKind::Count { min, max, .. } => vec![min.to_string(), max.to_string()],
+            SettingKind::Words { words, .. } => texts(&words()),
+            SettingKind::Time { example, .. }
+            | SettingKind::Text { example, .. }
+            | SettingKind::List { example, .. } => texts(&[example]),
         }
     }
 }

@@ -12,9 +12,9 @@ mod server;
 mod shrink;
 mod swarm_app;
 
-pub use case::{Case, CaseError, End, EndCase, Finish, GRACE, PathCase, Settings, Way};
+pub use case::{Case, CaseError, Directions, End, EndCase, Finish, GRACE, PathCase, Settings};
 pub use draw::draw;
-pub use fault::{Fault, KINDS, Kind, Share, StripFrom};
+pub use fault::{Fault, FaultKind, KINDS, Share, StripFrom};
 pub use report::{
     Count, Coverage, Failure, REPLAY_SCHEMA, Replay, Report, SCHEMA, ServerFailure, ServerReplay,
     ServerReport, Smaller, SmallerServer, case_line, seed_line, server_line,

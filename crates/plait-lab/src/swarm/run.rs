@@ -1,7 +1,7 @@
 //! Runs one case and judges it.
 
 use super::case::{Case, End};
-use super::fault::{Kind, Traces};
+use super::fault::{FaultKind, Traces};
 use super::swarm_app::SwarmApp;
 use plait_app::AppEvent;
 use plait_base::{PathId, Span, Time};
@@ -248,7 +248,7 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
         hash: outcome.digest.value(),
         ended: outcome.ended,
         segments: quick.segments,
-        met: met.fold(0, |set, fault| set | 1 << Kind::index(fault.kind())),
+        met: met.fold(0, |set, fault| set | 1 << FaultKind::index(fault.kind())),
         given_up,
         violation,
     }

@@ -3,7 +3,8 @@
 use plait_app::measure::Measures;
 use plait_base::RandomStream;
 use plait_lab::experiment::{
-    Experiment, Judged, Kind, Looks, Misses, Progress, Settled, Standing, Store, again, settle,
+    ClaimKind, ClaimVerdict, Experiment, Judged, Looks, Misses, Progress, Settled, Store, again,
+    settle,
 };
 use plait_lab::scenario::no_files;
 use plait_lab::{Cell, RunOutcome, Subject, World};
@@ -178,10 +179,10 @@ fn the_largest_run_is_not_resampled() {
         assert_eq!(settled(&far, &NOISE, 1, most).judged[0].standing.name(), standing, "{most}");
     }
     let broken = file(30, ONE, "b.completion_ms.max < 100");
-    assert_eq!(settled(&broken, &NOISE, 1, 1).judged[0].standing, Standing::Fails);
+    assert_eq!(settled(&broken, &NOISE, 1, 1).judged[0].standing, ClaimVerdict::Fails);
     // One run proves that some run exceeds a bound.
     let some = file(10, ONE, "b.completion_ms.max > 100");
-    assert_eq!(settled(&some, &NOISE, 1, 1).judged[0].standing, Standing::Holds);
+    assert_eq!(settled(&some, &NOISE, 1, 1).judged[0].standing, ClaimVerdict::Holds);
 }
 
 /// A world in which `minrtt` takes longer than 100 ms in one of twenty runs, and `ecf` never.
@@ -229,7 +230,7 @@ fn a_tie_of_few_runs_refutes_nothing() {
 fn without_a_value_there_is_no_verdict() {
     let most = file(100, ONE, "a.completion_ms.max <= 200 and b.completion_ms.max <= 200");
     let judged = settled(&most, &EveryOther, 1, 1).judged;
-    assert_eq!(judged[0].standing, Standing::Holds, "{judged:?}");
+    assert_eq!(judged[0].standing, ClaimVerdict::Holds, "{judged:?}");
     for holds in ["a.completion_ms.max <= 200", "a.completion_ms < b.completion_ms"] {
         let tally = verdicts(&file(10, ONE, holds), &Rare { without: true }, 8, 3);
         assert_eq!(share(&tally, "undecided"), 100.0, "{holds}: {tally:?}");
@@ -276,7 +277,10 @@ fn the_spread_over_networks_counts() {
     assert_eq!(draw(false).enlarged(2, 4).unwrap().axes, draw(false).axes);
     let large = Normal { effect_ms: 3.0, ..world };
     let judged = settled(&draw(true), &large, 3, 8).judged;
-    assert!(judged[0].standing == Standing::Holds && judged[0].networks > Some(10), "{judged:?}");
+    assert!(
+        judged[0].standing == ClaimVerdict::Holds && judged[0].networks > Some(10),
+        "{judged:?}"
+    );
 }
 
 /// An interrupted run gives no verdict on a claim with missing runs, counts included.
@@ -308,7 +312,7 @@ fn an_interrupted_run_has_no_verdict() {
         let experiment = file(10, FIVE, holds);
         let store = Store::in_memory("1");
         let settled = settle(&[experiment], &looks, &world, &store, &progress).unwrap();
-        assert_eq!(settled.judged[0].standing, Standing::Unknown, "{holds}");
+        assert_eq!(settled.judged[0].standing, ClaimVerdict::Unknown, "{holds}");
     }
 }
 
@@ -330,10 +334,10 @@ fn what_holds_is_judged_again_with_further_seeds() {
         + &claim("x-u1", "exact", "b.completion_ms > 0");
     let experiment = Experiment::from_toml("x.toml", &text).unwrap();
     let first = settled(&experiment, &NOISE, 7, 1);
-    let names = |judged: &[Judged]| -> Vec<(String, Standing)> {
+    let names = |judged: &[Judged]| -> Vec<(String, ClaimVerdict)> {
         judged.iter().map(|it| (it.claim.id.clone(), it.standing.clone())).collect()
     };
-    let held = ("x-h1".to_owned(), Standing::Holds);
+    let held = ("x-h1".to_owned(), ClaimVerdict::Holds);
     assert!(names(&first.judged).contains(&held) && first.judged.len() == 3);
     let seeds = std::sync::Mutex::new(std::collections::BTreeSet::new());
     struct Noted<'a>(&'a std::sync::Mutex<std::collections::BTreeSet<u64>>);
@@ -374,10 +378,10 @@ fn what_holds_is_judged_again_with_further_seeds() {
 fn an_undecided_soft_claim_gets_no_further_runs() {
     let hard = file(10, ONE, "a.completion_ms < 100");
     let mut soft = hard.clone();
-    soft.claims[0].kind = Kind::Soft;
+    soft.claims[0].kind = ClaimKind::Soft;
     let runs = |experiment| {
         let settled = settled(experiment, &NOISE, 3, 4);
-        assert_eq!(settled.judged[0].standing, Standing::Undecided);
+        assert_eq!(settled.judged[0].standing, ClaimVerdict::Undecided);
         settled.runs
     };
     // First both rows run, then only the row that the claim uses.

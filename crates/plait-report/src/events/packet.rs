@@ -1,6 +1,6 @@
 //! A segment of an event.
 
-use super::super::words::{OptionWord, Way};
+use super::super::words::{DirectionWord, OptionWord};
 use plait_sim::Direction;
 use plait_wire::{Flags, Segment};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use serde::Serialize;
 #[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct Packet<'a> {
     path: &'a str,
-    direction: Way,
+    direction: DirectionWord,
     src_port: u16,
     dst_port: u16,
     flags: String,

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 /// A kind of entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ListKind {
     /// Packet schedulers and their decorators.
     Schedulers,
     /// Congestion controllers.
@@ -28,30 +28,35 @@ pub enum Kind {
     Measures,
 }
 
-impl Kind {
+impl ListKind {
     /// Every kind.
-    pub const ALL: [Kind; 5] =
-        [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures];
+    pub const ALL: [ListKind; 5] = [
+        ListKind::Schedulers,
+        ListKind::Cc,
+        ListKind::Workloads,
+        ListKind::Paths,
+        ListKind::Measures,
+    ];
 
     /// Returns its name as an argument of `plait list`.
     #[must_use]
     pub const fn plural(self) -> &'static str {
         match self {
-            Kind::Schedulers => "schedulers",
-            Kind::Cc => "cc",
-            Kind::Workloads => "workloads",
-            Kind::Paths => "paths",
-            Kind::Measures => "measures",
+            ListKind::Schedulers => "schedulers",
+            ListKind::Cc => "cc",
+            ListKind::Workloads => "workloads",
+            ListKind::Paths => "paths",
+            ListKind::Measures => "measures",
         }
     }
 
     const fn singular(self) -> &'static str {
         match self {
-            Kind::Schedulers => "scheduler",
-            Kind::Cc => "congestion controller",
-            Kind::Workloads => "workload",
-            Kind::Paths => "path profile",
-            Kind::Measures => "measure",
+            ListKind::Schedulers => "scheduler",
+            ListKind::Cc => "congestion controller",
+            ListKind::Workloads => "workload",
+            ListKind::Paths => "path profile",
+            ListKind::Measures => "measure",
         }
     }
 
@@ -59,11 +64,11 @@ impl Kind {
     #[must_use]
     pub const fn summary(self) -> &'static str {
         match self {
-            Kind::Schedulers => "Packet schedulers and their decorators",
-            Kind::Cc => "Congestion controllers",
-            Kind::Workloads => "Workloads",
-            Kind::Paths => "Named paths",
-            Kind::Measures => "Measures",
+            ListKind::Schedulers => "Packet schedulers and their decorators",
+            ListKind::Cc => "Congestion controllers",
+            ListKind::Workloads => "Workloads",
+            ListKind::Paths => "Named paths",
+            ListKind::Measures => "Measures",
         }
     }
 }
@@ -73,7 +78,8 @@ const LONG_FORM: usize = 40;
 
 /// `plait list --json`.
 #[derive(Serialize, JsonSchema, Debug)]
-pub struct Document {
+#[schemars(title = "Document")]
+pub struct ListDocument {
     /// Always `plait.list/1`.
     schema: &'static str,
     /// Kind of the entries, or `lists`.
@@ -139,7 +145,7 @@ struct StateValue {
 }
 
 /// Returns the entry with this name, or the parts of a compound name such as `ecf:beta=0.5+copy`.
-fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, String> {
+fn chosen(entries: &[Item], kind: ListKind, name: &str) -> Result<Vec<Item>, String> {
     let one = |name: &str| {
         let wanted = entries.iter().find(|item| item.answers_to(name)).cloned();
         let names = entries.iter().map(|item| item.name.as_str());
@@ -152,16 +158,16 @@ fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, String>
     }
 }
 
-impl Document {
+impl ListDocument {
     /// Creates the list of the kinds.
     #[must_use]
-    pub fn of_kinds() -> Document {
-        let item = |kind: Kind| {
+    pub fn of_kinds() -> ListDocument {
+        let item = |kind: ListKind| {
             let summary = format!("{}: {}", entries(kind).len(), kind.summary());
             Item { name: kind.plural().to_owned(), summary, ..Item::default() }
         };
-        let entries = Kind::ALL.map(item).into();
-        Document { schema: "plait.list/1", kind: "lists", entries }
+        let entries = ListKind::ALL.map(item).into();
+        ListDocument { schema: "plait.list/1", kind: "lists", entries }
     }
 
     /// Creates the list of the entries of a kind. With a name, it has only that entry, or the parts
@@ -169,12 +175,12 @@ impl Document {
     ///
     /// # Errors
     /// If no entry has the name; the message suggests the nearest one.
-    pub fn of(kind: Kind, name: Option<&str>) -> Result<Document, String> {
+    pub fn of(kind: ListKind, name: Option<&str>) -> Result<ListDocument, String> {
         let mut entries = entries(kind);
         if let Some(name) = name {
             entries = chosen(&entries, kind, name)?;
         }
-        Ok(Document { schema: "plait.list/1", kind: kind.plural(), entries })
+        Ok(ListDocument { schema: "plait.list/1", kind: kind.plural(), entries })
     }
 
     /// Returns the entries as CSV.
@@ -211,7 +217,7 @@ impl Document {
     }
 }
 
-fn table(document: &Document) -> Table {
+fn table(document: &ListDocument) -> Table {
     let mut table = Table::new(vec![
         Column::new("name", Align::Left),
         Column::new("what it is", Align::Left).prose(),
@@ -242,13 +248,13 @@ impl Item {
     }
 }
 
-fn entries(kind: Kind) -> Vec<Item> {
+fn entries(kind: ListKind) -> Vec<Item> {
     match kind {
-        Kind::Schedulers => schedulers(),
-        Kind::Cc => controllers(),
-        Kind::Workloads => workloads(),
-        Kind::Paths => paths(),
-        Kind::Measures => measures(),
+        ListKind::Schedulers => schedulers(),
+        ListKind::Cc => controllers(),
+        ListKind::Workloads => workloads(),
+        ListKind::Paths => paths(),
+        ListKind::Measures => measures(),
     }
 }
 

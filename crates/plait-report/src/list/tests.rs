@@ -94,9 +94,9 @@ fn file_name(item: &Item) -> String {
     format!("{}.md", item.name.trim_start_matches('+'))
 }
 
-fn index(kind: Kind, items: &[Item]) -> String {
+fn index(kind: ListKind, items: &[Item]) -> String {
     let (title, command) = match kind {
-        Kind::Schedulers => ("Schedulers and decorators", "schedulers"),
+        ListKind::Schedulers => ("Schedulers and decorators", "schedulers"),
         _ => ("Congestion controllers", "cc"),
     };
     let mut page = format!(
@@ -110,7 +110,7 @@ fn index(kind: Kind, items: &[Item]) -> String {
         table.row(Emphasis::None, vec![link, summary, item.aliases.join(", ")]);
     }
     page.push_str(&table.to_markdown());
-    if matches!(kind, Kind::Schedulers) {
+    if matches!(kind, ListKind::Schedulers) {
         page.push_str(&everything_measured());
     }
     page
@@ -147,15 +147,15 @@ fn everything_measured() -> String {
 }
 
 /// Returns the entries with fresh measurements.
-fn described(kind: Kind) -> Vec<Item> {
+fn described(kind: ListKind) -> Vec<Item> {
     let mut items = entries(kind);
-    if matches!(kind, Kind::Schedulers) {
+    if matches!(kind, ListKind::Schedulers) {
         items.iter_mut().for_each(|item| item.measured = measured::of(&item.name, fresh()));
     }
     items
 }
 
-fn pages_are_up_to_date(kind: Kind) {
+fn pages_are_up_to_date(kind: ListKind) {
     let directory = crate_file("../../docs").join(kind.plural());
     let items = described(kind);
     let mut known = BTreeSet::from(["README.md".to_owned()]);
@@ -185,17 +185,17 @@ fn what_was_measured_is_measured_again() {
 
 #[test]
 fn the_pages_of_schedulers_are_up_to_date() {
-    pages_are_up_to_date(Kind::Schedulers);
+    pages_are_up_to_date(ListKind::Schedulers);
 }
 
 #[test]
 fn the_pages_of_controllers_are_up_to_date() {
-    pages_are_up_to_date(Kind::Cc);
+    pages_are_up_to_date(ListKind::Cc);
 }
 
 #[test]
 fn every_scheduler_says_where_it_is_from_and_what_it_is_good_for() {
-    for item in described(Kind::Schedulers) {
+    for item in described(ListKind::Schedulers) {
         let page = page::markdown(&item);
         let source = ["**Paper**", "**Papers**", "**Source**"];
         assert!(source.iter().any(|label| page.contains(label)), "{}", item.name);
@@ -214,7 +214,7 @@ fn every_scheduler_says_where_it_is_from_and_what_it_is_good_for() {
 
 #[test]
 fn indented_lines_follow_a_label_or_a_blank_line() {
-    for item in entries(Kind::Schedulers).iter().chain(&entries(Kind::Cc)) {
+    for item in entries(ListKind::Schedulers).iter().chain(&entries(ListKind::Cc)) {
         let lines: Vec<&str> = item.page.lines().collect();
         for pair in lines.windows(2) {
             let begins = !pair[0].is_empty() && !pair[0].starts_with("  ");
@@ -226,7 +226,13 @@ fn indented_lines_follow_a_label_or_a_blank_line() {
 
 #[test]
 fn every_entry_has_a_line_and_a_page() {
-    for kind in [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures] {
+    for kind in [
+        ListKind::Schedulers,
+        ListKind::Cc,
+        ListKind::Workloads,
+        ListKind::Paths,
+        ListKind::Measures,
+    ] {
         let list = entries(kind);
         assert!(list.len() >= 5, "{kind:?}");
         for item in list {

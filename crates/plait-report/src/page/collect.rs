@@ -1,6 +1,6 @@
 //! Collects the data of a run for the page.
 
-use super::marks::{Kind, Marks};
+use super::marks::{MarkKind, Marks};
 use super::series::{BINS, Grid, Sum, Track};
 use crate::recorder::LOOK;
 use crate::words::drop_word;
@@ -297,14 +297,14 @@ impl Collector {
     fn sent(&mut self, now: Time, subflow: SubflowId, data: DataRange, carry: Carry) {
         let Some(path) = self.path_of(subflow) else { return };
         let kind = match carry {
-            Carry::New => Kind::Sent,
-            Carry::Retransmission | Carry::TailProbe => Kind::Again,
-            Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => Kind::Copied,
+            Carry::New => MarkKind::Sent,
+            Carry::Retransmission | Carry::TailProbe => MarkKind::Again,
+            Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => MarkKind::Copied,
         };
         if let Some(life) = self.life(subflow) {
             *match kind {
-                Kind::Sent => &mut life.new,
-                Kind::Again => &mut life.again,
+                MarkKind::Sent => &mut life.new,
+                MarkKind::Again => &mut life.again,
                 _ => &mut life.copied,
             } += data.len();
         }
@@ -403,7 +403,7 @@ impl Collector {
                 if let Some(path) = self.receiving.get(subflow.index()).copied().flatten() {
                     let at = self.micros(now);
                     let (start, end) = self.drawn(data);
-                    self.marks.push(Kind::Arrived, path.0, at, start, end);
+                    self.marks.push(MarkKind::Arrived, path.0, at, start, end);
                 }
                 self.settle(now);
                 self.receiver.held.insert(data);
@@ -458,7 +458,7 @@ impl Watch for Collector {
             if let (true, Payload::Pattern { offset, len }) = (with_data, &segment.payload) {
                 let data = DataRange::with_len(Dsn::new(*offset), u64::from(*len));
                 let (at, (start, end)) = (self.micros(now), self.drawn(data));
-                self.marks.push(Kind::Lost, path.0, at, start, end);
+                self.marks.push(MarkKind::Lost, path.0, at, start, end);
             }
         }
     }

@@ -10,7 +10,7 @@ const SIDE: u64 = 4_096;
 
 /// The kind of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Kind {
+pub(super) enum MarkKind {
     /// Sent for the first time.
     Sent,
     /// Retransmitted on the same subflow.
@@ -23,15 +23,15 @@ pub(super) enum Kind {
     Lost,
 }
 
-impl Kind {
+impl MarkKind {
     /// Returns its name in the page's data.
     pub(super) fn key(self) -> &'static str {
         match self {
-            Kind::Sent => "sent",
-            Kind::Again => "again",
-            Kind::Copied => "copied",
-            Kind::Arrived => "arrived",
-            Kind::Lost => "lost",
+            MarkKind::Sent => "sent",
+            MarkKind::Again => "again",
+            MarkKind::Copied => "copied",
+            MarkKind::Arrived => "arrived",
+            MarkKind::Lost => "lost",
         }
     }
 }
@@ -57,7 +57,7 @@ impl Mark {
 }
 
 /// Kind, path, and the cell of a mark.
-type Place = (Kind, u32, u64, u64);
+type Place = (MarkKind, u32, u64, u64);
 
 /// All marks. Both sides of a cell are powers of two and only ever grow, so that merged marks never
 /// need to be split.
@@ -88,7 +88,7 @@ impl Default for Marks {
 
 impl Marks {
     /// Adds a range of bytes at an instant.
-    pub(super) fn push(&mut self, kind: Kind, path: u32, at_us: u64, start: u64, end: u64) {
+    pub(super) fn push(&mut self, kind: MarkKind, path: u32, at_us: u64, start: u64, end: u64) {
         self.reach = (self.reach.0.max(at_us), self.reach.1.max(end));
         self.told += 1;
         self.place(kind, path, Mark { from_us: at_us, to_us: at_us, start, end });
@@ -97,7 +97,7 @@ impl Marks {
         }
     }
 
-    fn place(&mut self, kind: Kind, path: u32, mark: Mark) {
+    fn place(&mut self, kind: MarkKind, path: u32, mark: Mark) {
         let place = (kind, path, mark.from_us / self.cell_us, mark.start / self.cell_bytes);
         let joined = self.marks.get(&place).map_or(mark, |known| known.join(mark));
         self.marks.insert(place, joined);
@@ -126,8 +126,8 @@ impl Marks {
     }
 
     /// Returns the marks of each kind and path, ordered by time.
-    pub(super) fn groups(&self) -> Vec<(Kind, u32, Vec<Mark>)> {
-        let mut groups: Vec<(Kind, u32, Vec<Mark>)> = Vec::new();
+    pub(super) fn groups(&self) -> Vec<(MarkKind, u32, Vec<Mark>)> {
+        let mut groups: Vec<(MarkKind, u32, Vec<Mark>)> = Vec::new();
         for ((kind, path, ..), mark) in &self.marks {
             match groups.last_mut() {
                 Some((known, same, marks)) if known == kind && same == path => marks.push(*mark),
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     fn few_marks_stay_as_they_are() {
         let mut marks = Marks::default();
-        marks.push(Kind::Sent, 0, 10, 0, 1_428);
-        marks.push(Kind::Sent, 1, 10, 1_428, 2_856);
-        marks.push(Kind::Sent, 0, 12, 2_856, 4_284);
+        marks.push(MarkKind::Sent, 0, 10, 0, 1_428);
+        marks.push(MarkKind::Sent, 1, 10, 1_428, 2_856);
+        marks.push(MarkKind::Sent, 0, 12, 2_856, 4_284);
         let groups = marks.groups();
         assert_eq!(groups.len(), 2);
         assert_eq!(
@@ -164,7 +164,7 @@ mod tests {
     fn a_long_run_keeps_to_its_room_and_stays_sharp() {
         let mut marks = Marks::default();
         for n in 0..300_000_u64 {
-            marks.push(Kind::Sent, (n % 3 == 0).into(), n * 200, n * 1_428, (n + 1) * 1_428);
+            marks.push(MarkKind::Sent, (n % 3 == 0).into(), n * 200, n * 1_428, (n + 1) * 1_428);
         }
         let all: usize = marks.groups().iter().map(|(.., marks)| marks.len()).sum();
         assert!((MARKS / 8..=MARKS).contains(&all), "{all}");
@@ -185,17 +185,17 @@ mod tests {
         ) {
             let mut marks = Marks::default();
             for (path, at, start) in &points {
-                marks.push(Kind::Arrived, *path, *at, *start, start + 1_000);
+                marks.push(MarkKind::Arrived, *path, *at, *start, start + 1_000);
             }
             for n in 0..crowd {
-                marks.push(Kind::Again, 0, n * 997 % 1_000_000, n * 104_729 % 50_000_000, 50_001_000);
+                marks.push(MarkKind::Again, 0, n * 997 % 1_000_000, n * 104_729 % 50_000_000, 50_001_000);
             }
             let groups = marks.groups();
             let total: usize = groups.iter().map(|(.., marks)| marks.len()).sum();
             prop_assert!(total <= MARKS);
             for (path, at, start) in points {
                 let held = groups.iter().any(|(kind, on, marks)| {
-                    *kind == Kind::Arrived && *on == path && marks.iter().any(|mark| {
+                    *kind == MarkKind::Arrived && *on == path && marks.iter().any(|mark| {
                         (mark.from_us..=mark.to_us).contains(&at)
                             && mark.start <= start && mark.end >= start + 1_000
                     })

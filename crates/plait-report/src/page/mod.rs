@@ -10,7 +10,7 @@ pub use collect::Collector;
 
 use crate::Error;
 use crate::render::{PathCounters, bytes, millis};
-use crate::run::Document;
+use crate::run::RunDocument;
 use collect::{BLOCKS, PathTracks};
 use plait_base::Time;
 use plait_core::Block;
@@ -81,7 +81,7 @@ struct Group {
 /// # Errors
 /// If the numbers of the drawings cannot be written as JSON.
 pub fn render(
-    document: &Document,
+    document: &RunDocument,
     counters: &[PathCounters],
     mut seen: Collector,
 ) -> Result<String, Error> {
@@ -169,7 +169,7 @@ fn thinned(drawing: &Drawing, seen: &Collector) -> String {
     )
 }
 
-fn drawing(document: &Document, seen: &Collector) -> Drawing {
+fn drawing(document: &RunDocument, seen: &Collector) -> Drawing {
     let end = seen.last.max(seen.grid.origin);
     let bins = seen.grid.index(end).map_or(0, |last| last + 1);
     let bin_ns = seen.grid.bin.as_nanos().max(1);
@@ -211,7 +211,7 @@ fn drawing(document: &Document, seen: &Collector) -> Drawing {
     }
 }
 
-fn head(page: &mut String, document: &Document) {
+fn head(page: &mut String, document: &RunDocument) {
     let names: Vec<&str> = document.paths.iter().map(|path| path.name.as_str()).collect();
     let over = match names.as_slice() {
         [] => String::new(),

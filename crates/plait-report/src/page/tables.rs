@@ -3,7 +3,7 @@
 use super::collect::{BLOCKS, Collector};
 use super::{cause_words, escaped};
 use crate::render::{PathCounters, bytes, figure, millis, percent, rate};
-use crate::run::Document;
+use crate::run::RunDocument;
 use plait_app::measure::{Entry, MEASURES};
 use plait_base::Time;
 use plait_lab::PathReport;
@@ -13,7 +13,7 @@ use std::fmt::Write;
 const TILES: usize = 4;
 
 /// Returns the measures that the run has, in the order of their list.
-fn measures(document: &Document) -> impl Iterator<Item = (&'static Entry, f64)> {
+fn measures(document: &RunDocument) -> impl Iterator<Item = (&'static Entry, f64)> {
     MEASURES.iter().filter_map(|entry| Some((entry, *document.measures.get(entry.name)?)))
 }
 
@@ -34,7 +34,7 @@ fn words(entry: &Entry) -> String {
 }
 
 /// Writes the first few measures in large type.
-pub(super) fn tiles(page: &mut String, document: &Document) {
+pub(super) fn tiles(page: &mut String, document: &RunDocument) {
     page.push_str("<dl class=\"tiles\">\n");
     let spread = ["_median", "_p95", "_min", "_max"];
     let means = |entry: &Entry| !spread.iter().any(|word| entry.name.contains(word));
@@ -53,7 +53,7 @@ pub(super) fn tiles(page: &mut String, document: &Document) {
 /// Writes all tables.
 pub(super) fn write(
     page: &mut String,
-    document: &Document,
+    document: &RunDocument,
     counters: &[PathCounters],
     seen: &Collector,
 ) {
@@ -71,7 +71,12 @@ pub(super) fn write(
     table(page, "Paths as simulated", &columns, rows);
 }
 
-fn of_paths(page: &mut String, document: &Document, counters: &[PathCounters], seen: &Collector) {
+fn of_paths(
+    page: &mut String,
+    document: &RunDocument,
+    counters: &[PathCounters],
+    seen: &Collector,
+) {
     let head = [
         "path",
         "share of new data",
@@ -106,7 +111,7 @@ fn of_paths(page: &mut String, document: &Document, counters: &[PathCounters], s
     table(page, "What each path did", &head, rows.collect());
 }
 
-fn subflows(page: &mut String, document: &Document, seen: &Collector) {
+fn subflows(page: &mut String, document: &RunDocument, seen: &Collector) {
     let head = [
         "subflow",
         "path",
@@ -144,7 +149,7 @@ fn subflows(page: &mut String, document: &Document, seen: &Collector) {
 }
 
 /// Writes the competing flows, which no drawing shows.
-fn beside(page: &mut String, document: &Document) {
+fn beside(page: &mut String, document: &RunDocument) {
     let rows = document.competing_mbps.iter().map(|(kind, flows)| {
         let each: Vec<String> = flows.iter().map(|mbps| figure(*mbps)).collect();
         vec![kind.clone(), format!("{} Mbit/s", each.join(", "))]
@@ -162,7 +167,7 @@ fn held_back(page: &mut String, seen: &Collector) {
     table(page, "Held back", &["cause", "time", "share of the run"], rows.collect());
 }
 
-fn decisions(page: &mut String, document: &Document, seen: &Collector) {
+fn decisions(page: &mut String, document: &RunDocument, seen: &Collector) {
     let total: u64 = seen.decisions.values().sum();
     let rows = seen.decisions.iter().map(|((path, reason), count)| {
         let path = path.and_then(|path| document.paths.get(path.index()));

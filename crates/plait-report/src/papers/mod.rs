@@ -11,7 +11,7 @@ mod plot;
 mod standalone;
 
 use super::page::{STYLE, escaped};
-use crate::reproduction::{Document, LeftOut, Paper, Verdict, papers};
+use crate::reproduction::{LeftOut, Paper, ReproductionDocument, Verdict, papers};
 use crate::{Contents, Error};
 use figure::{Drawn, draw};
 use palette::Palette;
@@ -55,7 +55,7 @@ pub fn render(
     directory: &Path,
     results: &[Results],
     figure: bool,
-    document: &Document,
+    document: &ReproductionDocument,
 ) -> Result<(), Error> {
     let files = Files::in_directory(directory)?;
     for Paper { tag, title, place } in papers(document) {
@@ -127,7 +127,7 @@ fn tally(claims: &[&Verdict]) -> String {
     parts.join(", ")
 }
 
-fn page(title: &str, entry: &str, body: &str, document: &Document) -> String {
+fn page(title: &str, entry: &str, body: &str, document: &ReproductionDocument) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

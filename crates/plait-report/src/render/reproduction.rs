@@ -2,7 +2,7 @@
 
 use super::table::{self, wrap, wrap_words};
 use super::{Align, Column, Emphasis, Table, again as run_again};
-use crate::reproduction::{Document, Paper, Verdict, papers};
+use crate::reproduction::{Paper, ReproductionDocument, Verdict, papers};
 use anstyle::{AnsiColor, Style};
 use plait_lab::experiment::{CHANGED, Experiment, Results, figure};
 
@@ -30,7 +30,12 @@ pub fn list(experiments: &[&Experiment], width: usize) -> String {
 
 /// Returns a table for each paper.
 #[must_use]
-pub fn text(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
+pub fn text(
+    results: &[Results],
+    document: &ReproductionDocument,
+    width: usize,
+    colour: bool,
+) -> String {
     let mut out = String::new();
     for Paper { tag, title, place } in papers(document) {
         let heading = wrap(&heading(&title, &place), width);
@@ -55,7 +60,7 @@ pub fn text(results: &[Results], document: &Document, width: usize, colour: bool
 }
 
 /// Names the experiments that a quick run skips.
-fn left_out(document: &Document, width: usize) -> String {
+fn left_out(document: &ReproductionDocument, width: usize) -> String {
     let text = match document.left_out.as_slice() {
         [] => return String::new(),
         [one] => one.sentence(),
@@ -68,7 +73,7 @@ fn left_out(document: &Document, width: usize) -> String {
 }
 
 /// Returns each claim over the values that its paper does not specify.
-fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
+fn ablation(document: &ReproductionDocument, write: impl Fn(&Table) -> String) -> String {
     if document.ablation.is_empty() {
         return String::new();
     }
@@ -98,7 +103,12 @@ fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
 
 /// Returns the cells of one experiment, then its claims.
 #[must_use]
-pub fn experiment(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
+pub fn experiment(
+    results: &[Results],
+    document: &ReproductionDocument,
+    width: usize,
+    colour: bool,
+) -> String {
     let mut out = String::new();
     for one in results {
         out.push_str(&measured(one, width));
@@ -135,7 +145,7 @@ fn cells(results: &Results, width: usize) -> String {
 
 /// Returns an experiment in Markdown: its cells, then its claims.
 #[must_use]
-pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
+pub fn experiment_markdown(results: &[Results], document: &ReproductionDocument) -> String {
     let mut out = String::new();
     for one in results {
         let experiment = &one.plan.experiment;
@@ -153,7 +163,7 @@ pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
 }
 
 /// Returns every measure of every cell, one per line.
-pub fn csv_of_cells(results: &[Results], document: &Document) -> String {
+pub fn csv_of_cells(results: &[Results], document: &ReproductionDocument) -> String {
     let axes = results.iter().flat_map(|it| &it.plan.experiment.axes);
     let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
     let mut header = vec!["experiment", "row"];
@@ -261,7 +271,7 @@ fn painted(text: &str, style: Style, colour: bool) -> String {
 }
 
 /// Returns the number of claims for each standing, and the command that runs it again.
-fn closing(document: &Document, width: usize) -> String {
+fn closing(document: &ReproductionDocument, width: usize) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
     let tally = match (parts.is_empty(), document.left_out.is_empty()) {
@@ -276,7 +286,7 @@ fn closing(document: &Document, width: usize) -> String {
 }
 
 /// Returns the standings of each kind of claim, then a table for each paper, in Markdown.
-pub fn markdown(document: &Document) -> String {
+pub fn markdown(document: &ReproductionDocument) -> String {
     let mut out: String =
         document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
     // The list of changes concerns only the papers' experiments.
@@ -304,7 +314,7 @@ pub fn markdown(document: &Document) -> String {
 }
 
 /// Returns a table of claims, one per line.
-fn claims_table(claims: &[&Verdict], document: &Document) -> Table {
+fn claims_table(claims: &[&Verdict], document: &ReproductionDocument) -> Table {
     let mut titles =
         vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
     if !document.again.is_empty() {
@@ -319,7 +329,7 @@ fn claims_table(claims: &[&Verdict], document: &Document) -> Table {
 }
 
 /// Returns a line for each kind of claim and a column for each standing.
-fn kinds(document: &Document) -> Table {
+fn kinds(document: &ReproductionDocument) -> Table {
     let titles = ["", "claims"].into_iter().chain(document.tally.keys().map(String::as_str));
     let mut table = Table::new(titles.map(|title| Column::new(title, Align::Left)).collect());
     for kind in ["exact", "hard", "soft"] {
@@ -333,7 +343,7 @@ fn kinds(document: &Document) -> Table {
 }
 
 /// Returns every claim as a line of CSV.
-pub fn csv(document: &Document) -> String {
+pub fn csv(document: &ReproductionDocument) -> String {
     let header =
         ["claim", "experiment", "kind", "paper", "got", "standing", "runs", "why", "again"];
     let rows: Vec<Vec<String>> = document.claims.iter().map(row).collect();

@@ -1,6 +1,6 @@
 //! Verdicts with other seeds on the claims that hold.
 
-use plait_lab::experiment::{Again, Standing};
+use plait_lab::experiment::{Again, ClaimVerdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Repeated {
 
 impl From<&Again> for Repeated {
     fn from(again: &Again) -> Repeated {
-        let holds = again.judged.iter().filter(|it| it.standing == Standing::Holds).count();
+        let holds = again.judged.iter().filter(|it| it.standing == ClaimVerdict::Holds).count();
         Repeated { seed: again.seed, claims: again.judged.len(), holds, runs: again.runs }
     }
 }

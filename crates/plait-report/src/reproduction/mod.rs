@@ -11,7 +11,7 @@ pub use sensitivity::Sensitivity;
 use again::repeated;
 use cells::cells;
 use plait_lab::experiment::{
-    Ablated, Again, Experiment, Judged, PAPERS, Proven, Results, Settled, Standing, Unrun,
+    Ablated, Again, ClaimVerdict, Experiment, Judged, PAPERS, Proven, Results, Settled, Unrun,
 };
 use schemars::JsonSchema;
 use sensitivity::sensitivities;
@@ -36,7 +36,8 @@ pub struct Made {
 
 /// Output of `plait reproduce --json` and `plait experiment run --json`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document {
+#[schemars(title = "Document")]
+pub struct ReproductionDocument {
     /// `plait.reproduce/1` or `plait.experiment/1`.
     pub schema: String,
     /// Command line that runs it again.
@@ -53,7 +54,7 @@ pub struct Document {
     /// Number of runs, with the additional runs of undecided claims.
     pub runs: usize,
     /// The experiments, in order.
-    pub experiments: Vec<Told>,
+    pub experiments: Vec<ExperimentSummary>,
     /// The cells of the experiments with their values, in order. They have the runs that the files
     /// specify. The manifest of `--output` has no cells, because the directory has every run.
     pub cells: Vec<CellValues>,
@@ -81,7 +82,8 @@ const VARIES: &str = "varies";
 
 /// An experiment that was run.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Told {
+#[schemars(rename = "Told")]
+pub struct ExperimentSummary {
     /// Its name.
     id: String,
     /// Its title.
@@ -181,7 +183,7 @@ pub(crate) struct Paper {
 }
 
 /// Returns the papers of a document in their order, then the groups that belong to no paper.
-pub(crate) fn papers(document: &Document) -> Vec<Paper> {
+pub(crate) fn papers(document: &ReproductionDocument) -> Vec<Paper> {
     let mut tags: Vec<&str> = Vec::new();
     let experiments = document.experiments.iter().map(|it| tag(&it.id));
     let left_out = document.left_out.iter().map(|it| tag(&it.id));
@@ -216,8 +218,8 @@ impl Verdict {
 impl From<&Judged> for Verdict {
     fn from(judged: &Judged) -> Verdict {
         let why = match &judged.standing {
-            Standing::Miss(why) => why.clone(),
-            Standing::HoldsAgain => {
+            ClaimVerdict::Miss(why) => why.clone(),
+            ClaimVerdict::HoldsAgain => {
                 "it is on the list of misses, where it no longer belongs".to_owned()
             }
             _ => String::new(),
@@ -286,7 +288,7 @@ pub fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     list.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
 
-impl Document {
+impl ReproductionDocument {
     /// Creates the document of the runs.
     pub fn of(
         schema: &str,
@@ -294,7 +296,7 @@ impl Document {
         made: &Made,
         quick: bool,
         others: Vec<Verdict>,
-    ) -> Document {
+    ) -> ReproductionDocument {
         let mut claims = others;
         claims.extend(made.settled.judged.iter().map(Verdict::from));
         for judged in made.repeated.iter().flat_map(|it| &it.judged) {
@@ -303,7 +305,7 @@ impl Document {
             }
         }
         for claim in &mut claims {
-            if claim.again.iter().any(|again| again != Standing::Holds.name()) {
+            if claim.again.iter().any(|again| again != ClaimVerdict::Holds.name()) {
                 VARIES.clone_into(&mut claim.standing);
             }
         }
@@ -311,7 +313,7 @@ impl Document {
         for claim in &claims {
             *tally.entry(claim.standing.clone()).or_insert(0) += 1;
         }
-        Document {
+        ReproductionDocument {
             schema: schema.to_owned(),
             command,
             version: crate::PROGRAM.to_owned(),
@@ -388,10 +390,10 @@ impl Document {
     }
 }
 
-fn told(results: &Results) -> Told {
+fn told(results: &Results) -> ExperimentSummary {
     let plan = &results.plan;
     let runs = results.runs.iter().flatten().flatten();
-    Told {
+    ExperimentSummary {
         id: plan.experiment.id.clone(),
         title: plan.experiment.title.clone(),
         cells: plan.cells.len(),

@@ -1,6 +1,6 @@
 //! How a verdict depends on values that a paper does not specify.
 
-use plait_lab::experiment::{Ablated, Judged, Standing};
+use plait_lab::experiment::{Ablated, ClaimVerdict, Judged};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,8 +30,8 @@ pub struct Sensitivity {
 pub(super) fn sensitivities(judged: &[Judged], ablated: &[Ablated]) -> Vec<Sensitivity> {
     // A miss counts as failing; a listed miss that holds counts as holding.
     let plain = |judged: &Judged| match &judged.standing {
-        Standing::Miss(_) => Standing::Fails.name(),
-        Standing::HoldsAgain => Standing::Holds.name(),
+        ClaimVerdict::Miss(_) => ClaimVerdict::Fails.name(),
+        ClaimVerdict::HoldsAgain => ClaimVerdict::Holds.name(),
         other => other.name(),
     };
     let sensitivity = |first: &Judged| {

@@ -1,6 +1,6 @@
 //! The client of an adaptive stream.
 
-use super::abr::{Abr, Known};
+use super::abr::{Abr, PlayerState};
 use super::player::Player;
 use super::{Clip, Session};
 use crate::workload::exchange::Requests;
@@ -26,7 +26,7 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct Client {
     session: Session,
-    known: Known,
+    known: PlayerState,
     player: Player,
     requests: Requests,
     phase: Phase,
@@ -39,7 +39,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(session: &Session) -> Client {
         Client {
-            known: Known::new(session.buffer),
+            known: PlayerState::new(session.buffer),
             player: Player::new(session.start),
             requests: Requests::default(),
             phase: Phase::Resting,

@@ -7,7 +7,7 @@ use plait_base::{RandomStream, Span};
 /// Data about a page: its name, number of objects, bytes, and load time if the network takes no
 /// time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownPage {
     pub(super) name: &'static str,
     /// Part of the names of its recordings.
     pub(super) host: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Known {
 }
 
 /// Pages that others measured with pReplay on recordings.
-pub(super) const KNOWN: [Known; 6] = [
+pub(super) const KNOWN: [KnownPage; 6] = [
     known("google", "google.com", 6, 906_147, 1_028),
     known("wikipedia", "wikipedia.org", 19, 131_954, 1_027),
     known("instagram", "instagram.com", 30, 1_671_349, 478),
@@ -27,10 +27,10 @@ pub(super) const KNOWN: [Known; 6] = [
 ];
 
 /// The page of the ECF paper. Only its number of objects is known; bytes and floor are assumptions.
-pub(super) const PROPOSED: Known = known("cnn", "cnn.com", 107, 2_500_000, 2_000);
+pub(super) const PROPOSED: KnownPage = known("cnn", "cnn.com", 107, 2_500_000, 2_000);
 
 /// Returns all pages that have a name.
-pub(super) fn all() -> impl Iterator<Item = &'static Known> + Clone {
+pub(super) fn all() -> impl Iterator<Item = &'static KnownPage> + Clone {
     KNOWN.iter().chain([&PROPOSED])
 }
 
@@ -40,8 +40,8 @@ const fn known(
     objects: usize,
     bytes: u64,
     floor_ms: u64,
-) -> Known {
-    Known { name, host, objects, bytes, floor_ms }
+) -> KnownPage {
+    KnownPage { name, host, objects, bytes, floor_ms }
 }
 
 /// Number of parts in which the HTML is parsed. A blocking script may stand between two parts.
@@ -61,7 +61,7 @@ impl Draw {
     }
 }
 
-impl Known {
+impl KnownPage {
     /// Returns the graph, in four levels. The HTML is the first level; it is parsed in parts as it
     /// arrives. Parsing requests style sheets and scripts (the second level). Each takes time to
     /// evaluate, and every third one blocks the next part. The HTML, or an evaluated style sheet or
@@ -69,7 +69,7 @@ impl Known {
     /// requested after the HTML is parsed. The last activity, which depends on all others, runs on
     /// load.
     ///
-    /// Times are scaled so that the page takes [`Known::floor_ms`] if the network takes no time.
+    /// Times are scaled so that the page takes [`KnownPage::floor_ms`] if the network takes no time.
     pub(super) fn page(&self) -> Result<Page, String> {
         let mut draw = Draw(RandomStream::new(0, &["web", "graph", self.name]));
         let sizes = log_normal(self.name, self.objects, self.bytes);
@@ -140,12 +140,12 @@ impl Known {
 }
 
 /// Returns the page called `name`.
-pub(super) fn by_name(name: &str) -> Option<&'static Known> {
+pub(super) fn by_name(name: &str) -> Option<&'static KnownPage> {
     all().find(|known| known.name == name)
 }
 
 /// Returns the page of a recording called `name`.
-pub(super) fn recorded_as(name: &str) -> Option<&'static Known> {
+pub(super) fn recorded_as(name: &str) -> Option<&'static KnownPage> {
     KNOWN.iter().find(|known| name.contains(known.host))
 }
 

@@ -16,7 +16,7 @@ enum Due {
 
 /// State of an activity.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct ActivityState {
     /// Number of dependencies that are not met.
     missing: u32,
     /// Start of the activity, valid when no dependency is missing.
@@ -31,7 +31,7 @@ pub(super) struct Walk {
     page: Arc<Page>,
     /// If false, computing and waiting take no time.
     think: bool,
-    standing: Vec<Standing>,
+    standing: Vec<ActivityState>,
     due: BTreeSet<(Time, Due)>,
     /// Objects to request, in the order in which they became ready.
     wanted: VecDeque<u32>,
@@ -43,7 +43,7 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn new(page: Arc<Page>, think: bool, now: Time) -> Walk {
-        let fresh = |needs| Standing { missing: needs, at: now, begun: false };
+        let fresh = |needs| ActivityState { missing: needs, at: now, begun: false };
         let standing: Vec<_> = page.activities.iter().map(|it| fresh(it.needs)).collect();
         let mut fetches = vec![0; page.objects()];
         let mut due = BTreeSet::new();

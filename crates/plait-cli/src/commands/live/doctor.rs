@@ -3,7 +3,7 @@
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use plait_live::doctor::{Document, Role, State, look};
+use plait_live::doctor::{DoctorDocument, Role, State, look};
 use plait_report::render::wrap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 /// Column at which the description of a check begins.
 const FOUND_COLUMN: usize = 22;
 
-fn told(document: &Document, console: Console) -> String {
+fn told(document: &DoctorDocument, console: Console) -> String {
     let mut text = String::new();
     for check in &document.checks {
         let word = match check.state {

@@ -2,7 +2,7 @@
 
 use super::super::names::Names;
 use super::super::statement::Statement;
-use super::super::{Claim, Kind};
+use super::super::{Claim, ClaimKind};
 use super::{CLAIM_KEYS, Entry, Reader, Result};
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::PlacedText;
@@ -30,7 +30,7 @@ impl Reader<'_> {
                 "core" => core = given.switch()?,
                 "says" => says = given.text,
                 "kind" => {
-                    let kinds = [Kind::Exact, Kind::Hard, Kind::Soft];
+                    let kinds = [ClaimKind::Exact, ClaimKind::Hard, ClaimKind::Soft];
                     let found = kinds.into_iter().find(|kind| kind.name() == given.text);
                     let names = || kinds.iter().map(|kind| kind.name());
                     kind = Some(found.ok_or_else(|| given.unknown("kind", names()))?);

@@ -159,7 +159,7 @@ impl Reader<'_> {
         kind: &PictureKind,
         pooled: &[(usize, Place)],
         place: &Place,
-    ) -> Result<(Vec<Spot>, Vec<Spot>)> {
+    ) -> Result<(Vec<AxisPoints>, Vec<AxisPoints>)> {
         let axes = &self.experiment.axes;
         let mut drawn: Vec<usize> = kind.x().into_iter().chain(kind.y()).collect();
         for (axis, place) in pooled {
@@ -183,7 +183,7 @@ impl Reader<'_> {
 }
 
 /// Points, each as axis and point.
-type Spot = Vec<(usize, usize)>;
+type AxisPoints = Vec<(usize, usize)>;
 
 /// Returns the same place with `name` below its field.
 fn below(place: &Place, name: &str) -> Place {
@@ -204,10 +204,10 @@ fn over_time(measure: &str, place: &Place) -> Result<String> {
 }
 
 /// Returns every combination of the points of the selected axes; one empty combination if there are none.
-fn places(axes: &[Axis], these: &dyn Fn(usize) -> bool) -> Vec<Spot> {
+fn places(axes: &[Axis], these: &dyn Fn(usize) -> bool) -> Vec<AxisPoints> {
     let mut places = vec![Vec::new()];
     for (axis, known) in axes.iter().enumerate().filter(|(axis, _)| these(*axis)) {
-        let more = |place: &Spot| -> Vec<Spot> {
+        let more = |place: &AxisPoints| -> Vec<AxisPoints> {
             (0..known.points.len())
                 .map(|point| place.iter().copied().chain([(axis, point)]).collect())
                 .collect()

@@ -1,4 +1,4 @@
-//! What a link and a middlebox do to packets.
+//! Queue, losses and middleboxes of a path.
 
 use super::key::{BLANK, Field, PathKey, kept, kept_each_way, may_keep};
 use crate::scenario::impairment::{

@@ -1,4 +1,4 @@
-//! Outages, and the interface that a path belongs to.
+//! Outages and interface of a path.
 
 use super::key::{BLANK, Field, PathKey, Result, kept, may_keep};
 use crate::error::Fault;

@@ -93,7 +93,8 @@ macro_rules! may_keep {
 
 pub(super) use {kept, kept_each_way, may_keep};
 
-/// What an entry leaves out: shared links have it too, and it is given once, without spans.
+/// The values that an entry leaves out: shared links have it too, and it is given once, without
+/// spans.
 pub(super) const BLANK: PathKey = PathKey {
     name: "",
     form: "",

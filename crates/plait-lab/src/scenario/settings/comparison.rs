@@ -1,7 +1,7 @@
-//! What a comparison compares: links, workload, schedulers and runs.
+//! Links, workload, schedulers and number of runs of a comparison.
 
 use super::setting::{BLANK, RUNS, SCENARIO, Setting};
-use crate::scenario::kind::{Field, Kind, count, list, read_count, text};
+use crate::scenario::kind::{Field, SettingKind, count, list, read_count, text};
 use crate::scenario::setters;
 use crate::scenario::specs::{controllers, schedulers};
 

@@ -2,7 +2,7 @@
 
 use super::setting::{BLANK, HOSTS, MPTCP, Setting, TCP};
 use crate::scenario::kind::{
-    Field, Kind, count, names, on_off, read_count, read_time, text, time, words,
+    Field, SettingKind, count, names, on_off, read_count, read_time, text, time, words,
 };
 use crate::scenario::{Kernel, setters};
 use plait_base::Span;

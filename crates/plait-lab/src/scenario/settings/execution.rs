@@ -1,7 +1,7 @@
-//! How the runs are made, varied and checked.
+//! End, timing, checks and variations of the runs.
 
 use super::setting::{BLANK, HOSTS, RUNS, Setting};
-use crate::scenario::kind::{Field, Kind, list, on_off, text};
+use crate::scenario::kind::{Field, SettingKind, list, on_off, text};
 use crate::scenario::setters;
 
 /// The settings of the runs, in the order of the command line.

@@ -1,7 +1,7 @@
 //! The type of a setting, and what its entries share.
 
 use crate::scenario::Scenario;
-use crate::scenario::kind::{Field, Kind};
+use crate::scenario::kind::{Field, SettingKind};
 
 /// A setting of a scenario: a flag without its dashes, and a key of a scenario file.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(super) const TCP: &str = "TCP";
 pub(super) const HOSTS: &str = "Hosts and model";
 pub(super) const RUNS: &str = "Runs";
 
-/// What an entry leaves out: no default, no clause, and it varies.
+/// The values that an entry leaves out: no default, no clause, and it varies.
 pub(super) const BLANK: Setting = Setting {
     name: "",
     group: "",
@@ -36,7 +36,7 @@ pub(super) const BLANK: Setting = Setting {
     help: "",
     clause: "",
     varies: true,
-    field: Field { kind: Kind::Flag, get: |_| Vec::new(), set: |_, _, _| Ok(()) },
+    field: Field { kind: SettingKind::Flag, get: |_| Vec::new(), set: |_, _, _| Ok(()) },
 };
 
 impl Setting {
@@ -61,13 +61,13 @@ impl Setting {
     /// Returns true if it is a flag without a value. In a file it is `on` or `off`.
     #[must_use]
     pub const fn is_flag(&self) -> bool {
-        matches!(self.field.kind, Kind::Flag)
+        matches!(self.field.kind, SettingKind::Flag)
     }
 
     /// Returns true if it may be given more than once.
     #[must_use]
     pub const fn repeats(&self) -> bool {
-        matches!(self.field.kind, Kind::List { .. })
+        matches!(self.field.kind, SettingKind::List { .. })
     }
 
     /// Returns the texts that give a scenario this setting. For a default value there are none,

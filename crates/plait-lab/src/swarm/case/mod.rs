@@ -150,7 +150,8 @@ pub struct EndCase {
 /// Direction of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+#[schemars(rename = "Way")]
+pub enum Directions {
     /// Both ways.
     #[default]
     Both,

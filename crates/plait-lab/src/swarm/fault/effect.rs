@@ -1,7 +1,7 @@
 //! The effect of each fault on the links or on a reader, and how a run shows that it met the fault.
 
 use super::{Fault, Share};
-use crate::swarm::case::{End, Way};
+use crate::swarm::case::{Directions, End};
 use plait_base::{Chance, Span, Time};
 use plait_link::{GilbertElliott, LinkConfig, LinkCounters, LossModel, Reorder};
 use plait_sim::{Cut, MiddleboxCounters, PathSetup, Strip};
@@ -86,7 +86,7 @@ impl Fault {
             }
             Fault::OutageOfAll { from_ms, to_ms } => {
                 for path in 0..paths.len() {
-                    on_links(paths, path, Way::Both, |link| {
+                    on_links(paths, path, Directions::Both, |link| {
                         link.outages.push(outage(from_ms, to_ms));
                     });
                 }
@@ -98,7 +98,7 @@ impl Fault {
                 });
             }
             Fault::LateJoin { path, to_ms } => {
-                on_links(paths, path, Way::Both, |link| link.outages.push(outage(0, to_ms)));
+                on_links(paths, path, Directions::Both, |link| link.outages.push(outage(0, to_ms)));
             }
             Fault::ZeroWindow { .. } | Fault::SlowReader { .. } => {}
         }
@@ -157,14 +157,14 @@ fn chance(ppm: u32) -> Chance {
 fn on_links(
     paths: &mut [PathSetup],
     path: usize,
-    way: Way,
+    way: Directions,
     mut change: impl FnMut(&mut LinkConfig),
 ) {
     let Some(path) = paths.get_mut(path) else { return };
-    if way != Way::Up {
+    if way != Directions::Up {
         change(&mut path.down);
     }
-    if way != Way::Down {
+    if way != Directions::Down {
         change(&mut path.up);
     }
 }

@@ -1,13 +1,13 @@
 //! The kinds of faults, and how a seed draws each.
 
 use super::{Fault, Share, StripFrom};
-use crate::swarm::case::Way;
+use crate::swarm::case::Directions;
 use crate::swarm::draw::Shape;
 use plait_base::RandomStream;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct FaultKind {
     /// Name, as in the `kind` of a [`Fault`].
     pub name: &'static str,
     /// Description in a few words.
@@ -18,14 +18,14 @@ pub struct Kind {
 }
 
 /// Every kind of fault, for the draw, the census and the tests.
-pub const KINDS: &[Kind] = &[
-    Kind {
+pub const KINDS: &[FaultKind] = &[
+    FaultKind {
         name: "loss",
         summary: "packets of a path are lost at random",
         per_cent: 28,
         draw: |stream, shape| Fault::Loss(share(stream, shape, 1_000, 200_000)),
     },
-    Kind {
+    FaultKind {
         name: "burst",
         summary: "packets of a path are lost in bursts",
         per_cent: 24,
@@ -37,7 +37,7 @@ pub const KINDS: &[Kind] = &[
             bad_ppm: stream.within(200_000, 1_000_000) as u32,
         },
     },
-    Kind {
+    FaultKind {
         name: "reorder",
         summary: "packets are held back and overtaken",
         per_cent: 24,
@@ -48,19 +48,19 @@ pub const KINDS: &[Kind] = &[
             by_us: log_within(stream, 100, 400_000),
         },
     },
-    Kind {
+    FaultKind {
         name: "duplicate",
         summary: "packets arrive twice",
         per_cent: 24,
         draw: |stream, shape| Fault::Duplicate(share(stream, shape, 2_000, 500_000)),
     },
-    Kind {
+    FaultKind {
         name: "corrupt",
         summary: "packets arrive damaged",
         per_cent: 24,
         draw: |stream, shape| Fault::Corrupt(share(stream, shape, 2_000, 100_000)),
     },
-    Kind {
+    FaultKind {
         name: "outage",
         summary: "one path is silent for a time",
         per_cent: 24,
@@ -69,7 +69,7 @@ pub const KINDS: &[Kind] = &[
             Fault::Outage { path: shape.any_path(stream), way: any_way(stream), from_ms, to_ms }
         },
     },
-    Kind {
+    FaultKind {
         name: "cut",
         summary: "segments are cut in two, and one half is lost",
         per_cent: 24,
@@ -78,7 +78,7 @@ pub const KINDS: &[Kind] = &[
             ppm: log_within(stream, 2_000, 200_000) as u32,
         },
     },
-    Kind {
+    FaultKind {
         name: "strip",
         summary: "MPTCP options are removed on a path",
         per_cent: 24,
@@ -90,7 +90,7 @@ pub const KINDS: &[Kind] = &[
             Fault::Strip { path: shape.any_path(stream), at, from_ms, to_ms }
         },
     },
-    Kind {
+    FaultKind {
         name: "outage-of-all",
         summary: "all paths are silent at the same time",
         per_cent: 18,
@@ -99,7 +99,7 @@ pub const KINDS: &[Kind] = &[
             Fault::OutageOfAll { from_ms, to_ms }
         },
     },
-    Kind {
+    FaultKind {
         name: "zero-window",
         summary: "an end stops reading until its window has closed",
         per_cent: 26,
@@ -109,7 +109,7 @@ pub const KINDS: &[Kind] = &[
             Fault::ZeroWindow { end, after_bytes, for_ms: log_within(stream, 100, 8_000) }
         },
     },
-    Kind {
+    FaultKind {
         name: "slow-reader",
         summary: "an end reads small amounts",
         per_cent: 18,
@@ -119,7 +119,7 @@ pub const KINDS: &[Kind] = &[
             every_ms: log_within(stream, 1, 200),
         },
     },
-    Kind {
+    FaultKind {
         name: "address-removed",
         summary: "the client loses an address and gets it again",
         per_cent: 20,
@@ -128,7 +128,7 @@ pub const KINDS: &[Kind] = &[
             Fault::AddressRemoved { path: shape.any_path(stream), from_ms, to_ms }
         },
     },
-    Kind {
+    FaultKind {
         name: "late-join",
         summary: "a further path is silent at first",
         per_cent: 18,
@@ -137,7 +137,7 @@ pub const KINDS: &[Kind] = &[
             to_ms: log_within(stream, 50, 8_000),
         },
     },
-    Kind {
+    FaultKind {
         name: "narrow",
         summary: "long packets are lost on a path",
         per_cent: 36,
@@ -150,7 +150,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-impl Kind {
+impl FaultKind {
     /// Returns the index of the kind in [`KINDS`].
     pub(in crate::swarm) fn index(name: &str) -> usize {
         KINDS.iter().position(|kind| kind.name == name).unwrap_or_default()
@@ -176,11 +176,11 @@ fn silence(stream: &mut RandomStream, shape: &Shape) -> (u64, u64) {
     (from, from + log_within(stream, 20, 8_000))
 }
 
-fn any_way(stream: &mut RandomStream) -> Way {
+fn any_way(stream: &mut RandomStream) -> Directions {
     match stream.below(4) {
-        0 => Way::Down,
-        1 => Way::Up,
-        _ => Way::Both,
+        0 => Directions::Down,
+        1 => Directions::Up,
+        _ => Directions::Both,
     }
 }
 

@@ -6,9 +6,9 @@ mod kinds;
 
 pub(super) use effect::{Reading, Traces};
 pub(super) use kinds::log_within;
-pub use kinds::{KINDS, Kind};
+pub use kinds::{FaultKind, KINDS};
 
-use super::case::{End, LATEST_MS, Way};
+use super::case::{Directions, End, LATEST_MS};
 use plait_sim::StripAt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub enum Fault {
         path: usize,
         /// Which packets.
         #[serde(default)]
-        way: Way,
+        way: Directions,
         /// Probability of entering the bad state.
         enter_ppm: u32,
         /// Probability of leaving the bad state.
@@ -39,7 +39,7 @@ pub enum Fault {
         path: usize,
         /// Which packets.
         #[serde(default)]
-        way: Way,
+        way: Directions,
         /// Share of the packets.
         ppm: u32,
         /// Delay in microseconds.
@@ -55,7 +55,7 @@ pub enum Fault {
         path: usize,
         /// Which packets.
         #[serde(default)]
-        way: Way,
+        way: Directions,
         /// Start, in milliseconds.
         from_ms: u64,
         /// End, in milliseconds.
@@ -119,7 +119,7 @@ pub enum Fault {
         path: usize,
         /// Which packets.
         #[serde(default)]
-        way: Way,
+        way: Directions,
         /// Largest packet that passes, in bytes.
         mtu_bytes: u32,
         /// Start, in milliseconds.
@@ -144,7 +144,7 @@ pub struct Share {
     pub path: usize,
     /// Which packets.
     #[serde(default)]
-    pub way: Way,
+    pub way: Directions,
     /// Parts per million of the packets.
     pub ppm: u32,
 }
@@ -228,7 +228,7 @@ impl Fault {
     }
 
     /// Returns the direction of the fault, if it has one.
-    fn way_mut(&mut self) -> Option<&mut Way> {
+    fn way_mut(&mut self) -> Option<&mut Directions> {
         match self {
             Fault::Loss(Share { way, .. })
             | Fault::Duplicate(Share { way, .. })
@@ -296,8 +296,8 @@ impl Fault {
     pub(super) fn milder(&self) -> Vec<Fault> {
         let mut list = Vec::new();
         let mut fault = *self;
-        if fault.way_mut().is_some_and(|way| *way == Way::Both) {
-            for one in [Way::Down, Way::Up] {
+        if fault.way_mut().is_some_and(|way| *way == Directions::Both) {
+            for one in [Directions::Down, Directions::Up] {
                 let mut milder = fault;
                 if let Some(way) = milder.way_mut() {
                     *way = one;

@@ -95,7 +95,7 @@ pub(super) enum Manner {
 
 /// The content of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Asked {
+pub(super) struct Request {
     pub(super) salt: u64,
     pub(super) sends: u64,
     pub(super) gets: u64,
@@ -139,7 +139,7 @@ pub(super) struct Pipe {
     pub(super) dropped: bool,
     /// Received bytes of header and request.
     head: Vec<u8>,
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<Request>,
     /// Received bytes of the client's pattern.
     pub(super) received: u64,
     /// Bytes written by the program, and bytes read by the server.
@@ -193,7 +193,7 @@ impl Pipe {
 
     /// Returns true if the program has received and sent all bytes of the request.
     pub(super) fn is_answered(&self) -> bool {
-        let answered = |asked: Asked| self.received == asked.sends && self.taken == asked.gets;
+        let answered = |asked: Request| self.received == asked.sends && self.taken == asked.gets;
         self.asked.is_some_and(answered)
     }
 
@@ -277,7 +277,7 @@ impl Pipe {
                 self.asked = Some(self.read_request());
             }
         }
-        let Some(Asked { salt, sends, .. }) = self.asked else { return };
+        let Some(Request { salt, sends, .. }) = self.asked else { return };
         if !is_pattern(salt, self.received, bytes) {
             self.wrong = Some(format!("the service got other bytes at {}", self.received));
         }
@@ -297,7 +297,7 @@ impl Pipe {
         header + REQUEST
     }
 
-    fn read_request(&mut self) -> Asked {
+    fn read_request(&mut self) -> Request {
         let at = self.head.len() - REQUEST;
         if self.plan.introduced && !self.head.starts_with(b"\r\n\r\n\0\r\nQUIT\n") {
             self.wrong = Some("the service got no header".to_owned());
@@ -306,13 +306,13 @@ impl Pipe {
             .chunks_exact(8)
             .map(|it| it.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
         let mut next = || fields.next().unwrap_or(0);
-        Asked { salt: next(), sends: next(), gets: next() }
+        Request { salt: next(), sends: next(), gets: next() }
     }
 
     /// Writes as much as fits, and closes the sending side after the last byte.
     fn give(&mut self, host: &Host, now: Time) {
         let slow = self.plan.manner == Manner::Slow;
-        if let Some(Asked { gets, sends, .. }) = self.asked
+        if let Some(Request { gets, sends, .. }) = self.asked
             && !self.dropped
         {
             let pressed = host.unread.get() >= host.limit.get();

@@ -1,7 +1,7 @@
 //! A controller's answer: the flows after the event, in the form of the question.
 
 use super::super::answer::{number, rounded_number};
-use super::question::Known;
+use super::question::FlowState;
 use plait_cc::{Books, Congestion, Phase};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -49,7 +49,7 @@ struct After {
 
 impl Answer {
     pub(super) fn new(
-        known: &[Known],
+        known: &[FlowState],
         windows: &[Congestion],
         own: usize,
         before: &Books,
@@ -65,7 +65,7 @@ impl Answer {
 }
 
 impl After {
-    fn new(known: &Known, window: &Congestion) -> After {
+    fn new(known: &FlowState, window: &Congestion) -> After {
         let books = window.books();
         let mut state = Map::new();
         window.algorithm().save_state(&mut |name, value| {

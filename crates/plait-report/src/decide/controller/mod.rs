@@ -9,7 +9,7 @@ pub use answer::Answer;
 use plait_base::Span;
 use plait_cc::{Ack, Congestion, Flow, Flows, IdleRestart, Spec, View};
 pub use question::Question;
-use question::{Happens, Known};
+use question::{FlowState, Happens};
 use serde_json::{Map, Value};
 
 /// An example of a question for error messages.
@@ -30,7 +30,7 @@ pub fn answer(line: &str) -> Result<String, Refusal> {
     for (nth, known) in known.iter().enumerate() {
         windows.push(window(&spec, known, &question.flows[nth].state, nth)?);
     }
-    let mut all: Vec<Flow> = known.iter().map(Known::flow).collect();
+    let mut all: Vec<Flow> = known.iter().map(FlowState::flow).collect();
     // The parameter of a fixed window overrides the given window.
     for (flow, window) in all.iter_mut().zip(&windows) {
         flow.cwnd = window.cwnd();
@@ -58,7 +58,7 @@ fn apply(
     window: &mut Congestion,
     happens: Happens,
     now: plait_base::Time,
-    known: &Known,
+    known: &FlowState,
     flows: Flows<'_>,
     idle_restart: IdleRestart,
 ) {
@@ -110,7 +110,7 @@ fn refused(error: &plait_cc::SpecError) -> Refusal {
 /// Returns the window of a flow in its given state.
 fn window(
     spec: &Spec,
-    known: &Known,
+    known: &FlowState,
     state: &Map<String, Value>,
     nth: usize,
 ) -> Result<Congestion, Refusal> {

@@ -67,7 +67,8 @@ enum Idle {
 /// Phase of a window.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
-enum Standing {
+#[schemars(rename = "Standing")]
+enum WindowPhase {
     SlowStart,
     /// Slow start after a timeout.
     Restart,
@@ -95,7 +96,7 @@ pub(super) struct Given {
     /// Payload bytes of a segment; by default `settings.mss`.
     mss: Option<u32>,
     /// slow-start, restart (slow start after a timeout), avoidance or recovery.
-    phase: Option<Standing>,
+    phase: Option<WindowPhase>,
     /// False: the flow is dead, and siblings are not coupled to it.
     #[serde(default = "yes")]
     alive: bool,
@@ -256,14 +257,14 @@ impl Event {
 
 /// A flow in the units of the controllers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct FlowState {
     pub(super) settings: Settings,
     pub(super) books: Books,
     pub(super) srtt: Option<Span>,
     pub(super) alive: bool,
 }
 
-impl Known {
+impl FlowState {
     /// Returns the flow as its siblings see it.
     pub(super) fn flow(&self) -> Flow {
         Flow {
@@ -287,7 +288,7 @@ impl Question {
         }
     }
 
-    pub(super) fn known(&self) -> Result<Vec<Known>, Refusal> {
+    pub(super) fn known(&self) -> Result<Vec<FlowState>, Refusal> {
         if !(1..=MOST_FLOWS).contains(&self.flows.len()) {
             return Err(Refusal::new("flows", "there must be one to eight"));
         }
@@ -308,7 +309,7 @@ impl Question {
 }
 
 impl Given {
-    fn known(&self, common: &Common, nth: usize) -> Result<Known, Refusal> {
+    fn known(&self, common: &Common, nth: usize) -> Result<FlowState, Refusal> {
         let place = |name: &str| format!("flows[{nth}].{name}");
         let mss = self.mss.unwrap_or(common.mss);
         if mss == 0 {
@@ -345,10 +346,10 @@ impl Given {
         let below = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh);
         self.agrees_with_phase(cwnd, ssthresh, &place("phase"))?;
         let phase = match self.phase {
-            Some(Standing::SlowStart) => Phase::SlowStart { after_timeout: false },
-            Some(Standing::Restart) => Phase::SlowStart { after_timeout: true },
-            Some(Standing::Avoidance) => Phase::Avoidance,
-            Some(Standing::Recovery) => Phase::Recovery,
+            Some(WindowPhase::SlowStart) => Phase::SlowStart { after_timeout: false },
+            Some(WindowPhase::Restart) => Phase::SlowStart { after_timeout: true },
+            Some(WindowPhase::Avoidance) => Phase::Avoidance,
+            Some(WindowPhase::Recovery) => Phase::Recovery,
             None if below => Phase::SlowStart { after_timeout: false },
             None => Phase::Avoidance,
         };
@@ -369,7 +370,7 @@ impl Given {
             hystart: HyStart::Off,
         };
         let books = Books { cwnd, fraction, ssthresh, phase, intervals };
-        Ok(Known { settings, books, srtt, alive: self.alive })
+        Ok(FlowState { settings, books, srtt, alive: self.alive })
     }
 }
 
@@ -383,17 +384,17 @@ impl Given {
         place: &str,
     ) -> Result<(), Refusal> {
         let (says, problem) = match (self.phase, ssthresh) {
-            (Some(Standing::Avoidance), None) => {
+            (Some(WindowPhase::Avoidance), None) => {
                 ("avoidance", "the threshold is infinite, so that the window is in slow start")
             }
-            (Some(Standing::Avoidance), Some(ssthresh)) if cwnd < ssthresh => {
+            (Some(WindowPhase::Avoidance), Some(ssthresh)) if cwnd < ssthresh => {
                 ("avoidance", "the window is below the threshold, so that it is in slow start")
             }
-            (Some(Standing::SlowStart), Some(ssthresh)) if cwnd >= ssthresh => {
+            (Some(WindowPhase::SlowStart), Some(ssthresh)) if cwnd >= ssthresh => {
                 ("slow-start", "the window is not below the threshold")
             }
             // After a timeout the threshold may be one segment.
-            (Some(Standing::Restart), Some(ssthresh)) if cwnd > ssthresh => {
+            (Some(WindowPhase::Restart), Some(ssthresh)) if cwnd > ssthresh => {
                 ("restart", "the window is above the threshold")
             }
             _ => return Ok(()),

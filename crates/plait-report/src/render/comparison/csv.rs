@@ -1,6 +1,6 @@
 //! A comparison as CSV, with a line for each number of each row, or with a line for each run.
 
-use plait_lab::{Difference, Document, Report, Row, RunRecord};
+use plait_lab::{ComparisonDocument, Difference, Report, Row, RunRecord};
 use std::collections::BTreeSet;
 
 /// The columns of a number, after the columns that identify its row.
@@ -10,7 +10,7 @@ const NUMBERS: [&str; 9] =
 /// Returns the document as CSV, one line for each number of each row. The varied settings come
 /// first, each in a column of its own.
 #[must_use]
-pub fn csv(document: &Document) -> String {
+pub fn csv(document: &ComparisonDocument) -> String {
     let mut lines = Vec::new();
     for report in document.reports() {
         for row in &report.rows {
@@ -32,7 +32,7 @@ pub fn csv(document: &Document) -> String {
 /// Returns the document as CSV with one line for each run of each row. A line has the varied
 /// settings, the row, the seed, and a column for every measure. Absent values are empty.
 #[must_use]
-pub fn csv_of_runs(document: &Document) -> String {
+pub fn csv_of_runs(document: &ComparisonDocument) -> String {
     let runs = || document.reports().iter().flat_map(|report| &report.each_run);
     let mut names: Vec<&str> = Vec::new();
     let mut known = BTreeSet::new();
@@ -60,7 +60,7 @@ pub fn csv_of_runs(document: &Document) -> String {
 }
 
 /// Returns the values of the varied settings.
-fn place(document: &Document, report: &Report) -> Vec<String> {
+fn place(document: &ComparisonDocument, report: &Report) -> Vec<String> {
     let value = |name: &String| report.vary.get(name).cloned().unwrap_or_default();
     document.varied.iter().map(|varied| value(&varied.name)).collect()
 }

@@ -1,11 +1,11 @@
 //! The expectations that failed.
 
 use crate::render::figure;
-use plait_lab::{Document, Verdict};
+use plait_lab::{ComparisonDocument, Verdict};
 
 /// Returns each expectation that failed, with its point and its values.
 #[must_use]
-pub fn broken(document: &Document) -> String {
+pub fn broken(document: &ComparisonDocument) -> String {
     let mut broken = Vec::new();
     for report in document.reports() {
         let point: String =

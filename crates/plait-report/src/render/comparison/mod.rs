@@ -13,7 +13,7 @@ pub use csv::{csv, csv_of_runs};
 pub use expectations::broken;
 use heading::{heading, title};
 use plait_app::measure::{Better, MEASURES};
-use plait_lab::{Document, Report, Row};
+use plait_lab::{ComparisonDocument, Report, Row};
 use sweep::{map, sweep_tables};
 use tables::{legend, table};
 use verdict::{limits, verdict};
@@ -23,7 +23,7 @@ const EXACT: f64 = 0.005;
 
 /// Returns the document as text, in lines of at most `width` columns.
 #[must_use]
-pub fn text(document: &Document, width: usize, colour: bool) -> String {
+pub fn text(document: &ComparisonDocument, width: usize, colour: bool) -> String {
     let again = again(&document.command, width);
     let paragraph = |text: &str| match text {
         "" => String::new(),
@@ -57,7 +57,7 @@ pub fn text(document: &Document, width: usize, colour: bool) -> String {
 }
 
 /// Returns the lines about buffers of a sweep, each once.
-fn shared_limits(document: &Document) -> Vec<String> {
+fn shared_limits(document: &ComparisonDocument) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for report in document.reports() {
         let place: Vec<String> =
@@ -140,7 +140,7 @@ fn why(report: &Report, width: usize) -> String {
 }
 
 /// Returns the document as Markdown.
-pub fn markdown(document: &Document) -> String {
+pub fn markdown(document: &ComparisonDocument) -> String {
     if let Some(report) = document.single() {
         let rows = ordered(report);
         let why = rows.iter().filter_map(|row| Some((label(report, row), row.why.as_ref()?)));

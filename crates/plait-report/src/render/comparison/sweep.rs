@@ -3,11 +3,11 @@
 use super::tables::{is_best_path, slower};
 use super::{central, is_tcp, label, ordered, primary, undecided};
 use crate::render::{Align, Column, Emphasis, Table, figure};
-use plait_lab::{Document, Report, Row};
+use plait_lab::{ComparisonDocument, Report, Row};
 
 /// Returns a line for each point and a column for each row of the reports, in as many tables as the
 /// width requires. A row that is first or tied first at its point is marked.
-pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
+pub(super) fn sweep_tables(document: &ComparisonDocument, width: usize) -> Vec<Table> {
     let Some(first) = document.points.first() else { return Vec::new() };
     let names: Vec<String> = first.rows.iter().map(|row| label(first, row)).collect();
     let place = |report: &Report| -> Vec<String> {
@@ -60,7 +60,7 @@ pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
 /// Returns the first row of each point of a grid. A line is a value of the first setting, a column
 /// a value of the second. The width determines the number of tables. Documents that do not vary
 /// exactly two settings have none.
-pub(super) fn map(document: &Document, width: usize) -> Vec<Table> {
+pub(super) fn map(document: &ComparisonDocument, width: usize) -> Vec<Table> {
     let [down, across] = document.varied.as_slice() else { return Vec::new() };
     let corner = format!("{} \\ {}", down.name, across.name);
     let columns: Vec<(&String, Vec<String>)> = across

@@ -11,7 +11,7 @@ use plait_lab::{Messages, Report, Row};
 const BAR: usize = 12;
 
 /// A column of the table of rows. The table, its Markdown and the legend read [`COLUMNS`].
-pub(super) struct Shown {
+pub(super) struct RowColumn {
     /// Heading. `{unit}` is the unit of the primary measure, `{paths}` the names of the paths, and
     /// `{flows}` the competing flows of the column.
     title: &'static str,
@@ -39,7 +39,7 @@ enum Cell {
 }
 
 /// A column of numbers that is always shown, for entries that differ from it.
-const NUMBER: Shown = Shown {
+const NUMBER: RowColumn = RowColumn {
     title: "",
     align: Align::Right,
     rank: 0,
@@ -50,8 +50,8 @@ const NUMBER: Shown = Shown {
 };
 
 /// The columns from left to right. docs/compare.md explains each of them.
-pub(super) const COLUMNS: &[Shown] = &[
-    Shown {
+pub(super) const COLUMNS: &[RowColumn] = &[
+    RowColumn {
         title: "   scheduler",
         align: Align::Left,
         legend: |_| {
@@ -64,26 +64,26 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "cc",
         align: Align::Left,
         shown_if: several_ccs,
         cell: Cell::Text(|_, row| row.cc.clone()),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "p50 ms",
         shown_if: of_messages,
         cell: Cell::Text(|_, row| messages(row, |it| it.median_ms)),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "p99 ms",
         shown_if: of_messages,
         cell: Cell::Text(|_, row| messages(row, |it| it.p99_ms)),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "worst ms",
         rank: 4,
         missed: true,
@@ -91,7 +91,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         cell: Cell::Text(|_, row| messages(row, |it| it.max_ms)),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "median {unit}",
         shown_if: of_runs,
         cell: Cell::Text(|report, row| {
@@ -99,7 +99,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "p95",
         rank: 3,
         shown_if: of_runs,
@@ -108,7 +108,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "min..max",
         rank: 6,
         shown_if: of_runs,
@@ -119,7 +119,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "mean [95 % ci]",
         rank: 8,
         shown_if: of_runs,
@@ -131,7 +131,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "value {unit}",
         shown_if: |report| !of_messages(report) && !spread(report),
         cell: Cell::Text(|report, row| {
@@ -139,8 +139,8 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown { align: Align::Left, rank: 7, cell: Cell::Drawing(drawn), ..NUMBER },
-    Shown {
+    RowColumn { align: Align::Left, rank: 7, cell: Cell::Drawing(drawn), ..NUMBER },
+    RowColumn {
         title: "behind best, %",
         legend: behind_legend,
         cell: Cell::Text(|report, row| match behind(report, row) {
@@ -150,7 +150,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "vs best path",
         align: Align::Left,
         cell: Cell::Text(|report, row| match (row.incomplete, typical_speedup(report, row)) {
@@ -161,7 +161,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "of bound",
         rank: 5,
         shown_if: |report| report.rows.iter().any(|row| row.standing.of_bound.is_some()),
@@ -169,7 +169,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         cell: Cell::Text(|_, row| row.standing.of_bound.map_or_else(dash, percent)),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "{flows}",
         rank: 3,
         cell: Cell::Flows(|row, flows| {
@@ -177,7 +177,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "{paths}",
         rank: 2,
         missed: true,
@@ -185,7 +185,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         cell: Cell::Text(shares),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         // Without it, the bytes on each path would hide copies.
         title: "extra",
         rank: 1,
@@ -197,7 +197,7 @@ pub(super) const COLUMNS: &[Shown] = &[
         }),
         ..NUMBER
     },
-    Shown {
+    RowColumn {
         title: "retransmitted",
         rank: 9,
         cell: Cell::Text(|_, row| row.traffic.retransmitted_share.map_or_else(dash, percent)),
@@ -207,13 +207,13 @@ pub(super) const COLUMNS: &[Shown] = &[
 
 /// A column in the table of one report.
 struct Placed<'a> {
-    shown: &'static Shown,
+    shown: &'static RowColumn,
     title: String,
     /// The competing flows that the column is for; empty in other columns.
     flows: &'a str,
 }
 
-impl Shown {
+impl RowColumn {
     /// Returns the heading in the table of a report.
     pub(super) fn title(&self, report: &Report, flows: &str) -> String {
         let (_, unit, _) = primary(report);

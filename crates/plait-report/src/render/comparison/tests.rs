@@ -95,9 +95,9 @@ fn report() -> Report {
     }
 }
 
-fn document(report: Report) -> Document {
+fn document(report: Report) -> ComparisonDocument {
     let command = report.command.clone();
-    Document { command, varied: Vec::new(), points: vec![report], digest: String::new() }
+    ComparisonDocument { command, varied: Vec::new(), points: vec![report], digest: String::new() }
 }
 
 /// Checks every line except lines with one word wider than `width`.
@@ -198,7 +198,7 @@ fn a_line_for_each_run_has_a_column_for_each_measure() {
 }
 
 /// Creates a sweep over these values of each setting.
-fn sweep(varied: &[(&str, &[&str])]) -> Document {
+fn sweep(varied: &[(&str, &[&str])]) -> ComparisonDocument {
     let mut places: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (name, values) in varied {
         let along = |place: &Vec<(String, String)>| {
@@ -227,7 +227,7 @@ fn sweep(varied: &[(&str, &[&str])]) -> Document {
         name: (*name).to_owned(),
         values: values.iter().map(|value| (*value).to_owned()).collect(),
     });
-    Document {
+    ComparisonDocument {
         command: "plait compare ...".to_owned(),
         varied: varied.collect(),
         points: places.into_iter().map(point).collect(),
@@ -368,7 +368,7 @@ fn a_sweep_tells_its_precision() {
     };
     let values = vec!["40ms".to_owned(), "80ms".to_owned()];
     let varied = vec![Varied { name: "lte.rtt".to_owned(), values }];
-    let mut sweep = Document { varied, ..document(report()) };
+    let mut sweep = ComparisonDocument { varied, ..document(report()) };
     sweep.points = vec![point("40ms", true), point("80ms", false)];
     let said = text(&sweep, 400, false);
     assert!(said.contains("of +-2.0 % is not reached at 1 of 2 points"), "{said}");
@@ -404,7 +404,7 @@ fn a_sweep_marks_plain_tcp_that_is_first() {
     let ratios = [(0.5, true), (1.1, true), (1.04, false)];
     let values = ratios.iter().map(|it| it.0.to_string()).collect();
     let varied = vec![Varied { name: "lte.rtt".to_owned(), values }];
-    let mut sweep = Document { varied, ..document(report()) };
+    let mut sweep = ComparisonDocument { varied, ..document(report()) };
     sweep.points = ratios.map(|(ratio, told_apart)| point(ratio, told_apart)).to_vec();
     let text = text(&sweep, 100, false);
     let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -3,7 +3,7 @@
 use super::tables::slower;
 use super::{central, is_tcp, label, made, ordered, primary, ratio, typical_speedup, undecided};
 use crate::render::{figure, percent};
-use plait_lab::{Document, Precision, Report, Row, TailDifference};
+use plait_lab::{ComparisonDocument, Precision, Report, Row, TailDifference};
 
 /// Greatest number of names in a sentence.
 const MAX_NAMES: usize = 8;
@@ -228,7 +228,7 @@ fn failures(report: &Report) -> Option<String> {
 }
 
 /// Returns a sentence with the widest interval that `--until` reached in a sweep.
-pub(super) fn precision_of_points(document: &Document) -> Option<String> {
+pub(super) fn precision_of_points(document: &ComparisonDocument) -> Option<String> {
     let reports = document.reports();
     let told: Vec<(&Report, Precision)> =
         reports.iter().filter_map(|report| Some((report, report.precision?))).collect();

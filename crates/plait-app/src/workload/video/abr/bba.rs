@@ -1,6 +1,6 @@
 //! BBA-0: the bit rate is a linear function of the buffer.
 
-use super::Known;
+use super::PlayerState;
 use crate::workload::video::Clip;
 use plait_base::{Rate, Span};
 
@@ -10,7 +10,7 @@ const RESERVOIR: Span = Span::from_secs(10);
 /// Returns the lowest rate up to the reservoir (one sixth of a small buffer), and the highest from
 /// nine tenths of the buffer on. A line connects the two, as in the paper. The choice moves up when
 /// the line reaches the next rate, and down when it falls to the previous rate.
-pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
+pub(super) fn choose(clip: &Clip, known: &PlayerState) -> usize {
     let rungs = clip.rungs();
     let top = rungs.len().saturating_sub(1);
     let reservoir = RESERVOIR.min(known.buffer.over(6));

@@ -1,6 +1,6 @@
 //! BOLA: Lyapunov optimization that uses only the buffer.
 
-use super::Known;
+use super::PlayerState;
 use crate::workload::video::Clip;
 
 /// Weight of continuous playback against quality: gamma times the chunk length in the paper.
@@ -8,7 +8,7 @@ const GAMMA_P: f64 = 5.0;
 
 /// Returns the rung m with the largest `(V (v_m + gamma p) - Q) / S_m`. Here `v_m = ln(S_m / S_1)`,
 /// Q is the buffer in chunks, and `V = (Qmax - 1) / (v_M + gamma p)`.
-pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
+pub(super) fn choose(clip: &Clip, known: &PlayerState) -> usize {
     let chunk = clip.lasts(known.chunk).as_secs_f64();
     let rungs = clip.rungs();
     let rate = |rung: usize| rungs[rung].rate.as_bps() as f64;

@@ -50,7 +50,7 @@ const REMEMBERED: usize = 5;
 
 /// The inputs of a decision, besides the clip.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct PlayerState {
     /// Number of the next chunk.
     pub(super) chunk: usize,
     /// Buffered playing time.
@@ -65,10 +65,10 @@ pub(super) struct Known {
     errors: Vec<f64>,
 }
 
-impl Known {
+impl PlayerState {
     /// Returns the inputs before the first chunk.
-    pub(super) fn new(buffer: Span) -> Known {
-        Known {
+    pub(super) fn new(buffer: Span) -> PlayerState {
+        PlayerState {
             chunk: 0,
             level: Span::ZERO,
             buffer,
@@ -110,7 +110,7 @@ impl Known {
 
 impl Abr {
     /// Returns the encoding of the next chunk.
-    pub(super) fn choose(self, clip: &Clip, known: &Known) -> usize {
+    pub(super) fn choose(self, clip: &Clip, known: &PlayerState) -> usize {
         let rung = match self {
             Abr::Bba => bba::choose(clip, known),
             Abr::Throughput => throughput::choose(clip, known),

@@ -1,6 +1,6 @@
 //! RobustMPC: the best sequence for the next chunks if the throughput does not change.
 
-use super::Known;
+use super::PlayerState;
 use crate::workload::video::Clip;
 
 /// Maximum number of chunks to plan ahead.
@@ -12,7 +12,7 @@ const MAX_PLANS: usize = 40_000;
 /// rates. Each change costs its size, and each second of stalling costs the top bit rate. The
 /// predicted throughput is the harmonic mean of the last five, divided by one plus the largest
 /// error of the last five predictions.
-pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
+pub(super) fn choose(clip: &Clip, known: &PlayerState) -> usize {
     let Some(predicted) = known.predicted() else { return 0 };
     let rungs = clip.rungs();
     let left = clip.chunks().saturating_sub(known.chunk);

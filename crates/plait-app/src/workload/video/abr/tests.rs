@@ -8,13 +8,13 @@ fn clip() -> Clip {
     Clip::constant(LENGTH, CHUNK, &rates).unwrap()
 }
 
-fn known(level: u64, last: usize) -> Known {
-    let mut known = Known::new(Span::from_secs(60));
+fn known(level: u64, last: usize) -> PlayerState {
+    let mut known = PlayerState::new(Span::from_secs(60));
     (known.level, known.last, known.chunk) = (Span::from_secs(level), last, 20);
     known
 }
 
-fn choose(abr: Abr, known: &Known) -> usize {
+fn choose(abr: Abr, known: &PlayerState) -> usize {
     abr.choose(&clip(), known)
 }
 

@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use stream::Conversation;
-pub(crate) use summary::Document;
 use summary::Ended;
+pub(crate) use summary::GetDocument;
 use target::Target;
 
 /// Time that the peer has to close a connection after the answer is complete.

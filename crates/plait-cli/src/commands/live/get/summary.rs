@@ -9,7 +9,8 @@ use std::net::IpAddr;
 
 /// Output of `plait get --json`.
 #[derive(Serialize, JsonSchema, Debug)]
-pub(crate) struct Document {
+#[schemars(title = "Document")]
+pub(crate) struct GetDocument {
     /// Always `plait.get/1`.
     schema: &'static str,
     /// The target as given.
@@ -83,8 +84,8 @@ impl Ended {
     }
 
     /// Returns the document of `--json`. `from` gives the names of paths.
-    pub(super) fn document(&self, target: &str, from: &[Origin]) -> Document {
-        Document {
+    pub(super) fn document(&self, target: &str, from: &[Origin]) -> GetDocument {
+        GetDocument {
             schema: "plait.get/1",
             target: target.to_owned(),
             multipath: self.multipath,
