@@ -177,7 +177,7 @@ impl Link {
         let mtus = Mtus::new(&config.mtu);
         let faults = Faults::new(&config.impairments, stream).map(Box::new);
         let propagation = Propagation::new(config, stream("jitter"));
-        let losses = Losses::new(&config.impairments, stream("loss"));
+        let losses = Losses::new(config.impairments.loss, config.impairments.heals, stream("loss"));
         let plain = losses.is_empty()
             && outages.is_empty()
             && mtus.is_empty()

@@ -1,7 +1,5 @@
 use plait_base::{Chance, RandomStream, Time};
 
-use crate::Impairments;
-
 /// Loss of packets before the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Loss {
@@ -131,8 +129,9 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    pub(crate) fn new(impairments: &Impairments, stream: RandomStream) -> Losses {
-        Losses { loss: impairments.loss, heals: impairments.heals, bad: false, stream }
+    /// Returns the losses of a link that loses no packet from `heals` on.
+    pub(crate) fn new(loss: Loss, heals: Time, stream: RandomStream) -> Losses {
+        Losses { loss, heals, bad: false, stream }
     }
 
     /// Returns true if no packet is ever lost.
@@ -179,8 +178,7 @@ mod tests {
     }
 
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
-        let impairments = Impairments { loss: model.into(), ..Impairments::NONE };
-        let mut losses = Losses::new(&impairments, RandomStream::new(7, &["t"]));
+        let mut losses = Losses::new(model.into(), Time::NEVER, RandomStream::new(7, &["t"]));
         (0..packets).map(|_| losses.hit(Time::ZERO)).collect()
     }
 

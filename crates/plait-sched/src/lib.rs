@@ -8,6 +8,7 @@ mod ahead;
 mod arrival;
 mod decision;
 mod decorators;
+mod entry;
 mod exact;
 pub mod formulas;
 mod gap;
@@ -21,12 +22,13 @@ mod state;
 mod view;
 
 pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
+pub use entry::{Decorator, Entry};
 pub use plait_params::{
     Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value, split_list,
 };
 pub use queue::StaticQueue;
 pub use register::{RegisterError, register, schedulers};
-pub use registry::{DECORATORS, Decorator, Entry, LIVE_DEFAULT, SCHEDULERS};
+pub use registry::{DECORATORS, LIVE_DEFAULT, SCHEDULERS};
 pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::Spec;
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};

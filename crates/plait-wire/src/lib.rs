@@ -10,6 +10,7 @@ extern crate alloc;
 mod budget;
 mod checksum;
 pub mod codec;
+mod header;
 mod key;
 mod options;
 mod payload;

@@ -2,7 +2,8 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::net::IpAddr;
 
-use crate::{Key, Segment};
+use crate::Key;
+use crate::header::{IPV4_HEADER, TCP_HEADER};
 
 /// Maximum length of the options of a TCP header, in bytes (RFC 9293 section 3.1).
 pub const MAX_OPTION_BYTES: u32 = 40;
@@ -451,12 +452,13 @@ impl Options {
 /// timestamps, and 1428 with a DSS of 20 bytes in addition.
 #[must_use]
 pub const fn payload_per_segment(mtu: u32, options_padded: u32) -> u32 {
-    mtu.saturating_sub(Segment::IPV4_HEADER + Segment::TCP_HEADER).saturating_sub(options_padded)
+    mtu.saturating_sub(IPV4_HEADER + TCP_HEADER).saturating_sub(options_padded)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Segment;
     use alloc::boxed::Box;
     use alloc::vec;
     use core::net::{Ipv4Addr, Ipv6Addr};

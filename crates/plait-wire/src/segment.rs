@@ -1,4 +1,4 @@
-use crate::{Options, Payload};
+use crate::{Options, Payload, header};
 use core::fmt;
 use plait_base::ServerAddress;
 
@@ -83,9 +83,9 @@ pub struct Segment {
 
 impl Segment {
     /// Bytes of an IPv4 header without options.
-    pub const IPV4_HEADER: u32 = 20;
+    pub const IPV4_HEADER: u32 = header::IPV4_HEADER;
     /// Bytes of a TCP header without options.
-    pub const TCP_HEADER: u32 = 20;
+    pub const TCP_HEADER: u32 = header::TCP_HEADER;
 
     /// Returns the length in sequence space: the payload in bytes, plus one each for SYN and FIN.
     #[must_use]
