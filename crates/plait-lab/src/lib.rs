@@ -16,18 +16,16 @@ mod error;
 mod expect;
 pub mod experiment;
 pub mod explain;
-mod lists;
 mod one_run;
 mod relation;
 mod report;
+mod run_setup;
 pub mod scenario;
 pub mod scoreboard;
 mod simulated;
 mod ssthresh_cache;
 pub mod stats;
 pub mod swarm;
-mod sweep;
-mod vary;
 mod workers;
 
 pub use append_log::AppendLog;
@@ -37,14 +35,13 @@ pub use compare::{
     run_seed,
 };
 pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};
-pub use expect::{Compared, Expectation, Names, Verdict};
+pub use expect::{Expectation, Names};
 pub use report::{
-    BufferLimit, ComparisonDocument, Difference, Failure, Findings, Messages, PathDelays,
+    BufferLimit, Compared, ComparisonDocument, Difference, Failure, Findings, Messages, PathDelays,
     PathLosses, PathRates, PathReport, Precision, Report, Row, RunRecord, SCHEMA, Standing,
-    TailDifference, Traffic, Varied, schema,
+    TailDifference, Traffic, Varied, Verdict, schema,
 };
-pub use scenario::{RawScenario, Scenario};
+pub use scenario::{Point, RawScenario, Scenario, Vary};
 pub use simulated::{
     Attentive, Simulator, bound_of, broke, competing, setup, simulate, simulate_unless,
 };
-pub use vary::{Point, Vary};

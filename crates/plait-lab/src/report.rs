@@ -1,10 +1,11 @@
 //! The report of a comparison, as `plait compare --json` prints it.
 
 mod path;
+mod verdict;
 
 pub use path::{PathDelays, PathLosses, PathRates, PathReport};
+pub use verdict::{Compared, Verdict};
 
-use crate::expect::Verdict;
 use crate::stats::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The slow start thresholds that a host remembers from earlier transfers to the same peer.
 
 use crate::compare::Cell;
-use crate::simulated::{Unseen, setup_with};
+use crate::run_setup::{Unseen, setup_with};
 use plait_app::Role;
 use plait_base::RandomStream;
 use std::sync::atomic::AtomicBool;

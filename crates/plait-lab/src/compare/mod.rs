@@ -13,8 +13,8 @@ pub use world::{Control, EndedRun, KeepRuns, RunOutcome, World};
 
 use crate::error::ScenarioError;
 use crate::report::{ComparisonDocument, Report, Varied};
+use crate::scenario::{Point, Vary};
 use crate::scenario::{Reader, Scenario};
-use crate::vary::{Point, Vary};
 use crate::workers::on_threads;
 use plait_base::RandomStream;
 use sha2::{Digest, Sha256};

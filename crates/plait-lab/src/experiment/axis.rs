@@ -1,7 +1,7 @@
 //! The axes of a sweep, and the names and texts of their points.
 
 use super::design;
-use crate::sweep::{Number, Unit};
+use crate::scenario::sweep::{Number, Unit};
 use plait_base::RandomStream;
 use std::collections::BTreeMap;
 

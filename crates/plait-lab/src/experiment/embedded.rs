@@ -2,7 +2,7 @@
 
 use super::{ClaimKind, Experiment, PAPERS};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
-use crate::lists::read;
+use crate::scenario::lists::read;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 use super::{Experiment, Judged, Looks, Progress, Store, Unsettled, settle};
 use crate::compare::World;
 use crate::error::{Fault, Place, ScenarioError};
-use crate::lists::read;
 use crate::scenario::PlacedText;
+use crate::scenario::lists::read;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

@@ -2,11 +2,11 @@
 //! names one (`--kernel 3.14`), it gets the settings of the profile. Its own settings take
 //! precedence.
 
+use super::lists::read;
 use super::placed_text::PlacedText;
 use super::raw_scenario::RawScenario;
 use super::settings::KERNELS as MODELLED;
 use crate::error::{Fault, ScenarioError};
-use crate::lists::read;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Reads the TOML lists that are built into the program.
 
+use super::file::Source;
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::file::Source;
 use serde::Deserialize;
 
 /// Reads `text`, which is the file `name`.

@@ -8,6 +8,7 @@ pub(crate) mod file;
 mod impairment;
 mod kernels;
 mod kind;
+pub(crate) mod lists;
 mod other_keys;
 mod path;
 mod path_build;
@@ -21,10 +22,12 @@ mod repeat;
 mod setters;
 mod settings;
 mod specs;
+pub(crate) mod sweep;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod vary;
 mod written;
 
 pub use compete::{Competition, Sender};
@@ -44,9 +47,9 @@ pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
 pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
 pub use settings::{SETTINGS, Setting};
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, HostTiming, MAX_HOST_JITTER};
+pub use vary::{Point, Vary};
 
 use crate::expect::Expectation;
-use crate::vary::Vary;
 use plait_app::Workload;
 use plait_app::quantity::Size;
 use plait_base::Span;

@@ -4,9 +4,9 @@ use super::Scenario;
 use super::kernels::KERNEL;
 use super::path_parse::Reader;
 use super::raw_scenario::RawScenario;
+use super::sweep::{MAX_POINTS, MAX_VARIED, grid};
+use super::vary::Vary;
 use crate::error::{Fault, ScenarioError};
-use crate::sweep::{MAX_POINTS, MAX_VARIED, grid};
-use crate::vary::Vary;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 

@@ -6,11 +6,11 @@
 //! rcvbuf=64KiB,256KiB,1MiB    a setting that belongs to no path
 //! ```
 
-use crate::error::{Fault, Place, ScenarioError};
-use crate::scenario::{
+use super::vary::{Point, Target, Vary};
+use super::{
     Path, PathKey, PlacedText, RawScenario, SETTINGS, Scenario, Setting, canonical, nearest_key,
 };
-use crate::vary::{Point, Target, Vary};
+use crate::error::{Fault, Place, ScenarioError};
 use plait_app::quantity::{self, Bytes, Percent};
 use plait_base::{Chance, Rate, Span};
 use std::fmt;

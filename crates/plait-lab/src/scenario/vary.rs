@@ -1,6 +1,6 @@
 //! The values of one varied setting, and the points of a sweep.
 
-use crate::scenario::{PlacedText, Scenario};
+use super::{PlacedText, Scenario};
 use std::fmt;
 
 /// The varied setting.

@@ -5,7 +5,7 @@ use super::{MOST_POINTS, RESERVED, Reader, Result};
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::PlacedText;
 use crate::scenario::file::in_order;
-use crate::sweep::{Number, range};
+use crate::scenario::sweep::{Number, range};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
