@@ -57,7 +57,7 @@ impl Console {
 /// a server.
 pub(crate) fn remark(text: &dyn Display) {
     #[cfg(live)]
-    if crate::commands::live::log::line(text) {
+    if crate::log::line(text) {
         return;
     }
     let _ = writeln!(io::stderr(), "{text}");

@@ -8,6 +8,8 @@ mod commands;
 mod console;
 mod failure;
 mod flags;
+#[cfg(live)]
+mod log;
 mod output;
 mod progress;
 
@@ -159,7 +161,7 @@ pub fn main() -> ExitCode {
         }
     };
     #[cfg(live)]
-    commands::live::log::finish();
+    log::finish();
     code
 }
 

@@ -5,6 +5,5 @@ pub(crate) mod doctor;
 mod endpoint;
 pub(crate) mod get;
 mod limits;
-pub(crate) mod log;
 pub(crate) mod proxy;
 pub(crate) mod serve;

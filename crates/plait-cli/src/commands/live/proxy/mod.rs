@@ -2,9 +2,9 @@
 
 use crate::commands::live::endpoint::{EndpointFlags, astray, ended, origins, stop_on_signal};
 use crate::commands::live::limits::{DialFlags, LimitFlags};
-use crate::commands::live::log;
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
+use crate::log;
 use plait_app::Role;
 use plait_live::HostState;
 use plait_live::argument::{address_and_port, not_dialled};

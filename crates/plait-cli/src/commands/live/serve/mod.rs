@@ -6,9 +6,9 @@ mod top;
 
 use crate::commands::live::endpoint::{EndpointFlags, ended, resolve, set_rules, stop_on_signal};
 use crate::commands::live::limits::LimitFlags;
-use crate::commands::live::log;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
+use crate::log;
 use plait_app::Role;
 use plait_core::ConnectionSpec;
 use plait_live::HostState;
