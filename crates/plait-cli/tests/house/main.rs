@@ -6,6 +6,7 @@
 mod exceptions;
 mod imports;
 mod measure;
+mod pairs;
 mod source;
 
 use exceptions::{Exception, Gate};
@@ -56,6 +57,20 @@ const CIRCLES: Gate = Gate {
     remedy: "move what both sides use into a file below them, or pass it as an argument",
 };
 
+const PAIRS: Gate = Gate {
+    name: "pairs",
+    unit: "imports in the direction with fewer",
+    limit: 0,
+    remedy: "move what both modules use into a module below them, or pass it as an argument",
+};
+
+const UNFORMATTED: Gate = Gate {
+    name: "unformatted",
+    unit: "uses of rustfmt::skip",
+    limit: 0,
+    remedy: "divide a table that is too long, and break long texts with a backslash",
+};
+
 const VAGUE_CONSTANTS: Gate = Gate {
     name: "vague_constants",
     unit: "constants without a quantity in their name",
@@ -102,6 +117,8 @@ struct House {
     indexed_subflows: BTreeMap<String, usize>,
     /// Constants whose name has no quantity, by file.
     vague_constants: BTreeMap<String, usize>,
+    /// Uses of `rustfmt::skip`, by file.
+    skips: BTreeMap<String, usize>,
 }
 
 static HOUSE: LazyLock<House> = LazyLock::new(|| {
@@ -113,6 +130,8 @@ static HOUSE: LazyLock<House> = LazyLock::new(|| {
             house.sizes.insert(file.path.clone(), Sizes::of(&file));
             let vague = measure::vague_constants(file.tokens.clone());
             house.vague_constants.insert(file.path.clone(), vague);
+            let skips = measure::rustfmt_skips(file.tokens.clone());
+            house.skips.insert(file.path.clone(), skips);
             if krate.name == "plait-core" && !file.path.starts_with(PATHS) {
                 let count = measure::indexed_subflows(file.tokens);
                 house.indexed_subflows.insert(file.path, count);
@@ -236,6 +255,46 @@ fn a_circle_goes_by_the_file_of_its_exception() {
             CIRCLES.remedy
         )]
     );
+}
+
+#[test]
+fn no_two_modules_import_each_other() {
+    let mut sizes = BTreeMap::new();
+    for (name, imports) in HOUSE.imports.iter().flat_map(pairs::pairs) {
+        println!("{name}:");
+        imports.iter().flatten().for_each(|import| println!("  {import}"));
+        sizes.insert(name, imports.iter().map(BTreeSet::len).min().unwrap_or(0));
+    }
+    PAIRS.hold(&sizes);
+}
+
+#[test]
+fn a_pair_of_modules_is_refused() {
+    let texts = [
+        ("a/mod.rs", "use crate::b::B; pub struct A(B);"),
+        ("b.rs", "pub struct B(Option<Box<crate::a::A>>);"),
+    ];
+    let files = texts.map(|(path, text)| SourceFile::parse(&format!("crates/x/src/{path}"), text));
+    let found = pairs::pairs(&imports::imports(&files));
+    let sizes =
+        found.iter().map(|(name, [there, back])| (name.clone(), there.len().min(back.len())));
+    let texts: Vec<String> =
+        PAIRS.judge(&sizes.collect(), &[]).into_iter().map(|it| it.text).collect();
+    let expected =
+        "crates/x/src/a b has 1 imports in the direction with fewer, and none is allowed";
+    assert_eq!(texts, [format!("{expected}: {}", PAIRS.remedy)]);
+}
+
+#[test]
+fn every_file_is_formatted() {
+    UNFORMATTED.hold(&HOUSE.skips);
+}
+
+#[test]
+fn a_table_that_is_not_formatted_is_seen() {
+    let text = "fn a() {} mod b { #[rustfmt::skip] const TABLE: &[u8] = &[1,  2]; }";
+    let file = SourceFile::parse("crates/x/src/a.rs", text);
+    assert_eq!(measure::rustfmt_skips(file.tokens), 1);
 }
 
 /// Returns the files of plait-core that have an `impl Connection` but should not keep it.

@@ -225,6 +225,23 @@ pub(crate) fn vague_constants(tokens: TokenStream) -> usize {
     count
 }
 
+/// Returns the number of `rustfmt::skip`.
+pub(crate) fn rustfmt_skips(tokens: TokenStream) -> usize {
+    let mut before = String::new();
+    let mut count = 0;
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => count += rustfmt_skips(group.stream()),
+            TokenTree::Ident(name) => {
+                count += usize::from(before == "rustfmt" && name == "skip");
+                before = name.to_string();
+            }
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+    count
+}
+
 #[test]
 fn sizes_are_those_of_the_text() {
     let text = "
