@@ -177,6 +177,8 @@ impl List {
         let file = file.replace("crate::", &format!("plait_{package}::"));
         let file = file.replace("pub(crate) const", "pub const");
         files.insert(tests.join("example/mod.rs"), file.into_bytes());
+        let manifest = files.get_mut(&tests.with_file_name("Cargo.toml")).unwrap();
+        manifest.extend(format!("\n[[test]]\nname = \"outside_{package}\"\n").bytes());
     }
 }
 
@@ -215,10 +217,11 @@ fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
     // The whole workspace is built, so that external crates have the same features as in `make test`.
     cargo.args(["test", "--workspace", "--offline", "--locked", "--no-run"]);
     cargo.arg("--message-format=json");
-    // The copy's programs run for seconds, but would take minutes to optimise.
+    // The copy's programs run for seconds, but would take minutes to optimise. Nobody debugs them.
     for package in packages(copy) {
-        let setting = format!("profile.dev.package.{package}.opt-level=0");
-        cargo.args(["--config", &setting]);
+        for setting in ["opt-level=0", "debug=false"] {
+            cargo.args(["--config", &format!("profile.dev.package.{package}.{setting}")]);
+        }
     }
     // `floors` is included because the tests of a package also build its program.
     for test in ["contract", "properties", "outside_sched", "outside_cc", "floors", UNIT_TESTS] {

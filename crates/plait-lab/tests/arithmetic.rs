@@ -2,9 +2,8 @@
 //! computed by production code.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
-mod common;
-
-use common::{report, row, scenario};
+use crate::common;
+use crate::common::{report, row, scenario};
 use plait_app::{AppEvent, Size, Workload};
 use plait_base::{Rate, Span, Time};
 use plait_lab::stats::speedup;

@@ -8,10 +8,8 @@
 //! `mss * acked / cwnd` for each ACK, a little less than a segment a round.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
-mod common;
-mod verdicts;
-
-use common::{report, row, scenario};
+use crate::common;
+use crate::common::{report, row, scenario};
 use plait_app::Role;
 use plait_base::{Rate, Span, SubflowId, Time};
 use plait_cc::{Flow, Flows, Rounds, Settings, View, lia, olia, reno};

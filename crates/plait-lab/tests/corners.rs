@@ -1,8 +1,6 @@
 //! Runs settings at the edge of their range: every run completes, and no invariant breaks.
 
-mod common;
-
-use common::{median, report, row, runs};
+use crate::common::{median, report, row, runs};
 
 const PAIR: &str = "--path a:rate=10mbit,rtt=20ms --path b:rate=4mbit,rtt=80ms";
 const LOSSY: &str = "--path a:rate=10mbit,rtt=20ms,loss=2%,loss_up=1% \

@@ -1,8 +1,6 @@
 //! Tests digests: the same scenario gives the same bytes in any build, and another scenario gives others.
 
-mod common;
-
-use common::report;
+use crate::common::report;
 use std::collections::BTreeSet;
 
 const PATHS: &str = "--path wifi:rate=20mbit,rtt=22ms,queue=60kB,loss=0.1% \

@@ -10,9 +10,7 @@
 //! windows, but 2/3 after a loss has halved one of them. The long-run result depends on its mean.
 //! OLIA has 5/9 in that state. The segments of a subflow carry 20 bytes less, because of the DSS.
 
-mod common;
-
-use common::shares;
+use crate::common::shares;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 

@@ -1,8 +1,6 @@
 //! Tests impairments of paths and shared links, from the command line to the report.
 
-mod common;
-
-use common::{median, report, row, runs};
+use crate::common::{median, report, row, runs};
 
 #[test]
 fn every_scheduler_gets_through_whatever_goes_wrong() {

@@ -2,8 +2,7 @@
 //! paths, the transfer ends in time. The limit is two timeouts plus 1.1 times the remaining bytes
 //! at the rate of the surviving paths.
 
-mod common;
-
+use crate::common;
 use plait_app::{AppEvent, Role};
 use plait_base::{RandomStream, Span, SubflowId, Time};
 use plait_core::Event;

@@ -1,9 +1,7 @@
 //! R63, F17: a path stops forwarding long packets without an ICMP message. Every subflow on it continues
 //! within three timeouts of the first, and the connection uses shorter segments.
 
-mod common;
-
-use common::scenario;
+use crate::common::scenario;
 use plait_base::{Span, SubflowId, Time};
 use plait_core::{Event, SizeCause};
 use plait_lab::Cell;

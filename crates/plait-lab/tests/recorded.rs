@@ -1,8 +1,6 @@
 //! Tests recorded links: runs differ, and runs through silent periods complete.
 
-mod common;
-
-use common::{recorded, report, skipped};
+use crate::common::{recorded, report, skipped};
 use plait_lab::Report;
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,7 @@
 //! Tests `--earlier`: the thresholds that a sender remembers from earlier transfers to the same peer
 //! (tcp_metrics of Linux).
 
-mod common;
-
-use common::{median, raw, report, row, scenario};
+use crate::common::{median, raw, report, row, scenario};
 use plait_lab::{Fault, setup};
 
 /// Slow start overruns these queues by far.

@@ -1,9 +1,7 @@
 //! Tables of every scheduler over three pairs of paths, by workload. A change of behaviour changes the text,
 //! so reviews show it.
 
-mod common;
-
-use common::{median, report, row};
+use crate::common::{median, report, row};
 use std::fmt::Write;
 
 const PAIRS: [(&str, &str, &str); 3] = [

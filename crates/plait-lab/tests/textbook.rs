@@ -3,9 +3,8 @@
 
 #![allow(clippy::panic, reason = "a test may fail")]
 
-mod common;
-
-use common::{scenario, shares};
+use crate::common;
+use crate::common::{scenario, shares};
 use plait_app::Role;
 use plait_base::Time;
 use plait_core::{Event, WindowCause};

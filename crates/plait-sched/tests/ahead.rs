@@ -1,9 +1,7 @@
 //! Common behaviour of the schedulers that assign ahead.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, given, pair, places};
+use crate::model::{MSS, given, pair, places};
 use plait_base::{Dsn, SubflowId};
 use plait_sched::{CaState, Decision, Outcome, Reason, Scheduler, Spec};
 

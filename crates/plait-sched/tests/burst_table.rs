@@ -3,10 +3,9 @@
 //! idle paths of 10 and R ms without a rate limit.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::burst::{LARGE, SMALL};
-use model::{MSS, Model, subflow};
+use crate::model;
+use crate::model::burst::{LARGE, SMALL};
+use crate::model::{MSS, Model, subflow};
 use plait_base::{Dsn, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Spec};
 use std::fmt::Write;

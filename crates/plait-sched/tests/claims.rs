@@ -1,9 +1,7 @@
 //! Claims of the papers about buffers, windows and decisions. Each test names its claim.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, subflow};
+use crate::model::{MSS, Model, subflow};
 use plait_base::{Dsn, Span, SubflowId};
 use plait_sched::formulas::{
     default_buffer, fallback_buffer, recommended_buffer, stms_buffer, true_gap,

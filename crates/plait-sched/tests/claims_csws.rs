@@ -3,9 +3,7 @@
 //! framework is in `plait-sim/tests/claims_csws.rs`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, path};
+use crate::model::{MSS, Model, path};
 use plait_base::{DataRange, Dsn, SubflowId};
 use plait_sched::{Decision, Effect, Outcome, Spec, What};
 use proptest::prelude::*;

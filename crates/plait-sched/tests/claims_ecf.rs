@@ -2,10 +2,8 @@
 //! `burst_table.rs` test others.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::burst::{LARGE, burst};
-use model::{MSS, Model, path};
+use crate::model::burst::{LARGE, burst};
+use crate::model::{MSS, Model, path};
 use plait_base::{DataRange, DataRangeSet, Dsn, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
 use proptest::prelude::*;

@@ -2,9 +2,7 @@
 //! gap, in its example of 20 and 200 ms. `claims.rs` and `references.rs` test others.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, path};
+use crate::model::{MSS, Model, path};
 use plait_base::{Dsn, Span, SubflowId, Time};
 use plait_sched::{
     Decision, LeftEdge, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What,

@@ -3,10 +3,8 @@
 //! and the host queue (`ton-u6`) need two hosts. They are in `plait-sim/tests/claims_ton.rs`.
 #![allow(clippy::panic)]
 
-mod model;
-
-use model::MSS;
-use model::burst::{Burst, LARGE, SMALL, burst};
+use crate::model::MSS;
+use crate::model::burst::{Burst, LARGE, SMALL, burst};
 use plait_base::SubflowId;
 
 const P1: SubflowId = SubflowId(0);

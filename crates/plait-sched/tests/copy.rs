@@ -1,9 +1,8 @@
 //! Cases of `+copy` worked by hand: the data that is copied, and when.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, pair, path};
+use crate::model;
+use crate::model::{MSS, Model, pair, path};
 use plait_base::{DataRange, Dsn, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView, What};
 use proptest::prelude::*;

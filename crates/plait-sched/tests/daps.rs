@@ -1,9 +1,8 @@
 //! DAPS against a reference of its two loops, and the claims of its papers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, given, pair, path, places, runs, subflow};
+use crate::model;
+use crate::model::{MSS, Model, given, pair, path, places, runs, subflow};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use plait_sched::{Decision, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, View, What};
 use proptest::prelude::*;

@@ -1,9 +1,7 @@
 //! Cases of `linux` worked by hand: the subflow of a retransmission, and the end of a burst.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, given, pair, path};
+use crate::model::{MSS, Model, given, pair, path};
 use plait_base::{DataRange, Dsn, SubflowId, SubflowSet};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView, What};
 

@@ -1,10 +1,8 @@
 //! OTIAS against a plain reference of its rule.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::states::any_paths;
-use model::{MSS, Model, noted, subflow};
+use crate::model::states::any_paths;
+use crate::model::{MSS, Model, noted, subflow};
 use plait_base::{DataRange, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
 use proptest::prelude::*;

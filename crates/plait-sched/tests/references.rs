@@ -2,9 +2,8 @@
 //! the schedulers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, subflow};
+use crate::model;
+use crate::model::{MSS, Model, subflow};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use plait_sched::{
     CaState, Decision, Effect, LeftEdge, Notice, Outcome, Reason, Scheduler, Spec, SubflowView,

@@ -1,9 +1,7 @@
 //! Cases worked by hand, one rule each, that the vectors do not cover.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::{MSS, Model, subflow};
+use crate::model::{MSS, Model, subflow};
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, Decision, Effect, Notice, Outcome, Reason, Scheduler, SentRange, Spec, SubflowView,

@@ -1,10 +1,9 @@
 //! STTF against a plain reference of its rule, and the claims of its paper.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod model;
-
-use model::states::any_paths;
-use model::{MSS, Model, given, noted, pair, path, places, runs, subflow};
+use crate::model;
+use crate::model::states::any_paths;
+use crate::model::{MSS, Model, given, noted, pair, path, places, runs, subflow};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 //! Addresses that clients lose and regain during a connection.
 
-mod common;
-
-use common::{at, limited, ms, setup, spec, watched};
+use crate::common::{at, limited, ms, setup, spec, watched};
 use plait_app::{AppEvent, Role};
 use plait_base::{PathId, Span, Time};
 use plait_core::{Config, ConnectionState};

@@ -1,9 +1,7 @@
 //! Bufferbloat mitigation over a queue of 5 MB: the steady smoothed RTT relative to its minimum
 //! (schedulers 3.4 and section 7, test 6).
 
-mod common;
-
-use common::{at, limited, ms, setup, spec};
+use crate::common::{at, limited, ms, setup, spec};
 use plait_base::{Span, Time};
 use plait_core::{Config, Event};
 use plait_link::QueueLimit;

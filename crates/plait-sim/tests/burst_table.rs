@@ -1,8 +1,6 @@
 //! The table of burst delays over 10/R ms (ton-u16): every cell, to 0.1 ms and 0.01 of share.
 
-mod common;
-
-use common::{checked, ideal, ms, setup, spec, tcp, textbook};
+use crate::common::{checked, ideal, ms, setup, spec, tcp, textbook};
 
 /// R, number of segments, then (delay in ms, share of the fast path) for each scheduler.
 ///

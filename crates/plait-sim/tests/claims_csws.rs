@@ -2,9 +2,7 @@
 //! the loop around the two callbacks of a scheduler, and one scheduler for each connection.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod common;
-
-use common::{ideal, ms, setup, spec, textbook};
+use crate::common::{ideal, ms, setup, spec, textbook};
 use plait_app::{AppEvent, Role};
 use plait_base::{SubflowId, Time};
 use plait_core::{ConnectionSpec, Event};

@@ -1,9 +1,7 @@
 //! Claims of "Low-Latency Scheduling in MPTCP" about hosts: a host queue that holds a burst back, a
 //! receive buffer blocked by the slow path, and an RTT that is no longer measured.
 
-mod common;
-
-use common::{at, ideal, limited, ms, setup, spec, textbook, watched};
+use crate::common::{at, ideal, limited, ms, setup, spec, textbook, watched};
 use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, Dsn, Rate, Span, SubflowId, Time};
 use plait_core::{Carry, Config, Event};

@@ -1,8 +1,6 @@
 //! HyStart leaves slow start before a deep queue overflows, and costs nothing without a deep queue.
 
-mod common;
-
-use common::{limited, ms, tcp};
+use crate::common::{limited, ms, tcp};
 use plait_cc::HyStart;
 use plait_core::Config;
 use plait_link::QueueLimit;

@@ -1,9 +1,7 @@
 //! Paths that reorder, duplicate, damage, or drop at the head of the queue, and links that paths
 //! share.
 
-mod common;
-
-use common::{at, checked, ideal, limited, ms, setup, spec};
+use crate::common::{at, checked, ideal, limited, ms, setup, spec};
 use plait_app::Workload;
 use plait_base::{Chance, PathId, Rate, Span, Time};
 use plait_core::Config;

@@ -1,9 +1,8 @@
 //! A silent path never blocks a connection. Each scheduler finishes within two timeouts plus 1.1
 //! times the remaining data at the survivor's rate.
 
-mod common;
-
-use common::{at, limited, ms, setup, silent, spec};
+use crate::common;
+use crate::common::{at, limited, ms, setup, silent, spec};
 use plait_app::{AppEvent, Role};
 use plait_base::{Span, SubflowId, Time};
 use plait_core::{Config, Event, JoinTiming};

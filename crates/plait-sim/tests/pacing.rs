@@ -1,8 +1,6 @@
 //! Pacing over whole transfers.
 
-mod common;
-
-use common::{checked, limited, ms, setup, spec};
+use crate::common::{checked, limited, ms, setup, spec};
 use plait_cc::IdleRestart;
 use plait_core::{Config, Pacing};
 use plait_link::QueueLimit;

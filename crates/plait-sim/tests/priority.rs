@@ -1,8 +1,6 @@
 //! Subflows that become backups during a connection, and later regular again (MP_PRIO).
 
-mod common;
-
-use common::{at, limited, ms, setup, silent, spec, watched};
+use crate::common::{at, limited, ms, setup, silent, spec, watched};
 use plait_app::Role;
 use plait_base::{PathId, Time};
 use plait_core::{Carry, Config, Event};

@@ -1,8 +1,6 @@
 //! Sessions with several connections between one pair of hosts.
 
-mod common;
-
-use common::{at, limited, ms, setup, spec};
+use crate::common::{at, limited, ms, setup, spec};
 use plait_app::{App, AppEvent, Ends, Role, Stream, StreamState};
 use plait_base::{PathId, Time};
 use plait_core::{Config, Detail, Event};

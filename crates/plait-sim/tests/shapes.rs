@@ -1,9 +1,7 @@
 //! Decision shapes and effects that no listed scheduler uses yet, executed by the core: data
 //! assigned ahead, data from further back in the queue, and a cap on data in flight.
 
-mod common;
-
-use common::{at, limited, ms, setup, silent, spec, with_loss};
+use crate::common::{at, limited, ms, setup, silent, spec, with_loss};
 use plait_base::SubflowId;
 use plait_core::{Config, Event};
 use plait_sched::{Decision, Effect, Outcome as Out, Reason, Scheduler, View, What};

@@ -1,8 +1,6 @@
 //! Late segments are not declared lost, or the sender undoes a spurious recovery.
 
-mod common;
-
-use common::{limited, ms, setup, spec};
+use crate::common::{limited, ms, setup, spec};
 use plait_base::{Chance, PathId, Time};
 use plait_core::{Config, SubflowStats};
 use plait_link::Reorder;

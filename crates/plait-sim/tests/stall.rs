@@ -1,9 +1,7 @@
 //! Opportunistic retransmission and penalisation in a window stall (schedulers 3.3). The slow path
 //! holds the head of a small receive window, and the fast path may not send.
 
-mod common;
-
-use common::{limited, ms, setup, spec};
+use crate::common::{limited, ms, setup, spec};
 use plait_base::{Span, Time};
 use plait_core::{Block, Carry, Config, Event};
 use plait_link::QueueLimit;

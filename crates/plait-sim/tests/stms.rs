@@ -1,8 +1,6 @@
 //! The gap of STMS-A over time (issue 4: 225 packets are right for these paths).
 
-mod common;
-
-use common::{at, limited, ms, setup};
+use crate::common::{at, limited, ms, setup};
 use plait_base::{PathId, Time};
 use plait_core::{Config, ConnectionSpec, PathConfig};
 use plait_link::QueueLimit;
@@ -134,7 +132,7 @@ path's window of 500 packets overruns its queue of ten. A DATA_ACK after these l
 once, like a gap that is far too small. So the gap grows too far. It then falls by its largest step per interval, which
 takes minutes.
 
-(`PLAIT_BLESS=1 cargo test -p plait-sim --test stms` writes this page.)
+(`PLAIT_BLESS=1 cargo test -p plait-sim --test simulator stms` writes this page.)
 ";
 
 #[test]

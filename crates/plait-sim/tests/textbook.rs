@@ -1,8 +1,6 @@
 //! Checks the simulator against calculations by hand.
 
-mod common;
-
-use common::{checked, ideal, limited, ms, setup, spec, tcp, textbook};
+use crate::common::{checked, ideal, limited, ms, setup, spec, tcp, textbook};
 use plait_core::Config;
 
 /// R68: download time with windows of 10 20 40 45 46 ... segments (imc-u1). The handshake takes 1

@@ -2,9 +2,7 @@
 //! Paths have neither rate nor queue, the server sends, and every subflow is used as soon as
 //! possible.
 
-mod common;
-
-use common::{ideal, ms, setup, spec, textbook};
+use crate::common::{ideal, ms, setup, spec, textbook};
 use plait_base::{PathId, ServerAddress, Span, Time};
 use plait_core::JoinTiming;
 use plait_sim::{Direction, Hop, Watch, run_watched};

@@ -1,9 +1,7 @@
 //! TCP small queues: if a host holds data back, minrtt leaks to the slow path even when the whole
 //! burst fits the fast path's window (ton-h10).
 
-mod common;
-
-use common::{checked, limited, ms, setup, spec, watched};
+use crate::common::{checked, limited, ms, setup, spec, watched};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_core::Config;
 use plait_sim::{Direction, Hop, PathSetup, Watch};

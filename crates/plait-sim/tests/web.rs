@@ -1,8 +1,7 @@
 //! Pages over HTTP/1.1 and HTTP/2, measured from the traffic.
 
-mod common;
-
-use common::{at, ideal, limited, ms, setup, spec, with_loss};
+use crate::common;
+use crate::common::{at, ideal, limited, ms, setup, spec, with_loss};
 use plait_app::workload::web::Http;
 use plait_app::{AppEvent, Role, Workload};
 use plait_base::{Rate, Span, Time};

@@ -1,8 +1,6 @@
 //! Numbers that wrap: sequence numbers and timestamps at 2^32, DSNs at 2^32 and 2^64.
 
-mod common;
-
-use common::{checked, ideal, limited, ms, setup, spec, with_loss};
+use crate::common::{checked, ideal, limited, ms, setup, spec, with_loss};
 use plait_core::{Config, StartOffsets};
 use plait_sim::Setup;
 

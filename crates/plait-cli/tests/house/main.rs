@@ -8,6 +8,7 @@ mod imports;
 mod measure;
 mod pairs;
 mod source;
+mod test_files;
 
 use exceptions::{Exception, Gate};
 use imports::Graph;

@@ -1,5 +1,6 @@
 //! Tests the verdicts of a comparison on rows with a known difference. Rows with the same rule do
 //! not differ, and a planted difference is found.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 use crate::common::scenario;
 use plait_base::RandomStream;

@@ -1,6 +1,7 @@
 //! A small model of a connection that gives a scheduler its view and applies its decisions.
 
 #![allow(dead_code, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 pub(crate) mod burst;
 pub(crate) mod states;
