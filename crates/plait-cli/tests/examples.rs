@@ -36,7 +36,8 @@ fn settings_of_external_crates(root: &Path) -> Vec<String> {
     let external = packages.iter().filter(|(name, _)| !name.starts_with("plait-"));
     let settings = external.flat_map(|(name, settings)| {
         let settings = settings.as_table().unwrap().iter();
-        settings.map(move |(key, value)| format!("profile.dev.package.{name}.{key}={value}"))
+        // The name of all packages, `*`, needs quotes.
+        settings.map(move |(key, value)| format!("profile.dev.package.\"{name}\".{key}={value}"))
     });
     settings.collect()
 }
