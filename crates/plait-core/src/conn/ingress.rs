@@ -36,7 +36,7 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(ctx, index, segment);
         }
-        if self.data.closing.fast().is_some() {
+        if self.paths.is_fast_closing() {
             // Only the peer's own MP_FASTCLOSE ends the wait.
             if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));

@@ -268,10 +268,10 @@ impl Connection {
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>) -> bool {
         let first = !self.data.is_released();
         if first {
-            self.data.closing.release(self.data.queue.una());
+            self.data.closing.release();
             self.notices.tell_endpoint();
             self.finish(ctx.now);
-            self.timers.arm_release(ctx, &self.paths.spec.config, &self.data);
+            self.timers.on_released(ctx, &self.paths.spec.config, &self.data);
         }
         first
     }
@@ -286,7 +286,7 @@ impl Connection {
 
     /// Ends the connection at once: no more is sent, delivered or acknowledged.
     pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
-        if self.data.closing.fast().is_some() {
+        if self.paths.is_fast_closing() {
             return;
         }
         self.data.closing.fail();
@@ -298,13 +298,14 @@ impl Connection {
             self.reset_subflow(ctx, index, cause);
         }
         if let Some(index) = chosen {
-            self.data.closing.begin_fast_close(self.paths.begin_fast_close(ctx.now, index));
+            self.paths.begin_fast_close(ctx.now, index);
         }
     }
 
     /// Ends the connection without waiting for the peer to confirm it: every subflow is reset.
     pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
-        self.data.closing.cut_off();
+        self.data.closing.fail();
+        self.paths.forget_fast_close();
         self.timers = ConnectionTimers::new();
         for index in 0..self.paths.subflows().len() {
             if self.paths.subflow(index).state == State::TimeWait {

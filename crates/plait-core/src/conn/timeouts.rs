@@ -61,7 +61,7 @@ impl Connection {
             return self.on_no_subflow_timeout(ctx);
         }
         if self.timers.take_due(Awaited::Release, ctx.now)
-            && self.timers.release_expired(ctx, &self.paths.spec.config, &mut self.data)
+            && self.timers.release_expired(ctx, &self.paths.spec.config, &self.data)
         {
             return self.abort(ctx);
         }

@@ -1,89 +1,98 @@
 //! The end of the data: DATA_FIN in both directions, then a FIN on every subflow (RFC 8684 section
 //! 3.3.3). Plain TCP has the FIN alone.
 
-use crate::data::fastclose::FastClose;
 use crate::data::level::DataLevel;
+use crate::data::state::{DataState, DataStep};
 use crate::error::Error;
 use crate::notices::Notices;
 use crate::stats::TimedOut;
-use plait_base::{Dsn, Slim, Span};
+use plait_base::{Dsn, Span};
 use plait_wire::Dss;
 
+/// What the user has asked for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum UserCall {
+    #[default]
+    None,
+    /// The user has no more data (RFC 9293 section 3.9.1: CLOSE).
+    Finish,
+    /// The user also reads no more.
+    Release,
+}
+
+/// The next signal of our DATA_FIN.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum DataFinSignal {
+    /// It must be sent, perhaps again.
+    #[default]
+    Due,
+    /// As `Due`; an ACK with our keys has preceded it.
+    KeysSent,
+    /// It was sent.
+    Sent,
+}
+
+/// The end of the data in both directions.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
-    /// Reset, or timed out.
-    pub(in crate::data) failed: bool,
-    /// The user has no more data.
-    pub(in crate::data) asked: bool,
-    /// Our DATA_FIN was signalled.
-    pub(in crate::data) fin_sent: bool,
-    /// An ACK with our keys preceded it.
-    pub(in crate::data) keys_told: bool,
-    /// It must be sent (again).
-    pub(in crate::data) fin_due: bool,
-    /// Our DATA_FIN was DATA_ACKed (plain TCP: our FIN acknowledged).
-    pub(in crate::data) fin_acked: bool,
-    /// The peer's DATA_FIN (plain TCP: FIN) was reached.
-    pub(in crate::data) peer_finished: bool,
-    /// Every DATA_FIN of ours was sent together with a DATA_ACK of the peer's.
-    pub(in crate::data) answers: bool,
-    /// The peer has our DATA_ACK of its DATA_FIN, or this end no longer waits for it.
-    pub(in crate::data) settled: bool,
-    /// Set when the user has released the connection: the acknowledged data at the last check.
-    pub(in crate::data) released: Slim<Dsn>,
+    state: DataState,
+    call: UserCall,
+    signal: DataFinSignal,
     /// Why the peer was given up.
-    pub(in crate::data) timed_out: Option<TimedOut>,
-    /// The user has aborted the connection, and the peer has not confirmed it.
-    pub(in crate::data) fast: Option<FastClose>,
+    timed_out: Option<TimedOut>,
 }
 
 impl Closing {
-    /// Returns the state for another attempt with a new key. The requests of this end's user stay,
-    /// and a DATA_FIN is sent again.
-    pub(in crate::data) fn for_new_attempt(&self) -> Closing {
-        let Closing { failed, asked, released, timed_out, fast, .. } = *self;
-        Closing { failed, asked, released, timed_out, fast, ..Closing::default() }
+    /// Applies a step of the state machine. A step that is not possible changes nothing. Returns
+    /// true if it was possible.
+    fn step(&mut self, step: DataStep) -> bool {
+        let next = self.state.after(step);
+        self.state = next.unwrap_or(self.state);
+        next.is_some()
     }
 
-    pub(crate) const fn failed(&self) -> bool {
-        self.failed
+    /// Begins another attempt with a new key. The requests of this end's user stay, and a DATA_FIN
+    /// is sent again.
+    pub(in crate::data) fn restart(&mut self) {
+        self.step(DataStep::Restarted);
+        self.signal = DataFinSignal::Due;
     }
 
-    pub(crate) const fn asked(&self) -> bool {
-        self.asked
+    pub(crate) fn failed(&self) -> bool {
+        self.state == DataState::Failed
     }
 
-    pub(crate) const fn fin_sent(&self) -> bool {
-        self.fin_sent
+    /// Returns true if the user has no more data.
+    pub(crate) fn asked(&self) -> bool {
+        self.call != UserCall::None
     }
 
     pub(crate) const fn fin_acked(&self) -> bool {
-        self.fin_acked
+        self.state.is_fin_acked()
+    }
+
+    /// Returns true if our DATA_FIN was sent and is not acknowledged.
+    pub(crate) const fn fin_pending(&self) -> bool {
+        self.state.has_fin_pending()
+    }
+
+    /// Returns true if our DATA_FIN was sent.
+    pub(crate) const fn fin_sent(&self) -> bool {
+        self.fin_pending() || self.fin_acked()
     }
 
     pub(crate) const fn peer_finished(&self) -> bool {
-        self.peer_finished
+        self.state.is_peer_finished()
     }
 
-    pub(crate) const fn keys_told(&self) -> bool {
-        self.keys_told
-    }
-
-    pub(crate) const fn released(&self) -> Slim<Dsn> {
-        self.released
-    }
-
-    pub(crate) const fn fast(&self) -> Option<FastClose> {
-        self.fast
-    }
-
-    pub(crate) const fn fast_mut(&mut self) -> Option<&mut FastClose> {
-        self.fast.as_mut()
+    /// Returns true if an ACK with our keys has preceded the next DATA_FIN.
+    pub(crate) fn keys_sent(&self) -> bool {
+        self.signal == DataFinSignal::KeysSent
     }
 
     /// Notes that the connection was reset or timed out.
-    pub(crate) const fn fail(&mut self) {
-        self.failed = true;
+    pub(crate) fn fail(&mut self) {
+        self.step(DataStep::Aborted);
     }
 
     /// Notes that the peer was given up.
@@ -92,71 +101,60 @@ impl Closing {
     }
 
     /// Notes that the user has no more data.
-    pub(crate) const fn finish(&mut self) {
-        self.asked = true;
+    pub(crate) fn finish(&mut self) {
+        self.call = self.call.max(UserCall::Finish);
     }
 
-    /// Notes that the user has released the connection, or that data was acknowledged since then.
-    pub(crate) fn release(&mut self, una: Dsn) {
-        self.released = Slim::some(una);
-    }
-
-    /// Notes that the user has aborted the connection and MP_FASTCLOSE is on its way.
-    pub(crate) const fn begin_fast_close(&mut self, fast: FastClose) {
-        self.fast = Some(fast);
-    }
-
-    /// Notes that the connection ends at once. An abort no longer waits for the peer.
-    pub(crate) const fn cut_off(&mut self) {
-        (self.failed, self.fast) = (true, None);
+    /// Notes that the user has released the connection.
+    pub(crate) fn release(&mut self) {
+        self.call = UserCall::Release;
     }
 
     /// Notes that an ACK with our keys was sent before the DATA_FIN.
     pub(crate) const fn on_keys_sent(&mut self) {
-        self.keys_told = true;
+        self.signal = DataFinSignal::KeysSent;
     }
 
     /// Checks that data may be written.
     ///
     /// # Errors
     /// If this end has finished or the connection has failed.
-    pub(crate) const fn takes_data(&self) -> Result<(), Error> {
-        match self {
-            Closing { failed: true, .. } => Err(Error::Failed),
-            Closing { asked: true, .. } => Err(Error::Finished),
-            _ => Ok(()),
+    pub(crate) fn takes_data(&self) -> Result<(), Error> {
+        match self.failed() {
+            true => Err(Error::Failed),
+            false if self.asked() => Err(Error::Finished),
+            false => Ok(()),
         }
     }
 
     /// Returns true if both directions have ended.
     pub(crate) const fn done(&self) -> bool {
-        self.fin_acked && self.peer_finished
+        self.state.is_done()
     }
 
     /// Returns true if both ends have confirmed the end of both directions. An end that answered
     /// the peer's DATA_FIN with a DATA_ACK alone does not know whether the answer arrived (RFC 8684
     /// appendix D: M_TIME_WAIT; M_LAST_ACK needs no wait).
-    pub(crate) const fn settled(&self) -> bool {
-        self.done() && self.settled
+    pub(crate) fn settled(&self) -> bool {
+        self.state == DataState::Closed
     }
 
     /// Notes that our DATA_FIN was sent.
     pub(crate) fn on_fin_signalled(&mut self) {
-        (self.keys_told, self.fin_due) = (false, false);
-        if !self.fin_sent {
-            self.fin_sent = true;
-            self.answers = self.peer_finished;
-        }
+        self.signal = DataFinSignal::Sent;
+        self.step(DataStep::FinSent);
     }
 
     /// Retransmits an unacknowledged DATA_FIN on another subflow.
     pub(crate) fn signal_fin_again(&mut self) {
-        self.fin_due |= self.fin_sent && !self.fin_acked;
+        if self.fin_pending() && self.signal == DataFinSignal::Sent {
+            self.signal = DataFinSignal::Due;
+        }
     }
 
     /// Notes that no further segment of the peer is needed: it has everything, or does not return.
     pub(crate) fn settle(&mut self) {
-        self.settled |= self.done();
+        self.step(DataStep::Settled);
     }
 }
 
@@ -173,10 +171,12 @@ impl DataLevel {
 
     /// Notes that our DATA_FIN (or plain FIN) was acknowledged. Returns true if this is new.
     pub(crate) fn on_fin_acked(&mut self, notices: &mut Notices) -> bool {
-        let new = !self.closing.fin_acked;
+        let plain = self.sends_plain();
+        let new = self.closing.step(match plain {
+            true => DataStep::PlainFinAcked,
+            false => DataStep::FinAcked,
+        });
         if new {
-            self.closing.fin_acked = true;
-            self.closing.settled = self.closing.answers || self.sends_plain();
             notices.tell_user();
         }
         new
@@ -184,9 +184,8 @@ impl DataLevel {
 
     /// Notes that the peer's data has ended and all of it has arrived. Returns true if this is new.
     pub(crate) fn on_peer_finished(&mut self, notices: &mut Notices) -> bool {
-        let new = !self.closing.peer_finished;
+        let new = self.closing.step(DataStep::FinReceived);
         if new {
-            self.closing.peer_finished = true;
             notices.tell_user();
         }
         new
@@ -213,29 +212,29 @@ impl DataLevel {
 
     /// Returns true if our DATA_FIN must be sent now.
     pub(crate) fn owes_data_fin(&self) -> bool {
-        let due = !self.closing.fin_sent || self.closing.fin_due;
-        !self.sends_plain() && self.at_end() && !self.closing.fin_acked && due
+        let due = self.closing.signal != DataFinSignal::Sent;
+        !self.sends_plain() && self.at_end() && !self.closing.fin_acked() && due
     }
 
     /// Returns true if the user has released the connection.
     pub(crate) fn is_released(&self) -> bool {
-        self.closing.released.is_some()
+        self.closing.call == UserCall::Release
     }
 
     /// Returns true if all written data was sent at least once and the user has finished.
     pub(crate) fn at_end(&self) -> bool {
-        self.closing.asked && self.queue.is_all_sent()
+        self.closing.asked() && self.queue.is_all_sent()
     }
 
     /// Returns the DSN after our last byte and DATA_FIN, if the DATA_FIN was sent.
     pub(crate) fn data_fin_edge(&self) -> Option<Dsn> {
-        self.closing.fin_sent.then(|| self.queue.written() + 1)
+        self.closing.fin_sent().then(|| self.queue.written() + 1)
     }
 
     /// Returns true if data or our DATA_FIN is not acknowledged.
     pub(crate) fn has_to_take(&self) -> bool {
-        let fin_waits = self.closing.asked && !self.closing.fin_acked;
-        (!self.queue.is_drained() || fin_waits) && !self.closing.failed
+        let fin_waits = self.closing.asked() && !self.closing.fin_acked();
+        (!self.queue.is_drained() || fin_waits) && !self.closing.failed()
     }
 
     /// Returns the timeout that ended the connection, if any.

@@ -3,11 +3,8 @@
 //! After the last retry, and if the peer may not know our key, it is sent on RSTs.
 
 use crate::data::level::DataLevel;
-use plait_base::{Dsn, SubflowId};
+use plait_base::Dsn;
 use plait_wire::{Key, Mptcp, ResetReason};
-
-/// Retransmissions of MP_FASTCLOSE before a RST ends the wait (RFC 8684 section 3.5: three).
-pub(crate) const MAX_FASTCLOSE_RETRIES: u8 = 3;
 
 /// The reason of a reset, carried by the RST.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,14 +21,6 @@ impl Default for Cause {
     fn default() -> Cause {
         Cause::Reason(ResetReason::Mptcp)
     }
-}
-
-/// An MP_FASTCLOSE that waits for the peer's RST.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FastClose {
-    /// The subflow that carries it.
-    pub(crate) carrier: SubflowId,
-    pub(crate) retries: u8,
 }
 
 /// Returns the key in an MP_FASTCLOSE.

@@ -65,12 +65,12 @@ impl DataLevel {
     /// the data they may, while the DATA_FIN may have to be repeated (section 3.3.3).
     pub(crate) fn accepts_joins(&self) -> bool {
         let agreed = self.agreed.mode() == Mode::Multipath && !self.falls_back();
-        agreed && self.keys.peer.is_some() && !self.closing.failed && !self.closing.settled()
+        agreed && self.keys.peer.is_some() && !self.closing.failed() && !self.closing.settled()
     }
 
     /// Refuses a connection that has failed, or that is plain TCP or about to be.
     pub(crate) fn uses_multipath(&self) -> Result<(), Error> {
-        match self.closing.failed {
+        match self.closing.failed() {
             true => Err(Error::Failed),
             false if self.falls_back() => Err(Error::PlainTcp),
             false => Ok(()),
@@ -139,11 +139,10 @@ impl DataLevel {
     /// subflow windows.
     #[inline(always)]
     pub(crate) fn is_settled(&self, config: &Config) -> bool {
-        let unsettled = self.closing.failed
+        let unsettled = self.closing.failed()
             | self.agreed.checksums
             | self.falls_back()
-            | config.buffers.subflow_windows
-            | self.closing.fast.is_some();
+            | config.buffers.subflow_windows;
         let settled =
             self.agreed.mode() == Mode::Multipath && self.agreed.peer_dss_seen && !unsettled;
         debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
@@ -158,13 +157,13 @@ impl DataLevel {
         *keys = Keys::new(key, config.start_offsets().idsn);
         queue.restart();
         *window = SendWindow::new();
-        *closing = closing.for_new_attempt();
+        closing.restart();
     }
 
     /// Returns the state as the user sees it; `is_up` returns whether the first subflow is
     /// established.
     pub(crate) fn state(&self, is_up: impl FnOnce() -> bool) -> ConnectionState {
-        if self.closing.failed {
+        if self.closing.failed() {
             ConnectionState::Failed
         } else if self.closing.done() {
             ConnectionState::Closed

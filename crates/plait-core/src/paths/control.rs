@@ -163,7 +163,7 @@ impl Paths {
         let index = self.subflows.signal_path(repeats)?;
         let rto = self.longest_rto(parts.data);
         let keys = self.subflows[index].has_ack_option(parts.data);
-        if keys && !parts.data.closing.keys_told() {
+        if keys && !parts.data.closing.keys_sent() {
             parts.data.closing.on_keys_sent();
             return Some(self.writer(&mut parts.ctx, parts.data, index).pure_ack());
         }

@@ -3,7 +3,6 @@
 use crate::context::Context;
 use crate::data::agreement::dsn_in_step;
 use crate::data::closing::TIME_WAIT;
-use crate::data::fastclose::{FastClose, MAX_FASTCLOSE_RETRIES};
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::notices::Notices;
@@ -19,7 +18,7 @@ use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
 use crate::timers::Awaited;
 use alloc::vec::Vec;
-use plait_base::{Ssn, Time};
+use plait_base::{Ssn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Subflow {
@@ -60,8 +59,18 @@ impl Subflow {
 }
 
 impl Paths {
+    /// Returns true if the user has aborted the connection and the peer has not confirmed it.
+    pub(crate) const fn is_fast_closing(&self) -> bool {
+        self.fast_close.is_some()
+    }
+
+    /// Ends the wait for the peer's confirmation of an abort.
+    pub(crate) const fn forget_fast_close(&mut self) {
+        self.fast_close = None;
+    }
+
     /// Sends MP_FASTCLOSE, and nothing else, on the subflow at `index`.
-    pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
+    pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.sender.tx.abandon();
         subflow.timers.clear_all();
@@ -70,7 +79,7 @@ impl Paths {
         // would hold the connection for eight.
         subflow.sender.rtt.clear_backoff();
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
-        FastClose { carrier: subflow.id, retries: 0 }
+        self.fast_close = Some(FastClose { carrier: subflow.id, retries: 0 });
     }
 
     /// Handles a SYN for a subflow in TIME-WAIT. Returns the sequence number after the last used one
@@ -253,13 +262,8 @@ impl Paths {
 
     /// Handles a timeout of MP_FASTCLOSE on the subflow at `index` without a RST of the peer.
     /// Returns true if a RST must end the wait.
-    pub(super) fn fast_close_expired(
-        &mut self,
-        data: &mut DataLevel,
-        now: Time,
-        index: usize,
-    ) -> bool {
-        let fast = data.closing.fast_mut();
+    pub(super) fn fast_close_expired(&mut self, now: Time, index: usize) -> bool {
+        let fast = self.fast_close.as_mut();
         let Some(fast) = fast.filter(|fast| fast.carrier.index() == index) else { return false };
         if fast.retries == MAX_FASTCLOSE_RETRIES {
             return true;
@@ -287,6 +291,17 @@ impl Paths {
         }
         waits_for_fin
     }
+}
+
+/// Retransmissions of MP_FASTCLOSE before a RST ends the wait (RFC 8684 section 3.5: three).
+const MAX_FASTCLOSE_RETRIES: u8 = 3;
+
+/// An MP_FASTCLOSE that waits for the peer's RST.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FastClose {
+    /// The subflow that carries it.
+    carrier: SubflowId,
+    retries: u8,
 }
 
 /// The meaning of a reset.

@@ -153,7 +153,7 @@ impl Evidence<'_> {
             let tell = Some(*several);
             return Fall::Back(Back { receive: true, tell, ..back });
         }
-        let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
+        let fin_pending = data.closing.fin_pending();
         let news = ack > subflow.sender.tx.una() || fin_pending && data.queue.is_drained();
         if news && !data.sends_plain() && data.agreed.on_bare_ack() >= BARE_ACKS {
             return Fall::Back(back);

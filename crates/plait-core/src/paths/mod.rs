@@ -33,6 +33,7 @@ use crate::notices::Notices;
 use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
+use crate::paths::ending::FastClose;
 use crate::paths::joins::Joins;
 use crate::paths::redial::Redial;
 use crate::paths::sizing::PacketSizes;
@@ -61,6 +62,8 @@ pub(crate) struct Paths {
     /// Allowance for the peer's further joins.
     admission: Allowance,
     redial: Redial,
+    /// Set when the user has aborted the connection, until the peer confirms it.
+    fast_close: Option<FastClose>,
 }
 
 impl Paths {
@@ -75,6 +78,7 @@ impl Paths {
             challenges: Challenges::default(),
             admission: Allowance::default(),
             redial: Redial::default(),
+            fast_close: None,
         }
     }
 

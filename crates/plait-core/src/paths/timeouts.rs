@@ -233,7 +233,7 @@ impl Paths {
     pub(crate) fn on_overdue_data(&self, parts: &mut Parts<'_>) -> bool {
         // A peer that has fallen back would take the same bytes on the same subflow for new ones.
         let again = self.spec.config.kernel_rules.data_timer && !parts.data.is_in_doubt();
-        let fin_pending = parts.data.closing.fin_sent() && !parts.data.closing.fin_acked();
+        let fin_pending = parts.data.closing.fin_pending();
         let piece = if again && !parts.data.queue.is_drained() {
             // If a subflow has nothing to send, the rest of the first piece is retransmitted;
             // otherwise the timer restarts (`__mptcp_retrans` of Linux).
@@ -259,8 +259,8 @@ impl Paths {
 
     /// Handles the retransmission timeout of the subflow at `index`.
     fn on_rto(&mut self, parts: &mut Parts<'_>, index: usize) -> TimerEffect {
-        if parts.data.closing.fast().is_some() {
-            return match self.fast_close_expired(parts.data, parts.ctx.now, index) {
+        if self.is_fast_closing() {
+            return match self.fast_close_expired(parts.ctx.now, index) {
                 true => TimerEffect::Reset(Cause::Close),
                 false => TimerEffect::Nothing,
             };

@@ -8,7 +8,7 @@ use crate::data::level::{DataLevel, PeerProgress};
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
 use crate::timers::liveness::{LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Signs};
-use plait_base::{Span, Time};
+use plait_base::{Dsn, Span, Time};
 
 /// SYN retransmissions of a join before its path is given up (Linux: six).
 pub(crate) const SYN_RETRIES: u8 = 6;
@@ -73,6 +73,8 @@ pub(crate) struct ConnectionTimers {
     probe_backoff: u32,
     /// The peer's progress and last activity.
     liveness: PeerLiveness,
+    /// After the release of the connection: the acknowledged data at the last check.
+    released_una: Dsn,
 }
 
 impl ConnectionTimers {
@@ -82,6 +84,7 @@ impl ConnectionTimers {
             backoff: 0,
             probe_backoff: 0,
             liveness: PeerLiveness::new(),
+            released_una: Dsn::ZERO,
         }
     }
 
@@ -151,6 +154,13 @@ impl ConnectionTimers {
         self.backoff
     }
 
+    /// Notes that the user has released the connection, and starts the time within which the peer
+    /// must end its direction.
+    pub(crate) fn on_released(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
+        self.released_una = data.queue.una();
+        self.arm_release(ctx, config, data);
+    }
+
     /// Starts the time within which the peer must end its direction.
     pub(crate) fn arm_release(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
         if data.is_released() && !data.closing.failed() && !data.closing.done() {
@@ -164,16 +174,16 @@ impl ConnectionTimers {
         &mut self,
         ctx: &mut Context<'_>,
         config: &Config,
-        data: &mut DataLevel,
+        data: &DataLevel,
     ) -> bool {
         if data.closing.done() {
             // Each subflow has its own timer.
             return false;
         }
         let una = data.queue.una();
-        let progress = data.closing.released().value().is_some_and(|before| before < una);
+        let progress = self.released_una < una;
         if progress {
-            data.closing.release(una);
+            self.released_una = una;
             self.arm_release(ctx, config, data);
         }
         !progress
@@ -228,7 +238,7 @@ impl ConnectionTimers {
         self.clear(Awaited::Retransmission);
         self.probe_backoff = 0;
         self.clear(Awaited::WindowProbe);
-        let fin_pending = data.closing.fin_sent() && !data.closing.fin_acked();
+        let fin_pending = data.closing.fin_pending();
         if data.queue.una() < data.queue.nxt() || fin_pending {
             self.arm_retransmission(now, longest_rto());
         }
