@@ -1,7 +1,7 @@
 //! Types that all other crates of plait share (floor 0). The only protocol types are sequence numbers.
 //!
 //! Time is an integer count of nanoseconds, and data an integer count of bytes. Sequence numbers
-//! have a type for each level. Random numbers come from streams derived from a seed and a purpose.
+//! have a type for the data, and one for each direction of a subflow. Random numbers come from streams derived from a seed and a purpose.
 //! The crate has no clock, no thread and no unordered container.
 #![no_std]
 
@@ -25,9 +25,14 @@ pub use digest::RunningHash;
 pub use filter::WindowedMin;
 pub use ids::{ConnId, PathId, ServerAddress, SubflowId, SubflowSet};
 pub use random_stream::RandomStream;
-pub use ranges::{ByteRange, DataRange, DataRangeSet, RangeSet, SubflowRange, SubflowRangeSet};
+pub use ranges::{
+    ByteRange, DataRange, DataRangeSet, RangeSet, ReceiveRange, ReceiveRangeSet, SendRange,
+    SendRangeSet,
+};
 pub use rate::Rate;
 pub use ring::reserve_ahead;
-pub use sequence::{DataSpace, Dsn, Sequence, Space, Ssn, SubflowSpace};
+pub use sequence::{
+    DataSpace, Dsn, ReceiveSpace, ReceiveSsn, SendSpace, SendSsn, Sequence, Space, SubflowSpace,
+};
 pub use slim::{Missing, Slim};
 pub use time::{Span, Time};

@@ -1,12 +1,15 @@
 use crate::reserve_ahead;
-use crate::sequence::{DataSpace, Sequence, Space, SubflowSpace};
+use crate::sequence::{DataSpace, ReceiveSpace, SendSpace, Sequence, Space};
 use alloc::collections::VecDeque;
 
 /// A range of data sequence numbers (RFC 8684 section 3.3).
 pub type DataRange = ByteRange<DataSpace>;
 
-/// A range of subflow sequence numbers (RFC 9293 section 3.4).
-pub type SubflowRange = ByteRange<SubflowSpace>;
+/// A range of subflow sequence numbers of this end (RFC 9293 section 3.4).
+pub type SendRange = ByteRange<SendSpace>;
+
+/// A range of subflow sequence numbers of the peer.
+pub type ReceiveRange = ByteRange<ReceiveSpace>;
 
 /// The bytes from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -72,8 +75,11 @@ impl<S: Space> ByteRange<S> {
 /// A set of data sequence numbers (RFC 8684 section 3.3).
 pub type DataRangeSet = RangeSet<DataSpace>;
 
-/// A set of subflow sequence numbers (RFC 9293 section 3.4).
-pub type SubflowRangeSet = RangeSet<SubflowSpace>;
+/// A set of subflow sequence numbers of this end (RFC 9293 section 3.4).
+pub type SendRangeSet = RangeSet<SendSpace>;
+
+/// A set of subflow sequence numbers of the peer.
+pub type ReceiveRangeSet = RangeSet<ReceiveSpace>;
 
 /// A set of bytes, stored as ascending ranges that neither touch nor overlap.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

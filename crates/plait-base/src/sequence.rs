@@ -4,8 +4,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A space of sequence numbers. [`DataSpace`] and [`SubflowSpace`] are the only ones.
+/// A space of sequence numbers. [`DataSpace`], [`SendSpace`] and [`ReceiveSpace`] are the only ones.
 pub trait Space: sealed::Sealed + Copy + Ord + core::hash::Hash + Default + fmt::Debug {}
+
+/// A space of one subflow in one direction (RFC 9293 section 3.3.1).
+pub trait SubflowSpace: Space {}
 
 mod sealed {
     pub trait Sealed {}
@@ -15,22 +18,34 @@ mod sealed {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct DataSpace;
 
-/// One subflow in one direction (RFC 9293 section 3.4).
+/// The send sequence space of one subflow (RFC 9293 section 3.3.1): the bytes of this end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct SubflowSpace;
+pub struct SendSpace;
+
+/// The receive sequence space of one subflow (RFC 9293 section 3.3.1): the bytes of the peer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ReceiveSpace;
 
 impl sealed::Sealed for DataSpace {}
 impl Space for DataSpace {}
-impl sealed::Sealed for SubflowSpace {}
-impl Space for SubflowSpace {}
+impl sealed::Sealed for SendSpace {}
+impl Space for SendSpace {}
+impl SubflowSpace for SendSpace {}
+impl sealed::Sealed for ReceiveSpace {}
+impl Space for ReceiveSpace {}
+impl SubflowSpace for ReceiveSpace {}
 
 /// A data sequence number (RFC 8684 section 3.3): the position of a byte in the data of a
 /// connection. The first byte is 0.
 pub type Dsn = Sequence<DataSpace>;
 
-/// A subflow sequence number (RFC 9293 section 3.4): the position of a byte on a subflow. The SYN
-/// is 0.
-pub type Ssn = Sequence<SubflowSpace>;
+/// A subflow sequence number of this end (RFC 9293 section 3.4): the position of a byte that this end
+/// sends on a subflow. Our SYN is 0.
+pub type SendSsn = Sequence<SendSpace>;
+
+/// A subflow sequence number of the peer: the position of a byte that this end receives on a subflow.
+/// The peer's SYN is 0.
+pub type ReceiveSsn = Sequence<ReceiveSpace>;
 
 /// A sequence number of 64 bits. Numbers of different spaces cannot be mixed. The difference of two
 /// is a count of bytes. It prints as a plain number.
@@ -110,9 +125,9 @@ impl<S: Space> Sequence<S> {
     }
 }
 
-impl Ssn {
+impl<S: SubflowSpace> Sequence<S> {
     /// The number of the first byte of data. The SYN has 0 (RFC 9293 section 3.4).
-    pub const FIRST: Ssn = Ssn::new(1);
+    pub const FIRST: Sequence<S> = Sequence::new(1);
 }
 
 impl<S: Space> Ord for Sequence<S> {
@@ -218,14 +233,18 @@ mod tests {
         assert_eq!((Dsn::from_low(0x10, first), Dsn::from_low(0xffff_fff0, next)), (next, first));
         assert_eq!((next.checked_sub(first), first.checked_sub(next)), (Some(0x20), None));
         assert_eq!((Dsn::MAX.saturating_add(1), Dsn::MAX.checked_add(1)), (Dsn::MAX, None));
-        assert!(Ssn::ZERO < Ssn::new(1) && Ssn::new(1) <= Ssn::new(1) && Ssn::MAX > Ssn::ZERO);
+        assert!(
+            SendSsn::ZERO < SendSsn::new(1)
+                && SendSsn::new(1) <= SendSsn::new(1)
+                && SendSsn::MAX > SendSsn::ZERO
+        );
     }
 
     /// Snapshots and digests print sequence numbers as plain numbers.
     #[test]
     fn it_takes_and_prints_as_a_bare_number() {
-        assert_eq!(size_of::<Ssn>(), size_of::<u64>());
-        let (ssn, bare) = (Ssn::new(255), 255_u64);
+        assert_eq!(size_of::<SendSsn>(), size_of::<u64>());
+        let (ssn, bare) = (SendSsn::new(255), 255_u64);
         assert_eq!(
             format!("{ssn} {ssn:?} {ssn:#?} {ssn:>9}"),
             format!("{bare} {bare:?} {bare:#?} {bare:>9}")
@@ -236,8 +255,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_number_comes_back_within_half_the_space(near: u64, off in -0x7fff_ffffi64..0x7fff_ffff) {
-            let number = Ssn::new(near.wrapping_add(off as u64));
-            prop_assert_eq!(Ssn::from_low(number.low(), Ssn::new(near)), number);
+            let number = SendSsn::new(near.wrapping_add(off as u64));
+            prop_assert_eq!(SendSsn::from_low(number.low(), SendSsn::new(near)), number);
         }
     }
 }

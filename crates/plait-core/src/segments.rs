@@ -6,7 +6,7 @@ use crate::tcp::address::Address;
 use crate::tcp::clock::StampClock;
 use crate::tcp::subflow::{Handshake, Offer};
 use alloc::boxed::Box;
-use plait_base::{ConnId, DataRange, PathId, Ssn, SubflowId, Time};
+use plait_base::{ConnId, DataRange, PathId, SendSsn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, Segment, Timestamps};
 
 /// An outgoing segment.
@@ -70,7 +70,7 @@ pub(crate) fn syn_segment(
 
 /// Contents of a segment besides its acknowledgement. `seq` counts from 0 at our SYN.
 pub(crate) struct Content {
-    pub(crate) seq: Ssn,
+    pub(crate) seq: SendSsn,
     pub(crate) flags: Flags,
     pub(crate) payload: Payload,
     pub(crate) mapping: Option<DataRange>,
@@ -78,7 +78,7 @@ pub(crate) struct Content {
 
 impl Content {
     /// Returns an empty segment at `seq`.
-    pub(crate) const fn bare(seq: Ssn, flags: Flags) -> Content {
+    pub(crate) const fn bare(seq: SendSsn, flags: Flags) -> Content {
         Content { seq, flags, payload: Payload::Empty, mapping: None }
     }
 }

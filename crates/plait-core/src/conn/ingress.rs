@@ -18,7 +18,7 @@ use crate::tcp::address::Address;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
-use plait_base::{DataRange, Dsn, Ssn, SubflowId};
+use plait_base::{DataRange, Dsn, ReceiveSsn, SendSsn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Connection {
@@ -130,7 +130,13 @@ impl Connection {
     }
 
     /// Processes the payload of a segment, and its DATA_FIN if it has one.
-    fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: Ssn) {
+    fn on_payload(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        seq: ReceiveSsn,
+    ) {
         let Connection { data, paths, notices, .. } = self;
         if let Some(dss) = segment.options.dss.as_ref().filter(|dss| dss.data_fin) {
             paths.take_data_fin(data, notices, ctx.now, index, dss);
@@ -159,7 +165,7 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        ack: Ssn,
+        ack: SendSsn,
         edge: Option<Dsn>,
     ) {
         let old = self.data.queue.una();

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::event::{Event, FallbackCause};
-use plait_base::{Dsn, Ssn};
+use plait_base::{Dsn, SendSsn, Sequence, SubflowSpace};
 
 /// Consecutive acknowledgements without a DSS after which options count as stripped.
 pub(crate) const BARE_ACKS: u8 = 3;
@@ -63,20 +63,20 @@ pub(crate) enum Sending {
     /// Without mappings, but segments carry the infinite mapping until this sequence number is
     /// acknowledged.
     Telling {
-        until: Ssn,
+        until: SendSsn,
     },
     Plain,
 }
 
 /// Returns the DSN of the byte with subflow sequence number `seq`, if both run in step: the SYN has
 /// 0 and the first byte 1. Returns `None` for the SYN.
-pub(crate) fn dsn_in_step(seq: Ssn) -> Option<Dsn> {
-    seq.checked_sub(Ssn::FIRST).map(Dsn::new)
+pub(crate) fn dsn_in_step<S: SubflowSpace>(seq: Sequence<S>) -> Option<Dsn> {
+    seq.checked_sub(Sequence::FIRST).map(Dsn::new)
 }
 
 /// Returns the subflow sequence number of the byte with `dsn`, if both run in step.
-pub(crate) fn ssn_in_step(dsn: Dsn) -> Ssn {
-    Ssn::FIRST + dsn.get()
+pub(crate) fn ssn_in_step<S: SubflowSpace>(dsn: Dsn) -> Sequence<S> {
+    Sequence::FIRST + dsn.get()
 }
 
 /// The agreement of both ends, and the state of a fallback.
@@ -227,7 +227,7 @@ impl Agreement {
 
     /// Returns true once, when the peer has acknowledged a segment with the infinite mapping, so
     /// that later ones need not carry it. All data below `una` is acknowledged.
-    pub(crate) fn stops_telling(&mut self, una: Ssn) -> bool {
+    pub(crate) fn stops_telling(&mut self, una: SendSsn) -> bool {
         let stops = matches!(self.sending, Sending::Telling { until } if una >= until);
         if stops {
             self.sending = Sending::Plain;
@@ -237,7 +237,7 @@ impl Agreement {
 
     /// Stops mapping our data from `from` on. Segments carry the infinite mapping until the peer
     /// has acknowledged `until`. Returns true if this is new.
-    pub(crate) fn send_plain(&mut self, from: Dsn, until: Ssn) -> bool {
+    pub(crate) fn send_plain(&mut self, from: Dsn, until: SendSsn) -> bool {
         let new = self.sending == Sending::Mapped;
         if new {
             (self.from, self.sending) = (from, Sending::Telling { until });

@@ -4,7 +4,9 @@ use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::Checked;
 use crate::planted::{Planted, planted};
-use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
+use plait_base::{
+    ByteRange, DataRange, Dsn, ReceiveRange, ReceiveSpace, ReceiveSsn, SendSsn, SubflowSpace,
+};
 use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
 
 /// Bytes of MP_CAPABLE with data beyond a DSS: 24, and 20 (RFC 8684 sections 3.1 and 3.3).
@@ -13,8 +15,8 @@ pub(crate) const KEYS_OVER_DSS: u64 = 4;
 /// A range of subflow sequence numbers and its data. A segment with a part of the range carried the
 /// mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct MappedRange {
-    pub(crate) seq: SubflowRange,
+pub(crate) struct MappedRange<S: SubflowSpace> {
+    pub(crate) seq: ByteRange<S>,
     pub(crate) dsn: Dsn,
 }
 
@@ -29,7 +31,7 @@ impl DataLevel {
 
     /// Returns the checksum of our mapping of `data`.
     #[inline(never)]
-    pub(crate) fn sum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> u16 {
+    pub(crate) fn sum(&self, data: DataRange, seq: SendSsn, payload: &Payload) -> u16 {
         let dsn = self.keys.own.wire(data.start);
         let mut sum = Sum::of_mapping(dsn, seq.low(), data.len() as u16);
         sum.add_payload(payload);
@@ -38,7 +40,7 @@ impl DataLevel {
 
     /// Returns the checksum of our mapping of `data`, whose first byte has `seq`, if checksums are
     /// in use.
-    pub(crate) fn checksum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> Option<u16> {
+    pub(crate) fn checksum(&self, data: DataRange, seq: SendSsn, payload: &Payload) -> Option<u16> {
         self.agreed.checksums.then(|| self.sum(data, seq, payload))
     }
 
@@ -65,16 +67,16 @@ impl DataLevel {
     }
 
     /// Returns the mapping of a segment, with its checksum.
-    pub(crate) fn checked(&self, segment: &Segment, seq: Ssn) -> Option<Checked> {
+    pub(crate) fn checked(&self, segment: &Segment, seq: ReceiveSsn) -> Option<Checked> {
         let (ssn, dsn, len, checksum, fin) = match segment.options.mptcp.as_deref() {
             Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) => {
-                (Ssn::FIRST, Dsn::ZERO, *len, (*checksum)?, false)
+                (ReceiveSsn::FIRST, Dsn::ZERO, *len, (*checksum)?, false)
             }
             _ => {
                 let Dss { mapping, data_fin, .. } = segment.options.dss?;
                 let map = mapping?;
                 (
-                    Ssn::from_low(map.ssn, seq),
+                    ReceiveSsn::from_low(map.ssn, seq),
                     self.mapped_dsn(&map),
                     map.len,
                     map.checksum?,
@@ -86,19 +88,24 @@ impl DataLevel {
         let bytes = u64::from(len.checked_sub(u16::from(fin))?);
         let wire_dsn = self.keys.theirs.wire(dsn);
         dsn.checked_add(bytes)?;
-        let seq = SubflowRange::new(ssn, ssn.checked_add(bytes)?);
+        let seq = ReceiveRange::new(ssn, ssn.checked_add(bytes)?);
         Some(Checked { seq, dsn, wire_dsn, len, checksum })
     }
 
     /// Returns a mapping in our own numbers. `seq` is the start of the segment that carries it. A
     /// DATA_FIN in it (`fin`) counts in its length and uses a DSN, but no byte of the subflow (RFC
     /// 8684 section 3.3.3).
-    pub(crate) fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<MappedRange> {
+    pub(crate) fn read_mapping(
+        &self,
+        map: &Mapping,
+        fin: bool,
+        seq: ReceiveSsn,
+    ) -> Option<MappedRange<ReceiveSpace>> {
         let dsn = self.mapped_dsn(map);
-        let start = Ssn::from_low(map.ssn, seq);
+        let start = ReceiveSsn::from_low(map.ssn, seq);
         let bytes = u64::from(map.len).checked_sub(u64::from(fin))?;
         let end = start.checked_add(bytes)?;
-        Some(MappedRange { seq: SubflowRange::new(start, end), dsn })
+        Some(MappedRange { seq: ReceiveRange::new(start, end), dsn })
     }
 
     /// Adds our DATA_FIN to a segment without payload.
@@ -115,7 +122,7 @@ impl DataLevel {
     }
 
     /// Returns the DSN up to which a segment acknowledges data, if it does.
-    pub(crate) fn acknowledged_data(&self, segment: &Segment, ack: Ssn) -> Option<Dsn> {
+    pub(crate) fn acknowledged_data(&self, segment: &Segment, ack: SendSsn) -> Option<Dsn> {
         match self.agreed.mode() {
             // In plain TCP, sequence numbers and DSNs run in step; the FIN has no DSN. An
             // acknowledgement below our first byte is ignored.
@@ -144,7 +151,7 @@ impl DataLevel {
     pub(crate) fn dss(
         &self,
         long: bool,
-        mapping: Option<(Ssn, DataRange)>,
+        mapping: Option<(SendSsn, DataRange)>,
         checksum: Option<u16>,
     ) -> Dss {
         let wire = |number: u64| if long { number } else { number & 0xffff_ffff };

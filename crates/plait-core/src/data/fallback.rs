@@ -12,7 +12,7 @@ use crate::data::agreement::{Mode, ModeStep, Receiving, Sending, ssn_in_step};
 use crate::data::level::DataLevel;
 use crate::event::{Event, FallbackCause};
 use crate::notices::Notices;
-use plait_base::Dsn;
+use plait_base::{Dsn, SendSpace};
 use plait_wire::Mapping;
 
 impl DataLevel {
@@ -99,7 +99,7 @@ impl DataLevel {
         Mapping {
             dsn: self.keys.own.wire(from) & 0xffff_ffff,
             long: false,
-            ssn: ssn_in_step(from).low(),
+            ssn: ssn_in_step::<SendSpace>(from).low(),
             len: 0,
             checksum: self.agreed.checksums.then_some(0),
         }

@@ -4,7 +4,7 @@
 //! After `tcp_sndbuf_expand` and `tcp_should_expand_sndbuf` (net/ipv4/tcp_input.c),
 //! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
 
-use plait_base::{Span, Ssn, SubflowId, Time};
+use plait_base::{SendSsn, Span, SubflowId, Time};
 
 /// Memory that Linux reserves for each segment of a congestion window: a full segment with its
 /// headers, rounded up to a power of two, and the descriptor of its buffer.
@@ -37,7 +37,7 @@ pub(crate) struct SendMemory {
     /// Used part of each subflow's window.
     unused_cwnd: [UnusedCwnd; SubflowId::MAX],
     /// Sequence number after the last short segment of each subflow, zero before the first one.
-    short_end: [Ssn; SubflowId::MAX],
+    short_end: [SendSsn; SubflowId::MAX],
 }
 
 impl SendMemory {
@@ -49,7 +49,7 @@ impl SendMemory {
             timeout: LEAST_TIMEOUT,
             still_since: [None; SubflowId::MAX],
             unused_cwnd: [UnusedCwnd::default(); SubflowId::MAX],
-            short_end: [Ssn::ZERO; SubflowId::MAX],
+            short_end: [SendSsn::ZERO; SubflowId::MAX],
         };
         for id in 0..SubflowId::MAX {
             memory.expand(SubflowId(id as u8), LEAST_SEGMENTS);
@@ -73,7 +73,7 @@ impl SendMemory {
         if let Some(unused_cwnd) = self.unused_cwnd.get_mut(subflow.index()) {
             *unused_cwnd = UnusedCwnd::default();
         }
-        self.note_short(subflow, Ssn::ZERO);
+        self.note_short(subflow, SendSsn::ZERO);
         self.expand(subflow, LEAST_SEGMENTS);
     }
 
@@ -139,7 +139,7 @@ impl SendMemory {
     }
 
     /// Notes that `subflow` has sent a short segment that ends at `seq`.
-    pub(crate) fn note_short(&mut self, subflow: SubflowId, seq: Ssn) {
+    pub(crate) fn note_short(&mut self, subflow: SubflowId, seq: SendSsn) {
         if let Some(end) = self.short_end.get_mut(subflow.index()) {
             *end = seq;
         }
@@ -147,8 +147,8 @@ impl SendMemory {
 
     /// Returns the sequence number after the last short segment of `subflow`, zero before the first
     /// one.
-    pub(crate) fn short_end(&self, subflow: SubflowId) -> Ssn {
-        self.short_end.get(subflow.index()).copied().unwrap_or(Ssn::ZERO)
+    pub(crate) fn short_end(&self, subflow: SubflowId) -> SendSsn {
+        self.short_end.get(subflow.index()).copied().unwrap_or(SendSsn::ZERO)
     }
 
     /// Returns true if a writer waits.

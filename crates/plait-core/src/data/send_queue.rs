@@ -11,7 +11,9 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use plait_base::{DataRange, DataRangeSet, Dsn, Span, Ssn, SubflowId, SubflowSet, reserve_ahead};
+use plait_base::{
+    DataRange, DataRangeSet, Dsn, SendSsn, Span, SubflowId, SubflowSet, reserve_ahead,
+};
 use plait_sched::{LeftEdge, QueueView, SentRange};
 use plait_wire::Payload;
 
@@ -83,8 +85,8 @@ impl SendQueue {
 
     /// Returns the sequence number after the last short segment of `subflow`. Zero before the first
     /// one, or if the send buffers are not counted in memory.
-    pub(crate) fn short_end(&self, subflow: SubflowId) -> Ssn {
-        self.sizes().map_or(Ssn::ZERO, |memory| memory.short_end(subflow))
+    pub(crate) fn short_end(&self, subflow: SubflowId) -> SendSsn {
+        self.sizes().map_or(SendSsn::ZERO, |memory| memory.short_end(subflow))
     }
 
     /// Returns true if `subflow` had made no progress when the data timer last expired.

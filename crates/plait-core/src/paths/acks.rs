@@ -7,7 +7,7 @@ use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::ack_processing::{AckEffects, AckInfo};
 use crate::tcp::subflow::Subflow;
-use plait_base::{Ssn, SubflowRange, Time};
+use plait_base::{SendRange, SendSsn, Time};
 use plait_wire::Segment;
 
 impl Subflow {
@@ -80,7 +80,7 @@ impl Subflow {
 impl Paths {
     /// Updates the peer's window of the subflow at `index`. Returns true if the old one held the
     /// subflow back.
-    pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
+    pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: SendSsn) -> bool {
         let (subflow, rules) = self.at(index);
         let window = u64::from(segment.window) << subflow.shake.peer_scale;
         let held = subflow.exceeds_window(rules.sizes.mss());
@@ -104,7 +104,7 @@ impl Paths {
         now: Time,
         index: usize,
         segment: &Segment,
-        ack: Ssn,
+        ack: SendSsn,
     ) -> Option<AckEffects> {
         let subflow = &mut self.subflows[index];
         let una = subflow.sender.tx.una();
@@ -121,10 +121,10 @@ impl Paths {
             let info = AckInfo { ack, blocks: &[], dsack: None, echo };
             return Some(self.process_ack(now, index, &info));
         }
-        let mut ranges = [SubflowRange::default(); 4];
+        let mut ranges = [SendRange::default(); 4];
         let shake = &subflow.shake;
         for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
-            *range = SubflowRange::new(shake.own_seq(*left, una), shake.own_seq(*right, una));
+            *range = SendRange::new(shake.own_seq(*left, una), shake.own_seq(*right, una));
         }
         let ranges = &ranges[..blocks.len()];
         // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.

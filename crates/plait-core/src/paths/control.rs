@@ -14,7 +14,7 @@ use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
-use plait_base::{DataRange, Ssn, SubflowId, Time};
+use plait_base::{DataRange, SendSsn, SubflowId, Time};
 
 impl Paths {
     /// Returns the first lost segment that its subflow may retransmit.
@@ -113,7 +113,7 @@ impl Paths {
         index: usize,
         range: DataRange,
         full: u64,
-    ) -> Ssn {
+    ) -> SendSsn {
         let seq = self.on_sent(now, index, range);
         if range.len() < full
             && let Some(memory) = data.queue.memory()
@@ -126,7 +126,7 @@ impl Paths {
     /// Notes a new segment with the data `range` on the subflow at `index`. Returns its sequence
     /// number.
     #[inline(always)]
-    pub(crate) fn on_sent(&mut self, now: Time, index: usize, range: DataRange) -> Ssn {
+    pub(crate) fn on_sent(&mut self, now: Time, index: usize, range: DataRange) -> SendSsn {
         let mss = self.mss();
         self.subflows[index].on_sent(now, range.start, range.len() as u32, false, mss)
     }
@@ -189,7 +189,7 @@ impl Paths {
 /// Data of a segment: its first sequence number, its DSNs, and why it is sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Dispatch {
-    pub(crate) seq: Ssn,
+    pub(crate) seq: SendSsn,
     pub(crate) range: DataRange,
     pub(crate) carry: Carry,
 }

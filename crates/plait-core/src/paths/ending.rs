@@ -18,7 +18,7 @@ use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
 use crate::timers::Awaited;
 use alloc::vec::Vec;
-use plait_base::{Ssn, SubflowId, Time};
+use plait_base::{ReceiveSsn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Subflow {
@@ -138,7 +138,7 @@ impl Paths {
 
     /// Handles the peer's FIN at `seq` of the subflow at `index`. In plain TCP it ends the data.
     #[cold]
-    pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, index: usize, seq: Ssn) {
+    pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, index: usize, seq: ReceiveSsn) {
         let subflow = &mut self.subflows[index];
         subflow.pending.add_ack();
         if !subflow.rx.take_fin(seq) {

@@ -19,7 +19,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Numbers, Subflow};
 use crate::timers::Awaited;
-use plait_base::{Dsn, Ssn, SubflowRange};
+use plait_base::{Dsn, ReceiveRange, ReceiveSsn, SendSsn};
 use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
 
 /// A decision.
@@ -138,12 +138,12 @@ impl Evidence<'_> {
         let fin = segment.flags.has(Flags::FIN);
         if !data.agreed.peer_dss_seen() {
             // First data, or the first acknowledgement of our data: the peer has fallen back.
-            let first = end > seq || ack > Ssn::FIRST || fin;
+            let first = end > seq || ack > SendSsn::FIRST || fin;
             let back = Back { receive: true, whole: true, ..Back::new(FallbackCause::FirstData) };
             return if first { Fall::Back(back) } else { Fall::Stay };
         }
         let next = subflow.rx.nxt();
-        let unmapped = seq <= next && end > next && !subflow.covers(SubflowRange::new(seq, end));
+        let unmapped = seq <= next && end > next && !subflow.covers(ReceiveRange::new(seq, end));
         // A FIN without a DATA_FIN.
         let ends = fin && seq <= next && end <= next && !data.recv.finished();
         let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
@@ -180,7 +180,7 @@ impl Evidence<'_> {
         if self.data.receives_plain() {
             return Fall::Stay;
         }
-        let ssn = Ssn::from_low(map.ssn, self.subflow.rx.nxt());
+        let ssn = ReceiveSsn::from_low(map.ssn, self.subflow.rx.nxt());
         let in_step = dsn_in_step(ssn) == Some(self.data.mapped_dsn(map));
         let may = self.may_fall_back() || self.may_follow();
         if !may || !in_step {

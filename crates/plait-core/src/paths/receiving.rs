@@ -11,7 +11,7 @@ use crate::tcp::recv::Receiver;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
-use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
+use plait_base::{DataRange, Dsn, ReceiveRange, ReceiveSsn, Span, Time};
 use plait_wire::{Dss, Flags, Mptcp, Payload, ResetReason, Segment};
 
 impl Subflow {
@@ -25,7 +25,7 @@ impl Subflow {
 struct Arrival<'a> {
     segment: &'a Segment,
     /// Sequence numbers of the payload.
-    range: SubflowRange,
+    range: ReceiveRange,
     /// Payload bytes of the peer's full segments.
     ack_unit: u64,
     /// Memory of received data, if there is a limit.
@@ -222,11 +222,11 @@ impl Paths {
         data: &mut DataLevel,
         index: usize,
         segment: &Segment,
-        seq: Ssn,
+        seq: ReceiveSsn,
     ) -> Taken {
         let arrival = Arrival {
             segment,
-            range: SubflowRange::with_len(seq, u64::from(segment.payload.len())),
+            range: ReceiveRange::with_len(seq, u64::from(segment.payload.len())),
             ack_unit: self.sizes.ack_unit(),
             held: ctx.memory_limit().map(|_| self.received(data).taken()),
         };
@@ -290,7 +290,12 @@ impl Paths {
 
     /// Returns the sequence number of a FIN: of this segment, whose first byte is `seq`, or of an
     /// earlier one that is now in order.
-    pub(crate) fn fin_of(&mut self, index: usize, segment: &Segment, seq: Ssn) -> Option<Ssn> {
+    pub(crate) fn fin_of(
+        &mut self,
+        index: usize,
+        segment: &Segment,
+        seq: ReceiveSsn,
+    ) -> Option<ReceiveSsn> {
         match segment.flags.has(Flags::FIN) {
             true => Some(seq + u64::from(segment.payload.len())),
             false => self.subflows[index].rx.fin_due(),

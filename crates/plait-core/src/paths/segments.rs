@@ -12,7 +12,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
-use plait_base::{DataRange, Dsn, Ssn, Time};
+use plait_base::{DataRange, Dsn, SendSsn, Time};
 use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps};
 
 /// Writes the segments of a subflow.
@@ -57,7 +57,7 @@ impl Writer<'_> {
 
     /// Builds an acknowledgement with sequence number `seq`.
     #[inline]
-    fn ack(&mut self, seq: Ssn, flags: Flags) -> Transmit {
+    fn ack(&mut self, seq: SendSsn, flags: Flags) -> Transmit {
         let content = Content::bare(seq, flags);
         let segment = self.segment(content);
         Transmit { path: self.subflow.address.path(), segment, report: None, cut: 0 }
@@ -156,7 +156,7 @@ impl Writer<'_> {
 
     /// Builds a subflow's FIN. A peer that still maps its data may not have detected that this end
     /// has fallen back. It waits for a DATA_FIN, so the end is signalled both ways.
-    pub(crate) fn fin(&mut self, seq: Ssn) -> Transmit {
+    pub(crate) fn fin(&mut self, seq: SendSsn) -> Transmit {
         let mut transmit = self.ack(seq, Flags::FIN);
         if self.data.sends_plain() && !self.data.receives_plain() && self.data.at_end() {
             self.data.tell_data_fin(&mut transmit.segment);
@@ -179,7 +179,7 @@ impl Writer<'_> {
 
     /// Builds the segment that carries `range` from `seq` on.
     #[inline(always)]
-    pub(crate) fn data_segment(&mut self, seq: Ssn, range: DataRange) -> Box<Segment> {
+    pub(crate) fn data_segment(&mut self, seq: SendSsn, range: DataRange) -> Box<Segment> {
         let payload = self.data.queue.payload(range);
         let mapping = (!self.data.sends_plain()).then_some(range);
         let content = Content { seq, flags: Flags::PSH, payload, mapping };

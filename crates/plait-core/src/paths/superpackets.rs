@@ -10,7 +10,7 @@ use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::mappings::SuperpacketMapping;
 use crate::tcp::subflow::Subflow;
-use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
+use plait_base::{DataRange, Dsn, SendRange, SendSsn};
 use plait_wire::{Mapping, Segment};
 
 impl Subflow {
@@ -18,7 +18,7 @@ impl Subflow {
     pub(crate) fn repeat_superpacket_mapping(
         &self,
         data: &DataLevel,
-        seq: Ssn,
+        seq: SendSsn,
         segment: &mut Segment,
     ) {
         if let Some(SuperpacketMapping { mapped, checksum }) =
@@ -59,12 +59,12 @@ impl Paths {
     pub(crate) fn remember_superpacket(
         &mut self,
         index: usize,
-        seq: Ssn,
+        seq: SendSsn,
         data: DataRange,
         segment: &Segment,
     ) {
         if let Some(told) = segment.options.dss.and_then(|dss| dss.mapping) {
-            let seq = SubflowRange::with_len(seq, data.len());
+            let seq = SendRange::with_len(seq, data.len());
             let mapping = SuperpacketMapping {
                 mapped: MappedRange { seq, dsn: data.start },
                 checksum: told.checksum,

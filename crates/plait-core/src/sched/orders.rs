@@ -7,7 +7,7 @@ use crate::event::{Carry, Event};
 use crate::paths::Paths;
 use crate::sched::{Grant, Scheduling, Seen};
 use crate::tcp::subflow::Subflow;
-use plait_base::{DataRange, Ssn, SubflowId, Time};
+use plait_base::{DataRange, SendSsn, SubflowId, Time};
 use plait_sched::{CaState, Decision, What};
 
 impl Scheduling {
@@ -148,7 +148,7 @@ impl Scheduling {
         paths: &mut Paths,
         index: usize,
         data: DataRange,
-    ) -> Ssn {
+    ) -> SendSsn {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data, carry: Carry::New });
         self.on_sent(subflow);

@@ -8,16 +8,16 @@ use crate::tcp::send::AckOutcome;
 use crate::tcp::spurious_recovery::{Episode, Evidence};
 use crate::tcp::subflow::{Sender, Subflow};
 use crate::tcp::timer::Timer;
-use plait_base::{Span, Ssn, SubflowRange, Time};
+use plait_base::{SendRange, SendSsn, Span, Time};
 use plait_cc::{Ack, Flows};
 
 /// An acknowledgement of our sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckInfo<'a> {
-    pub(crate) ack: Ssn,
-    pub(crate) blocks: &'a [SubflowRange],
+    pub(crate) ack: SendSsn,
+    pub(crate) blocks: &'a [SendRange],
     /// The first SACK block, if it reports a duplicate.
-    pub(crate) dsack: Option<SubflowRange>,
+    pub(crate) dsack: Option<SendRange>,
     /// Our timestamp that it echoes.
     pub(crate) echo: Option<u32>,
 }
@@ -173,7 +173,7 @@ impl Subflow {
         &mut self,
         now: Time,
         outcome: &AckOutcome,
-        dsack: Option<SubflowRange>,
+        dsack: Option<SendRange>,
         echo: Option<u32>,
     ) -> Option<bool> {
         let evidence = Evidence {

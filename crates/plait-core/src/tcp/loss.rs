@@ -7,7 +7,7 @@ use crate::tcp::rtt::Rtt;
 use crate::tcp::send::TxRing;
 use crate::tcp::send::{AckOutcome, Departure, Sent, Whereabouts};
 use crate::tcp::tail::TailProbe;
-use plait_base::{Span, Ssn, Time};
+use plait_base::{SendSsn, Span, Time};
 use plait_sched::CaState;
 
 /// Rounds without a D-SACK after which the reordering window is reset (RFC 8985 section 6.2 step
@@ -34,7 +34,7 @@ pub(crate) struct Rack {
     multiplier: u8,
     rounds_left: u8,
     /// D-SACKs widen the window once per round; the round ends when this is acknowledged.
-    round_end: Ssn,
+    round_end: SendSsn,
     /// The tail loss probe.
     pub(crate) tail: TailProbe,
 }
@@ -64,7 +64,7 @@ impl Rack {
             reordering_seen: false,
             multiplier: 1,
             rounds_left: 0,
-            round_end: Ssn::ZERO,
+            round_end: SendSsn::ZERO,
             tail: TailProbe::new(),
         }
     }
@@ -93,7 +93,7 @@ impl Rack {
     }
 
     /// Handles a D-SACK: a retransmission was not needed.
-    pub(crate) fn on_dsack(&mut self, una: Ssn, nxt: Ssn) {
+    pub(crate) fn on_dsack(&mut self, una: SendSsn, nxt: SendSsn) {
         if una < self.round_end {
             return;
         }
@@ -136,7 +136,7 @@ impl Rack {
             return Detected { marked: tx.mark_passed(DUPLICATE_THRESHOLD), ..Detected::NOTHING };
         }
         let newest = self.newest;
-        if newest.end == Ssn::ZERO {
+        if newest.end == SendSsn::ZERO {
             return Detected::NOTHING;
         }
         // Nothing in flight was sent before the newest delivered segment.
@@ -239,11 +239,11 @@ pub(crate) enum Phase {
     Disorder,
     /// Fast recovery until everything up to `point` is acknowledged.
     Recovery {
-        point: Ssn,
+        point: SendSsn,
     },
     /// Recovery from a timeout until everything up to `point` is acknowledged.
     Loss {
-        point: Ssn,
+        point: SendSsn,
     },
 }
 
@@ -265,7 +265,7 @@ mod tests {
     fn rack(rule: LossDetection) -> Rack {
         Rack::new(&Config::default().with(|it| it.recovery.loss_detection = rule))
     }
-    use plait_base::{Dsn, SubflowRange};
+    use plait_base::{Dsn, SendRange};
 
     /// If no ACK is lost, PRR sends ssthresh/flight of the delivered data (RFC 6937 section 3).
     #[test]
@@ -298,12 +298,11 @@ mod tests {
             }
             let (mut rack, mut rtt) = (rack(rule), Rtt::new(crate::RtoMode::Linux));
             rtt.sample(at(10), Span::from_nanos(5));
-            let block =
-                |from: u64, to: u64| [SubflowRange::between(1 + from * 1_000, 1 + to * 1_000)];
+            let block = |from: u64, to: u64| [SendRange::between(1 + from * 1_000, 1 + to * 1_000)];
             // Two segments above the hole are not enough, though RACK may detect the loss by time.
             for (sacked, expected) in [(3, lost), (4, 1_000 - lost)] {
                 let mut outcome = AckOutcome::default();
-                tx.on_ack(Ssn::new(1), &block(1, sacked), &mut outcome);
+                tx.on_ack(SendSsn::new(1), &block(1, sacked), &mut outcome);
                 rack.on_ack(at(1_000), &outcome, None, |_| true);
                 let Detected { marked, .. } =
                     rack.detect(at(1_000), CaState::Recovery, &mut tx, &rtt);
@@ -311,8 +310,8 @@ mod tests {
             }
             // A retransmission is not marked again, and segments above the third are not lost.
             assert_eq!((tx.lost_segments(), tx.sacked_segments()), (1, 3));
-            tx.retransmit(Ssn::new(1), at(1_100));
-            tx.on_ack(Ssn::new(1), &block(4, 7), &mut AckOutcome::default());
+            tx.retransmit(SendSsn::new(1), at(1_100));
+            tx.on_ack(SendSsn::new(1), &block(4, 7), &mut AckOutcome::default());
             if rule == LossDetection::Sack {
                 let detected = rack.detect(at(1_200), CaState::Recovery, &mut tx, &rtt);
                 assert_eq!(detected, Detected::NOTHING);
@@ -326,9 +325,9 @@ mod tests {
     #[test]
     fn a_wider_reordering_window_lasts_for_sixteen_recoveries() {
         let mut rack = rack(LossDetection::Rack);
-        rack.on_dsack(Ssn::ZERO, Ssn::new(10_000));
+        rack.on_dsack(SendSsn::ZERO, SendSsn::new(10_000));
         // The same round counts once.
-        rack.on_dsack(Ssn::new(5_000), Ssn::new(12_000));
+        rack.on_dsack(SendSsn::new(5_000), SendSsn::new(12_000));
         assert_eq!(rack.multiplier, 2);
         for recovery in 1..16 {
             rack.on_recovered();

@@ -3,21 +3,21 @@
 
 use crate::data::dss::MappedRange;
 use alloc::collections::VecDeque;
-use plait_base::{Dsn, Ssn, SubflowRange};
+use plait_base::{Dsn, ReceiveRange, ReceiveSpace, SendSpace, SendSsn, Sequence, SubflowSpace};
 
 /// Largest number of the peer's mappings.
 const MAX_RECEIVED_MAPPINGS: usize = 16;
 
 /// Returns the DSN of a byte minus its subflow sequence number, modulo 2^64. It is the same for all
 /// bytes of a mapping.
-pub(super) fn shift(dsn: Dsn, seq: Ssn) -> u64 {
+pub(super) fn shift<S: SubflowSpace>(dsn: Dsn, seq: Sequence<S>) -> u64 {
     dsn.get().wrapping_sub(seq.get())
 }
 
 /// A mapping of ours, sent with a part of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SuperpacketMapping {
-    pub(crate) mapped: MappedRange,
+    pub(crate) mapped: MappedRange<SendSpace>,
     /// Set if checksums are in use.
     pub(crate) checksum: Option<u16>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct SuperpacketMapping {
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// The peer's, the latest last.
-    theirs: VecDeque<MappedRange>,
+    theirs: VecDeque<MappedRange<ReceiveSpace>>,
     /// Ours, by sequence number and without overlaps.
     ours: VecDeque<SuperpacketMapping>,
 }
@@ -35,11 +35,11 @@ impl Mappings {
     /// Stores a mapping of the peer for segments that a middlebox split from the one with the
     /// mapping (RFC 8684 section 3.3.1). At most [`MAX_RECEIVED_MAPPINGS`] are kept, so
     /// that a peer cannot fill memory with them. Returns false if it contradicts a stored one.
-    pub(crate) fn remember(&mut self, mapped: MappedRange) -> bool {
+    pub(crate) fn remember(&mut self, mapped: MappedRange<ReceiveSpace>) -> bool {
         if self.theirs.back() == Some(&mapped) {
             return true;
         }
-        let differs = |other: &MappedRange| {
+        let differs = |other: &MappedRange<ReceiveSpace>| {
             !other.seq.intersect(mapped.seq).is_empty()
                 && shift(other.dsn, other.seq.start) != shift(mapped.dsn, mapped.seq.start)
         };
@@ -54,7 +54,7 @@ impl Mappings {
     }
 
     /// Returns the latest mapping of the peer that covers `range`.
-    pub(crate) fn covering(&self, range: SubflowRange) -> Option<MappedRange> {
+    pub(crate) fn covering(&self, range: ReceiveRange) -> Option<MappedRange<ReceiveSpace>> {
         self.theirs.iter().rev().find(|mapped| mapped.seq.covers(range)).copied()
     }
 
@@ -64,13 +64,13 @@ impl Mappings {
     }
 
     /// Returns our mapping of the byte at `seq`.
-    pub(crate) fn find(&self, seq: Ssn) -> Option<SuperpacketMapping> {
+    pub(crate) fn find(&self, seq: SendSsn) -> Option<SuperpacketMapping> {
         let at = self.ours.partition_point(|mapping| mapping.mapped.seq.end <= seq);
         self.ours.get(at).copied().filter(|mapping| mapping.mapped.seq.start <= seq)
     }
 
     /// Removes our mappings below `una`, which are acknowledged.
-    pub(crate) fn on_acked(&mut self, una: Ssn) {
+    pub(crate) fn on_acked(&mut self, una: SendSsn) {
         while self.ours.front().is_some_and(|mapping| mapping.mapped.seq.end <= una) {
             self.ours.pop_front();
         }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn mappings_are_found_until_all_of_them_is_acknowledged() {
         let mapping = |from, to, checksum| {
-            let seq = SubflowRange::between(from, to);
+            let seq = plait_base::SendRange::between(from, to);
             SuperpacketMapping { mapped: MappedRange { seq, dsn: Dsn::new(10 * from) }, checksum }
         };
         let (low, high) = (mapping(1, 301, None), mapping(401, 601, Some(7)));
@@ -92,14 +92,14 @@ mod tests {
         mappings.push(low);
         mappings.push(high);
         let find =
-            |mappings: &Mappings, seqs: [u64; 2]| seqs.map(|seq| mappings.find(Ssn::new(seq)));
+            |mappings: &Mappings, seqs: [u64; 2]| seqs.map(|seq| mappings.find(SendSsn::new(seq)));
         assert_eq!(find(&mappings, [1, 300]), [Some(low), Some(low)]);
         assert_eq!(find(&mappings, [301, 601]), [None, None]);
-        mappings.on_acked(Ssn::new(300));
+        mappings.on_acked(SendSsn::new(300));
         assert_eq!(find(&mappings, [201, 401]), [Some(low), Some(high)]);
-        mappings.on_acked(Ssn::new(301));
+        mappings.on_acked(SendSsn::new(301));
         assert_eq!(find(&mappings, [201, 401]), [None, Some(high)]);
-        mappings.on_acked(Ssn::new(601));
+        mappings.on_acked(SendSsn::new(601));
         assert_eq!(find(&mappings, [201, 401]), [None, None]);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use sent::{AckOutcome, Departure, Sent, Whereabouts};
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{Dsn, Ssn, SubflowRange, SubflowRangeSet, Time, reserve_ahead};
+use plait_base::{Dsn, SendRange, SendRangeSet, SendSsn, Time, reserve_ahead};
 
 /// Largest number of separate ranges on the scoreboard. Further SACK blocks of a peer are ignored
 /// until some ranges are acknowledged.
@@ -21,13 +21,13 @@ const MAX_HOLES: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Resent {
     at: Time,
-    seq: Ssn,
+    seq: SendSsn,
 }
 
 /// Selectively acknowledged ranges, and retransmissions.
 #[derive(Debug, Default)]
 struct Scoreboard {
-    sacked: SubflowRangeSet,
+    sacked: SendRangeSet,
     /// Retransmitted segments in order of sending, while they may be in flight.
     resent: VecDeque<Resent>,
 }
@@ -35,34 +35,34 @@ struct Scoreboard {
 #[derive(Debug, Default)]
 pub(crate) struct TxRing {
     ring: VecDeque<Sent>,
-    una: Ssn,
-    nxt: Ssn,
+    una: SendSsn,
+    nxt: SendSsn,
     inflight: u64,
     /// Allocated when two segments are in flight, or one is retransmitted.
     board: Option<Box<Scoreboard>>,
     /// Highest sequence number selectively or cumulatively acknowledged.
-    highest_delivered: Ssn,
+    highest_delivered: SendSsn,
     lost: u32,
     sacked_segments: u32,
     /// No segment below it is lost.
-    lost_from: Ssn,
+    lost_from: SendSsn,
     /// No segment below it that was sent once is in flight.
-    once_from: Ssn,
+    once_from: SendSsn,
 }
 
 impl TxRing {
     /// Returns the ring of a subflow whose SYN (sequence number 0) counts as sent.
     pub(crate) fn new() -> TxRing {
-        TxRing { una: Ssn::ZERO, nxt: Ssn::FIRST, ..TxRing::default() }
+        TxRing { una: SendSsn::ZERO, nxt: SendSsn::FIRST, ..TxRing::default() }
     }
 
     /// Returns the left edge: the first unacknowledged sequence number.
-    pub(crate) const fn una(&self) -> Ssn {
+    pub(crate) const fn una(&self) -> SendSsn {
         self.una
     }
 
     /// Returns the next sequence number to send.
-    pub(crate) const fn nxt(&self) -> Ssn {
+    pub(crate) const fn nxt(&self) -> SendSsn {
         self.nxt
     }
 
@@ -106,7 +106,7 @@ impl TxRing {
 
     /// Notes the acknowledgement of our SYN.
     pub(crate) fn syn_acked(&mut self) {
-        self.una = self.una.max(Ssn::FIRST);
+        self.una = self.una.max(SendSsn::FIRST);
         self.highest_delivered = self.una;
     }
 
@@ -120,7 +120,7 @@ impl TxRing {
     }
 
     /// Adds a new segment at the right edge and returns its sequence number.
-    pub(crate) fn push(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool) -> Ssn {
+    pub(crate) fn push(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool) -> SendSsn {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.inflight += u64::from(len);
@@ -140,7 +140,7 @@ impl TxRing {
     }
 
     /// Processes a cumulative acknowledgement and SACK blocks, and adds the result to `outcome`.
-    pub(crate) fn on_ack(&mut self, ack: Ssn, blocks: &[SubflowRange], outcome: &mut AckOutcome) {
+    pub(crate) fn on_ack(&mut self, ack: SendSsn, blocks: &[SendRange], outcome: &mut AckOutcome) {
         let told = blocks.iter().map(|block| block.end).max().filter(|end| *end <= self.nxt);
         let ack = told.filter(|_| planted(Planted::SackForgets)).map_or(ack, |end| end.max(ack));
         if ack > self.una {
@@ -152,13 +152,13 @@ impl TxRing {
             self.pop_acked(ack, outcome);
         }
         for block in blocks {
-            let block = SubflowRange::new(block.start.max(self.una), block.end.min(self.nxt));
+            let block = SendRange::new(block.start.max(self.una), block.end.min(self.nxt));
             self.on_sack(block, outcome);
         }
         self.highest_delivered = self.highest_delivered.max(ack);
     }
 
-    fn pop_acked(&mut self, ack: Ssn, outcome: &mut AckOutcome) {
+    fn pop_acked(&mut self, ack: SendSsn, outcome: &mut AckOutcome) {
         let before = self.highest_delivered;
         while let Some(sent) = self.ring.front().filter(|front| front.end() <= ack) {
             match sent.whereabouts {
@@ -173,7 +173,7 @@ impl TxRing {
         }
     }
 
-    fn on_sack(&mut self, block: SubflowRange, outcome: &mut AckOutcome) {
+    fn on_sack(&mut self, block: SendRange, outcome: &mut AckOutcome) {
         if block.is_empty() {
             return;
         }
@@ -205,7 +205,7 @@ impl TxRing {
         self.highest_delivered = self.highest_delivered.max(block.end);
     }
 
-    fn index_of(&self, seq: Ssn) -> usize {
+    fn index_of(&self, seq: SendSsn) -> usize {
         self.ring.partition_point(|sent| sent.seq < seq)
     }
 
@@ -305,7 +305,7 @@ impl TxRing {
 
     /// Marks segments in flight from `seq` on as lost if they have more than `most` bytes.
     #[cold]
-    pub(crate) fn mark_long_lost(&mut self, seq: Ssn, most: u32) {
+    pub(crate) fn mark_long_lost(&mut self, seq: SendSsn, most: u32) {
         for index in 0..self.ring.len() {
             let sent = &self.ring[index];
             let long = sent.end() > seq && sent.len > most && !sent.fin;
@@ -395,7 +395,7 @@ impl TxRing {
     }
 
     /// Notes a retransmission of the segment at `seq`.
-    pub(crate) fn retransmit(&mut self, seq: Ssn, now: Time) {
+    pub(crate) fn retransmit(&mut self, seq: SendSsn, now: Time) {
         let at = self.index_of(seq);
         let Some(sent) = self.ring.get_mut(at).filter(|sent| sent.seq == seq) else { return };
         match sent.whereabouts {
@@ -417,11 +417,11 @@ impl TxRing {
     }
 }
 
-fn sent_range(sent: &Sent) -> SubflowRange {
-    SubflowRange::with_len(sent.seq, u64::from(sent.len))
+fn sent_range(sent: &Sent) -> SendRange {
+    SendRange::with_len(sent.seq, u64::from(sent.len))
 }
 
-fn note_delivered(sent: &Sent, highest_before: Ssn, outcome: &mut AckOutcome) {
+fn note_delivered(sent: &Sent, highest_before: SendSsn, outcome: &mut AckOutcome) {
     outcome.delivered += u64::from(sent.len);
     if outcome.newest.is_none_or(|newest| newest.departure() < sent.departure()) {
         outcome.newest = Some(*sent);
@@ -443,7 +443,7 @@ mod tests {
 
     /// RFC 8985 section 6.2, segment by segment: segments in flight that were sent before `newest`
     /// and not after `latest` are lost.
-    fn overtaken(ring: &TxRing, newest: Departure, latest: Time) -> Vec<Ssn> {
+    fn overtaken(ring: &TxRing, newest: Departure, latest: Time) -> Vec<SendSsn> {
         let lost = |sent: &&Sent| {
             let older = sent.departure() < newest && sent.sent_at <= latest;
             sent.whereabouts == Whereabouts::InFlight && older
@@ -451,7 +451,7 @@ mod tests {
         ring.iter().filter(lost).map(|sent| sent.seq).collect()
     }
 
-    fn lost(ring: &TxRing) -> Vec<Ssn> {
+    fn lost(ring: &TxRing) -> Vec<SendSsn> {
         let lost = ring.iter().filter(|sent| sent.whereabouts == Whereabouts::Lost);
         lost.map(|sent| sent.seq).collect()
     }
@@ -468,7 +468,7 @@ mod tests {
             let (mut now, mut newest) = (Time::ZERO, None::<Departure>);
             for (what, place, count) in steps {
                 now += plait_base::Span::from_nanos(count % 3);
-                let seq = Ssn::new(1 + 10 * (ring.una().get() / 10 + place));
+                let seq = SendSsn::new(1 + 10 * (ring.una().get() / 10 + place));
                 match what {
                     0..=2 => {
                         for _ in 0..count {
@@ -476,7 +476,7 @@ mod tests {
                         }
                     }
                     3 | 4 => {
-                        let block = SubflowRange::with_len(seq, 10 * count);
+                        let block = SendRange::with_len(seq, 10 * count);
                         let mut outcome = AckOutcome::default();
                         ring.on_ack(ring.una(), &[block], &mut outcome);
                         newest = newest.max(outcome.newest.map(|sent| sent.departure()));

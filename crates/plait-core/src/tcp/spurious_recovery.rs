@@ -13,7 +13,7 @@
 use crate::stats::SubflowCounters;
 use crate::tcp::clock::before;
 use alloc::boxed::Box;
-use plait_base::{Ssn, SubflowRange, SubflowRangeSet, Time};
+use plait_base::{SendRange, SendRangeSet, SendSsn, Time};
 
 /// State of F-RTO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,11 +31,11 @@ pub(crate) struct Episode {
     timeout: bool,
     began: Time,
     /// Right edge when it began.
-    point: Ssn,
+    point: SendSsn,
     /// Our clock at the first retransmission.
     first_stamp: Option<u32>,
     /// Right edge of the retransmissions.
-    highest: Ssn,
+    highest: SendSsn,
     /// Timestamps have proved that a retransmission was needed.
     needed: bool,
     /// A duplicate was reported that this end did not send. The network duplicates packets, so
@@ -48,13 +48,13 @@ pub(crate) struct Episode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     /// Left edge after it.
-    pub(crate) una: Ssn,
+    pub(crate) una: SendSsn,
     /// It moved the left edge.
     pub(crate) advanced: bool,
     /// Send time of the latest delivered segment that was sent once.
     pub(crate) original: Option<Time>,
     /// The duplicate that it reports.
-    pub(crate) dsack: Option<SubflowRange>,
+    pub(crate) dsack: Option<SendRange>,
     /// Our timestamp that it echoes.
     pub(crate) echo: Option<u32>,
     /// Some lost segments have not been retransmitted.
@@ -69,13 +69,13 @@ const ROOM: usize = 64;
 struct Resent {
     episode: Option<Episode>,
     /// The last segment retransmitted outside recovery, as a probe.
-    probe: Option<SubflowRange>,
+    probe: Option<SendRange>,
     /// Retransmitted in this episode, and not reported as duplicates.
-    once: SubflowRangeSet,
+    once: SendRangeSet,
     /// Retransmitted more than once in this episode, and not reported as duplicates.
-    again: SubflowRangeSet,
+    again: SendRangeSet,
     /// Retransmitted in the previous episode.
-    earlier: SubflowRangeSet,
+    earlier: SendRangeSet,
 }
 
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ impl SpuriousRecovery {
 
     /// Notes a retransmission of `range` at `stamp` of our clock; `probe` is true if no loss caused
     /// it.
-    pub(crate) fn on_retransmitted(&mut self, range: SubflowRange, stamp: u32, probe: bool) {
+    pub(crate) fn on_retransmitted(&mut self, range: SendRange, stamp: u32, probe: bool) {
         let resent = self.resent.get_or_insert_default();
         if probe {
             resent.probe = Some(range);
@@ -161,7 +161,7 @@ impl SpuriousRecovery {
 
 impl Resent {
     /// Returns true if this was the last retransmission to be reported as a duplicate.
-    fn on_dsack(&mut self, range: SubflowRange, counters: &mut SubflowCounters) -> bool {
+    fn on_dsack(&mut self, range: SendRange, counters: &mut SubflowCounters) -> bool {
         if self.probe.is_some_and(|probe| probe.covers(range)) {
             self.probe = None;
             counters.spurious += 1;
@@ -190,13 +190,13 @@ impl Resent {
 impl Episode {
     /// Creates the episode of a reduction at `now`, when the right edge is `point`. `timeout` is true
     /// if a timeout caused it, and `frto` if F-RTO may delay retransmissions.
-    pub(crate) fn new(now: Time, timeout: bool, point: Ssn, frto: bool) -> Episode {
+    pub(crate) fn new(now: Time, timeout: bool, point: SendSsn, frto: bool) -> Episode {
         Episode {
             timeout,
             began: now,
             point,
             first_stamp: None,
-            highest: Ssn::ZERO,
+            highest: SendSsn::ZERO,
             needed: false,
             spoiled: false,
             frto: if frto { Frto::First } else { Frto::Off },
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     const NOTHING: Evidence = Evidence {
-        una: Ssn::new(1),
+        una: SendSsn::new(1),
         advanced: false,
         original: None,
         dsack: None,
@@ -253,8 +253,8 @@ mod tests {
         lost_waiting: false,
     };
 
-    fn segment(index: u64) -> SubflowRange {
-        SubflowRange::with_len(Ssn::new(1 + 100 * index), 100)
+    fn segment(index: u64) -> SendRange {
+        SendRange::with_len(SendSsn::new(1 + 100 * index), 100)
     }
 
     fn on_ack(it: &mut SpuriousRecovery, evidence: &Evidence) -> Option<bool> {
@@ -263,7 +263,7 @@ mod tests {
 
     fn after_two_retransmissions() -> SpuriousRecovery {
         let mut it = SpuriousRecovery::default();
-        it.begin(Some(Episode::new(Time::ZERO, false, Ssn::new(1_001), false)));
+        it.begin(Some(Episode::new(Time::ZERO, false, SendSsn::new(1_001), false)));
         it.on_retransmitted(segment(0), 50, false);
         it.on_retransmitted(segment(2), 51, false);
         it
@@ -301,7 +301,7 @@ mod tests {
         // A D-SACK for a probe does not count.
         let mut it = SpuriousRecovery::default();
         it.on_retransmitted(segment(9), 40, true);
-        it.begin(Some(Episode::new(Time::ZERO, true, Ssn::new(1_001), false)));
+        it.begin(Some(Episode::new(Time::ZERO, true, SendSsn::new(1_001), false)));
         it.on_retransmitted(segment(0), 50, false);
         let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
         assert_eq!(on_ack(&mut it, &probe), None);
@@ -317,24 +317,24 @@ mod tests {
         {
             let mut it = after_two_retransmissions();
             let evidence =
-                Evidence { una: Ssn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
+                Evidence { una: SendSsn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
             assert_eq!(on_ack(&mut it, &evidence), verdict, "ACK {una} echoes {echo}");
         }
         // One retransmission was needed: later echoes change nothing.
         let mut it = after_two_retransmissions();
-        let needed = Evidence { una: Ssn::new(201), advanced: true, echo: Some(50), ..NOTHING };
+        let needed = Evidence { una: SendSsn::new(201), advanced: true, echo: Some(50), ..NOTHING };
         assert_eq!(on_ack(&mut it, &needed), None);
-        let late = Evidence { una: Ssn::new(301), advanced: true, echo: Some(49), ..NOTHING };
+        let late = Evidence { una: SendSsn::new(301), advanced: true, echo: Some(49), ..NOTHING };
         assert_eq!(on_ack(&mut it, &late), None);
     }
 
     #[test]
     fn the_clock_may_wrap_between_original_and_retransmission() {
         let mut it = SpuriousRecovery::default();
-        it.begin(Some(Episode::new(Time::ZERO, true, Ssn::new(1_001), false)));
+        it.begin(Some(Episode::new(Time::ZERO, true, SendSsn::new(1_001), false)));
         it.on_retransmitted(segment(0), 3, false);
         let evidence =
-            Evidence { una: Ssn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
+            Evidence { una: SendSsn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
         assert_eq!(on_ack(&mut it, &evidence), Some(true));
     }
 
@@ -344,10 +344,10 @@ mod tests {
         let at = |nanos| Time::from_nanos(nanos);
         for (sent_at, verdict) in [(at(90), Some(true)), (at(200), None)] {
             let mut it = SpuriousRecovery::default();
-            it.begin(Some(Episode::new(at(100), true, Ssn::new(1_001), true)));
+            it.begin(Some(Episode::new(at(100), true, SendSsn::new(1_001), true)));
             it.on_retransmitted(segment(0), 0, false);
             assert!(!it.holds_retransmissions());
-            let first = Evidence { una: Ssn::new(101), advanced: true, ..NOTHING };
+            let first = Evidence { una: SendSsn::new(101), advanced: true, ..NOTHING };
             assert_eq!(on_ack(&mut it, &first), None);
             assert!(it.holds_retransmissions());
             let second = Evidence { original: Some(sent_at), ..first };
@@ -356,9 +356,9 @@ mod tests {
         }
         // Everything is acknowledged at once: undecidable.
         let mut it = SpuriousRecovery::default();
-        it.begin(Some(Episode::new(at(100), true, Ssn::new(1_001), true)));
+        it.begin(Some(Episode::new(at(100), true, SendSsn::new(1_001), true)));
         let all =
-            Evidence { una: Ssn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
+            Evidence { una: SendSsn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
         assert_eq!(on_ack(&mut it, &all), None);
         assert!(!it.holds_retransmissions());
     }
@@ -371,7 +371,7 @@ mod tests {
         let evidence = Evidence {
             dsack: Some(segment(0)),
             echo: Some(1),
-            una: Ssn::new(900),
+            una: SendSsn::new(900),
             advanced: true,
             ..NOTHING
         };

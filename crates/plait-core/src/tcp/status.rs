@@ -1,6 +1,6 @@
 //! Flags and limits of a subflow within its connection.
 
-use plait_base::Ssn;
+use plait_base::SendSsn;
 
 /// Status of a subflow within its connection: its flags and limits.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct SubflowStatus {
     /// effect.
     pub(in crate::tcp) cap: u64,
     /// Right edge of the window that the peer advertised on this subflow, in its sequence numbers.
-    pub(in crate::tcp) edge: Ssn,
+    pub(in crate::tcp) edge: SendSsn,
 }
 
 impl SubflowStatus {
@@ -110,7 +110,7 @@ impl SubflowStatus {
     }
 
     /// Moves the right edge of the peer's window forward, never back.
-    pub(crate) fn advance_edge(&mut self, edge: Ssn) {
+    pub(crate) fn advance_edge(&mut self, edge: SendSsn) {
         self.edge = self.edge.max(edge);
     }
 
@@ -132,7 +132,7 @@ impl Default for SubflowStatus {
             unmapped: 0,
             rec_cwnd: 0,
             cap: u64::MAX,
-            edge: Ssn::ZERO,
+            edge: SendSsn::ZERO,
         }
     }
 }

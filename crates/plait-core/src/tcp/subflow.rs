@@ -23,7 +23,9 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::status::SubflowStatus;
 use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
-use plait_base::{Dsn, Ssn, SubflowId, SubflowRange, Time};
+use plait_base::{
+    Dsn, ReceiveRange, ReceiveSpace, ReceiveSsn, SendRange, SendSsn, SubflowId, Time,
+};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
 use plait_wire::{MAX_OPTION_BYTES, Options, Segment};
 
@@ -57,23 +59,23 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// Returns our sequence number as on the wire (RFC 9293 section 3.4).
-    pub(crate) fn wire(&self, seq: Ssn) -> u32 {
+    pub(crate) fn wire(&self, seq: SendSsn) -> u32 {
         self.iss.wrapping_add(seq.low())
     }
 
     /// Returns the peer's sequence number as on the wire.
-    pub(crate) fn peer_wire(&self, seq: Ssn) -> u32 {
+    pub(crate) fn peer_wire(&self, seq: ReceiveSsn) -> u32 {
         self.irs.wrapping_add(seq.low())
     }
 
     /// Returns our sequence number of the wire's `seq`, if it is close to `near`.
-    pub(crate) fn own_seq(&self, seq: u32, near: Ssn) -> Ssn {
-        Ssn::from_low(seq.wrapping_sub(self.iss), near)
+    pub(crate) fn own_seq(&self, seq: u32, near: SendSsn) -> SendSsn {
+        SendSsn::from_low(seq.wrapping_sub(self.iss), near)
     }
 
     /// Returns the peer's sequence number of the wire's `seq`, if it is close to `near`.
-    pub(crate) fn peer_seq(&self, seq: u32, near: Ssn) -> Ssn {
-        Ssn::from_low(seq.wrapping_sub(self.irs), near)
+    pub(crate) fn peer_seq(&self, seq: u32, near: ReceiveSsn) -> ReceiveSsn {
+        ReceiveSsn::from_low(seq.wrapping_sub(self.irs), near)
     }
 }
 
@@ -109,7 +111,7 @@ pub(crate) struct Sender {
     pub(crate) pacer: Option<Box<Pacer>>,
     pub(crate) last_send: Time,
     /// This round trip ends when this sequence number is acknowledged.
-    pub(crate) round_end: Ssn,
+    pub(crate) round_end: SendSsn,
     /// Set when the host first holds some of its segments.
     pub(crate) host_queue: Option<Box<HostQueue>>,
 }
@@ -152,8 +154,8 @@ impl Sender {
 /// The numbers of a peer's segment, counted from the SYN of each end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
-    pub(crate) seq: Ssn,
-    pub(crate) ack: Ssn,
+    pub(crate) seq: ReceiveSsn,
+    pub(crate) ack: SendSsn,
 }
 
 /// One TCP subflow.
@@ -211,7 +213,7 @@ impl Subflow {
                 spurious_recovery: SpuriousRecovery::default(),
                 pacer: config.window.pacing.map(|settings| Box::new(Pacer::new(settings))),
                 last_send: Time::ZERO,
-                round_end: Ssn::ZERO,
+                round_end: SendSsn::ZERO,
                 host_queue: None,
             },
             rx: Receiver::new(
@@ -248,7 +250,7 @@ impl Subflow {
 
     /// Returns its traffic. SYN and FIN have sequence numbers, but are not counted.
     pub(crate) fn carried(&self) -> Carried {
-        let before = Ssn::new(1 + u64::from(self.status.fin_sent()));
+        let before = SendSsn::new(1 + u64::from(self.status.fin_sent()));
         Carried {
             sent: self.sender.tx.nxt().saturating_sub(before),
             received: self.rx.taken_in(),
@@ -277,12 +279,12 @@ impl Subflow {
     }
 
     /// Returns the stored mapping of `range`.
-    pub(crate) fn mapping_of(&self, range: SubflowRange) -> Option<MappedRange> {
+    pub(crate) fn mapping_of(&self, range: ReceiveRange) -> Option<MappedRange<ReceiveSpace>> {
         self.mappings.as_ref()?.covering(range)
     }
 
     /// Returns true if a stored mapping covers `range`.
-    pub(crate) fn covers(&self, range: SubflowRange) -> bool {
+    pub(crate) fn covers(&self, range: ReceiveRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
         checked || self.mapping_of(range).is_some()
     }
@@ -321,7 +323,14 @@ impl Subflow {
     }
 
     /// Notes a new segment with `len` bytes of data (or a FIN).
-    pub(crate) fn on_sent(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool, mss: u64) -> Ssn {
+    pub(crate) fn on_sent(
+        &mut self,
+        now: Time,
+        dsn: Dsn,
+        len: u32,
+        fin: bool,
+        mss: u64,
+    ) -> SendSsn {
         let seq = self.sender.tx.push(now, dsn, len, fin);
         self.status.fin_sent |= fin;
         self.after_send(now, u64::from(len), mss);
@@ -329,11 +338,11 @@ impl Subflow {
     }
 
     /// Notes a retransmission of the segment at `seq`.
-    pub(crate) fn on_retransmitted(&mut self, now: Time, seq: Ssn, len: u32, mss: u64) {
+    pub(crate) fn on_retransmitted(&mut self, now: Time, seq: SendSsn, len: u32, mss: u64) {
         self.sender.tx.retransmit(seq, now);
         self.counters.retransmissions += 1;
         let probe = !matches!(self.sender.phase, Phase::Recovery { .. } | Phase::Loss { .. });
-        let range = SubflowRange::with_len(seq, u64::from(len));
+        let range = SendRange::with_len(seq, u64::from(len));
         self.sender.spurious_recovery.on_retransmitted(range, self.clock.at(now), probe);
         self.after_send(now, u64::from(len), mss);
     }

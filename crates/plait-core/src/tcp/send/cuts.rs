@@ -2,14 +2,14 @@
 
 use crate::tcp::send::TxRing;
 use crate::tcp::send::sent::{Sent, Whereabouts};
-use plait_base::Ssn;
+use plait_base::SendSsn;
 
 impl TxRing {
     /// Splits the segment at the left edge into a part of `small` bytes and others of at most
     /// `most`.
     #[cold]
     pub(crate) fn cut_first(&mut self, small: u32, most: u32) {
-        let end = self.ring.front().map_or(Ssn::ZERO, |first| first.seq + u64::from(small));
+        let end = self.ring.front().map_or(SendSsn::ZERO, |first| first.seq + u64::from(small));
         self.cut(|sent| if sent.seq < end { small } else { most }, 1);
     }
 

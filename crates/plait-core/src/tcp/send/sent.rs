@@ -1,7 +1,7 @@
 //! A sent segment, and the outcome of an acknowledgement.
 
 use crate::tcp::send::Resent;
-use plait_base::{DataRange, Dsn, Ssn, Time};
+use plait_base::{DataRange, Dsn, SendSsn, Time};
 
 /// Assumed state of a sent segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ pub(crate) enum Whereabouts {
 /// A sent segment. Sequence numbers count from 0 at the SYN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub(crate) seq: Ssn,
+    pub(crate) seq: SendSsn,
     /// First data sequence number of the payload.
     pub(crate) dsn: Dsn,
     pub(crate) sent_at: Time,
@@ -26,7 +26,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub(crate) fn end(&self) -> Ssn {
+    pub(crate) fn end(&self) -> SendSsn {
         self.seq + u64::from(self.len)
     }
 
@@ -53,12 +53,12 @@ impl Sent {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Departure {
     pub(crate) at: Time,
-    pub(crate) end: Ssn,
+    pub(crate) end: SendSsn,
 }
 
 impl Departure {
     /// A value before all others, for no segment.
-    pub(crate) const NONE: Departure = Departure { at: Time::ZERO, end: Ssn::ZERO };
+    pub(crate) const NONE: Departure = Departure { at: Time::ZERO, end: SendSsn::ZERO };
 }
 
 /// The outcome of an acknowledgement.
