@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::data::window::scale_for;
 use crate::tcp::address::Address;
 use crate::tcp::clock::StampClock;
-use crate::tcp::subflow::{Handshake, Offer};
+use crate::tcp::handshake::Negotiated;
 use alloc::boxed::Box;
 use plait_base::{ConnId, DataRange, PathId, SendSsn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, Segment, Timestamps};
@@ -30,42 +30,47 @@ pub struct Report {
     pub(crate) subflow: SubflowId,
 }
 
-/// Returns a SYN, or a SYN/ACK if `answer` is true.
-pub(crate) fn syn_segment(
-    config: &Config,
-    shake: &Handshake,
-    address: Address,
-    answer: bool,
-    window: u64,
-    now: Time,
-    mptcp: Option<Mptcp>,
-) -> Transmit {
-    // A SYN/ACK accepts offered options and offers none.
-    let offer = if answer { shake.offer } else { Offer::default() };
-    let stamps = Timestamps {
-        value: StampClock::new(config.start_offsets().timestamp).at(now),
-        echo: shake.ts_recent,
-    };
-    let options = Options {
-        mss: Some((config.packets.mtu - 40).min(0xffff) as u16),
-        window_scale: offer.scale.then(|| scale_for(config.buffers.rcvbuf)),
-        sack_permitted: offer.sack,
-        timestamps: offer.timestamps.then_some(stamps),
-        mptcp: mptcp.map(Box::new),
-        ..Options::default()
-    };
-    let segment = Segment {
-        src_port: address.local_port,
-        dst_port: address.remote_port,
-        seq: shake.iss,
-        ack: if answer { shake.irs.wrapping_add(1) } else { 0 },
-        flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
-        server: address.server(),
-        window: window as u16,
-        options,
-        payload: Payload::Empty,
-    };
-    Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
+/// A SYN, or a SYN/ACK.
+pub(crate) struct Syn<'a> {
+    pub(crate) negotiated: &'a Negotiated,
+    /// It has a window scale. A SYN/ACK accepts offered options and offers none.
+    pub(crate) scale: bool,
+    pub(crate) address: Address,
+    /// It answers the peer's SYN.
+    pub(crate) answer: bool,
+    pub(crate) window: u64,
+    pub(crate) mptcp: Option<Mptcp>,
+}
+
+impl Syn<'_> {
+    /// Returns the segment as sent at `now`.
+    pub(crate) fn transmit(self, config: &Config, now: Time) -> Transmit {
+        let Syn { negotiated, scale, address, answer, window, mptcp } = self;
+        let stamps = Timestamps {
+            value: StampClock::new(config.start_offsets().timestamp).at(now),
+            echo: negotiated.ts_recent,
+        };
+        let options = Options {
+            mss: Some((config.packets.mtu - 40).min(0xffff) as u16),
+            window_scale: scale.then(|| scale_for(config.buffers.rcvbuf)),
+            sack_permitted: negotiated.sack,
+            timestamps: negotiated.timestamps.then_some(stamps),
+            mptcp: mptcp.map(Box::new),
+            ..Options::default()
+        };
+        let segment = Segment {
+            src_port: address.local_port,
+            dst_port: address.remote_port,
+            seq: negotiated.iss.syn(),
+            ack: if answer { negotiated.irs.after_syn() } else { 0 },
+            flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
+            server: address.server(),
+            window: window as u16,
+            options,
+            payload: Payload::Empty,
+        };
+        Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
+    }
 }
 
 /// Contents of a segment besides its acknowledgement. `seq` counts from 0 at our SYN.

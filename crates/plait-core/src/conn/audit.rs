@@ -68,11 +68,11 @@ impl Audit {
                 conn.data.keys.theirs.read_low(told as u32, self.acked)
             }
             _ => {
-                let first = subflow.shake.irs.wrapping_add(1);
+                let first = subflow.negotiated.irs.after_syn();
                 Dsn::from_low(segment.ack.wrapping_sub(first), self.acked)
             }
         };
-        let scale = subflow.shake.own_scale;
+        let scale = subflow.negotiated.own_scale;
         let edge = acked + (u64::from(segment.window) << scale);
         if acked < self.acked {
             return Some(format!("DATA_ACK went back from {} to {acked}", self.acked));
@@ -83,7 +83,7 @@ impl Audit {
             return Some(format!("the window's right edge went from {} to {edge}", self.edge));
         }
         (self.acked, self.edge) = (acked, self.edge.max(edge));
-        self.mapping(subflow.address, subflow.shake.iss, segment)
+        self.mapping(subflow.address, subflow.negotiated.iss.syn(), segment)
     }
 
     /// Notes the data of a segment before it is processed.
@@ -91,7 +91,7 @@ impl Audit {
         self.coming = None;
         let Some(subflow) = place(conn, address) else { return };
         let len = u64::from(segment.payload.len());
-        let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
+        let seq = subflow.negotiated.irs.read(segment.seq, subflow.rx.nxt());
         let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
         // A byte with the sequence number of the SYN is no data.
@@ -150,7 +150,7 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: ReceiveSs
     // 3.1).
     if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
         && capable.data_len.is_some()
-        && !subflow.shake.join
+        && !subflow.origin.join
     {
         return dsn_in_step(seq);
     }

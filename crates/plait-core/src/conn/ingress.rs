@@ -226,7 +226,7 @@ impl Connection {
         let ending = self.paths.ending(others);
         self.kill_subflows(ctx, ending, others == Others::Dropped);
         self.paths.take_offer(index, segment);
-        let is_join = self.paths.subflow(index).shake.join;
+        let is_join = self.paths.subflow(index).origin.join;
         if !is_join {
             self.data.judge(&self.paths.spec.config, &mut self.notices);
         }
@@ -249,7 +249,7 @@ impl Connection {
     #[cold]
     fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
         let (paths, mut parts) = self.split(ctx);
-        let initiator = paths.subflow(index).shake.initiator;
+        let initiator = paths.subflow(index).origin.initiator;
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && initiator {
             if paths.on_simultaneous_syn_ack(index, segment) {
                 self.subflow_answered(ctx, index);
@@ -373,7 +373,7 @@ impl Connection {
     #[inline(always)]
     fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
         let Connection { data, paths, scheduling, timers, notices, .. } = self;
-        let window = u64::from(segment.window) << paths.subflow(index).shake.peer_scale;
+        let window = u64::from(segment.window) << paths.subflow(index).negotiated.peer_scale;
         let Some(acked) = data.take_data_ack(notices, edge, window) else { return };
         if acked.fin {
             paths.arm_fin_wait(data, ctx.now);

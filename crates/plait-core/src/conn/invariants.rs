@@ -118,7 +118,7 @@ impl Books<'_> {
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.data.closing.done() => Timer::TimeWait,
-                _ if !s.sender.tx.is_empty() || s.shake.initiator && !s.status.joined() => {
+                _ if !s.sender.tx.is_empty() || s.origin.initiator && !s.status.joined() => {
                     Timer::Rto
                 }
                 _ => return false,

@@ -400,7 +400,7 @@ impl Connection {
 
     /// Returns the state as the user sees it.
     pub(crate) fn state(&self) -> ConnectionState {
-        let has_first = |s: &Subflow| s.state.synchronised() && !s.shake.join;
+        let has_first = |s: &Subflow| s.state.synchronised() && !s.origin.join;
         self.data.state(|| self.paths.subflows().iter().any(has_first))
     }
 

@@ -82,7 +82,7 @@ impl Paths {
     /// subflow back.
     pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: SendSsn) -> bool {
         let (subflow, rules) = self.at(index);
-        let window = u64::from(segment.window) << subflow.shake.peer_scale;
+        let window = u64::from(segment.window) << subflow.negotiated.peer_scale;
         let held = subflow.exceeds_window(rules.sizes.mss());
         subflow.status.advance_edge(ack.saturating_add(window));
         held
@@ -115,16 +115,16 @@ impl Paths {
             }
             return None;
         }
-        let stamps = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
+        let stamps = segment.options.timestamps.filter(|_| subflow.negotiated.timestamps);
         let echo = stamps.map(|stamps| stamps.echo);
         if blocks.is_empty() {
             let info = AckInfo { ack, blocks: &[], dsack: None, echo };
             return Some(self.process_ack(now, index, &info));
         }
         let mut ranges = [SendRange::default(); 4];
-        let shake = &subflow.shake;
+        let iss = subflow.negotiated.iss;
         for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
-            *range = SendRange::new(shake.own_seq(*left, una), shake.own_seq(*right, una));
+            *range = SendRange::new(iss.read(*left, una), iss.read(*right, una));
         }
         let ranges = &ranges[..blocks.len()];
         // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.

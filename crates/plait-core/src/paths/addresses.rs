@@ -342,7 +342,7 @@ impl Paths {
             return false;
         }
         let in_use =
-            self.subflows.iter().any(|s| s.state != State::Closed && s.shake.peer_id == id);
+            self.subflows.iter().any(|s| s.state != State::Closed && s.origin.peer_id == id);
         let limit = usize::from(self.spec.config.joins.peer_addresses);
         let learnt = self.addresses.learn(&mut parts.ctx, add, limit, in_use);
         let Some(number) = learnt else { return false };

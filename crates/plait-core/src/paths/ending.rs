@@ -175,10 +175,10 @@ impl Paths {
         alone: bool,
     ) -> ResetMeans {
         let subflow = &self.subflows[index];
-        let next = subflow.shake.peer_wire(subflow.rx.nxt());
+        let next = subflow.negotiated.irs.wire(subflow.rx.nxt());
         let acceptable = match subflow.state {
             State::SynSent => {
-                segment.flags.has(Flags::ACK) && segment.ack == subflow.shake.iss.wrapping_add(1)
+                segment.flags.has(Flags::ACK) && segment.ack == subflow.negotiated.iss.after_syn()
             }
             // RFC 5961 section 3.2: only the exact sequence number resets.
             _ => segment.seq == next,

@@ -95,7 +95,7 @@ impl Evidence<'_> {
     pub(super) fn may_fall_back(&self) -> bool {
         self.data.agreed.mode() == Mode::Multipath
             && !self.data.agreed.others_used()
-            && !self.subflow.shake.join
+            && !self.subflow.origin.join
     }
 
     /// Returns true if they run in step for our own data. A peer that never received our proof of a
@@ -103,7 +103,7 @@ impl Evidence<'_> {
     pub(super) fn may_follow(&self) -> bool {
         self.data.agreed.mode() == Mode::Multipath
             && !self.data.agreed.others_joined()
-            && !self.subflow.shake.join
+            && !self.subflow.origin.join
     }
 
     /// Decides on a segment of an established subflow with an infinite mapping, or without a DSS.
@@ -263,7 +263,7 @@ impl Paths {
     pub(crate) fn finds_silence(&self) -> bool {
         let paths = self.ways_to_dial();
         let asked = match paths {
-            1 => usize::from(self.subflows[0].shake.retries),
+            1 => usize::from(self.subflows[0].handshake_retries()),
             _ => self.redial.rounds(paths),
         };
         let limit = usize::from(self.spec.config.fallback.plain_after);

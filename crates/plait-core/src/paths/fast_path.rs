@@ -14,8 +14,9 @@ impl Subflow {
     /// `acked` (the low half of a DSN on the wire), and the edge of the window stays.
     #[inline(always)]
     pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, acked: u32) -> bool {
-        let (una, window) = (data.queue.una(), u64::from(segment.window) << self.shake.peer_scale);
-        segment.ack == self.shake.wire(self.sender.tx.una())
+        let (una, window) =
+            (data.queue.una(), u64::from(segment.window) << self.negotiated.peer_scale);
+        segment.ack == self.negotiated.iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
             && acked == data.keys.own.wire(una) as u32
             && una + window <= data.window.end()
@@ -26,9 +27,9 @@ impl Subflow {
     #[inline(always)]
     fn note_stamp(&mut self, segment: &Segment) {
         if let Some(stamp) = &segment.options.timestamps
-            && self.shake.offer.timestamps
+            && self.negotiated.timestamps
         {
-            self.shake.ts_recent = stamp.value;
+            self.negotiated.ts_recent = stamp.value;
         }
     }
 
@@ -43,9 +44,9 @@ impl Subflow {
     /// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).
     #[inline(always)]
     pub(crate) fn is_old(&self, segment: &Segment) -> bool {
-        let shake = &self.shake;
+        let negotiated = &self.negotiated;
         let stamps = segment.options.timestamps.as_ref();
-        stamps.is_some_and(|it| shake.offer.timestamps && before(it.value, shake.ts_recent))
+        stamps.is_some_and(|it| negotiated.timestamps && before(it.value, negotiated.ts_recent))
     }
 }
 

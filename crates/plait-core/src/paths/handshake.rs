@@ -1,14 +1,14 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
 use crate::config::Config;
-use crate::context::Context;
 use crate::data::agreement::{Mode, ModeStep};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
+use crate::tcp::handshake::{Handshake, Origin};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::Step;
-use crate::tcp::subflow::{Handshake, Offer, Subflow};
+use crate::tcp::subflow::Subflow;
 use plait_base::Dsn;
 use plait_wire::{JoinAck, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
 
@@ -40,50 +40,7 @@ pub(crate) fn listen_syn(syn: &Segment) -> Asks {
     }
 }
 
-/// Notes the options of the peer's SYN. If it has no MSS, `unsaid_mss` is used.
-pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
-    shake.irs = syn.seq;
-    shake.peer_scale = syn.options.window_scale.unwrap_or(0).min(14);
-    shake.offer = Offer {
-        scale: syn.options.window_scale.is_some(),
-        timestamps: syn.options.timestamps.is_some(),
-        sack: syn.options.sack_permitted,
-        mss: syn.options.mss.unwrap_or(unsaid_mss),
-    };
-    if !shake.offer.scale {
-        // Both SYNs must have the option (RFC 7323 section 2.2).
-        shake.own_scale = 0;
-    }
-    shake.ts_recent = syn.options.timestamps.map_or(0, |stamp| stamp.value);
-}
-
-impl Handshake {
-    /// Returns the state of a handshake that starts now.
-    pub(super) fn new(ctx: &mut Context<'_>, config: &Config, initiator: bool) -> Handshake {
-        let iss = ctx.first_sequence(config);
-        Handshake { iss, initiator, sent_at: ctx.now, ..Handshake::default() }
-    }
-
-    /// Returns the state of a join that starts now.
-    pub(super) fn of_join(ctx: &mut Context<'_>, config: &Config, initiator: bool) -> Handshake {
-        let shake = Handshake::new(ctx, config, initiator);
-        Handshake { nonce: ctx.draw() as u32, join: true, ..shake }
-    }
-
-    /// Returns the state after a peer's join.
-    pub(super) fn answering(
-        ctx: &mut Context<'_>,
-        config: &Config,
-        syn: &Segment,
-        join: &JoinSyn,
-    ) -> Handshake {
-        let shake = Handshake::of_join(ctx, config, false);
-        let (peer_nonce, peer_id) = (join.nonce, join.address_id);
-        let mut shake = Handshake { peer_nonce, peer_id, ..shake };
-        take_syn(&mut shake, syn, config.packets.unsaid_mss);
-        shake
-    }
-
+impl Subflow {
     /// Returns the MPTCP option of our SYN or SYN/ACK. `address_id` and `backup` belong to our
     /// address.
     fn syn_option(
@@ -93,7 +50,9 @@ impl Handshake {
         address_id: u8,
         backup: bool,
     ) -> Option<Mptcp> {
-        match (self.join, self.initiator) {
+        let handshake = self.handshake()?;
+        let Origin { join, initiator, .. } = self.origin;
+        match (join, initiator) {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: data.agreed.checksums(),
@@ -107,25 +66,29 @@ impl Handshake {
                 // In simultaneous joins the peer's key is not available yet, so our own token
                 // replaces it.
                 let token = data.keys.peer.unwrap_or(data.keys.local).token();
-                Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: self.nonce }))
+                Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: handshake.nonce }))
             }
             (true, false) => {
                 let hmac = data.keys.peer.map_or(0, |peer| {
-                    join_hmac(data.keys.local, peer, self.nonce, self.peer_nonce).left64()
+                    join_hmac(data.keys.local, peer, handshake.nonce, handshake.peer_nonce).left64()
                 });
-                Some(Mptcp::JoinSynAck(JoinSynAck { backup, address_id, hmac, nonce: self.nonce }))
+                Some(Mptcp::JoinSynAck(JoinSynAck {
+                    backup,
+                    address_id,
+                    hmac,
+                    nonce: handshake.nonce,
+                }))
             }
         }
     }
-}
 
-impl Subflow {
     /// Returns true if our ACKs carry [`Subflow::ack_option`].
     #[inline]
     pub(super) fn has_ack_option(&self, data: &DataLevel) -> bool {
-        let told = if self.shake.join { self.status.joined() } else { data.agreed.peer_dss_seen() };
+        let told =
+            if self.origin.join { self.status.joined() } else { data.agreed.peer_dss_seen() };
         !told
-            && self.shake.initiator
+            && self.origin.initiator
             && data.agreed.mode() == Mode::Multipath
             && data.keys.peer.is_some()
     }
@@ -140,9 +103,9 @@ impl Subflow {
         checksum: Option<u16>,
     ) -> Option<Mptcp> {
         let peer = data.keys.peer.filter(|_| self.has_ack_option(data))?;
-        let shake = &self.shake;
-        if shake.join {
-            let hmac = join_hmac(data.keys.local, peer, shake.nonce, shake.peer_nonce);
+        if self.origin.join {
+            let Handshake { nonce, peer_nonce, .. } = *self.handshake()?;
+            let hmac = join_hmac(data.keys.local, peer, nonce, peer_nonce);
             return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
         }
         Some(Mptcp::Capable(MpCapable {
@@ -163,11 +126,11 @@ impl Subflow {
         config: &Config,
         syn: &Segment,
     ) {
-        if self.shake.join {
+        if self.origin.join {
             return;
         }
         data.agreed.step(ModeStep::FallBack);
-        take_syn(&mut self.shake, syn, config.packets.unsaid_mss);
+        self.take_syn(config, syn);
         self.step(Step::SynCrossed);
         self.pending.add(ControlSegment::Syn);
         data.window.update(Dsn::ZERO, u64::from(syn.window));
@@ -180,6 +143,6 @@ impl Paths {
         let subflow = &self.subflows[index];
         let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path());
         let backup = path.is_some_and(|config| config.backup);
-        subflow.shake.syn_option(data, &self.spec.config, self.own_id(subflow.address), backup)
+        subflow.syn_option(data, &self.spec.config, self.own_id(subflow.address), backup)
     }
 }

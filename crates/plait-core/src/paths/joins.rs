@@ -10,9 +10,9 @@ use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::seldom::Seldom;
 use crate::tcp::address::Address;
+use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use crate::tcp::subflow::Handshake;
 use alloc::vec::Vec;
 use plait_base::{PathId, ServerAddress, Span, SubflowId};
 use plait_wire::{Mptcp, ResetReason, Segment};
@@ -196,7 +196,7 @@ impl Paths {
         let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
         let told = reset.options.mptcp.as_deref();
         let for_good = told.is_some_and(|option| option.all().contains(&refused));
-        subflow.shake.join && subflow.state == State::SynSent && for_good
+        subflow.origin.join && subflow.state == State::SynSent && for_good
     }
 
     /// Takes a slot for a subflow: a closed subflow's slot, or a new one.
@@ -252,8 +252,8 @@ impl Paths {
     ) {
         let Target { path, server, port, backup } = target;
         let address = Address::new(path, server, ctx.take_port(), port);
-        let shake = Handshake::of_join(ctx, &self.spec.config, true);
-        self.add_subflow(notices, id, address, State::SynSent, shake);
+        let start = SynState::of_join(ctx, &self.spec.config, true);
+        self.add_subflow(notices, id, address, State::SynSent, start);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.set_backup(backup);
         subflow.pending.add(ControlSegment::Syn);
@@ -262,9 +262,9 @@ impl Paths {
     /// Marks the subflow at `index` as usable for data.
     pub(crate) fn on_up(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.status.set_joined(true);
+        subflow.join();
         // From now on, the peer's join may carry data of both ends.
-        if subflow.shake.join {
+        if subflow.origin.join {
             data.agreed.on_joined();
         }
         let (path, server) = (subflow.address.path(), subflow.address.server());

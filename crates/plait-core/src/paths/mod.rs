@@ -40,8 +40,9 @@ use crate::paths::sizing::PacketSizes;
 use crate::paths::slots::Slots;
 use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
+use crate::tcp::handshake::SynState;
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Handshake, Subflow};
+use crate::tcp::subflow::{NewSubflow, Subflow};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use plait_base::{SubflowId, Time};
@@ -112,13 +113,14 @@ impl Paths {
         id: SubflowId,
         address: Address,
         state: State,
-        shake: Handshake,
+        syn: SynState,
     ) {
         let algorithm = (self.spec.controller)(address.path());
         let known = self.spec.paths.iter().find(|known| known.path == address.path());
         let remembered = known.and_then(|known| known.ssthresh);
         let config = &self.spec.config;
-        let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
+        let new = NewSubflow { id, address, state, syn, ssthresh: remembered, algorithm };
+        let mut subflow = Subflow::new(new, config);
         if let Some(size) = self.sizes.lowered() {
             subflow.sender.cc.resize(size);
         }

@@ -8,11 +8,11 @@ use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::admission::{DENIED, JOINS_PER_SECOND, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
-use crate::paths::handshake::{Asks, Opening, listen_syn, take_syn};
+use crate::paths::handshake::{Asks, Opening, listen_syn};
 use crate::tcp::address::Address;
+use crate::tcp::handshake::{Handshake, InitialSsn, SynState};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::Handshake;
 use crate::tcp::timer::Timer;
 use plait_base::{Dsn, SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};
@@ -66,8 +66,8 @@ impl Paths {
     pub(crate) fn ending(&self, others: Others) -> SubflowSet {
         self.subflows.set_of(|s| match others {
             Others::Go => false,
-            Others::Denied => s.shake.join && s.state == State::SynSent,
-            Others::Dropped => s.shake.join,
+            Others::Denied => s.origin.join && s.state == State::SynSent,
+            Others::Dropped => s.origin.join,
         })
     }
 
@@ -96,8 +96,8 @@ impl Paths {
         syn: &Segment,
         join: &JoinSyn,
     ) {
-        let shake = Handshake::answering(&mut parts.ctx, &self.spec.config, syn, join);
-        self.add_subflow(parts.notices, id, address, State::SynReceived, shake);
+        let start = SynState::answering(&mut parts.ctx, &self.spec.config, syn, join);
+        self.add_subflow(parts.notices, id, address, State::SynReceived, start);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.set_peer_backup(join.backup);
         subflow.pending.add(ControlSegment::Syn);
@@ -112,7 +112,7 @@ impl Paths {
         id: SubflowId,
         early: EarlyJoin,
     ) -> Option<Segment> {
-        self.add_subflow(notices, id, early.address, State::SynReceived, early.shake);
+        self.add_subflow(notices, id, early.address, State::SynReceived, early.start);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.set_peer_backup(early.backup);
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
@@ -128,7 +128,7 @@ impl Paths {
         segment: &Segment,
     ) -> SynAck {
         let subflow = &mut self.subflows[index];
-        let expected = subflow.shake.iss.wrapping_add(1);
+        let expected = subflow.negotiated.iss.after_syn();
         if segment.flags.has(Flags::ACK) && segment.ack != expected {
             // RFC 9293 section 3.10.7.3: the peer's segment belongs to another connection.
             subflow.pending.add_unacceptable_ack(segment.ack);
@@ -141,12 +141,12 @@ impl Paths {
             subflow.on_simultaneous_syn(parts.data, &self.spec.config, segment);
             return SynAck::Ignored;
         }
-        if subflow.shake.join && parts.data.keys.peer.is_none() {
+        if subflow.origin.join && parts.data.keys.peer.is_none() {
             // A simultaneous join was answered before the first subflow; its proof needs the key.
             self.joins.keep_answer(index, segment);
             return SynAck::Ignored;
         }
-        match (subflow.shake.join, segment.options.mptcp.as_deref()) {
+        match (subflow.origin.join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
                 if parts.data.agreed.mode() == Mode::Offered =>
             {
@@ -174,9 +174,10 @@ impl Paths {
             }
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.status.set_peer_backup(answer.backup);
-                subflow.shake.peer_nonce = answer.nonce;
-                subflow.shake.peer_id = answer.address_id;
-                let own_nonce = subflow.shake.nonce;
+                subflow.origin.peer_id = answer.address_id;
+                let Some(handshake) = subflow.handshake_mut() else { return SynAck::Ignored };
+                handshake.peer_nonce = answer.nonce;
+                let own_nonce = handshake.nonce;
                 let simultaneous = self.spec.config.joins.timing.is_simultaneous();
                 let authentic = simultaneous && answer.hmac == 0
                     || parts.data.keys.peer.is_some_and(|peer| {
@@ -192,7 +193,7 @@ impl Paths {
     /// Takes the options of the SYN/ACK on the subflow at `index`, with a pending third ACK.
     pub(crate) fn take_offer(&mut self, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
-        take_syn(&mut subflow.shake, segment, self.spec.config.packets.unsaid_mss);
+        subflow.take_syn(&self.spec.config, segment);
         subflow.pending.add_ack();
     }
 
@@ -215,13 +216,13 @@ impl Paths {
             return ThirdAck::Ignored;
         }
         let subflow = &mut self.subflows[index];
-        if segment.ack != subflow.shake.iss.wrapping_add(1) {
+        if segment.ack != subflow.negotiated.iss.after_syn() {
             // RFC 9293 section 3.10.7.4, fifth check.
             subflow.pending.add_unacceptable_ack(segment.ack);
             return ThirdAck::Ignored;
         }
         let offered = parts.data.agreed.mode() == Mode::Offered;
-        match (subflow.shake.join, segment.options.mptcp.as_deref()) {
+        match (subflow.origin.join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(capable))) if offered => {
                 let echoed = capable.receiver_key == Some(parts.data.keys.local);
                 let Some(key) = capable.sender_key.filter(|_| echoed) else {
@@ -247,9 +248,10 @@ impl Paths {
                 ThirdAck::Taken
             }
             (true, Some(Mptcp::JoinAck(proof))) => {
-                let shake = subflow.shake;
+                let Some(handshake) = subflow.handshake() else { return ThirdAck::Ignored };
+                let Handshake { nonce, peer_nonce, .. } = *handshake;
                 let authentic = parts.data.keys.peer.is_some_and(|peer| {
-                    join_hmac(peer, parts.data.keys.local, shake.peer_nonce, shake.nonce)
+                    join_hmac(peer, parts.data.keys.local, peer_nonce, nonce)
                         .matches160(&proof.hmac)
                 });
                 // The fourth ACK (RFC 8684 section 3.2).
@@ -268,22 +270,24 @@ impl Paths {
         subflow.step(Step::Established);
         subflow.sender.tx.syn_acked();
         subflow.timers.clear(Timer::Rto);
-        if subflow.shake.retries == 0 && subflow.shake.sent_at != Time::NEVER {
-            subflow.sender.rtt.sample(now, now.since(subflow.shake.sent_at));
+        let retries = subflow.handshake_retries();
+        let sent_at = subflow.handshake().map(|it| it.sent_at).filter(|at| *at != Time::NEVER);
+        if let Some(sent_at) = sent_at.filter(|_| retries == 0) {
+            subflow.sender.rtt.sample(now, now.since(sent_at));
         }
-        subflow.sender.rtt.start_data(subflow.shake.retries > 0);
+        subflow.sender.rtt.start_data(retries > 0);
     }
 
     /// Handles the peer's SYN/ACK in SYN-RECEIVED after a simultaneous SYN. Returns true if both
     /// SYNs have arrived.
     pub(crate) fn on_simultaneous_syn_ack(&mut self, index: usize, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[index];
-        let expected = subflow.shake.iss.wrapping_add(1);
+        let expected = subflow.negotiated.iss.after_syn();
         if segment.ack != expected {
             subflow.pending.add_unacceptable_ack(segment.ack);
             return false;
         }
-        if segment.seq != subflow.shake.irs {
+        if segment.seq != subflow.negotiated.irs.syn() {
             return false;
         }
         // The peer's SYN/ACK may need an answer, because ours may be lost.
@@ -300,11 +304,11 @@ impl Paths {
 
     /// Opens the first subflow of a connection.
     pub(crate) fn open(&mut self, parts: &mut Parts<'_>, opening: &Opening<'_>) {
-        let mut shake = Handshake::new(&mut parts.ctx, &self.spec.config, self.client);
+        let mut start = SynState::new(&mut parts.ctx, &self.spec.config, self.client);
         let (address, syn) = match opening {
             Opening::Active { address } => {
                 self.start_from(*address);
-                self.add_subflow(parts.notices, SubflowId(0), *address, State::SynSent, shake);
+                self.add_subflow(parts.notices, SubflowId(0), *address, State::SynSent, start);
                 let path = self.spec.paths.iter().find(|config| config.path == address.path());
                 self.subflows[0].status.set_backup(path.is_some_and(|config| config.backup));
                 self.subflows[0].pending.add(ControlSegment::Syn);
@@ -314,18 +318,20 @@ impl Paths {
                 if let Some(after) = after {
                     // Above the sequence numbers of the previous connection (RFC 9293 section
                     // 3.6.1).
-                    shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
+                    let drawn = start.negotiated.iss.syn();
+                    start.negotiated.iss = InitialSsn::new(after.wrapping_add(1 + (drawn >> 2)));
                 }
                 (*address, *syn)
             }
             Opening::Stateless { address, syn, iss } => {
-                (shake.iss, shake.sent_at) = (*iss, Time::NEVER);
+                start.negotiated.iss = InitialSsn::new(*iss);
+                start.handshake.sent_at = Time::NEVER;
                 (*address, *syn)
             }
         };
-        take_syn(&mut shake, syn, self.spec.config.packets.unsaid_mss);
+        start.take_syn(&self.spec.config, syn);
         self.start_from(address);
-        self.add_subflow(parts.notices, SubflowId(0), address, State::SynReceived, shake);
+        self.add_subflow(parts.notices, SubflowId(0), address, State::SynReceived, start);
         self.subflows[0].pending.add(ControlSegment::Syn);
         if denies_joins(syn) {
             self.deny_first_address();
@@ -345,9 +351,9 @@ impl Paths {
     /// Handles an acceptable segment on the subflow at `index`: the peer is alive.
     pub(crate) fn take_life_sign(&mut self, index: usize) -> LifeSign {
         let subflow = &mut self.subflows[index];
-        let (shake, up) = (&subflow.shake, subflow.state.synchronised());
+        let (origin, up) = (subflow.origin, subflow.state.synchronised());
         // The fourth ACK: our HMAC arrived.
-        let proven = !subflow.status.joined() && shake.initiator && shake.join && up;
+        let proven = !subflow.status.joined() && origin.initiator && origin.join && up;
         if proven {
             subflow.timers.clear(Timer::Rto);
         }
@@ -370,7 +376,7 @@ impl Paths {
     /// send data before it has a fourth ACK.
     pub(crate) fn repeat_fourth_ack(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.pending.add_ack_if(!subflow.shake.initiator);
+        subflow.pending.add_ack_if(!subflow.origin.initiator);
     }
 }
 

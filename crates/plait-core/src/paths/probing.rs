@@ -50,14 +50,15 @@ impl Paths {
     pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
         let subflow = &self.subflows[index];
         let rto = subflow.sender.rtt.rto();
-        let Some(base) = data.probe_interval(&self.spec.config).filter(|_| subflow.shake.initiator)
+        let Some(base) =
+            data.probe_interval(&self.spec.config).filter(|_| subflow.origin.initiator)
         else {
             return rto;
         };
-        if subflow.shake.join {
-            return rto.min(interval(base, u16::from(subflow.shake.retries)));
+        if subflow.origin.join {
+            return rto.min(interval(base, u16::from(subflow.handshake_retries())));
         }
-        let first = self.redial.is_first() && subflow.shake.retries == 0;
+        let first = self.redial.is_first() && subflow.handshake_retries() == 0;
         if first && self.ways_to_dial() > 1 {
             rto.min(Config::CONNECTION_ATTEMPT_DELAY)
         } else {
@@ -83,7 +84,7 @@ impl Paths {
                     || parts.data.closing.peer_finished()
             }
         };
-        let foreign = !self.subflows[index].shake.initiator && !was_joined;
+        let foreign = !self.subflows[index].origin.initiator && !was_joined;
         if !self.client || over || foreign {
             return;
         }

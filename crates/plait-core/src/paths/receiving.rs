@@ -182,7 +182,7 @@ impl Arrival<'_> {
             Mode::Multipath | Mode::Plain => {
                 if let Some(Mptcp::Capable(capable)) = self.segment.options.mptcp.as_deref()
                     && capable.data_len.is_some()
-                    && !subflow.shake.join
+                    && !subflow.origin.join
                 {
                     return dsn_in_step(seq);
                 }

@@ -5,9 +5,9 @@ use crate::data::level::DataLevel;
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
+use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use crate::tcp::subflow::Handshake;
 use crate::timers::ConnectionTimers;
 use plait_base::{Dsn, PathId, SubflowId};
 
@@ -62,7 +62,7 @@ impl Paths {
     /// receive our third ACK, so its application has no connection.
     pub(crate) fn never_known_to_peer(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let refused = subflow.shake.join && !subflow.status.joined();
+        let refused = subflow.origin.join && !subflow.status.joined();
         let silent = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
         self.client && refused && silent && self.subflows[0].status.pf()
     }
@@ -73,7 +73,7 @@ impl Paths {
         let first = &self.subflows[0];
         let unknown = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
         let early = !data.plain() || first.state == State::SynSent;
-        unknown && early && !first.shake.join && first.address.path() == path
+        unknown && early && !first.origin.join && first.address.path() == path
     }
 
     /// Returns the next path for an unanswered first SYN, if there is another.
@@ -87,12 +87,12 @@ impl Paths {
 
     /// Restarts the connection at `address` with a new key.
     pub(crate) fn redial(&mut self, parts: &mut Parts<'_>, address: Address) {
-        let shake = Handshake::new(&mut parts.ctx, &self.spec.config, true);
+        let start = SynState::new(&mut parts.ctx, &self.spec.config, true);
         parts.data.restart(&self.spec.config, parts.ctx.unique_key());
         *parts.timers = ConnectionTimers::new();
         parts.timers.arm_release(&mut parts.ctx, &self.spec.config, parts.data);
         self.subflows.clear();
-        self.add_subflow(parts.notices, SubflowId(0), address, State::SynSent, shake);
+        self.add_subflow(parts.notices, SubflowId(0), address, State::SynSent, start);
         // Each round over all paths waits twice as long as the previous one.
         let rounds = self.redial.restart(self.ways_to_dial());
         let subflow = &mut self.subflows[0];

@@ -156,7 +156,7 @@ impl Paths {
             self.joins.drop_if(|target| target.server == number);
         }
         let mut removed = Removed { ending: SubflowSet::EMPTY, doubtful: SubflowSet::EMPTY };
-        for subflow in self.subflows.iter_mut().filter(|s| s.shake.peer_id == id) {
+        for subflow in self.subflows.iter_mut().filter(|s| s.origin.peer_id == id) {
             if !subflow.state.synchronised() {
                 removed.ending.insert(subflow.id);
             } else if self.addresses.removals().start_check(now, subflow) {

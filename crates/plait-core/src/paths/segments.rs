@@ -7,7 +7,7 @@ use crate::event::Carry;
 use crate::paths::Paths;
 use crate::paths::control::Control;
 use crate::paths::sizing::Rules;
-use crate::segments::{Content, Transmit, syn_segment};
+use crate::segments::{Content, Syn, Transmit};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
@@ -30,8 +30,8 @@ impl Writer<'_> {
         let segment = Segment {
             src_port: self.subflow.address.local_port,
             dst_port: self.subflow.address.remote_port,
-            seq: self.subflow.shake.wire(self.subflow.sender.tx.nxt()),
-            ack: self.subflow.shake.peer_wire(self.subflow.rx.nxt()),
+            seq: self.subflow.negotiated.iss.wire(self.subflow.sender.tx.nxt()),
+            ack: self.subflow.negotiated.irs.wire(self.subflow.rx.nxt()),
             flags: Flags::RST.with(Flags::ACK),
             server: self.subflow.address.server(),
             window: 0,
@@ -213,10 +213,10 @@ impl Writer<'_> {
             options.mptcp =
                 subflow.ack_option(data, rules.config, data_len, checksum).map(Box::new);
         }
-        let sacks = subflow.shake.offer.sack && subflow.rx.has_sack();
+        let sacks = subflow.negotiated.sack && subflow.rx.has_sack();
         let packet = if sacks { rules.most_packet(data) } else { 0 };
-        if subflow.shake.offer.timestamps {
-            let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
+        if subflow.negotiated.timestamps {
+            let (value, echo) = (subflow.clock.at(ctx.now), subflow.negotiated.ts_recent);
             options.timestamps = Some(Timestamps { value, echo });
         }
         if sacks {
@@ -228,8 +228,8 @@ impl Writer<'_> {
         subflow.note_acknowledged();
         segment.src_port = subflow.address.local_port;
         segment.dst_port = subflow.address.remote_port;
-        segment.seq = subflow.shake.wire(seq);
-        segment.ack = subflow.shake.peer_wire(subflow.rx.nxt());
+        segment.seq = subflow.negotiated.iss.wire(seq);
+        segment.ack = subflow.negotiated.irs.wire(subflow.rx.nxt());
         segment.flags = flags.with(Flags::ACK);
         segment.server = subflow.address.server();
         segment.window = field as u16;
@@ -244,7 +244,7 @@ impl Writer<'_> {
         if self.rules.config.buffers.kernel.is_some() {
             window = self.data.recv.window_of(self.subflow.id, window);
         }
-        let scale = self.subflow.shake.own_scale;
+        let scale = self.subflow.negotiated.own_scale;
         let field = (window >> scale).min(0xffff);
         self.data.recv.on_advertised(field << scale);
         field
@@ -273,9 +273,10 @@ impl Paths {
         data.recv.on_advertised(window);
         let subflow = &mut self.subflows[index];
         let answer = subflow.state == State::SynReceived;
-        subflow.shake.own_scale = if answer && !subflow.shake.offer.scale { 0 } else { scale };
-        let (shake, address) = (&subflow.shake, subflow.address);
-        syn_segment(config, shake, address, answer, window, now, mptcp)
+        let scaled = subflow.handshake().is_none_or(|it| it.scale);
+        subflow.negotiated.own_scale = if scaled { scale } else { 0 };
+        let (negotiated, address) = (&subflow.negotiated, subflow.address);
+        Syn { negotiated, scale: scaled, address, answer, window, mptcp }.transmit(config, now)
     }
 
     /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.

@@ -66,7 +66,7 @@ impl Slots {
         match self.list.get_mut(subflow.id.index()) {
             Some(slot) => {
                 let totals = self.replaced.get_or_insert_default();
-                totals.add_subflow(slot.shake.join, &slot.carried());
+                totals.add_subflow(slot.origin.join, &slot.carried());
                 *slot = subflow;
             }
             None => {
@@ -205,15 +205,16 @@ impl Slots {
     /// Returns the traffic of its subflows, ended ones included.
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
-        self.iter().for_each(|it| totals.add_subflow(it.shake.join, &it.carried()));
+        self.iter().for_each(|it| totals.add_subflow(it.origin.join, &it.carried()));
         totals
     }
 
     /// Returns a sum of the peer's data, acknowledgements and timestamps over all subflows. A
     /// segment that changes none of these is not noticed, and a probe is then sent too early.
     pub(crate) fn heard(&self) -> u64 {
-        let of =
-            |s: &Subflow| s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.shake.ts_recent);
+        let of = |s: &Subflow| {
+            s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.negotiated.ts_recent)
+        };
         self.iter().map(of).fold(0, u64::wrapping_add)
     }
 
@@ -224,7 +225,7 @@ impl Slots {
             path: s.address.path(),
             server: s.address.server(),
             up: s.status.joined() && s.state.synchronised(),
-            joined: s.shake.join,
+            joined: s.origin.join,
             carried: s.carried(),
             potentially_failed: s.status.pf(),
             cwnd: s.cwnd(),
@@ -258,14 +259,17 @@ impl Slots {
     pub(crate) fn replaceable_join(&self) -> Option<usize> {
         let full =
             self.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || self.free_slot().is_none();
-        let oldest = self.half_open_joins().min_by_key(|s| s.shake.sent_at).filter(|_| full);
+        let oldest = self
+            .half_open_joins()
+            .min_by_key(|s| s.handshake().map(|it| it.sent_at))
+            .filter(|_| full);
         oldest.map(|s| s.id.index())
     }
 
     /// Returns the peer's joins that are not proven yet.
     pub(crate) fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
-        let half_open = |s: &&Subflow| s.state == State::SynReceived && s.shake.join;
-        self.iter().filter(half_open).filter(|s| !s.shake.initiator)
+        let half_open = |s: &&Subflow| s.state == State::SynReceived && s.origin.join;
+        self.iter().filter(half_open).filter(|s| !s.origin.initiator)
     }
 
     /// Returns true if a subflow has nothing to send. Also notes the progress of the others

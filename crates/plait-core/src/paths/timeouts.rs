@@ -49,8 +49,7 @@ impl Subflow {
         let again = now + self.sender.rtt.rto();
         self.timers.set(Timer::Rto, again);
         self.pending.add(ControlSegment::JoinAck);
-        self.shake.retries += 1;
-        self.shake.retries > SYN_RETRIES
+        self.count_handshake_retry() > SYN_RETRIES
     }
 
     /// Handles the host queue timer. Returns true if more segments of `mss` bytes may be sent now.
@@ -134,18 +133,18 @@ impl Paths {
         let rounds = {
             let subflow = &mut self.subflows[index];
             subflow.sender.rtt.back_off();
-            subflow.shake.retries = subflow.shake.retries.saturating_add(1);
-            if subflow.shake.join && data.closing.done() && !alone {
+            subflow.count_handshake_retry();
+            if subflow.origin.join && data.closing.done() && !alone {
                 // The subflow has no further use.
                 return false;
             }
             self.redial.rounds_before(self.ways_to_dial())
         };
         let subflow = &mut self.subflows[index];
-        let dials = subflow.shake.initiator;
-        let patient = subflow.shake.join && dials && self.spec.config.joins.probe.is_some();
+        let dials = subflow.origin.initiator;
+        let patient = subflow.origin.join && dials && self.spec.config.joins.probe.is_some();
         let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
-        if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
+        if subflow.handshake_retries() > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return false;
         }
         subflow.pending.add(ControlSegment::Syn);
@@ -156,7 +155,7 @@ impl Paths {
     /// may have reused the slot of an ended first subflow.
     fn is_dialling(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        index == 0 && !subflow.shake.join && subflow.state == State::SynSent && self.client
+        index == 0 && !subflow.origin.join && subflow.state == State::SynSent && self.client
     }
 
     /// Handles the expired `timer` of the subflow at `index`. `timers` are the connection's.

@@ -338,7 +338,7 @@ impl Subflow {
         let first_expiry = !matches!(self.sender.phase, Phase::Loss { .. });
         if first_expiry {
             let recovering = matches!(self.sender.phase, Phase::Recovery { .. });
-            let frto = frto && !recovering && !self.shake.offer.timestamps;
+            let frto = frto && !recovering && !self.negotiated.timestamps;
             self.sender.begin_episode(now, true, frto);
         } else {
             self.sender.spurious_recovery.on_repeated_timeout();

@@ -7,6 +7,7 @@ pub(crate) mod address;
 pub(crate) mod clock;
 pub(crate) mod cwnd_validation;
 pub(crate) mod delivery;
+pub(crate) mod handshake;
 pub(crate) mod host_queue;
 pub(crate) mod loss;
 pub(crate) mod mappings;

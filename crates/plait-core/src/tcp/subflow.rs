@@ -8,6 +8,7 @@ use crate::tcp::address::Address;
 use crate::tcp::clock::{StampClock, before};
 use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
+use crate::tcp::handshake::{Handshake, Negotiated, Origin, SynState};
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, RecoveryState, probe_timeout};
 use crate::tcp::mappings::Mappings;
@@ -28,71 +29,6 @@ use plait_base::{
 };
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
 use plait_wire::{MAX_OPTION_BYTES, Options, Segment};
-
-/// State of the handshake.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Handshake {
-    /// Initial sequence numbers, ours and the peer's.
-    pub(crate) iss: u32,
-    pub(crate) irs: u32,
-    /// Random numbers of MP_JOIN.
-    pub(crate) nonce: u32,
-    pub(crate) peer_nonce: u32,
-    /// The identifier of the peer's address (RFC 8684 section 3.2).
-    pub(crate) peer_id: u8,
-    /// This subflow joins an existing connection.
-    pub(crate) join: bool,
-    /// This end sent the first SYN.
-    pub(crate) initiator: bool,
-    /// Window shifts, ours and the peer's.
-    pub(crate) own_scale: u8,
-    pub(crate) peer_scale: u8,
-    /// When the SYN (or SYN/ACK) was first sent, and how often it was retransmitted.
-    /// [`Time::NEVER`] if that is unknown, because the SYN was answered without state.
-    pub(crate) sent_at: Time,
-    pub(crate) retries: u8,
-    /// The peer's timestamp to echo (RFC 7323 section 4.3).
-    pub(crate) ts_recent: u32,
-    /// Options of the peer's SYN.
-    pub(crate) offer: Offer,
-}
-
-impl Handshake {
-    /// Returns our sequence number as on the wire (RFC 9293 section 3.4).
-    pub(crate) fn wire(&self, seq: SendSsn) -> u32 {
-        self.iss.wrapping_add(seq.low())
-    }
-
-    /// Returns the peer's sequence number as on the wire.
-    pub(crate) fn peer_wire(&self, seq: ReceiveSsn) -> u32 {
-        self.irs.wrapping_add(seq.low())
-    }
-
-    /// Returns our sequence number of the wire's `seq`, if it is close to `near`.
-    pub(crate) fn own_seq(&self, seq: u32, near: SendSsn) -> SendSsn {
-        SendSsn::from_low(seq.wrapping_sub(self.iss), near)
-    }
-
-    /// Returns the peer's sequence number of the wire's `seq`, if it is close to `near`.
-    pub(crate) fn peer_seq(&self, seq: u32, near: ReceiveSsn) -> ReceiveSsn {
-        ReceiveSsn::from_low(seq.wrapping_sub(self.irs), near)
-    }
-}
-
-/// Options of a peer's SYN. Until it arrives, our own offer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Offer {
-    pub(crate) scale: bool,
-    pub(crate) timestamps: bool,
-    pub(crate) sack: bool,
-    pub(crate) mss: u16,
-}
-
-impl Default for Offer {
-    fn default() -> Offer {
-        Offer { scale: true, timestamps: true, sack: true, mss: u16::MAX }
-    }
-}
 
 /// The sending half of a subflow.
 #[derive(Debug)]
@@ -158,13 +94,27 @@ pub(crate) struct Numbers {
     pub(crate) ack: SendSsn,
 }
 
+/// A subflow that is about to be created.
+pub(crate) struct NewSubflow {
+    pub(crate) id: SubflowId,
+    pub(crate) address: Address,
+    pub(crate) state: State,
+    pub(crate) syn: SynState,
+    /// The threshold of slow start that the path is known to have.
+    pub(crate) ssthresh: Option<u64>,
+    pub(crate) algorithm: Box<dyn Algorithm>,
+}
+
 /// One TCP subflow.
 #[derive(Debug)]
 pub(crate) struct Subflow {
     pub(crate) id: SubflowId,
     pub(crate) address: Address,
     pub(crate) state: State,
-    pub(crate) shake: Handshake,
+    pub(crate) origin: Origin,
+    pub(crate) negotiated: Negotiated,
+    /// Set until data may be sent on it.
+    pub(super) handshake: Option<Box<Handshake>>,
     pub(crate) status: SubflowStatus,
     pub(crate) sender: Sender,
     pub(crate) rx: Receiver,
@@ -179,19 +129,12 @@ pub(crate) struct Subflow {
 }
 
 impl Subflow {
-    pub(crate) fn new(
-        id: SubflowId,
-        address: Address,
-        state: State,
-        shake: Handshake,
-        config: &Config,
-        remembered: Option<u64>,
-        algorithm: Box<dyn Algorithm>,
-    ) -> Subflow {
+    pub(crate) fn new(new: NewSubflow, config: &Config) -> Subflow {
+        let NewSubflow { id, address, state, syn, ssthresh, algorithm } = new;
         let settings = Settings {
             mss: config.segment_payload() as u32,
             initial_window: config.window.initial,
-            ssthresh: remembered.or(config.window.ssthresh),
+            ssthresh: ssthresh.or(config.window.ssthresh),
             slow_start_limit: config.slow_start_limit(),
             hystart: config.window.hystart,
         };
@@ -199,7 +142,9 @@ impl Subflow {
             id,
             address,
             state,
-            shake,
+            origin: syn.origin,
+            negotiated: syn.negotiated,
+            handshake: Some(Box::new(syn.handshake)),
             status: SubflowStatus::default(),
             sender: Sender {
                 tx: TxRing::new(),
@@ -229,6 +174,42 @@ impl Subflow {
         }
     }
 
+    /// Returns the state of its handshake, until data may be sent on it.
+    pub(crate) fn handshake(&self) -> Option<&Handshake> {
+        self.handshake.as_deref()
+    }
+
+    pub(crate) fn handshake_mut(&mut self) -> Option<&mut Handshake> {
+        self.handshake.as_deref_mut()
+    }
+
+    /// Returns how often the SYN, SYN/ACK or third ACK was retransmitted.
+    pub(crate) fn handshake_retries(&self) -> u8 {
+        self.handshake().map_or(0, |it| it.retries)
+    }
+
+    /// Counts a retransmission in the handshake. Returns the number so far.
+    pub(crate) fn count_handshake_retry(&mut self) -> u8 {
+        if let Some(it) = self.handshake_mut() {
+            it.retries = it.retries.saturating_add(1);
+        }
+        self.handshake_retries()
+    }
+
+    /// Notes the options of the peer's SYN.
+    pub(crate) fn take_syn(&mut self, config: &Config, syn: &Segment) {
+        self.negotiated.take_syn(config, syn);
+        if let Some(it) = self.handshake_mut() {
+            it.scale = syn.options.window_scale.is_some();
+        }
+    }
+
+    /// Allows data on it, and forgets its handshake.
+    pub(crate) fn join(&mut self) {
+        self.status.set_joined(true);
+        self.handshake = None;
+    }
+
     /// Applies a step of the state machine. A step that is not possible changes nothing.
     pub(crate) fn step(&mut self, step: Step) {
         if let Some(next) = self.state.after(step) {
@@ -243,8 +224,8 @@ impl Subflow {
     /// Returns the numbers of the peer's `segment`.
     pub(crate) fn numbers(&self, segment: &Segment) -> Numbers {
         Numbers {
-            seq: self.shake.peer_seq(segment.seq, self.rx.nxt()),
-            ack: self.shake.own_seq(segment.ack, self.sender.tx.una()),
+            seq: self.negotiated.irs.read(segment.seq, self.rx.nxt()),
+            ack: self.negotiated.iss.read(segment.ack, self.sender.tx.una()),
         }
     }
 
@@ -433,9 +414,9 @@ impl Subflow {
     /// hold.
     pub(crate) fn put_sacks(&mut self, options: &mut Options, room: u32) {
         let room = MAX_OPTION_BYTES.min(room).saturating_sub(options.padded_len());
-        let (shake, sack) = (&self.shake, &mut options.sack);
+        let (irs, sack) = (self.negotiated.irs, &mut options.sack);
         self.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
-            sack.push(shake.peer_wire(block.start), shake.peer_wire(block.end));
+            sack.push(irs.wire(block.start), irs.wire(block.end));
         });
     }
 
@@ -486,18 +467,18 @@ impl Subflow {
     /// one its sequence number, is newer than the old connection's (RFC 6191 section 2). Returns the
     /// sequence number after the last used one.
     pub(crate) fn make_way(&mut self, syn: &Segment) -> Option<u32> {
-        let expected = self.shake.peer_wire(self.rx.nxt());
+        let expected = self.negotiated.irs.wire(self.rx.nxt());
         let beyond = syn.seq != expected && before(expected, syn.seq);
-        let stamps = syn.options.timestamps.filter(|_| self.shake.offer.timestamps);
+        let stamps = syn.options.timestamps.filter(|_| self.negotiated.timestamps);
         let newer = stamps.map_or(beyond, |stamps| {
-            let known = self.shake.ts_recent;
+            let known = self.negotiated.ts_recent;
             before(known, stamps.value) || known == stamps.value && beyond
         });
         if !newer {
             return None;
         }
         self.step(Step::WaitOver);
-        Some(self.shake.wire(self.sender.tx.nxt()))
+        Some(self.negotiated.iss.wire(self.sender.tx.nxt()))
     }
 }
 
