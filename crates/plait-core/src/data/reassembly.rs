@@ -11,6 +11,18 @@ use alloc::collections::VecDeque;
 use plait_base::{DataRange, Dsn, Slim, Span, SubflowId, Time, reserve_ahead};
 use plait_wire::Payload;
 
+/// A run of bytes in subflow order.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    /// DSN of its first byte.
+    pub(crate) dsn: Dsn,
+    pub(crate) payload: &'a Payload,
+    /// When it arrived, and on which subflow.
+    pub(crate) at: Time,
+    pub(crate) subflow: SubflowId,
+}
+
+/// A run that waits for earlier data.
 #[derive(Debug)]
 struct Held {
     range: DataRange,
@@ -266,18 +278,15 @@ impl Reassembly {
         reached
     }
 
-    /// Accepts a run of bytes in subflow order that arrived `at`. Passes readable data to
-    /// `on_readable`. Returns how many bytes were new.
+    /// Accepts a run. Passes readable data to `on_readable`. Returns how many bytes were new.
     #[inline]
     pub(crate) fn insert(
         &mut self,
         now: Time,
-        dsn: Dsn,
-        payload: &Payload,
-        at: Time,
-        subflow: SubflowId,
+        run: Run<'_>,
         on_readable: &mut impl FnMut(Readable),
     ) -> u64 {
+        let Run { dsn, payload, at, subflow } = run;
         let dsn = if planted(Planted::OverlapTwice) && dsn < self.nxt { self.nxt } else { dsn };
         let range = DataRange::with_len(dsn, u64::from(payload.len()));
         let rest = planted(Planted::RestDropped) && dsn < self.nxt;
@@ -285,7 +294,7 @@ impl Reassembly {
             return 0;
         }
         let new = if dsn > self.nxt {
-            self.hold(range, at, subflow, payload)
+            self.hold(range, run)
         } else if self.held.is_empty() {
             let new = range.end - self.nxt;
             self.deliver(range.start, payload, range.end, &mut |data| {
@@ -370,7 +379,8 @@ impl Reassembly {
     }
 
     /// Holds the parts of `range` that are not held yet.
-    fn hold(&mut self, range: DataRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
+    fn hold(&mut self, range: DataRange, run: Run<'_>) -> u64 {
+        let Run { payload, at, subflow, .. } = run;
         if self.held.back().is_none_or(|last| last.range.end <= range.start) {
             reserve_ahead(&mut self.held, 512);
             self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
@@ -460,7 +470,9 @@ mod tests {
                 let payload = Payload::from_bytes(&source[start as usize..end as usize]);
                 let mut runs = Vec::new();
                 let new = reassembly.insert(
-                    Time::ZERO, Dsn::new(start), &payload, Time::ZERO, SubflowId(0), &mut |run| runs.push(run.data),
+                    Time::ZERO,
+                    Run { dsn: Dsn::new(start), payload: &payload, at: Time::ZERO, subflow: SubflowId(0) },
+                    &mut |run| runs.push(run.data),
                 );
                 let fresh = (start..end).filter(|byte| model.insert(*byte)).count() as u64;
                 prop_assert_eq!(new, fresh);

@@ -11,6 +11,7 @@ use crate::data::agreement::{
 };
 use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
+use crate::data::reassembly::Run;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
@@ -75,7 +76,8 @@ impl Subflow {
         let Some(mut verifier) = self.verifier.take() else { return false };
         let (now, id) = (ctx.now, self.id);
         verifier.release(&mut |dsn, payload: Payload, at| {
-            data.recv.insert(now, dsn, &payload, at, id, &mut |run| ctx.emit(run.event()));
+            let run = Run { dsn, payload: &payload, at, subflow: id };
+            data.recv.insert(now, run, &mut |run| ctx.emit(run.event()));
         });
         self.pending.add_ack();
         true

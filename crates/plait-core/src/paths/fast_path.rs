@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::data::level::DataLevel;
+use crate::data::reassembly::Run;
 use crate::event::Event;
 use crate::paths::Paths;
 use crate::tcp::clock::before;
@@ -87,9 +88,8 @@ impl Paths {
         let (now, id) = (ctx.now, subflow.id);
         let due = subflow.rx.accept_next(dsn, len, self.sizes.ack_unit());
         subflow.note_due(now, due);
-        let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
-            ctx.emit(run.event());
-        });
+        let run = Run { dsn, payload: &segment.payload, at: now, subflow: id };
+        let new = recv.insert(now, run, &mut |run| ctx.emit(run.event()));
         if ctx.has_every_detail() {
             let data = DataRange::new(dsn, end);
             ctx.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });

@@ -3,11 +3,12 @@
 use crate::context::Context;
 use crate::data::agreement::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
 use crate::data::level::DataLevel;
+use crate::data::reassembly::Run;
 use crate::data::verifier::{Noted, Verifier};
 use crate::event::Event;
 use crate::notices::Notices;
 use crate::paths::Paths;
-use crate::tcp::recv::Receiver;
+use crate::tcp::recv::{Arrived, Receiver};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
@@ -107,15 +108,14 @@ impl Arrival<'_> {
         let mut duplicate = 0;
         let mut deliver = |dsn: Dsn, payload: Payload, at: Time| {
             duplicate += u64::from(payload.len());
-            duplicate -= recv.insert(now, dsn, &payload, at, id, &mut |run| {
-                ctx.emit(run.event());
-            });
+            let run = Run { dsn, payload: &payload, at, subflow: id };
+            duplicate -= recv.insert(now, run, &mut |run| ctx.emit(run.event()));
         };
-        let payload = segment.payload.clone();
+        let arrived = Arrived { seq, dsn, at: now, payload: segment.payload.clone() };
         let due = match &mut subflow.verifier {
-            None => subflow.rx.accept(now, seq, dsn, payload, ack_unit, &mut deliver),
+            None => subflow.rx.accept(arrived, ack_unit, &mut deliver),
             Some(verifier) => aside(|| {
-                subflow.rx.accept(now, seq, dsn, payload, ack_unit, |dsn, payload, at| {
+                subflow.rx.accept(arrived, ack_unit, |dsn, payload, at| {
                     verifier.take((dsn, payload, at), &mut deliver);
                 })
             }),

@@ -8,13 +8,13 @@ use alloc::collections::VecDeque;
 use plait_base::{Dsn, ReceiveRange, ReceiveRangeSet, ReceiveSsn, Time, reserve_ahead};
 use plait_wire::Payload;
 
-/// A segment that waits for earlier data.
+/// The payload of a segment, with its first sequence number and DSN, and the time of its arrival.
 #[derive(Debug)]
-struct Held {
-    seq: ReceiveSsn,
-    dsn: Dsn,
-    at: Time,
-    payload: Payload,
+pub(crate) struct Arrived {
+    pub(crate) seq: ReceiveSsn,
+    pub(crate) dsn: Dsn,
+    pub(crate) at: Time,
+    pub(crate) payload: Payload,
 }
 
 /// When an acknowledgement is due.
@@ -43,7 +43,7 @@ const RECENT: usize = 4;
 /// Out-of-order data.
 #[derive(Debug, Default)]
 struct Holes {
-    held: VecDeque<Held>,
+    held: VecDeque<Arrived>,
     /// Payload bytes in `held`.
     bytes: u64,
     ranges: ReceiveRangeSet,
@@ -107,7 +107,7 @@ impl Receiver {
     /// Returns true if the byte with `dsn` waits behind a hole.
     pub(crate) fn holds(&self, dsn: Dsn) -> bool {
         let within =
-            |held: &Held| (held.dsn..held.dsn + u64::from(held.payload.len())).contains(&dsn);
+            |held: &Arrived| (held.dsn..held.dsn + u64::from(held.payload.len())).contains(&dsn);
         self.holes.as_ref().is_some_and(|it| it.held.iter().any(within))
     }
 
@@ -165,25 +165,23 @@ impl Receiver {
         })
     }
 
-    /// Accepts the payload at `seq`. Passes data in order to `deliver` as (DSN, payload, time of
-    /// arrival). Two full segments trigger an acknowledgement.
+    /// Accepts a payload. Passes data in order to `deliver` as (DSN, payload, time of arrival). Two
+    /// full segments trigger an acknowledgement.
     #[inline(always)]
     pub(crate) fn accept(
         &mut self,
-        now: Time,
-        seq: ReceiveSsn,
-        dsn: Dsn,
-        payload: Payload,
+        arrived: Arrived,
         mss: u64,
         mut deliver: impl FnMut(Dsn, Payload, Time),
     ) -> AckDue {
+        let Arrived { seq, dsn, at, ref payload } = arrived;
         let range = ReceiveRange::with_len(seq, u64::from(payload.len()));
         if self.has(range) {
             self.note_duplicate(range);
             return AckDue::Now;
         }
         if seq > self.nxt {
-            self.hold(now, range, dsn, payload);
+            self.hold(range, arrived);
             return AckDue::Now;
         }
         let skip = (self.nxt - seq) as u32;
@@ -194,8 +192,8 @@ impl Receiver {
         self.unacked = self.unacked.saturating_add((range.end - self.nxt) as u32);
         self.nxt = range.end;
         self.end_dsn = dsn + range.len();
-        let payload = if skip > 0 { payload.slice(skip, u32::MAX) } else { payload };
-        deliver(dsn + u64::from(skip), payload, now);
+        let payload = if skip > 0 { payload.slice(skip, u32::MAX) } else { arrived.payload };
+        deliver(dsn + u64::from(skip), payload, at);
         if filled_hole {
             self.release(&mut deliver);
             return AckDue::Now;
@@ -228,10 +226,10 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn hold(&mut self, now: Time, range: ReceiveRange, dsn: Dsn, payload: Payload) {
+    fn hold(&mut self, range: ReceiveRange, arrived: Arrived) {
         let holes = self.holes.get_or_insert_default();
         if holes.held.len() < self.most as usize && holes.ranges.count() < MAX_RANGES {
-            holes.hold(now, range, dsn, payload);
+            holes.hold(range, arrived);
         }
     }
 
@@ -311,7 +309,7 @@ impl Receiver {
 }
 
 impl Holes {
-    fn hold(&mut self, now: Time, range: ReceiveRange, dsn: Dsn, payload: Payload) {
+    fn hold(&mut self, range: ReceiveRange, arrived: Arrived) {
         if self.ranges.insert(range) < range.len() {
             self.dsack = Some(range);
         }
@@ -324,8 +322,8 @@ impl Holes {
         if self.held.len() == self.held.capacity() {
             self.make_room();
         }
-        self.bytes += u64::from(payload.len());
-        self.held.insert(at, Held { seq: range.start, dsn, at: now, payload });
+        self.bytes += u64::from(arrived.payload.len());
+        self.held.insert(at, arrived);
         self.note_recent(range.start);
     }
 
@@ -394,7 +392,8 @@ mod tests {
         let mut got = Vec::new();
         let payload = Payload::Pattern { offset: seq - 1, len };
         let (seq, dsn) = (ReceiveSsn::new(seq), Dsn::new(seq - 1));
-        let due = rx.accept(Time::ZERO, seq, dsn, payload, 100, |dsn, payload, _| {
+        let arrived = Arrived { seq, dsn, at: Time::ZERO, payload };
+        let due = rx.accept(arrived, 100, |dsn, payload, _| {
             got.push((dsn.get(), payload.len()));
         });
         (due, got)
