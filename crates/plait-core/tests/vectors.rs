@@ -5,7 +5,7 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{Rate, Span, Time};
 use plait_core::RtoMode;
-use plait_core::buffers::{self, Way};
+use plait_core::buffers::{self, PathProperties};
 use plait_core::formulas::{lost_at, probe_timeout, reorder_window, round_trips, tsq_limit};
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn rack(inputs: &Value) -> Value {
 
 /// Computes the equations of STMS. One-way delays are half of the round trips.
 fn buffers(inputs: &Value) -> Value {
-    let way = |rate: &str, rtt: &str| Way {
+    let way = |rate: &str, rtt: &str| PathProperties {
         rate: Rate::from_bps(inputs[rate].as_u64().unwrap() * 1_000_000),
         rtt: millis(&inputs[rtt]),
     };

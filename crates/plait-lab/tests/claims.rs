@@ -13,7 +13,7 @@ use crate::common::{report, row, scenario};
 use plait_app::Role;
 use plait_base::{Rate, Span, SubflowId, Time};
 use plait_cc::{Flow, Flows, Rounds, Settings, View, lia, olia, reno};
-use plait_core::buffers::{self, Way};
+use plait_core::buffers::{self, PathProperties};
 use plait_core::{Event, WindowCause};
 use plait_sim::{Watch, Who};
 
@@ -192,8 +192,8 @@ fn ecf_u9_each_idle_time_that_lowers_the_window_is_one_reset() {
     }
 }
 
-fn way(mbit: u64, rtt_ms: u64) -> Way {
-    Way { rate: Rate::from_bps(mbit * 1_000_000), rtt: Span::from_millis(rtt_ms) }
+fn way(mbit: u64, rtt_ms: u64) -> PathProperties {
+    PathProperties { rate: Rate::from_bps(mbit * 1_000_000), rtt: Span::from_millis(rtt_ms) }
 }
 
 /// csws-u2: twice the sum of the rates times the longest round trip. Rates are up to 100 Mbit/s,

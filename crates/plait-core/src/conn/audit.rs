@@ -27,14 +27,14 @@ pub(crate) struct Audit {
     /// By subflow, first sequence number and initial one: the DSN that it was mapped to.
     mapped: BTreeMap<(Address, u32, u32), u32>,
     /// Data of the segment that is being processed.
-    coming: Option<Arrived>,
+    coming: Option<ArrivedData>,
     /// Data that arrived out of subflow order.
-    arrived: Vec<Arrived>,
+    arrived: Vec<ArrivedData>,
 }
 
 /// Data that arrived on a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Arrived {
+struct ArrivedData {
     address: Address,
     /// Its sequence numbers on the subflow.
     range: ReceiveRange,
@@ -99,7 +99,7 @@ impl Audit {
         let range = ReceiveRange::new(seq + early, end);
         if !range.is_empty() && !subflow.rx.has(range) {
             let data = DataRange::new(dsn + early, data_end);
-            self.coming = Some(Arrived { address, range, data });
+            self.coming = Some(ArrivedData { address, range, data });
         }
     }
 
@@ -114,7 +114,7 @@ impl Audit {
             self.arrived.clear();
             return None;
         }
-        let taken = |it: &Arrived| place(conn, it.address).is_some_and(|s| s.rx.has(it.range));
+        let taken = |it: &ArrivedData| place(conn, it.address).is_some_and(|s| s.rx.has(it.range));
         self.arrived.extend(self.coming.take().filter(taken));
         let mut lost = None;
         self.arrived.retain(|it| {

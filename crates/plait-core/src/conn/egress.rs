@@ -10,8 +10,8 @@ use crate::event::Carry;
 use crate::paths::Paths;
 use crate::paths::control::{Control, Dispatch};
 use crate::planted::{Planted, planted};
-use crate::sched::Todo;
-use crate::sched::orders::Order;
+use crate::sched::NextStep;
+use crate::sched::orders::SendOrder;
 use crate::segments::Transmit;
 use crate::tcp::send::Sent;
 use plait_base::{DataRange, SubflowId};
@@ -174,12 +174,12 @@ impl Connection {
             scheduling.on_windows_changed(paths.validate_idle_windows(ctx, data));
         }
         match scheduling.decide(ctx, data, paths) {
-            Todo::Send(decision) => return Some(decision),
-            Todo::Wait { on, window_closed } => {
+            NextStep::Send(decision) => return Some(decision),
+            NextStep::Wait { on, window_closed } => {
                 let (paths, mut parts) = self.split(ctx);
                 paths.arm_wait(&mut parts, on, window_closed);
             }
-            Todo::Nothing => {}
+            NextStep::Nothing => {}
         }
         None
     }
@@ -194,7 +194,7 @@ impl Connection {
 
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
-        let Order { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
+        let SendOrder { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
         let index = subflow.index();
         if whole
             && paths.may_grow(data, index, range, scheduling.segment_size())

@@ -9,8 +9,8 @@ use crate::data::reassembly::Reassembly;
 use crate::event::SizeCause;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::ending::ResetMeans;
-use crate::paths::opening::{LifeSign, Others, SynAck, ThirdAck};
-use crate::paths::receiving::Taken;
+use crate::paths::opening::{AcceptedSegment, JoinFate, SynAck, ThirdAck};
+use crate::paths::receiving::PayloadOutcome;
 use crate::paths::removal::Removed;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
@@ -66,7 +66,7 @@ impl Connection {
         if !self.paths.is_acceptable(ctx, &self.data, index, segment, numbers) {
             return;
         }
-        let LifeSign { revived, asked, proven } = self.paths.take_life_sign(index);
+        let AcceptedSegment { revived, asked, proven } = self.paths.on_accepted_segment(index);
         if asked {
             self.timers.listen_anew(
                 &self.paths.spec.config,
@@ -88,8 +88,9 @@ impl Connection {
         if segment.options.dss.is_some() {
             self.on_dss_seen(ctx);
         }
-        let fall = self.paths.evidence(&mut self.data, index).weigh_mapping(segment, numbers);
-        self.fall(ctx, index, fall);
+        let decision =
+            self.paths.evidence(&mut self.data, index).decide_on_mapping(segment, numbers);
+        self.apply_fallback(ctx, index, decision);
         if self.data.closing.failed() {
             return;
         }
@@ -118,8 +119,8 @@ impl Connection {
             }
             Mptcp::Fail(dsn) => {
                 let dsn = self.data.keys.own.read(*dsn);
-                let fall = self.paths.weigh_mp_fail(&mut self.data, index, dsn);
-                self.fall(ctx, index, fall);
+                let decision = self.paths.decide_on_mp_fail(&mut self.data, index, dsn);
+                self.apply_fallback(ctx, index, decision);
             }
             Mptcp::FastClose(_) if self.data.is_fast_close(Some(option)) => self.on_fast_close(ctx),
             Mptcp::Several(options) => {
@@ -142,18 +143,21 @@ impl Connection {
             paths.take_data_fin(data, notices, ctx.now, index, dss);
         }
         match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
-            Taken::Nothing => {}
-            Taken::In { before } => {
+            PayloadOutcome::Nothing => {}
+            PayloadOutcome::Accepted { before } => {
                 if self.data.agreed.checksums()
                     && let Some(dsn) = self.paths.subflow(index).failed_checksum()
                 {
-                    let fall = self.paths.evidence(&mut self.data, index).weigh_wrong_checksum(dsn);
-                    self.fall(ctx, index, fall);
+                    let decision =
+                        self.paths.evidence(&mut self.data, index).decide_on_wrong_checksum(dsn);
+                    self.apply_fallback(ctx, index, decision);
                 }
                 let Connection { data, paths, notices, .. } = self;
                 paths.after_data(data, notices, ctx.now, index, before);
             }
-            Taken::Refused(reason) => self.reset_subflow(ctx, index, Cause::Reason(reason)),
+            PayloadOutcome::Refused(reason) => {
+                self.reset_subflow(ctx, index, Cause::Reason(reason));
+            }
         }
     }
 
@@ -218,13 +222,13 @@ impl Connection {
     #[cold]
     fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let (paths, mut parts) = self.split(ctx);
-        let others = match paths.read_syn_ack(&mut parts, index, segment) {
+        let joins = match paths.read_syn_ack(&mut parts, index, segment) {
             SynAck::Ignored => return,
             SynAck::Refused => return self.kill_subflow(ctx, index, true),
-            SynAck::Taken(others) => others,
+            SynAck::Accepted(joins) => joins,
         };
-        let ending = self.paths.ending(others);
-        self.kill_subflows(ctx, ending, others == Others::Dropped);
+        let ending = self.paths.ending(joins);
+        self.kill_subflows(ctx, ending, joins == JoinFate::Dropped);
         self.paths.take_offer(index, segment);
         let is_join = self.paths.subflow(index).origin.join;
         if !is_join {
@@ -266,8 +270,8 @@ impl Connection {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
                 return false;
             }
-            ThirdAck::Taken => {}
-            ThirdAck::TakenWithKey => paths.announce_all(&mut parts),
+            ThirdAck::Accepted => {}
+            ThirdAck::AcceptedWithKey => paths.announce_all(&mut parts),
         }
         self.subflow_answered(ctx, index);
         true
@@ -342,7 +346,7 @@ impl Connection {
     #[cold]
     fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let alone = self.timers.awaits_subflow();
-        match self.paths.weigh_reset(&self.data, index, segment, alone) {
+        match self.paths.classify_reset(&self.data, index, segment, alone) {
             ResetMeans::Nothing => {}
             ResetMeans::Challenge => self.paths.challenge(ctx, index),
             ResetMeans::Redial => self.redial_here(ctx, index),

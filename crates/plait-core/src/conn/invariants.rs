@@ -16,7 +16,7 @@ use plait_base::{Dsn, SubflowId, SubflowSet};
 use plait_sched::QueueView;
 
 /// The state that the invariants check.
-struct Books<'a> {
+struct Invariants<'a> {
     config: &'a Config,
     data: &'a DataLevel,
     paths: &'a Paths,
@@ -24,30 +24,30 @@ struct Books<'a> {
 }
 
 impl Connection {
-    fn books(&self) -> Books<'_> {
+    fn invariants(&self) -> Invariants<'_> {
         let Connection { data, paths, timers, .. } = self;
-        Books { config: &paths.spec.config, data, paths, timers }
+        Invariants { config: &paths.spec.config, data, paths, timers }
     }
 
     /// Returns a description of the first invariant that does not hold.
     pub(crate) fn violation(&self) -> Option<String> {
-        self.books().violation()
+        self.invariants().violation()
     }
 
-    /// Returns a description of a wait without a timer ([`Books::stall`]).
+    /// Returns a description of a wait without a timer ([`Invariants::stall`]).
     pub(crate) fn stall(&self) -> Option<String> {
-        self.books().stall()
+        self.invariants().stall()
     }
 }
 
-impl Books<'_> {
+impl Invariants<'_> {
     /// Returns a description of the first invariant that does not hold.
     fn violation(&self) -> Option<String> {
         self.unacknowledged_data_is_carried()
             .or_else(|| self.silent_data_is_queued())
             .or_else(|| self.what_waits_has_a_timer())
             .or_else(|| self.no_fin_before_the_end())
-            .or_else(|| self.books_agree())
+            .or_else(|| self.counts_agree())
             .or_else(|| self.windows_are_respected())
             .or_else(|| self.data.delivery_is_in_order())
     }
@@ -172,13 +172,13 @@ impl Books<'_> {
         Some(format!("subflow {} has sent its FIN before the end of the data", subflow.id))
     }
 
-    fn books_agree(&self) -> Option<String> {
+    fn counts_agree(&self) -> Option<String> {
         for subflow in self.paths.subflows().iter() {
             let inflight: u64 = subflow
                 .sender
                 .tx
                 .iter()
-                .filter(|sent| sent.whereabouts == crate::tcp::send::Whereabouts::InFlight)
+                .filter(|sent| sent.state == crate::tcp::send::SentState::InFlight)
                 .map(|sent| u64::from(sent.len))
                 .sum();
             if inflight != subflow.sender.tx.inflight() {

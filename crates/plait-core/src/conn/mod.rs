@@ -17,7 +17,7 @@ use crate::event::{Event, FallbackCause};
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
-use crate::paths::fallback::{Back, Fall};
+use crate::paths::fallback::{FallbackDecision, FallbackStep};
 use crate::paths::handshake::Opening;
 use crate::paths::remnant::Remnant;
 use crate::sched::Scheduling;
@@ -27,7 +27,7 @@ use crate::stats::ConnectionStats;
 use crate::tcp::address::Address;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
-use crate::timers::{Awaited, ConnectionTimers};
+use crate::timers::{ConnectionTimer, ConnectionTimers};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -123,11 +123,11 @@ impl Connection {
     }
 
     /// Carries out a decision about a fallback on the subflow at `index`.
-    fn fall(&mut self, ctx: &mut Context<'_>, index: usize, fall: Fall) {
-        match fall {
-            Fall::Stay => {}
-            Fall::Reset(cause) => self.reset_subflow(ctx, index, cause),
-            Fall::Back(back) => self.fall_back(ctx, index, back),
+    fn apply_fallback(&mut self, ctx: &mut Context<'_>, index: usize, decision: FallbackDecision) {
+        match decision {
+            FallbackDecision::Stay => {}
+            FallbackDecision::Reset(cause) => self.reset_subflow(ctx, index, cause),
+            FallbackDecision::FallBack(step) => self.fall_back(ctx, index, step),
         }
     }
 
@@ -186,7 +186,7 @@ impl Connection {
     fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
         if self.timers.awaits_subflow() {
             // Outstanding data is sent there.
-            self.timers.clear(Awaited::NoSubflow);
+            self.timers.clear(ConnectionTimer::NoSubflow);
             self.data.closing.signal_fin_again();
         }
         let Connection { data, paths, timers, .. } = self;
@@ -374,20 +374,20 @@ impl Connection {
     }
 
     #[cold]
-    fn fall_back(&mut self, ctx: &mut Context<'_>, index: usize, back: Back) {
-        self.data.note_fallback(ctx, &mut self.notices, back.cause);
+    fn fall_back(&mut self, ctx: &mut Context<'_>, index: usize, step: FallbackStep) {
+        self.data.note_fallback(ctx, &mut self.notices, step.cause);
         self.paths.forget_others();
-        self.timers.clear(Awaited::Address);
+        self.timers.clear(ConnectionTimer::Address);
         // No other subflow may exist (R54).
         for other in (0..self.paths.subflows().len()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
         let (paths, mut parts) = self.split(ctx);
-        let fallen = paths.step_back(&mut parts, index, back);
-        if fallen.resized {
+        let effects = paths.fall_back(&mut parts, index, step);
+        if effects.resized {
             self.scheduling.on_subflows_changed();
         }
-        if fallen.sends {
+        if effects.sends {
             self.scheduling.wake();
         }
     }

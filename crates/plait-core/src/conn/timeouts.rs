@@ -5,14 +5,14 @@ use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::fastclose::Cause;
 use crate::event::FallbackCause;
-use crate::paths::fallback::Fall;
+use crate::paths::fallback::FallbackDecision;
 use crate::paths::timeouts::TimerEffect;
 use crate::stats::TimedOut;
 use crate::tcp::address::Address;
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
-use crate::timers::liveness::Life;
-use crate::timers::{Awaited, ConnectionTimers};
+use crate::timers::liveness::KeepAlive;
+use crate::timers::{ConnectionTimer, ConnectionTimers};
 use plait_base::{SubflowId, Time};
 use plait_wire::ResetReason;
 
@@ -45,45 +45,45 @@ impl Connection {
             self.timers = ConnectionTimers::new();
             return;
         }
-        if self.timers.take_due(Awaited::Safety, ctx.now) {
+        if self.timers.take_due(ConnectionTimer::Safety, ctx.now) {
             self.scheduling.wake();
         }
-        if self.timers.take_due(Awaited::Fail, ctx.now) {
+        if self.timers.take_due(ConnectionTimer::Fail, ctx.now) {
             let (paths, mut parts) = self.split(ctx);
             if let Some((index, dsn)) = paths.repeat_fail(&mut parts) {
                 self.reset_subflow(ctx, index, Cause::Failed(dsn));
             }
         }
-        if self.timers.take_due(Awaited::Rejoin, ctx.now) {
+        if self.timers.take_due(ConnectionTimer::Rejoin, ctx.now) {
             self.start_joins(ctx);
         }
-        if self.timers.at(Awaited::NoSubflow) <= ctx.now {
+        if self.timers.at(ConnectionTimer::NoSubflow) <= ctx.now {
             return self.on_no_subflow_timeout(ctx);
         }
-        if self.timers.take_due(Awaited::Release, ctx.now)
+        if self.timers.take_due(ConnectionTimer::Release, ctx.now)
             && self.timers.release_expired(ctx, &self.paths.spec.config, &self.data)
         {
             return self.abort(ctx);
         }
-        if self.timers.take_due(Awaited::UserTimeout, ctx.now)
+        if self.timers.take_due(ConnectionTimer::UserTimeout, ctx.now)
             && self.timers.user_timeout_expired(&self.paths.spec.config, &self.data, ctx.now)
         {
             return self.give_up_on_peer(ctx, TimedOut::User);
         }
-        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.is_peer_dead(ctx) {
+        if self.timers.take_due(ConnectionTimer::KeepAlive, ctx.now) && self.is_peer_dead(ctx) {
             return self.give_up_on_peer(ctx, TimedOut::KeepAlive);
         }
-        if self.timers.at(Awaited::Address) <= ctx.now {
+        if self.timers.at(ConnectionTimer::Address) <= ctx.now {
             let silent = self.paths.check_again(ctx.now);
             self.reset_subflows(ctx, silent, ResetReason::Unspecified);
             self.paths.repeat_announcements(ctx.now, &self.data);
             self.paths.set_address_timer(&mut self.timers);
         }
-        if self.timers.take_due(Awaited::WindowProbe, ctx.now) {
+        if self.timers.take_due(ConnectionTimer::WindowProbe, ctx.now) {
             self.paths.probe_window(self.timers.count_window_probe());
             self.scheduling.on_window_probe();
         }
-        if self.timers.take_due(Awaited::Retransmission, ctx.now) {
+        if self.timers.take_due(ConnectionTimer::Retransmission, ctx.now) {
             // No DATA_ACK has arrived for longer than the timeout of every subflow.
             self.on_data_ack_overdue(ctx);
             let (paths, mut parts) = self.split(ctx);
@@ -114,17 +114,17 @@ impl Connection {
     fn is_peer_dead(&mut self, ctx: &mut Context<'_>) -> bool {
         let Connection { data, paths, timers, .. } = self;
         let life =
-            timers.keep_alive_expired(&paths.spec.config, paths.signs_of_life(data), ctx.now);
-        if life == Life::Asked {
-            let silent = paths.ask_for_life();
+            timers.keep_alive_expired(&paths.spec.config, paths.peer_activity(data), ctx.now);
+        if life == KeepAlive::Probe {
+            let silent = paths.send_keep_alives();
             self.reset_subflows(ctx, silent, ResetReason::Performance);
-            self.timers.on_asked_for_life(
+            self.timers.on_keep_alives_sent(
                 &self.paths.spec.config,
                 self.paths.subflows().heard(),
                 ctx.now,
             );
         }
-        life == Life::Over
+        life == KeepAlive::Dead
     }
 
     /// Ends the connection at once, and records the reason for the user.
@@ -158,11 +158,12 @@ impl Connection {
     /// connection may fall back and use them instead.
     fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let timeouts = self.timers.retries();
-        let Some((index, fall)) = self.paths.weigh_overdue_ack(&mut self.data, timeouts) else {
+        let Some((index, decision)) = self.paths.decide_on_overdue_ack(&mut self.data, timeouts)
+        else {
             return;
         };
-        self.fall(ctx, index, fall);
-        if matches!(fall, Fall::Back(_)) {
+        self.apply_fallback(ctx, index, decision);
+        if matches!(decision, FallbackDecision::FallBack(_)) {
             let (paths, mut parts) = self.split(ctx);
             if paths.follow_peer(&mut parts, index) {
                 self.scheduling.on_subflows_changed();

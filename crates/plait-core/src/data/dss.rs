@@ -2,7 +2,7 @@
 
 use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
-use crate::data::verifier::Checked;
+use crate::data::verifier::ChecksummedMapping;
 use crate::planted::{Planted, planted};
 use plait_base::{
     ByteRange, DataRange, Dsn, ReceiveRange, ReceiveSpace, ReceiveSsn, SendSsn, SubflowSpace,
@@ -67,7 +67,7 @@ impl DataLevel {
     }
 
     /// Returns the mapping of a segment, with its checksum.
-    pub(crate) fn checked(&self, segment: &Segment, seq: ReceiveSsn) -> Option<Checked> {
+    pub(crate) fn checked(&self, segment: &Segment, seq: ReceiveSsn) -> Option<ChecksummedMapping> {
         let (ssn, dsn, len, checksum, fin) = match segment.options.mptcp.as_deref() {
             Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) => {
                 (ReceiveSsn::FIRST, Dsn::ZERO, *len, (*checksum)?, false)
@@ -89,7 +89,7 @@ impl DataLevel {
         let wire_dsn = self.keys.theirs.wire(dsn);
         dsn.checked_add(bytes)?;
         let seq = ReceiveRange::new(ssn, ssn.checked_add(bytes)?);
-        Some(Checked { seq, dsn, wire_dsn, len, checksum })
+        Some(ChecksummedMapping { seq, dsn, wire_dsn, len, checksum })
     }
 
     /// Returns a mapping in our own numbers. `seq` is the start of the segment that carries it. A

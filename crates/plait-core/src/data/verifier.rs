@@ -11,7 +11,7 @@ const MAX_MAPPINGS: usize = 4_096;
 
 /// A mapping with its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Checked {
+pub(crate) struct ChecksummedMapping {
     /// Subflow sequence numbers of its bytes.
     pub(crate) seq: ReceiveRange,
     /// First data sequence number in our own numbers.
@@ -41,7 +41,7 @@ type Piece = (Dsn, Payload, Time);
 #[derive(Debug)]
 pub(crate) struct Verifier {
     /// In order of sequence numbers.
-    known: VecDeque<Checked>,
+    known: VecDeque<ChecksummedMapping>,
     /// Sequence number of the next piece.
     next: ReceiveSsn,
     sum: Sum,
@@ -63,12 +63,12 @@ impl Verifier {
     }
 
     /// Stores a mapping until its data has arrived.
-    pub(crate) fn note(&mut self, mapping: Checked) -> Noted {
+    pub(crate) fn note(&mut self, mapping: ChecksummedMapping) -> Noted {
         let at = self.known.partition_point(|known| known.seq.start < mapping.seq.start);
         if self.known.get(at) == Some(&mapping) {
             return Noted::Known;
         }
-        let overlaps = |known: &Checked| !known.seq.intersect(mapping.seq).is_empty();
+        let overlaps = |known: &ChecksummedMapping| !known.seq.intersect(mapping.seq).is_empty();
         let before = at.checked_sub(1).and_then(|before| self.known.get(before));
         if before.is_some_and(overlaps) || self.known.get(at).is_some_and(overlaps) {
             return Noted::Conflict;
@@ -139,13 +139,13 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    fn mapping(start: u64, len: u16, wrong: bool) -> Checked {
+    fn mapping(start: u64, len: u16, wrong: bool) -> ChecksummedMapping {
         let wire_dsn = (7 << 40) + start - 1;
         let mut sum = Sum::of_mapping(wire_dsn, start as u32, len);
         sum.add_payload(&Payload::Pattern { offset: start - 1, len: u32::from(len) });
         let checksum = sum.checksum() ^ u16::from(wrong);
         let seq = ReceiveRange::with_len(ReceiveSsn::new(start), u64::from(len));
-        Checked { seq, dsn: Dsn::new(start - 1), wire_dsn, len, checksum }
+        ChecksummedMapping { seq, dsn: Dsn::new(start - 1), wire_dsn, len, checksum }
     }
 
     fn take(verifier: &mut Verifier, start: u64, len: u32) -> Vec<(u64, u32)> {
@@ -192,7 +192,7 @@ mod tests {
         for other in [mapping(101, 100, true), mapping(51, 51, false), mapping(200, 10, false)] {
             assert_eq!(verifier.note(other), Noted::Conflict);
         }
-        let elsewhere = Checked { dsn: Dsn::new(5_000), ..mapping(101, 100, false) };
+        let elsewhere = ChecksummedMapping { dsn: Dsn::new(5_000), ..mapping(101, 100, false) };
         assert_eq!(verifier.note(elsewhere), Noted::Conflict);
         assert_eq!(verifier.note(mapping(201, 100, false)), Noted::Known);
         assert_eq!(verifier.dsn(ReceiveRange::between(150, 200)), Some(Dsn::new(149)));

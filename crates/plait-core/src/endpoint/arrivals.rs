@@ -6,7 +6,7 @@ use crate::endpoint::cookies::Client;
 use crate::endpoint::{Endpoint, MAX_EARLY_JOINS};
 use crate::paths::admission::{DENIED, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
-use crate::paths::handshake::{Asks, Opening, listen_syn};
+use crate::paths::handshake::{Opening, SynRequest, syn_request};
 use crate::segments::Transmit;
 use crate::spec::{ConnectionSpec, ConnectionState};
 use crate::tcp::address::Address;
@@ -47,8 +47,8 @@ impl Endpoint {
             self.shared.overflows.syns_with_fin += 1;
             return;
         }
-        match listen_syn(syn) {
-            Asks::Join(token) => {
+        match syn_request(syn) {
+            SynRequest::Join(token) => {
                 let known = self
                     .shared
                     .tokens
@@ -177,8 +177,8 @@ impl Endpoint {
         }
         for (path, syn, at) in core::mem::take(&mut self.early.syns) {
             let address = Address::of_arrival(path, &syn);
-            let token = match listen_syn(&syn) {
-                Asks::Join(token) => token,
+            let token = match syn_request(&syn) {
+                SynRequest::Join(token) => token,
                 _ => continue,
             };
             if self.shared.tokens.get(&token) == Some(&id) {

@@ -12,8 +12,8 @@
 //! secret.
 
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Known};
-use crate::paths::handshake::{Asks, Opening, listen_syn};
+use crate::endpoint::{Endpoint, KnownSubflow};
+use crate::paths::handshake::{Opening, SynRequest, syn_request};
 use crate::spec::{ConnectionSpec, ConnectionState};
 use crate::tcp::address::Address;
 use alloc::boxed::Box;
@@ -134,7 +134,7 @@ impl Cookies {
 fn stamp_bits(syn: &Segment) -> u32 {
     let scale = syn.options.window_scale.map_or(NO_SCALE, |scale| u32::from(scale.min(14)));
     let sack = if syn.options.sack_permitted { SACK } else { 0 };
-    let multipath = if listen_syn(syn) == Asks::Multipath { MULTIPATH } else { 0 };
+    let multipath = if syn_request(syn) == SynRequest::Multipath { MULTIPATH } else { 0 };
     scale | sack | multipath
 }
 
@@ -270,7 +270,7 @@ impl Endpoint {
         });
         self.shared.overflows.cookies_accepted += 1;
         let id = self.add(now, conn);
-        let known = Known { conn: id, subflow: SubflowId(0).0 };
+        let known = KnownSubflow { conn: id, subflow: SubflowId(0).0 };
         self.handle_known(now, known, address, segment);
         if self.connections.find(id).is_some_and(|it| it.state() == ConnectionState::Connecting) {
             // This segment follows the third ACK, which the client will retransmit.

@@ -1,7 +1,7 @@
 //! Demultiplexing of incoming segments.
 
 use crate::endpoint::cookies::Client;
-use crate::endpoint::{Endpoint, Known};
+use crate::endpoint::{Endpoint, KnownSubflow};
 use crate::spec::ConnectionState;
 use crate::tcp::address::Address;
 use core::net::IpAddr;
@@ -28,7 +28,7 @@ impl Endpoint {
             && !segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
         let known = self.addresses.get(&address.key()).copied();
-        if opens && let Some(Known { conn: id, .. }) = known {
+        if opens && let Some(KnownSubflow { conn: id, .. }) = known {
             let left = self.with(now, id, |conn, _| conn.reuse_time_wait(address, segment));
             if let Some(after) = left.flatten() {
                 return self.on_syn(now, client, address, segment, Some(after));
@@ -45,11 +45,11 @@ impl Endpoint {
     pub(super) fn handle_known(
         &mut self,
         now: Time,
-        known: Known,
+        known: KnownSubflow,
         address: Address,
         segment: &Segment,
     ) {
-        let Known { conn: id, subflow } = known;
+        let KnownSubflow { conn: id, subflow } = known;
         if self.checks.on
             && let Some((audit, conn)) = self.audit(id)
         {

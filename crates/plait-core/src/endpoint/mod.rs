@@ -50,7 +50,7 @@ const MAX_EARLY_JOINS: usize = 16;
 
 /// The connection that an address belongs to.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownSubflow {
     conn: ConnId,
     /// The subflow that had it when the tables were last updated.
     subflow: u8,
@@ -84,7 +84,7 @@ pub struct Endpoint {
     /// Subflows in TIME-WAIT or FIN-WAIT-2 of removed connections.
     remnants: Remnants,
     /// By [`Address::key`].
-    addresses: BTreeMap<u64, Known>,
+    addresses: BTreeMap<u64, KnownSubflow>,
     listeners: BTreeMap<u16, Arc<ConnectionSpec>>,
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
@@ -300,7 +300,7 @@ impl Endpoint {
         *token = conn.data().keys.local.token();
         for (subflow, address) in conn.paths().subflows().open_subflows() {
             addresses.push(address.key());
-            self.addresses.insert(address.key(), Known { conn: id, subflow: subflow.0 });
+            self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: subflow.0 });
         }
         self.shared.tokens.insert(*token, id);
         if conn.only_waits() && !planted(Planted::WaitsInFull) {
@@ -322,7 +322,7 @@ impl Endpoint {
         for path in conn.paths().subflows().closed_paths() {
             let key = Address::kept_key(path, id);
             addresses.push(key);
-            self.addresses.insert(key, Known { conn: id, subflow: 0 });
+            self.addresses.insert(key, KnownSubflow { conn: id, subflow: 0 });
         }
     }
 
@@ -404,7 +404,7 @@ impl Endpoint {
         let Segment { src_port: local_port, dst_port: remote_port, server, seq, .. } = *segment;
         let address = Address::new(path, server, local_port, remote_port);
         let known = self.addresses.get(&address.key()).copied();
-        let taken = known.and_then(|Known { conn: id, subflow }| {
+        let taken = known.and_then(|KnownSubflow { conn: id, subflow }| {
             self.with(now, id, |conn, ctx| {
                 let index = conn.paths().subflows().find(address, subflow)?;
                 Some(conn.on_too_big(ctx, index, seq, mtu))

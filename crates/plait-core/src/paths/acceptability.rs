@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::data::agreement::{Mode, ssn_in_step};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
-use crate::tcp::acceptability::{Place, place};
+use crate::tcp::acceptability::{Acceptability, place};
 use crate::tcp::clock::before;
 use crate::tcp::subflow::{Numbers, Subflow};
 use plait_base::{ReceiveRange, ReceiveSsn};
@@ -26,7 +26,7 @@ impl Subflow {
         // RFC 5961 section 5.2: the ACK covers unsent data, or is older than any window.
         let credible = ack <= self.sender.tx.nxt()
             && ack.saturating_add(data.window.largest().max(0xffff)) >= self.sender.tx.una();
-        if place == Place::Outside || !credible {
+        if place == Acceptability::Outside || !credible {
             return false;
         }
         let stamps = segment.options.timestamps.filter(|_| self.negotiated.timestamps);
@@ -45,7 +45,7 @@ impl Subflow {
     }
 
     /// Returns the place of `len` sequence numbers from `seq` on.
-    fn place(&self, data: &DataLevel, config: &Config, seq: ReceiveSsn, len: u64) -> Place {
+    fn place(&self, data: &DataLevel, config: &Config, seq: ReceiveSsn, len: u64) -> Acceptability {
         let (nxt, reach) = (self.rx.nxt(), data.reach(config));
         let edge = match data.agreed.mode() {
             Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),

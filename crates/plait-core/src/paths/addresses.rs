@@ -13,7 +13,7 @@ use crate::paths::removal::Removals;
 use crate::seldom::Seldom;
 use crate::tcp::address::Address;
 use crate::tcp::state::State;
-use crate::timers::{Awaited, ConnectionTimers};
+use crate::timers::{ConnectionTimer, ConnectionTimers};
 use alloc::sync::Arc;
 use core::net::IpAddr;
 use plait_base::{PathId, ServerAddress, SubflowId, SubflowSet, Time};
@@ -35,7 +35,7 @@ struct Announced {
 
 /// An address that the peer has announced.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct PeerAddress {
     pub(crate) id: u8,
     pub(crate) address: IpAddr,
     pub(crate) port: Option<u16>,
@@ -66,7 +66,7 @@ pub(crate) struct Addresses {
     /// The peer has removed its first address.
     first_lost: bool,
     own: Seldom<Announced>,
-    peers: Seldom<Known>,
+    peers: Seldom<PeerAddress>,
     signals: Seldom<Signal>,
     removals: Removals,
 }
@@ -79,7 +79,7 @@ impl Addresses {
     }
 
     /// Returns the addresses that the peer has announced.
-    pub(crate) fn peers(&self) -> impl Iterator<Item = &Known> {
+    pub(crate) fn peers(&self) -> impl Iterator<Item = &PeerAddress> {
         self.peers.iter()
     }
 
@@ -182,7 +182,7 @@ impl Addresses {
             return None;
         }
         let number = ctx.directory().learn(address)?;
-        let learnt = Known { id, address, port, number };
+        let learnt = PeerAddress { id, address, port, number };
         match known {
             Some(at) => self.peers[at] = learnt,
             None => self.peers.push(learnt),
@@ -312,7 +312,7 @@ impl Paths {
 
     /// Sets the timer for the next repeated announcement or subflow check.
     pub(crate) fn set_address_timer(&mut self, timers: &mut ConnectionTimers) {
-        timers.set(Awaited::Address, self.addresses.next());
+        timers.set(ConnectionTimer::Address, self.addresses.next());
     }
 
     /// Handles ADD_ADDR: an echo of ours, or an address of the peer. One with a wrong HMAC is

@@ -16,7 +16,7 @@ use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
-use crate::timers::Awaited;
+use crate::timers::ConnectionTimer;
 use alloc::vec::Vec;
 use plait_base::{ReceiveSsn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
@@ -167,7 +167,7 @@ impl Paths {
 
     /// Returns the meaning of a reset on the subflow at `index`; `alone` is true if no other
     /// subflow is left.
-    pub(crate) fn weigh_reset(
+    pub(crate) fn classify_reset(
         &mut self,
         data: &DataLevel,
         index: usize,
@@ -236,7 +236,9 @@ impl Paths {
             return;
         }
         if self.may_await_subflow(parts.data) {
-            parts.timers.set(Awaited::NoSubflow, parts.ctx.now + self.spec.config.timeouts.close);
+            parts
+                .timers
+                .set(ConnectionTimer::NoSubflow, parts.ctx.now + self.spec.config.timeouts.close);
         } else if parts.data.closing.done() {
             parts.data.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {

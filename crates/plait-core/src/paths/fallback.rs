@@ -19,24 +19,24 @@ use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Numbers, Subflow};
-use crate::timers::Awaited;
+use crate::timers::ConnectionTimer;
 use plait_base::{Dsn, ReceiveRange, ReceiveSsn, SendSsn};
 use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
 
 /// A decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fall {
+pub(crate) enum FallbackDecision {
     /// Nothing.
     Stay,
     /// Reset the subflow.
     Reset(Cause),
     /// Fall back on this subflow.
-    Back(Back),
+    FallBack(FallbackStep),
 }
 
 /// Changes by a step of the fallback that the scheduler uses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fallen {
+pub(crate) struct FallbackEffects {
     /// The segment size has changed.
     pub(crate) resized: bool,
     /// Our data has no mappings from now on.
@@ -45,7 +45,7 @@ pub(crate) struct Fallen {
 
 /// A step of the fallback to plain TCP.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Back {
+pub(crate) struct FallbackStep {
     pub(crate) cause: FallbackCause,
     /// The mapping with this DSN had a wrong checksum: send MP_FAIL.
     pub(crate) fail: Option<Dsn>,
@@ -59,9 +59,9 @@ pub(crate) struct Back {
     pub(crate) send: bool,
 }
 
-impl Back {
-    const fn new(cause: FallbackCause) -> Back {
-        Back { cause, fail: None, receive: false, whole: false, tell: None, send: false }
+impl FallbackStep {
+    const fn new(cause: FallbackCause) -> FallbackStep {
+        FallbackStep { cause, fail: None, receive: false, whole: false, tell: None, send: false }
     }
 }
 
@@ -85,14 +85,14 @@ impl Subflow {
 }
 
 /// A subflow and the data level, for a decision about a fallback.
-pub(crate) struct Evidence<'a> {
+pub(crate) struct FallbackEvidence<'a> {
     subflow: &'a Subflow,
     data: &'a mut DataLevel,
     /// The connection has had other subflows.
     several: bool,
 }
 
-impl Evidence<'_> {
+impl FallbackEvidence<'_> {
     /// Returns true if sequence numbers and DSNs run in step.
     pub(super) fn may_fall_back(&self) -> bool {
         self.data.agreed.mode() == Mode::Multipath
@@ -109,64 +109,76 @@ impl Evidence<'_> {
     }
 
     /// Decides on a segment of an established subflow with an infinite mapping, or without a DSS.
-    pub(crate) fn weigh_mapping(&mut self, segment: &Segment, numbers: Numbers) -> Fall {
+    pub(crate) fn decide_on_mapping(
+        &mut self,
+        segment: &Segment,
+        numbers: Numbers,
+    ) -> FallbackDecision {
         match &segment.options.dss {
             Some(Dss { mapping: Some(map), .. }) if map.len == 0 => {
-                self.weigh_infinite_mapping(map)
+                self.decide_on_infinite_mapping(map)
             }
             None if self.data.agreed.mode() == Mode::Multipath => {
-                self.weigh_bare_segment(segment, numbers)
+                self.decide_on_bare_segment(segment, numbers)
             }
-            _ => Fall::Stay,
+            _ => FallbackDecision::Stay,
         }
     }
 
     /// Decides on a segment without a DSS on an established Multipath TCP subflow.
-    fn weigh_bare_segment(&mut self, segment: &Segment, Numbers { seq, ack }: Numbers) -> Fall {
+    fn decide_on_bare_segment(
+        &mut self,
+        segment: &Segment,
+        Numbers { seq, ack }: Numbers,
+    ) -> FallbackDecision {
         if segment.options.mptcp.is_some() {
-            return Fall::Stay;
+            return FallbackDecision::Stay;
         }
         let follows = self.data.falls_back() && self.may_follow();
         let stays = !follows && !self.may_fall_back();
-        let Evidence { subflow, data, several } = self;
+        let FallbackEvidence { subflow, data, several } = self;
         if stays {
             let news = data.agreed.mode() == Mode::Multipath && ack > subflow.sender.tx.una();
             if news {
                 data.agreed.on_bare_ack();
             }
-            return Fall::Stay;
+            return FallbackDecision::Stay;
         }
         let end = seq + u64::from(segment.payload.len());
         let fin = segment.flags.has(Flags::FIN);
         if !data.agreed.peer_dss_seen() {
             // First data, or the first acknowledgement of our data: the peer has fallen back.
             let first = end > seq || ack > SendSsn::FIRST || fin;
-            let back = Back { receive: true, whole: true, ..Back::new(FallbackCause::FirstData) };
-            return if first { Fall::Back(back) } else { Fall::Stay };
+            let step = FallbackStep {
+                receive: true,
+                whole: true,
+                ..FallbackStep::new(FallbackCause::FirstData)
+            };
+            return if first { FallbackDecision::FallBack(step) } else { FallbackDecision::Stay };
         }
         let next = subflow.rx.nxt();
         let unmapped = seq <= next && end > next && !subflow.covers(ReceiveRange::new(seq, end));
         // A FIN without a DATA_FIN.
         let ends = fin && seq <= next && end <= next && !data.recv.finished();
-        let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
+        let step = FallbackStep { send: true, ..FallbackStep::new(FallbackCause::Mappings) };
         if unmapped || ends {
             // A peer that has started a join may assume that another subflow was used. A path may
             // deliver acknowledgements while it drops data segments.
             let tell = Some(*several);
-            return Fall::Back(Back { receive: true, tell, ..back });
+            return FallbackDecision::FallBack(FallbackStep { receive: true, tell, ..step });
         }
         let fin_pending = data.closing.fin_pending();
         let news = ack > subflow.sender.tx.una() || fin_pending && data.queue.is_drained();
         if news && !data.sends_plain() && data.agreed.on_bare_ack() >= BARE_ACKS {
-            return Fall::Back(back);
+            return FallbackDecision::FallBack(step);
         }
-        Fall::Stay
+        FallbackDecision::Stay
     }
 
     /// Returns the end of the data if a peer that fell back alone has sent a FIN without a
     /// DATA_FIN.
     pub(super) fn unsaid_end(&self) -> Option<Dsn> {
-        let Evidence { subflow, data, .. } = self;
+        let FallbackEvidence { subflow, data, .. } = self;
         let ended = matches!(
             subflow.state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
@@ -178,46 +190,57 @@ impl Evidence<'_> {
 
     /// Decides on a mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain
     /// data from now on.
-    fn weigh_infinite_mapping(&self, map: &Mapping) -> Fall {
+    fn decide_on_infinite_mapping(&self, map: &Mapping) -> FallbackDecision {
         if self.data.receives_plain() {
-            return Fall::Stay;
+            return FallbackDecision::Stay;
         }
         let ssn = ReceiveSsn::from_low(map.ssn, self.subflow.rx.nxt());
         let in_step = dsn_in_step(ssn) == Some(self.data.mapped_dsn(map));
         let may = self.may_fall_back() || self.may_follow();
         if !may || !in_step {
-            return Fall::Reset(Cause::Reason(ResetReason::Mptcp));
+            return FallbackDecision::Reset(Cause::Reason(ResetReason::Mptcp));
         }
-        Fall::Back(Back { receive: true, send: true, ..Back::new(FallbackCause::Mappings) })
+        FallbackDecision::FallBack(FallbackStep {
+            receive: true,
+            send: true,
+            ..FallbackStep::new(FallbackCause::Mappings)
+        })
     }
 
     /// Decides on a wrong checksum of the peer's mapping with `dsn`: a middlebox changes the
     /// payload.
-    pub(crate) fn weigh_wrong_checksum(&self, dsn: Dsn) -> Fall {
+    pub(crate) fn decide_on_wrong_checksum(&self, dsn: Dsn) -> FallbackDecision {
         if self.data.agreed.receiving() != Receiving::Mapped {
-            return Fall::Stay;
+            return FallbackDecision::Stay;
         }
         if !self.may_fall_back() || self.data.recv.nxt() != dsn {
-            return Fall::Reset(Cause::Failed(dsn));
+            return FallbackDecision::Reset(Cause::Failed(dsn));
         }
-        Fall::Back(Back { fail: Some(dsn), ..Back::new(FallbackCause::Checksum) })
+        FallbackDecision::FallBack(FallbackStep {
+            fail: Some(dsn),
+            ..FallbackStep::new(FallbackCause::Checksum)
+        })
     }
 }
 
 impl Paths {
     /// Returns the evidence on the subflow at `index`.
-    pub(crate) fn evidence<'a>(&'a self, data: &'a mut DataLevel, index: usize) -> Evidence<'a> {
+    pub(crate) fn evidence<'a>(
+        &'a self,
+        data: &'a mut DataLevel,
+        index: usize,
+    ) -> FallbackEvidence<'a> {
         let subflow = &self.subflows[index];
-        Evidence { subflow, data, several: self.subflows.len() > 1 }
+        FallbackEvidence { subflow, data, several: self.subflows.len() > 1 }
     }
 
     /// Decides after `timeouts` timeouts without a DATA_ACK. If acknowledgements arrived without a
     /// DSS, the connection may use them instead. Also returns the subflow on which they arrived.
-    pub(crate) fn weigh_overdue_ack(
+    pub(crate) fn decide_on_overdue_ack(
         &mut self,
         data: &mut DataLevel,
         timeouts: u32,
-    ) -> Option<(usize, Fall)> {
+    ) -> Option<(usize, FallbackDecision)> {
         let index = self.subflows.best_for_signal()?;
         let evidence = self.evidence(data, index);
         let agreed = &evidence.data.agreed;
@@ -228,28 +251,33 @@ impl Paths {
         }
         let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
         if evidence.may_fall_back() || long && evidence.may_follow() {
-            let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
-            return Some((index, Fall::Back(back)));
+            let step = FallbackStep { send: true, ..FallbackStep::new(FallbackCause::Mappings) };
+            return Some((index, FallbackDecision::FallBack(step)));
         }
         if !long {
             return None;
         }
         // No subflow has received a DSS for long.
         self.joins.bar(self.subflows[index].address.path());
-        Some((index, Fall::Reset(Cause::Reason(ResetReason::Middlebox))))
+        Some((index, FallbackDecision::Reset(Cause::Reason(ResetReason::Middlebox))))
     }
 
     /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
     /// mapping, and MP_FAIL for the other direction.
-    pub(crate) fn weigh_mp_fail(&mut self, data: &mut DataLevel, index: usize, dsn: Dsn) -> Fall {
+    pub(crate) fn decide_on_mp_fail(
+        &mut self,
+        data: &mut DataLevel,
+        index: usize,
+        dsn: Dsn,
+    ) -> FallbackDecision {
         let already = data.agreed.sending() != Sending::Mapped;
         let possible = data.queue.una() <= dsn && dsn <= data.queue.nxt();
         if !already && (data.agreed.mode() != Mode::Multipath || !possible) {
-            return Fall::Stay;
+            return FallbackDecision::Stay;
         }
         // A peer without our proof of a join falls back; a peer with it resets.
         if !already && !self.evidence(data, index).may_follow() {
-            return Fall::Reset(Cause::Failed(data.recv.nxt()));
+            return FallbackDecision::Reset(Cause::Failed(data.recv.nxt()));
         }
         let pending = &mut self.subflows[index].pending;
         pending.add(ControlSegment::Infinite);
@@ -257,7 +285,10 @@ impl Paths {
         if data.agreed.receiving() == Receiving::Mapped {
             pending.add(ControlSegment::Fail);
         }
-        Fall::Back(Back { send: true, ..Back::new(FallbackCause::Checksum) })
+        FallbackDecision::FallBack(FallbackStep {
+            send: true,
+            ..FallbackStep::new(FallbackCause::Checksum)
+        })
     }
 
     /// Returns true if enough SYNs with MP_CAPABLE stayed unanswered that the next one must omit
@@ -280,29 +311,34 @@ impl Paths {
 
     /// Takes a step of the fallback on the only remaining subflow. Returns the changes for the
     /// scheduler.
-    pub(crate) fn step_back(&mut self, parts: &mut Parts<'_>, index: usize, back: Back) -> Fallen {
-        if let Some(dsn) = back.fail {
+    pub(crate) fn fall_back(
+        &mut self,
+        parts: &mut Parts<'_>,
+        index: usize,
+        step: FallbackStep,
+    ) -> FallbackEffects {
+        if let Some(dsn) = step.fail {
             parts.data.agreed.fail_mapping(dsn);
             let subflow = &mut self.subflows[index];
             subflow.pending.add(ControlSegment::Fail);
-            parts.timers.set(Awaited::Fail, parts.ctx.now + subflow.sender.rtt.rto());
+            parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + subflow.sender.rtt.rto());
         }
-        let mut fallen = Fallen { resized: false, sends: false };
-        if back.receive {
+        let mut fallen = FallbackEffects { resized: false, sends: false };
+        if step.receive {
             fallen.resized |= self.receive_plain(parts, index);
         }
-        if back.whole {
+        if step.whole {
             parts.data.agreed.step(ModeStep::FallBack);
             parts.notices.tell_endpoint();
             self.size_segments(parts.data, index);
             fallen.resized = true;
         }
         let subflow = &mut self.subflows[index];
-        if let Some(tell) = back.tell {
+        if let Some(tell) = step.tell {
             subflow.pending.set(ControlSegment::Infinite, tell);
         }
         let until = subflow.sender.tx.nxt() + 1;
-        if back.send && parts.data.agreed.send_plain(parts.data.queue.una(), until) {
+        if step.send && parts.data.agreed.send_plain(parts.data.queue.una(), until) {
             fallen.resized |= self.settle_fallback(parts.data, parts.notices, index);
             fallen.sends = true;
         }
@@ -314,7 +350,7 @@ impl Paths {
         if !parts.data.agreed.receive_plain() {
             return false;
         }
-        parts.timers.clear(Awaited::Fail);
+        parts.timers.clear(ConnectionTimer::Fail);
         if self.subflows[index].release_unverified(&mut parts.ctx, parts.data) {
             parts.notices.tell_user();
             if parts.data.recv.finished() {
@@ -375,9 +411,10 @@ impl Paths {
         }
         let subflow = &mut self.subflows[index];
         subflow.pending.add(ControlSegment::Fail);
-        parts
-            .timers
-            .set(Awaited::Fail, parts.ctx.now + subflow.sender.rtt.rto().times(1 << retries));
+        parts.timers.set(
+            ConnectionTimer::Fail,
+            parts.ctx.now + subflow.sender.rtt.rto().times(1 << retries),
+        );
         None
     }
 

@@ -25,18 +25,18 @@ pub(crate) enum Opening<'a> {
 
 /// The request of a SYN to a listening port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Asks {
+pub(crate) enum SynRequest {
     Plain,
     Multipath,
     Join(u32),
 }
 
 /// Returns the request of a SYN.
-pub(crate) fn listen_syn(syn: &Segment) -> Asks {
+pub(crate) fn syn_request(syn: &Segment) -> SynRequest {
     match syn.options.mptcp.as_deref() {
-        Some(Mptcp::Capable(_)) => Asks::Multipath,
-        Some(Mptcp::JoinSyn(join)) => Asks::Join(join.token),
-        _ => Asks::Plain,
+        Some(Mptcp::Capable(_)) => SynRequest::Multipath,
+        Some(Mptcp::JoinSyn(join)) => SynRequest::Join(join.token),
+        _ => SynRequest::Plain,
     }
 }
 

@@ -36,7 +36,7 @@ use crate::paths::challenges::Challenges;
 use crate::paths::ending::FastClose;
 use crate::paths::joins::Joins;
 use crate::paths::redial::Redial;
-use crate::paths::sizing::PacketSizes;
+use crate::paths::sizing::SegmentSizes;
 use crate::paths::slots::Slots;
 use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
@@ -57,7 +57,7 @@ pub(crate) struct Paths {
     subflows: Slots,
     joins: Joins,
     addresses: Addresses,
-    sizes: PacketSizes,
+    sizes: SegmentSizes,
     /// Challenge ACKs that may still be sent.
     challenges: Challenges,
     /// Allowance for the peer's further joins.
@@ -70,7 +70,7 @@ pub(crate) struct Paths {
 impl Paths {
     pub(crate) fn new(spec: Arc<ConnectionSpec>, client: bool) -> Paths {
         Paths {
-            sizes: PacketSizes::new(&spec.config),
+            sizes: SegmentSizes::new(&spec.config),
             spec,
             client,
             subflows: Slots::default(),

@@ -8,7 +8,7 @@ use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::admission::{DENIED, JOINS_PER_SECOND, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
-use crate::paths::handshake::{Asks, Opening, listen_syn};
+use crate::paths::handshake::{Opening, SynRequest, syn_request};
 use crate::tcp::address::Address;
 use crate::tcp::handshake::{Handshake, InitialSsn, SynState};
 use crate::tcp::pending::ControlSegment;
@@ -25,13 +25,13 @@ pub(crate) enum SynAck {
     /// The subflow is given up: its proof is wrong or missing.
     Refused,
     /// The subflow is established.
-    Taken(Others),
+    Accepted(JoinFate),
 }
 
 /// The result for joins that were started together with the first subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Others {
-    Go,
+pub(crate) enum JoinFate {
+    Continue,
     /// The peer's first address denies joins: unanswered ones end.
     Denied,
     /// The peer uses plain TCP: all end.
@@ -46,13 +46,13 @@ pub(crate) enum ThirdAck {
     Refused,
     /// The subflow is reset: a middlebox has stripped its proof.
     Stripped,
-    Taken,
+    Accepted,
     /// It contained the peer's key: further addresses can be announced.
-    TakenWithKey,
+    AcceptedWithKey,
 }
 
 /// Changes by an acceptable segment of a subflow.
-pub(crate) struct LifeSign {
+pub(crate) struct AcceptedSegment {
     /// The subflow was silent.
     pub(crate) revived: bool,
     /// A keep-alive probe was unanswered.
@@ -63,11 +63,11 @@ pub(crate) struct LifeSign {
 
 impl Paths {
     /// Returns the subflows that end because of a SYN/ACK.
-    pub(crate) fn ending(&self, others: Others) -> SubflowSet {
-        self.subflows.set_of(|s| match others {
-            Others::Go => false,
-            Others::Denied => s.origin.join && s.state == State::SynSent,
-            Others::Dropped => s.origin.join,
+    pub(crate) fn ending(&self, joins: JoinFate) -> SubflowSet {
+        self.subflows.set_of(|s| match joins {
+            JoinFate::Continue => false,
+            JoinFate::Denied => s.origin.join && s.state == State::SynSent,
+            JoinFate::Dropped => s.origin.join,
         })
     }
 
@@ -155,9 +155,9 @@ impl Paths {
                 parts.data.agree_on_checksums(segment);
                 if denies_joins(segment) {
                     self.deny_first_address();
-                    return SynAck::Taken(Others::Denied);
+                    return SynAck::Accepted(JoinFate::Denied);
                 }
-                SynAck::Taken(Others::Go)
+                SynAck::Accepted(JoinFate::Continue)
             }
             (false, _) => {
                 if parts.data.agreed.mode() == Mode::Offered {
@@ -170,7 +170,7 @@ impl Paths {
                 }
                 parts.data.agreed.step(ModeStep::FallBack);
                 self.joins.take_answers();
-                SynAck::Taken(Others::Dropped)
+                SynAck::Accepted(JoinFate::Dropped)
             }
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.status.set_peer_backup(answer.backup);
@@ -184,7 +184,7 @@ impl Paths {
                         join_hmac(peer, parts.data.keys.local, answer.nonce, own_nonce)
                             .matches64(answer.hmac)
                     });
-                if authentic { SynAck::Taken(Others::Go) } else { SynAck::Refused }
+                if authentic { SynAck::Accepted(JoinFate::Continue) } else { SynAck::Refused }
             }
             (true, _) => SynAck::Refused,
         }
@@ -230,7 +230,7 @@ impl Paths {
                 };
                 parts.data.keys.set_peer(key, self.spec.config.start_offsets().idsn);
                 parts.data.agreed.step(ModeStep::KeysExchanged);
-                ThirdAck::TakenWithKey
+                ThirdAck::AcceptedWithKey
             }
             // A later segment overtook the one with the keys, which will be retransmitted.
             (false, _) if offered && segment.options.dss.is_some() => ThirdAck::Ignored,
@@ -241,11 +241,11 @@ impl Paths {
                     parts.notices,
                     FallbackCause::ThirdAck,
                 );
-                ThirdAck::Taken
+                ThirdAck::Accepted
             }
             (false, _) => {
                 parts.data.tell_plain_syn(&mut parts.ctx);
-                ThirdAck::Taken
+                ThirdAck::Accepted
             }
             (true, Some(Mptcp::JoinAck(proof))) => {
                 let Some(handshake) = subflow.handshake() else { return ThirdAck::Ignored };
@@ -256,7 +256,7 @@ impl Paths {
                 });
                 // The fourth ACK (RFC 8684 section 3.2).
                 subflow.pending.add_ack_if(authentic);
-                if authentic { ThirdAck::Taken } else { ThirdAck::Refused }
+                if authentic { ThirdAck::Accepted } else { ThirdAck::Refused }
             }
             // No other segment may precede the fourth ACK: the proof was stripped.
             (true, None) if segment.options.dss.is_none() => ThirdAck::Stripped,
@@ -337,7 +337,7 @@ impl Paths {
             self.deny_first_address();
         }
         parts.data.window.update(Dsn::ZERO, u64::from(syn.window));
-        if listen_syn(syn) != Asks::Multipath {
+        if syn_request(syn) != SynRequest::Multipath {
             parts.data.start_plain(
                 &mut parts.ctx,
                 &self.spec.config,
@@ -349,7 +349,7 @@ impl Paths {
     }
 
     /// Handles an acceptable segment on the subflow at `index`: the peer is alive.
-    pub(crate) fn take_life_sign(&mut self, index: usize) -> LifeSign {
+    pub(crate) fn on_accepted_segment(&mut self, index: usize) -> AcceptedSegment {
         let subflow = &mut self.subflows[index];
         let (origin, up) = (subflow.origin, subflow.state.synchronised());
         // The fourth ACK: our HMAC arrived.
@@ -357,7 +357,7 @@ impl Paths {
         if proven {
             subflow.timers.clear(Timer::Rto);
         }
-        LifeSign {
+        AcceptedSegment {
             revived: subflow.status.revive(),
             asked: subflow.pending.take_unanswered() > 0,
             proven,

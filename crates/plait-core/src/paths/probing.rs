@@ -10,7 +10,7 @@ use crate::paths::joins::Target;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use crate::timers::Awaited;
+use crate::timers::ConnectionTimer;
 use plait_base::{Span, Time};
 
 /// Probes of one silence that use the configured interval.
@@ -106,13 +106,13 @@ impl Paths {
             missing.retain(|target| !(unannounced && target.server == server));
             self.joins.add(missing);
             self.joins.forget_rejoins();
-            parts.timers.clear(Awaited::Rejoin);
+            parts.timers.clear(ConnectionTimer::Rejoin);
         }
         if self.joins.waiting().len() == before {
             return;
         }
         let wait = self.joins.back_off(base);
-        let at = parts.timers.at(Awaited::Rejoin).min(parts.ctx.now + wait);
-        parts.timers.set(Awaited::Rejoin, at);
+        let at = parts.timers.at(ConnectionTimer::Rejoin).min(parts.ctx.now + wait);
+        parts.timers.set(ConnectionTimer::Rejoin, at);
     }
 }

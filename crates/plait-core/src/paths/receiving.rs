@@ -35,30 +35,35 @@ struct Arrival<'a> {
 
 impl Arrival<'_> {
     /// Processes the payload.
-    fn take(&self, subflow: &mut Subflow, ctx: &mut Context<'_>, data: &mut DataLevel) -> Taken {
+    fn take(
+        &self,
+        subflow: &mut Subflow,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+    ) -> PayloadOutcome {
         let Arrival { segment, range, .. } = *self;
         if range.is_empty() {
             // A window probe of the peer has an old sequence number.
             let repeated = range.start < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             subflow.pending.add_ack_if(repeated);
-            return Taken::Nothing;
+            return PayloadOutcome::Nothing;
         }
         if !subflow.state.takes_data() {
             // Data beyond the peer's FIN is ignored (RFC 9293 section 3.10.7.4).
             subflow.pending.add_ack();
-            return Taken::Nothing;
+            return PayloadOutcome::Nothing;
         }
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
             && u64::from(map.len) > range.len()
             && let Some(mapped) = data.read_mapping(map, *data_fin, range.start)
             && !subflow.mappings.get_or_insert_default().remember(mapped)
         {
-            return Taken::Refused(ResetReason::Mptcp);
+            return PayloadOutcome::Refused(ResetReason::Mptcp);
         }
         let dsn = if data.agreed.checksums() && !data.receives_plain() {
             match self.checked_dsn(subflow, data) {
                 Ok(dsn) => dsn,
-                Err(Noted::Conflict) => return Taken::Refused(ResetReason::Mptcp),
+                Err(Noted::Conflict) => return PayloadOutcome::Refused(ResetReason::Mptcp),
                 Err(_) => None,
             }
         } else {
@@ -66,8 +71,10 @@ impl Arrival<'_> {
         };
         match dsn {
             Some(dsn) => self.take_in(subflow, ctx, data, dsn),
-            None if self.is_distrusted(subflow, data) => Taken::Refused(ResetReason::Middlebox),
-            None => Taken::Nothing,
+            None if self.is_distrusted(subflow, data) => {
+                PayloadOutcome::Refused(ResetReason::Middlebox)
+            }
+            None => PayloadOutcome::Nothing,
         }
     }
 
@@ -78,16 +85,16 @@ impl Arrival<'_> {
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
         dsn: Dsn,
-    ) -> Taken {
+    ) -> PayloadOutcome {
         let Arrival { segment, range, ack_unit, .. } = *self;
         let seq = range.start;
         // Below the first byte or beyond the last number: not a valid DSN.
-        let Some(end) = dsn.checked_add(range.len()) else { return Taken::Nothing };
+        let Some(end) = dsn.checked_add(range.len()) else { return PayloadOutcome::Nothing };
         let mapped = DataRange::new(dsn, end);
         let rx = &subflow.rx;
         let beside = seq < rx.nxt() || rx.has_hole();
         if beside && !data.receives_plain() && rx.contradicts(range, dsn) {
-            return Taken::Refused(ResetReason::Mptcp);
+            return PayloadOutcome::Refused(ResetReason::Mptcp);
         }
         // Data outside the window is discarded at both levels, so that it is retransmitted.
         let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
@@ -95,7 +102,7 @@ impl Arrival<'_> {
         let short = limit.is_some_and(|it| self.exceeds(rx, data, it.unread, mapped));
         if crowded || short || !data.recv.fits(mapped) {
             subflow.pending.add_ack();
-            return Taken::Nothing;
+            return PayloadOutcome::Nothing;
         }
         let now = ctx.now;
         self.note_memory(subflow, data, now);
@@ -124,7 +131,7 @@ impl Arrival<'_> {
         if told {
             ctx.emit(Event::DataArrived { subflow: id, data: mapped, duplicate });
         }
-        Taken::In { before }
+        PayloadOutcome::Accepted { before }
     }
 
     /// Returns true if the payload with the data `mapped` must be dropped under memory pressure, when
@@ -223,7 +230,7 @@ impl Paths {
         index: usize,
         segment: &Segment,
         seq: ReceiveSsn,
-    ) -> Taken {
+    ) -> PayloadOutcome {
         let arrival = Arrival {
             segment,
             range: ReceiveRange::with_len(seq, u64::from(segment.payload.len())),
@@ -232,7 +239,7 @@ impl Paths {
         };
         let subflow = &mut self.subflows[index];
         let taken = arrival.take(subflow, ctx, data);
-        if matches!(taken, Taken::Refused(ResetReason::Middlebox)) {
+        if matches!(taken, PayloadOutcome::Refused(ResetReason::Middlebox)) {
             self.joins.bar(subflow.address.path());
         }
         taken
@@ -304,10 +311,10 @@ impl Paths {
 }
 
 /// The result for a payload.
-pub(crate) enum Taken {
+pub(crate) enum PayloadOutcome {
     Nothing,
     /// It was accepted; before, data below `before` was readable.
-    In {
+    Accepted {
         before: Dsn,
     },
     /// Its mapping contradicts an earlier one, or too many payloads had no mapping. Its subflow is

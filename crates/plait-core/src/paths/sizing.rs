@@ -20,7 +20,7 @@ const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
 
 /// Payload bytes of full segments.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PacketSizes {
+pub(crate) struct SegmentSizes {
     /// Size of ours: limited by our MTU, the peer's MSS and the paths.
     mss: u32,
     /// Size of the peer's. An end that has not fallen back yet sends no more.
@@ -29,10 +29,10 @@ pub(crate) struct PacketSizes {
     narrowed: bool,
 }
 
-impl PacketSizes {
-    pub(super) const fn new(config: &Config) -> PacketSizes {
+impl SegmentSizes {
+    pub(super) const fn new(config: &Config) -> SegmentSizes {
         let mss = config.segment_payload() as u32;
-        PacketSizes { mss, ack_unit: mss, narrowed: false }
+        SegmentSizes { mss, ack_unit: mss, narrowed: false }
     }
 
     /// Returns the size of our full segments.
@@ -82,7 +82,7 @@ impl PacketSizes {
 #[derive(Clone, Copy)]
 pub(crate) struct Rules<'a> {
     pub(super) config: &'a Config,
-    pub(super) sizes: PacketSizes,
+    pub(super) sizes: SegmentSizes,
 }
 
 impl Rules<'_> {

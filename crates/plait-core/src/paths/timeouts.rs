@@ -15,7 +15,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use crate::timers::liveness::Signs;
+use crate::timers::liveness::PeerActivity;
 use crate::timers::{DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
@@ -66,7 +66,7 @@ impl Subflow {
 
     /// Sends a keep-alive probe if it can be answered. Returns true if the limit of unanswered
     /// probes was reached.
-    fn ask_for_life(&mut self) -> bool {
+    fn send_keep_alives(&mut self) -> bool {
         // Data in flight has the same effect as a probe.
         if !self.is_reachable() || !self.is_quiet() {
             return false;
@@ -95,8 +95,8 @@ impl Paths {
 
     /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
     /// of unanswered probes.
-    pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
-        let silent = self.subflows.iter_mut().filter_map(|s| s.ask_for_life().then_some(s.id));
+    pub(crate) fn send_keep_alives(&mut self) -> SubflowSet {
+        let silent = self.subflows.iter_mut().filter_map(|s| s.send_keep_alives().then_some(s.id));
         silent.collect()
     }
 
@@ -217,8 +217,8 @@ impl Paths {
     }
 
     /// Returns the state that a keep-alive check uses.
-    pub(crate) fn signs_of_life(&self, data: &DataLevel) -> Signs {
-        Signs {
+    pub(crate) fn peer_activity(&self, data: &DataLevel) -> PeerActivity {
+        PeerActivity {
             over: data.closing.done(),
             under_way: data.has_to_take() && self.subflows.iter().any(|it| !it.is_quiet()),
             alone: !self.subflows.iter().any(Subflow::is_reachable),

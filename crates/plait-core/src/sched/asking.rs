@@ -5,7 +5,7 @@ use crate::data::level::DataLevel;
 use crate::event::{Block, Event};
 use crate::paths::Paths;
 use crate::sched::views::Stale;
-use crate::sched::{Scheduling, Seen};
+use crate::sched::{SchedulerInputs, Scheduling};
 use plait_base::{SubflowSet, Time};
 use plait_sched::{ConnectionView, Decision, Effect, Scheduler, SubflowView, View, WhenFull};
 
@@ -14,7 +14,7 @@ impl Scheduling {
     /// the last [`Scheduling::refresh_views`].
     pub(crate) fn with_view<R>(
         &mut self,
-        seen: Seen<'_>,
+        seen: SchedulerInputs<'_>,
         now: Time,
         f: impl FnOnce(&mut dyn Scheduler, &View<'_>) -> R,
     ) -> R {
@@ -53,7 +53,7 @@ impl Scheduling {
     pub(crate) fn ask(
         &mut self,
         ctx: &mut Context<'_>,
-        seen: Seen<'_>,
+        seen: SchedulerInputs<'_>,
         explained: bool,
     ) -> Decision {
         let (now, number) = (ctx.now, self.decisions);
@@ -84,7 +84,7 @@ impl Scheduling {
     pub(crate) fn confirm(
         &mut self,
         ctx: &mut Context<'_>,
-        seen: Seen<'_>,
+        seen: SchedulerInputs<'_>,
         wanted: impl Fn(Decision) -> bool,
     ) {
         // Only in checked builds: some schedulers build the names of their state, which allocates.
@@ -96,19 +96,19 @@ impl Scheduling {
     }
 
     /// Returns the subflows among which a scheduler may choose.
-    pub(crate) fn candidates(&mut self, seen: Seen<'_>, now: Time) -> SubflowSet {
+    pub(crate) fn candidates(&mut self, seen: SchedulerInputs<'_>, now: Time) -> SubflowSet {
         self.with_view(seen, now, |_, view| view.candidates())
     }
 
     /// Returns the subflows that can take the next segment now.
-    pub(crate) fn usable(&self, seen: Seen<'_>) -> SubflowSet {
+    pub(crate) fn usable(&self, seen: SchedulerInputs<'_>) -> SubflowSet {
         let len = seen.data.queue.unsent().clamp(1, self.views.segment_size().max(1));
         let tsq = seen.paths.holds_back();
         self.views.list.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
     }
 
     /// Returns true if any subflow can take the next segment.
-    pub(crate) fn takes_more(&self, seen: Seen<'_>) -> bool {
+    pub(crate) fn takes_more(&self, seen: SchedulerInputs<'_>) -> bool {
         let len = seen.data.queue.unsent().min(self.views.segment_size());
         let tsq = seen.paths.holds_back();
         self.views.list.iter().any(|it| it.usable(len, tsq))
@@ -116,7 +116,7 @@ impl Scheduling {
 
     /// Returns true if the scheduler would certainly wait: there is only new data, and no subflow
     /// can take a segment of it. If every detail is logged, the scheduler is always called.
-    pub(crate) fn is_full(&self, ctx: &Context<'_>, seen: Seen<'_>) -> bool {
+    pub(crate) fn is_full(&self, ctx: &Context<'_>, seen: SchedulerInputs<'_>) -> bool {
         let known = match self.needs.when_full {
             WhenFull::Never => true,
             WhenFull::Anew => !self.views.unseen,

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::event::Event;
-use crate::sched::{Scheduling, Seen};
+use crate::sched::{SchedulerInputs, Scheduling};
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_sched::{Decision, QueueView, Reason, What};
 
@@ -10,7 +10,7 @@ impl Scheduling {
     /// Returns the data of a decision; `planned` is the first assignment.
     pub(crate) fn data_at_hand(
         &self,
-        seen: Seen<'_>,
+        seen: SchedulerInputs<'_>,
         decision: Decision,
         planned: Option<&(DataRange, SubflowId)>,
     ) -> DataRange {
@@ -36,7 +36,7 @@ impl Scheduling {
     pub(crate) fn tell_decision(
         &mut self,
         ctx: &mut Context<'_>,
-        seen: Seen<'_>,
+        seen: SchedulerInputs<'_>,
         decision: Decision,
     ) {
         let (chosen, waits_for, reason) = match decision {

@@ -41,7 +41,7 @@ pub(crate) struct Scheduling {
 
 /// The inputs of a decision: the settings, the data level and the subflows.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct SchedulerInputs<'a> {
     pub(crate) data: &'a DataLevel,
     pub(crate) paths: &'a Paths,
 }
@@ -148,7 +148,7 @@ impl Scheduling {
         notice: Notice,
     ) {
         self.refresh_views(data, paths, ctx.now);
-        let seen = Seen { data, paths };
+        let seen = SchedulerInputs { data, paths };
         self.with_view(seen, ctx.now, |scheduler, view| {
             scheduler.on_notice(view, notice);
         });
@@ -167,17 +167,17 @@ impl Scheduling {
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
         paths: &mut Paths,
-    ) -> Todo {
+    ) -> NextStep {
         while self.due {
             self.refresh_views(data, paths, ctx.now);
-            debug_assert!(self.views_are_fresh(Seen { data, paths }));
+            debug_assert!(self.views_are_fresh(SchedulerInputs { data, paths }));
             if self.views.list.is_empty() {
                 self.due = false;
                 break;
             }
             self.withdraw_plan(ctx.now, data, paths);
             self.decisions += 1;
-            let seen = Seen { data, paths };
+            let seen = SchedulerInputs { data, paths };
             if self.is_full(ctx, seen) {
                 #[cfg(debug_assertions)]
                 self.confirm(ctx, seen, |it| matches!(it, Decision::Wait { on: None, .. }));
@@ -191,10 +191,10 @@ impl Scheduling {
                 paths.subflows().note_data_timeout(data, ctx.now);
             }
             let explained = ctx.has_every_detail();
-            let decision = self.ask(ctx, Seen { data, paths }, explained);
+            let decision = self.ask(ctx, SchedulerInputs { data, paths }, explained);
             self.apply_effects(ctx, paths);
             if explained {
-                self.tell_decision(ctx, Seen { data, paths }, decision);
+                self.tell_decision(ctx, SchedulerInputs { data, paths }, decision);
             }
             match decision {
                 Decision::Send { subflow, what, grant, reason } => {
@@ -206,24 +206,24 @@ impl Scheduling {
                         let bytes = further.saturating_sub(self.views.segment_size());
                         self.grant = Grant { subflow, bytes, reason };
                     }
-                    return Todo::Send(decision);
+                    return NextStep::Send(decision);
                 }
                 Decision::Assign { .. } => self.take_plan(ctx, data, paths),
                 Decision::Wait { on, reason } => {
-                    self.on_wait(ctx, Seen { data, paths }, reason);
+                    self.on_wait(ctx, SchedulerInputs { data, paths }, reason);
                     let window_closed = reason == Reason::SendWindow;
                     if window_closed {
                         self.notify(ctx, data, paths, Notice::WindowLimited);
                     }
-                    return Todo::Wait { on, window_closed };
+                    return NextStep::Wait { on, window_closed };
                 }
                 Decision::Idle => self.on_idle(ctx, data, paths),
             }
         }
-        Todo::Nothing
+        NextStep::Nothing
     }
 
-    fn on_wait(&mut self, ctx: &mut Context<'_>, seen: Seen<'_>, reason: Reason) {
+    fn on_wait(&mut self, ctx: &mut Context<'_>, seen: SchedulerInputs<'_>, reason: Reason) {
         self.due = false;
         let block = match reason {
             Reason::SendWindow => Block::ReceiveWindow,
@@ -237,7 +237,7 @@ impl Scheduling {
     #[inline(never)]
     fn on_idle(&mut self, ctx: &mut Context<'_>, data: &DataLevel, paths: &mut Paths) {
         self.due = false;
-        let stalled = self.app_blocked && !self.usable(Seen { data, paths }).is_empty();
+        let stalled = self.app_blocked && !self.usable(SchedulerInputs { data, paths }).is_empty();
         self.note_block(ctx, stalled.then_some(Block::SendBuffer));
         if stalled {
             self.notify(ctx, data, paths, Notice::WindowLimited);
@@ -282,7 +282,7 @@ impl Scheduling {
 }
 
 /// The result of [`Scheduling::decide`].
-pub(crate) enum Todo {
+pub(crate) enum NextStep {
     /// Send this.
     Send(Decision),
     /// Wait, either for a subflow or because the peer's window is closed.

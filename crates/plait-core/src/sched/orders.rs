@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Carry, Event};
 use crate::paths::Paths;
-use crate::sched::{Grant, Scheduling, Seen};
+use crate::sched::{Grant, SchedulerInputs, Scheduling};
 use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, SendSsn, SubflowId, Time};
 use plait_sched::{CaState, Decision, What};
@@ -28,7 +28,7 @@ impl Scheduling {
         let takes =
             |it: &Subflow| it.cwnd() >= it.sender.tx.inflight() + grant && !paths.held_back(it);
         let same = !ctx.has_every_detail()
-            && self.next_segment_size(Seen { data, paths }) == grant
+            && self.next_segment_size(SchedulerInputs { data, paths }) == grant
             && data.queue.unsent() >= grant
             && data.queue.nxt() + grant <= data.window.end()
             && !data.queue.has_plan()
@@ -47,7 +47,7 @@ impl Scheduling {
                 _ => None,
             };
             self.refresh_views(data, paths, ctx.now);
-            let seen = Seen { data, paths };
+            let seen = SchedulerInputs { data, paths };
             self.confirm(ctx, seen, |it| alike(it) == alike(decision));
         }
         Some(decision)
@@ -86,7 +86,7 @@ impl Scheduling {
         data: &mut DataLevel,
         paths: &mut Paths,
     ) -> Option<(usize, DataRange)> {
-        let mss = self.next_segment_size(Seen { data, paths });
+        let mss = self.next_segment_size(SchedulerInputs { data, paths });
         for index in 0..paths.subflows().len() {
             let id = paths.subflow(index).id;
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
@@ -109,7 +109,11 @@ impl Scheduling {
     }
 
     /// Takes the data of a decision from the queue.
-    pub(crate) fn take_order(&mut self, data: &mut DataLevel, decision: Decision) -> Option<Order> {
+    pub(crate) fn take_order(
+        &mut self,
+        data: &mut DataLevel,
+        decision: Decision,
+    ) -> Option<SendOrder> {
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let mss = self.segment_size();
         let (range, carry) = match what {
@@ -124,7 +128,7 @@ impl Scheduling {
             What::Redundant(range) => (data.still_needed(range, mss)?, Carry::Redundant),
             What::OppRetx(range) => match self.take_waiting(data, range, subflow) {
                 Some(range) => {
-                    return Some(Order { subflow, range, carry: Carry::New, whole: false });
+                    return Some(SendOrder { subflow, range, carry: Carry::New, whole: false });
                 }
                 None => (data.still_needed(range, mss)?, Carry::Opportunistic),
             },
@@ -138,7 +142,7 @@ impl Scheduling {
         if matches!(carry, Carry::Reinjection | Carry::Opportunistic) {
             data.queue.note_again(range);
         }
-        Some(Order { subflow, range, carry, whole: carry == Carry::New })
+        Some(SendOrder { subflow, range, carry, whole: carry == Carry::New })
     }
 
     /// Notes that a full segment is sent for the first time. Returns its sequence number.
@@ -200,7 +204,7 @@ impl Scheduling {
     /// Applies a plan, which assigns data to subflows before it is sent.
     #[inline(never)]
     pub(crate) fn take_plan(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, paths: &Paths) {
-        self.assigned_among = self.candidates(Seen { data, paths }, ctx.now);
+        self.assigned_among = self.candidates(SchedulerInputs { data, paths }, ctx.now);
         let touched = data.queue.assign_all(&ctx.outcome().plan);
         self.views.stale.sent.0 |= touched.0;
         // If the plan assigns nothing, another call would return the same plan.
@@ -212,7 +216,7 @@ impl Scheduling {
     pub(crate) fn withdraw_plan(&mut self, now: Time, data: &mut DataLevel, paths: &mut Paths) {
         if data.queue.has_plan()
             && !paths.spec.config.kernel_rules.keep_data
-            && self.candidates(Seen { data, paths }, now) != self.assigned_among
+            && self.candidates(SchedulerInputs { data, paths }, now) != self.assigned_among
         {
             data.queue.unassign_all();
             self.views.stale.all = true;
@@ -222,7 +226,7 @@ impl Scheduling {
 }
 
 /// Data to be sent.
-pub(crate) struct Order {
+pub(crate) struct SendOrder {
     pub(crate) subflow: SubflowId,
     pub(crate) range: DataRange,
     pub(crate) carry: Carry,

@@ -3,7 +3,7 @@
 use crate::data::dss::KEYS_OVER_DSS;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
-use crate::sched::{Scheduling, Seen};
+use crate::sched::{SchedulerInputs, Scheduling};
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{SubflowSet, Time};
@@ -61,7 +61,7 @@ impl Scheduling {
     /// Returns the payload bytes of the next full segment. It is shorter than usual if the peer's
     /// largest window is smaller, or if the window has stayed nearly closed for long (RFC 9293
     /// section 3.8.6.2.1).
-    pub(crate) fn next_segment_size(&self, seen: Seen<'_>) -> u64 {
+    pub(crate) fn next_segment_size(&self, seen: SchedulerInputs<'_>) -> u64 {
         let mss = seen.paths.mss()
             - if seen.data.keys_ride_along(seen.paths.client) { KEYS_OVER_DSS } else { 0 };
         let mss = mss.min(seen.data.window.largest()).max(1);
@@ -71,7 +71,12 @@ impl Scheduling {
 
     /// Returns the scheduler's view of a subflow.
     #[inline(always)]
-    pub(crate) fn subflow_view(&self, seen: Seen<'_>, subflow: &Subflow, mss: u32) -> SubflowView {
+    pub(crate) fn subflow_view(
+        &self,
+        seen: SchedulerInputs<'_>,
+        subflow: &Subflow,
+        mss: u32,
+    ) -> SubflowView {
         SubflowView {
             id: subflow.id,
             open: subflow.state.sends_data(),
@@ -108,7 +113,7 @@ impl Scheduling {
 
     /// Updates a view in place. Returning a new one would copy all of it.
     #[inline(never)]
-    pub(crate) fn renew(&self, seen: Seen<'_>, view: &mut SubflowView, mss: u32) {
+    pub(crate) fn renew(&self, seen: SchedulerInputs<'_>, view: &mut SubflowView, mss: u32) {
         *view = self.subflow_view(seen, seen.paths.subflow(view.id.index()), mss);
     }
 
@@ -124,7 +129,11 @@ impl Scheduling {
             let subflow = paths.subflow(index);
             if subflow.status.joined() && subflow.state.synchronised() {
                 let mss = self.views.common.segment_size;
-                views.push(self.subflow_view(Seen { data, paths }, paths.subflow(index), mss));
+                views.push(self.subflow_view(
+                    SchedulerInputs { data, paths },
+                    paths.subflow(index),
+                    mss,
+                ));
             }
         }
         self.views.list = views;
@@ -134,7 +143,7 @@ impl Scheduling {
     #[inline(always)]
     pub(crate) fn refresh_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let common = Common {
-            segment_size: self.next_segment_size(Seen { data, paths }) as u32,
+            segment_size: self.next_segment_size(SchedulerInputs { data, paths }) as u32,
             plain: data.sends_plain(),
         };
         let stale = core::mem::replace(&mut self.views.stale, Stale::NOTHING);
@@ -155,7 +164,7 @@ impl Scheduling {
             }
             left.remove(id);
             if stale.acked.contains(id) {
-                self.renew(Seen { data, paths }, view, common.segment_size);
+                self.renew(SchedulerInputs { data, paths }, view, common.segment_size);
             } else {
                 let subflow = paths.subflow(id.index());
                 let held = paths.held_back(subflow);
@@ -174,7 +183,7 @@ impl Scheduling {
     }
 
     /// Returns true if every view equals one that is built now.
-    pub(crate) fn views_are_fresh(&self, seen: Seen<'_>) -> bool {
+    pub(crate) fn views_are_fresh(&self, seen: SchedulerInputs<'_>) -> bool {
         let live =
             seen.paths.subflows().iter().filter(|s| s.status.joined() && s.state.synchronised());
         let mss = self.next_segment_size(seen) as u32;

@@ -5,7 +5,7 @@ use plait_base::ReceiveSsn;
 
 /// The place of a segment's sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Acceptability {
     /// Partly or wholly in the window, or at its right edge without using space: a FIN, or an
     /// acknowledgement beyond lost data.
     Window,
@@ -22,15 +22,15 @@ pub(crate) fn place(
     nxt: ReceiveSsn,
     edge: ReceiveSsn,
     reach: u64,
-) -> Place {
+) -> Acceptability {
     if seq > edge {
-        Place::Outside
+        Acceptability::Outside
     } else if seq >= nxt || seq.saturating_add(len) > nxt {
-        Place::Window
+        Acceptability::Window
     } else if nxt - seq <= reach {
-        Place::Repeated
+        Acceptability::Repeated
     } else {
-        Place::Outside
+        Acceptability::Outside
     }
 }
 
@@ -44,18 +44,18 @@ mod tests {
     pub(crate) fn the_window_has_two_ends() {
         let of = |seq, len| place(seq, len, ReceiveSsn::new(1_000), ReceiveSsn::new(1_500), 300);
         for (seq, len) in [(1_000, 0), (1_000, 1), (999, 2), (701, 400), (1_499, 1), (1_500, 0)] {
-            assert_eq!(of(ReceiveSsn::new(seq), len), Place::Window, "{len} from {seq}");
+            assert_eq!(of(ReceiveSsn::new(seq), len), Acceptability::Window, "{len} from {seq}");
         }
         for (seq, len) in [(999, 0), (999, 1), (700, 0), (700, 300)] {
-            assert_eq!(of(ReceiveSsn::new(seq), len), Place::Repeated, "{len} from {seq}");
+            assert_eq!(of(ReceiveSsn::new(seq), len), Acceptability::Repeated, "{len} from {seq}");
         }
         for (seq, len) in [(699, 0), (600, 400), (1_501, 0), (1_501, 1), (u64::MAX, 1)] {
-            assert_eq!(of(ReceiveSsn::new(seq), len), Place::Outside, "{len} from {seq}");
+            assert_eq!(of(ReceiveSsn::new(seq), len), Acceptability::Outside, "{len} from {seq}");
         }
         // A closed window.
         let closed =
             |seq, len| place(seq, len, ReceiveSsn::new(1_000), ReceiveSsn::new(1_000), 300);
-        assert_eq!(closed(ReceiveSsn::new(1_000), 0), Place::Window);
-        assert_eq!(closed(ReceiveSsn::new(1_001), 0), Place::Outside);
+        assert_eq!(closed(ReceiveSsn::new(1_000), 0), Acceptability::Window);
+        assert_eq!(closed(ReceiveSsn::new(1_001), 0), Acceptability::Outside);
     }
 }

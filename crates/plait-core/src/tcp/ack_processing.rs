@@ -5,7 +5,7 @@ use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
 use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
-use crate::tcp::spurious_recovery::{Episode, Evidence};
+use crate::tcp::spurious_recovery::{AckEvidence, Episode};
 use crate::tcp::subflow::{Sender, Subflow};
 use crate::tcp::timer::Timer;
 use plait_base::{SendRange, SendSsn, Span, Time};
@@ -176,7 +176,7 @@ impl Subflow {
         dsack: Option<SendRange>,
         echo: Option<u32>,
     ) -> Option<bool> {
-        let evidence = Evidence {
+        let evidence = AckEvidence {
             una: self.sender.tx.una(),
             advanced: outcome.advanced > 0,
             original: outcome.sample,

@@ -5,7 +5,7 @@ use crate::formulas::lost_at;
 use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::TxRing;
-use crate::tcp::send::{AckOutcome, Departure, Sent, Whereabouts};
+use crate::tcp::send::{AckOutcome, Departure, Sent, SentState};
 use crate::tcp::tail::TailProbe;
 use plait_base::{SendSsn, Span, Time};
 use plait_sched::CaState;
@@ -142,7 +142,7 @@ impl Rack {
         // Nothing in flight was sent before the newest delivered segment.
         if tx.first().is_none_or(|first| {
             let behind = first.departure() >= newest;
-            behind && first.whereabouts == Whereabouts::InFlight && !first.retransmitted
+            behind && first.state == SentState::InFlight && !first.retransmitted
         }) {
             return Detected::NOTHING;
         }

@@ -4,7 +4,7 @@
 mod cuts;
 mod sent;
 
-pub(crate) use sent::{AckOutcome, Departure, Sent, Whereabouts};
+pub(crate) use sent::{AckOutcome, Departure, Sent, SentState};
 
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
@@ -132,7 +132,7 @@ impl TxRing {
             dsn,
             sent_at: now,
             len,
-            whereabouts: Whereabouts::InFlight,
+            state: SentState::InFlight,
             retransmitted: false,
             fin,
         });
@@ -161,12 +161,12 @@ impl TxRing {
     fn pop_acked(&mut self, ack: SendSsn, outcome: &mut AckOutcome) {
         let before = self.highest_delivered;
         while let Some(sent) = self.ring.front().filter(|front| front.end() <= ack) {
-            match sent.whereabouts {
-                Whereabouts::InFlight => self.inflight -= u64::from(sent.len),
-                Whereabouts::Lost => self.lost -= 1,
-                Whereabouts::Sacked => self.sacked_segments -= 1,
+            match sent.state {
+                SentState::InFlight => self.inflight -= u64::from(sent.len),
+                SentState::Lost => self.lost -= 1,
+                SentState::Sacked => self.sacked_segments -= 1,
             }
-            if sent.whereabouts != Whereabouts::Sacked {
+            if sent.state != SentState::Sacked {
                 note_delivered(sent, before, outcome);
             }
             self.ring.pop_front();
@@ -190,14 +190,14 @@ impl TxRing {
             while let Some(sent) = ring.get_mut(at).filter(|sent| sent.seq < new.end) {
                 at += 1;
                 // A block that ends inside a segment delivers it when the rest is acknowledged.
-                if sent.whereabouts == Whereabouts::Sacked || !block.covers(sent_range(sent)) {
+                if sent.state == SentState::Sacked || !block.covers(sent_range(sent)) {
                     continue;
                 }
-                match sent.whereabouts {
-                    Whereabouts::InFlight => *inflight -= u64::from(sent.len),
+                match sent.state {
+                    SentState::InFlight => *inflight -= u64::from(sent.len),
                     _ => *lost -= 1,
                 }
-                sent.whereabouts = Whereabouts::Sacked;
+                sent.state = SentState::Sacked;
                 *count += 1;
                 note_delivered(sent, before, outcome);
             }
@@ -224,7 +224,7 @@ impl TxRing {
         let (mut index, mut all_known) = (self.index_of(self.once_from), true);
         while let Some(sent) = self.ring.get(index) {
             let end = sent.end();
-            if sent.whereabouts == Whereabouts::InFlight && !sent.retransmitted {
+            if sent.state == SentState::InFlight && !sent.retransmitted {
                 if sent.departure() >= newest {
                     break;
                 }
@@ -251,12 +251,12 @@ impl TxRing {
         let (before, mut top, mut seen) = (self.inflight, self.index_of(self.highest_delivered), 0);
         while seen < above && top > 0 {
             top -= 1;
-            seen += u32::from(self.ring[top].whereabouts == Whereabouts::Sacked);
+            seen += u32::from(self.ring[top].state == SentState::Sacked);
         }
         let edge = self.ring.get(top).map_or(self.una, |sent| sent.seq);
         for index in self.index_of(self.once_from)..top {
             let sent = &self.ring[index];
-            if sent.whereabouts == Whereabouts::InFlight && !sent.retransmitted {
+            if sent.state == SentState::InFlight && !sent.retransmitted {
                 self.mark_lost(index);
             }
         }
@@ -294,7 +294,7 @@ impl TxRing {
     /// Marks all segments in flight as lost.
     pub(crate) fn mark_all_lost(&mut self) {
         for index in 0..self.ring.len() {
-            if self.ring[index].whereabouts == Whereabouts::InFlight {
+            if self.ring[index].state == SentState::InFlight {
                 self.mark_lost(index);
             }
         }
@@ -309,7 +309,7 @@ impl TxRing {
         for index in 0..self.ring.len() {
             let sent = &self.ring[index];
             let long = sent.end() > seq && sent.len > most && !sent.fin;
-            if long && sent.whereabouts == Whereabouts::InFlight {
+            if long && sent.state == SentState::InFlight {
                 self.mark_lost(index);
             }
         }
@@ -317,7 +317,7 @@ impl TxRing {
 
     fn mark_lost(&mut self, index: usize) {
         let sent = &mut self.ring[index];
-        sent.whereabouts = Whereabouts::Lost;
+        sent.state = SentState::Lost;
         self.inflight -= u64::from(sent.len);
         self.lost += 1;
         self.lost_from = self.lost_from.min(sent.seq);
@@ -337,12 +337,12 @@ impl TxRing {
     /// Handles reneging after a timeout: the receiver has discarded data that it had selectively
     /// acknowledged (RFC 2018 section 8). All its SACK blocks are dropped.
     pub(crate) fn forget_reneged(&mut self) {
-        if self.ring.front().is_none_or(|sent| sent.whereabouts != Whereabouts::Sacked) {
+        if self.ring.front().is_none_or(|sent| sent.state != SentState::Sacked) {
             return;
         }
         for sent in &mut self.ring {
-            if sent.whereabouts == Whereabouts::Sacked {
-                sent.whereabouts = Whereabouts::InFlight;
+            if sent.state == SentState::Sacked {
+                sent.state = SentState::InFlight;
                 self.inflight += u64::from(sent.len);
             }
         }
@@ -359,8 +359,8 @@ impl TxRing {
             return;
         }
         for sent in &mut self.ring {
-            if sent.whereabouts == Whereabouts::Lost {
-                sent.whereabouts = Whereabouts::InFlight;
+            if sent.state == SentState::Lost {
+                sent.state = SentState::InFlight;
                 self.inflight += u64::from(sent.len);
             }
         }
@@ -374,7 +374,7 @@ impl TxRing {
             return None;
         }
         let from = self.index_of(self.lost_from);
-        let first = self.ring.range(from..).find(|sent| sent.whereabouts == Whereabouts::Lost)?;
+        let first = self.ring.range(from..).find(|sent| sent.state == SentState::Lost)?;
         self.lost_from = first.seq;
         Some(first)
     }
@@ -398,16 +398,16 @@ impl TxRing {
     pub(crate) fn retransmit(&mut self, seq: SendSsn, now: Time) {
         let at = self.index_of(seq);
         let Some(sent) = self.ring.get_mut(at).filter(|sent| sent.seq == seq) else { return };
-        match sent.whereabouts {
-            Whereabouts::Lost => {
+        match sent.state {
+            SentState::Lost => {
                 self.lost -= 1;
                 if !planted(Planted::FlightForgets) {
                     self.inflight += u64::from(sent.len);
                 }
-                sent.whereabouts = Whereabouts::InFlight;
+                sent.state = SentState::InFlight;
             }
-            Whereabouts::Sacked => return,
-            Whereabouts::InFlight => {}
+            SentState::Sacked => return,
+            SentState::InFlight => {}
         }
         sent.sent_at = now;
         sent.retransmitted = true;
@@ -446,13 +446,13 @@ mod tests {
     fn overtaken(ring: &TxRing, newest: Departure, latest: Time) -> Vec<SendSsn> {
         let lost = |sent: &&Sent| {
             let older = sent.departure() < newest && sent.sent_at <= latest;
-            sent.whereabouts == Whereabouts::InFlight && older
+            sent.state == SentState::InFlight && older
         };
         ring.iter().filter(lost).map(|sent| sent.seq).collect()
     }
 
     fn lost(ring: &TxRing) -> Vec<SendSsn> {
-        let lost = ring.iter().filter(|sent| sent.whereabouts == Whereabouts::Lost);
+        let lost = ring.iter().filter(|sent| sent.state == SentState::Lost);
         lost.map(|sent| sent.seq).collect()
     }
 
@@ -509,7 +509,7 @@ mod tests {
                 prop_assert_eq!(lost(&ring), expected);
                 prop_assert_eq!(ring.inflight() + marked, flight);
                 prop_assert!(ring.first().is_none_or(|first| first.end() > ring.una()));
-                let there = ring.iter().filter(|sent| sent.whereabouts == Whereabouts::InFlight);
+                let there = ring.iter().filter(|sent| sent.state == SentState::InFlight);
                 prop_assert_eq!(there.map(|sent| u64::from(sent.len)).sum::<u64>(), ring.inflight());
             }
         }

@@ -46,7 +46,7 @@ pub(crate) struct Episode {
 
 /// The evidence in an acknowledgement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Evidence {
+pub(crate) struct AckEvidence {
     /// Left edge after it.
     pub(crate) una: SendSsn,
     /// It moved the left edge.
@@ -66,7 +66,7 @@ const ROOM: usize = 64;
 
 /// Retransmitted ranges.
 #[derive(Debug, Default)]
-struct Resent {
+struct RetransmittedRanges {
     episode: Option<Episode>,
     /// The last segment retransmitted outside recovery, as a probe.
     probe: Option<SendRange>,
@@ -81,14 +81,14 @@ struct Resent {
 #[derive(Debug, Default)]
 pub(crate) struct SpuriousRecovery {
     /// Allocated at the first retransmission.
-    resent: Option<Box<Resent>>,
+    resent: Option<Box<RetransmittedRanges>>,
 }
 
 impl SpuriousRecovery {
     /// Handles a reduction of the window. `episode` is `None` if it may not be undone.
     pub(crate) fn begin(&mut self, episode: Option<Episode>) {
         let resent = self.resent.get_or_insert_default();
-        let Resent { once, again, earlier, .. } = &mut **resent;
+        let RetransmittedRanges { once, again, earlier, .. } = &mut **resent;
         core::mem::swap(earlier, once);
         once.clear();
         again.clear();
@@ -142,7 +142,7 @@ impl SpuriousRecovery {
     /// timeout had caused it.
     pub(crate) fn on_ack(
         &mut self,
-        evidence: &Evidence,
+        evidence: &AckEvidence,
         counters: &mut SubflowCounters,
     ) -> Option<bool> {
         let resent = self.resent.as_deref_mut()?;
@@ -159,7 +159,7 @@ impl SpuriousRecovery {
     }
 }
 
-impl Resent {
+impl RetransmittedRanges {
     /// Returns true if this was the last retransmission to be reported as a duplicate.
     fn on_dsack(&mut self, range: SendRange, counters: &mut SubflowCounters) -> bool {
         if self.probe.is_some_and(|probe| probe.covers(range)) {
@@ -167,7 +167,7 @@ impl Resent {
             counters.spurious += 1;
             return false;
         }
-        let Resent { once, again, earlier, .. } = self;
+        let RetransmittedRanges { once, again, earlier, .. } = self;
         let from = if again.covers(range) { &mut *again } else { &mut *once };
         if !from.covers(range) {
             if earlier.covers(range) {
@@ -205,7 +205,7 @@ impl Episode {
 
     /// Returns true by Eifel detection: the left edge passed all retransmissions, and the echoed
     /// timestamp is older than the first of them.
-    fn echoes_original(&mut self, evidence: &Evidence) -> bool {
+    fn echoes_original(&mut self, evidence: &AckEvidence) -> bool {
         if !evidence.advanced || self.needed {
             return false;
         }
@@ -215,7 +215,7 @@ impl Episode {
     }
 
     /// Returns true by F-RTO (RFC 5682 section 3.1 steps 2 and 3).
-    fn shows_original(&mut self, evidence: &Evidence) -> bool {
+    fn shows_original(&mut self, evidence: &AckEvidence) -> bool {
         match self.frto {
             Frto::Off => false,
             Frto::First if !evidence.advanced => false,
@@ -244,7 +244,7 @@ impl Episode {
 mod tests {
     use super::*;
 
-    const NOTHING: Evidence = Evidence {
+    const NOTHING: AckEvidence = AckEvidence {
         una: SendSsn::new(1),
         advanced: false,
         original: None,
@@ -257,7 +257,7 @@ mod tests {
         SendRange::with_len(SendSsn::new(1 + 100 * index), 100)
     }
 
-    fn on_ack(it: &mut SpuriousRecovery, evidence: &Evidence) -> Option<bool> {
+    fn on_ack(it: &mut SpuriousRecovery, evidence: &AckEvidence) -> Option<bool> {
         it.on_ack(evidence, &mut SubflowCounters::default())
     }
 
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn every_retransmission_must_be_reported() {
         let mut it = after_two_retransmissions();
-        let report = |range| Evidence { dsack: Some(range), ..NOTHING };
+        let report = |range| AckEvidence { dsack: Some(range), ..NOTHING };
         let mut counters = SubflowCounters::default();
         assert_eq!(it.on_ack(&report(segment(2)), &mut counters), None);
         assert_eq!(it.on_ack(&report(segment(0)), &mut counters), Some(false));
@@ -284,7 +284,7 @@ mod tests {
     fn a_segment_sent_twice_more_is_reported_twice() {
         let mut it = after_two_retransmissions();
         it.on_retransmitted(segment(2), 90, false);
-        let report = |range| Evidence { dsack: Some(range), ..NOTHING };
+        let report = |range| AckEvidence { dsack: Some(range), ..NOTHING };
         assert_eq!(on_ack(&mut it, &report(segment(2))), None);
         assert_eq!(on_ack(&mut it, &report(segment(0))), None);
         assert_eq!(on_ack(&mut it, &report(segment(2))), Some(false));
@@ -295,7 +295,7 @@ mod tests {
     fn duplicates_of_the_networks_own_prove_nothing() {
         let mut it = after_two_retransmissions();
         for index in [5, 0, 2] {
-            let evidence = Evidence { dsack: Some(segment(index)), ..NOTHING };
+            let evidence = AckEvidence { dsack: Some(segment(index)), ..NOTHING };
             assert_eq!(on_ack(&mut it, &evidence), None);
         }
         // A D-SACK for a probe does not count.
@@ -303,9 +303,9 @@ mod tests {
         it.on_retransmitted(segment(9), 40, true);
         it.begin(Some(Episode::new(Time::ZERO, true, SendSsn::new(1_001), false)));
         it.on_retransmitted(segment(0), 50, false);
-        let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
+        let probe = AckEvidence { dsack: Some(segment(9)), ..NOTHING };
         assert_eq!(on_ack(&mut it, &probe), None);
-        let evidence = Evidence { dsack: Some(segment(0)), ..NOTHING };
+        let evidence = AckEvidence { dsack: Some(segment(0)), ..NOTHING };
         assert_eq!(on_ack(&mut it, &evidence), Some(true));
     }
 
@@ -317,14 +317,16 @@ mod tests {
         {
             let mut it = after_two_retransmissions();
             let evidence =
-                Evidence { una: SendSsn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
+                AckEvidence { una: SendSsn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
             assert_eq!(on_ack(&mut it, &evidence), verdict, "ACK {una} echoes {echo}");
         }
         // One retransmission was needed: later echoes change nothing.
         let mut it = after_two_retransmissions();
-        let needed = Evidence { una: SendSsn::new(201), advanced: true, echo: Some(50), ..NOTHING };
+        let needed =
+            AckEvidence { una: SendSsn::new(201), advanced: true, echo: Some(50), ..NOTHING };
         assert_eq!(on_ack(&mut it, &needed), None);
-        let late = Evidence { una: SendSsn::new(301), advanced: true, echo: Some(49), ..NOTHING };
+        let late =
+            AckEvidence { una: SendSsn::new(301), advanced: true, echo: Some(49), ..NOTHING };
         assert_eq!(on_ack(&mut it, &late), None);
     }
 
@@ -334,7 +336,7 @@ mod tests {
         it.begin(Some(Episode::new(Time::ZERO, true, SendSsn::new(1_001), false)));
         it.on_retransmitted(segment(0), 3, false);
         let evidence =
-            Evidence { una: SendSsn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
+            AckEvidence { una: SendSsn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
         assert_eq!(on_ack(&mut it, &evidence), Some(true));
     }
 
@@ -347,18 +349,22 @@ mod tests {
             it.begin(Some(Episode::new(at(100), true, SendSsn::new(1_001), true)));
             it.on_retransmitted(segment(0), 0, false);
             assert!(!it.holds_retransmissions());
-            let first = Evidence { una: SendSsn::new(101), advanced: true, ..NOTHING };
+            let first = AckEvidence { una: SendSsn::new(101), advanced: true, ..NOTHING };
             assert_eq!(on_ack(&mut it, &first), None);
             assert!(it.holds_retransmissions());
-            let second = Evidence { original: Some(sent_at), ..first };
+            let second = AckEvidence { original: Some(sent_at), ..first };
             assert_eq!(on_ack(&mut it, &second), verdict);
             assert!(!it.holds_retransmissions());
         }
         // Everything is acknowledged at once: undecidable.
         let mut it = SpuriousRecovery::default();
         it.begin(Some(Episode::new(at(100), true, SendSsn::new(1_001), true)));
-        let all =
-            Evidence { una: SendSsn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
+        let all = AckEvidence {
+            una: SendSsn::new(1_001),
+            advanced: true,
+            original: Some(at(9)),
+            ..NOTHING
+        };
         assert_eq!(on_ack(&mut it, &all), None);
         assert!(!it.holds_retransmissions());
     }
@@ -368,7 +374,7 @@ mod tests {
         let mut it = SpuriousRecovery::default();
         it.begin(None);
         it.on_retransmitted(segment(0), 50, false);
-        let evidence = Evidence {
+        let evidence = AckEvidence {
             dsack: Some(segment(0)),
             echo: Some(1),
             una: SendSsn::new(900),

@@ -56,17 +56,17 @@ pub(crate) struct LastHeard {
 
 /// Result of a keep-alive check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Life {
-    Assumed,
+pub(crate) enum KeepAlive {
+    Alive,
     /// A probe must be sent.
-    Asked,
+    Probe,
     /// All probes stayed unanswered.
-    Over,
+    Dead,
 }
 
 /// State that a keep-alive check uses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Signs {
+pub(crate) struct PeerActivity {
     /// Both directions have ended.
     pub(crate) over: bool,
     /// Data is in flight, which has its own timer.

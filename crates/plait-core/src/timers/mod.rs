@@ -7,7 +7,9 @@ use crate::context::Context;
 use crate::data::level::{DataLevel, PeerProgress};
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
-use crate::timers::liveness::{LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Signs};
+use crate::timers::liveness::{
+    KeepAlive, LOOKS_PER_TIMEOUT, LastHeard, PeerActivity, PeerLiveness,
+};
 use plait_base::{Dsn, Span, Time};
 
 /// SYN retransmissions of a join before its path is given up (Linux: six).
@@ -31,7 +33,7 @@ pub(crate) const FREQUENT_TIMERS: usize = 3;
 
 /// Timers of a connection as a whole. The first [`FREQUENT_TIMERS`] are set often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Awaited {
+pub(crate) enum ConnectionTimer {
     /// Data or DATA_FIN is not DATA_ACKed.
     Retransmission,
     /// A scheduler waits for a subflow that may be silent.
@@ -54,8 +56,8 @@ pub(crate) enum Awaited {
     KeepAlive,
 }
 
-impl From<Awaited> for usize {
-    fn from(awaited: Awaited) -> usize {
+impl From<ConnectionTimer> for usize {
+    fn from(awaited: ConnectionTimer) -> usize {
         awaited as usize
     }
 }
@@ -66,7 +68,7 @@ const SAFETY_WAIT: Span = Span::from_millis(200);
 /// Timers of the connection as a whole.
 #[derive(Debug)]
 pub(crate) struct ConnectionTimers {
-    timers: Timers<Awaited, FREQUENT_TIMERS>,
+    timers: Timers<ConnectionTimer, FREQUENT_TIMERS>,
     /// Expiries of the retransmission timer since the last DATA_ACK.
     backoff: u32,
     /// Window probes since the last DATA_ACK.
@@ -88,19 +90,19 @@ impl ConnectionTimers {
         }
     }
 
-    pub(crate) fn set(&mut self, timer: Awaited, at: Time) {
+    pub(crate) fn set(&mut self, timer: ConnectionTimer, at: Time) {
         self.timers.set(timer, at);
     }
 
-    pub(crate) fn clear(&mut self, timer: Awaited) {
+    pub(crate) fn clear(&mut self, timer: ConnectionTimer) {
         self.timers.clear(timer);
     }
 
-    pub(crate) fn at(&self, timer: Awaited) -> Time {
+    pub(crate) fn at(&self, timer: ConnectionTimer) -> Time {
         self.timers.at(timer)
     }
 
-    pub(crate) fn is_set(&self, timer: Awaited) -> bool {
+    pub(crate) fn is_set(&self, timer: ConnectionTimer) -> bool {
         self.timers.is_set(timer)
     }
 
@@ -110,7 +112,7 @@ impl ConnectionTimers {
     }
 
     /// Clears `timer` and returns true if it was due.
-    pub(crate) fn take_due(&mut self, timer: Awaited, now: Time) -> bool {
+    pub(crate) fn take_due(&mut self, timer: ConnectionTimer, now: Time) -> bool {
         self.timers.take_due(timer, now)
     }
 
@@ -138,9 +140,9 @@ impl ConnectionTimers {
 
     /// Starts the timer of the data level, unless it is running.
     pub(crate) fn arm_retransmission(&mut self, now: Time, rto: Span) {
-        if !self.is_set(Awaited::Retransmission) {
+        if !self.is_set(ConnectionTimer::Retransmission) {
             let wait = rto.times(1 << self.backoff.min(6));
-            self.set(Awaited::Retransmission, now + wait);
+            self.set(ConnectionTimer::Retransmission, now + wait);
         }
     }
 
@@ -164,7 +166,7 @@ impl ConnectionTimers {
     /// Starts the time within which the peer must end its direction.
     pub(crate) fn arm_release(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
         if data.is_released() && !data.closing.failed() && !data.closing.done() {
-            self.set(Awaited::Release, ctx.now + config.timeouts.close);
+            self.set(ConnectionTimer::Release, ctx.now + config.timeouts.close);
         }
     }
 
@@ -192,38 +194,38 @@ impl ConnectionTimers {
     /// Limits the scheduler's wait for a subflow whose retransmission timeout is `rto`. It decides
     /// again when this timer expires.
     pub(crate) fn arm_safety(&mut self, now: Time, rto: Span) {
-        self.set(Awaited::Safety, now + rto.max(SAFETY_WAIT));
+        self.set(ConnectionTimer::Safety, now + rto.max(SAFETY_WAIT));
     }
 
     /// Sets the next check of the user timeout.
     pub(crate) fn look_again(&mut self, now: Time, timeout: Span) {
-        self.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
+        self.set(ConnectionTimer::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }
 
     /// Restarts the idle time; `sum` grows with the peer's segments ([`LastHeard`]).
     pub(crate) fn listen_anew(&mut self, config: &Config, sum: u64, now: Time) {
         let Some(idle) = config.timeouts.keep_alive else { return };
         *self.liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
-        self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
+        self.set(ConnectionTimer::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
     }
 
     /// Starts the keep-alive timer when the connection becomes usable.
     pub(crate) fn arm_keep_alive(&mut self, config: &Config, sum: u64, now: Time) {
-        if !self.is_set(Awaited::KeepAlive) {
+        if !self.is_set(ConnectionTimer::KeepAlive) {
             self.listen_anew(config, sum, now);
         }
     }
 
     /// Returns true if the connection waits for a subflow.
     pub(crate) fn awaits_subflow(&self) -> bool {
-        self.is_set(Awaited::NoSubflow)
+        self.is_set(ConnectionTimer::NoSubflow)
     }
 
     /// Starts the window probe timer with exponential backoff (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_window_probe(&mut self, now: Time, longest_rto: Span) {
-        if !planted(Planted::NoWindowProbe) && !self.is_set(Awaited::WindowProbe) {
+        if !planted(Planted::NoWindowProbe) && !self.is_set(ConnectionTimer::WindowProbe) {
             let wait = longest_rto.times(1 << self.probe_backoff.min(8));
-            self.set(Awaited::WindowProbe, now + wait.min(Span::from_secs(120)));
+            self.set(ConnectionTimer::WindowProbe, now + wait.min(Span::from_secs(120)));
         }
     }
 
@@ -235,9 +237,9 @@ impl ConnectionTimers {
         longest_rto: impl FnOnce() -> Span,
     ) {
         self.backoff = 0;
-        self.clear(Awaited::Retransmission);
+        self.clear(ConnectionTimer::Retransmission);
         self.probe_backoff = 0;
-        self.clear(Awaited::WindowProbe);
+        self.clear(ConnectionTimer::WindowProbe);
         let fin_pending = data.closing.fin_pending();
         if data.queue.una() < data.queue.nxt() || fin_pending {
             self.arm_retransmission(now, longest_rto());
@@ -247,7 +249,7 @@ impl ConnectionTimers {
     /// Starts the user timeout when data starts to wait.
     pub(crate) fn arm_user_timeout(&mut self, config: &Config, data: &DataLevel, now: Time) {
         let Some(timeout) = config.timeouts.user else { return };
-        if !self.is_set(Awaited::UserTimeout) {
+        if !self.is_set(ConnectionTimer::UserTimeout) {
             *self.liveness.taken() = Some(data.taken(now));
             self.look_again(now, timeout);
         }
@@ -280,12 +282,17 @@ impl ConnectionTimers {
     }
 
     /// Checks whether the peer is still alive.
-    pub(crate) fn keep_alive_expired(&mut self, config: &Config, signs: Signs, now: Time) -> Life {
+    pub(crate) fn keep_alive_expired(
+        &mut self,
+        config: &Config,
+        signs: PeerActivity,
+        now: Time,
+    ) -> KeepAlive {
         let (Some(idle), Some(heard)) = (config.timeouts.keep_alive, *self.liveness.heard()) else {
-            return Life::Assumed;
+            return KeepAlive::Alive;
         };
         if signs.over {
-            return Life::Assumed;
+            return KeepAlive::Alive;
         }
         // Keep-alive probes are for idle connections only (RFC 9293 section 3.8.4). Waiting data
         // has its own timer, and so has a connection that waits for a subflow. Data that a silent
@@ -293,28 +300,28 @@ impl ConnectionTimers {
         if signs.under_way || signs.alone || signs.sum != heard.sum {
             self.listen_anew(config, signs.sum, now);
         } else if now < heard.since + idle {
-            self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
+            self.set(ConnectionTimer::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
         } else if heard.probes >= Config::KEEP_ALIVES {
-            return Life::Over;
+            return KeepAlive::Dead;
         } else {
-            return Life::Asked;
+            return KeepAlive::Probe;
         }
-        Life::Assumed
+        KeepAlive::Alive
     }
 
     /// Notes that probes were sent. The counted activity `sum` is not the peer's.
-    pub(crate) fn on_asked_for_life(&mut self, config: &Config, sum: u64, now: Time) {
+    pub(crate) fn on_keep_alives_sent(&mut self, config: &Config, sum: u64, now: Time) {
         let idle = config.timeouts.keep_alive.unwrap_or_default();
         if let Some(heard) = self.liveness.heard() {
             (heard.sum, heard.probes) = (sum, heard.probes + 1);
         }
-        self.set(Awaited::KeepAlive, now + idle.min(Config::KEEP_ALIVE_INTERVAL));
+        self.set(ConnectionTimer::KeepAlive, now + idle.min(Config::KEEP_ALIVE_INTERVAL));
     }
 
     /// Starts the timer of the data level when data is sent.
     #[inline(always)]
     pub(crate) fn await_data_ack(&mut self, now: Time, longest_rto: impl FnOnce() -> Span) {
-        if !self.is_set(Awaited::Retransmission) {
+        if !self.is_set(ConnectionTimer::Retransmission) {
             self.arm_retransmission(now, longest_rto());
         }
     }

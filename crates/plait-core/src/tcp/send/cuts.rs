@@ -1,7 +1,7 @@
 //! Splits sent segments when a path drops longer ones.
 
 use crate::tcp::send::TxRing;
-use crate::tcp::send::sent::{Sent, Whereabouts};
+use crate::tcp::send::sent::{Sent, SentState};
 use plait_base::SendSsn;
 
 impl TxRing {
@@ -38,13 +38,13 @@ impl TxRing {
         }
         // An acknowledgement may have ended within a segment.
         while let Some(first) = self.ring.front().filter(|first| first.end() <= self.una) {
-            if first.whereabouts == Whereabouts::InFlight {
+            if first.state == SentState::InFlight {
                 self.inflight -= u64::from(first.len);
             }
             self.ring.pop_front();
         }
-        let all = |it| self.ring.iter().filter(|sent| sent.whereabouts == it).count() as u32;
-        (self.lost, self.sacked_segments) = (all(Whereabouts::Lost), all(Whereabouts::Sacked));
+        let all = |it| self.ring.iter().filter(|sent| sent.state == it).count() as u32;
+        (self.lost, self.sacked_segments) = (all(SentState::Lost), all(SentState::Sacked));
         self.look_anew();
     }
 }

@@ -5,7 +5,7 @@ use plait_base::{DataRange, Dsn, SendSsn, Time};
 
 /// Assumed state of a sent segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Whereabouts {
+pub(crate) enum SentState {
     InFlight,
     Sacked,
     Lost,
@@ -20,7 +20,7 @@ pub(crate) struct Sent {
     pub(crate) sent_at: Time,
     /// Sequence space used: payload, or 1 for a FIN.
     pub(crate) len: u32,
-    pub(crate) whereabouts: Whereabouts,
+    pub(crate) state: SentState,
     pub(crate) retransmitted: bool,
     pub(crate) fin: bool,
 }
@@ -41,7 +41,7 @@ impl Sent {
 
     /// Returns true if it was retransmitted and is in flight.
     pub(super) fn is_resent(&self) -> bool {
-        self.retransmitted && self.whereabouts == Whereabouts::InFlight
+        self.retransmitted && self.state == SentState::InFlight
     }
 
     pub(crate) fn data(&self) -> DataRange {
