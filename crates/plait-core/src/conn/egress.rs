@@ -65,7 +65,7 @@ impl Connection {
             self.rounds = Rounds::of(&self.paths);
         }
         let Rounds { control, lost, acks, .. } = self.rounds;
-        let ending = self.data.closing.asked() || self.data.closing.peer_finished();
+        let ending = self.data.closing.is_ending();
         if control {
             let transmit = self.poll_control(ctx);
             if transmit.is_some() {

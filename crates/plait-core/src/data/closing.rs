@@ -78,7 +78,7 @@ impl Closing {
 
     /// Returns true if our DATA_FIN was sent.
     pub(crate) const fn fin_sent(&self) -> bool {
-        self.fin_pending() || self.fin_acked()
+        self.state.is_fin_sent()
     }
 
     pub(crate) const fn peer_finished(&self) -> bool {
@@ -113,6 +113,11 @@ impl Closing {
     /// Notes that an ACK with our keys was sent before the DATA_FIN.
     pub(crate) const fn on_keys_sent(&mut self) {
         self.signal = DataFinSignal::KeysSent;
+    }
+
+    /// Returns true if the user has no more data, or the peer's data has ended.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.asked() || self.state != DataState::Established
     }
 
     /// Checks that data may be written.

@@ -3,7 +3,7 @@
 //! After the last retry, and if the peer may not know our key, it is sent on RSTs.
 
 use crate::data::level::DataLevel;
-use plait_base::Dsn;
+use plait_base::{Dsn, SubflowId};
 use plait_wire::{Key, Mptcp, ResetReason};
 
 /// The reason of a reset, carried by the RST.
@@ -20,6 +20,34 @@ pub(crate) enum Cause {
 impl Default for Cause {
     fn default() -> Cause {
         Cause::Reason(ResetReason::Mptcp)
+    }
+}
+
+/// Retransmissions of MP_FASTCLOSE before a RST ends the wait (RFC 8684 section 3.5: three).
+const MAX_FASTCLOSE_RETRIES: u8 = 3;
+
+/// An MP_FASTCLOSE that waits for the peer's RST.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FastClose {
+    carrier: SubflowId,
+    retries: u8,
+}
+
+impl FastClose {
+    /// Returns the wait for the answer to an MP_FASTCLOSE on the subflow `carrier`.
+    pub(crate) const fn on(carrier: SubflowId) -> FastClose {
+        FastClose { carrier, retries: 0 }
+    }
+
+    pub(crate) const fn carrier(&self) -> SubflowId {
+        self.carrier
+    }
+
+    /// Counts a retransmission. Returns false if there were enough.
+    pub(crate) const fn retry(&mut self) -> bool {
+        let again = self.retries < MAX_FASTCLOSE_RETRIES;
+        self.retries += again as u8;
+        again
     }
 }
 

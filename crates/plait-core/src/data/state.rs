@@ -1,23 +1,23 @@
 //! The end of the data as a table of legal steps: the states of a connection in RFC 8684 appendix D,
 //! without its subflows. Plain TCP ends its data with the FIN of its only subflow.
 
-/// State of the data in both directions.
+/// State of the data in both directions. The order makes the frequent questions comparisons.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) enum DataState {
     #[default]
     Established,
     /// The peer's data has ended.
     CloseWait,
+    /// Our DATA_FIN was sent before the peer's data ended.
+    Closing,
+    /// Our DATA_FIN was sent after the peer's data had ended, together with our DATA_ACK of it.
+    LastAck,
     /// Our DATA_FIN was sent.
     FinWait1,
     /// It was acknowledged.
     FinWait2,
     /// Plain TCP: our FIN was acknowledged.
     PlainFinWait2,
-    /// Our DATA_FIN was sent before the peer's data ended.
-    Closing,
-    /// Our DATA_FIN was sent after the peer's data had ended, together with our DATA_ACK of it.
-    LastAck,
     /// Both directions have ended. The peer may not have our DATA_ACK of its DATA_FIN.
     TimeWait,
     /// Both ends have confirmed the end, or this end no longer waits for the peer's confirmation.
@@ -75,6 +75,11 @@ impl DataState {
     /// Returns true if our DATA_FIN was sent and is not acknowledged.
     pub(crate) const fn has_fin_pending(self) -> bool {
         matches!(self, DataState::FinWait1 | DataState::Closing | DataState::LastAck)
+    }
+
+    /// Returns true if our DATA_FIN was sent.
+    pub(crate) const fn is_fin_sent(self) -> bool {
+        self.has_fin_pending() || self.is_fin_acked()
     }
 
     /// Returns true if the end of our data was acknowledged.

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::data::agreement::dsn_in_step;
 use crate::data::closing::TIME_WAIT;
+use crate::data::fastclose::FastClose;
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::notices::Notices;
@@ -18,7 +19,7 @@ use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
 use crate::timers::ConnectionTimer;
 use alloc::vec::Vec;
-use plait_base::{ReceiveSsn, SubflowId, Time};
+use plait_base::{ReceiveSsn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Subflow {
@@ -79,7 +80,7 @@ impl Paths {
         // would hold the connection for eight.
         subflow.sender.rtt.clear_backoff();
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
-        self.fast_close = Some(FastClose { carrier: subflow.id, retries: 0 });
+        self.fast_close = Some(FastClose::on(subflow.id));
     }
 
     /// Handles a SYN for a subflow in TIME-WAIT. Returns the sequence number after the last used one
@@ -266,11 +267,10 @@ impl Paths {
     /// Returns true if a RST must end the wait.
     pub(super) fn fast_close_expired(&mut self, now: Time, index: usize) -> bool {
         let fast = self.fast_close.as_mut();
-        let Some(fast) = fast.filter(|fast| fast.carrier.index() == index) else { return false };
-        if fast.retries == MAX_FASTCLOSE_RETRIES {
+        let Some(fast) = fast.filter(|fast| fast.carrier().index() == index) else { return false };
+        if !fast.retry() {
             return true;
         }
-        fast.retries += 1;
         self.subflows[index].repeat_fast_close(now);
         false
     }
@@ -293,17 +293,6 @@ impl Paths {
         }
         waits_for_fin
     }
-}
-
-/// Retransmissions of MP_FASTCLOSE before a RST ends the wait (RFC 8684 section 3.5: three).
-const MAX_FASTCLOSE_RETRIES: u8 = 3;
-
-/// An MP_FASTCLOSE that waits for the peer's RST.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FastClose {
-    /// The subflow that carries it.
-    carrier: SubflowId,
-    retries: u8,
 }
 
 /// The meaning of a reset.

@@ -28,12 +28,11 @@ mod views;
 mod windows;
 mod writing;
 
-use crate::data::fastclose::Cause;
+use crate::data::fastclose::{Cause, FastClose};
 use crate::notices::Notices;
 use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
-use crate::paths::ending::FastClose;
 use crate::paths::joins::Joins;
 use crate::paths::redial::Redial;
 use crate::paths::sizing::SegmentSizes;
