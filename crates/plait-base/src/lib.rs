@@ -26,13 +26,12 @@ pub use filter::WindowedMin;
 pub use ids::{ConnId, PathId, ServerAddress, SubflowId, SubflowSet};
 pub use random_stream::RandomStream;
 pub use ranges::{
-    ByteRange, DataRange, DataRangeSet, RangeSet, ReceiveRange, ReceiveRangeSet, SendRange,
-    SendRangeSet,
+    ByteRange, DataRange, DataRangeSet, RangeSet, RecvRange, RecvRangeSet, SendRange, SendRangeSet,
 };
 pub use rate::Rate;
 pub use ring::reserve_ahead;
 pub use sequence::{
-    DataSpace, Dsn, ReceiveSpace, ReceiveSsn, SendSpace, SendSsn, Sequence, Space, SubflowSpace,
+    DataSpace, Dsn, RecvSpace, RecvSsn, SendSpace, SendSsn, Sequence, Space, SubflowSpace,
 };
 pub use slim::{Missing, Slim};
 pub use time::{Span, Time};

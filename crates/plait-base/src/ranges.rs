@@ -1,5 +1,5 @@
 use crate::reserve_ahead;
-use crate::sequence::{DataSpace, ReceiveSpace, SendSpace, Sequence, Space};
+use crate::sequence::{DataSpace, RecvSpace, SendSpace, Sequence, Space};
 use alloc::collections::VecDeque;
 
 /// A range of data sequence numbers (RFC 8684 section 3.3).
@@ -9,7 +9,7 @@ pub type DataRange = ByteRange<DataSpace>;
 pub type SendRange = ByteRange<SendSpace>;
 
 /// A range of subflow sequence numbers of the peer.
-pub type ReceiveRange = ByteRange<ReceiveSpace>;
+pub type RecvRange = ByteRange<RecvSpace>;
 
 /// The bytes from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -79,7 +79,7 @@ pub type DataRangeSet = RangeSet<DataSpace>;
 pub type SendRangeSet = RangeSet<SendSpace>;
 
 /// A set of subflow sequence numbers of the peer.
-pub type ReceiveRangeSet = RangeSet<ReceiveSpace>;
+pub type RecvRangeSet = RangeSet<RecvSpace>;
 
 /// A set of bytes, stored as ascending ranges that neither touch nor overlap.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

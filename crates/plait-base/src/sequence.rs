@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A space of sequence numbers. [`DataSpace`], [`SendSpace`] and [`ReceiveSpace`] are the only ones.
+/// A space of sequence numbers. [`DataSpace`], [`SendSpace`] and [`RecvSpace`] are the only ones.
 pub trait Space: sealed::Sealed + Copy + Ord + core::hash::Hash + Default + fmt::Debug {}
 
 /// A space of one subflow in one direction (RFC 9293 section 3.3.1).
@@ -24,16 +24,16 @@ pub struct SendSpace;
 
 /// The receive sequence space of one subflow (RFC 9293 section 3.3.1): the bytes of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct ReceiveSpace;
+pub struct RecvSpace;
 
 impl sealed::Sealed for DataSpace {}
 impl Space for DataSpace {}
 impl sealed::Sealed for SendSpace {}
 impl Space for SendSpace {}
 impl SubflowSpace for SendSpace {}
-impl sealed::Sealed for ReceiveSpace {}
-impl Space for ReceiveSpace {}
-impl SubflowSpace for ReceiveSpace {}
+impl sealed::Sealed for RecvSpace {}
+impl Space for RecvSpace {}
+impl SubflowSpace for RecvSpace {}
 
 /// A data sequence number (RFC 8684 section 3.3): the position of a byte in the data of a
 /// connection. The first byte is 0.
@@ -45,7 +45,7 @@ pub type SendSsn = Sequence<SendSpace>;
 
 /// A subflow sequence number of the peer: the position of a byte that this end receives on a subflow.
 /// The peer's SYN is 0.
-pub type ReceiveSsn = Sequence<ReceiveSpace>;
+pub type RecvSsn = Sequence<RecvSpace>;
 
 /// A sequence number of 64 bits. Numbers of different spaces cannot be mixed. The difference of two
 /// is a count of bytes. It prints as a plain number.

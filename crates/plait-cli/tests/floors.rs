@@ -138,7 +138,7 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     }
 }
 
-/// Sequence numbers of the core are `Dsn`, `SendSsn` or `ReceiveSsn`, never a bare number of 64 bits (RFC 8684
+/// Sequence numbers of the core are `Dsn`, `SendSsn` or `RecvSsn`, never a bare number of 64 bits (RFC 8684
 /// section 3.3, RFC 9293 section 3.3.1). Numbers on the wire have 32 bits. Inline tests are not checked.
 #[test]
 fn no_sequence_number_of_the_core_is_bare() {
@@ -159,7 +159,7 @@ fn no_sequence_number_of_the_core_is_bare() {
             );
         }
     }
-    assert!(bare.is_empty(), "use Dsn, SendSsn or ReceiveSsn:\n{}", bare.join("\n"));
+    assert!(bare.is_empty(), "use Dsn, SendSsn or RecvSsn:\n{}", bare.join("\n"));
     let seen: Vec<&str> =
         bare_numbers("fn f(seq: u64)\nfn g(seq: SendSsn, seqs: u64)", &names).collect();
     assert_eq!(seen, ["fn f(seq: u64)"]);

@@ -11,7 +11,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use plait_base::{DataRange, Dsn, ReceiveRange, ReceiveSsn};
+use plait_base::{DataRange, Dsn, RecvRange, RecvSsn};
 use plait_wire::{Flags, Mptcp, Segment};
 
 /// The values that one connection has sent so far.
@@ -37,7 +37,7 @@ pub(crate) struct Audit {
 struct ArrivedData {
     address: Address,
     /// Its sequence numbers on the subflow.
-    range: ReceiveRange,
+    range: RecvRange,
     data: DataRange,
 }
 
@@ -95,8 +95,8 @@ impl Audit {
         let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
         // A byte with the sequence number of the SYN is no data.
-        let early = ReceiveSsn::FIRST.saturating_sub(seq).min(len);
-        let range = ReceiveRange::new(seq + early, end);
+        let early = RecvSsn::FIRST.saturating_sub(seq).min(len);
+        let range = RecvRange::new(seq + early, end);
         if !range.is_empty() && !subflow.rx.has(range) {
             let data = DataRange::new(dsn + early, data_end);
             self.coming = Some(ArrivedData { address, range, data });
@@ -145,7 +145,7 @@ impl Audit {
 
 /// Returns the DSN that a segment maps the first byte of its payload to; `seq` is its sequence
 /// number.
-fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: ReceiveSsn) -> Option<Dsn> {
+fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: RecvSsn) -> Option<Dsn> {
     // If MP_CAPABLE marks the first data, a DSS in the same segment is ignored (RFC 8684 section
     // 3.1).
     if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
@@ -156,7 +156,7 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: ReceiveSs
     }
     let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long)?;
     let dsn = conn.data.keys.theirs.read_low(map.dsn as u32, conn.data.recv.nxt());
-    dsn.checked_add(seq.checked_sub(ReceiveSsn::from_low(map.ssn, seq))?)
+    dsn.checked_add(seq.checked_sub(RecvSsn::from_low(map.ssn, seq))?)
 }
 
 /// Returns the subflow with an address.

@@ -10,7 +10,7 @@ use crate::event::SizeCause;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::ending::ResetMeans;
 use crate::paths::opening::{AcceptedSegment, JoinFate, SynAck, ThirdAck};
-use crate::paths::receiving::PayloadOutcome;
+use crate::paths::receiving::Received;
 use crate::paths::removal::Removed;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
@@ -18,7 +18,7 @@ use crate::tcp::address::Address;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
-use plait_base::{DataRange, Dsn, ReceiveSsn, SendSsn, SubflowId};
+use plait_base::{DataRange, Dsn, RecvSsn, SendSsn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Connection {
@@ -68,11 +68,8 @@ impl Connection {
         }
         let AcceptedSegment { revived, asked, proven } = self.paths.on_accepted_segment(index);
         if asked {
-            self.timers.listen_anew(
-                &self.paths.spec.config,
-                self.paths.subflows().heard(),
-                ctx.now,
-            );
+            let heard = self.paths.subflows().heard();
+            self.timers.listen_anew(&self.paths.spec.config, heard, ctx.now);
         }
         if proven {
             self.subflow_up(ctx, index);
@@ -88,8 +85,7 @@ impl Connection {
         if segment.options.dss.is_some() {
             self.on_dss_seen(ctx);
         }
-        let decision =
-            self.paths.evidence(&mut self.data, index).decide_on_mapping(segment, numbers);
+        let decision = self.paths.evidence(&mut self.data, index).on_mapping(segment, numbers);
         self.apply_fallback(ctx, index, decision);
         if self.data.closing.failed() {
             return;
@@ -98,7 +94,7 @@ impl Connection {
         self.on_acknowledgements(ctx, index, segment, ack, edge);
         self.on_payload(ctx, index, segment, seq);
         let (paths, mut parts) = self.split(ctx);
-        if let Some(seq) = paths.fin_of(index, segment, seq) {
+        if let Some(seq) = paths.fin(index, segment, seq) {
             paths.on_fin(&mut parts, index, seq);
         }
     }
@@ -119,7 +115,7 @@ impl Connection {
             }
             Mptcp::Fail(dsn) => {
                 let dsn = self.data.keys.own.read(*dsn);
-                let decision = self.paths.decide_on_mp_fail(&mut self.data, index, dsn);
+                let decision = self.paths.on_mp_fail(&mut self.data, index, dsn);
                 self.apply_fallback(ctx, index, decision);
             }
             Mptcp::FastClose(_) if self.data.is_fast_close(Some(option)) => self.on_fast_close(ctx),
@@ -131,33 +127,24 @@ impl Connection {
     }
 
     /// Processes the payload of a segment, and its DATA_FIN if it has one.
-    fn on_payload(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        segment: &Segment,
-        seq: ReceiveSsn,
-    ) {
+    fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: RecvSsn) {
         let Connection { data, paths, notices, .. } = self;
         if let Some(dss) = segment.options.dss.as_ref().filter(|dss| dss.data_fin) {
             paths.take_data_fin(data, notices, ctx.now, index, dss);
         }
         match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
-            PayloadOutcome::Nothing => {}
-            PayloadOutcome::Accepted { before } => {
+            Received::Nothing => {}
+            Received::Accepted { before } => {
                 if self.data.agreed.checksums()
                     && let Some(dsn) = self.paths.subflow(index).failed_checksum()
                 {
-                    let decision =
-                        self.paths.evidence(&mut self.data, index).decide_on_wrong_checksum(dsn);
-                    self.apply_fallback(ctx, index, decision);
+                    let next = self.paths.evidence(&mut self.data, index).on_wrong_checksum(dsn);
+                    self.apply_fallback(ctx, index, next);
                 }
                 let Connection { data, paths, notices, .. } = self;
                 paths.after_data(data, notices, ctx.now, index, before);
             }
-            PayloadOutcome::Refused(reason) => {
-                self.reset_subflow(ctx, index, Cause::Reason(reason));
-            }
+            Received::Refused(reason) => self.reset_subflow(ctx, index, Cause::Reason(reason)),
         }
     }
 

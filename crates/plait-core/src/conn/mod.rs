@@ -17,7 +17,7 @@ use crate::event::{Event, FallbackCause};
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
-use crate::paths::fallback::{FallbackDecision, FallbackStep};
+use crate::paths::fallback::{Fallback, FallbackStep};
 use crate::paths::handshake::Opening;
 use crate::paths::remnant::Remnant;
 use crate::sched::Scheduling;
@@ -123,11 +123,11 @@ impl Connection {
     }
 
     /// Carries out a decision about a fallback on the subflow at `index`.
-    fn apply_fallback(&mut self, ctx: &mut Context<'_>, index: usize, decision: FallbackDecision) {
+    fn apply_fallback(&mut self, ctx: &mut Context<'_>, index: usize, decision: Fallback) {
         match decision {
-            FallbackDecision::Stay => {}
-            FallbackDecision::Reset(cause) => self.reset_subflow(ctx, index, cause),
-            FallbackDecision::FallBack(step) => self.fall_back(ctx, index, step),
+            Fallback::Stay => {}
+            Fallback::Reset(cause) => self.reset_subflow(ctx, index, cause),
+            Fallback::Step(step) => self.fall_back(ctx, index, step),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::fastclose::Cause;
 use crate::event::FallbackCause;
-use crate::paths::fallback::FallbackDecision;
+use crate::paths::fallback::Fallback;
 use crate::paths::timeouts::TimerEffect;
 use crate::stats::TimedOut;
 use crate::tcp::address::Address;
@@ -158,12 +158,11 @@ impl Connection {
     /// connection may fall back and use them instead.
     fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let timeouts = self.timers.retries();
-        let Some((index, decision)) = self.paths.decide_on_overdue_ack(&mut self.data, timeouts)
-        else {
+        let Some((index, decision)) = self.paths.on_overdue_ack(&mut self.data, timeouts) else {
             return;
         };
         self.apply_fallback(ctx, index, decision);
-        if matches!(decision, FallbackDecision::FallBack(_)) {
+        if matches!(decision, Fallback::Step(_)) {
             let (paths, mut parts) = self.split(ctx);
             if paths.follow_peer(&mut parts, index) {
                 self.scheduling.on_subflows_changed();

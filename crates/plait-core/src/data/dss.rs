@@ -4,9 +4,7 @@ use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::ChecksummedMapping;
 use crate::planted::{Planted, planted};
-use plait_base::{
-    ByteRange, DataRange, Dsn, ReceiveRange, ReceiveSpace, ReceiveSsn, SendSsn, SubflowSpace,
-};
+use plait_base::{ByteRange, DataRange, Dsn, RecvRange, RecvSpace, RecvSsn, SendSsn, SubflowSpace};
 use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
 
 /// Bytes of MP_CAPABLE with data beyond a DSS: 24, and 20 (RFC 8684 sections 3.1 and 3.3).
@@ -67,16 +65,16 @@ impl DataLevel {
     }
 
     /// Returns the mapping of a segment, with its checksum.
-    pub(crate) fn checked(&self, segment: &Segment, seq: ReceiveSsn) -> Option<ChecksummedMapping> {
+    pub(crate) fn checked(&self, segment: &Segment, seq: RecvSsn) -> Option<ChecksummedMapping> {
         let (ssn, dsn, len, checksum, fin) = match segment.options.mptcp.as_deref() {
             Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) => {
-                (ReceiveSsn::FIRST, Dsn::ZERO, *len, (*checksum)?, false)
+                (RecvSsn::FIRST, Dsn::ZERO, *len, (*checksum)?, false)
             }
             _ => {
                 let Dss { mapping, data_fin, .. } = segment.options.dss?;
                 let map = mapping?;
                 (
-                    ReceiveSsn::from_low(map.ssn, seq),
+                    RecvSsn::from_low(map.ssn, seq),
                     self.mapped_dsn(&map),
                     map.len,
                     map.checksum?,
@@ -88,7 +86,7 @@ impl DataLevel {
         let bytes = u64::from(len.checked_sub(u16::from(fin))?);
         let wire_dsn = self.keys.theirs.wire(dsn);
         dsn.checked_add(bytes)?;
-        let seq = ReceiveRange::new(ssn, ssn.checked_add(bytes)?);
+        let seq = RecvRange::new(ssn, ssn.checked_add(bytes)?);
         Some(ChecksummedMapping { seq, dsn, wire_dsn, len, checksum })
     }
 
@@ -99,13 +97,13 @@ impl DataLevel {
         &self,
         map: &Mapping,
         fin: bool,
-        seq: ReceiveSsn,
-    ) -> Option<MappedRange<ReceiveSpace>> {
+        seq: RecvSsn,
+    ) -> Option<MappedRange<RecvSpace>> {
         let dsn = self.mapped_dsn(map);
-        let start = ReceiveSsn::from_low(map.ssn, seq);
+        let start = RecvSsn::from_low(map.ssn, seq);
         let bytes = u64::from(map.len).checked_sub(u64::from(fin))?;
         let end = start.checked_add(bytes)?;
-        Some(MappedRange { seq: ReceiveRange::new(start, end), dsn })
+        Some(MappedRange { seq: RecvRange::new(start, end), dsn })
     }
 
     /// Adds our DATA_FIN to a segment without payload.

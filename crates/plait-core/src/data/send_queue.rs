@@ -9,11 +9,9 @@ use crate::data::send_memory::SendMemory;
 use crate::seldom::Seldom;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
-use plait_base::{
-    DataRange, DataRangeSet, Dsn, SendSsn, Span, SubflowId, SubflowSet, reserve_ahead,
-};
+use plait_base::{DataRange, DataRangeSet, Dsn, SendSsn, Span};
+use plait_base::{SubflowId, SubflowSet, reserve_ahead};
 use plait_sched::{LeftEdge, QueueView, SentRange};
 use plait_wire::Payload;
 
@@ -243,7 +241,7 @@ impl SendQueue {
                 Payload::Pattern { offset: range.start.get(), len: range.len() as u32 }
             }
             kept => {
-                let mut bytes = vec![0; (range.len() - u64::from(kept.len())) as usize];
+                let mut bytes = alloc::vec![0; (range.len() - u64::from(kept.len())) as usize];
                 bytes.extend_from_slice(kept.bytes().unwrap_or(&[]));
                 Payload::from_bytes(&bytes)
             }

@@ -2,7 +2,7 @@
 //! is delivered before all of it has arrived with a correct checksum.
 
 use alloc::collections::VecDeque;
-use plait_base::{Dsn, ReceiveRange, ReceiveSsn, Time};
+use plait_base::{Dsn, RecvRange, RecvSsn, Time};
 use plait_wire::{Payload, Sum};
 
 /// Largest number of stored mappings. Data of further ones is discarded, and the peer retransmits
@@ -13,7 +13,7 @@ const MAX_MAPPINGS: usize = 4_096;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ChecksummedMapping {
     /// Subflow sequence numbers of its bytes.
-    pub(crate) seq: ReceiveRange,
+    pub(crate) seq: RecvRange,
     /// First data sequence number in our own numbers.
     pub(crate) dsn: Dsn,
     /// First data sequence number on the wire, all 64 bits.
@@ -43,7 +43,7 @@ pub(crate) struct Verifier {
     /// In order of sequence numbers.
     known: VecDeque<ChecksummedMapping>,
     /// Sequence number of the next piece.
-    next: ReceiveSsn,
+    next: RecvSsn,
     sum: Sum,
     pieces: VecDeque<Piece>,
     /// First DSN of the mapping with a wrong checksum. All data from there on is held.
@@ -52,7 +52,7 @@ pub(crate) struct Verifier {
 
 impl Verifier {
     /// Returns a verifier for the data from sequence number `next` on.
-    pub(crate) fn new(next: ReceiveSsn) -> Verifier {
+    pub(crate) fn new(next: RecvSsn) -> Verifier {
         Verifier {
             known: VecDeque::new(),
             next,
@@ -81,7 +81,7 @@ impl Verifier {
     }
 
     /// Returns the DSN of the byte at the start of `range`, if one stored mapping covers all of it.
-    pub(crate) fn dsn(&self, range: ReceiveRange) -> Option<Dsn> {
+    pub(crate) fn dsn(&self, range: RecvRange) -> Option<Dsn> {
         let at = self.known.partition_point(|known| known.seq.end <= range.start);
         let mapping = self.known.get(at).filter(|known| known.seq.covers(range))?;
         Some(mapping.dsn + (range.start - mapping.seq.start))
@@ -144,7 +144,7 @@ mod tests {
         let mut sum = Sum::of_mapping(wire_dsn, start as u32, len);
         sum.add_payload(&Payload::Pattern { offset: start - 1, len: u32::from(len) });
         let checksum = sum.checksum() ^ u16::from(wrong);
-        let seq = ReceiveRange::with_len(ReceiveSsn::new(start), u64::from(len));
+        let seq = RecvRange::with_len(RecvSsn::new(start), u64::from(len));
         ChecksummedMapping { seq, dsn: Dsn::new(start - 1), wire_dsn, len, checksum }
     }
 
@@ -158,7 +158,7 @@ mod tests {
     /// R34: nothing is delivered before the whole mapping has arrived.
     #[test]
     fn a_mapping_over_three_pieces() {
-        let mut verifier = Verifier::new(ReceiveSsn::new(1));
+        let mut verifier = Verifier::new(RecvSsn::new(1));
         assert_eq!(verifier.note(mapping(1, 301, false)), Noted::Known);
         assert_eq!(verifier.note(mapping(1, 301, false)), Noted::Known);
         assert_eq!(take(&mut verifier, 1, 101), []);
@@ -170,7 +170,7 @@ mod tests {
     /// R53: bytes of a wrong mapping and of all later ones are held.
     #[test]
     fn a_wrong_sum_holds_what_follows() {
-        let mut verifier = Verifier::new(ReceiveSsn::new(1));
+        let mut verifier = Verifier::new(RecvSsn::new(1));
         for (start, wrong) in [(1, false), (101, true), (201, false)] {
             assert_eq!(verifier.note(mapping(start, 100, wrong)), Noted::Known);
         }
@@ -187,7 +187,7 @@ mod tests {
     /// R31: overlapping mappings that differ are a conflict.
     #[test]
     fn overlaps_are_conflicts() {
-        let mut verifier = Verifier::new(ReceiveSsn::new(1));
+        let mut verifier = Verifier::new(RecvSsn::new(1));
         assert_eq!(verifier.note(mapping(101, 100, false)), Noted::Known);
         for other in [mapping(101, 100, true), mapping(51, 51, false), mapping(200, 10, false)] {
             assert_eq!(verifier.note(other), Noted::Conflict);
@@ -195,14 +195,14 @@ mod tests {
         let elsewhere = ChecksummedMapping { dsn: Dsn::new(5_000), ..mapping(101, 100, false) };
         assert_eq!(verifier.note(elsewhere), Noted::Conflict);
         assert_eq!(verifier.note(mapping(201, 100, false)), Noted::Known);
-        assert_eq!(verifier.dsn(ReceiveRange::between(150, 200)), Some(Dsn::new(149)));
-        assert_eq!(verifier.dsn(ReceiveRange::between(150, 202)), None);
+        assert_eq!(verifier.dsn(RecvRange::between(150, 200)), Some(Dsn::new(149)));
+        assert_eq!(verifier.dsn(RecvRange::between(150, 202)), None);
     }
 
     /// S6: the table is bounded.
     #[test]
     fn mappings_are_bounded() {
-        let mut verifier = Verifier::new(ReceiveSsn::new(1));
+        let mut verifier = Verifier::new(RecvSsn::new(1));
         let noted = (0..5_000).filter(|n| verifier.note(mapping(1 + n, 1, false)) == Noted::Known);
         assert_eq!(noted.count(), MAX_MAPPINGS);
     }

@@ -9,7 +9,7 @@ use crate::paths::Paths;
 use crate::tcp::acceptability::{Acceptability, place};
 use crate::tcp::clock::before;
 use crate::tcp::subflow::{Numbers, Subflow};
-use plait_base::{ReceiveRange, ReceiveSsn};
+use plait_base::{RecvRange, RecvSsn};
 use plait_wire::Segment;
 
 impl Subflow {
@@ -35,7 +35,7 @@ impl Subflow {
         if before(stamp.value, self.negotiated.ts_recent) {
             // An original overtaken by its retransmission looks the same.
             let len = u64::from(segment.payload.len());
-            self.rx.note_refused(ReceiveRange::with_len(seq, len));
+            self.rx.note_refused(RecvRange::with_len(seq, len));
             return false;
         }
         if seq <= self.rx.nxt() {
@@ -45,7 +45,7 @@ impl Subflow {
     }
 
     /// Returns the place of `len` sequence numbers from `seq` on.
-    fn place(&self, data: &DataLevel, config: &Config, seq: ReceiveSsn, len: u64) -> Acceptability {
+    fn place(&self, data: &DataLevel, config: &Config, seq: RecvSsn, len: u64) -> Acceptability {
         let (nxt, reach) = (self.rx.nxt(), data.reach(config));
         let edge = match data.agreed.mode() {
             Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),

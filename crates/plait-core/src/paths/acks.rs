@@ -13,7 +13,7 @@ use plait_wire::Segment;
 impl Subflow {
     /// Emits the events of an acknowledgement.
     pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, effects: &AckEffects) {
-        let (id, cwnd) = (self.id, self.cwnd());
+        let (id, cwnd) = (self.id, self.sender.cwnd());
         ctx.emit(Event::Acked {
             subflow: id,
             bytes: effects.delivered,
@@ -58,7 +58,7 @@ impl Subflow {
     /// long, because Linux waits for room for two segments (`tcp_tso_should_defer`).
     #[cold]
     pub(crate) fn expand_send_memory(&self, data: &mut DataLevel, notices: &mut Notices, mss: u64) {
-        let (id, cwnd) = (self.id, self.cwnd());
+        let (id, cwnd) = (self.id, self.sender.cwnd());
         let planned = self.sender.tx.inflight() + data.queue.assigned(id);
         let avoidance = !self.sender.cc.in_slow_start();
         if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
@@ -83,8 +83,8 @@ impl Paths {
     pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: SendSsn) -> bool {
         let (subflow, rules) = self.at(index);
         let window = u64::from(segment.window) << subflow.negotiated.peer_scale;
-        let held = subflow.exceeds_window(rules.sizes.mss());
-        subflow.status.advance_edge(ack.saturating_add(window));
+        let held = subflow.sender.exceeds_window(rules.sizes.mss());
+        subflow.sender.limits.advance_edge(ack.saturating_add(window));
         held
     }
 

@@ -23,7 +23,7 @@ impl Paths {
             if subflow.sender.tx.lost_segments() == 0 {
                 return None;
             }
-            Some((index, subflow.next_retransmission()?))
+            Some((index, subflow.sender.next_retransmission()?))
         })
     }
 

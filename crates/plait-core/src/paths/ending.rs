@@ -19,7 +19,7 @@ use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
 use crate::timers::ConnectionTimer;
 use alloc::vec::Vec;
-use plait_base::{ReceiveSsn, Time};
+use plait_base::{RecvSsn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Subflow {
@@ -139,7 +139,7 @@ impl Paths {
 
     /// Handles the peer's FIN at `seq` of the subflow at `index`. In plain TCP it ends the data.
     #[cold]
-    pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, index: usize, seq: ReceiveSsn) {
+    pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, index: usize, seq: RecvSsn) {
         let subflow = &mut self.subflows[index];
         subflow.pending.add_ack();
         if !subflow.rx.take_fin(seq) {
@@ -237,9 +237,8 @@ impl Paths {
             return;
         }
         if self.may_await_subflow(parts.data) {
-            parts
-                .timers
-                .set(ConnectionTimer::NoSubflow, parts.ctx.now + self.spec.config.timeouts.close);
+            let until = parts.ctx.now + self.spec.config.timeouts.close;
+            parts.timers.set(ConnectionTimer::NoSubflow, until);
         } else if parts.data.closing.done() {
             parts.data.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {

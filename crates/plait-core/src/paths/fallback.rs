@@ -20,18 +20,18 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Numbers, Subflow};
 use crate::timers::ConnectionTimer;
-use plait_base::{Dsn, ReceiveRange, ReceiveSsn, SendSsn};
+use plait_base::{Dsn, RecvRange, RecvSsn, SendSsn};
 use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
 
 /// A decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum FallbackDecision {
+pub(crate) enum Fallback {
     /// Nothing.
     Stay,
     /// Reset the subflow.
     Reset(Cause),
     /// Fall back on this subflow.
-    FallBack(FallbackStep),
+    Step(FallbackStep),
 }
 
 /// Changes by a step of the fallback that the scheduler uses.
@@ -63,6 +63,11 @@ impl FallbackStep {
     const fn new(cause: FallbackCause) -> FallbackStep {
         FallbackStep { cause, fail: None, receive: false, whole: false, tell: None, send: false }
     }
+
+    /// Returns the step after which our data has no mappings.
+    const fn sending(cause: FallbackCause) -> FallbackStep {
+        FallbackStep { send: true, ..FallbackStep::new(cause) }
+    }
 }
 
 impl Subflow {
@@ -85,14 +90,14 @@ impl Subflow {
 }
 
 /// A subflow and the data level, for a decision about a fallback.
-pub(crate) struct FallbackEvidence<'a> {
+pub(crate) struct Evidence<'a> {
     subflow: &'a Subflow,
     data: &'a mut DataLevel,
     /// The connection has had other subflows.
     several: bool,
 }
 
-impl FallbackEvidence<'_> {
+impl Evidence<'_> {
     /// Returns true if sequence numbers and DSNs run in step.
     pub(super) fn may_fall_back(&self) -> bool {
         self.data.agreed.mode() == Mode::Multipath
@@ -109,40 +114,30 @@ impl FallbackEvidence<'_> {
     }
 
     /// Decides on a segment of an established subflow with an infinite mapping, or without a DSS.
-    pub(crate) fn decide_on_mapping(
-        &mut self,
-        segment: &Segment,
-        numbers: Numbers,
-    ) -> FallbackDecision {
+    pub(crate) fn on_mapping(&mut self, segment: &Segment, numbers: Numbers) -> Fallback {
         match &segment.options.dss {
-            Some(Dss { mapping: Some(map), .. }) if map.len == 0 => {
-                self.decide_on_infinite_mapping(map)
-            }
+            Some(Dss { mapping: Some(map), .. }) if map.len == 0 => self.on_infinite_mapping(map),
             None if self.data.agreed.mode() == Mode::Multipath => {
-                self.decide_on_bare_segment(segment, numbers)
+                self.on_bare_segment(segment, numbers)
             }
-            _ => FallbackDecision::Stay,
+            _ => Fallback::Stay,
         }
     }
 
     /// Decides on a segment without a DSS on an established Multipath TCP subflow.
-    fn decide_on_bare_segment(
-        &mut self,
-        segment: &Segment,
-        Numbers { seq, ack }: Numbers,
-    ) -> FallbackDecision {
+    fn on_bare_segment(&mut self, segment: &Segment, Numbers { seq, ack }: Numbers) -> Fallback {
         if segment.options.mptcp.is_some() {
-            return FallbackDecision::Stay;
+            return Fallback::Stay;
         }
         let follows = self.data.falls_back() && self.may_follow();
         let stays = !follows && !self.may_fall_back();
-        let FallbackEvidence { subflow, data, several } = self;
+        let Evidence { subflow, data, several } = self;
         if stays {
             let news = data.agreed.mode() == Mode::Multipath && ack > subflow.sender.tx.una();
             if news {
                 data.agreed.on_bare_ack();
             }
-            return FallbackDecision::Stay;
+            return Fallback::Stay;
         }
         let end = seq + u64::from(segment.payload.len());
         let fin = segment.flags.has(Flags::FIN);
@@ -154,31 +149,31 @@ impl FallbackEvidence<'_> {
                 whole: true,
                 ..FallbackStep::new(FallbackCause::FirstData)
             };
-            return if first { FallbackDecision::FallBack(step) } else { FallbackDecision::Stay };
+            return if first { Fallback::Step(step) } else { Fallback::Stay };
         }
         let next = subflow.rx.nxt();
-        let unmapped = seq <= next && end > next && !subflow.covers(ReceiveRange::new(seq, end));
+        let unmapped = seq <= next && end > next && !subflow.covers(RecvRange::new(seq, end));
         // A FIN without a DATA_FIN.
         let ends = fin && seq <= next && end <= next && !data.recv.finished();
-        let step = FallbackStep { send: true, ..FallbackStep::new(FallbackCause::Mappings) };
+        let step = FallbackStep::sending(FallbackCause::Mappings);
         if unmapped || ends {
             // A peer that has started a join may assume that another subflow was used. A path may
             // deliver acknowledgements while it drops data segments.
             let tell = Some(*several);
-            return FallbackDecision::FallBack(FallbackStep { receive: true, tell, ..step });
+            return Fallback::Step(FallbackStep { receive: true, tell, ..step });
         }
         let fin_pending = data.closing.fin_pending();
         let news = ack > subflow.sender.tx.una() || fin_pending && data.queue.is_drained();
         if news && !data.sends_plain() && data.agreed.on_bare_ack() >= BARE_ACKS {
-            return FallbackDecision::FallBack(step);
+            return Fallback::Step(step);
         }
-        FallbackDecision::Stay
+        Fallback::Stay
     }
 
     /// Returns the end of the data if a peer that fell back alone has sent a FIN without a
     /// DATA_FIN.
     pub(super) fn unsaid_end(&self) -> Option<Dsn> {
-        let FallbackEvidence { subflow, data, .. } = self;
+        let Evidence { subflow, data, .. } = self;
         let ended = matches!(
             subflow.state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
@@ -190,33 +185,32 @@ impl FallbackEvidence<'_> {
 
     /// Decides on a mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain
     /// data from now on.
-    fn decide_on_infinite_mapping(&self, map: &Mapping) -> FallbackDecision {
+    fn on_infinite_mapping(&self, map: &Mapping) -> Fallback {
         if self.data.receives_plain() {
-            return FallbackDecision::Stay;
+            return Fallback::Stay;
         }
-        let ssn = ReceiveSsn::from_low(map.ssn, self.subflow.rx.nxt());
+        let ssn = RecvSsn::from_low(map.ssn, self.subflow.rx.nxt());
         let in_step = dsn_in_step(ssn) == Some(self.data.mapped_dsn(map));
         let may = self.may_fall_back() || self.may_follow();
         if !may || !in_step {
-            return FallbackDecision::Reset(Cause::Reason(ResetReason::Mptcp));
+            return Fallback::Reset(Cause::Reason(ResetReason::Mptcp));
         }
-        FallbackDecision::FallBack(FallbackStep {
+        Fallback::Step(FallbackStep {
             receive: true,
-            send: true,
-            ..FallbackStep::new(FallbackCause::Mappings)
+            ..FallbackStep::sending(FallbackCause::Mappings)
         })
     }
 
     /// Decides on a wrong checksum of the peer's mapping with `dsn`: a middlebox changes the
     /// payload.
-    pub(crate) fn decide_on_wrong_checksum(&self, dsn: Dsn) -> FallbackDecision {
+    pub(crate) fn on_wrong_checksum(&self, dsn: Dsn) -> Fallback {
         if self.data.agreed.receiving() != Receiving::Mapped {
-            return FallbackDecision::Stay;
+            return Fallback::Stay;
         }
         if !self.may_fall_back() || self.data.recv.nxt() != dsn {
-            return FallbackDecision::Reset(Cause::Failed(dsn));
+            return Fallback::Reset(Cause::Failed(dsn));
         }
-        FallbackDecision::FallBack(FallbackStep {
+        Fallback::Step(FallbackStep {
             fail: Some(dsn),
             ..FallbackStep::new(FallbackCause::Checksum)
         })
@@ -225,22 +219,18 @@ impl FallbackEvidence<'_> {
 
 impl Paths {
     /// Returns the evidence on the subflow at `index`.
-    pub(crate) fn evidence<'a>(
-        &'a self,
-        data: &'a mut DataLevel,
-        index: usize,
-    ) -> FallbackEvidence<'a> {
+    pub(crate) fn evidence<'a>(&'a self, data: &'a mut DataLevel, index: usize) -> Evidence<'a> {
         let subflow = &self.subflows[index];
-        FallbackEvidence { subflow, data, several: self.subflows.len() > 1 }
+        Evidence { subflow, data, several: self.subflows.len() > 1 }
     }
 
     /// Decides after `timeouts` timeouts without a DATA_ACK. If acknowledgements arrived without a
     /// DSS, the connection may use them instead. Also returns the subflow on which they arrived.
-    pub(crate) fn decide_on_overdue_ack(
+    pub(crate) fn on_overdue_ack(
         &mut self,
         data: &mut DataLevel,
         timeouts: u32,
-    ) -> Option<(usize, FallbackDecision)> {
+    ) -> Option<(usize, Fallback)> {
         let index = self.subflows.best_for_signal()?;
         let evidence = self.evidence(data, index);
         let agreed = &evidence.data.agreed;
@@ -251,33 +241,28 @@ impl Paths {
         }
         let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
         if evidence.may_fall_back() || long && evidence.may_follow() {
-            let step = FallbackStep { send: true, ..FallbackStep::new(FallbackCause::Mappings) };
-            return Some((index, FallbackDecision::FallBack(step)));
+            let step = FallbackStep::sending(FallbackCause::Mappings);
+            return Some((index, Fallback::Step(step)));
         }
         if !long {
             return None;
         }
         // No subflow has received a DSS for long.
         self.joins.bar(self.subflows[index].address.path());
-        Some((index, FallbackDecision::Reset(Cause::Reason(ResetReason::Middlebox))))
+        Some((index, Fallback::Reset(Cause::Reason(ResetReason::Middlebox))))
     }
 
     /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
     /// mapping, and MP_FAIL for the other direction.
-    pub(crate) fn decide_on_mp_fail(
-        &mut self,
-        data: &mut DataLevel,
-        index: usize,
-        dsn: Dsn,
-    ) -> FallbackDecision {
+    pub(crate) fn on_mp_fail(&mut self, data: &mut DataLevel, index: usize, dsn: Dsn) -> Fallback {
         let already = data.agreed.sending() != Sending::Mapped;
         let possible = data.queue.una() <= dsn && dsn <= data.queue.nxt();
         if !already && (data.agreed.mode() != Mode::Multipath || !possible) {
-            return FallbackDecision::Stay;
+            return Fallback::Stay;
         }
         // A peer without our proof of a join falls back; a peer with it resets.
         if !already && !self.evidence(data, index).may_follow() {
-            return FallbackDecision::Reset(Cause::Failed(data.recv.nxt()));
+            return Fallback::Reset(Cause::Failed(data.recv.nxt()));
         }
         let pending = &mut self.subflows[index].pending;
         pending.add(ControlSegment::Infinite);
@@ -285,10 +270,7 @@ impl Paths {
         if data.agreed.receiving() == Receiving::Mapped {
             pending.add(ControlSegment::Fail);
         }
-        FallbackDecision::FallBack(FallbackStep {
-            send: true,
-            ..FallbackStep::new(FallbackCause::Checksum)
-        })
+        Fallback::Step(FallbackStep::sending(FallbackCause::Checksum))
     }
 
     /// Returns true if enough SYNs with MP_CAPABLE stayed unanswered that the next one must omit
@@ -411,10 +393,8 @@ impl Paths {
         }
         let subflow = &mut self.subflows[index];
         subflow.pending.add(ControlSegment::Fail);
-        parts.timers.set(
-            ConnectionTimer::Fail,
-            parts.ctx.now + subflow.sender.rtt.rto().times(1 << retries),
-        );
+        let wait = subflow.sender.rtt.rto().times(1 << retries);
+        parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + wait);
         None
     }
 

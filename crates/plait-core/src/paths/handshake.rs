@@ -10,7 +10,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
 use plait_base::Dsn;
-use plait_wire::{JoinAck, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
+use plait_wire::{JoinAck, JoinHmac, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
 
 /// How a connection is opened.
 pub(crate) enum Opening<'a> {
@@ -116,6 +116,12 @@ impl Subflow {
             data_len,
             checksum,
         }))
+    }
+
+    /// Returns the peer's proof of a join, if its key is known.
+    pub(super) fn peer_hmac(&self, data: &DataLevel) -> Option<JoinHmac> {
+        let Handshake { nonce, peer_nonce, .. } = *self.handshake()?;
+        Some(join_hmac(data.keys.peer?, data.keys.local, peer_nonce, nonce))
     }
 
     /// Handles a SYN without an ACK in SYN-SENT (simultaneous open). RFC 8684 has no key exchange

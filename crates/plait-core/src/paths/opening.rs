@@ -10,12 +10,12 @@ use crate::paths::admission::{DENIED, JOINS_PER_SECOND, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Opening, SynRequest, syn_request};
 use crate::tcp::address::Address;
-use crate::tcp::handshake::{Handshake, InitialSsn, SynState};
+use crate::tcp::handshake::{InitialSsn, SynState};
 use crate::tcp::pending::ControlSegment;
-use crate::tcp::state::{State, Step};
+use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
 use plait_base::{Dsn, SubflowId, SubflowSet, Time};
-use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};
+use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment};
 
 /// The result of a SYN/ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,15 +175,11 @@ impl Paths {
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.status.set_peer_backup(answer.backup);
                 subflow.origin.peer_id = answer.address_id;
-                let Some(handshake) = subflow.handshake_mut() else { return SynAck::Ignored };
-                handshake.peer_nonce = answer.nonce;
-                let own_nonce = handshake.nonce;
+                subflow.set_peer_nonce(answer.nonce);
                 let simultaneous = self.spec.config.joins.timing.is_simultaneous();
+                let hmac = subflow.peer_hmac(parts.data);
                 let authentic = simultaneous && answer.hmac == 0
-                    || parts.data.keys.peer.is_some_and(|peer| {
-                        join_hmac(peer, parts.data.keys.local, answer.nonce, own_nonce)
-                            .matches64(answer.hmac)
-                    });
+                    || hmac.is_some_and(|it| it.matches64(answer.hmac));
                 if authentic { SynAck::Accepted(JoinFate::Continue) } else { SynAck::Refused }
             }
             (true, _) => SynAck::Refused,
@@ -248,12 +244,8 @@ impl Paths {
                 ThirdAck::Accepted
             }
             (true, Some(Mptcp::JoinAck(proof))) => {
-                let Some(handshake) = subflow.handshake() else { return ThirdAck::Ignored };
-                let Handshake { nonce, peer_nonce, .. } = *handshake;
-                let authentic = parts.data.keys.peer.is_some_and(|peer| {
-                    join_hmac(peer, parts.data.keys.local, peer_nonce, nonce)
-                        .matches160(&proof.hmac)
-                });
+                let hmac = subflow.peer_hmac(parts.data);
+                let authentic = hmac.is_some_and(|it| it.matches160(&proof.hmac));
                 // The fourth ACK (RFC 8684 section 3.2).
                 subflow.pending.add_ack_if(authentic);
                 if authentic { ThirdAck::Accepted } else { ThirdAck::Refused }
@@ -266,16 +258,7 @@ impl Paths {
 
     /// Establishes the subflow at `index`, takes the RTT of its handshake, and stops its timer.
     pub(crate) fn on_handshake_answered(&mut self, now: Time, index: usize) {
-        let subflow = &mut self.subflows[index];
-        subflow.step(Step::Established);
-        subflow.sender.tx.syn_acked();
-        subflow.timers.clear(Timer::Rto);
-        let retries = subflow.handshake_retries();
-        let sent_at = subflow.handshake().map(|it| it.sent_at).filter(|at| *at != Time::NEVER);
-        if let Some(sent_at) = sent_at.filter(|_| retries == 0) {
-            subflow.sender.rtt.sample(now, now.since(sent_at));
-        }
-        subflow.sender.rtt.start_data(retries > 0);
+        self.subflows[index].establish(now);
     }
 
     /// Handles the peer's SYN/ACK in SYN-RECEIVED after a simultaneous SYN. Returns true if both

@@ -50,11 +50,8 @@ impl Paths {
     pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
         let subflow = &self.subflows[index];
         let rto = subflow.sender.rtt.rto();
-        let Some(base) =
-            data.probe_interval(&self.spec.config).filter(|_| subflow.origin.initiator)
-        else {
-            return rto;
-        };
+        let base = data.probe_interval(&self.spec.config).filter(|_| subflow.origin.initiator);
+        let Some(base) = base else { return rto };
         if subflow.origin.join {
             return rto.min(interval(base, u16::from(subflow.handshake_retries())));
         }

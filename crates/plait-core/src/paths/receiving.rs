@@ -12,7 +12,7 @@ use crate::tcp::recv::{Arrived, Receiver};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
-use plait_base::{DataRange, Dsn, ReceiveRange, ReceiveSsn, Span, Time};
+use plait_base::{DataRange, Dsn, RecvRange, RecvSsn, Span, Time};
 use plait_wire::{Dss, Flags, Mptcp, Payload, ResetReason, Segment};
 
 impl Subflow {
@@ -26,7 +26,7 @@ impl Subflow {
 struct Arrival<'a> {
     segment: &'a Segment,
     /// Sequence numbers of the payload.
-    range: ReceiveRange,
+    range: RecvRange,
     /// Payload bytes of the peer's full segments.
     ack_unit: u64,
     /// Memory of received data, if there is a limit.
@@ -35,35 +35,30 @@ struct Arrival<'a> {
 
 impl Arrival<'_> {
     /// Processes the payload.
-    fn take(
-        &self,
-        subflow: &mut Subflow,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-    ) -> PayloadOutcome {
+    fn take(&self, subflow: &mut Subflow, ctx: &mut Context<'_>, data: &mut DataLevel) -> Received {
         let Arrival { segment, range, .. } = *self;
         if range.is_empty() {
             // A window probe of the peer has an old sequence number.
             let repeated = range.start < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             subflow.pending.add_ack_if(repeated);
-            return PayloadOutcome::Nothing;
+            return Received::Nothing;
         }
         if !subflow.state.takes_data() {
             // Data beyond the peer's FIN is ignored (RFC 9293 section 3.10.7.4).
             subflow.pending.add_ack();
-            return PayloadOutcome::Nothing;
+            return Received::Nothing;
         }
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
             && u64::from(map.len) > range.len()
             && let Some(mapped) = data.read_mapping(map, *data_fin, range.start)
             && !subflow.mappings.get_or_insert_default().remember(mapped)
         {
-            return PayloadOutcome::Refused(ResetReason::Mptcp);
+            return Received::Refused(ResetReason::Mptcp);
         }
         let dsn = if data.agreed.checksums() && !data.receives_plain() {
             match self.checked_dsn(subflow, data) {
                 Ok(dsn) => dsn,
-                Err(Noted::Conflict) => return PayloadOutcome::Refused(ResetReason::Mptcp),
+                Err(Noted::Conflict) => return Received::Refused(ResetReason::Mptcp),
                 Err(_) => None,
             }
         } else {
@@ -71,10 +66,8 @@ impl Arrival<'_> {
         };
         match dsn {
             Some(dsn) => self.take_in(subflow, ctx, data, dsn),
-            None if self.is_distrusted(subflow, data) => {
-                PayloadOutcome::Refused(ResetReason::Middlebox)
-            }
-            None => PayloadOutcome::Nothing,
+            None if self.is_distrusted(subflow, data) => Received::Refused(ResetReason::Middlebox),
+            None => Received::Nothing,
         }
     }
 
@@ -85,16 +78,16 @@ impl Arrival<'_> {
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
         dsn: Dsn,
-    ) -> PayloadOutcome {
+    ) -> Received {
         let Arrival { segment, range, ack_unit, .. } = *self;
         let seq = range.start;
         // Below the first byte or beyond the last number: not a valid DSN.
-        let Some(end) = dsn.checked_add(range.len()) else { return PayloadOutcome::Nothing };
+        let Some(end) = dsn.checked_add(range.len()) else { return Received::Nothing };
         let mapped = DataRange::new(dsn, end);
         let rx = &subflow.rx;
         let beside = seq < rx.nxt() || rx.has_hole();
         if beside && !data.receives_plain() && rx.contradicts(range, dsn) {
-            return PayloadOutcome::Refused(ResetReason::Mptcp);
+            return Received::Refused(ResetReason::Mptcp);
         }
         // Data outside the window is discarded at both levels, so that it is retransmitted.
         let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
@@ -102,7 +95,7 @@ impl Arrival<'_> {
         let short = limit.is_some_and(|it| self.exceeds(rx, data, it.unread, mapped));
         if crowded || short || !data.recv.fits(mapped) {
             subflow.pending.add_ack();
-            return PayloadOutcome::Nothing;
+            return Received::Nothing;
         }
         let now = ctx.now;
         self.note_memory(subflow, data, now);
@@ -131,7 +124,7 @@ impl Arrival<'_> {
         if told {
             ctx.emit(Event::DataArrived { subflow: id, data: mapped, duplicate });
         }
-        PayloadOutcome::Accepted { before }
+        Received::Accepted { before }
     }
 
     /// Returns true if the payload with the data `mapped` must be dropped under memory pressure, when
@@ -229,17 +222,17 @@ impl Paths {
         data: &mut DataLevel,
         index: usize,
         segment: &Segment,
-        seq: ReceiveSsn,
-    ) -> PayloadOutcome {
+        seq: RecvSsn,
+    ) -> Received {
         let arrival = Arrival {
             segment,
-            range: ReceiveRange::with_len(seq, u64::from(segment.payload.len())),
+            range: RecvRange::with_len(seq, u64::from(segment.payload.len())),
             ack_unit: self.sizes.ack_unit(),
             held: ctx.memory_limit().map(|_| self.received(data).taken()),
         };
         let subflow = &mut self.subflows[index];
         let taken = arrival.take(subflow, ctx, data);
-        if matches!(taken, PayloadOutcome::Refused(ResetReason::Middlebox)) {
+        if matches!(taken, Received::Refused(ResetReason::Middlebox)) {
             self.joins.bar(subflow.address.path());
         }
         taken
@@ -297,12 +290,7 @@ impl Paths {
 
     /// Returns the sequence number of a FIN: of this segment, whose first byte is `seq`, or of an
     /// earlier one that is now in order.
-    pub(crate) fn fin_of(
-        &mut self,
-        index: usize,
-        segment: &Segment,
-        seq: ReceiveSsn,
-    ) -> Option<ReceiveSsn> {
+    pub(crate) fn fin(&mut self, index: usize, segment: &Segment, seq: RecvSsn) -> Option<RecvSsn> {
         match segment.flags.has(Flags::FIN) {
             true => Some(seq + u64::from(segment.payload.len())),
             false => self.subflows[index].rx.fin_due(),
@@ -311,7 +299,7 @@ impl Paths {
 }
 
 /// The result for a payload.
-pub(crate) enum PayloadOutcome {
+pub(crate) enum Received {
     Nothing,
     /// It was accepted; before, data below `before` was readable.
     Accepted {

@@ -228,7 +228,7 @@ impl Slots {
             joined: s.origin.join,
             carried: s.carried(),
             potentially_failed: s.status.pf(),
-            cwnd: s.cwnd(),
+            cwnd: s.sender.cwnd(),
             ssthresh: s.sender.cc.ssthresh(),
             inflight: s.sender.tx.inflight(),
             srtt: s.sender.rtt.srtt(),

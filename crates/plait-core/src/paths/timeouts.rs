@@ -56,7 +56,7 @@ impl Subflow {
     fn on_host_queue_timer(&mut self, now: Time, mss: u64) -> bool {
         self.sender.drain_host_queue(now);
         match &self.sender.host_queue {
-            Some(queue) if self.tsq_blocked(mss) => {
+            Some(queue) if self.sender.tsq_blocked(mss) => {
                 self.timers.set(Timer::HostQueue, queue.next_departure());
                 false
             }
@@ -88,7 +88,7 @@ impl Paths {
         let queue = subflow.sender.host_queue.get_or_insert_default();
         queue.push(now, departs, host_queue::truesize(len));
         let next = queue.next_departure();
-        if subflow.tsq_blocked(mss) {
+        if subflow.sender.tsq_blocked(mss) {
             subflow.timers.set(Timer::HostQueue, next);
         }
     }

@@ -78,7 +78,8 @@ impl Paths {
     /// congestion windows to a peer that does not acknowledge are small.
     pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
         let room = data.window.end().saturating_sub(data.queue.una());
-        let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
+        let open = self.subflows.iter().filter(|it| it.state.synchronised());
+        let windows = open.map(|it| it.sender.cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
         limit.unsent.max(taken.min(limit.max_unsent))
     }
@@ -106,8 +107,8 @@ impl Paths {
     #[inline]
     pub(crate) fn held_back(&self, subflow: &Subflow) -> bool {
         subflow.sender.is_paced()
-            || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
-            || self.spec.config.buffers.subflow_windows && subflow.exceeds_window(self.mss())
+            || self.spec.config.tsq && subflow.sender.tsq_blocked(self.mss())
+            || self.spec.config.buffers.subflow_windows && subflow.sender.exceeds_window(self.mss())
     }
 
     /// Memory of a connection without data, including its addresses and its entries in the endpoint's tables.

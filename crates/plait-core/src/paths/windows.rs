@@ -13,13 +13,13 @@ use plait_cc::IdleReset;
 impl Subflow {
     /// Emits an event with the congestion window.
     pub(super) fn report_window(&self, ctx: &mut Context<'_>, cause: WindowCause) {
-        let (cwnd, ssthresh) = (self.cwnd(), self.sender.cc.ssthresh());
+        let (cwnd, ssthresh) = (self.sender.cwnd(), self.sender.cc.ssthresh());
         ctx.emit(Event::Window { subflow: self.id, cwnd, ssthresh, cause });
     }
 
     /// Notes a reduction of an idle or unused window, and emits an event.
     fn on_reduced(&mut self, ctx: &mut Context<'_>, IdleReset { before, after }: IdleReset) {
-        self.status.remember_window(before);
+        self.sender.limits.remember_window(before);
         ctx.emit(Event::IdleReset { subflow: self.id, before, after });
     }
 }
@@ -35,14 +35,14 @@ impl Paths {
     ) {
         let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
         subflow.sender.cc.penalise(cwnd, ssthresh);
-        let (cwnd, cause) = (subflow.cwnd(), WindowCause::Effect);
+        let (cwnd, cause) = (subflow.sender.cwnd(), WindowCause::Effect);
         ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
     }
 
     /// Limits the bytes in flight of a subflow, or removes the limit.
     pub(crate) fn cap(&mut self, id: SubflowId, bytes: Option<u64>) {
         if let Some(subflow) = self.subflows.get_mut(id.index()) {
-            subflow.status.set_cap(bytes);
+            subflow.sender.limits.set_cap(bytes);
         }
     }
 
@@ -86,7 +86,7 @@ impl Paths {
         blocked: bool,
     ) -> SubflowSet {
         let subflow = &mut self.subflows[index];
-        let cwnd = subflow.cwnd();
+        let cwnd = subflow.sender.cwnd();
         let sender = &mut subflow.sender;
         let limited = sender.cwnd_validation.limited(sender.cc.in_slow_start(), cwnd);
         let (outstanding, rto) = (sender.tx.outstanding(), sender.rtt.rto());

@@ -25,8 +25,9 @@ impl Scheduling {
         if bytes < grant {
             return None;
         }
-        let takes =
-            |it: &Subflow| it.cwnd() >= it.sender.tx.inflight() + grant && !paths.held_back(it);
+        let takes = |it: &Subflow| {
+            it.sender.cwnd() >= it.sender.tx.inflight() + grant && !paths.held_back(it)
+        };
         let same = !ctx.has_every_detail()
             && self.next_segment_size(SchedulerInputs { data, paths }) == grant
             && data.queue.unsent() >= grant
@@ -92,7 +93,7 @@ impl Scheduling {
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
             paths.drain_host_queue(now, index);
             let subflow = paths.subflow(index);
-            let room = subflow.sender.tx.inflight() + range.len() <= subflow.cwnd();
+            let room = subflow.sender.tx.inflight() + range.len() <= subflow.sender.cwnd();
             // Linux leaves data on its subflow in any state.
             let stays = paths.spec.config.kernel_rules.keep_data;
             let well = stays

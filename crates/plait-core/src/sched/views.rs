@@ -85,8 +85,8 @@ impl Scheduling {
             pf: subflow.status.pf(),
             ca: seen.data.ca(subflow.sender.phase.ca()),
             mss,
-            cwnd: subflow.uncapped_cwnd(),
-            cap: subflow.status.cap(),
+            cwnd: subflow.sender.uncapped_cwnd(),
+            cap: subflow.sender.limits.cap(),
             ssthresh: subflow.sender.cc.ssthresh(),
             inflight: subflow.sender.tx.inflight(),
             outstanding: subflow.sender.tx.outstanding(),
@@ -98,12 +98,12 @@ impl Scheduling {
             rtt_at: subflow.sender.rtt.sampled_at(),
             rto: subflow.sender.rtt.rto(),
             tsq_blocked: seen.paths.held_back(subflow),
-            rec_cwnd: subflow.status.rec_cwnd(),
+            rec_cwnd: subflow.sender.limits.rec_cwnd(),
             pacing_rate: match subflow.sender.rtt.srtt() {
                 _ if !self.needs.pacing_rate => 0,
-                Some(_) => subflow.pacing_rate(),
+                Some(_) => subflow.sender.pacing_rate(),
                 // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
-                None => subflow.cwnd(),
+                None => subflow.sender.cwnd(),
             },
             delivery_rate: subflow.sender.delivery.bytes_per_second(),
             timeouts: if subflow.status.pf() { subflow.sender.rtt.backoff() } else { 0 },
@@ -168,7 +168,7 @@ impl Scheduling {
             } else {
                 let subflow = paths.subflow(id.index());
                 let held = paths.held_back(subflow);
-                view.cwnd = subflow.uncapped_cwnd();
+                view.cwnd = subflow.sender.uncapped_cwnd();
                 view.inflight = subflow.sender.tx.inflight();
                 view.outstanding = subflow.sender.tx.outstanding();
                 view.queued = data.queue.assigned(id);

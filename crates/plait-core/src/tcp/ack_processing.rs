@@ -5,8 +5,9 @@ use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
 use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
+use crate::tcp::sender::Sender;
 use crate::tcp::spurious_recovery::{AckEvidence, Episode};
-use crate::tcp::subflow::{Sender, Subflow};
+use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use plait_base::{SendRange, SendSsn, Span, Time};
 use plait_cc::{Ack, Flows};
@@ -46,6 +47,97 @@ impl Sender {
         let point = self.tx.nxt();
         let episode = self.rack.undo.then(|| Episode::new(now, timeout, point, frto));
         self.spurious_recovery.begin(episode);
+    }
+
+    /// Sets the window in fast recovery from the delivered bytes (RFC 6937). `kept` bytes were in
+    /// flight before loss detection.
+    fn reduce_in_proportion(&mut self, outcome: &AckOutcome, kept: u64, mss: u64) {
+        let Sender { tx, rack, phase, recovery, cc, .. } = self;
+        if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
+            (&*phase, recovery.as_deref_mut())
+        {
+            let inflight = tx.inflight();
+            let safe = outcome.advanced > 0 && inflight == kept;
+            // A fixed window is filled again after any loss.
+            let always = rack.prr == config::Prr::Rfc6937 || cc.is_fixed();
+            let extra = safe || always;
+            prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
+        }
+    }
+
+    fn leave_recovery(&mut self, now: Time, effects: &mut AckEffects) {
+        match self.phase {
+            Phase::Recovery { point, .. } if self.tx.una() >= point => {
+                self.phase = Phase::Open;
+                self.cc.on_recovered(now);
+                self.rack.on_recovered();
+                effects.left_recovery = true;
+            }
+            Phase::Loss { point } if self.tx.una() >= point => {
+                self.phase = Phase::Open;
+                self.rack.on_recovered();
+                effects.left_recovery = true;
+            }
+            _ => {}
+        }
+        match self.phase {
+            Phase::Open if self.tx.sacked_segments() > 0 => {
+                self.phase = Phase::Disorder;
+            }
+            Phase::Disorder if self.tx.sacked_segments() == 0 => {
+                self.phase = Phase::Open;
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the value that the window is reduced from.
+    fn reduced_from(&self) -> u64 {
+        match self.rack.reduce_from {
+            ReduceFrom::Window => self.cc.cwnd(),
+            ReduceFrom::Flight => self.tx.outstanding().min(self.cc.cwnd()),
+        }
+    }
+
+    fn tell_controller(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        rtt: Option<Span>,
+        flows: Flows<'_>,
+    ) {
+        if outcome.delivered == 0 {
+            return;
+        }
+        // If everything was retransmitted, there is no sample (RFC 6298 section 3), but windows
+        // grow.
+        let srtt = self.rtt.srtt().unwrap_or_else(|| self.rtt.base_rto());
+        let cwnd = self.cc.cwnd();
+        let round = self.tx.una() >= self.round_end;
+        let capped = self.is_capped();
+        if round {
+            self.round_end = self.tx.nxt();
+            // The last segment was sent before this acknowledgement advanced the left edge.
+            let flight = self.tx.outstanding() + outcome.advanced;
+            let limited = capped || self.cwnd_validation.limited(false, cwnd);
+            self.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
+        }
+        let ack = Ack {
+            now,
+            bytes: outcome.delivered,
+            rtt,
+            srtt,
+            min_rtt: self.rtt.min().unwrap_or(srtt),
+            // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
+            cwnd_limited: outcome.advanced > 0
+                && !capped
+                && self.cwnd_validation.limited(self.cc.in_slow_start(), cwnd),
+            round,
+        };
+        self.cc.on_ack(&ack, flows);
+        if self.cc.cwnd() > self.limits.rec_cwnd {
+            self.limits.rec_cwnd = 0;
+        }
     }
 }
 
@@ -89,9 +181,9 @@ impl Subflow {
         // The controller still updates its state.
         let recovering = matches!(self.sender.phase, Phase::Recovery { .. });
         if recovering {
-            self.tell_controller(now, &outcome, effects.rtt, flows);
+            self.sender.tell_controller(now, &outcome, effects.rtt, flows);
         }
-        self.leave_recovery(now, effects);
+        self.sender.leave_recovery(now, effects);
         let kept = self.sender.tx.inflight();
         self.detect_loss(now, flows, mss, effects);
         if self.sender.rack.tail.is_open() {
@@ -100,9 +192,9 @@ impl Subflow {
         if effects.tail_repaired {
             self.answer_to_tail_loss(now, &outcome, effects.rtt, flows);
         } else if !recovering {
-            self.tell_controller(now, &outcome, effects.rtt, flows);
+            self.sender.tell_controller(now, &outcome, effects.rtt, flows);
         } else {
-            self.reduce_in_proportion(&outcome, kept, mss);
+            self.sender.reduce_in_proportion(&outcome, kept, mss);
         }
         if outcome.advanced > 0 {
             if self.sender.tx.is_empty() {
@@ -135,22 +227,6 @@ impl Subflow {
             self.learn_from_echo(now, echo);
         }
         None
-    }
-
-    /// Sets the window in fast recovery from the delivered bytes (RFC 6937). `kept` bytes were in
-    /// flight before loss detection.
-    fn reduce_in_proportion(&mut self, outcome: &AckOutcome, kept: u64, mss: u64) {
-        let Sender { tx, rack, phase, recovery, cc, .. } = &mut self.sender;
-        if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
-            (&*phase, recovery.as_deref_mut())
-        {
-            let inflight = tx.inflight();
-            let safe = outcome.advanced > 0 && inflight == kept;
-            // A fixed window is filled again after any loss.
-            let always = rack.prr == config::Prr::Rfc6937 || cc.is_fixed();
-            let extra = safe || always;
-            prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
-        }
     }
 
     /// Measures the RTT of a retransmission by its timestamp, which identifies the answered segment
@@ -197,40 +273,6 @@ impl Subflow {
         Some(timeout)
     }
 
-    fn leave_recovery(&mut self, now: Time, effects: &mut AckEffects) {
-        match self.sender.phase {
-            Phase::Recovery { point, .. } if self.sender.tx.una() >= point => {
-                self.sender.phase = Phase::Open;
-                self.sender.cc.on_recovered(now);
-                self.sender.rack.on_recovered();
-                effects.left_recovery = true;
-            }
-            Phase::Loss { point } if self.sender.tx.una() >= point => {
-                self.sender.phase = Phase::Open;
-                self.sender.rack.on_recovered();
-                effects.left_recovery = true;
-            }
-            _ => {}
-        }
-        match self.sender.phase {
-            Phase::Open if self.sender.tx.sacked_segments() > 0 => {
-                self.sender.phase = Phase::Disorder;
-            }
-            Phase::Disorder if self.sender.tx.sacked_segments() == 0 => {
-                self.sender.phase = Phase::Open;
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns the value that the window is reduced from.
-    fn reduced_from(&self) -> u64 {
-        match self.sender.rack.reduce_from {
-            ReduceFrom::Window => self.sender.cc.cwnd(),
-            ReduceFrom::Flight => self.sender.tx.outstanding().min(self.sender.cc.cwnd()),
-        }
-    }
-
     /// Detects segments that later ones have overtaken (RFC 8985 section 6.2).
     pub(crate) fn detect_loss(
         &mut self,
@@ -255,7 +297,7 @@ impl Subflow {
     #[cold]
     fn enter_recovery(&mut self, now: Time, flows: Flows<'_>, mss: u64) {
         let flight = self.sender.tx.outstanding();
-        self.sender.cc.on_loss(now, self.reduced_from(), flows);
+        self.sender.cc.on_loss(now, self.sender.reduced_from(), flows);
         let ssthresh = self.sender.cc.ssthresh().unwrap_or(u64::MAX);
         self.sender.begin_episode(now, false, false);
         let prr = Prr::new(flight, ssthresh, self.sender.tx.inflight(), mss);
@@ -282,52 +324,11 @@ impl Subflow {
         flows: Flows<'_>,
     ) {
         self.make_room();
-        self.sender.cc.on_loss(now, self.reduced_from(), flows);
+        self.sender.cc.on_loss(now, self.sender.reduced_from(), flows);
         // Evidence about an earlier episode does not undo this reduction.
         self.sender.begin_episode(now, false, false);
-        self.tell_controller(now, outcome, rtt, flows);
+        self.sender.tell_controller(now, outcome, rtt, flows);
         self.sender.cc.on_recovered(now);
-    }
-
-    fn tell_controller(
-        &mut self,
-        now: Time,
-        outcome: &AckOutcome,
-        rtt: Option<Span>,
-        flows: Flows<'_>,
-    ) {
-        if outcome.delivered == 0 {
-            return;
-        }
-        // If everything was retransmitted, there is no sample (RFC 6298 section 3), but windows
-        // grow.
-        let srtt = self.sender.rtt.srtt().unwrap_or_else(|| self.sender.rtt.base_rto());
-        let cwnd = self.sender.cc.cwnd();
-        let round = self.sender.tx.una() >= self.sender.round_end;
-        let capped = self.is_capped();
-        if round {
-            self.sender.round_end = self.sender.tx.nxt();
-            // The last segment was sent before this acknowledgement advanced the left edge.
-            let flight = self.sender.tx.outstanding() + outcome.advanced;
-            let limited = capped || self.sender.cwnd_validation.limited(false, cwnd);
-            self.sender.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
-        }
-        let ack = Ack {
-            now,
-            bytes: outcome.delivered,
-            rtt,
-            srtt,
-            min_rtt: self.sender.rtt.min().unwrap_or(srtt),
-            // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
-            cwnd_limited: outcome.advanced > 0
-                && !capped
-                && self.sender.cwnd_validation.limited(self.sender.cc.in_slow_start(), cwnd),
-            round,
-        };
-        self.sender.cc.on_ack(&ack, flows);
-        if self.sender.cc.cwnd() > self.status.rec_cwnd {
-            self.status.rec_cwnd = 0;
-        }
     }
 
     /// Handles a retransmission timeout (RFC 6298 section 5.4 to 5.6). Everything in flight counts
@@ -344,7 +345,7 @@ impl Subflow {
             self.sender.spurious_recovery.on_repeated_timeout();
         }
         self.make_room();
-        self.sender.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
+        self.sender.cc.on_timeout(now, self.sender.reduced_from(), first_expiry, flows);
         self.sender.tx.forget_reneged();
         self.sender.tx.mark_all_lost();
         self.sender.phase = Phase::Loss { point: self.sender.tx.nxt() };

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::context::Context;
 use core::marker::PhantomData;
-use plait_base::{ReceiveSpace, SendSpace, Sequence, SubflowSpace, Time};
+use plait_base::{RecvSpace, SendSpace, Sequence, SubflowSpace, Time};
 use plait_wire::{JoinSyn, Segment};
 
 /// The initial sequence number of one direction as on the wire (RFC 9293 section 3.4.1).
@@ -51,7 +51,7 @@ pub(crate) struct Origin {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Negotiated {
     pub(crate) iss: InitialSsn<SendSpace>,
-    pub(crate) irs: InitialSsn<ReceiveSpace>,
+    pub(crate) irs: InitialSsn<RecvSpace>,
     /// Window shifts, ours and the peer's.
     pub(crate) own_scale: u8,
     pub(crate) peer_scale: u8,

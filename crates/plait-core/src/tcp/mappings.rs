@@ -3,7 +3,7 @@
 
 use crate::data::dss::MappedRange;
 use alloc::collections::VecDeque;
-use plait_base::{Dsn, ReceiveRange, ReceiveSpace, SendSpace, SendSsn, Sequence, SubflowSpace};
+use plait_base::{Dsn, RecvRange, RecvSpace, SendSpace, SendSsn, Sequence, SubflowSpace};
 
 /// Largest number of the peer's mappings.
 const MAX_RECEIVED_MAPPINGS: usize = 16;
@@ -26,7 +26,7 @@ pub(crate) struct SuperpacketMapping {
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// The peer's, the latest last.
-    theirs: VecDeque<MappedRange<ReceiveSpace>>,
+    theirs: VecDeque<MappedRange<RecvSpace>>,
     /// Ours, by sequence number and without overlaps.
     ours: VecDeque<SuperpacketMapping>,
 }
@@ -35,11 +35,11 @@ impl Mappings {
     /// Stores a mapping of the peer for segments that a middlebox split from the one with the
     /// mapping (RFC 8684 section 3.3.1). At most [`MAX_RECEIVED_MAPPINGS`] are kept, so
     /// that a peer cannot fill memory with them. Returns false if it contradicts a stored one.
-    pub(crate) fn remember(&mut self, mapped: MappedRange<ReceiveSpace>) -> bool {
+    pub(crate) fn remember(&mut self, mapped: MappedRange<RecvSpace>) -> bool {
         if self.theirs.back() == Some(&mapped) {
             return true;
         }
-        let differs = |other: &MappedRange<ReceiveSpace>| {
+        let differs = |other: &MappedRange<RecvSpace>| {
             !other.seq.intersect(mapped.seq).is_empty()
                 && shift(other.dsn, other.seq.start) != shift(mapped.dsn, mapped.seq.start)
         };
@@ -54,7 +54,7 @@ impl Mappings {
     }
 
     /// Returns the latest mapping of the peer that covers `range`.
-    pub(crate) fn covering(&self, range: ReceiveRange) -> Option<MappedRange<ReceiveSpace>> {
+    pub(crate) fn covering(&self, range: RecvRange) -> Option<MappedRange<RecvSpace>> {
         self.theirs.iter().rev().find(|mapped| mapped.seq.covers(range)).copied()
     }
 

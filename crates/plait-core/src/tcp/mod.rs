@@ -17,6 +17,7 @@ pub(crate) mod pmtu_black_hole;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
+pub(crate) mod sender;
 pub(crate) mod spurious_recovery;
 pub(crate) mod state;
 pub(crate) mod status;

@@ -5,13 +5,13 @@ use crate::data::memory_usage::MemoryUsage;
 use crate::tcp::mappings::shift;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{Dsn, ReceiveRange, ReceiveRangeSet, ReceiveSsn, Time, reserve_ahead};
+use plait_base::{Dsn, RecvRange, RecvRangeSet, RecvSsn, Time, reserve_ahead};
 use plait_wire::Payload;
 
 /// The payload of a segment, with its first sequence number and DSN, and the time of its arrival.
 #[derive(Debug)]
 pub(crate) struct Arrived {
-    pub(crate) seq: ReceiveSsn,
+    pub(crate) seq: RecvSsn,
     pub(crate) dsn: Dsn,
     pub(crate) at: Time,
     pub(crate) payload: Payload,
@@ -46,17 +46,17 @@ struct Holes {
     held: VecDeque<Arrived>,
     /// Payload bytes in `held`.
     bytes: u64,
-    ranges: ReceiveRangeSet,
-    recent: [ReceiveSsn; RECENT],
+    ranges: RecvRangeSet,
+    recent: [RecvSsn; RECENT],
     recent_len: usize,
-    dsack: Option<ReceiveRange>,
+    dsack: Option<RecvRange>,
     /// Sequence number of a FIN that arrived before missing data.
-    fin: Option<ReceiveSsn>,
+    fin: Option<RecvSsn>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    nxt: ReceiveSsn,
+    nxt: RecvSsn,
     /// The DSN after the last byte in order.
     end_dsn: Dsn,
     /// Allocated when something first arrives out of order.
@@ -77,7 +77,7 @@ impl Receiver {
     /// Returns a receiver that expects the byte after the peer's SYN.
     pub(crate) fn new(quick: u32, most: u32) -> Receiver {
         Receiver {
-            nxt: ReceiveSsn::FIRST,
+            nxt: RecvSsn::FIRST,
             end_dsn: Dsn::ZERO,
             holes: None,
             most,
@@ -89,14 +89,14 @@ impl Receiver {
     }
 
     /// Returns the next expected sequence number.
-    pub(crate) const fn nxt(&self) -> ReceiveSsn {
+    pub(crate) const fn nxt(&self) -> RecvSsn {
         self.nxt
     }
 
     /// Returns the bytes of payload in order.
     pub(crate) fn taken_in(&self) -> u64 {
         // The SYN and the FIN have numbers too.
-        self.nxt.saturating_sub(ReceiveSsn::new(1 + u64::from(self.fin_taken)))
+        self.nxt.saturating_sub(RecvSsn::new(1 + u64::from(self.fin_taken)))
     }
 
     /// Returns true if data waits behind a hole.
@@ -124,13 +124,13 @@ impl Receiver {
     }
 
     /// Returns true if nothing of `range` is new.
-    pub(crate) fn has(&self, range: ReceiveRange) -> bool {
+    pub(crate) fn has(&self, range: RecvRange) -> bool {
         range.end <= self.nxt || self.holes.as_ref().is_some_and(|it| it.ranges.covers(range))
     }
 
     /// Reports the payload of a segment refused for its age as a duplicate if it is already here
     /// (RFC 2883 section 4).
-    pub(crate) fn note_refused(&mut self, range: ReceiveRange) {
+    pub(crate) fn note_refused(&mut self, range: RecvRange) {
         if !range.is_empty() && self.has(range) {
             self.note_duplicate(range);
         }
@@ -138,17 +138,17 @@ impl Receiver {
 
     /// Reports `range` in the next acknowledgement (RFC 2883).
     #[cold]
-    fn note_duplicate(&mut self, range: ReceiveRange) {
+    fn note_duplicate(&mut self, range: RecvRange) {
         self.holes.get_or_insert_default().dsack = Some(range);
     }
 
     /// Returns true if the mapping of `range` to `dsn` differs from the known mapping of the same
     /// bytes: the last one in order, or one behind a hole.
-    pub(crate) fn contradicts(&self, range: ReceiveRange, dsn: Dsn) -> bool {
+    pub(crate) fn contradicts(&self, range: RecvRange, dsn: Dsn) -> bool {
         let (nxt, first) = (self.nxt, range.start);
         if first < nxt
             && range.end >= nxt
-            && nxt > ReceiveSsn::FIRST
+            && nxt > RecvSsn::FIRST
             && dsn + (nxt - first) != self.end_dsn
         {
             return true;
@@ -160,7 +160,7 @@ impl Receiver {
         let near = held.range(at.saturating_sub(1)..);
         near.take_while(|held| held.seq < range.end).any(|held| {
             let len = u64::from(held.payload.len());
-            let overlaps = !ReceiveRange::with_len(held.seq, len).intersect(range).is_empty();
+            let overlaps = !RecvRange::with_len(held.seq, len).intersect(range).is_empty();
             overlaps && shift(held.dsn, held.seq) != shift(dsn, first)
         })
     }
@@ -175,7 +175,7 @@ impl Receiver {
         mut deliver: impl FnMut(Dsn, Payload, Time),
     ) -> AckDue {
         let Arrived { seq, dsn, at, ref payload } = arrived;
-        let range = ReceiveRange::with_len(seq, u64::from(payload.len()));
+        let range = RecvRange::with_len(seq, u64::from(payload.len()));
         if self.has(range) {
             self.note_duplicate(range);
             return AckDue::Now;
@@ -187,7 +187,7 @@ impl Receiver {
         let skip = (self.nxt - seq) as u32;
         let filled_hole = self.has_hole();
         if skip > 0 {
-            self.note_duplicate(ReceiveRange::new(seq, self.nxt));
+            self.note_duplicate(RecvRange::new(seq, self.nxt));
         }
         self.unacked = self.unacked.saturating_add((range.end - self.nxt) as u32);
         self.nxt = range.end;
@@ -226,7 +226,7 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn hold(&mut self, range: ReceiveRange, arrived: Arrived) {
+    fn hold(&mut self, range: RecvRange, arrived: Arrived) {
         let holes = self.holes.get_or_insert_default();
         if holes.held.len() < self.most as usize && holes.ranges.count() < MAX_RANGES {
             holes.hold(range, arrived);
@@ -255,7 +255,7 @@ impl Receiver {
 
     /// Processes the peer's FIN at `seq`. In order, it uses its sequence number; an early one is
     /// stored.
-    pub(crate) fn take_fin(&mut self, seq: ReceiveSsn) -> bool {
+    pub(crate) fn take_fin(&mut self, seq: RecvSsn) -> bool {
         let in_order = seq == self.nxt;
         self.nxt += u64::from(in_order);
         self.fin_taken |= in_order;
@@ -267,12 +267,12 @@ impl Receiver {
     }
 
     /// Returns the sequence number of an early FIN that is now in order.
-    pub(crate) fn fin_due(&self) -> Option<ReceiveSsn> {
+    pub(crate) fn fin_due(&self) -> Option<RecvSsn> {
         self.holes.as_ref()?.fin.filter(|seq| *seq == self.nxt)
     }
 
     /// Passes up to `room` SACK blocks of the next acknowledgement to `push`.
-    pub(crate) fn sack_blocks(&mut self, room: usize, push: impl FnMut(ReceiveRange)) {
+    pub(crate) fn sack_blocks(&mut self, room: usize, push: impl FnMut(RecvRange)) {
         if let Some(holes) = &mut self.holes {
             holes.sack_blocks(room, push);
         }
@@ -309,7 +309,7 @@ impl Receiver {
 }
 
 impl Holes {
-    fn hold(&mut self, range: ReceiveRange, arrived: Arrived) {
+    fn hold(&mut self, range: RecvRange, arrived: Arrived) {
         if self.ranges.insert(range) < range.len() {
             self.dsack = Some(range);
         }
@@ -338,7 +338,7 @@ impl Holes {
 
     /// Makes the block of `seq` the most recent one. The others keep their order, so that each is
     /// reported more than once (RFC 2018 section 4).
-    fn note_recent(&mut self, seq: ReceiveSsn) {
+    fn note_recent(&mut self, seq: RecvSsn) {
         let Some(block) = self.ranges.containing(seq) else { return };
         let known = self.recent[..self.recent_len]
             .iter()
@@ -351,12 +351,12 @@ impl Holes {
 
     /// Passes up to `room` blocks to `push`: a D-SACK first, with the block that contains it (RFC
     /// 2883 section 4), then the most recent ones (RFC 2018 section 4).
-    fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(ReceiveRange)) {
+    fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(RecvRange)) {
         let mut left = room;
         if left == 0 {
             return;
         }
-        let mut told = [ReceiveSsn::MAX; RECENT + 1];
+        let mut told = [RecvSsn::MAX; RECENT + 1];
         if let Some(dsack) = self.dsack.take() {
             push(dsack);
             left -= 1;
@@ -391,7 +391,7 @@ mod tests {
     fn accept(rx: &mut Receiver, seq: u64, len: u32) -> (AckDue, Vec<(u64, u32)>) {
         let mut got = Vec::new();
         let payload = Payload::Pattern { offset: seq - 1, len };
-        let (seq, dsn) = (ReceiveSsn::new(seq), Dsn::new(seq - 1));
+        let (seq, dsn) = (RecvSsn::new(seq), Dsn::new(seq - 1));
         let arrived = Arrived { seq, dsn, at: Time::ZERO, payload };
         let due = rx.accept(arrived, 100, |dsn, payload, _| {
             got.push((dsn.get(), payload.len()));
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(accept(&mut rx, 401, 100), (AckDue::Now, Vec::new()));
         assert_eq!(blocks(&mut rx, 3), [(401, 501), (201, 301)]);
         assert_eq!(accept(&mut rx, 101, 100), (AckDue::Now, [(100, 100), (200, 100)].to_vec()));
-        assert_eq!(rx.nxt(), ReceiveSsn::new(301));
+        assert_eq!(rx.nxt(), RecvSsn::new(301));
         assert_eq!(blocks(&mut rx, 3), [(401, 501)]);
     }
 
@@ -460,7 +460,7 @@ mod tests {
         }
         assert_eq!(rx.holes.as_ref().unwrap().held.len(), 64);
         assert_eq!(accept(&mut rx, 1, 100).1.len(), 65);
-        assert_eq!(rx.nxt(), ReceiveSsn::new(6_501));
+        assert_eq!(rx.nxt(), RecvSsn::new(6_501));
         let mut rx = Receiver::new(0, u32::MAX);
         for index in 0..10_000 {
             accept(&mut rx, 11 + 10 * index, 5);

@@ -1,9 +1,7 @@
-//! Flags and limits of a subflow within its connection.
+//! Flags of a subflow within its connection.
 
-use plait_base::SendSsn;
-
-/// Status of a subflow within its connection: its flags and limits.
-#[derive(Clone, Copy, Debug)]
+/// Status of a subflow within its connection.
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SubflowStatus {
     /// This end requested backup priority.
     pub(in crate::tcp) backup: bool,
@@ -19,13 +17,6 @@ pub(crate) struct SubflowStatus {
     pub(in crate::tcp) probes: u16,
     /// Segments in order without a mapping since the last one with a mapping.
     pub(in crate::tcp) unmapped: u8,
-    /// Window before the last idle reset, zero once exceeded.
-    pub(in crate::tcp) rec_cwnd: u64,
-    /// Largest number of bytes in flight that a scheduler's effect allows; the maximum without an
-    /// effect.
-    pub(in crate::tcp) cap: u64,
-    /// Right edge of the window that the peer advertised on this subflow, in its sequence numbers.
-    pub(in crate::tcp) edge: SendSsn,
 }
 
 impl SubflowStatus {
@@ -52,14 +43,6 @@ impl SubflowStatus {
 
     pub(crate) const fn probes(&self) -> u16 {
         self.probes
-    }
-
-    pub(crate) const fn rec_cwnd(&self) -> u64 {
-        self.rec_cwnd
-    }
-
-    pub(crate) const fn cap(&self) -> u64 {
-        self.cap
     }
 
     pub(crate) const fn set_backup(&mut self, backup: bool) {
@@ -102,37 +85,5 @@ impl SubflowStatus {
 
     pub(crate) const fn on_mapped(&mut self) {
         self.unmapped = 0;
-    }
-
-    /// Limits the bytes in flight, or removes the limit.
-    pub(crate) fn set_cap(&mut self, bytes: Option<u64>) {
-        self.cap = bytes.unwrap_or(u64::MAX);
-    }
-
-    /// Moves the right edge of the peer's window forward, never back.
-    pub(crate) fn advance_edge(&mut self, edge: SendSsn) {
-        self.edge = self.edge.max(edge);
-    }
-
-    /// Remembers the size of an idle or unused window before its reduction.
-    pub(crate) fn remember_window(&mut self, bytes: u64) {
-        self.rec_cwnd = self.rec_cwnd.max(bytes);
-    }
-}
-
-impl Default for SubflowStatus {
-    fn default() -> SubflowStatus {
-        SubflowStatus {
-            backup: false,
-            peer_backup: false,
-            joined: false,
-            fin_sent: false,
-            pf: false,
-            probes: 0,
-            unmapped: 0,
-            rec_cwnd: 0,
-            cap: u64::MAX,
-            edge: SendSsn::ZERO,
-        }
     }
 }

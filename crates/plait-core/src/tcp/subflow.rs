@@ -1,96 +1,30 @@
 //! One subflow: the parts of a TCP connection, and their updates when a segment is sent.
 
-use crate::config::{Config, Pacing};
+use crate::config::Config;
 use crate::data::dss::MappedRange;
 use crate::data::verifier::Verifier;
 use crate::stats::{Carried, SubflowCounters};
 use crate::tcp::address::Address;
 use crate::tcp::clock::{StampClock, before};
-use crate::tcp::cwnd_validation::CwndValidation;
-use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::handshake::{Handshake, Negotiated, Origin, SynState};
-use crate::tcp::host_queue::{self, HostQueue};
-use crate::tcp::loss::{Phase, Rack, RecoveryState, probe_timeout};
+use crate::tcp::loss::{Phase, probe_timeout};
 use crate::tcp::mappings::Mappings;
-use crate::tcp::pace::{self, Pacer};
+use crate::tcp::pace;
 use crate::tcp::pending::{ControlSegment, Pending};
-use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::recv::{AckDue, Receiver};
-use crate::tcp::rtt::Rtt;
-use crate::tcp::send::Sent;
-use crate::tcp::send::TxRing;
-use crate::tcp::spurious_recovery::SpuriousRecovery;
+use crate::tcp::sender::Sender;
 use crate::tcp::state::{State, Step};
 use crate::tcp::status::SubflowStatus;
 use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
-use plait_base::{
-    Dsn, ReceiveRange, ReceiveSpace, ReceiveSsn, SendRange, SendSsn, SubflowId, Time,
-};
-use plait_cc::{Algorithm, Congestion, Flow, Settings};
+use plait_base::{Dsn, RecvRange, RecvSpace, RecvSsn, SendRange, SendSsn, SubflowId, Time};
+use plait_cc::{Algorithm, Flow};
 use plait_wire::{MAX_OPTION_BYTES, Options, Segment};
-
-/// The sending half of a subflow.
-#[derive(Debug)]
-pub(crate) struct Sender {
-    pub(crate) tx: TxRing,
-    pub(crate) rtt: Rtt,
-    pub(crate) rack: Rack,
-    pub(crate) phase: Phase,
-    /// Allocated at the first loss.
-    pub(super) recovery: Option<Box<RecoveryState>>,
-    pub(crate) cc: Congestion,
-    pub(crate) cwnd_validation: CwndValidation,
-    pub(crate) delivery: DeliveryRate,
-    pub(crate) spurious_recovery: SpuriousRecovery,
-    /// Set if segments are paced.
-    pub(crate) pacer: Option<Box<Pacer>>,
-    pub(crate) last_send: Time,
-    /// This round trip ends when this sequence number is acknowledged.
-    pub(crate) round_end: SendSsn,
-    /// Set when the host first holds some of its segments.
-    pub(crate) host_queue: Option<Box<HostQueue>>,
-}
-
-impl Sender {
-    /// Returns the state of the black hole detection.
-    pub(crate) fn black_hole(&self) -> BlackHoleDetector {
-        self.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
-    }
-
-    pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
-        self.recovery.as_mut().map(|it| &mut it.black_hole)
-    }
-
-    /// Notes that short segments replace a long one after a timeout.
-    pub(crate) fn probe_black_hole(&mut self, now: Time) {
-        self.recovery.get_or_insert_default().black_hole.on_short_sent(now);
-    }
-
-    /// Resets the detection when the path delivers long segments.
-    pub(crate) fn reset_black_hole(&mut self) {
-        if let Some(recovery) = &mut self.recovery {
-            recovery.black_hole = BlackHoleDetector::default();
-        }
-    }
-
-    /// Removes segments that have left the host.
-    pub(crate) fn drain_host_queue(&mut self, now: Time) {
-        if let Some(queue) = &mut self.host_queue {
-            queue.drain(now);
-        }
-    }
-
-    /// Returns true if the release time has not come.
-    pub(crate) fn is_paced(&self) -> bool {
-        self.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
-    }
-}
 
 /// The numbers of a peer's segment, counted from the SYN of each end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
-    pub(crate) seq: ReceiveSsn,
+    pub(crate) seq: RecvSsn,
     pub(crate) ack: SendSsn,
 }
 
@@ -131,13 +65,6 @@ pub(crate) struct Subflow {
 impl Subflow {
     pub(crate) fn new(new: NewSubflow, config: &Config) -> Subflow {
         let NewSubflow { id, address, state, syn, ssthresh, algorithm } = new;
-        let settings = Settings {
-            mss: config.segment_payload() as u32,
-            initial_window: config.window.initial,
-            ssthresh: ssthresh.or(config.window.ssthresh),
-            slow_start_limit: config.slow_start_limit(),
-            hystart: config.window.hystart,
-        };
         Subflow {
             id,
             address,
@@ -146,21 +73,7 @@ impl Subflow {
             negotiated: syn.negotiated,
             handshake: Some(Box::new(syn.handshake)),
             status: SubflowStatus::default(),
-            sender: Sender {
-                tx: TxRing::new(),
-                rtt: Rtt::new(config.recovery.rto),
-                rack: Rack::new(config),
-                phase: Phase::Open,
-                recovery: None,
-                cc: Congestion::new(settings, algorithm),
-                cwnd_validation: CwndValidation::default(),
-                delivery: DeliveryRate::default(),
-                spurious_recovery: SpuriousRecovery::default(),
-                pacer: config.window.pacing.map(|settings| Box::new(Pacer::new(settings))),
-                last_send: Time::ZERO,
-                round_end: SendSsn::ZERO,
-                host_queue: None,
-            },
+            sender: Sender::new(config, ssthresh, algorithm),
             rx: Receiver::new(
                 if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
                 config.most_held(),
@@ -179,8 +92,24 @@ impl Subflow {
         self.handshake.as_deref()
     }
 
-    pub(crate) fn handshake_mut(&mut self) -> Option<&mut Handshake> {
-        self.handshake.as_deref_mut()
+    /// Notes the peer's random number of MP_JOIN.
+    pub(crate) fn set_peer_nonce(&mut self, nonce: u32) {
+        if let Some(it) = &mut self.handshake {
+            it.peer_nonce = nonce;
+        }
+    }
+
+    /// Completes the handshake: takes its RTT, and stops its timer.
+    pub(crate) fn establish(&mut self, now: Time) {
+        self.step(Step::Established);
+        self.sender.tx.syn_acked();
+        self.timers.clear(Timer::Rto);
+        let retries = self.handshake_retries();
+        let sent_at = self.handshake().map(|it| it.sent_at).filter(|at| *at != Time::NEVER);
+        if let Some(sent_at) = sent_at.filter(|_| retries == 0) {
+            self.sender.rtt.sample(now, now.since(sent_at));
+        }
+        self.sender.rtt.start_data(retries > 0);
     }
 
     /// Returns how often the SYN, SYN/ACK or third ACK was retransmitted.
@@ -190,7 +119,7 @@ impl Subflow {
 
     /// Counts a retransmission in the handshake. Returns the number so far.
     pub(crate) fn count_handshake_retry(&mut self) -> u8 {
-        if let Some(it) = self.handshake_mut() {
+        if let Some(it) = &mut self.handshake {
             it.retries = it.retries.saturating_add(1);
         }
         self.handshake_retries()
@@ -199,7 +128,7 @@ impl Subflow {
     /// Notes the options of the peer's SYN.
     pub(crate) fn take_syn(&mut self, config: &Config, syn: &Segment) {
         self.negotiated.take_syn(config, syn);
-        if let Some(it) = self.handshake_mut() {
+        if let Some(it) = &mut self.handshake {
             it.scale = syn.options.window_scale.is_some();
         }
     }
@@ -239,48 +168,15 @@ impl Subflow {
         }
     }
 
-    /// Returns the effective congestion window: recovery's own, limited by the cap.
-    pub(crate) fn cwnd(&self) -> u64 {
-        let cwnd = self.uncapped_cwnd();
-        cwnd.min(self.status.cap)
-    }
-
-    /// Returns the effective congestion window without the cap.
-    pub(crate) fn uncapped_cwnd(&self) -> u64 {
-        match (&self.sender.phase, &self.sender.recovery) {
-            (Phase::Recovery { .. }, Some(it)) => it.prr.cwnd(),
-            _ => self.sender.cc.cwnd(),
-        }
-    }
-
-    /// Returns true if a cap limits the sender instead of the congestion window, which then does
-    /// not grow.
-    pub(crate) fn is_capped(&self) -> bool {
-        self.status.cap < self.sender.cc.cwnd()
-    }
-
     /// Returns the stored mapping of `range`.
-    pub(crate) fn mapping_of(&self, range: ReceiveRange) -> Option<MappedRange<ReceiveSpace>> {
+    pub(crate) fn mapping_of(&self, range: RecvRange) -> Option<MappedRange<RecvSpace>> {
         self.mappings.as_ref()?.covering(range)
     }
 
     /// Returns true if a stored mapping covers `range`.
-    pub(crate) fn covers(&self, range: ReceiveRange) -> bool {
+    pub(crate) fn covers(&self, range: RecvRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
         checked || self.mapping_of(range).is_some()
-    }
-
-    /// Returns the pacing rate in bytes per second.
-    pub(crate) fn pacing_rate(&self) -> u64 {
-        let settings = self.sender.pacer.as_ref().map_or_else(Pacing::default, |it| it.settings());
-        pace::rate(self.cwnd(), self.sender.cc.ssthresh(), self.sender.rtt.srtt(), settings)
-    }
-
-    /// Returns true if the host's queue holds enough of this subflow's data that more must wait.
-    pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
-        let size = host_queue::truesize(mss as u32);
-        let queued = self.sender.host_queue.as_ref().map_or(0, |queue| queue.bytes());
-        queued > host_queue::limit(self.pacing_rate(), size, host_queue::TSQ_CAP_BYTES)
     }
 
     /// Returns the subflow as its siblings see it. An idle backup has no share of the coupled
@@ -338,8 +234,8 @@ impl Subflow {
         if self.sender.pacer.is_some() {
             self.pace(now, len);
         }
-        let room = self.sender.tx.inflight() + mss <= self.cwnd();
-        let capped = self.is_capped();
+        let room = self.sender.tx.inflight() + mss <= self.sender.cwnd();
+        let capped = self.sender.is_capped();
         self.sender.cwnd_validation.on_sent(
             self.sender.tx.una(),
             self.sender.tx.nxt(),
@@ -356,7 +252,7 @@ impl Subflow {
     /// count.
     #[inline(never)]
     fn pace(&mut self, now: Time, len: u64) {
-        let window = self.cwnd().max(self.sender.tx.inflight());
+        let window = self.sender.cwnd().max(self.sender.tx.inflight());
         let Some(pacer) = &mut self.sender.pacer else { return };
         let rate =
             pace::rate(window, self.sender.cc.ssthresh(), self.sender.rtt.srtt(), pacer.settings());
@@ -381,23 +277,6 @@ impl Subflow {
         } else {
             self.timers.clear(Timer::Tail);
         }
-    }
-
-    /// Returns the first lost segment if the window permits its retransmission.
-    pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
-        if self.sender.spurious_recovery.holds_retransmissions() || self.sender.is_paced() {
-            return None;
-        }
-        let sent = *self.sender.tx.first_lost()?;
-        let fits = self.sender.tx.inflight() + u64::from(sent.len) <= self.cwnd();
-        fits.then_some(sent)
-    }
-
-    /// Returns true if `len` more bytes would exceed the advertised window of this subflow. With
-    /// nothing in flight they never do: the advertised window may be old, and no acknowledgement
-    /// would update it.
-    pub(crate) fn exceeds_window(&self, len: u64) -> bool {
-        !self.sender.tx.is_empty() && self.sender.tx.nxt() + len > self.status.edge
     }
 
     /// Returns true if a signal or a probe can be sent on it and be answered.

@@ -1,0 +1,196 @@
+//! The sending half of a subflow: its ring, congestion window and limits.
+
+use crate::config::{Config, Pacing};
+use crate::tcp::cwnd_validation::CwndValidation;
+use crate::tcp::delivery::DeliveryRate;
+use crate::tcp::host_queue::{self, HostQueue};
+use crate::tcp::loss::{Phase, Rack, RecoveryState};
+use crate::tcp::pace::{self, Pacer};
+use crate::tcp::pmtu_black_hole::BlackHoleDetector;
+use crate::tcp::rtt::Rtt;
+use crate::tcp::send::{Sent, TxRing};
+use crate::tcp::spurious_recovery::SpuriousRecovery;
+use alloc::boxed::Box;
+use plait_base::{SendSsn, Time};
+use plait_cc::{Algorithm, Congestion, Settings};
+
+/// Limits of the sender beside the congestion window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendLimits {
+    /// Largest number of bytes in flight that a scheduler's effect allows; the maximum without an
+    /// effect.
+    cap: u64,
+    /// Window before the last idle reset, zero once exceeded.
+    pub(super) rec_cwnd: u64,
+    /// Right edge of the window that the peer advertised on this subflow, in its sequence numbers.
+    edge: SendSsn,
+}
+
+impl SendLimits {
+    pub(crate) const fn rec_cwnd(&self) -> u64 {
+        self.rec_cwnd
+    }
+
+    pub(crate) const fn cap(&self) -> u64 {
+        self.cap
+    }
+
+    /// Limits the bytes in flight, or removes the limit.
+    pub(crate) fn set_cap(&mut self, bytes: Option<u64>) {
+        self.cap = bytes.unwrap_or(u64::MAX);
+    }
+
+    /// Moves the right edge of the peer's window forward, never back.
+    pub(crate) fn advance_edge(&mut self, edge: SendSsn) {
+        self.edge = self.edge.max(edge);
+    }
+
+    /// Remembers the size of an idle or unused window before its reduction.
+    pub(crate) fn remember_window(&mut self, bytes: u64) {
+        self.rec_cwnd = self.rec_cwnd.max(bytes);
+    }
+}
+
+impl Default for SendLimits {
+    fn default() -> SendLimits {
+        SendLimits { cap: u64::MAX, rec_cwnd: 0, edge: SendSsn::ZERO }
+    }
+}
+
+/// The sending half of a subflow.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) tx: TxRing,
+    pub(crate) rtt: Rtt,
+    pub(crate) rack: Rack,
+    pub(crate) phase: Phase,
+    /// Allocated at the first loss.
+    pub(super) recovery: Option<Box<RecoveryState>>,
+    pub(crate) cc: Congestion,
+    pub(crate) limits: SendLimits,
+    pub(crate) cwnd_validation: CwndValidation,
+    pub(crate) delivery: DeliveryRate,
+    pub(crate) spurious_recovery: SpuriousRecovery,
+    /// Set if segments are paced.
+    pub(crate) pacer: Option<Box<Pacer>>,
+    pub(crate) last_send: Time,
+    /// This round trip ends when this sequence number is acknowledged.
+    pub(crate) round_end: SendSsn,
+    /// Set when the host first holds some of its segments.
+    pub(crate) host_queue: Option<Box<HostQueue>>,
+}
+
+impl Sender {
+    pub(super) fn new(
+        config: &Config,
+        ssthresh: Option<u64>,
+        algorithm: Box<dyn Algorithm>,
+    ) -> Sender {
+        let settings = Settings {
+            mss: config.segment_payload() as u32,
+            initial_window: config.window.initial,
+            ssthresh: ssthresh.or(config.window.ssthresh),
+            slow_start_limit: config.slow_start_limit(),
+            hystart: config.window.hystart,
+        };
+        Sender {
+            tx: TxRing::new(),
+            rtt: Rtt::new(config.recovery.rto),
+            rack: Rack::new(config),
+            phase: Phase::Open,
+            recovery: None,
+            cc: Congestion::new(settings, algorithm),
+            limits: SendLimits::default(),
+            cwnd_validation: CwndValidation::default(),
+            delivery: DeliveryRate::default(),
+            spurious_recovery: SpuriousRecovery::default(),
+            pacer: config.window.pacing.map(|settings| Box::new(Pacer::new(settings))),
+            last_send: Time::ZERO,
+            round_end: SendSsn::ZERO,
+            host_queue: None,
+        }
+    }
+
+    /// Returns the effective congestion window: recovery's own, limited by the cap.
+    pub(crate) fn cwnd(&self) -> u64 {
+        let cwnd = self.uncapped_cwnd();
+        cwnd.min(self.limits.cap)
+    }
+
+    /// Returns the effective congestion window without the cap.
+    pub(crate) fn uncapped_cwnd(&self) -> u64 {
+        match (&self.phase, &self.recovery) {
+            (Phase::Recovery { .. }, Some(it)) => it.prr.cwnd(),
+            _ => self.cc.cwnd(),
+        }
+    }
+
+    /// Returns true if a cap limits the sender instead of the congestion window, which then does
+    /// not grow.
+    pub(crate) fn is_capped(&self) -> bool {
+        self.limits.cap < self.cc.cwnd()
+    }
+
+    /// Returns the pacing rate in bytes per second.
+    pub(crate) fn pacing_rate(&self) -> u64 {
+        let settings = self.pacer.as_ref().map_or_else(Pacing::default, |it| it.settings());
+        pace::rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt(), settings)
+    }
+
+    /// Returns true if the host's queue holds enough of this subflow's data that more must wait.
+    pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
+        let size = host_queue::truesize(mss as u32);
+        let queued = self.host_queue.as_ref().map_or(0, |queue| queue.bytes());
+        queued > host_queue::limit(self.pacing_rate(), size, host_queue::TSQ_CAP_BYTES)
+    }
+
+    /// Returns the first lost segment if the window permits its retransmission.
+    pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
+        if self.spurious_recovery.holds_retransmissions() || self.is_paced() {
+            return None;
+        }
+        let sent = *self.tx.first_lost()?;
+        let fits = self.tx.inflight() + u64::from(sent.len) <= self.cwnd();
+        fits.then_some(sent)
+    }
+
+    /// Returns true if `len` more bytes would exceed the advertised window of this subflow. With
+    /// nothing in flight they never do: the advertised window may be old, and no acknowledgement
+    /// would update it.
+    pub(crate) fn exceeds_window(&self, len: u64) -> bool {
+        !self.tx.is_empty() && self.tx.nxt() + len > self.limits.edge
+    }
+
+    /// Returns the state of the black hole detection.
+    pub(crate) fn black_hole(&self) -> BlackHoleDetector {
+        self.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
+    }
+
+    pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
+        self.recovery.as_mut().map(|it| &mut it.black_hole)
+    }
+
+    /// Notes that short segments replace a long one after a timeout.
+    pub(crate) fn probe_black_hole(&mut self, now: Time) {
+        self.recovery.get_or_insert_default().black_hole.on_short_sent(now);
+    }
+
+    /// Resets the detection when the path delivers long segments.
+    pub(crate) fn reset_black_hole(&mut self) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.black_hole = BlackHoleDetector::default();
+        }
+    }
+
+    /// Removes segments that have left the host.
+    pub(crate) fn drain_host_queue(&mut self, now: Time) {
+        if let Some(queue) = &mut self.host_queue {
+            queue.drain(now);
+        }
+    }
+
+    /// Returns true if the release time has not come.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
+    }
+}
