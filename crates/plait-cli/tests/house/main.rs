@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod exceptions;
+mod folders;
 mod imports;
 mod measure;
 mod pairs;
