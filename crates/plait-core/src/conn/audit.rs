@@ -52,10 +52,10 @@ impl Audit {
             return None;
         }
         let address = |s: &&Subflow| {
-            s.address.path() == sent.path
-                && s.address.local_port == segment.src_port
-                && s.address.remote_port == segment.dst_port
-                && s.address.server() == segment.server
+            s.address().path() == sent.path
+                && s.address().local_port == segment.src_port
+                && s.address().remote_port == segment.dst_port
+                && s.address().server() == segment.server
         };
         let subflow = conn.paths.subflows().iter().find(address)?;
         let about = (conn.data.keys.theirs, conn.data.plain());
@@ -68,11 +68,11 @@ impl Audit {
                 conn.data.keys.theirs.read_low(told as u32, self.acked)
             }
             _ => {
-                let first = subflow.negotiated.irs.after_syn();
+                let first = subflow.negotiated().irs.after_syn();
                 Dsn::from_low(segment.ack.wrapping_sub(first), self.acked)
             }
         };
-        let scale = subflow.negotiated.own_scale;
+        let scale = subflow.negotiated().own_scale;
         let edge = acked + (u64::from(segment.window) << scale);
         if acked < self.acked {
             return Some(format!("DATA_ACK went back from {} to {acked}", self.acked));
@@ -83,7 +83,7 @@ impl Audit {
             return Some(format!("the window's right edge went from {} to {edge}", self.edge));
         }
         (self.acked, self.edge) = (acked, self.edge.max(edge));
-        self.mapping(subflow.address, subflow.negotiated.iss.syn(), segment)
+        self.mapping(subflow.address(), subflow.negotiated().iss.syn(), segment)
     }
 
     /// Notes the data of a segment before it is processed.
@@ -91,7 +91,7 @@ impl Audit {
         self.coming = None;
         let Some(subflow) = place(conn, address) else { return };
         let len = u64::from(segment.payload.len());
-        let seq = subflow.negotiated.irs.read(segment.seq, subflow.rx.nxt());
+        let seq = subflow.negotiated().irs.read(segment.seq, subflow.rx.nxt());
         let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
         // A byte with the sequence number of the SYN is no data.
@@ -150,7 +150,7 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: RecvSsn) 
     // 3.1).
     if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
         && capable.data_len.is_some()
-        && !subflow.origin.join
+        && !subflow.origin().join
     {
         return dsn_in_step(seq);
     }
@@ -161,5 +161,5 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: RecvSsn) 
 
 /// Returns the subflow with an address.
 fn place(conn: &Connection, address: Address) -> Option<&Subflow> {
-    conn.paths.subflows().iter().find(|s| s.address == address && s.state.synchronised())
+    conn.paths.subflows().iter().find(|s| s.address() == address && s.state().synchronised())
 }

@@ -240,7 +240,7 @@ impl Connection {
         if range.len() > first.len() {
             self.paths.remember_superpacket(index, seq, range, &segment);
         }
-        let path = self.paths.subflow(index).address.path();
+        let path = self.paths.subflow(index).address().path();
         Transmit { path, segment, report: None, cut: first.len() as u16 }
     }
 

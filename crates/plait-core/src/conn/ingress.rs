@@ -43,7 +43,7 @@ impl Connection {
             }
             return;
         }
-        let state = self.paths.subflow(index).state;
+        let state = self.paths.subflow(index).state();
         match state {
             State::Closed => return,
             State::SynSent => return self.on_syn_sent(ctx, index, segment),
@@ -217,7 +217,7 @@ impl Connection {
         let ending = self.paths.ending(joins);
         self.kill_subflows(ctx, ending, joins == JoinFate::Dropped);
         self.paths.take_offer(index, segment);
-        let is_join = self.paths.subflow(index).origin.join;
+        let is_join = self.paths.subflow(index).origin().join;
         if !is_join {
             self.data.judge(&self.paths.spec.config, &mut self.notices);
         }
@@ -240,7 +240,7 @@ impl Connection {
     #[cold]
     fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
         let (paths, mut parts) = self.split(ctx);
-        let initiator = paths.subflow(index).origin.initiator;
+        let initiator = paths.subflow(index).origin().initiator;
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && initiator {
             if paths.on_simultaneous_syn_ack(index, segment) {
                 self.subflow_answered(ctx, index);
@@ -285,7 +285,7 @@ impl Connection {
     fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
         let size = self.paths.size_after_lost_start(&self.data);
         self.lower_size(ctx, index, size, SizeCause::BlackHole);
-        let here = self.paths.subflow(index).address;
+        let here = self.paths.subflow(index).address();
         let local_port = ctx.take_port();
         self.redial_on(ctx, here.at_port(local_port));
     }
@@ -364,7 +364,7 @@ impl Connection {
     #[inline(always)]
     fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
         let Connection { data, paths, scheduling, timers, notices, .. } = self;
-        let window = u64::from(segment.window) << paths.subflow(index).negotiated.peer_scale;
+        let window = u64::from(segment.window) << paths.subflow(index).negotiated().peer_scale;
         let Some(acked) = data.take_data_ack(notices, edge, window) else { return };
         if acked.fin {
             paths.arm_fin_wait(data, ctx.now);

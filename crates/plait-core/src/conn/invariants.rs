@@ -59,8 +59,8 @@ impl Invariants<'_> {
             .paths
             .subflows()
             .iter()
-            .filter(|s| s.state != State::Closed)
-            .map(|s| s.id)
+            .filter(|s| s.state() != State::Closed)
+            .map(|s| s.id())
             .collect();
         if self.data.closing.failed() || open.is_empty() {
             return None;
@@ -97,7 +97,7 @@ impl Invariants<'_> {
                 let elsewhere = self.paths.subflows().iter().any(|s| {
                     let acked =
                         || !s.sender.tx.iter().any(|out| !out.data().intersect(part).is_empty());
-                    sent.carried.contains(s.id) && (live.contains(s.id) || acked())
+                    sent.carried.contains(s.id()) && (live.contains(s.id()) || acked())
                 });
                 if !elsewhere && !part.is_empty() && !self.data.queue.reinjects(part) {
                     return Some(format!("data {part:?} is under way on silent subflows alone"));
@@ -112,13 +112,13 @@ impl Invariants<'_> {
     /// it must have yet to send the segment that starts the timer.
     fn what_waits_has_a_timer(&self) -> Option<String> {
         let forgotten = |s: &&Subflow| {
-            let timer = match s.state {
+            let timer = match s.state() {
                 State::Closed => return false,
                 State::SynSent | State::SynReceived => Timer::Rto,
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.data.closing.done() => Timer::TimeWait,
-                _ if !s.sender.tx.is_empty() || s.origin.initiator && !s.status.joined() => {
+                _ if !s.sender.tx.is_empty() || s.origin().initiator && !s.status.joined() => {
                     Timer::Rto
                 }
                 _ => return false,
@@ -129,7 +129,7 @@ impl Invariants<'_> {
             (timer != Timer::Rto || !pending) && !s.timers.is_set(timer)
         };
         let subflow = self.paths.subflows().iter().find(forgotten)?;
-        let (id, state) = (subflow.id, subflow.state);
+        let (id, state) = (subflow.id(), subflow.state());
         Some(format!("subflow {id} waits in {state:?} for its peer without a timer"))
     }
 
@@ -139,7 +139,7 @@ impl Invariants<'_> {
     /// Data, the end of the data, a subflow that has to close and a released connection depend on the
     /// peer. An open connection without data and one whose application still reads do not.
     fn stall(&self) -> Option<String> {
-        let is_closing = |s: &Subflow| match s.state {
+        let is_closing = |s: &Subflow| match s.state() {
             State::Closed => false,
             State::Established | State::CloseWait => self.data.closing.done(),
             State::FinWait2 => self.data.closing.done() || self.data.is_released(),
@@ -154,7 +154,7 @@ impl Invariants<'_> {
         let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| holds(s, timer));
         let stalled = depends && !self.timers.any_set() && !self.paths.subflows().iter().any(timed);
         stalled.then(|| {
-            let states: Vec<State> = self.paths.subflows().iter().map(|s| s.state).collect();
+            let states: Vec<State> = self.paths.subflows().iter().map(|s| s.state()).collect();
             format!("the connection waits for its peer without a timer: {states:?}")
         })
     }
@@ -165,11 +165,11 @@ impl Invariants<'_> {
             return None;
         }
         let ended = |s: &&Subflow| {
-            let left = matches!(s.state, State::FinWait1 | State::FinWait2 | State::LastAck);
-            left || s.state == State::Closing
+            let left = matches!(s.state(), State::FinWait1 | State::FinWait2 | State::LastAck);
+            left || s.state() == State::Closing
         };
         let subflow = self.paths.subflows().iter().find(ended)?;
-        Some(format!("subflow {} has sent its FIN before the end of the data", subflow.id))
+        Some(format!("subflow {} has sent its FIN before the end of the data", subflow.id()))
     }
 
     fn counts_agree(&self) -> Option<String> {
@@ -183,19 +183,22 @@ impl Invariants<'_> {
                 .sum();
             if inflight != subflow.sender.tx.inflight() {
                 let told = subflow.sender.tx.inflight();
-                return Some(format!("subflow {}: {inflight} in flight, {told} told", subflow.id));
+                return Some(format!(
+                    "subflow {}: {inflight} in flight, {told} told",
+                    subflow.id()
+                ));
             }
         }
         // A subflow with an expired timeout may have some. The kernel's scheduler assigns more to
         // it until several timeouts have passed.
-        let waits = |s: &&Subflow| self.data.queue.assigned(s.id) > 0;
-        let open = |s: &&Subflow| s.status.joined() && s.state.sends_data();
+        let waits = |s: &&Subflow| self.data.queue.assigned(s.id()) > 0;
+        let open = |s: &&Subflow| s.status.joined() && s.state().sends_data();
         if let Some(dead) = self.paths.subflows().iter().filter(waits).find(|s| !open(s)) {
-            return Some(format!("data is assigned to subflow {}, which cannot send", dead.id));
+            return Some(format!("data is assigned to subflow {}, which cannot send", dead.id()));
         }
         let sent: u64 = self.data.queue.sent().map(|sent| sent.range.len()).sum();
         let assigned: u64 =
-            self.paths.subflows().iter().map(|s| self.data.queue.assigned(s.id)).sum();
+            self.paths.subflows().iter().map(|s| self.data.queue.assigned(s.id())).sum();
         let all = sent + self.data.queue.unsent() + assigned;
         (all != self.data.queue.occupied()).then(|| {
             format!(

@@ -169,7 +169,7 @@ impl Connection {
 
     /// Resets a subflow, with the reason in the RST.
     fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
-        if self.paths.subflow(index).state != State::Closed {
+        if self.paths.subflow(index).state() != State::Closed {
             self.kill_subflow(ctx, index, true);
             self.paths.set_reset_cause(index, cause);
         }
@@ -308,7 +308,7 @@ impl Connection {
         self.paths.forget_fast_close();
         self.timers = ConnectionTimers::new();
         for index in 0..self.paths.subflows().len() {
-            if self.paths.subflow(index).state == State::TimeWait {
+            if self.paths.subflow(index).state() == State::TimeWait {
                 self.kill_subflow(ctx, index, false);
             }
             self.reset_subflow(ctx, index, Cause::Close);
@@ -400,7 +400,7 @@ impl Connection {
 
     /// Returns the state as the user sees it.
     pub(crate) fn state(&self) -> ConnectionState {
-        let has_first = |s: &Subflow| s.state.synchronised() && !s.origin.join;
+        let has_first = |s: &Subflow| s.state().synchronised() && !s.origin().join;
         self.data.state(|| self.paths.subflows().iter().any(has_first))
     }
 

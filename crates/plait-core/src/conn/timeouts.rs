@@ -104,7 +104,7 @@ impl Connection {
             self.data.fail(&mut self.notices);
         }
         for index in 0..self.paths.subflows().len() {
-            let tell = self.paths.subflow(index).state != State::SynSent;
+            let tell = self.paths.subflow(index).state() != State::SynSent;
             self.kill_subflow(ctx, index, tell);
         }
     }
@@ -175,7 +175,7 @@ impl Connection {
     pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
         let Some(path) = self.paths.next_path() else { return false };
         let local_port = ctx.take_port();
-        let here = self.paths.subflow(0).address;
+        let here = self.paths.subflow(0).address();
         self.redial_on(ctx, here.on_path(path).at_port(local_port));
         true
     }

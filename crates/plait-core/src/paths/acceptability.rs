@@ -29,17 +29,17 @@ impl Subflow {
         if place == Acceptability::Outside || !credible {
             return false;
         }
-        let stamps = segment.options.timestamps.filter(|_| self.negotiated.timestamps);
+        let stamps = segment.options.timestamps.filter(|_| self.negotiated().timestamps);
         let Some(stamp) = stamps else { return true };
         // Protection against wrapped sequence numbers (RFC 7323 section 5.3).
-        if before(stamp.value, self.negotiated.ts_recent) {
+        if before(stamp.value, self.negotiated().ts_recent) {
             // An original overtaken by its retransmission looks the same.
             let len = u64::from(segment.payload.len());
             self.rx.note_refused(RecvRange::with_len(seq, len));
             return false;
         }
         if seq <= self.rx.nxt() {
-            self.negotiated.ts_recent = stamp.value;
+            self.note_timestamp(stamp.value);
         }
         true
     }

@@ -13,7 +13,7 @@ use plait_wire::Segment;
 impl Subflow {
     /// Emits the events of an acknowledgement.
     pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, effects: &AckEffects) {
-        let (id, cwnd) = (self.id, self.sender.cwnd());
+        let (id, cwnd) = (self.id(), self.sender.cwnd());
         ctx.emit(Event::Acked {
             subflow: id,
             bytes: effects.delivered,
@@ -45,10 +45,10 @@ impl Subflow {
     /// Continues the retransmissions that F-RTO holds back if no new data can be sent (RFC 5682
     /// section 3.1 step 2b).
     pub(super) fn continue_frto(&mut self, data: &DataLevel) {
-        if self.sender.spurious_recovery.holds_retransmissions() {
+        if self.sender.holds_retransmissions() {
             let room = data.window.end() > data.queue.nxt();
             if data.queue.unsent() == 0 || !room {
-                self.sender.spurious_recovery.give_up_frto();
+                self.sender.give_up_frto();
             }
         }
     }
@@ -58,7 +58,7 @@ impl Subflow {
     /// long, because Linux waits for room for two segments (`tcp_tso_should_defer`).
     #[cold]
     pub(crate) fn expand_send_memory(&self, data: &mut DataLevel, notices: &mut Notices, mss: u64) {
-        let (id, cwnd) = (self.id, self.sender.cwnd());
+        let (id, cwnd) = (self.id(), self.sender.cwnd());
         let planned = self.sender.tx.inflight() + data.queue.assigned(id);
         let avoidance = !self.sender.cc.in_slow_start();
         if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
@@ -82,7 +82,7 @@ impl Paths {
     /// subflow back.
     pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: SendSsn) -> bool {
         let (subflow, rules) = self.at(index);
-        let window = u64::from(segment.window) << subflow.negotiated.peer_scale;
+        let window = u64::from(segment.window) << subflow.negotiated().peer_scale;
         let held = subflow.sender.exceeds_window(rules.sizes.mss());
         subflow.sender.limits.advance_edge(ack.saturating_add(window));
         held
@@ -93,7 +93,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         subflow.sender.reset_black_hole();
         for sent in subflow.sender.tx.iter().filter(|sent| !sent.fin) {
-            data.queue.mark_carried(sent.data(), subflow.id);
+            data.queue.mark_carried(sent.data(), subflow.id());
         }
     }
 
@@ -110,19 +110,19 @@ impl Paths {
         let una = subflow.sender.tx.una();
         let blocks = segment.options.sack.as_slice();
         if ack <= una && blocks.is_empty() {
-            if subflow.sender.rack.tail.is_open() && segment.payload.is_empty() {
-                subflow.sender.rack.tail.on_duplicate(ack);
+            if segment.payload.is_empty() {
+                subflow.sender.on_duplicate_ack(ack);
             }
             return None;
         }
-        let stamps = segment.options.timestamps.filter(|_| subflow.negotiated.timestamps);
+        let stamps = segment.options.timestamps.filter(|_| subflow.negotiated().timestamps);
         let echo = stamps.map(|stamps| stamps.echo);
         if blocks.is_empty() {
             let info = AckInfo { ack, blocks: &[], dsack: None, echo };
             return Some(self.process_ack(now, index, &info));
         }
         let mut ranges = [SendRange::default(); 4];
-        let iss = subflow.negotiated.iss;
+        let iss = subflow.negotiated().iss;
         for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
             *range = SendRange::new(iss.read(*left, una), iss.read(*right, una));
         }

@@ -306,7 +306,7 @@ impl Paths {
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
         let announced = self.addresses.peers().map(|known| known.number);
         let waiting = self.joins.servers();
-        let subflows = self.subflows.iter().map(|subflow| subflow.address.server());
+        let subflows = self.subflows.iter().map(|subflow| subflow.address().server());
         announced.chain(waiting).chain(subflows)
     }
 
@@ -337,12 +337,12 @@ impl Paths {
             return false;
         }
         let echo = Mptcp::AddAddr(AddAddr { hmac: None, ..add.clone() });
-        self.addresses.signal(echo, Some(self.subflows[index].id));
+        self.addresses.signal(echo, Some(self.subflows[index].id()));
         if !self.client || !can_be_joined(address) {
             return false;
         }
         let in_use =
-            self.subflows.iter().any(|s| s.state != State::Closed && s.origin.peer_id == id);
+            self.subflows.iter().any(|s| s.state() != State::Closed && s.origin().peer_id == id);
         let limit = usize::from(self.spec.config.joins.peer_addresses);
         let learnt = self.addresses.learn(&mut parts.ctx, add, limit, in_use);
         let Some(number) = learnt else { return false };
@@ -410,6 +410,6 @@ impl Paths {
             Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
         }
         self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
-        Ok(self.subflows.set_of(|s| s.address.server() == number))
+        Ok(self.subflows.set_of(|s| s.address().server() == number))
     }
 }

@@ -62,7 +62,7 @@ impl Paths {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         if carry == Carry::TailProbe {
-            subflow.sender.rack.tail.on_sent(subflow.sender.tx.nxt());
+            subflow.sender.on_tail_probe();
         }
         subflow.on_retransmitted(now, sent.seq, sent.len, mss);
     }
@@ -86,7 +86,7 @@ impl Paths {
         let Paths { subflows, addresses, .. } = self;
         let wanted = addresses.next_carrier(|id| {
             let subflow = &subflows[id.index()];
-            subflow.state.synchronised() && subflow.status.joined()
+            subflow.state().synchronised() && subflow.status.joined()
         })?;
         let index = wanted.map(SubflowId::index).or_else(|| self.subflows.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
@@ -152,7 +152,7 @@ impl Paths {
         }
         let report = Report { conn: ctx.conn(), subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
-        let path = self.subflows[index].address.path();
+        let path = self.subflows[index].address().path();
         (Transmit { path, segment, report, cut: 0 }, resized)
     }
 
@@ -179,7 +179,7 @@ impl Paths {
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
     ) -> Option<(Transmit, bool)> {
-        let ack_pending = |s: &Subflow| s.pending.ack() && s.state.synchronised();
+        let ack_pending = |s: &Subflow| s.pending.ack() && s.state().synchronised();
         let index = self.subflows.iter().position(ack_pending)?;
         let transmit = self.writer(ctx, data, index).pure_ack();
         Some((transmit, !self.subflows[index..].iter().any(ack_pending)))

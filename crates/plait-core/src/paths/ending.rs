@@ -26,16 +26,16 @@ impl Subflow {
     /// Handles a received or acknowledged FIN.
     pub(super) fn on_leave(&mut self, parts: &mut Parts<'_>, step: Step) {
         parts.notices.tell_endpoint();
-        let before = self.state;
+        let before = self.state();
         self.step(step);
-        if self.state == State::TimeWait {
+        if self.state() == State::TimeWait {
             self.timers.clear_all();
             self.timers.set(Timer::TimeWait, parts.ctx.now + TIME_WAIT);
         }
         // Both ends have closed it.
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        if gone(self.state) && !gone(before) && self.status.joined() {
-            parts.ctx.emit(Event::SubflowDown { subflow: self.id });
+        if gone(self.state()) && !gone(before) && self.status.joined() {
+            parts.ctx.emit(Event::SubflowDown { subflow: self.id() });
         }
     }
 
@@ -44,7 +44,7 @@ impl Subflow {
         // An unproven join sends only its third ACK (RFC 8684 section 3.2); its timer belongs to
         // that ACK.
         let status = self.status;
-        if !self.state.sends_data() || status.pf() || !status.joined() {
+        if !self.state().sends_data() || status.pf() || !status.joined() {
             return false;
         }
         let early = planted(Planted::FinEarly) && data.closing.fin_sent();
@@ -80,7 +80,7 @@ impl Paths {
         // would hold the connection for eight.
         subflow.sender.rtt.clear_backoff();
         subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
-        self.fast_close = Some(FastClose::on(subflow.id));
+        self.fast_close = Some(FastClose::on(subflow.id()));
     }
 
     /// Handles a SYN for a subflow in TIME-WAIT. Returns the sequence number after the last used one
@@ -91,7 +91,7 @@ impl Paths {
         address: Address,
         syn: &Segment,
     ) -> Option<u32> {
-        let at_rest = |s: &&mut Subflow| s.address == address && s.state == State::TimeWait;
+        let at_rest = |s: &&mut Subflow| s.address() == address && s.state() == State::TimeWait;
         let after = self.subflows.iter_mut().find(at_rest)?.make_way(syn)?;
         notices.tell_endpoint();
         Some(after)
@@ -118,7 +118,7 @@ impl Paths {
         }
         let until = now + self.spec.config.timeouts.fin;
         for subflow in self.subflows.iter_mut() {
-            if subflow.state == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
+            if subflow.state() == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
                 subflow.timers.set(Timer::TimeWait, until);
             }
         }
@@ -176,10 +176,10 @@ impl Paths {
         alone: bool,
     ) -> ResetMeans {
         let subflow = &self.subflows[index];
-        let next = subflow.negotiated.irs.wire(subflow.rx.nxt());
-        let acceptable = match subflow.state {
+        let next = subflow.negotiated().irs.wire(subflow.rx.nxt());
+        let acceptable = match subflow.state() {
             State::SynSent => {
-                segment.flags.has(Flags::ACK) && segment.ack == subflow.negotiated.iss.after_syn()
+                segment.flags.has(Flags::ACK) && segment.ack == subflow.negotiated().iss.after_syn()
             }
             // RFC 5961 section 3.2: only the exact sequence number resets.
             _ => segment.seq == next,
@@ -188,7 +188,7 @@ impl Paths {
         if !acceptable {
             // A reset inside the window gets a challenge ACK; any other is dropped.
             let ahead = u64::from(segment.seq.wrapping_sub(next));
-            let inside = subflow.state.synchronised() && ahead < data.recv.window();
+            let inside = subflow.state().synchronised() && ahead < data.recv.window();
             return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
         }
         if self.never_known_to_peer(data, index) {
@@ -202,7 +202,7 @@ impl Paths {
         }
         let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
         if option.is_some_and(|it| it.all().contains(&meddled)) {
-            self.joins.bar(self.subflows[index].address.path());
+            self.joins.bar(self.subflows[index].address().path());
         }
         ResetMeans::Gone
     }
@@ -216,7 +216,8 @@ impl Paths {
     ) -> Vec<(Address, Remnant, Option<Transmit>)> {
         let mut remnants = Vec::new();
         for index in 0..self.subflows.len() {
-            let Subflow { state, address, clock, .. } = self.subflows[index];
+            let subflow = &self.subflows[index];
+            let (state, address, clock) = (subflow.state(), subflow.address(), subflow.clock());
             if state == State::Closed {
                 continue;
             }
@@ -241,7 +242,7 @@ impl Paths {
             parts.timers.set(ConnectionTimer::NoSubflow, until);
         } else if parts.data.closing.done() {
             parts.data.closing.settle();
-        } else if self.subflows.iter().all(|s| s.state == State::Closed) {
+        } else if self.subflows.iter().all(|s| s.state() == State::Closed) {
             parts.data.fail(parts.notices);
         }
     }
@@ -256,7 +257,7 @@ impl Paths {
     /// Reclaims data that was assigned to another set of subflows. Linux leaves data with its
     /// subflow as long as that subflow can send.
     pub(crate) fn unassign_stranded(&self, data: &mut DataLevel) {
-        let strands = |it: &Subflow| !it.state.sends_data() && data.queue.assigned(it.id) > 0;
+        let strands = |it: &Subflow| !it.state().sends_data() && data.queue.assigned(it.id()) > 0;
         if !self.spec.config.kernel_rules.keep_data || self.subflows.iter().any(strands) {
             data.queue.unassign_all();
         }
@@ -284,7 +285,7 @@ impl Paths {
     ) -> bool {
         notices.tell_endpoint();
         let subflow = &mut self.subflows[index];
-        let waits_for_fin = subflow.state == State::FinWait2;
+        let waits_for_fin = subflow.state() == State::FinWait2;
         if waits_for_fin {
             data.closing.settle();
         } else {

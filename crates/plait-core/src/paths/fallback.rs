@@ -79,7 +79,7 @@ impl Subflow {
         data: &mut DataLevel,
     ) -> bool {
         let Some(mut verifier) = self.verifier.take() else { return false };
-        let (now, id) = (ctx.now, self.id);
+        let (now, id) = (ctx.now, self.id());
         verifier.release(&mut |dsn, payload: Payload, at| {
             let run = Run { dsn, payload: &payload, at, subflow: id };
             data.recv.insert(now, run, &mut |run| ctx.emit(run.event()));
@@ -102,7 +102,7 @@ impl Evidence<'_> {
     pub(super) fn may_fall_back(&self) -> bool {
         self.data.agreed.mode() == Mode::Multipath
             && !self.data.agreed.others_used()
-            && !self.subflow.origin.join
+            && !self.subflow.origin().join
     }
 
     /// Returns true if they run in step for our own data. A peer that never received our proof of a
@@ -110,7 +110,7 @@ impl Evidence<'_> {
     pub(super) fn may_follow(&self) -> bool {
         self.data.agreed.mode() == Mode::Multipath
             && !self.data.agreed.others_joined()
-            && !self.subflow.origin.join
+            && !self.subflow.origin().join
     }
 
     /// Decides on a segment of an established subflow with an infinite mapping, or without a DSS.
@@ -175,7 +175,7 @@ impl Evidence<'_> {
     pub(super) fn unsaid_end(&self) -> Option<Dsn> {
         let Evidence { subflow, data, .. } = self;
         let ended = matches!(
-            subflow.state,
+            subflow.state(),
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
         );
         // The FIN and the SYN each have a sequence number.
@@ -248,7 +248,7 @@ impl Paths {
             return None;
         }
         // No subflow has received a DSS for long.
-        self.joins.bar(self.subflows[index].address.path());
+        self.joins.bar(self.subflows[index].address().path());
         Some((index, Fallback::Reset(Cause::Reason(ResetReason::Middlebox))))
     }
 
@@ -387,7 +387,7 @@ impl Paths {
     /// returns the subflow to reset instead, and the DSN of the mapping.
     pub(crate) fn repeat_fail(&mut self, parts: &mut Parts<'_>) -> Option<(usize, Dsn)> {
         let (dsn, retries) = parts.data.agreed.count_fail_retry()?;
-        let index = self.subflows.iter().position(|s| s.state != State::Closed)?;
+        let index = self.subflows.iter().position(|s| s.state() != State::Closed)?;
         if retries > FAIL_RETRIES {
             return Some((index, dsn));
         }

@@ -16,8 +16,8 @@ impl Subflow {
     #[inline(always)]
     pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, acked: u32) -> bool {
         let (una, window) =
-            (data.queue.una(), u64::from(segment.window) << self.negotiated.peer_scale);
-        segment.ack == self.negotiated.iss.wire(self.sender.tx.una())
+            (data.queue.una(), u64::from(segment.window) << self.negotiated().peer_scale);
+        segment.ack == self.negotiated().iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
             && acked == data.keys.own.wire(una) as u32
             && una + window <= data.window.end()
@@ -28,9 +28,9 @@ impl Subflow {
     #[inline(always)]
     fn note_stamp(&mut self, segment: &Segment) {
         if let Some(stamp) = &segment.options.timestamps
-            && self.negotiated.timestamps
+            && self.negotiated().timestamps
         {
-            self.negotiated.ts_recent = stamp.value;
+            self.note_timestamp(stamp.value);
         }
     }
 
@@ -39,13 +39,13 @@ impl Subflow {
     pub(crate) fn is_steady(&self) -> bool {
         debug_assert!(self.verifier.is_none());
         let answered = self.pending.unanswered() == 0 && !self.status.pf();
-        self.state.takes_data() && self.status.joined() && answered && self.rx.is_in_order()
+        self.state().takes_data() && self.status.joined() && answered && self.rx.is_in_order()
     }
 
     /// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).
     #[inline(always)]
     pub(crate) fn is_old(&self, segment: &Segment) -> bool {
-        let negotiated = &self.negotiated;
+        let negotiated = &self.negotiated();
         let stamps = segment.options.timestamps.as_ref();
         stamps.is_some_and(|it| negotiated.timestamps && before(it.value, negotiated.ts_recent))
     }
@@ -85,7 +85,7 @@ impl Paths {
         agreed.on_dss();
         subflow.note_stamp(segment);
         subflow.status.on_mapped();
-        let (now, id) = (ctx.now, subflow.id);
+        let (now, id) = (ctx.now, subflow.id());
         let due = subflow.rx.accept_next(dsn, len, self.sizes.ack_unit());
         subflow.note_due(now, due);
         let run = Run { dsn, payload: &segment.payload, at: now, subflow: id };

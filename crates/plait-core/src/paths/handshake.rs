@@ -51,7 +51,7 @@ impl Subflow {
         backup: bool,
     ) -> Option<Mptcp> {
         let handshake = self.handshake()?;
-        let Origin { join, initiator, .. } = self.origin;
+        let Origin { join, initiator, .. } = self.origin();
         match (join, initiator) {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
@@ -86,9 +86,9 @@ impl Subflow {
     #[inline]
     pub(super) fn has_ack_option(&self, data: &DataLevel) -> bool {
         let told =
-            if self.origin.join { self.status.joined() } else { data.agreed.peer_dss_seen() };
+            if self.origin().join { self.status.joined() } else { data.agreed.peer_dss_seen() };
         !told
-            && self.origin.initiator
+            && self.origin().initiator
             && data.agreed.mode() == Mode::Multipath
             && data.keys.peer.is_some()
     }
@@ -103,7 +103,7 @@ impl Subflow {
         checksum: Option<u16>,
     ) -> Option<Mptcp> {
         let peer = data.keys.peer.filter(|_| self.has_ack_option(data))?;
-        if self.origin.join {
+        if self.origin().join {
             let Handshake { nonce, peer_nonce, .. } = *self.handshake()?;
             let hmac = join_hmac(data.keys.local, peer, nonce, peer_nonce);
             return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
@@ -132,7 +132,7 @@ impl Subflow {
         config: &Config,
         syn: &Segment,
     ) {
-        if self.origin.join {
+        if self.origin().join {
             return;
         }
         data.agreed.step(ModeStep::FallBack);
@@ -147,8 +147,8 @@ impl Paths {
     /// Returns the MPTCP option of our SYN or SYN/ACK on the subflow at `index`.
     pub(super) fn syn_option(&self, data: &DataLevel, index: usize) -> Option<Mptcp> {
         let subflow = &self.subflows[index];
-        let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path());
+        let path = self.spec.paths.iter().find(|config| config.path == subflow.address().path());
         let backup = path.is_some_and(|config| config.backup);
-        subflow.syn_option(data, &self.spec.config, self.own_id(subflow.address), backup)
+        subflow.syn_option(data, &self.spec.config, self.own_id(subflow.address()), backup)
     }
 }

@@ -196,7 +196,7 @@ impl Paths {
         let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
         let told = reset.options.mptcp.as_deref();
         let for_good = told.is_some_and(|option| option.all().contains(&refused));
-        subflow.origin.join && subflow.state == State::SynSent && for_good
+        subflow.origin().join && subflow.state() == State::SynSent && for_good
     }
 
     /// Takes a slot for a subflow: a closed subflow's slot, or a new one.
@@ -264,10 +264,10 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         subflow.join();
         // From now on, the peer's join may carry data of both ends.
-        if subflow.origin.join {
+        if subflow.origin().join {
             data.agreed.on_joined();
         }
-        let (path, server) = (subflow.address.path(), subflow.address.server());
-        ctx.emit(Event::SubflowUp { subflow: subflow.id, path, server });
+        let (path, server) = (subflow.address().path(), subflow.address().server());
+        ctx.emit(Event::SubflowUp { subflow: subflow.id(), path, server });
     }
 }

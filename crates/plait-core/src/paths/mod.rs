@@ -134,7 +134,7 @@ impl Paths {
 
     /// Returns the port at which the connection's server listens.
     pub(crate) fn service_port(&self) -> Option<u16> {
-        let address = self.subflows.first()?.address;
+        let address = self.subflows.first()?.address();
         Some(if self.client { address.remote_port } else { address.local_port })
     }
 

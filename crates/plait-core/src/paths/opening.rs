@@ -66,8 +66,8 @@ impl Paths {
     pub(crate) fn ending(&self, joins: JoinFate) -> SubflowSet {
         self.subflows.set_of(|s| match joins {
             JoinFate::Continue => false,
-            JoinFate::Denied => s.origin.join && s.state == State::SynSent,
-            JoinFate::Dropped => s.origin.join,
+            JoinFate::Denied => s.origin().join && s.state() == State::SynSent,
+            JoinFate::Dropped => s.origin().join,
         })
     }
 
@@ -128,7 +128,7 @@ impl Paths {
         segment: &Segment,
     ) -> SynAck {
         let subflow = &mut self.subflows[index];
-        let expected = subflow.negotiated.iss.after_syn();
+        let expected = subflow.negotiated().iss.after_syn();
         if segment.flags.has(Flags::ACK) && segment.ack != expected {
             // RFC 9293 section 3.10.7.3: the peer's segment belongs to another connection.
             subflow.pending.add_unacceptable_ack(segment.ack);
@@ -141,12 +141,12 @@ impl Paths {
             subflow.on_simultaneous_syn(parts.data, &self.spec.config, segment);
             return SynAck::Ignored;
         }
-        if subflow.origin.join && parts.data.keys.peer.is_none() {
+        if subflow.origin().join && parts.data.keys.peer.is_none() {
             // A simultaneous join was answered before the first subflow; its proof needs the key.
             self.joins.keep_answer(index, segment);
             return SynAck::Ignored;
         }
-        match (subflow.origin.join, segment.options.mptcp.as_deref()) {
+        match (subflow.origin().join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
                 if parts.data.agreed.mode() == Mode::Offered =>
             {
@@ -174,8 +174,7 @@ impl Paths {
             }
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.status.set_peer_backup(answer.backup);
-                subflow.origin.peer_id = answer.address_id;
-                subflow.set_peer_nonce(answer.nonce);
+                subflow.note_join_answer(answer);
                 let simultaneous = self.spec.config.joins.timing.is_simultaneous();
                 let hmac = subflow.peer_hmac(parts.data);
                 let authentic = simultaneous && answer.hmac == 0
@@ -212,13 +211,13 @@ impl Paths {
             return ThirdAck::Ignored;
         }
         let subflow = &mut self.subflows[index];
-        if segment.ack != subflow.negotiated.iss.after_syn() {
+        if segment.ack != subflow.negotiated().iss.after_syn() {
             // RFC 9293 section 3.10.7.4, fifth check.
             subflow.pending.add_unacceptable_ack(segment.ack);
             return ThirdAck::Ignored;
         }
         let offered = parts.data.agreed.mode() == Mode::Offered;
-        match (subflow.origin.join, segment.options.mptcp.as_deref()) {
+        match (subflow.origin().join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(capable))) if offered => {
                 let echoed = capable.receiver_key == Some(parts.data.keys.local);
                 let Some(key) = capable.sender_key.filter(|_| echoed) else {
@@ -265,12 +264,12 @@ impl Paths {
     /// SYNs have arrived.
     pub(crate) fn on_simultaneous_syn_ack(&mut self, index: usize, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[index];
-        let expected = subflow.negotiated.iss.after_syn();
+        let expected = subflow.negotiated().iss.after_syn();
         if segment.ack != expected {
             subflow.pending.add_unacceptable_ack(segment.ack);
             return false;
         }
-        if segment.seq != subflow.negotiated.irs.syn() {
+        if segment.seq != subflow.negotiated().irs.syn() {
             return false;
         }
         // The peer's SYN/ACK may need an answer, because ours may be lost.
@@ -334,7 +333,7 @@ impl Paths {
     /// Handles an acceptable segment on the subflow at `index`: the peer is alive.
     pub(crate) fn on_accepted_segment(&mut self, index: usize) -> AcceptedSegment {
         let subflow = &mut self.subflows[index];
-        let (origin, up) = (subflow.origin, subflow.state.synchronised());
+        let (origin, up) = (subflow.origin(), subflow.state().synchronised());
         // The fourth ACK: our HMAC arrived.
         let proven = !subflow.status.joined() && origin.initiator && origin.join && up;
         if proven {
@@ -359,7 +358,7 @@ impl Paths {
     /// send data before it has a fourth ACK.
     pub(crate) fn repeat_fourth_ack(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.pending.add_ack_if(!subflow.origin.initiator);
+        subflow.pending.add_ack_if(!subflow.origin().initiator);
     }
 }
 

@@ -12,7 +12,7 @@ impl Paths {
     pub(crate) fn tell_first_is_backup(&mut self, data: &DataLevel) {
         let first = self.subflows.first().filter(|_| data.agreed.mode() == Mode::Multipath);
         if let Some(first) = first.filter(|first| first.status.backup()) {
-            self.addresses.signal_priority(first.id, true);
+            self.addresses.signal_priority(first.id(), true);
         }
     }
 
@@ -32,14 +32,14 @@ impl Paths {
         }
         let (mut found, mut changed) = (false, false);
         for subflow in self.subflows.iter_mut() {
-            let open = subflow.status.joined() && subflow.state.synchronised();
-            if !open || subflow.address.path() != path {
+            let open = subflow.status.joined() && subflow.state().synchronised();
+            if !open || subflow.address().path() != path {
                 continue;
             }
             found = true;
             if subflow.status.backup() != backup {
                 subflow.status.set_backup(backup);
-                self.addresses.signal_priority(subflow.id, backup);
+                self.addresses.signal_priority(subflow.id(), backup);
                 changed = true;
             }
         }

@@ -50,9 +50,9 @@ impl Paths {
     pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
         let subflow = &self.subflows[index];
         let rto = subflow.sender.rtt.rto();
-        let base = data.probe_interval(&self.spec.config).filter(|_| subflow.origin.initiator);
+        let base = data.probe_interval(&self.spec.config).filter(|_| subflow.origin().initiator);
         let Some(base) = base else { return rto };
-        if subflow.origin.join {
+        if subflow.origin().join {
             return rto.min(interval(base, u16::from(subflow.handshake_retries())));
         }
         let first = self.redial.is_first() && subflow.handshake_retries() == 0;
@@ -81,11 +81,11 @@ impl Paths {
                     || parts.data.closing.peer_finished()
             }
         };
-        let foreign = !self.subflows[index].origin.initiator && !was_joined;
+        let foreign = !self.subflows[index].origin().initiator && !was_joined;
         if !self.client || over || foreign {
             return;
         }
-        let address = self.subflows[index].address;
+        let address = self.subflows[index].address();
         let (path, server, port) = (address.path(), address.server(), address.remote_port);
         // After a failed join, an announced address is not used until it is announced again (RFC
         // 8684 section 3.4.1).

@@ -43,7 +43,7 @@ impl Arrival<'_> {
             subflow.pending.add_ack_if(repeated);
             return Received::Nothing;
         }
-        if !subflow.state.takes_data() {
+        if !subflow.state().takes_data() {
             // Data beyond the peer's FIN is ignored (RFC 9293 section 3.10.7.4).
             subflow.pending.add_ack();
             return Received::Nothing;
@@ -101,7 +101,7 @@ impl Arrival<'_> {
         self.note_memory(subflow, data, now);
         let recv = &mut data.recv;
         subflow.status.on_mapped();
-        let id = subflow.id;
+        let id = subflow.id();
         // No measure uses this event.
         let told = ctx.has_every_detail() && !subflow.rx.has(range);
         let before = recv.nxt();
@@ -167,7 +167,7 @@ impl Arrival<'_> {
     fn is_distrusted(&self, subflow: &mut Subflow, data: &DataLevel) -> bool {
         let next = subflow.rx.nxt();
         let in_order = self.range.start <= next && self.range.end > next;
-        if !in_order || data.agreed.mode() != Mode::Multipath || subflow.state == State::Closed {
+        if !in_order || data.agreed.mode() != Mode::Multipath || subflow.state() == State::Closed {
             return false;
         }
         subflow.status.on_unmapped() >= MAX_UNMAPPED_SEGMENTS
@@ -182,7 +182,7 @@ impl Arrival<'_> {
             Mode::Multipath | Mode::Plain => {
                 if let Some(Mptcp::Capable(capable)) = self.segment.options.mptcp.as_deref()
                     && capable.data_len.is_some()
-                    && !subflow.origin.join
+                    && !subflow.origin().join
                 {
                     return dsn_in_step(seq);
                 }
@@ -206,9 +206,9 @@ impl Arrival<'_> {
     fn note_memory(&self, subflow: &mut Subflow, data: &mut DataLevel, now: Time) {
         let Some(memory) = data.recv.memory() else { return };
         let echo = self.segment.options.timestamps.map_or(0, |stamps| stamps.echo);
-        let age = subflow.clock.at(now).wrapping_sub(echo);
+        let age = subflow.clock().at(now).wrapping_sub(echo);
         let age = Span::from_millis(u64::from(age));
-        if memory.on_segment(subflow.id, self.range.len(), echo, age) {
+        if memory.on_segment(subflow.id(), self.range.len(), echo, age) {
             subflow.rx.acknowledge_soon();
         }
     }
@@ -233,7 +233,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         let taken = arrival.take(subflow, ctx, data);
         if matches!(taken, Received::Refused(ResetReason::Middlebox)) {
-            self.joins.bar(subflow.address.path());
+            self.joins.bar(subflow.address().path());
         }
         taken
     }

@@ -62,7 +62,7 @@ impl Paths {
     /// receive our third ACK, so its application has no connection.
     pub(crate) fn never_known_to_peer(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let refused = subflow.origin.join && !subflow.status.joined();
+        let refused = subflow.origin().join && !subflow.status.joined();
         let silent = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
         self.client && refused && silent && self.subflows[0].status.pf()
     }
@@ -72,13 +72,13 @@ impl Paths {
     pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
         let first = &self.subflows[0];
         let unknown = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
-        let early = !data.plain() || first.state == State::SynSent;
-        unknown && early && !first.origin.join && first.address.path() == path
+        let early = !data.plain() || first.state() == State::SynSent;
+        unknown && early && !first.origin().join && first.address().path() == path
     }
 
     /// Returns the next path for an unanswered first SYN, if there is another.
     pub(crate) fn next_path(&self) -> Option<PathId> {
-        let here = self.subflows[0].address.path();
+        let here = self.subflows[0].address().path();
         let count = self.spec.paths.len();
         let position = self.spec.paths.iter().position(|config| config.path == here)?;
         let mut others = (1..count).map(|step| self.spec.paths[(position + step) % count].path);

@@ -54,7 +54,7 @@ impl Removals {
     /// Probes `subflow`, whose address the peer has removed. Until it answers, it counts as failed,
     /// and others carry its data. Returns false if it is already being probed.
     fn start_check(&mut self, now: Time, subflow: &mut Subflow) -> bool {
-        let index = subflow.id.index();
+        let index = subflow.id().index();
         if self.checks.iter().any(|check| check.index == index) {
             return false;
         }
@@ -71,12 +71,12 @@ impl Removals {
         for mut check in self.checks.take() {
             let subflow = &mut subflows[check.index];
             // It has answered, or has ended.
-            if !subflow.status.pf() || !subflow.state.synchronised() {
+            if !subflow.status.pf() || !subflow.state().synchronised() {
                 continue;
             }
             if check.until <= now {
                 if check.left == 0 {
-                    silent.insert(subflow.id);
+                    silent.insert(subflow.id());
                     continue;
                 }
                 check.left -= 1;
@@ -118,7 +118,7 @@ impl Paths {
     /// dials there (`dialling`) and has no other path, its handshake continues when the address
     /// returns.
     pub(crate) fn stranded(&self, path: PathId, dialling: bool) -> SubflowSet {
-        self.subflows.set_of(|s| s.address.path() == path && !(dialling && s.id.index() == 0))
+        self.subflows.set_of(|s| s.address().path() == path && !(dialling && s.id().index() == 0))
     }
 
     /// Queues REMOVE_ADDR for the address on `path`.
@@ -156,11 +156,11 @@ impl Paths {
             self.joins.drop_if(|target| target.server == number);
         }
         let mut removed = Removed { ending: SubflowSet::EMPTY, doubtful: SubflowSet::EMPTY };
-        for subflow in self.subflows.iter_mut().filter(|s| s.origin.peer_id == id) {
-            if !subflow.state.synchronised() {
-                removed.ending.insert(subflow.id);
+        for subflow in self.subflows.iter_mut().filter(|s| s.origin().peer_id == id) {
+            if !subflow.state().synchronised() {
+                removed.ending.insert(subflow.id());
             } else if self.addresses.removals().start_check(now, subflow) {
-                removed.doubtful.insert(subflow.id);
+                removed.doubtful.insert(subflow.id());
             }
         }
         removed

@@ -28,18 +28,18 @@ impl Writer<'_> {
     pub(super) fn rst(&self) -> Transmit {
         let mptcp = self.data.reset_option(self.subflow.pending.cause()).map(Box::new);
         let segment = Segment {
-            src_port: self.subflow.address.local_port,
-            dst_port: self.subflow.address.remote_port,
-            seq: self.subflow.negotiated.iss.wire(self.subflow.sender.tx.nxt()),
-            ack: self.subflow.negotiated.irs.wire(self.subflow.rx.nxt()),
+            src_port: self.subflow.address().local_port,
+            dst_port: self.subflow.address().remote_port,
+            seq: self.subflow.negotiated().iss.wire(self.subflow.sender.tx.nxt()),
+            ack: self.subflow.negotiated().irs.wire(self.subflow.rx.nxt()),
             flags: Flags::RST.with(Flags::ACK),
-            server: self.subflow.address.server(),
+            server: self.subflow.address().server(),
             window: 0,
             options: Options { mptcp, ..Options::default() },
             payload: Payload::Empty,
         };
         Transmit {
-            path: self.subflow.address.path(),
+            path: self.subflow.address().path(),
             segment: Box::new(segment),
             report: None,
             cut: 0,
@@ -60,7 +60,7 @@ impl Writer<'_> {
     fn ack(&mut self, seq: SendSsn, flags: Flags) -> Transmit {
         let content = Content::bare(seq, flags);
         let segment = self.segment(content);
-        Transmit { path: self.subflow.address.path(), segment, report: None, cut: 0 }
+        Transmit { path: self.subflow.address().path(), segment, report: None, cut: 0 }
     }
 
     /// Builds a pure ACK.
@@ -85,7 +85,8 @@ impl Writer<'_> {
 
     /// Returns the next repeated third ACK or probe.
     pub(super) fn next_probe(&mut self) -> Option<Control> {
-        let Subflow { pending, sender, id, .. } = &mut *self.subflow;
+        let index = self.subflow.id().index();
+        let Subflow { pending, sender, .. } = &mut *self.subflow;
         if pending.take(ControlSegment::JoinAck) {
             return Some(Control::Ready(self.pure_ack()));
         }
@@ -95,7 +96,6 @@ impl Writer<'_> {
             let seq = sender.tx.una().before();
             return Some(Control::Ready(self.ack(seq, Flags::default())));
         }
-        let index = id.index();
         if pending.take(ControlSegment::PathProbe)
             && let Some(sent) = sender.tx.first().copied()
         {
@@ -213,10 +213,10 @@ impl Writer<'_> {
             options.mptcp =
                 subflow.ack_option(data, rules.config, data_len, checksum).map(Box::new);
         }
-        let sacks = subflow.negotiated.sack && subflow.rx.has_sack();
+        let sacks = subflow.negotiated().sack && subflow.rx.has_sack();
         let packet = if sacks { rules.most_packet(data) } else { 0 };
-        if subflow.negotiated.timestamps {
-            let (value, echo) = (subflow.clock.at(ctx.now), subflow.negotiated.ts_recent);
+        if subflow.negotiated().timestamps {
+            let (value, echo) = (subflow.clock().at(ctx.now), subflow.negotiated().ts_recent);
             options.timestamps = Some(Timestamps { value, echo });
         }
         if sacks {
@@ -226,12 +226,12 @@ impl Writer<'_> {
             subflow.put_sacks(options, room);
         }
         subflow.note_acknowledged();
-        segment.src_port = subflow.address.local_port;
-        segment.dst_port = subflow.address.remote_port;
-        segment.seq = subflow.negotiated.iss.wire(seq);
-        segment.ack = subflow.negotiated.irs.wire(subflow.rx.nxt());
+        segment.src_port = subflow.address().local_port;
+        segment.dst_port = subflow.address().remote_port;
+        segment.seq = subflow.negotiated().iss.wire(seq);
+        segment.ack = subflow.negotiated().irs.wire(subflow.rx.nxt());
         segment.flags = flags.with(Flags::ACK);
-        segment.server = subflow.address.server();
+        segment.server = subflow.address().server();
         segment.window = field as u16;
         segment.payload = payload;
         segment
@@ -242,9 +242,9 @@ impl Writer<'_> {
     fn advertise(&mut self) -> u64 {
         let mut window = self.data.window_to_tell(self.ctx.memory_limit());
         if self.rules.config.buffers.kernel.is_some() {
-            window = self.data.recv.window_of(self.subflow.id, window);
+            window = self.data.recv.window_of(self.subflow.id(), window);
         }
-        let scale = self.subflow.negotiated.own_scale;
+        let scale = self.subflow.negotiated().own_scale;
         let field = (window >> scale).min(0xffff);
         self.data.recv.on_advertised(field << scale);
         field
@@ -272,11 +272,10 @@ impl Paths {
         let window = data.recv.window().min(0xffff);
         data.recv.on_advertised(window);
         let subflow = &mut self.subflows[index];
-        let answer = subflow.state == State::SynReceived;
-        let scaled = subflow.handshake().is_none_or(|it| it.scale);
-        subflow.negotiated.own_scale = if scaled { scale } else { 0 };
-        let (negotiated, address) = (&subflow.negotiated, subflow.address);
-        Syn { negotiated, scale: scaled, address, answer, window, mptcp }.transmit(config, now)
+        let answer = subflow.state() == State::SynReceived;
+        let scale = subflow.offer_scale(scale);
+        let (negotiated, address) = (subflow.negotiated(), subflow.address());
+        Syn { negotiated, scale, address, answer, window, mptcp }.transmit(config, now)
     }
 
     /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.

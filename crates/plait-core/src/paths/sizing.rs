@@ -132,7 +132,7 @@ impl Paths {
     /// Sets the segment sizes from the handshake of the subflow at `index`.
     pub(crate) fn size_segments(&mut self, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
-        self.sizes.on_handshake(&self.spec.config, data.plain(), subflow.negotiated.peer_mss);
+        self.sizes.on_handshake(&self.spec.config, data.plain(), subflow.negotiated().peer_mss);
         if data.plain() {
             subflow.sender.cc.resize(self.sizes.mss);
         }
@@ -181,8 +181,8 @@ impl Paths {
     ) -> Option<Option<u64>> {
         let (subflow, rules) = self.at(index);
         let (una, nxt) = (subflow.sender.tx.una(), subflow.sender.tx.nxt());
-        let seq = subflow.negotiated.iss.read(seq, una);
-        let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
+        let seq = subflow.negotiated().iss.read(seq, una);
+        let under_way = subflow.state().synchronised() && (una..nxt).contains(&seq);
         if !under_way || mtu < Config::LEAST_MTU {
             return None;
         }
@@ -216,7 +216,7 @@ impl Paths {
         }
         data.queue.cut_to(size);
         data.queue.unassign_all();
-        let subflow = self.subflows[index].id;
+        let subflow = self.subflows[index].id();
         ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
     }
 }

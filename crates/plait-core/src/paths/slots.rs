@@ -56,17 +56,17 @@ impl DerefMut for Slots {
 impl Slots {
     /// Returns a slot for a subflow: a closed subflow's slot, or a new one.
     pub(crate) fn free_slot(&self) -> Option<SubflowId> {
-        let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
+        let free = |s: &Subflow| s.state() == State::Closed && !s.pending.has(ControlSegment::Rst);
         let index = self.iter().position(free).unwrap_or(self.len());
         (index < SubflowId::MAX).then_some(SubflowId(index as u8))
     }
 
     /// Puts a subflow in its slot. The traffic of an earlier one there still counts.
     pub(super) fn add(&mut self, subflow: Subflow) {
-        match self.list.get_mut(subflow.id.index()) {
+        match self.list.get_mut(subflow.id().index()) {
             Some(slot) => {
                 let totals = self.replaced.get_or_insert_default();
-                totals.add_subflow(slot.origin.join, &slot.carried());
+                totals.add_subflow(slot.origin().join, &slot.carried());
                 *slot = subflow;
             }
             None => {
@@ -89,10 +89,11 @@ impl Slots {
     /// Returns the index of the subflow with `address`; it is usually `likely`.
     #[inline(always)]
     pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
-        let is_open = |s: &Subflow| s.state != State::Closed || s.pending.has(ControlSegment::Rst);
-        let open = |s: &Subflow| s.address == address && is_open(s);
+        let is_open =
+            |s: &Subflow| s.state() != State::Closed || s.pending.has(ControlSegment::Rst);
+        let open = |s: &Subflow| s.address() == address && is_open(s);
         let index = usize::from(likely);
-        let first = self.iter().take(index).all(|s| s.address != address);
+        let first = self.iter().take(index).all(|s| s.address() != address);
         if first && self.get(index).is_some_and(open) {
             return Some(index);
         }
@@ -101,13 +102,13 @@ impl Slots {
 
     /// Returns the subflows that are not closed, and their addresses.
     pub(crate) fn open_subflows(&self) -> impl Iterator<Item = (SubflowId, Address)> + '_ {
-        self.iter().filter(|s| s.state != State::Closed).map(|s| (s.id, s.address))
+        self.iter().filter(|s| s.state() != State::Closed).map(|s| (s.id(), s.address()))
     }
 
     /// Returns the paths of closed subflows that statistics still include and that the peer may use
     /// again.
     pub(crate) fn closed_paths(&self) -> impl Iterator<Item = PathId> + '_ {
-        self.iter().filter(|s| s.state == State::Closed).map(|s| s.address.path())
+        self.iter().filter(|s| s.state() == State::Closed).map(|s| s.address().path())
     }
 
     /// Returns the addresses of the subflows that are not closed.
@@ -117,20 +118,20 @@ impl Slots {
 
     /// Returns true if a subflow has completed its handshake and is not closed.
     pub(crate) fn has_subflow(&self) -> bool {
-        self.iter().any(|s| s.state.synchronised())
+        self.iter().any(|s| s.state().synchronised())
     }
 
     /// Returns the subflows that may carry data and are not silent.
     pub(crate) fn live(&self) -> SubflowSet {
-        self.set_of(|s| s.state.synchronised() && s.status.joined() && !s.status.pf())
+        self.set_of(|s| s.state().synchronised() && s.status.joined() && !s.status.pf())
     }
 
     /// Returns the subflows that are trusted with their data: open ones, except silent ones while
     /// another is live.
     pub(crate) fn carriers(&self) -> SubflowSet {
         let spoken = |s: &&Subflow| !s.status.pf() || self.live().is_empty();
-        let open = self.iter().filter(|s| s.state != State::Closed);
-        open.filter(spoken).map(|s| s.id).collect()
+        let open = self.iter().filter(|s| s.state() != State::Closed);
+        open.filter(spoken).map(|s| s.id()).collect()
     }
 
     /// Returns true if a segment other than data or an acknowledgement is pending.
@@ -140,13 +141,13 @@ impl Slots {
 
     /// Returns true if every subflow has ended; `gone` decides about its state.
     pub(crate) fn all_gone(&self, gone: impl Fn(State) -> bool) -> bool {
-        self.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst))
+        self.iter().all(|s| gone(s.state()) && !s.pending.has(ControlSegment::Rst))
     }
 
     /// Returns true if every subflow is closed or only waits for its peer, and has nothing to send
     /// but an acknowledgement.
     pub(crate) fn all_wait(&self) -> bool {
-        let waits = |s: &Subflow| match s.state {
+        let waits = |s: &Subflow| match s.state() {
             State::Closed | State::TimeWait => true,
             State::FinWait2 => s.timers.is_set(Timer::TimeWait),
             _ => false,
@@ -156,7 +157,7 @@ impl Slots {
 
     /// Returns the subflows for which `holds`.
     pub(super) fn set_of(&self, holds: impl Fn(&Subflow) -> bool) -> SubflowSet {
-        self.iter().filter(|s| holds(s)).map(|s| s.id).collect()
+        self.iter().filter(|s| holds(s)).map(|s| s.id()).collect()
     }
 
     /// Returns the subflow for a signal that was repeated `repeats` times without an answer. Live
@@ -205,7 +206,7 @@ impl Slots {
     /// Returns the traffic of its subflows, ended ones included.
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
-        self.iter().for_each(|it| totals.add_subflow(it.origin.join, &it.carried()));
+        self.iter().for_each(|it| totals.add_subflow(it.origin().join, &it.carried()));
         totals
     }
 
@@ -213,7 +214,7 @@ impl Slots {
     /// segment that changes none of these is not noticed, and a probe is then sent too early.
     pub(crate) fn heard(&self) -> u64 {
         let of = |s: &Subflow| {
-            s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.negotiated.ts_recent)
+            s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.negotiated().ts_recent)
         };
         self.iter().map(of).fold(0, u64::wrapping_add)
     }
@@ -221,11 +222,11 @@ impl Slots {
     /// Returns the state and counters of each subflow.
     pub(crate) fn stats(&self) -> Vec<SubflowStats> {
         let stats = |s: &Subflow| SubflowStats {
-            subflow: s.id,
-            path: s.address.path(),
-            server: s.address.server(),
-            up: s.status.joined() && s.state.synchronised(),
-            joined: s.origin.join,
+            subflow: s.id(),
+            path: s.address().path(),
+            server: s.address().server(),
+            up: s.status.joined() && s.state().synchronised(),
+            joined: s.origin().join,
             carried: s.carried(),
             potentially_failed: s.status.pf(),
             cwnd: s.sender.cwnd(),
@@ -239,16 +240,16 @@ impl Slots {
 
     /// Returns true if nothing is in flight and nothing was sent since `before`.
     pub(crate) fn rest_since(&self, before: Time) -> bool {
-        self.iter().all(|it| it.is_quiet() && it.sender.last_send < before)
+        self.iter().all(|it| it.is_quiet() && it.sender.last_send() < before)
     }
 
     /// Returns the next reinjection for the scheduler. If one subflow of a path is silent, the
     /// others on that path probably are as well, and count as having carried the data.
     pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
         if self.len() > 2 {
-            let silent = |path| self.iter().any(|it| it.status.pf() && it.address.path() == path);
-            for subflow in self.iter().filter(|it| silent(it.address.path())) {
-                next.carried.insert(subflow.id);
+            let silent = |path| self.iter().any(|it| it.status.pf() && it.address().path() == path);
+            for subflow in self.iter().filter(|it| silent(it.address().path())) {
+                next.carried.insert(subflow.id());
             }
         }
         next
@@ -263,24 +264,24 @@ impl Slots {
             .half_open_joins()
             .min_by_key(|s| s.handshake().map(|it| it.sent_at))
             .filter(|_| full);
-        oldest.map(|s| s.id.index())
+        oldest.map(|s| s.id().index())
     }
 
     /// Returns the peer's joins that are not proven yet.
     pub(crate) fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
-        let half_open = |s: &&Subflow| s.state == State::SynReceived && s.origin.join;
-        self.iter().filter(half_open).filter(|s| !s.origin.initiator)
+        let half_open = |s: &&Subflow| s.state() == State::SynReceived && s.origin().join;
+        self.iter().filter(half_open).filter(|s| !s.origin().initiator)
     }
 
     /// Returns true if a subflow has nothing to send. Also notes the progress of the others
     /// (`__mptcp_retrans` of Linux).
     pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
         let mut idle = false;
-        for subflow in self.iter().filter(|it| it.state.sends_data() && it.status.joined()) {
-            if subflow.sender.tx.is_empty() && data.queue.assigned(subflow.id) == 0 {
+        for subflow in self.iter().filter(|it| it.state().sends_data() && it.status.joined()) {
+            if subflow.sender.tx.is_empty() && data.queue.assigned(subflow.id()) == 0 {
                 idle = true;
             } else if let Some(memory) = data.queue.memory() {
-                memory.note_progress(subflow.id, subflow.sender.rtt.sampled_at());
+                memory.note_progress(subflow.id(), subflow.sender.rtt.sampled_at());
             }
         }
         idle
@@ -291,10 +292,10 @@ impl Slots {
     /// probe, reordering and timeout (`mptcp_timeout_from_subflow`, `icsk_pending`). Subflows
     /// without progress are ignored.
     pub(crate) fn note_data_timeout(&self, data: &mut DataLevel, now: Time) {
-        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined();
+        let live = |it: &&Subflow| it.state().sends_data() && it.status.joined();
         let mut longest = Span::ZERO;
         for subflow in self.iter().filter(live) {
-            if data.queue.stands_still(subflow.id) {
+            if data.queue.stands_still(subflow.id()) {
                 continue;
             }
             let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];

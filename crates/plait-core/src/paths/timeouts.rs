@@ -10,7 +10,6 @@ use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
-use crate::tcp::host_queue;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
@@ -55,13 +54,11 @@ impl Subflow {
     /// Handles the host queue timer. Returns true if more segments of `mss` bytes may be sent now.
     fn on_host_queue_timer(&mut self, now: Time, mss: u64) -> bool {
         self.sender.drain_host_queue(now);
-        match &self.sender.host_queue {
-            Some(queue) if self.sender.tsq_blocked(mss) => {
-                self.timers.set(Timer::HostQueue, queue.next_departure());
-                false
-            }
-            _ => true,
+        let until = self.sender.tsq_blocked_until(mss);
+        if let Some(until) = until {
+            self.timers.set(Timer::HostQueue, until);
         }
+        until.is_none()
     }
 
     /// Sends a keep-alive probe if it can be answered. Returns true if the limit of unanswered
@@ -85,9 +82,7 @@ impl Paths {
     pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
         let mss = self.mss();
         let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
-        let queue = subflow.sender.host_queue.get_or_insert_default();
-        queue.push(now, departs, host_queue::truesize(len));
-        let next = queue.next_departure();
+        let next = subflow.sender.on_departure(now, departs, len);
         if subflow.sender.tsq_blocked(mss) {
             subflow.timers.set(Timer::HostQueue, next);
         }
@@ -96,7 +91,8 @@ impl Paths {
     /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
     /// of unanswered probes.
     pub(crate) fn send_keep_alives(&mut self) -> SubflowSet {
-        let silent = self.subflows.iter_mut().filter_map(|s| s.send_keep_alives().then_some(s.id));
+        let silent =
+            self.subflows.iter_mut().filter_map(|s| s.send_keep_alives().then_some(s.id()));
         silent.collect()
     }
 
@@ -115,7 +111,7 @@ impl Paths {
     fn on_data_timeout(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) -> bool {
         let (now, frto) = (ctx.now, data.plain());
         let subflow = &self.subflows[index];
-        ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.sender.rtt.rto() });
+        ctx.emit(Event::Timeout { subflow: subflow.id(), rto: subflow.sender.rtt.rto() });
         self.subflows.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.subflows[index].report_window(ctx, WindowCause::Timeout);
         let (subflow, rules) = self.at(index);
@@ -134,15 +130,15 @@ impl Paths {
             let subflow = &mut self.subflows[index];
             subflow.sender.rtt.back_off();
             subflow.count_handshake_retry();
-            if subflow.origin.join && data.closing.done() && !alone {
+            if subflow.origin().join && data.closing.done() && !alone {
                 // The subflow has no further use.
                 return false;
             }
             self.redial.rounds_before(self.ways_to_dial())
         };
         let subflow = &mut self.subflows[index];
-        let dials = subflow.origin.initiator;
-        let patient = subflow.origin.join && dials && self.spec.config.joins.probe.is_some();
+        let dials = subflow.origin().initiator;
+        let patient = subflow.origin().join && dials && self.spec.config.joins.probe.is_some();
         let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
         if subflow.handshake_retries() > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return false;
@@ -155,7 +151,7 @@ impl Paths {
     /// may have reused the slot of an ended first subflow.
     fn is_dialling(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        index == 0 && !subflow.origin.join && subflow.state == State::SynSent && self.client
+        index == 0 && !subflow.origin().join && subflow.state() == State::SynSent && self.client
     }
 
     /// Handles the expired `timer` of the subflow at `index`. `timers` are the connection's.
@@ -188,9 +184,7 @@ impl Paths {
                 }
             }
             Timer::Pace => {
-                if let Some(pacer) = &mut subflow.sender.pacer {
-                    pacer.release();
-                }
+                subflow.sender.release();
                 return TimerEffect::Released;
             }
         }
@@ -265,7 +259,7 @@ impl Paths {
             };
         }
         let subflow = &self.subflows[index];
-        if matches!(subflow.state, State::SynSent | State::SynReceived) {
+        if matches!(subflow.state(), State::SynSent | State::SynReceived) {
             let alone = parts.timers.awaits_subflow();
             return match self.repeat_syn(parts.data, index, alone) {
                 false => TimerEffect::Gone { tell_peer: false },

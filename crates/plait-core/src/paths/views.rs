@@ -58,7 +58,7 @@ impl Paths {
             }
             let idle = subflow.sender.cc.idle_until_initial(subflow.sender.rtt.base_rto(), mode);
             latest = latest.max(match idle {
-                Some(idle) => subflow.sender.last_send + idle,
+                Some(idle) => subflow.sender.last_send() + idle,
                 None if subflow.sender.cc.cwnd() == subflow.sender.cc.initial_window() => {
                     Time::ZERO
                 }
@@ -78,7 +78,7 @@ impl Paths {
     /// congestion windows to a peer that does not acknowledge are small.
     pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
         let room = data.window.end().saturating_sub(data.queue.una());
-        let open = self.subflows.iter().filter(|it| it.state.synchronised());
+        let open = self.subflows.iter().filter(|it| it.state().synchronised());
         let windows = open.map(|it| it.sender.cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
         limit.unsent.max(taken.min(limit.max_unsent))
@@ -91,7 +91,7 @@ impl Paths {
         {
             return timeout;
         }
-        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined());
+        let live = self.subflows.iter().filter(|s| s.state().synchronised() && s.status.joined());
         live.map(|s| s.sender.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 

@@ -5,22 +5,22 @@ use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Event, WindowCause};
 use crate::paths::Paths;
-use crate::tcp::loss::Phase;
 use crate::tcp::subflow::Subflow;
 use plait_base::{SubflowId, SubflowSet, Time};
 use plait_cc::IdleReset;
+use plait_sched::CaState;
 
 impl Subflow {
     /// Emits an event with the congestion window.
     pub(super) fn report_window(&self, ctx: &mut Context<'_>, cause: WindowCause) {
         let (cwnd, ssthresh) = (self.sender.cwnd(), self.sender.cc.ssthresh());
-        ctx.emit(Event::Window { subflow: self.id, cwnd, ssthresh, cause });
+        ctx.emit(Event::Window { subflow: self.id(), cwnd, ssthresh, cause });
     }
 
     /// Notes a reduction of an idle or unused window, and emits an event.
     fn on_reduced(&mut self, ctx: &mut Context<'_>, IdleReset { before, after }: IdleReset) {
         self.sender.limits.remember_window(before);
-        ctx.emit(Event::IdleReset { subflow: self.id, before, after });
+        ctx.emit(Event::IdleReset { subflow: self.id(), before, after });
     }
 }
 
@@ -57,14 +57,14 @@ impl Paths {
         let mode = self.spec.config.window.idle_restart;
         let mut idle = SubflowSet::EMPTY;
         for subflow in self.subflows.iter_mut() {
-            let last = subflow.sender.last_send;
+            let last = subflow.sender.last_send();
             if !subflow.status.joined() || !subflow.is_quiet() || last == Time::ZERO {
                 continue;
             }
-            idle.insert(subflow.id);
+            idle.insert(subflow.id());
             let rto = subflow.sender.rtt.base_rto();
             if let Some(reset) = subflow.sender.cc.idle(ctx.now, ctx.now.since(last), rto, mode) {
-                let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+                let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id()));
                 if let Some(unused_cwnd) = unused_cwnd {
                     unused_cwnd.restart(ctx.now);
                 }
@@ -86,19 +86,19 @@ impl Paths {
         blocked: bool,
     ) -> SubflowSet {
         let subflow = &mut self.subflows[index];
-        let cwnd = subflow.sender.cwnd();
+        let id = subflow.id();
         let sender = &mut subflow.sender;
-        let limited = sender.cwnd_validation.limited(sender.cc.in_slow_start(), cwnd);
+        let limited = sender.is_cwnd_limited();
         let (outstanding, rto) = (sender.tx.outstanding(), sender.rtt.rto());
-        let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+        let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(id));
         if let Some(used) =
             unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
-            && matches!(sender.phase, Phase::Open)
+            && sender.ca() == CaState::Open
             && !blocked
             && let Some(reset) = sender.cc.reduce_unused(used)
         {
             subflow.on_reduced(ctx, reset);
-            return SubflowSet::one(subflow.id);
+            return SubflowSet::one(subflow.id());
         }
         SubflowSet::EMPTY
     }
@@ -125,7 +125,7 @@ impl Paths {
             subflow.sender.cc.set_cwnd(initial);
             let ssthresh = subflow.sender.cc.ssthresh();
             let cause = WindowCause::Set;
-            ctx.emit(Event::Window { subflow: subflow.id, cwnd: initial, ssthresh, cause });
+            ctx.emit(Event::Window { subflow: subflow.id(), cwnd: initial, ssthresh, cause });
         }
     }
 }

@@ -18,9 +18,9 @@ impl Paths {
         let occupied = data.queue.occupied();
         if data.queue.counts_memory() {
             let open =
-                self.subflows.iter().filter(|it| it.status.joined() && it.state.sends_data());
+                self.subflows.iter().filter(|it| it.status.joined() && it.state().sends_data());
             let Some(memory) = data.queue.memory() else { return (0, true) };
-            let total = memory.total(open.map(|it| it.id));
+            let total = memory.total(open.map(|it| it.id()));
             let room = memory.room(len, occupied, total);
             return (room, len > room);
         }
@@ -36,7 +36,7 @@ impl Paths {
         let (told, now) = (data.recv.advertised(), data.window_to_tell(limit));
         let step = (2 * self.mss()).min(self.spec.config.buffers.rcvbuf / 2);
         if told < step && now >= told + step {
-            for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
+            for subflow in self.subflows.iter_mut().filter(|s| s.state().synchronised()) {
                 subflow.pending.add_ack();
             }
         }
@@ -50,7 +50,7 @@ impl Paths {
         }
         let Some(memory) = data.recv.memory() else { return };
         for subflow in self.subflows.iter_mut() {
-            if memory.take_short(subflow.id) {
+            if memory.take_short(subflow.id()) {
                 let delayed = subflow.timers.is_set(Timer::Ack);
                 subflow.pending.add_ack_if(delayed);
             }

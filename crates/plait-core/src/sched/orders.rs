@@ -76,8 +76,8 @@ impl Scheduling {
     ) -> bool {
         config.kernel_rules.nagle
             && range.len() < self.segment_size()
-            && data.queue.short_end(subflow.id) > subflow.sender.tx.una()
-            && data.queue.assigned(subflow.id) == range.len()
+            && data.queue.short_end(subflow.id()) > subflow.sender.tx.una()
+            && data.queue.assigned(subflow.id()) == range.len()
     }
 
     /// Returns the next assigned data whose subflow has room now, and the subflow's index.
@@ -89,16 +89,16 @@ impl Scheduling {
     ) -> Option<(usize, DataRange)> {
         let mss = self.next_segment_size(SchedulerInputs { data, paths });
         for index in 0..paths.subflows().len() {
-            let id = paths.subflow(index).id;
+            let id = paths.subflow(index).id();
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
             paths.drain_host_queue(now, index);
             let subflow = paths.subflow(index);
             let room = subflow.sender.tx.inflight() + range.len() <= subflow.sender.cwnd();
             // Linux leaves data on its subflow in any state.
             let stays = paths.spec.config.kernel_rules.keep_data;
-            let well = stays
-                || !subflow.status.pf() && data.ca(subflow.sender.phase.ca()) != CaState::Loss;
-            let live = subflow.state.sends_data() && subflow.status.joined() && well;
+            let well =
+                stays || !subflow.status.pf() && data.ca(subflow.sender.ca()) != CaState::Loss;
+            let live = subflow.state().sends_data() && subflow.status.joined() && well;
             let held = paths.held_back(subflow)
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window.end() {

@@ -78,19 +78,19 @@ impl Scheduling {
         mss: u32,
     ) -> SubflowView {
         SubflowView {
-            id: subflow.id,
-            open: subflow.state.sends_data(),
+            id: subflow.id(),
+            open: subflow.state().sends_data(),
             joined: subflow.status.joined(),
             backup: subflow.status.is_backup(),
             pf: subflow.status.pf(),
-            ca: seen.data.ca(subflow.sender.phase.ca()),
+            ca: seen.data.ca(subflow.sender.ca()),
             mss,
             cwnd: subflow.sender.uncapped_cwnd(),
             cap: subflow.sender.limits.cap(),
             ssthresh: subflow.sender.cc.ssthresh(),
             inflight: subflow.sender.tx.inflight(),
             outstanding: subflow.sender.tx.outstanding(),
-            queued: seen.data.queue.assigned(subflow.id),
+            queued: seen.data.queue.assigned(subflow.id()),
             srtt: subflow.sender.rtt.srtt(),
             rttvar: subflow.sender.rtt.rttvar(),
             last_rtt: subflow.sender.rtt.latest(),
@@ -105,9 +105,9 @@ impl Scheduling {
                 // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
                 None => subflow.sender.cwnd(),
             },
-            delivery_rate: subflow.sender.delivery.bytes_per_second(),
+            delivery_rate: subflow.sender.delivery_rate(),
             timeouts: if subflow.status.pf() { subflow.sender.rtt.backoff() } else { 0 },
-            last_send: subflow.sender.last_send,
+            last_send: subflow.sender.last_send(),
         }
     }
 
@@ -127,7 +127,7 @@ impl Scheduling {
         paths.drain_host_queues(now);
         for index in 0..paths.subflows().len() {
             let subflow = paths.subflow(index);
-            if subflow.status.joined() && subflow.state.synchronised() {
+            if subflow.status.joined() && subflow.state().synchronised() {
                 let mss = self.views.common.segment_size;
                 views.push(self.subflow_view(
                     SchedulerInputs { data, paths },
@@ -172,7 +172,7 @@ impl Scheduling {
                 view.inflight = subflow.sender.tx.inflight();
                 view.outstanding = subflow.sender.tx.outstanding();
                 view.queued = data.queue.assigned(id);
-                view.last_send = subflow.sender.last_send;
+                view.last_send = subflow.sender.last_send();
                 view.tsq_blocked = held;
             }
             if left.is_empty() {
@@ -185,7 +185,7 @@ impl Scheduling {
     /// Returns true if every view equals one that is built now.
     pub(crate) fn views_are_fresh(&self, seen: SchedulerInputs<'_>) -> bool {
         let live =
-            seen.paths.subflows().iter().filter(|s| s.status.joined() && s.state.synchronised());
+            seen.paths.subflows().iter().filter(|s| s.status.joined() && s.state().synchronised());
         let mss = self.next_segment_size(seen) as u32;
         live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
     }

@@ -13,6 +13,7 @@ use crate::tcp::spurious_recovery::SpuriousRecovery;
 use alloc::boxed::Box;
 use plait_base::{SendSsn, Time};
 use plait_cc::{Algorithm, Congestion, Settings};
+use plait_sched::CaState;
 
 /// Limits of the sender beside the congestion window.
 #[derive(Clone, Copy, Debug)]
@@ -62,22 +63,22 @@ impl Default for SendLimits {
 pub(crate) struct Sender {
     pub(crate) tx: TxRing,
     pub(crate) rtt: Rtt,
-    pub(crate) rack: Rack,
-    pub(crate) phase: Phase,
+    pub(super) rack: Rack,
+    pub(super) phase: Phase,
     /// Allocated at the first loss.
     pub(super) recovery: Option<Box<RecoveryState>>,
     pub(crate) cc: Congestion,
     pub(crate) limits: SendLimits,
-    pub(crate) cwnd_validation: CwndValidation,
-    pub(crate) delivery: DeliveryRate,
-    pub(crate) spurious_recovery: SpuriousRecovery,
+    pub(super) cwnd_validation: CwndValidation,
+    pub(super) delivery: DeliveryRate,
+    pub(super) spurious_recovery: SpuriousRecovery,
     /// Set if segments are paced.
-    pub(crate) pacer: Option<Box<Pacer>>,
-    pub(crate) last_send: Time,
+    pub(super) pacer: Option<Box<Pacer>>,
+    pub(super) last_send: Time,
     /// This round trip ends when this sequence number is acknowledged.
-    pub(crate) round_end: SendSsn,
+    pub(super) round_end: SendSsn,
     /// Set when the host first holds some of its segments.
-    pub(crate) host_queue: Option<Box<HostQueue>>,
+    pub(super) host_queue: Option<Box<HostQueue>>,
 }
 
 impl Sender {
@@ -182,10 +183,75 @@ impl Sender {
         }
     }
 
+    /// Notes a segment of `payload` bytes that leaves the host at `departs`. Returns when the next one
+    /// leaves.
+    pub(crate) fn on_departure(&mut self, now: Time, departs: Time, payload: u32) -> Time {
+        let queue = self.host_queue.get_or_insert_default();
+        queue.push(now, departs, host_queue::truesize(payload));
+        queue.next_departure()
+    }
+
+    /// Returns when the next segment leaves the host, if its queue holds enough that more must wait.
+    pub(crate) fn tsq_blocked_until(&self, mss: u64) -> Option<Time> {
+        let queue = self.host_queue.as_ref()?;
+        self.tsq_blocked(mss).then(|| queue.next_departure())
+    }
+
     /// Removes segments that have left the host.
     pub(crate) fn drain_host_queue(&mut self, now: Time) {
         if let Some(queue) = &mut self.host_queue {
             queue.drain(now);
+        }
+    }
+
+    /// Releases the next segment.
+    pub(crate) fn release(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.release();
+        }
+    }
+
+    /// Returns true if F-RTO holds retransmissions back.
+    pub(crate) fn holds_retransmissions(&self) -> bool {
+        self.spurious_recovery.holds_retransmissions()
+    }
+
+    /// Continues the retransmissions that F-RTO holds back.
+    pub(crate) fn give_up_frto(&mut self) {
+        self.spurious_recovery.give_up_frto();
+    }
+
+    /// Returns the state of loss recovery.
+    #[inline]
+    pub(crate) const fn ca(&self) -> CaState {
+        self.phase.ca()
+    }
+
+    /// Returns when a segment was last sent.
+    #[inline]
+    pub(crate) const fn last_send(&self) -> Time {
+        self.last_send
+    }
+
+    /// Returns the delivery rate in bytes per second; zero before the first sample.
+    pub(crate) const fn delivery_rate(&self) -> u64 {
+        self.delivery.bytes_per_second()
+    }
+
+    /// Returns true if the congestion window limits the sender.
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_validation.limited(self.cc.in_slow_start(), self.cwnd())
+    }
+
+    /// Notes a tail loss probe.
+    pub(crate) fn on_tail_probe(&mut self) {
+        self.rack.tail.on_sent(self.tx.nxt());
+    }
+
+    /// Notes an acknowledgement of `ack` without news, which may answer a tail loss probe.
+    pub(crate) fn on_duplicate_ack(&mut self, ack: SendSsn) {
+        if self.rack.tail.is_open() {
+            self.rack.tail.on_duplicate(ack);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
 use plait_base::{Dsn, RecvRange, RecvSpace, RecvSsn, SendRange, SendSsn, SubflowId, Time};
 use plait_cc::{Algorithm, Flow};
-use plait_wire::{MAX_OPTION_BYTES, Options, Segment};
+use plait_wire::{JoinSynAck, MAX_OPTION_BYTES, Options, Segment};
 
 /// The numbers of a peer's segment, counted from the SYN of each end.
 #[derive(Clone, Copy, Debug)]
@@ -42,20 +42,20 @@ pub(crate) struct NewSubflow {
 /// One TCP subflow.
 #[derive(Debug)]
 pub(crate) struct Subflow {
-    pub(crate) id: SubflowId,
-    pub(crate) address: Address,
-    pub(crate) state: State,
-    pub(crate) origin: Origin,
-    pub(crate) negotiated: Negotiated,
+    pub(super) id: SubflowId,
+    pub(super) address: Address,
+    pub(super) state: State,
+    pub(super) origin: Origin,
+    pub(super) negotiated: Negotiated,
     /// Set until data may be sent on it.
     pub(super) handshake: Option<Box<Handshake>>,
     pub(crate) status: SubflowStatus,
     pub(crate) sender: Sender,
     pub(crate) rx: Receiver,
-    pub(crate) clock: StampClock,
+    pub(super) clock: StampClock,
     pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
     pub(crate) pending: Pending,
-    pub(crate) counters: SubflowCounters,
+    pub(super) counters: SubflowCounters,
     /// Set when a mapping covers more than its segment.
     pub(crate) mappings: Option<Box<Mappings>>,
     /// The data that waits for its checksum, if checksums are in use.
@@ -87,16 +87,58 @@ impl Subflow {
         }
     }
 
+    #[inline]
+    pub(crate) const fn id(&self) -> SubflowId {
+        self.id
+    }
+
+    #[inline]
+    pub(crate) const fn address(&self) -> Address {
+        self.address
+    }
+
+    #[inline]
+    pub(crate) const fn state(&self) -> State {
+        self.state
+    }
+
+    pub(crate) const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    pub(crate) const fn clock(&self) -> StampClock {
+        self.clock
+    }
+
+    #[inline]
+    pub(crate) const fn negotiated(&self) -> &Negotiated {
+        &self.negotiated
+    }
+
     /// Returns the state of its handshake, until data may be sent on it.
     pub(crate) fn handshake(&self) -> Option<&Handshake> {
         self.handshake.as_deref()
     }
 
-    /// Notes the peer's random number of MP_JOIN.
-    pub(crate) fn set_peer_nonce(&mut self, nonce: u32) {
+    /// Notes the peer's random number and address identifier in its answer to our join.
+    pub(crate) fn note_join_answer(&mut self, answer: &JoinSynAck) {
+        self.origin.peer_id = answer.address_id;
         if let Some(it) = &mut self.handshake {
-            it.peer_nonce = nonce;
+            it.peer_nonce = answer.nonce;
         }
+    }
+
+    /// Notes the peer's timestamp, to be echoed.
+    #[inline(always)]
+    pub(crate) const fn note_timestamp(&mut self, value: u32) {
+        self.negotiated.ts_recent = value;
+    }
+
+    /// Uses the window shift `scale`, unless the peer's SYN has none. Returns true if it is used.
+    pub(crate) fn offer_scale(&mut self, scale: u8) -> bool {
+        let scaled = self.handshake().is_none_or(|it| it.scale);
+        self.negotiated.own_scale = if scaled { scale } else { 0 };
+        scaled
     }
 
     /// Completes the handshake: takes its RTT, and stops its timer.
