@@ -54,7 +54,7 @@ impl Subflow {
     /// Retransmits MP_FASTCLOSE when no RST has arrived within a timeout.
     fn repeat_fast_close(&mut self, now: Time) {
         self.sender.rtt.back_off();
-        self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
+        self.arm_rto(now);
         self.pending.add(ControlSegment::FastClose);
     }
 }
@@ -79,7 +79,7 @@ impl Paths {
         // The timeout of unacknowledged data may have grown to two minutes. Retransmissions with it
         // would hold the connection for eight.
         subflow.sender.rtt.clear_backoff();
-        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
+        subflow.arm_rto(now);
         self.fast_close = Some(FastClose::on(subflow.id()));
     }
 

@@ -115,7 +115,7 @@ impl Paths {
         self.add_subflow(notices, id, early.address, State::SynReceived, early.start);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.set_peer_backup(early.backup);
-        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
+        subflow.arm_rto(now);
         early.answer
     }
 
@@ -351,7 +351,7 @@ impl Paths {
     pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, index: usize) {
         data.agreed.on_others_used();
         let subflow = &mut self.subflows[index];
-        subflow.timers.set(Timer::Rto, now + subflow.sender.rtt.rto());
+        subflow.arm_rto(now);
     }
 
     /// Repeats the fourth ACK when the peer repeats the third ACK of its join. The peer may not

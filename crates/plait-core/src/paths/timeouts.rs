@@ -45,8 +45,7 @@ impl Subflow {
     /// Retransmits an unanswered third ACK with our HMAC. Returns true if the subflow is given up.
     fn repeat_proof(&mut self, now: Time) -> bool {
         self.sender.rtt.back_off();
-        let again = now + self.sender.rtt.rto();
-        self.timers.set(Timer::Rto, again);
+        self.arm_rto(now);
         self.pending.add(ControlSegment::JoinAck);
         self.count_handshake_retry() > SYN_RETRIES
     }

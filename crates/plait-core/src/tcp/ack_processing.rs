@@ -200,7 +200,7 @@ impl Subflow {
             if self.sender.tx.is_empty() {
                 self.timers.clear(Timer::Rto);
             } else {
-                self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
+                self.arm_rto(now);
             }
         }
         if outcome.delivered > 0 {
@@ -353,7 +353,7 @@ impl Subflow {
         self.sender.rack.tail.forget();
         self.sender.rtt.back_off();
         if first_expiry || !planted(Planted::TimeoutOnce) {
-            self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
+            self.arm_rto(now);
         }
         self.timers.clear(Timer::Tail);
         self.timers.clear(Timer::Reorder);

@@ -285,7 +285,7 @@ impl Subflow {
             room || capped,
         );
         if !self.timers.is_set(Timer::Rto) {
-            self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
+            self.arm_rto(now);
         }
         self.arm_tail_probe(now);
     }
@@ -301,6 +301,12 @@ impl Subflow {
         if let Some(release) = pacer.on_sent(now, len, rate) {
             self.timers.set(Timer::Pace, release);
         }
+    }
+
+    /// Starts the retransmission timeout.
+    #[inline]
+    pub(crate) fn arm_rto(&mut self, now: Time) {
+        self.timers.set(Timer::Rto, now + self.sender.rtt.rto());
     }
 
     /// Sets the tail loss probe timer if a probe may help before the timeout (RFC 8985 section
