@@ -139,12 +139,9 @@ impl DataLevel {
     /// subflow windows.
     #[inline(always)]
     pub(crate) fn is_settled(&self, config: &Config) -> bool {
-        let unsettled = self.closing.failed()
-            | self.agreed.checksums
-            | self.falls_back()
-            | config.buffers.subflow_windows;
-        let settled =
-            self.agreed.mode() == Mode::Multipath && self.agreed.peer_dss_seen && !unsettled;
+        let unsettled = self.agreed.checksums | self.falls_back() | config.buffers.subflow_windows;
+        let agreed = self.agreed.mode() == Mode::Multipath && self.agreed.peer_dss_seen;
+        let settled = agreed && !unsettled && !self.closing.failed();
         debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
         settled
     }

@@ -279,7 +279,7 @@ impl Reassembly {
     }
 
     /// Accepts a run. Passes readable data to `on_readable`. Returns how many bytes were new.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(
         &mut self,
         now: Time,

@@ -79,12 +79,14 @@ impl DataState {
 
     /// Returns true if our DATA_FIN was sent.
     pub(crate) const fn is_fin_sent(self) -> bool {
-        self.has_fin_pending() || self.is_fin_acked()
+        use DataState::*;
+        matches!(self, Closing | LastAck | FinWait1 | FinWait2 | PlainFinWait2 | TimeWait | Closed)
     }
 
     /// Returns true if the end of our data was acknowledged.
     pub(crate) const fn is_fin_acked(self) -> bool {
-        matches!(self, DataState::FinWait2 | DataState::PlainFinWait2) || self.is_done()
+        use DataState::*;
+        matches!(self, FinWait2 | PlainFinWait2 | TimeWait | Closed)
     }
 
     /// Returns true if the peer's data has ended.
