@@ -33,7 +33,7 @@ pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::Spec;
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};
 
-use plait_base::{Dsn, SubflowId, SubflowSet};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet};
 
 /// An event that the core reports to a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,24 @@ pub enum Notice {
         /// The segment that began at the old left edge.
         edge: Option<LeftEdge>,
     },
+    /// A subflow has processed an acknowledgement of new data. Only a scheduler that
+    /// [needs](Needs::acks) this notice gets it.
+    Acked {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Bytes newly delivered, cumulatively or selectively.
+        bytes: u64,
+        /// RTT of the newest delivered segment; `None` if it was sent more than once.
+        rtt: Option<Span>,
+    },
+    /// A subflow counts this data as lost and has not retransmitted it yet. It comes after [`Notice::Acked`]
+    /// and for the first [`Notice::MAX_LOST`] such segments; a segment may be told of more than once.
+    Lost {
+        /// The subflow.
+        subflow: SubflowId,
+        /// The data of one segment.
+        range: DataRange,
+    },
     /// There was data and a usable subflow, but the send window or the send buffer was full.
     WindowLimited,
     /// The set of subflows, their liveness or their priority changed.
@@ -58,6 +76,11 @@ pub enum Notice {
         /// must be dropped.
         began: Option<SubflowId>,
     },
+}
+
+impl Notice {
+    /// Most [lost segments](Notice::Lost) that follow one acknowledgement.
+    pub const MAX_LOST: usize = 8;
 }
 
 /// The segment at the left edge of the data.
@@ -88,6 +111,8 @@ pub enum WhenFull {
 pub struct Needs {
     /// [`Notice::DataAck`]. It comes once every few segments and costs a new view each time.
     pub data_acks: bool,
+    /// [`Notice::Acked`]. It comes with each acknowledgement of a subflow.
+    pub acks: bool,
     /// When the core calls the scheduler although all subflows are full.
     pub when_full: WhenFull,
     /// [`SubflowView::pacing_rate`]. It costs a division.
@@ -95,12 +120,12 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// All calls and values.
+    /// All calls and values, but those for each acknowledgement.
     pub const ALL: Needs =
-        Needs { data_acks: true, when_full: WhenFull::Always, pacing_rate: true };
+        Needs { data_acks: true, acks: false, when_full: WhenFull::Always, pacing_rate: true };
     /// Only the windows and RTTs of the view.
     pub const LEAST: Needs =
-        Needs { data_acks: false, when_full: WhenFull::Never, pacing_rate: false };
+        Needs { data_acks: false, acks: false, when_full: WhenFull::Never, pacing_rate: false };
 }
 
 /// A packet scheduler.

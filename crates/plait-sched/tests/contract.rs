@@ -656,12 +656,17 @@ fn random_connections_meet_every_reason() {
     assert_eq!(missed, []);
 }
 
+/// Returns the name of a value of the subflow `id`, or of the first element of a list.
+fn named(pattern: &str, id: &str) -> String {
+    pattern.replace("ID", id).replace(".N.", ".0.")
+}
+
 /// Returns every name that a state may hold, and some that no state holds.
 fn state_names() -> Vec<String> {
     let lists = SCHEDULERS.iter().map(|it| it.state).chain(DECORATORS.iter().map(|it| it.state));
     let names = lists
         .flatten()
-        .flat_map(|(name, _)| ["0", "1", "7", "8", "-1", ""].map(|id| name.replace("ID", id)));
+        .flat_map(|(name, _)| ["0", "1", "7", "8", "-1", ""].map(|id| named(name, id)));
     names.chain(["", "quota", "ptr.x"].map(String::from)).collect()
 }
 
@@ -672,7 +677,7 @@ fn saved_states_use_the_documented_names() {
             let mut scheduler = build(&format!("{}+{}", entry.name, decorator.name));
             for (name, meaning) in entry.state.iter().chain(decorator.state) {
                 assert!(!meaning.is_empty());
-                let name = name.replace("ID", "3");
+                let name = named(name, "3");
                 assert!(scheduler.load_state(&name, 1.0), "{}: {name}", entry.name);
                 let mut found = false;
                 scheduler.save_state(&mut |saved, value| found |= saved == name && value == 1.0);
@@ -695,16 +700,14 @@ fn nothing_is_remembered_of_the_one_that_had_the_id_before() {
             let names = || entry.state.iter().chain(decorator.state).map(|(name, _)| *name);
             for name in names().filter(|it| it.contains(".ID")) {
                 for id in ["1", "2"] {
-                    assert!(scheduler.load_state(&name.replace("ID", id), 3.0), "{spec}: {name}");
+                    assert!(scheduler.load_state(&named(name, id), 3.0), "{spec}: {name}");
                 }
             }
             scheduler.on_notice(&model.view(), began);
             let mut left = Vec::new();
             scheduler.save_state(&mut |name, _| left.push(name.to_owned()));
             let is_of = |id: &str, name: &String| name.split(['.', '_']).any(|part| part == id);
-            left.retain(|name| {
-                is_of("1", name) && names().any(|it| it.replace("ID", "1") == *name)
-            });
+            left.retain(|name| is_of("1", name) && names().any(|it| named(it, "1") == *name));
             assert_eq!(left, [""; 0], "{spec}");
             // A plan covers all subflows; other state belongs to one subflow.
             let mut kept = 0;

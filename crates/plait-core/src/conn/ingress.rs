@@ -188,9 +188,8 @@ impl Connection {
             self.lower_size(ctx, index, size, SizeCause::BlackHole);
         }
         self.paths.settle_ack(&mut self.data, index);
-        let subflow = self.paths.subflow(index);
         // The user may wait until nothing is in flight.
-        if subflow.is_quiet() && self.data.queue.is_drained() {
+        if self.paths.subflow(index).is_quiet() && self.data.queue.is_drained() {
             self.notices.tell_user();
         }
         if effects.fin_acked {
@@ -198,7 +197,8 @@ impl Connection {
             paths.on_fin_acked(&mut parts, index);
             self.scheduling.wake();
         }
-        self.scheduling.on_acked(SubflowId(index as u8));
+        let Connection { data, paths, scheduling, .. } = self;
+        scheduling.on_acked(ctx, data, paths, SubflowId(index as u8), effects);
         if self.data.queue.counts_memory() {
             let (subflow, mss) = (self.paths.subflow(index), self.paths.mss());
             subflow.expand_send_memory(&mut self.data, &mut self.notices, mss);

@@ -7,10 +7,15 @@ use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::ack_processing::{AckEffects, AckInfo};
 use crate::tcp::subflow::Subflow;
-use plait_base::{SendRange, SendSsn, Time};
+use plait_base::{DataRange, SendRange, SendSsn, Time};
 use plait_wire::Segment;
 
 impl Subflow {
+    /// Returns the data of the lost segments that wait for their retransmission.
+    pub(crate) fn lost_data(&self) -> impl Iterator<Item = DataRange> {
+        self.sender.tx.lost_data()
+    }
+
     /// Emits the events of an acknowledgement.
     pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, effects: &AckEffects) {
         let (id, cwnd) = (self.id(), self.sender.cwnd());

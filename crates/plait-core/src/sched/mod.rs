@@ -11,6 +11,7 @@ use crate::data::level::DataLevel;
 use crate::event::{Block, Event};
 use crate::paths::Paths;
 use crate::sched::views::{Stale, Views};
+use crate::tcp::ack_processing::AckEffects;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
@@ -96,12 +97,21 @@ impl Scheduling {
         self.views.stale.all = true;
     }
 
-    /// Notes that `subflow` processed an acknowledgement and that the other subflows did not
-    /// change.
-    pub(crate) fn on_acked(&mut self, subflow: SubflowId) {
+    /// Notes that `subflow` processed an acknowledgement and that the other subflows did not change.
+    pub(crate) fn on_acked(
+        &mut self,
+        ctx: &Context<'_>,
+        data: &DataLevel,
+        paths: &mut Paths,
+        subflow: SubflowId,
+        effects: &AckEffects,
+    ) {
         self.grant.bytes = 0;
         self.due = true;
         self.views.stale.acked.insert(subflow);
+        if self.needs.acks && effects.delivered > 0 {
+            self.tell_of_ack(ctx, data, paths, subflow, effects);
+        }
     }
 
     /// Notes that the windows of `subflows` may have changed, but in no way that requires another
@@ -152,6 +162,26 @@ impl Scheduling {
         self.with_view(seen, ctx.now, |scheduler, view| {
             scheduler.on_notice(view, notice);
         });
+    }
+
+    /// Tells the scheduler of an acknowledgement, and of the first segments that count as lost.
+    #[inline(never)]
+    fn tell_of_ack(
+        &mut self,
+        ctx: &Context<'_>,
+        data: &DataLevel,
+        paths: &mut Paths,
+        subflow: SubflowId,
+        effects: &AckEffects,
+    ) {
+        let AckEffects { delivered: bytes, rtt, .. } = *effects;
+        self.notify(ctx, data, paths, Notice::Acked { subflow, bytes, rtt });
+        let mut lost = [None; Notice::MAX_LOST];
+        let waiting = paths.subflow(subflow.index()).lost_data();
+        lost.iter_mut().zip(waiting).for_each(|(place, range)| *place = Some(range));
+        for range in lost.into_iter().flatten() {
+            self.notify(ctx, data, paths, Notice::Lost { subflow, range });
+        }
     }
 
     /// Replaces the scheduler.

@@ -9,7 +9,7 @@ pub(crate) use sent::{AckOutcome, Departure, Sent, SentState};
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{Dsn, SendRange, SendRangeSet, SendSsn, Time, reserve_ahead};
+use plait_base::{DataRange, Dsn, SendRange, SendRangeSet, SendSsn, Time, reserve_ahead};
 
 /// Largest number of separate ranges on the scoreboard. Further SACK blocks of a peer are ignored
 /// until some ranges are acknowledged.
@@ -377,6 +377,14 @@ impl TxRing {
         let first = self.ring.range(from..).find(|sent| sent.state == SentState::Lost)?;
         self.lost_from = first.seq;
         Some(first)
+    }
+
+    /// Returns the data of the lost segments that wait for their retransmission.
+    pub(crate) fn lost_data(&self) -> impl Iterator<Item = DataRange> {
+        let from = if self.lost == 0 { self.ring.len() } else { self.index_of(self.lost_from) };
+        let is_lost = |sent: &&Sent| sent.state == SentState::Lost && sent.len > 0;
+        let lost = self.ring.range(from..).filter(is_lost);
+        lost.map(|sent| DataRange::new(sent.dsn, sent.dsn + u64::from(sent.len)))
     }
 
     /// Frees the memory when nothing is in flight.

@@ -29,13 +29,16 @@ pub(super) fn is_kept(
     Err(Refusal::new(&format!("{place}.{name}"), &problem))
 }
 
-/// Returns true if a name such as `gap.1` matches a pattern such as `gap.ID`.
+/// Returns true if a name such as `gap.1` or `step.1.14.bytes` matches a pattern such as `gap.ID` or
+/// `step.ID.N.bytes`: `ID` is a subflow, `N` a place in a list.
 fn is_of(pattern: &str, name: &str) -> bool {
-    match pattern.split_once("ID") {
-        None => pattern == name,
-        Some((before, after)) => name
-            .strip_prefix(before)
-            .and_then(|rest| rest.strip_suffix(after))
-            .is_some_and(|id| id.parse::<u8>().is_ok()),
-    }
+    let (mut patterns, mut parts) = (pattern.split('.'), name.split('.'));
+    let same = patterns.by_ref().zip(parts.by_ref()).all(|(pattern, part)| match pattern {
+        "N" => part.parse::<u32>().is_ok(),
+        _ => match pattern.strip_prefix("ID") {
+            None => pattern == part,
+            Some(unit) => part.strip_suffix(unit).is_some_and(|id| id.parse::<u8>().is_ok()),
+        },
+    });
+    same && pattern.split('.').count() == name.split('.').count()
 }

@@ -29,4 +29,5 @@ schedulers! {
     linux,
     strict,
     rtt_threshold,
+    slot,
 }

@@ -1,0 +1,286 @@
+//! Estimates of when a segment would arrive on each path.
+
+use super::flights::Flight;
+use crate::{Outcome, SubflowView, View};
+use plait_base::{Span, SubflowId, Time};
+
+/// Most paths of a connection.
+const MAX_PATHS: usize = SubflowId::MAX;
+/// Time beyond twice the RTT variation after which an acknowledgement counts as overdue.
+const OVERDUE: Span = Span::from_millis(10);
+/// Time by which a copy must arrive sooner than the first transmission.
+const SOONER: Span = Span::from_millis(1);
+/// Doublings of a window beyond which it counts as unlimited.
+const MAX_DOUBLINGS: u64 = 20;
+
+/// The parameters of the estimates.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// Whether the data in flight is limited to that which the rate needs.
+    pub(super) cap: bool,
+    /// Percent of the bandwidth-delay product that the main path may hold.
+    pub(super) main_percent: u64,
+    /// Percent of the bandwidth-delay product that each other path may hold.
+    pub(super) side_percent: u64,
+    /// Time beyond the variation after which data counts as late.
+    pub(super) late: Span,
+    /// Whether windows in slow start are expected to double in each round trip.
+    pub(super) growth: bool,
+    /// Whether the RTT variation delays the arrival on paths other than the main one.
+    pub(super) doubt: bool,
+}
+
+/// What is known of a path beside its view.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) view: &'a SubflowView,
+    /// Bytes a second; zero if unknown.
+    pub(super) rate: u64,
+    /// Latest progress.
+    pub(super) progress: Time,
+}
+
+/// The estimate of one path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimate<'a> {
+    pub(super) view: &'a SubflowView,
+    /// Bytes a second; zero if unknown.
+    pub(super) rate: u64,
+    min_rtt: Span,
+    /// The smoothed RTT. On an idle path its queue drains.
+    srtt: Span,
+    /// Bytes a second that the path is expected to carry.
+    pace: u64,
+    /// The wait in queues that the latest RTT sample shows.
+    seen: Span,
+    /// Time since the path last made progress, if it is longer than its RTT variation allows.
+    overdue: Span,
+    /// Time until a full segment arrives.
+    arrival: Span,
+    /// Most bytes that the path may hold.
+    limit: u64,
+    pub(super) main: bool,
+}
+
+/// The estimates of all paths, in the order of arrival of a full segment.
+#[derive(Debug)]
+pub(super) struct Paths<'a> {
+    list: [Option<Estimate<'a>>; MAX_PATHS],
+    len: usize,
+    now: Time,
+    mss: u64,
+    rules: Rules,
+}
+
+/// Returns the bytes that a rate of bytes a second gives in `span`.
+fn bytes_in(rate: u64, span: Span) -> u64 {
+    rate.saturating_mul(span.as_micros()) / 1_000_000
+}
+
+/// Returns the time that `bytes` take at a rate of bytes a second.
+fn time_for(bytes: u64, rate: u64) -> Span {
+    Span::from_nanos(bytes.saturating_mul(1_000_000_000) / rate.max(1))
+}
+
+impl<'a> Estimate<'a> {
+    /// Estimates a path. One without an RTT sample counts as one whose RTT is `unsampled`.
+    fn new(known: Known<'a>, now: Time, mss: u64, unsampled: Span) -> Estimate<'a> {
+        let Known { view, rate, progress } = known;
+        let min_rtt = view.min_rtt.or(view.srtt).unwrap_or(unsampled);
+        let busy = view.inflight > 0;
+        let age = now.since(view.rtt_at);
+        let seen = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
+        let overdue = now.since(progress).minus(view.rttvar.times(2)).minus(OVERDUE);
+        let pace = match (rate, view.srtt) {
+            (0, Some(srtt)) => {
+                let window = view.cwnd.min(view.cap);
+                window.saturating_mul(1_000_000) / srtt.as_micros().max(1)
+            }
+            (rate, _) => rate,
+        };
+        let mut estimate = Estimate {
+            view,
+            rate,
+            min_rtt,
+            pace,
+            srtt: view.srtt.unwrap_or(min_rtt).minus(if busy { Span::ZERO } else { age }),
+            seen: if busy { seen } else { Span::ZERO },
+            overdue: if busy { overdue } else { Span::ZERO },
+            arrival: Span::ZERO,
+            limit: u64::MAX,
+            main: false,
+        };
+        estimate.arrival = estimate.arrives_in(mss);
+        estimate
+    }
+
+    /// Returns the bytes that the path holds after `len` more.
+    fn held_with(&self, len: u64) -> u64 {
+        self.view.inflight.saturating_add(self.view.queued).saturating_add(len)
+    }
+
+    /// Returns the time until a segment of `len` bytes arrives.
+    pub(super) fn arrives_in(&self, len: u64) -> Span {
+        let queue = match self.rate {
+            0 => self.srtt.minus(self.min_rtt),
+            rate => time_for(self.held_with(len), rate).minus(self.min_rtt),
+        };
+        self.min_rtt.over(2) + queue.max(self.seen) + self.overdue
+    }
+
+    /// Returns the bytes that the path delivers before `time` from now on, ahead of other data sent now.
+    fn delivers(&self, time: Span, mss: u64, growth: bool) -> u64 {
+        if time <= self.arrival {
+            return 0;
+        }
+        let left = time.minus(self.arrival);
+        let window = self.view.cwnd.min(self.view.cap);
+        let srtt = self.view.srtt.unwrap_or_default().as_micros().max(1);
+        let thousandths = left.as_micros().saturating_mul(1_000) / srtt;
+        let slow_start = self.view.ssthresh.is_none_or(|it| self.view.cwnd < it);
+        let factor = match growth && slow_start {
+            // 2^x - 1, on a line between whole numbers.
+            true => {
+                let (whole, part) = (thousandths / 1_000, thousandths % 1_000);
+                (1_u64 << whole.min(MAX_DOUBLINGS)) * (1_000 + part) - 1_000
+            }
+            false => thousandths,
+        };
+        let free = self.view.room().saturating_add(window.saturating_mul(factor) / 1_000);
+        match self.rate {
+            0 => free,
+            rate => free.min(bytes_in(rate, left).saturating_add(mss)),
+        }
+    }
+
+    /// Returns the most bytes that the rate needs on the path.
+    fn needs(&self, rules: &Rules, mss: u64) -> u64 {
+        let (base, window, percent) = match self.main {
+            true => (10, self.min_rtt + self.view.rttvar.times(2), rules.main_percent),
+            false => (4, self.min_rtt, rules.side_percent),
+        };
+        let spare = if self.main { 4 } else { 3 };
+        let held = bytes_in(self.rate, window).saturating_mul(percent) / 100;
+        (base * mss).max(held.saturating_add(spare * mss))
+    }
+
+    /// Returns true if the path holds as much as its rate needs without a queue.
+    pub(super) fn is_filled(&self) -> bool {
+        self.rate > 0 && self.view.inflight >= bytes_in(self.rate, self.min_rtt)
+    }
+
+    /// Returns true if the path may take a segment of `len` bytes.
+    fn has_room(&self, view: &View<'_>, len: u64) -> bool {
+        self.view.usable(len.max(view.next_len()), view.tsq) && self.held_with(len) <= self.limit
+    }
+}
+
+impl<'a> Paths<'a> {
+    /// Estimates each path.
+    pub(super) fn new(
+        now: Time,
+        mss: u64,
+        rules: Rules,
+        known: impl Iterator<Item = Known<'a>> + Clone,
+    ) -> Paths<'a> {
+        let sampled = known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
+        let unsampled = sampled.max().unwrap_or_default();
+        let mut all = Paths { list: [None; MAX_PATHS], len: 0, now, mss, rules };
+        for known in known.take(MAX_PATHS) {
+            all.list[all.len] = Some(Estimate::new(known, now, mss, unsampled));
+            all.len += 1;
+        }
+        all.sort();
+        all
+    }
+
+    /// Finds the main path, which has the largest pace, and sorts by arrival.
+    fn sort(&mut self) {
+        let paths = &mut self.list[..self.len];
+        let known = paths.iter().flatten();
+        let best = known.reduce(|best, it| if it.pace > best.pace { it } else { best });
+        let Some((main, varies)) = best.map(|it| (it.view.id, it.view.rttvar)) else { return };
+        for path in paths.iter_mut().flatten() {
+            path.main = path.view.id == main;
+            if self.rules.cap && path.rate > 0 {
+                path.limit = path.needs(&self.rules, self.mss);
+            }
+        }
+        let doubts = self.rules.doubt;
+        paths.sort_unstable_by_key(|path| match path {
+            Some(path) if doubts && !path.main => path.arrival + path.view.rttvar.max(varies),
+            Some(path) => path.arrival,
+            None => Span::MAX,
+        });
+    }
+
+    /// Returns the paths; a full segment arrives first on the one in front.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Estimate<'a>> {
+        self.list[..self.len].iter().flatten()
+    }
+
+    /// Writes the numbers behind a decision.
+    pub(super) fn explain(&self, out: &mut Outcome) {
+        for path in self.iter() {
+            out.note("arrival_ms", Some(path.view.id), path.arrival.as_nanos() as f64 / 1e6);
+            if path.rate > 0 {
+                out.note("rate_mbit", Some(path.view.id), path.rate as f64 * 8e-6);
+            }
+        }
+    }
+
+    /// Returns each path that may take a segment of `len` bytes, with the bytes that the paths before it
+    /// deliver until a segment sent there now arrives.
+    pub(super) fn places(
+        &self,
+        view: &View<'_>,
+        len: u64,
+    ) -> impl Iterator<Item = (&Estimate<'a>, u64)> {
+        let able = self.iter().enumerate().filter(move |(_, it)| it.has_room(view, len));
+        able.map(|(at, path)| {
+            let before = self.iter().take(at);
+            let ahead = before.map(|it| it.delivers(path.arrival, self.mss, self.rules.growth));
+            (path, ahead.fold(0, u64::saturating_add))
+        })
+    }
+
+    /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
+    pub(super) fn is_late(&self, flight: &Flight) -> bool {
+        let Some(path) = self.iter().find(|it| it.view.id == flight.subflow) else { return true };
+        let varies = path.view.rttvar.times(4).min(path.min_rtt.times(2));
+        flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + varies + self.rules.late
+    }
+
+    /// Returns true if another path with room delivers a segment sooner than its carrier.
+    pub(super) fn is_sooner_elsewhere(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let other = self.fastest_except(view, flight.subflow, flight.range.len());
+        other.is_some_and(|it| {
+            let margin = it.view.rttvar.over(4) + SOONER;
+            flight.arrives > self.now + it.arrives_in(flight.range.len()) + margin
+        })
+    }
+
+    /// Returns the paths with room that may hedge, in order of arrival; those without an RTT sample come
+    /// first.
+    pub(super) fn for_hedge(
+        &self,
+        view: &View<'_>,
+        len: u64,
+    ) -> impl Iterator<Item = &Estimate<'a>> {
+        let able = move |it: &&Estimate<'_>| it.has_room(view, len) && (it.main || !it.is_filled());
+        let (new, sampled) = (self.iter(), self.iter());
+        let new = new.filter(|it| it.view.srtt.is_none());
+        new.chain(sampled.filter(|it| it.view.srtt.is_some())).filter(able)
+    }
+
+    /// Returns the path with room on which a segment arrives first, except on `carrier`.
+    pub(super) fn fastest_except(
+        &self,
+        view: &View<'_>,
+        carrier: SubflowId,
+        len: u64,
+    ) -> Option<&Estimate<'a>> {
+        let others = self.iter().filter(|it| it.view.id != carrier && it.has_room(view, len));
+        others.min_by_key(|it| it.arrives_in(len))
+    }
+}

@@ -1,0 +1,358 @@
+//! slot: each segment goes where it arrives first, and a slower path takes the data that arrives with
+//! it in order.
+
+mod estimate;
+mod flights;
+mod rate;
+mod saved;
+
+use crate::rules::{self, Task};
+use crate::state;
+use crate::{
+    CaState, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    View, What, WhenFull,
+};
+use alloc::boxed::Box;
+use estimate::{Estimate, Known, Paths, Rules};
+use flights::{Flight, Flights};
+use plait_base::{DataRange, Span, SubflowId, Time};
+use rate::{RateFilter, Step};
+
+const CAP: Param = Param {
+    name: "cap",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "limit the data in flight on each path to that which its rate needs",
+    clause: "ours",
+};
+const MAIN_CAP: Param = Param {
+    name: "main_cap",
+    kind: ParamKind::Whole { min: 100, max: 10000, default: 150 },
+    unit: "%",
+    help: "limit of the main path, in bandwidth-delay products",
+    clause: "ours",
+};
+const SIDE_CAP: Param = Param {
+    name: "side_cap",
+    kind: ParamKind::Whole { min: 100, max: 10000, default: 125 },
+    unit: "%",
+    help: "limit of each other path, in bandwidth-delay products",
+    clause: "ours",
+};
+const COPIES: Param = Param {
+    name: "copies",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "copy data that is late, or that another path delivers sooner",
+    clause: "ours",
+};
+const LATE: Param = Param {
+    name: "late",
+    kind: ParamKind::Whole { min: 0, max: 10000, default: 45 },
+    unit: "ms",
+    help: "time beyond the predicted acknowledgement and its variation after which data is late",
+    clause: "ours",
+};
+const LOST: Param = Param {
+    name: "lost",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "copy data that its subflow counts as lost",
+    clause: "ours",
+};
+const HEDGE: Param = Param {
+    name: "hedge",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "while no new data waits, copy unacknowledged data on the path where it arrives first",
+    clause: "ours",
+};
+const QUEUED: Param = Param {
+    name: "queued",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "also take the rate from acknowledgements of segments that waited in a queue",
+    clause: "ours",
+};
+const GROWTH: Param = Param {
+    name: "growth",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "expect that windows in slow start double in each round trip",
+    clause: "ours",
+};
+const DOUBT: Param = Param {
+    name: "doubt",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "add the RTT variation to the arrival on paths other than the main one",
+    clause: "ours",
+};
+
+/// The scheduler's entry in the registry.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "slot",
+    aliases: &[],
+    idea: "send each segment where it arrives first, and give slower paths the data that arrives with it in order",
+    page: "\
+For each path, slot predicts when a segment sent now would arrive:
+
+    arrival = min_rtt / 2 + queue
+    queue   = max(0, (inflight + queued + segment) / rate - min_rtt), and at least the wait that the
+              latest RTT sample shows; before the first rate sample, srtt - min_rtt
+
+The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample is taken from a run
+of up to 16 acknowledgements if the link set its pace: the segments left at least twice as fast as they
+were acknowledged, or all of them waited in a queue. If an acknowledgement is overdue, the delay counts
+too.
+
+The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
+that is not the first, it computes how much the paths before it deliver until the segment arrives, and
+sends the data behind that. A path takes no more than its window, and no more than its rate needs:
+`main_cap` or `side_cap` percent of rate * min_rtt and a few segments.
+
+A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
+copies a late segment to the path where it arrives first. If it can place nothing new, it copies
+segments that another path would deliver sooner. If nothing waits, each path with room copies the first
+data that it has not carried.
+
+Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to the paths before it).
+Paper    none; the rule is plait's own.
+Good at  links that differ much, streams, small windows: in random links it is seldom slower than TCP.
+Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay product of the main path.
+         Copies cost about a fifth of the data.
+",
+    params: &[
+        CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, HEDGE, QUEUED, GROWTH, DOUBT,
+    ],
+    state: saved::NAMES,
+    queues_ahead: false,
+    build: |params| Box::new(Slot::new(params)),
+};
+
+/// Segments from the left edge that are examined for late data.
+const LATE_SEGMENTS: usize = 4;
+/// Segments from the left edge that are examined for data that another path delivers sooner.
+const STALLED_SEGMENTS: usize = 48;
+/// Least wait in a queue by which an RTT shows that the link sets the pace.
+const MIN_QUEUE: Span = Span::from_millis(2);
+
+/// What the scheduler has learnt of one path.
+#[derive(Clone, Copy, Default, Debug)]
+struct Lane {
+    rate: RateFilter,
+    /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path.
+    progress: Time,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+struct Slot {
+    rules: Rules,
+    copies: bool,
+    lost: bool,
+    hedge: bool,
+    queued: bool,
+    lanes: [Lane; SubflowId::MAX],
+    flights: Flights,
+}
+
+impl Slot {
+    fn new(params: &Params) -> Slot {
+        let rules = Rules {
+            cap: params.switch(&CAP),
+            main_percent: params.whole(&MAIN_CAP),
+            side_percent: params.whole(&SIDE_CAP),
+            late: Span::from_millis(params.whole(&LATE)),
+            growth: params.switch(&GROWTH),
+            doubt: params.switch(&DOUBT),
+        };
+        Slot {
+            rules,
+            copies: params.switch(&COPIES),
+            lost: params.switch(&LOST),
+            hedge: params.switch(&HEDGE),
+            queued: params.switch(&QUEUED),
+            lanes: [Lane::default(); SubflowId::MAX],
+            flights: Flights::default(),
+        }
+    }
+
+    /// Estimates the candidates.
+    fn paths<'a>(&self, view: &View<'a>) -> Paths<'a> {
+        let candidates = view.candidates();
+        let known = view.subflows.iter().filter(|it| candidates.contains(it.id)).map(|view| {
+            let Lane { rate, progress } = &self.lanes[view.id.index()];
+            Known { view, rate: rate.rate(), progress: *progress }
+        });
+        Paths::new(view.now, rules::segment_len(view), self.rules, known)
+    }
+
+    /// Notes a segment that is about to be sent.
+    fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) {
+        let (subflow, arrives) = (path.view.id, view.now + path.arrives_in(range.len()));
+        self.flights.sent(Flight { range, subflow, arrives, lost: false });
+        if path.view.inflight == 0 {
+            self.lanes[subflow.index()].progress = view.now + path.view.srtt.unwrap_or_default();
+        }
+    }
+
+    fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {
+        self.note(view, path, range);
+        let (what, grant) = (What::Redundant(range), range.len());
+        Decision::Send { subflow: path.view.id, what, grant, reason: Reason::Copy }
+    }
+
+    /// Copies a segment to the path, other than its carrier, where it arrives first.
+    fn copy_elsewhere(
+        &mut self,
+        view: &View<'_>,
+        paths: &Paths<'_>,
+        flight: &Flight,
+    ) -> Option<Decision> {
+        let path = paths.fastest_except(view, flight.subflow, flight.range.len())?;
+        Some(self.copy(view, path, flight.range))
+    }
+
+    /// Copies one of the first segments if it is late.
+    fn late(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+        let late = self.flights.first(view, LATE_SEGMENTS, |flight| paths.is_late(flight))?;
+        self.copy_elsewhere(view, paths, &late)
+    }
+
+    /// Sends the first new data that a path can take in order. Returns `None` if there is none.
+    fn place(
+        &mut self,
+        view: &View<'_>,
+        paths: &Paths<'_>,
+        segment: DataRange,
+        out: &mut Outcome,
+    ) -> Option<Decision> {
+        let (mss, unsent) = (rules::segment_len(view), view.connection.unsent);
+        let placed = paths.places(view, segment.len()).find_map(|(path, ahead)| {
+            let offset = ahead / mss * mss;
+            let range = match offset {
+                0 => Some(segment),
+                _ if offset >= unsent => None,
+                _ => view.queue.unsent_at(offset, mss.min(unsent - offset)),
+            };
+            let range = range.filter(|it| it.end <= view.connection.wnd_end)?;
+            Some((path, offset, range))
+        });
+        let (path, offset, range) = placed?;
+        self.note(view, path, range);
+        out.note("ahead_segments", Some(path.view.id), (offset / mss) as f64);
+        let reason = if offset == 0 { Reason::EarliestArrival } else { Reason::AheadByGap };
+        let (what, grant) = (What::New { offset }, range.len());
+        Some(Decision::Send { subflow: path.view.id, what, grant, reason })
+    }
+
+    /// Copies data that another path delivers sooner than its carrier.
+    fn stalled(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+        let least = paths.iter().map(|it| it.arrives_in(u64::from(it.view.mss))).min()?;
+        let flight = self.flights.first(view, STALLED_SEGMENTS, |flight| {
+            let waits = flight.arrives > view.now + least;
+            paths.is_late(flight) || (waits && paths.is_sooner_elsewhere(view, flight))
+        })?;
+        self.copy_elsewhere(view, paths, &flight)
+    }
+
+    /// Copies the first data that a path has not carried, on the path where it arrives first.
+    fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+        let mss = rules::segment_len(view);
+        let (path, range) = paths
+            .for_hedge(view, mss)
+            .find_map(|path| Some((path, uncarried(view, path.view.id, mss)?)))?;
+        Some(self.copy(view, path, range))
+    }
+
+    /// Takes in an acknowledgement.
+    fn on_acked(&mut self, view: &View<'_>, subflow: SubflowId, bytes: u64, rtt: Option<Span>) {
+        let lane = &mut self.lanes[subflow.index()];
+        lane.progress = view.now;
+        let open = view.subflow(subflow).filter(|it| it.ca == CaState::Open);
+        let Some((path, srtt, rtt)) = open.and_then(|it| Some((it, it.srtt?, rtt?))) else {
+            return lane.rate.break_run();
+        };
+        let mss = rules::segment_len(view);
+        let least = path.min_rtt.unwrap_or(srtt);
+        let waited = rtt.minus(least);
+        let queued = self.queued
+            && path.inflight >= 2 * mss
+            && waited >= path.rttvar.times(2).max(least.over(4)).max(MIN_QUEUE);
+        let sent = Time::from_nanos(view.now.as_nanos().saturating_sub(rtt.as_nanos()));
+        lane.rate.on_acked(Step { at: view.now, sent, bytes, queued }, mss, srtt);
+    }
+}
+
+/// Returns the first unacknowledged data that a subflow has not carried, at most `len` bytes.
+fn uncarried(view: &View<'_>, subflow: SubflowId, len: u64) -> Option<DataRange> {
+    let mut from = view.connection.snd_una;
+    loop {
+        let sent = view.queue.sent_from(from)?;
+        if !sent.carried.contains(subflow) {
+            let start = sent.range.start.max(from);
+            let end = sent.range.end.min(start.saturating_add(len));
+            return Some(DataRange::new(start, end));
+        }
+        from = sent.range.end;
+    }
+}
+
+impl Scheduler for Slot {
+    fn needs(&self) -> Needs {
+        Needs { data_acks: true, acks: true, when_full: WhenFull::Never, pacing_rate: false }
+    }
+
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let task = rules::task(view);
+        if view.subflows.len() < 2
+            && let Task::Settled(decision) = task
+        {
+            return decision;
+        }
+        let paths = self.paths(view);
+        if out.explain {
+            paths.explain(out);
+        }
+        if self.copies
+            && view.connection.reinject.is_none()
+            && let Some(decision) = self.late(view, &paths)
+        {
+            return decision;
+        }
+        let segment = match task {
+            Task::Settled(Decision::Idle) if self.hedge => {
+                return self.hedge(view, &paths).unwrap_or(Decision::Idle);
+            }
+            Task::Settled(decision) => return decision,
+            Task::Place(segment) => segment,
+        };
+        if let Some(decision) = self.place(view, &paths, segment, out) {
+            return decision;
+        }
+        let copy = if self.copies { self.stalled(view, &paths) } else { None };
+        copy.unwrap_or_else(|| match segment.end > view.connection.wnd_end {
+            true => Decision::Wait { on: None, reason: Reason::SendWindow },
+            false => rules::none_usable(view),
+        })
+    }
+
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        state::forget(notice, &mut self.lanes);
+        match notice {
+            Notice::DataAck { new, .. } => self.flights.acked(new),
+            Notice::Lost { subflow, range } if self.lost => self.flights.lost(range, subflow),
+            Notice::Acked { subflow, bytes, rtt } => self.on_acked(view, subflow, bytes, rtt),
+            _ => {}
+        }
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        saved::save(&self.lanes, &self.flights, write);
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        saved::load(&mut self.lanes, &mut self.flights, name, value).is_some()
+    }
+}

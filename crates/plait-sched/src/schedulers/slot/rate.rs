@@ -1,0 +1,167 @@
+//! The rate at which a path delivers, from runs of acknowledgements that the link spaced.
+
+use plait_base::{Span, Time};
+
+/// Steps that are kept, and so the longest run.
+pub(super) const MAX_STEPS: usize = 16;
+/// Segments that a run covers at least.
+const MIN_RUN_SEGMENTS: u64 = 4;
+/// Steps of a run whose segments waited in a queue.
+const MIN_QUEUED_STEPS: usize = 4;
+/// Least length of an interval of the maximum.
+const MIN_INTERVAL: Span = Span::from_millis(300);
+/// Length of an interval in smoothed RTTs.
+const INTERVAL_RTTS: u64 = 5;
+
+/// An acknowledgement that delivered data.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Step {
+    pub(super) at: Time,
+    /// When the newest delivered segment was sent.
+    pub(super) sent: Time,
+    pub(super) bytes: u64,
+    /// Whether that segment waited in a queue of the path.
+    pub(super) queued: bool,
+}
+
+/// The estimate of one path.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct RateFilter {
+    pub(super) steps: [Step; MAX_STEPS],
+    /// Number of steps in use; the newest is last.
+    pub(super) used: usize,
+    /// Largest sample of this interval, in bytes a second.
+    pub(super) now: u64,
+    /// Largest sample of the interval before, in bytes a second.
+    pub(super) before: u64,
+    /// Start of this interval.
+    pub(super) began: Time,
+}
+
+impl RateFilter {
+    /// Returns bytes a second; zero before the first sample.
+    pub(super) fn rate(&self) -> u64 {
+        self.now.max(self.before)
+    }
+
+    /// Takes in an acknowledgement on a path with this segment size and smoothed RTT.
+    pub(super) fn on_acked(&mut self, step: Step, mss: u64, srtt: Span) {
+        if self.used == MAX_STEPS {
+            self.steps.copy_within(1.., 0);
+            self.used -= 1;
+        }
+        self.steps[self.used] = step;
+        self.used += 1;
+        self.turn(step.at, srtt);
+        if let Some(sample) = self.sample(mss) {
+            self.now = self.now.max(sample);
+        }
+    }
+
+    /// Forgets the run: one of its segments was sent more than once.
+    pub(super) fn break_run(&mut self) {
+        self.used = 0;
+    }
+
+    /// Begins a new interval if the present one is over.
+    fn turn(&mut self, at: Time, srtt: Span) {
+        let length = srtt.times(INTERVAL_RTTS).max(MIN_INTERVAL);
+        let age = at.since(self.began);
+        if age >= length {
+            self.before = if age >= length.times(2) { 0 } else { self.now };
+            (self.now, self.began) = (0, at);
+        }
+    }
+
+    /// Returns the rate of the longest run whose pace the link set: it left at least twice as fast as it
+    /// was acknowledged, or all its segments waited in a queue.
+    fn sample(&self, mss: u64) -> Option<u64> {
+        let (last, earlier) = self.steps[..self.used].split_last()?;
+        let mut run = RunSoFar { bytes: last.bytes, steps: 1, queued: last.queued };
+        let mut longest = None;
+        for first in earlier.iter().rev() {
+            let acked = last.at.since(first.at).as_nanos();
+            let sent = last.sent.since(first.sent).as_nanos();
+            let queued = run.queued && run.steps >= MIN_QUEUED_STEPS;
+            if acked > 0
+                && run.bytes >= MIN_RUN_SEGMENTS * mss
+                && (queued || sent.saturating_mul(2) <= acked)
+            {
+                longest = Some(run.bytes.saturating_mul(1_000_000_000) / acked);
+            }
+            run.bytes += first.bytes;
+            run.steps += 1;
+            run.queued &= first.queued;
+        }
+        longest
+    }
+}
+
+/// The newest steps of a run.
+struct RunSoFar {
+    bytes: u64,
+    steps: usize,
+    queued: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SRTT: Span = Span::from_millis(20);
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn acked(filter: &mut RateFilter, at: Time, sent: Time, queued: bool) {
+        filter.on_acked(Step { at, sent, bytes: 1_000, queued }, 1_000, SRTT);
+    }
+
+    /// A window of ten segments leaves at once, and its acknowledgements arrive each 2 ms.
+    fn window(filter: &mut RateFilter, start: u64) {
+        for segment in 0..10 {
+            acked(filter, at(start + 20 + 2 * segment), at(start), false);
+        }
+    }
+
+    #[test]
+    fn acknowledgements_that_the_link_spaced_give_its_rate() {
+        let mut filter = RateFilter::default();
+        window(&mut filter, 1_000);
+        assert_eq!(filter.rate(), 500_000);
+        // The run of two windows left in 100 ms and was acknowledged in 118: the sender set its pace.
+        window(&mut filter, 1_100);
+        assert_eq!(filter.rate(), 500_000);
+    }
+
+    /// 30 segments leave each 10 ms and are acknowledged 20 ms later.
+    fn paced(queued: bool) -> u64 {
+        let mut filter = RateFilter::default();
+        for segment in 0..30 {
+            let sent = at(1_000 + 10 * segment);
+            acked(&mut filter, sent + SRTT, sent, queued);
+        }
+        filter.rate()
+    }
+
+    #[test]
+    fn a_sender_that_is_slower_than_the_link_gives_no_sample() {
+        assert_eq!(paced(false), 0);
+    }
+
+    #[test]
+    fn segments_that_waited_in_a_queue_give_the_rate() {
+        assert_eq!(paced(true), 100_000);
+    }
+
+    #[test]
+    fn a_sample_is_forgotten_after_two_intervals() {
+        let mut filter = RateFilter::default();
+        window(&mut filter, 1_000);
+        acked(&mut filter, at(1_350), at(1_330), false);
+        assert_eq!(filter.rate(), 500_000);
+        acked(&mut filter, at(1_700), at(1_680), false);
+        assert_eq!(filter.rate(), 0);
+    }
+}

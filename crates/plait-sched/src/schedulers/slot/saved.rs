@@ -1,0 +1,137 @@
+//! The names of the state of a slot scheduler.
+
+use super::Lane;
+use super::flights::Flights;
+use super::rate::{MAX_STEPS, RateFilter, Step};
+use alloc::string::String;
+use core::fmt::{self, Write};
+use plait_base::{DataRange, Dsn, SubflowId, Time};
+
+pub(super) const NAMES: &[(&str, &str)] = &[
+    ("rate.ID.now", "largest rate of this interval, in bytes a second"),
+    ("rate.ID.before", "largest rate of the interval before, in bytes a second"),
+    ("rate.ID.began_ns", "start of this interval"),
+    ("progress.ID_ns", "latest progress of the path"),
+    ("step.ID.N.at_ns", "arrival of the Nth of the latest acknowledgements"),
+    ("step.ID.N.sent_ns", "when the newest segment that it covers was sent"),
+    ("step.ID.N.bytes", "bytes that it covers"),
+    ("step.ID.N.queued", "1 if that segment waited in a queue"),
+    ("flight.N.start", "first byte of the Nth unacknowledged segment"),
+    ("flight.N.end", "its end"),
+    ("flight.N.subflow", "its first carrier"),
+    ("flight.N.arrives_ns", "its predicted arrival"),
+    ("flight.N.lost", "1 if its carrier counts it as lost"),
+];
+
+/// Writes the state. Zeroes are left out.
+pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str, f64)) {
+    let mut names = Names { name: String::new(), prefix: 0, write };
+    for (id, Lane { rate, progress }) in lanes.iter().enumerate() {
+        names.begin(format_args!("rate.{id}"));
+        names.write(".now", rate.now);
+        names.write(".before", rate.before);
+        names.write(".began_ns", rate.began.as_nanos());
+        names.begin(format_args!("progress.{id}"));
+        names.write("_ns", progress.as_nanos());
+        for (at, step) in rate.steps[..rate.used].iter().enumerate() {
+            names.begin(format_args!("step.{id}.{at}"));
+            names.write(".at_ns", step.at.as_nanos());
+            names.write(".sent_ns", step.sent.as_nanos());
+            names.write(".bytes", step.bytes);
+            names.write(".queued", u64::from(step.queued));
+        }
+    }
+    for (at, flight) in flights.iter().enumerate() {
+        names.begin(format_args!("flight.{at}"));
+        names.write(".start", flight.range.start.get());
+        names.write(".end", flight.range.end.get());
+        names.write(".subflow", u64::from(flight.subflow.0));
+        names.write(".arrives_ns", flight.arrives.as_nanos());
+        names.write(".lost", u64::from(flight.lost));
+    }
+}
+
+/// Writes values whose names share a prefix, with one buffer for all names.
+struct Names<'a> {
+    name: String,
+    prefix: usize,
+    write: &'a mut dyn FnMut(&str, f64),
+}
+
+impl Names<'_> {
+    fn begin(&mut self, prefix: fmt::Arguments<'_>) {
+        self.name.clear();
+        self.name.write_fmt(prefix).ok();
+        self.prefix = self.name.len();
+    }
+
+    fn write(&mut self, suffix: &str, value: u64) {
+        if value > 0 {
+            self.name.truncate(self.prefix);
+            self.name.push_str(suffix);
+            (self.write)(&self.name, value as f64);
+        }
+    }
+}
+
+/// Restores a value. Returns `None` if the name is unknown.
+pub(super) fn load(
+    lanes: &mut [Lane; SubflowId::MAX],
+    flights: &mut Flights,
+    name: &str,
+    value: f64,
+) -> Option<()> {
+    let whole = value as u64;
+    let mut parts = name.split('.');
+    match (parts.next()?, parts.next()?) {
+        ("flight", at) => load_flight(flights, at.parse().ok()?, parts.next()?, whole)?,
+        ("step", id) => {
+            let lane = lanes.get_mut(id.parse::<usize>().ok()?)?;
+            load_step(&mut lane.rate, parts.next()?.parse().ok()?, parts.next()?, whole)?;
+        }
+        ("rate", id) => {
+            let rate = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.rate;
+            match parts.next()? {
+                "now" => rate.now = whole,
+                "before" => rate.before = whole,
+                "began_ns" => rate.began = Time::from_nanos(whole),
+                _ => return None,
+            }
+        }
+        ("progress", id) => {
+            let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
+            lanes.get_mut(id)?.progress = Time::from_nanos(whole);
+        }
+        _ => return None,
+    }
+    parts.next().is_none().then_some(())
+}
+
+fn load_step(rate: &mut RateFilter, at: usize, name: &str, whole: u64) -> Option<()> {
+    if at >= MAX_STEPS {
+        return None;
+    }
+    let step: &mut Step = rate.steps.get_mut(at)?;
+    match name {
+        "at_ns" => step.at = Time::from_nanos(whole),
+        "sent_ns" => step.sent = Time::from_nanos(whole),
+        "bytes" => step.bytes = whole,
+        "queued" => step.queued = whole == 1,
+        _ => return None,
+    }
+    rate.used = rate.used.max(at + 1);
+    Some(())
+}
+
+fn load_flight(flights: &mut Flights, at: usize, name: &str, whole: u64) -> Option<()> {
+    let flight = flights.saved(at)?;
+    match name {
+        "start" => flight.range = DataRange::new(Dsn::new(whole), Dsn::new(whole)),
+        "end" => flight.range = DataRange::new(flight.range.start, Dsn::new(whole)),
+        "subflow" => flight.subflow = SubflowId(u8::try_from(whole).ok()?),
+        "arrives_ns" => flight.arrives = Time::from_nanos(whole),
+        "lost" => flight.lost = whole == 1,
+        _ => return None,
+    }
+    Some(())
+}
