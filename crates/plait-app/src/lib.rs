@@ -4,6 +4,8 @@
 //! them over a [`Stream`]. An [`Observer`] takes the timestamped events of both hosts and returns
 //! [`Measures`]. [`quantity`] reads and writes numbers with units, for all files and options alike.
 
+#![forbid(unsafe_code)]
+
 pub mod file;
 pub mod measure;
 pub mod name;

@@ -3,6 +3,7 @@
 //! Time is an integer count of nanoseconds, and data an integer count of bytes. Sequence numbers
 //! have a type for the data, and one for each direction of a subflow. Random numbers come from streams derived from a seed and a purpose.
 //! The crate has no clock, no thread and no unordered container.
+#![forbid(unsafe_code)]
 #![no_std]
 
 extern crate alloc;

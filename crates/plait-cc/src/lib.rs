@@ -21,6 +21,7 @@
 //! assert_eq!(window.cwnd(), 16_060);
 //! # Ok::<(), plait_cc::SpecError>(())
 //! ```
+#![forbid(unsafe_code)]
 #![no_std]
 
 extern crate alloc;

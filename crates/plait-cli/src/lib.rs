@@ -2,6 +2,7 @@
 //! everything else to stderr. Exit codes: see `failure`.
 //!
 //! The program `plait` only calls [`main`]. `examples/own-scheduler` registers a scheduler of its own before.
+#![forbid(unsafe_code)]
 #![warn(clippy::print_stderr)] // it panics if stderr is closed; use `console::remark`
 
 mod commands;

@@ -138,6 +138,26 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     }
 }
 
+/// The workspace denies unsafe code. All crates but plait-live forbid it, and plait-live allows it in one file.
+#[test]
+fn unsafe_code_is_in_one_file() {
+    for (name, (dir, _)) in manifests() {
+        let forbids = |file: &str| {
+            let root = fs::read_to_string(dir.join("src").join(file)).unwrap_or_default();
+            root.lines().any(|line| line == "#![forbid(unsafe_code)]")
+        };
+        assert_eq!(forbids("lib.rs"), name != "plait-live", "{name}");
+        if name == "plait-live" {
+            let files = fs::read_dir(dir.join("src")).unwrap().map(|it| it.unwrap().path());
+            let allows = |file: &std::path::PathBuf| {
+                file.is_file() && fs::read_to_string(file).unwrap().contains("unsafe_code")
+            };
+            let allowing: Vec<_> = files.filter(allows).collect();
+            assert_eq!(allowing, [dir.join("src/heap.rs")]);
+        }
+    }
+}
+
 /// Sequence numbers of the core are `Dsn`, `SendSsn` or `RecvSsn`, never a bare number of 64 bits (RFC 8684
 /// section 3.3, RFC 9293 section 3.3.1). Numbers on the wire have 32 bits. Inline tests are not checked.
 #[test]

@@ -51,6 +51,7 @@
 //! assert_eq!(&buffer[..len], b"hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![forbid(unsafe_code)]
 #![no_std]
 
 extern crate alloc;

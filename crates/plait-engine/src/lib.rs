@@ -4,6 +4,8 @@
 //! It uses no kernel interface. A [`World`] supplies time, packets and streams: `plait-live` has
 //! one over a TUN device and sockets, and the swarm of `plait-lab` has one in virtual time.
 
+#![forbid(unsafe_code)]
+
 mod choice;
 mod crowd;
 mod dials;

@@ -9,6 +9,8 @@
 //! a run. [`Cell::address`] is the key under which runs of a cell may be kept. `examples/compare.rs` compares
 //! two schedulers in this way.
 
+#![forbid(unsafe_code)]
+
 mod append_log;
 mod bound;
 mod compare;

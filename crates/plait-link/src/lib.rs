@@ -11,6 +11,7 @@
 //!
 //! Times are integer nanoseconds and capacity is integrated exactly. The departure of each packet in a
 //! back-to-back train is the exact integral of the rate, rounded up to the nanosecond, for any train length.
+#![forbid(unsafe_code)]
 #![no_std]
 
 extern crate alloc;

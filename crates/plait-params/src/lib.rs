@@ -31,6 +31,7 @@
 //! assert_eq!(chosen.to_string(), "turns:size=3");
 //! # Ok::<(), plait_params::SpecError>(())
 //! ```
+#![forbid(unsafe_code)]
 #![no_std]
 
 extern crate alloc;

@@ -17,6 +17,8 @@
 //! This crate does not read flags and does not inspect the terminal: a function that makes text
 //! takes its width, and whether to use colour. An [`Error`] names a file by its [`Contents`].
 
+#![forbid(unsafe_code)]
+
 pub mod capture;
 pub mod decide;
 mod error;

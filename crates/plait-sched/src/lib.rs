@@ -1,5 +1,6 @@
 //! Packet schedulers of Multipath TCP (floor 1 of plait). A scheduler reads a [`View`] and returns a
 //! [`Decision`]. It never holds the connection, and nothing in this crate depends on TCP.
+#![forbid(unsafe_code)]
 #![no_std]
 
 extern crate alloc;

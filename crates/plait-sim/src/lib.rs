@@ -5,6 +5,8 @@
 //! comes from a stream that is derived from the seed and a purpose. Events of the same instant
 //! happen in the order in which they were caused.
 
+#![forbid(unsafe_code)]
+
 mod addresses;
 mod changes;
 mod digest;

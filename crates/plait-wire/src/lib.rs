@@ -3,6 +3,7 @@
 //! Numbers have the width of the wire: 32-bit sequence numbers, 4- or 8-byte DSNs. Sizes are the
 //! lengths of the encoded bytes, so a simulated segment costs as much as a real one. [`codec`]
 //! converts segments to bytes and bytes to segments.
+#![forbid(unsafe_code)]
 #![no_std]
 
 extern crate alloc;
