@@ -233,7 +233,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
         (&*format!("{RUN} --scheduler blset"), "did you mean `blest`?"),
         (
             &*format!("{RUN} --scheduler all"),
-            "--scheduler: `plait explain` takes one, 13 are given",
+            "--scheduler: `plait explain` takes one, 14 are given",
         ),
         ("--path wifi-home", "--workload"),
     ] {

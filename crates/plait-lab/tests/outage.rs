@@ -68,7 +68,7 @@ fn late(line: &str, down: u64, mbit: f64, timeouts: u32) -> Vec<String> {
 
 /// All registered schedulers, and variants. `linux:stale=4` is the behaviour of a stock kernel and has its
 /// own bound below.
-const EVERY: &str = "minrtt,roundrobin,redundant,ecf,blest,otias,sttf,daps,strict,rtt-threshold,linux,stms-c,stms-a,minrtt+rp,blest:mode=paper,ecf:floor=off";
+const EVERY: &str = "minrtt,roundrobin,redundant,ecf,blest,otias,sttf,daps,strict,rtt-threshold,linux,stms-c,stms-a,slot,minrtt+rp,blest:mode=paper,ecf:floor=off";
 
 #[test]
 fn every_registered_scheduler_is_among_them() {

@@ -74,7 +74,7 @@ pub fn draw(seed: u64) -> Case {
     let mut case = Case {
         seed,
         shared_kbps: log_within(&mut part("shared"), 2_000, 40_000),
-        scheduler: draw_scheduler(&mut part("scheduler")),
+        scheduler: draw_scheduler(&mut part("scheduler"), &mut part("added scheduler")),
         controller,
         settings: draw_settings(&mut part("settings")),
         pairs: 1 + u32::from(one_in(&mut part("pairs"), 10)),
@@ -117,6 +117,9 @@ pub fn draw(seed: u64) -> Case {
     case
 }
 
+/// Number of schedulers when seeds were first named in tests.
+const FIRST_SCHEDULERS: usize = 13;
+
 fn draw_paths(stream: &mut RandomStream) -> Vec<PathCase> {
     let count = stream.within(2, 4);
     let shares = one_in(stream, 5);
@@ -134,9 +137,15 @@ fn draw_paths(stream: &mut RandomStream) -> Vec<PathCase> {
         .collect()
 }
 
-fn draw_scheduler(stream: &mut RandomStream) -> String {
+/// Draws a scheduler. Those that were added after seeds had been named are drawn from a stream of their own,
+/// so that few named seeds draw another scheduler than before.
+fn draw_scheduler(stream: &mut RandomStream, added: &mut RandomStream) -> String {
     let names: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
-    let mut name = pick(stream, &names).to_owned();
+    let (first, later) = names.split_at(FIRST_SCHEDULERS.min(names.len()));
+    let mut name = pick(stream, first).to_owned();
+    if added.below(names.len() as u64) < later.len() as u64 {
+        pick(added, later).clone_into(&mut name);
+    }
     if one_in(stream, 3) {
         name.push_str("+rp");
     }
