@@ -16,7 +16,8 @@ pub struct Entry {
     pub page: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// The values of a saved state, each with what it means; `ID` stands for a subflow's id.
+    /// The values of a saved state, each with its meaning. `ID` stands for the id of a subflow, `N` for a place in
+    /// a list.
     pub state: &'static [(&'static str, &'static str)],
     /// It assigns data to subflows that have no room yet.
     pub queues_ahead: bool,

@@ -12,7 +12,7 @@ pub(crate) mod memory_usage;
 pub(crate) mod reassembly;
 pub(crate) mod send_memory;
 pub(crate) mod send_queue;
-mod state;
+pub(crate) mod state;
 pub(crate) mod tuning;
 pub(crate) mod verifier;
 pub(crate) mod window;

@@ -97,10 +97,29 @@ impl DataState {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use alloc::string::String;
-    use core::fmt::Write;
+    use core::fmt::{Debug, Write};
+
+    /// Returns a table of states: a line a state, with each possible step and the state after it.
+    pub(crate) fn matrix<S: Copy + Debug, T: Copy + Debug>(
+        states: &[S],
+        steps: &[T],
+        after: impl Fn(S, T) -> Option<S>,
+    ) -> String {
+        let mut table = String::new();
+        for &state in states {
+            write!(table, "{state:?}:").unwrap();
+            for &step in steps {
+                if let Some(next) = after(state, step) {
+                    write!(table, " {step:?}->{next:?}").unwrap();
+                }
+            }
+            table.push('\n');
+        }
+        table
+    }
 
     #[test]
     fn the_whole_matrix_of_the_end_of_the_data() {
@@ -126,16 +145,6 @@ mod tests {
             DataStep::Restarted,
             DataStep::Aborted,
         ];
-        let mut table = String::new();
-        for state in states {
-            write!(table, "{state:?}:").unwrap();
-            for step in steps {
-                if let Some(next) = state.after(step) {
-                    write!(table, " {step:?}->{next:?}").unwrap();
-                }
-            }
-            table.push('\n');
-        }
-        insta::assert_snapshot!(table);
+        insta::assert_snapshot!(matrix(&states, &steps, DataState::after));
     }
 }

@@ -74,8 +74,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::String;
-    use core::fmt::Write;
+    use crate::data::state::tests::matrix;
 
     /// R61.
     #[test]
@@ -102,16 +101,6 @@ mod tests {
             Step::WaitOver,
             Step::Aborted,
         ];
-        let mut table = String::new();
-        for state in states {
-            write!(table, "{state:?}:").unwrap();
-            for step in steps {
-                if let Some(next) = state.after(step) {
-                    write!(table, " {step:?}->{next:?}").unwrap();
-                }
-            }
-            table.push('\n');
-        }
-        insta::assert_snapshot!(table);
+        insta::assert_snapshot!(matrix(&states, &steps, State::after));
     }
 }
