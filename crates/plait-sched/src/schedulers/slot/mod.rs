@@ -98,13 +98,13 @@ pub(crate) const ENTRY: Entry = Entry {
 For each path, slot predicts when a segment sent now would arrive:
 
     arrival = min_rtt / 2 + queue
-    queue   = max(0, (inflight + queued + segment) / rate - min_rtt), and at least the wait that the
-              latest RTT sample shows; before the first rate sample, srtt - min_rtt
+    queue   = max(0, (inflight + queued + segment) / rate - min_rtt)
 
-The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample is taken from a run
-of up to 16 acknowledgements if the link set its pace: the segments left at least twice as fast as they
-were acknowledged, or all of them waited in a queue. If an acknowledgement is overdue, the delay counts
-too.
+The queue is at least the wait that the latest RTT sample shows. Before the first rate sample it is
+srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample
+is taken from a run of up to 16 acknowledgements if the link set its pace: the segments left at
+least twice as fast as they were acknowledged, or all of them waited in a queue. If an
+acknowledgement is overdue, the delay counts too.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
