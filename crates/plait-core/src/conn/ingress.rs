@@ -219,6 +219,7 @@ impl Connection {
         self.paths.take_offer(index, segment);
         let is_join = self.paths.subflow(index).origin().join;
         if !is_join {
+            self.paths.drop_waiting_dials(&mut self.notices, |_| true);
             self.data.judge(&self.paths.spec.config, &mut self.notices);
         }
         self.paths.on_handshake_answered(ctx.now, index);
@@ -262,6 +263,20 @@ impl Connection {
         }
         self.subflow_answered(ctx, index);
         true
+    }
+
+    /// Processes a segment whose address no subflow has. It may answer an earlier SYN.
+    #[cold]
+    pub(crate) fn handle_late_answer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: Address,
+        segment: &Segment,
+    ) {
+        let (paths, mut parts) = self.split(ctx);
+        if let Some(index) = paths.take_late_answer(&mut parts, address, segment) {
+            self.handle(ctx, index, segment);
+        }
     }
 
     /// Completes the handshake of the subflow at `index`.

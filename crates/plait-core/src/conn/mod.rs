@@ -237,7 +237,9 @@ impl Connection {
             return;
         }
         let dialling = self.paths.dials_on(&self.data, path);
-        if dialling && self.try_next_path(ctx) {
+        let moved = dialling && self.try_next_path(ctx);
+        self.paths.drop_waiting_dials(&mut self.notices, |waiting| waiting == path);
+        if moved {
             return;
         }
         let ending = self.paths.stranded(path, dialling);

@@ -170,13 +170,12 @@ impl Connection {
         }
     }
 
-    /// Handles an unanswered SYN of the first subflow. If there is another path, the next attempt
-    /// starts there.
+    /// Handles an unanswered SYN of the first subflow. If there is another path, its attempt goes on
+    /// or starts. An answer to the current one is still used.
     pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
         let Some(path) = self.paths.next_path() else { return false };
-        let local_port = ctx.take_port();
-        let here = self.paths.subflow(0).address();
-        self.redial_on(ctx, here.on_path(path).at_port(local_port));
+        let (paths, mut parts) = self.split(ctx);
+        paths.dial_next(&mut parts, path);
         true
     }
 
@@ -193,6 +192,7 @@ impl Connection {
         let Connection { data, paths, notices, .. } = self;
         if data.agreed.mode() == Mode::Offered && paths.finds_silence() {
             data.start_plain(ctx, &paths.spec.config, notices, FallbackCause::Silence);
+            paths.drop_waiting_dials(notices, |_| true);
         }
         if paths.ways_to_dial() > 1 {
             self.try_next_path(ctx);

@@ -302,6 +302,10 @@ impl Endpoint {
             addresses.push(address.key());
             self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: subflow.0 });
         }
+        for address in conn.paths().waiting_dials() {
+            addresses.push(address.key());
+            self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: 0 });
+        }
         self.shared.tokens.insert(*token, id);
         if conn.only_waits() && !planted(Planted::WaitsInFull) {
             self.reduce(now, id);

@@ -81,6 +81,11 @@ impl Slots {
         self.list.shrink_to_fit();
     }
 
+    /// Removes all subflows, uncounted, and returns the first.
+    pub(super) fn take_first(&mut self) -> Option<Subflow> {
+        self.list.drain(..).next()
+    }
+
     /// Removes all subflows, uncounted.
     pub(super) fn clear(&mut self) {
         self.list.clear();

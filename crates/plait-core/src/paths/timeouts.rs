@@ -148,7 +148,7 @@ impl Paths {
 
     /// Returns true if the subflow at `index` is the first one of a client that still dials. A join
     /// may have reused the slot of an ended first subflow.
-    fn is_dialling(&self, index: usize) -> bool {
+    pub(super) fn is_dialling(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
         index == 0 && !subflow.origin().join && subflow.state() == State::SynSent && self.client
     }

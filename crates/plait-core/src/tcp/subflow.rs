@@ -167,6 +167,21 @@ impl Subflow {
         self.handshake_retries()
     }
 
+    /// Repeats its unanswered SYN.
+    pub(crate) fn repeat_syn(&mut self) {
+        self.count_handshake_retry();
+        self.pending.add(ControlSegment::Syn);
+    }
+
+    /// Takes back a repetition of its SYN that was not sent.
+    pub(crate) fn withhold_syn(&mut self) {
+        if self.pending.take(ControlSegment::Syn)
+            && let Some(it) = &mut self.handshake
+        {
+            it.retries = it.retries.saturating_sub(1);
+        }
+    }
+
     /// Notes the options of the peer's SYN.
     pub(crate) fn take_syn(&mut self, config: &Config, syn: &Segment) {
         self.negotiated.take_syn(config, syn);

@@ -1,7 +1,8 @@
 //! SYNs with MP_CAPABLE are lost, and the endpoint remembers it.
 
 use crate::harness::{PORT, Script, multipath, plain, spec};
-use crate::segment::{ACK, SYN, want};
+use crate::segment::{ACK, RST, SYN, Seg, want};
+use plait_base::Span;
 use plait_core::{Config, ConnectionState, Dial, FallbackCause};
 use plait_wire::Flags;
 
@@ -139,15 +140,66 @@ fn the_fourth_syn_is_plain_on_the_only_path_that_is_dialled() {
     s.expect(want(0, SYN).plain().at(7_000.0));
 }
 
-/// An answer after the change of path is refused.
+/// An answer after the change of path opens the connection on the first path, with its key. The
+/// other path's answer is refused, and the path is joined.
 #[test]
-fn an_answer_after_the_path_was_changed_is_refused() {
+fn an_answer_after_the_path_was_changed_is_used() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.expect(want(0, SYN).mptcp("capable0"));
+    s.after(300);
+    let late = s.syn_ack(0);
+    s.expect(want(1, SYN).mptcp("capable0").at(250.0));
+    s.send(late);
+    s.expect(want(0, ACK).mptcp("capable2"));
+    assert_eq!(s.state(), ConnectionState::Open);
+    let subflows = s.endpoint.stats(s.id).unwrap().subflows;
+    assert_eq!(subflows.len(), 1);
+    // The SYN was sent once, so its answer gives an RTT.
+    assert_eq!(subflows[0].srtt, Some(Span::from_millis(300)));
+    s.send(Seg { path: 1, ..s.syn_ack(0) });
+    s.expect(want(1, Flags::RST));
+    s.write(100);
+    s.expect(want(0, crate::segment::PSH).len(100));
+    s.ack(0, 101, 100);
+    s.expect(want(1, SYN).mptcp("join"));
+}
+
+/// If the second path answers first, the first path's answer is refused.
+#[test]
+fn the_first_answer_wins() {
     let mut s = Script::client(spec(multipath(), 2, None));
     let late = s.syn_ack(0);
     s.after(300);
     s.lose_all();
+    s.send(Seg { path: 1, ..s.syn_ack(0) });
+    s.expect(want(1, ACK).mptcp("capable2"));
     s.send(late);
     s.expect(want(0, Flags::RST));
-    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 1);
-    assert_eq!(s.state(), ConnectionState::Connecting);
+    assert_eq!(s.state(), ConnectionState::Open);
+}
+
+/// Each path repeats its own SYN, with the same port and sequence number.
+#[test]
+fn each_path_repeats_its_own_syn() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(3_300);
+    let numbers = s.out.iter().map(|(_, seg, raw)| (seg.path, raw.src_port, raw.seq));
+    let numbers: Vec<_> = numbers.collect();
+    assert_eq!(numbers.len(), 4);
+    assert_eq!(numbers[0], numbers[2]);
+    assert_eq!(numbers[1], numbers[3]);
+    assert_ne!(numbers[0].1, numbers[1].1);
+}
+
+/// If the first path refuses the connection late, the dial goes on elsewhere.
+#[test]
+fn a_late_refusal_ends_one_attempt() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    let refusal = Seg { flags: RST, ..s.syn_ack(0) }.stripped();
+    s.after(300);
+    s.lose_all();
+    s.send(refusal);
+    s.expect_nothing();
+    s.send(Seg { path: 1, ..s.syn_ack(0) });
+    s.expect(want(1, ACK).mptcp("capable2"));
 }
