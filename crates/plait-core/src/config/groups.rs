@@ -72,7 +72,7 @@ pub enum LossDetection {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Dial {
     /// The next path in turn. If paths are probed, the attempt starts after
-    /// [`Config::CONNECTION_ATTEMPT_DELAY`].
+    /// [`JoinRules::attempt_delay`].
     #[default]
     Any,
     /// The same path, as on a host whose routing table chose it.
@@ -263,6 +263,9 @@ pub struct JoinRules {
     pub probe: Option<Span>,
     /// Which path the next SYN uses when the first SYN is not answered.
     pub dial: Dial,
+    /// How long the first SYN on each path waits before the next path is tried, if paths are probed
+    /// and there is another one (RFC 8305 section 5, Connection Attempt Delay).
+    pub attempt_delay: Span,
 }
 
 /// How long a connection waits.
@@ -356,6 +359,7 @@ impl Default for JoinRules {
             peer_addresses: Config::PEER_ADDRESSES,
             probe: Some(Config::PROBE),
             dial: Dial::default(),
+            attempt_delay: Config::CONNECTION_ATTEMPT_DELAY,
         }
     }
 }

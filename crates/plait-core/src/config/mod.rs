@@ -119,8 +119,7 @@ impl Config {
     /// trip.
     pub const PROBE: Span = Span::from_secs(1);
 
-    /// How long the first SYN of a connection waits before another path is tried (RFC 8305 section
-    /// 8, Connection Attempt Delay). It applies if paths are probed and there is another one.
+    /// Default of [`JoinRules::attempt_delay`] (RFC 8305 section 8).
     pub const CONNECTION_ATTEMPT_DELAY: Span = Span::from_millis(250);
 
     /// Returns the settings with some of them changed.

@@ -55,9 +55,8 @@ impl Paths {
         if subflow.origin().join {
             return rto.min(interval(base, u16::from(subflow.handshake_retries())));
         }
-        let first = self.redial.is_first() && subflow.handshake_retries() == 0;
-        if first && self.ways_to_dial() > 1 {
-            rto.min(Config::CONNECTION_ATTEMPT_DELAY)
+        if self.redial.has_untried(self.ways_to_dial()) && subflow.handshake_retries() == 0 {
+            rto.min(self.spec.config.joins.attempt_delay)
         } else {
             rto
         }

@@ -39,9 +39,9 @@ pub(super) struct Redial {
 }
 
 impl Redial {
-    /// Returns true before the first restart.
-    pub(super) const fn is_first(&self) -> bool {
-        self.dials == 0
+    /// Returns true if some of `ways` paths have not been tried.
+    pub(super) fn has_untried(&self, ways: usize) -> bool {
+        usize::from(self.dials) + 1 < ways
     }
 
     /// Returns how often each of `ways` paths was tried, the current attempt included.

@@ -45,6 +45,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         ..BLANK
     },
     Setting {
+        name: "dial-delay",
+        group: MPTCP,
+        default: "250ms",
+        help: "the time after which the first SYN on a path gives way to the next path",
+        clause: "RFC 8305 section 5",
+        field: time!("20ms", Span::from_secs(10), "too long for a first SYN", transport.config.joins.attempt_delay),
+        ..BLANK
+    },
+    Setting {
         name: "checksum",
         group: MPTCP,
         default: "off",
