@@ -2,12 +2,12 @@
 //! data, acknowledgements.
 
 use crate::conn::Connection;
+use crate::conn::rounds::Round;
 use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::send_queue::SendQueue;
 use crate::error::Error;
 use crate::event::Carry;
-use crate::paths::Paths;
 use crate::paths::control::{Control, Dispatch};
 use crate::planted::{Planted, planted};
 use crate::sched::NextStep;
@@ -17,61 +17,27 @@ use crate::tcp::send::Sent;
 use plait_base::{DataRange, SubflowId};
 use plait_sched::Decision;
 
-/// Cached summary of the kinds of segments that subflows have to send. Any input invalidates it;
-/// sending only clears a kind.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Rounds {
-    /// The summary is up to date.
-    known: bool,
-    control: bool,
-    lost: bool,
-    acks: bool,
-    /// The last pending acknowledgement has just been sent, and nothing else was pending.
-    spent: bool,
-    /// A subflow that has sent before has nothing in flight.
-    pub(super) idle: bool,
-}
-
-impl Rounds {
-    /// Summarizes all subflows.
-    #[inline(always)]
-    fn of(paths: &Paths) -> Rounds {
-        let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
-        for subflow in paths.subflows().iter() {
-            control |= subflow.pending.control_bits();
-            lost |= subflow.sender.tx.lost_segments();
-            acks |= subflow.pending.ack();
-            idle |= subflow.is_quiet();
-        }
-        let (control, lost) = (control != 0, lost != 0);
-        Rounds { known: true, control, lost, acks, spent: false, idle }
-    }
-}
-
 impl Connection {
     /// Invalidates the summary after any input.
     pub(crate) fn on_touched(&mut self) {
-        self.rounds.known = false;
+        self.rounds.on_input();
     }
 
     /// Returns true if the last segment is known to be the last one for now.
     pub(crate) fn is_spent(&self) -> bool {
-        self.rounds.spent
+        self.rounds.is_spent()
     }
 
     /// Returns the next segment to send, if there is any.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if !self.rounds.known {
-            self.rounds = Rounds::of(&self.paths);
-        }
-        let Rounds { control, lost, acks, .. } = self.rounds;
+        let Round { control, lost, acks } = self.rounds.next(&self.paths);
         let ending = self.data.closing.is_ending();
         if control {
             let transmit = self.poll_control(ctx);
             if transmit.is_some() {
                 return transmit;
             }
-            self.rounds.control = false;
+            self.rounds.on_no_control();
         }
         if self.data.closing.failed() {
             return None;
@@ -81,7 +47,7 @@ impl Connection {
             if transmit.is_some() {
                 return transmit;
             }
-            self.rounds.lost = false;
+            self.rounds.on_no_loss();
         }
         if self.paths.has_signals()
             && let Some(transmit) = self.poll_signal(ctx)
@@ -95,7 +61,9 @@ impl Connection {
             return Some(transmit);
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
-        self.rounds.spent &= !ending && !self.paths.has_signals();
+        if ending || self.paths.has_signals() {
+            self.rounds.on_more_pending();
+        }
         debug_assert!(transmit.is_some() || !self.paths.subflows().any_urgent());
         transmit
     }
@@ -170,7 +138,7 @@ impl Connection {
         if granted.is_some() {
             return granted;
         }
-        if rounds.idle {
+        if rounds.has_idle() {
             scheduling.on_windows_changed(paths.validate_idle_windows(ctx, data));
         }
         match scheduling.decide(ctx, data, paths) {
@@ -217,7 +185,7 @@ impl Connection {
         let seq = self.paths.note_sent(ctx.now, &mut self.data, index, range, full);
         if self.paths.spec.config.kernel_rules.reduce_unused {
             let Connection { data, paths, scheduling, .. } = self;
-            let blocked = scheduling.app_blocked;
+            let blocked = scheduling.is_app_blocked();
             scheduling.on_windows_changed(paths.validate_window(ctx, data, index, blocked));
         }
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
@@ -272,13 +240,15 @@ impl Connection {
     fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, rounds, .. } = self;
         let transmit = paths.next_signal(ctx, data);
-        rounds.known &= transmit.is_none();
+        if transmit.is_some() {
+            rounds.on_input();
+        }
         transmit
     }
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let (transmit, last) = self.paths.next_ack(ctx, &mut self.data)?;
-        self.rounds.spent = last;
+        self.rounds.on_ack_sent(last);
         Some(transmit)
     }
 
@@ -296,10 +266,9 @@ impl Connection {
         let Connection { data, paths, scheduling, timers, .. } = self;
         data.closing.takes_data()?;
         let (room, blocked) = paths.room_to_write(data, ctx.memory_limit(), len);
-        scheduling.app_blocked = blocked;
+        scheduling.on_write(room, blocked);
         if room > 0 {
             write(&mut data.queue, room);
-            scheduling.on_data();
             timers.arm_user_timeout(&paths.spec.config, data, ctx.now);
         }
         Ok(room)

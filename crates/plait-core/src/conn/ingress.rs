@@ -386,7 +386,7 @@ impl Connection {
         }
         if acked.freed {
             timers.on_data_progress(data, ctx.now, || paths.longest_rto(data));
-            let waited_for = scheduling.app_blocked || data.queue.is_drained();
+            let waited_for = scheduling.is_app_blocked() || data.queue.is_drained();
             if waited_for && !planted(Planted::LostWakeUp) {
                 notices.tell_user();
             }

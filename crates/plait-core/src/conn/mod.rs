@@ -7,6 +7,7 @@ mod egress;
 mod fast_path;
 mod ingress;
 mod invariants;
+mod rounds;
 mod timeouts;
 
 use crate::context::Context;
@@ -32,10 +33,10 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use egress::Rounds;
 use plait_base::{PathId, SubflowId, SubflowSet, Time};
 use plait_sched::Scheduler;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
+use rounds::Rounds;
 
 pub(crate) struct Connection {
     data: DataLevel,
@@ -261,8 +262,7 @@ impl Connection {
     pub(crate) fn finish(&mut self, now: Time) {
         self.data.closing.finish();
         self.timers.arm_user_timeout(&self.paths.spec.config, &self.data, now);
-        self.scheduling.app_blocked = false;
-        self.scheduling.wake();
+        self.scheduling.on_finish();
     }
 
     /// Releases the connection: this end finishes, and received data is discarded. Returns false if

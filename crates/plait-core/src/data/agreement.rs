@@ -84,22 +84,22 @@ pub(crate) fn ssn_in_step<S: SubflowSpace>(dsn: Dsn) -> Sequence<S> {
 pub(crate) struct Agreement {
     mode: Mode,
     /// DSS checksums are in use in both directions.
-    pub(in crate::data) checksums: bool,
+    checksums: bool,
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
-    pub(in crate::data) peer_dss_seen: bool,
-    pub(in crate::data) cause: Option<FallbackCause>,
+    peer_dss_seen: bool,
+    cause: Option<FallbackCause>,
     /// A subflow other than the first was used, or the peer may have used it.
-    pub(in crate::data) others_used: bool,
+    others_used: bool,
     /// This end could send on a subflow other than the first.
-    pub(in crate::data) others_joined: bool,
-    pub(in crate::data) receiving: Receiving,
-    pub(in crate::data) sending: Sending,
+    others_joined: bool,
+    receiving: Receiving,
+    sending: Sending,
     /// Start of our infinite mapping: the last DATA_ACKed byte.
-    pub(in crate::data) from: Dsn,
+    from: Dsn,
     /// Acknowledgements without a DSS since the last DSS.
-    pub(in crate::data) bare: u8,
+    bare: u8,
     /// Set when our SYN was answered: true if only the SYN without MP_CAPABLE was.
-    pub(in crate::data) verdict: Option<bool>,
+    verdict: Option<bool>,
 }
 
 impl Agreement {
@@ -176,6 +176,25 @@ impl Agreement {
         self.mode = next.unwrap_or(self.mode);
     }
 
+    /// Notes that the peer requests checksums in its SYN, or does not.
+    pub(crate) const fn on_checksum_request(&mut self, required: bool) {
+        self.checksums |= required;
+    }
+
+    /// Notes the cause of a fallback. Returns true if it is the first one.
+    pub(crate) const fn on_fallback(&mut self, cause: FallbackCause) -> bool {
+        let first = self.cause.is_none();
+        if first {
+            self.cause = Some(cause);
+        }
+        first
+    }
+
+    /// Notes that our SYN was answered.
+    pub(crate) const fn on_syn_answered(&mut self) {
+        self.verdict = Some(matches!(self.cause, Some(FallbackCause::Silence)));
+    }
+
     /// Notes a DSS of the peer.
     pub(crate) const fn on_peer_dss(&mut self) {
         self.peer_dss_seen = true;
@@ -213,6 +232,11 @@ impl Agreement {
     /// Returns why the connection is plain TCP, if it offered Multipath TCP.
     pub(crate) const fn cause(&self) -> Option<FallbackCause> {
         self.cause
+    }
+
+    /// Returns the start of our infinite mapping.
+    pub(crate) const fn plain_from(&self) -> Dsn {
+        self.from
     }
 
     /// Returns true if data segments still carry the infinite mapping.

@@ -23,7 +23,7 @@ impl DataLevel {
     /// requests them.
     pub(crate) fn agree_on_checksums(&mut self, syn: &Segment) {
         if let Some(Mptcp::Capable(capable)) = syn.options.mptcp.as_deref() {
-            self.agreed.checksums |= capable.checksum_required;
+            self.agreed.on_checksum_request(capable.checksum_required);
         }
     }
 
@@ -39,13 +39,13 @@ impl DataLevel {
     /// Returns the checksum of our mapping of `data`, whose first byte has `seq`, if checksums are
     /// in use.
     pub(crate) fn checksum(&self, data: DataRange, seq: SendSsn, payload: &Payload) -> Option<u16> {
-        self.agreed.checksums.then(|| self.sum(data, seq, payload))
+        self.agreed.checksums().then(|| self.sum(data, seq, payload))
     }
 
     /// Returns the checksum of a DATA_FIN without data, which covers the pseudo header only.
     pub(crate) fn fin_checksum(&self) -> Option<u16> {
         let dsn = self.keys.own.wire(self.queue.written());
-        self.agreed.checksums.then(|| Sum::of_mapping(dsn, 0, 1).checksum())
+        self.agreed.checksums().then(|| Sum::of_mapping(dsn, 0, 1).checksum())
     }
 
     /// Returns the DSN of a mapping in our own numbers.
@@ -61,7 +61,7 @@ impl DataLevel {
     pub(crate) fn fin_is_right(&self, dsn: Dsn, map: &Mapping) -> bool {
         let wire_dsn = self.keys.theirs.wire(dsn);
         let right = |told| Sum::of_mapping(wire_dsn, map.ssn, map.len).matches(told);
-        !self.agreed.checksums || map.len != 1 || map.checksum.is_some_and(right)
+        !self.agreed.checksums() || map.len != 1 || map.checksum.is_some_and(right)
     }
 
     /// Returns the mapping of a segment, with its checksum.

@@ -18,28 +18,28 @@ use plait_wire::Mapping;
 impl DataLevel {
     /// Returns true if our data has no mappings any more.
     pub(crate) fn sends_plain(&self) -> bool {
-        self.agreed.mode() == Mode::Plain || self.agreed.sending != Sending::Mapped
+        self.agreed.mode() == Mode::Plain || self.agreed.sending() != Sending::Mapped
     }
 
     /// Returns true if the peer's data needs no mappings any more.
     pub(crate) fn receives_plain(&self) -> bool {
-        self.agreed.mode() == Mode::Plain || self.agreed.receiving == Receiving::Plain
+        self.agreed.mode() == Mode::Plain || self.agreed.receiving() == Receiving::Plain
     }
 
     /// Returns true for plain TCP, or during a fallback: no joins, no reset reasons.
     pub(crate) fn falls_back(&self) -> bool {
-        self.agreed.mode() == Mode::Plain || self.agreed.cause.is_some()
+        self.agreed.mode() == Mode::Plain || self.agreed.cause().is_some()
     }
 
     /// Returns true if the peer has acknowledged data without a DSS since its last DSS. It may have
     /// fallen back.
     pub(crate) fn is_in_doubt(&self) -> bool {
-        self.agreed.bare > 0
+        self.agreed.bare() > 0
     }
 
     /// Emits the event of a SYN without MP_CAPABLE when the handshake is complete.
     pub(crate) fn tell_plain_syn(&self, ctx: &mut Context<'_>) {
-        if self.agreed.cause == Some(FallbackCause::Syn) {
+        if self.agreed.cause() == Some(FallbackCause::Syn) {
             ctx.emit(Event::Fallback(FallbackCause::Syn));
         }
     }
@@ -51,8 +51,7 @@ impl DataLevel {
         notices: &mut Notices,
         cause: FallbackCause,
     ) {
-        if self.agreed.cause.is_none() {
-            self.agreed.cause = Some(cause);
+        if self.agreed.on_fallback(cause) {
             notices.tell_user();
             notices.tell_endpoint();
             // A SYN alone is no connection yet.
@@ -79,7 +78,7 @@ impl DataLevel {
     /// Notes that our first SYN was answered.
     pub(crate) fn judge(&mut self, config: &Config, notices: &mut Notices) {
         if config.multipath {
-            self.agreed.verdict = Some(self.agreed.cause == Some(FallbackCause::Silence));
+            self.agreed.on_syn_answered();
             notices.tell_endpoint();
         }
     }
@@ -87,7 +86,7 @@ impl DataLevel {
     /// Returns the DSN of our MP_FAIL: the one of the failed mapping, or else the next expected
     /// one.
     pub(crate) fn failed_dsn(&self) -> Dsn {
-        match self.agreed.receiving {
+        match self.agreed.receiving() {
             Receiving::Failing { dsn, .. } => dsn,
             _ => self.recv.nxt(),
         }
@@ -95,13 +94,13 @@ impl DataLevel {
 
     /// Returns the infinite mapping, which starts at the last DATA_ACKed byte.
     pub(crate) fn infinite_mapping(&self) -> Mapping {
-        let from = self.agreed.from;
+        let from = self.agreed.plain_from();
         Mapping {
             dsn: self.keys.own.wire(from) & 0xffff_ffff,
             long: false,
             ssn: ssn_in_step::<SendSpace>(from).low(),
             len: 0,
-            checksum: self.agreed.checksums.then_some(0),
+            checksum: self.agreed.checksums().then_some(0),
         }
     }
 }

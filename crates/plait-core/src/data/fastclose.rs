@@ -83,6 +83,6 @@ impl DataLevel {
     /// Returns whether the peer has our key, so that it accepts an MP_FASTCLOSE. A server that has sent no
     /// DSS may not have received the key, and the client's last ACK may have to prove it.
     pub(crate) fn is_key_known(&self, client: bool) -> bool {
-        !self.falls_back() && self.speaks_multipath() && (!client || self.agreed.peer_dss_seen)
+        !self.falls_back() && self.speaks_multipath() && (!client || self.agreed.peer_dss_seen())
     }
 }

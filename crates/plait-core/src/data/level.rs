@@ -80,7 +80,7 @@ impl DataLevel {
     /// Returns true if the next new segment is the first one of a client whose peer may not have
     /// the keys.
     pub(crate) fn keys_ride_along(&self, client: bool) -> bool {
-        let told = self.agreed.peer_dss_seen || self.queue.nxt() > Dsn::ZERO;
+        let told = self.agreed.peer_dss_seen() || self.queue.nxt() > Dsn::ZERO;
         client && self.agreed.mode() == Mode::Multipath && !told
     }
 
@@ -139,8 +139,9 @@ impl DataLevel {
     /// subflow windows.
     #[inline(always)]
     pub(crate) fn is_settled(&self, config: &Config) -> bool {
-        let unsettled = self.agreed.checksums | self.falls_back() | config.buffers.subflow_windows;
-        let agreed = self.agreed.mode() == Mode::Multipath && self.agreed.peer_dss_seen;
+        let unsettled =
+            self.agreed.checksums() | self.falls_back() | config.buffers.subflow_windows;
+        let agreed = self.agreed.mode() == Mode::Multipath && self.agreed.peer_dss_seen();
         let settled = agreed && !unsettled && !self.closing.failed();
         debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
         settled

@@ -11,11 +11,32 @@ use plait_base::ConnId;
 /// State of the verification.
 #[derive(Default)]
 pub(super) struct Checks {
-    pub(super) on: bool,
+    on: bool,
     /// Description of the first violation.
-    pub(super) violation: Option<String>,
+    violation: Option<String>,
     /// The audit of each connection.
-    pub(super) audits: BTreeMap<ConnId, Audit>,
+    audits: BTreeMap<ConnId, Audit>,
+}
+
+impl Checks {
+    pub(super) const fn are_on(&self) -> bool {
+        self.on
+    }
+
+    /// Returns true if they are on and have found no violation yet.
+    pub(super) const fn are_due(&self) -> bool {
+        self.on && self.violation.is_none()
+    }
+
+    /// Stores a violation, if there is one.
+    pub(super) fn note(&mut self, violation: Option<String>) {
+        self.violation = violation;
+    }
+
+    /// Forgets the audit of a connection that has ended.
+    pub(super) fn forget(&mut self, id: ConnId) {
+        self.audits.remove(&id);
+    }
 }
 
 impl Endpoint {

@@ -50,7 +50,7 @@ impl Endpoint {
         segment: &Segment,
     ) {
         let KnownSubflow { conn: id, subflow } = known;
-        if self.checks.on
+        if self.checks.are_on()
             && let Some((audit, conn)) = self.audit(id)
         {
             audit.before(conn, address, segment);
@@ -66,10 +66,11 @@ impl Endpoint {
             let settled = [ConnectionState::Connecting, ConnectionState::Failed];
             waited && !settled.contains(&conn.state())
         });
-        if self.checks.on
+        if self.checks.are_on()
             && let Some((audit, conn)) = self.audit(id)
         {
-            self.checks.violation = audit.after(conn);
+            let violation = audit.after(conn);
+            self.checks.note(violation);
         }
         if accepted == Some(true) {
             self.accepted.push_back(id);
@@ -92,9 +93,7 @@ impl Endpoint {
                 // The client did not receive our SYN/ACK.
                 let Some(spec) = self.listeners.get(&address.local_port) else { return };
                 self.answers.push_back(early.syn_ack(spec, now));
-            } else if early.answer.is_none() {
-                early.answer = Some(segment.clone());
-            } else {
+            } else if !early.take_answer(segment) {
                 // The third ACK arrives again and its connection does not exist: the connection's
                 // last ACK was lost. The client gets a reset.
                 self.early.answered.retain(|early| early.address != address);

@@ -247,7 +247,7 @@ impl Endpoint {
             self.shared.tokens.remove(&token);
         }
         self.connections.remove(id);
-        self.checks.audits.remove(&id);
+        self.checks.forget(id);
     }
 
     fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
@@ -276,8 +276,8 @@ impl Endpoint {
                 conn.paths().spec.config.fallback.plain_for,
             );
         }
-        if self.checks.on && self.checks.violation.is_none() {
-            self.checks.violation = conn.violation();
+        if self.checks.are_due() {
+            self.checks.note(conn.violation());
         }
         entry.on_touched();
         if changed {
@@ -314,7 +314,7 @@ impl Endpoint {
         let (token, gone) = (*token, conn.is_gone());
         if gone && self.connections.let_go(id) {
             self.shared.tokens.remove(&token);
-            self.checks.audits.remove(&id);
+            self.checks.forget(id);
             return;
         }
         self.keep_numbers(id);
@@ -374,7 +374,7 @@ impl Endpoint {
         if over {
             entry.on_idle();
         }
-        if self.checks.on {
+        if self.checks.are_on() {
             self.audit_sent(id, transmit.as_ref());
         }
         if changed {

@@ -1,7 +1,6 @@
 //! State of subflows in TIME-WAIT, or in FIN-WAIT-2 after both directions of the data have ended.
 //! The connection itself is removed, so that many short connections need little memory.
 
-use crate::data::closing::TIME_WAIT;
 use crate::endpoint::Endpoint;
 use crate::endpoint::cookies::Client;
 use crate::endpoint::ordered::{MIN_CAPACITY, Ordered};
@@ -10,17 +9,13 @@ use crate::tcp::address::Address;
 use crate::tcp::clock::before;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
-use plait_base::{PathId, ServerAddress, Span, Time};
+use plait_base::{PathId, ServerAddress, Time};
 use plait_wire::{Flags, Segment};
 
 /// Largest number of remnants. A further one replaces the one whose wait ends first.
 const MAX_REMNANTS: usize = 32_768;
 /// Bytes of memory of a remnant, table entries included.
 const REMNANT_BYTES: u64 = 160;
-/// A FIN is acknowledged at most once in this time.
-const FIN_INTERVAL: Span = Span::from_millis(50);
-/// Any other segment is answered at most once in this time (Linux: `tcp_invalid_ratelimit`).
-const ANSWER_INTERVAL: Span = Span::from_millis(500);
 
 /// All remnants of an endpoint, in two arrays that shrink as they empty.
 #[derive(Default, Debug)]
@@ -40,15 +35,15 @@ impl Remnants {
         if let Some(Reverse((_, oldest))) = self.by_end.peek().copied().filter(|_| full) {
             self.remove(oldest);
         }
-        self.half_closed += usize::from(remnant.half_closed);
-        self.by_end.push(Reverse((remnant.until, address)));
+        self.half_closed += usize::from(remnant.is_half_closed());
+        self.by_end.push(Reverse((remnant.until(), address)));
         self.by_address.insert(address, remnant);
         full
     }
 
     fn remove(&mut self, address: Address) -> Option<Remnant> {
         let remnant = self.by_address.remove(address)?;
-        self.half_closed -= usize::from(remnant.half_closed);
+        self.half_closed -= usize::from(remnant.is_half_closed());
         while let Some(Reverse(first)) = self.by_end.peek()
             && !self.is_awaited(first)
         {
@@ -70,7 +65,7 @@ impl Remnants {
 
     /// Returns true if this is the end of the wait of a remnant.
     fn is_awaited(&self, (until, address): &(Time, Address)) -> bool {
-        self.by_address.get(*address).is_some_and(|remnant| remnant.until == *until)
+        self.by_address.get(*address).is_some_and(|remnant| remnant.until() == *until)
     }
 
     pub(super) fn contains(&self, address: Address) -> bool {
@@ -136,37 +131,35 @@ impl Endpoint {
         let Some(remnant) = self.remnants.by_address.get_mut(address) else { return false };
         if segment.flags.has(Flags::RST) {
             // RFC 5961 section 3.2: only the exact sequence number resets a subflow.
-            if segment.seq == remnant.ack {
+            if segment.seq == remnant.ack() {
                 self.remnants.remove(address);
             }
             return true;
         }
         let syn = segment.flags.has(Flags::SYN);
         if syn && !segment.flags.has(Flags::ACK) && remnant.gives_way_to(segment) {
-            let after = remnant.seq;
+            let after = remnant.seq();
             self.remnants.remove(address);
             self.on_syn(now, client, address, segment, Some(after));
             return true;
         }
         let fin = segment.flags.has(Flags::FIN) && !syn;
         let end = segment.seq.wrapping_add(segment.payload.len());
-        if !syn && segment.flags.has(Flags::ACK) && !before(remnant.ack, segment.seq) {
+        if !syn && segment.flags.has(Flags::ACK) && !before(remnant.ack(), segment.seq) {
             remnant.note_stamp(segment);
         }
-        if remnant.half_closed && fin && end == remnant.ack && segment.flags.has(Flags::ACK) {
+        if remnant.is_half_closed() && fin && end == remnant.ack() && segment.flags.has(Flags::ACK)
+        {
             let mut remnant = *remnant;
-            remnant.ack = remnant.ack.wrapping_add(1);
-            (remnant.half_closed, remnant.until) = (false, now + TIME_WAIT);
-            remnant.answers_at = now + FIN_INTERVAL;
+            remnant.on_fin(now);
             self.answers.push_back(remnant.acknowledgement(now, address));
             self.remnants.add(address, remnant);
             return true;
         }
         // A retransmission must be acknowledged again; a bare acknowledgement must not.
         let tells_end = segment.options.dss.is_some_and(|dss| dss.data_fin);
-        let repeats = segment.seq_len() > 0 || before(segment.seq, remnant.ack) || tells_end;
-        if repeats && now >= remnant.answers_at {
-            remnant.answers_at = now + if fin { FIN_INTERVAL } else { ANSWER_INTERVAL };
+        let repeats = segment.seq_len() > 0 || before(segment.seq, remnant.ack()) || tells_end;
+        if repeats && remnant.may_answer(now, fin) {
             let answer = remnant.acknowledgement(now, address);
             self.answers.push_back(answer);
         }
@@ -178,6 +171,7 @@ impl Endpoint {
 mod tests {
     use super::*;
     use crate::tcp::clock::StampClock;
+    use plait_base::Span;
 
     /// The table has a limit; a new remnant replaces the one whose wait ends first.
     #[test]

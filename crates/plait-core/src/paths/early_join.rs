@@ -33,11 +33,18 @@ impl EarlyJoin {
     ) -> Option<EarlyJoin> {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
         let mut start = SynState::answering(ctx, &spec.config, syn, join);
-        if start.handshake.scale {
-            start.negotiated.own_scale = scale_for(spec.config.buffers.rcvbuf);
-        }
+        start.offer_scale(scale_for(spec.config.buffers.rcvbuf));
         let (token, backup) = (join.token, join.backup);
         Some(EarlyJoin { address, token, start, backup, answer: None })
+    }
+
+    /// Keeps the third ACK. Returns false if one has already arrived.
+    pub(crate) fn take_answer(&mut self, segment: &Segment) -> bool {
+        let first = self.answer.is_none();
+        if first {
+            self.answer = Some(segment.clone());
+        }
+        first
     }
 
     /// Returns the SYN/ACK. Its HMAC is zero, because there is no key yet.

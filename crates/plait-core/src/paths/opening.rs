@@ -10,7 +10,7 @@ use crate::paths::admission::{DENIED, JOINS_PER_SECOND, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Opening, SynRequest, syn_request};
 use crate::tcp::address::Address;
-use crate::tcp::handshake::{InitialSsn, SynState};
+use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
@@ -298,16 +298,12 @@ impl Paths {
             }
             Opening::Passive { address, syn, after } => {
                 if let Some(after) = after {
-                    // Above the sequence numbers of the previous connection (RFC 9293 section
-                    // 3.6.1).
-                    let drawn = start.negotiated.iss.syn();
-                    start.negotiated.iss = InitialSsn::new(after.wrapping_add(1 + (drawn >> 2)));
+                    start.follow(*after);
                 }
                 (*address, *syn)
             }
             Opening::Stateless { address, syn, iss } => {
-                start.negotiated.iss = InitialSsn::new(*iss);
-                start.handshake.sent_at = Time::NEVER;
+                start.resume(*iss);
                 (*address, *syn)
             }
         };

@@ -1,30 +1,36 @@
 //! The remnant of one subflow in TIME-WAIT or FIN-WAIT-2.
 
+use crate::data::closing::TIME_WAIT;
 use crate::segments::Transmit;
 use crate::tcp::address::Address;
 use crate::tcp::clock::{StampClock, before};
 use alloc::boxed::Box;
-use plait_base::Time;
+use plait_base::{Span, Time};
 use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
+
+/// A FIN is acknowledged at most once in this time.
+const FIN_INTERVAL: Span = Span::from_millis(50);
+/// Any other segment is answered at most once in this time (Linux: `tcp_invalid_ratelimit`).
+const ANSWER_INTERVAL: Span = Span::from_millis(500);
 
 /// A subflow in TIME-WAIT or FIN-WAIT-2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remnant {
     /// Our next sequence number, and the peer's.
-    pub(crate) seq: u32,
-    pub(crate) ack: u32,
+    seq: u32,
+    ack: u32,
     /// The window field of our acknowledgements.
-    pub(crate) window: u16,
+    window: u16,
     /// The DATA_ACK of Multipath TCP.
-    pub(crate) data_ack: Option<u32>,
+    data_ack: Option<u32>,
     /// Our clock and the peer's latest timestamp, if timestamps are in use.
-    pub(crate) stamps: Option<(StampClock, u32)>,
+    stamps: Option<(StampClock, u32)>,
     /// The peer's FIN has not arrived.
-    pub(crate) half_closed: bool,
+    half_closed: bool,
     /// When the wait ends.
-    pub(crate) until: Time,
+    until: Time,
     /// Time from which a segment is answered again.
-    pub(crate) answers_at: Time,
+    answers_at: Time,
 }
 
 impl Remnant {
@@ -78,6 +84,43 @@ impl Remnant {
             _ => beyond,
         };
         newer && !self.half_closed
+    }
+
+    /// Notes the peer's FIN, which is acknowledged now: the wait starts.
+    pub(crate) fn on_fin(&mut self, now: Time) {
+        self.ack = self.ack.wrapping_add(1);
+        (self.half_closed, self.until) = (false, now + TIME_WAIT);
+        self.answers_at = now + FIN_INTERVAL;
+    }
+
+    /// Returns true if a segment may be answered now, and counts the answer. `fin` is set if the
+    /// segment has a FIN.
+    pub(crate) fn may_answer(&mut self, now: Time, fin: bool) -> bool {
+        let may = now >= self.answers_at;
+        if may {
+            self.answers_at = now + if fin { FIN_INTERVAL } else { ANSWER_INTERVAL };
+        }
+        may
+    }
+
+    /// Returns our next sequence number.
+    pub(crate) const fn seq(&self) -> u32 {
+        self.seq
+    }
+
+    /// Returns the next expected sequence number of the peer.
+    pub(crate) const fn ack(&self) -> u32 {
+        self.ack
+    }
+
+    /// Returns true if the peer's FIN has not arrived.
+    pub(crate) const fn is_half_closed(&self) -> bool {
+        self.half_closed
+    }
+
+    /// Returns when the wait ends.
+    pub(crate) const fn until(&self) -> Time {
+        self.until
     }
 
     /// Notes the timestamp of a segment that is not ahead.

@@ -4,7 +4,7 @@
 mod asking;
 mod explain;
 pub(crate) mod orders;
-pub(crate) mod views;
+mod views;
 
 use crate::context::Context;
 use crate::data::level::DataLevel;
@@ -19,25 +19,26 @@ use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, What};
 
 #[derive(Debug)]
 pub(crate) struct Scheduling {
-    pub(crate) scheduler: Box<dyn Scheduler>,
+    scheduler: Box<dyn Scheduler>,
     /// When the connection started.
-    pub(crate) started: Time,
-    pub(crate) needs: Needs,
+    started: Time,
+    needs: Needs,
     /// Decisions so far.
-    pub(crate) decisions: u64,
-    pub(crate) views: Views,
+    decisions: u64,
+    views: Views,
     /// New data that the last decision allows beyond its own segment.
-    pub(crate) grant: Grant,
+    grant: Grant,
     /// The candidates of the last assignment.
-    pub(crate) assigned_among: SubflowSet,
+    assigned_among: SubflowSet,
     /// Something happened that can change the scheduler's decision.
-    pub(crate) due: bool,
-    pub(crate) app_blocked: bool,
+    due: bool,
+    /// The application waits until it can write more.
+    app_blocked: bool,
     /// The window stayed too small for a full segment for so long that a smaller one may be sent.
-    pub(crate) small_segments: bool,
-    pub(crate) block: Option<Block>,
+    small_segments: bool,
+    block: Option<Block>,
     /// The last decision if it was a wait: the subflow, the reason, and the subflows with room.
-    pub(crate) last_wait: Option<(Option<SubflowId>, Reason, SubflowSet)>,
+    last_wait: Option<(Option<SubflowId>, Reason, SubflowSet)>,
 }
 
 /// The inputs of a decision: the settings, the data level and the subflows.
@@ -49,15 +50,14 @@ pub(crate) struct SchedulerInputs<'a> {
 
 /// New data that a subflow may send without another call of the scheduler, until something happens.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grant {
-    pub(crate) subflow: SubflowId,
-    pub(crate) bytes: u64,
-    pub(crate) reason: Reason,
+struct Grant {
+    subflow: SubflowId,
+    bytes: u64,
+    reason: Reason,
 }
 
 impl Grant {
-    pub(crate) const NOTHING: Grant =
-        Grant { subflow: SubflowId(0), bytes: 0, reason: Reason::OnlySubflow };
+    const NOTHING: Grant = Grant { subflow: SubflowId(0), bytes: 0, reason: Reason::OnlySubflow };
 }
 
 impl Scheduling {
@@ -131,6 +131,25 @@ impl Scheduling {
     pub(crate) fn on_data(&mut self) {
         self.grant.bytes = 0;
         self.due = true;
+    }
+
+    /// Notes that the application has written `written` bytes, and whether it waits to write more.
+    pub(crate) fn on_write(&mut self, written: u64, blocked: bool) {
+        self.app_blocked = blocked;
+        if written > 0 {
+            self.on_data();
+        }
+    }
+
+    /// Notes that the application writes no more.
+    pub(crate) fn on_finish(&mut self) {
+        self.app_blocked = false;
+        self.wake();
+    }
+
+    /// Returns true if the application waits until it can write more.
+    pub(crate) const fn is_app_blocked(&self) -> bool {
+        self.app_blocked
     }
 
     /// Notes that a segment was sent on `subflow`.

@@ -11,48 +11,47 @@ use plait_sched::SubflowView;
 
 /// The views of the subflows that carry data.
 #[derive(Debug)]
-pub(crate) struct Views {
-    pub(crate) list: Vec<SubflowView>,
+pub(super) struct Views {
+    pub(super) list: Vec<SubflowView>,
     /// Views in `list` that are out of date.
-    pub(crate) stale: Stale,
-    pub(crate) common: Common,
+    pub(super) stale: Stale,
+    common: Common,
     /// Subflows have changed since the last call of the scheduler by more than sending.
-    pub(crate) unseen: bool,
+    pub(super) unseen: bool,
 }
 
 /// Values that the views of all subflows share.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Common {
+pub(super) struct Common {
     /// Payload bytes of a full segment.
-    pub(crate) segment_size: u32,
+    segment_size: u32,
     /// The connection sends plain TCP.
-    pub(crate) plain: bool,
+    plain: bool,
 }
 
 /// Views that are out of date.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stale {
+pub(super) struct Stale {
     /// All views, and perhaps the list itself.
-    pub(crate) all: bool,
+    pub(super) all: bool,
     /// Views of subflows that processed an acknowledgement.
-    pub(crate) acked: SubflowSet,
+    pub(super) acked: SubflowSet,
     /// Views of subflows that sent.
-    pub(crate) sent: SubflowSet,
+    pub(super) sent: SubflowSet,
 }
 
 impl Stale {
-    pub(crate) const NOTHING: Stale =
-        Stale { all: false, acked: SubflowSet::EMPTY, sent: SubflowSet::EMPTY };
-    pub(crate) const ALL: Stale = Stale { all: true, ..Stale::NOTHING };
+    const NOTHING: Stale = Stale { all: false, acked: SubflowSet::EMPTY, sent: SubflowSet::EMPTY };
+    pub(super) const ALL: Stale = Stale { all: true, ..Stale::NOTHING };
 }
 
 impl Views {
-    pub(crate) fn new() -> Views {
+    pub(super) fn new() -> Views {
         Views { list: Vec::new(), stale: Stale::ALL, common: Common::default(), unseen: true }
     }
 
     /// Returns the payload bytes of a full segment when the views were built.
-    pub(crate) const fn segment_size(&self) -> u64 {
+    pub(super) const fn segment_size(&self) -> u64 {
         self.common.segment_size as u64
     }
 }
@@ -61,7 +60,7 @@ impl Scheduling {
     /// Returns the payload bytes of the next full segment. It is shorter than usual if the peer's
     /// largest window is smaller, or if the window has stayed nearly closed for long (RFC 9293
     /// section 3.8.6.2.1).
-    pub(crate) fn next_segment_size(&self, seen: SchedulerInputs<'_>) -> u64 {
+    pub(super) fn next_segment_size(&self, seen: SchedulerInputs<'_>) -> u64 {
         let mss = seen.paths.mss()
             - if seen.data.keys_ride_along(seen.paths.client) { KEYS_OVER_DSS } else { 0 };
         let mss = mss.min(seen.data.window.largest()).max(1);
@@ -71,12 +70,7 @@ impl Scheduling {
 
     /// Returns the scheduler's view of a subflow.
     #[inline(always)]
-    pub(crate) fn subflow_view(
-        &self,
-        seen: SchedulerInputs<'_>,
-        subflow: &Subflow,
-        mss: u32,
-    ) -> SubflowView {
+    fn subflow_view(&self, seen: SchedulerInputs<'_>, subflow: &Subflow, mss: u32) -> SubflowView {
         SubflowView {
             id: subflow.id(),
             open: subflow.state().sends_data(),
@@ -113,13 +107,13 @@ impl Scheduling {
 
     /// Updates a view in place. Returning a new one would copy all of it.
     #[inline(never)]
-    pub(crate) fn renew(&self, seen: SchedulerInputs<'_>, view: &mut SubflowView, mss: u32) {
+    fn renew(&self, seen: SchedulerInputs<'_>, view: &mut SubflowView, mss: u32) {
         *view = self.subflow_view(seen, seen.paths.subflow(view.id.index()), mss);
     }
 
     /// Builds the views of all subflows.
     #[inline(never)]
-    pub(crate) fn refresh_all_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
+    fn refresh_all_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let mut views = core::mem::take(&mut self.views.list);
         self.views.unseen = true;
         views.clear();
@@ -141,7 +135,7 @@ impl Scheduling {
 
     /// Updates the views of the subflows that carry data.
     #[inline(always)]
-    pub(crate) fn refresh_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
+    pub(super) fn refresh_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let common = Common {
             segment_size: self.next_segment_size(SchedulerInputs { data, paths }) as u32,
             plain: data.sends_plain(),
@@ -183,7 +177,7 @@ impl Scheduling {
     }
 
     /// Returns true if every view equals one that is built now.
-    pub(crate) fn views_are_fresh(&self, seen: SchedulerInputs<'_>) -> bool {
+    pub(super) fn views_are_fresh(&self, seen: SchedulerInputs<'_>) -> bool {
         let live =
             seen.paths.subflows().iter().filter(|s| s.status.joined() && s.state().synchronised());
         let mss = self.next_segment_size(seen) as u32;

@@ -132,6 +132,27 @@ impl SynState {
         it
     }
 
+    /// Starts above `after`, the last sequence number of the previous connection with these
+    /// addresses (RFC 9293 section 3.6.1).
+    pub(crate) fn follow(&mut self, after: u32) {
+        let drawn = self.negotiated.iss.syn();
+        self.negotiated.iss = InitialSsn::new(after.wrapping_add(1 + (drawn >> 2)));
+    }
+
+    /// Continues from `iss`, with which the SYN was answered without state. The RTT of the
+    /// handshake is unknown.
+    pub(crate) fn resume(&mut self, iss: u32) {
+        self.negotiated.iss = InitialSsn::new(iss);
+        self.handshake.sent_at = Time::NEVER;
+    }
+
+    /// Uses the window shift `scale` in the SYN/ACK if the peer's SYN has one.
+    pub(crate) fn offer_scale(&mut self, scale: u8) {
+        if self.handshake.scale {
+            self.negotiated.own_scale = scale;
+        }
+    }
+
     /// Notes the options of the peer's SYN.
     pub(crate) fn take_syn(&mut self, config: &Config, syn: &Segment) {
         self.negotiated.take_syn(config, syn);
