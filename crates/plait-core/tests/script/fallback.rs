@@ -1,8 +1,8 @@
 //! Fallback to plain TCP during a connection: MP_FAIL, infinite mappings and missing mappings. It
 //! also covers resets instead of a fallback (RFC 8684 section 3.7).
 
-use crate::harness::{MSS, Script, multipath};
-use crate::segment::{ACK, FIN, PSH, RST, Seg, want};
+use crate::harness::{MSS, Script, capable_syn, multipath, spec};
+use crate::segment::{ACK, FIN, PSH, RST, SYN, Seg, want};
 use plait_base::{DataRange, Dsn};
 use plait_core::{Config, ConnectionState, FallbackCause};
 use plait_wire::{Dss, Mapping, Mptcp, ResetReason};
@@ -105,6 +105,52 @@ fn segments_grow_when_nothing_is_mapped_any_more() {
     s.write(10_000);
     s.expect(want(0, PSH).plain());
     s.expect(want(0, PSH).len(MSS + 20).plain());
+}
+
+/// The peer's MSS limits segments after a fallback as before it: they get only the room of the DSS
+/// (RFC 6691). The MSS is that of its SYN, or of its SYN/ACK.
+#[test]
+fn the_peers_mss_holds_after_a_fallback() {
+    const PEER_MSS: u16 = 1_000;
+    let options = u32::from(1_460 - PEER_MSS);
+    let (mapped, plain) = (MSS - options, MSS - options + 20);
+    for client in [false, true] {
+        let mut s = if client {
+            let mut s = Script::client(spec(summing(), 1, None));
+            s.expect(want(0, SYN));
+            s.after(20);
+            s.send(Seg { mss: Some(PEER_MSS), ..s.syn_ack(0) });
+            s.send(s.tx(0));
+            s
+        } else {
+            let mut s = Script::server(spec(summing(), 1, None));
+            let syn = s.syn(0).mptcp(capable_syn());
+            s.send(Seg { mss: Some(PEER_MSS), ..syn });
+            s.expect(want(0, SYN.with(ACK)));
+            s.after(20);
+            s.send(s.proof(0));
+            s.id = s.endpoint.poll_accept().unwrap();
+            s
+        };
+        s.out.clear();
+        s.write(100 + 2 * u64::from(mapped));
+        s.peers.get_mut(&0).unwrap().rcv = 101 + 2 * mapped;
+        s.send(s.tx(0).dack(0).mptcp(s.our_fail(0)));
+        // The peer's infinite mapping.
+        s.send(s.tx(0).map(0, 1, 0));
+        s.out.clear();
+        s.write(u64::from(mapped));
+        s.expect(want(0, PSH).len(mapped).map(0, 1, 0));
+        s.peers.get_mut(&0).unwrap().rcv += mapped;
+        let data = s.bare(1, 10);
+        s.send(data);
+        s.out.clear();
+        s.write(10_000);
+        s.expect(want(0, PSH).plain());
+        for _ in 0..3 {
+            s.expect(want(0, PSH).len(plain).plain());
+        }
+    }
 }
 
 /// R42, R53: the sender's part. MP_FAIL is answered with an MP_FAIL for the other direction and an
