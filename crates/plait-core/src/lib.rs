@@ -89,7 +89,7 @@ pub use config::{
     RtoMode, Timeouts, WindowRules,
 };
 pub use context::Entropy;
-pub use endpoint::{Endpoint, MemoryReport};
+pub use endpoint::{Endpoint, MemoryReport, SubflowPorts};
 pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, FallbackCause, SizeCause, WindowCause};
 pub use segments::{Report, Transmit};

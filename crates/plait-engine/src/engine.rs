@@ -13,7 +13,9 @@ use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
 use crate::stack::Stack;
 use crate::world::{Ready, World};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionState, MemoryReport, PathConfig, SubflowStats};
+use plait_core::{
+    ConnectionSpec, ConnectionState, MemoryReport, PathConfig, SubflowPorts, SubflowStats,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -301,10 +303,11 @@ impl<W: World> Engine<W> {
             self.stack.discard(now, conn);
             return;
         }
-        let from = self.stack.endpoint.ports(conn).and_then(|ports| {
-            let (path, ..) = *ports.first()?;
-            self.stack.names.client_of(path)
-        });
+        let from = self
+            .stack
+            .endpoint
+            .ports(conn)
+            .and_then(|ports| self.stack.names.client_of(ports.first()?.path));
         let multipath = self.speaks_multipath(conn);
         let port = self.stack.endpoint.service_port(conn).unwrap_or_default();
         let rule = from.and_then(|from| self.stack.choices.place(port, from));
@@ -335,9 +338,10 @@ impl<W: World> Engine<W> {
     /// Returns the PROXY header with the address of the client.
     fn introduction(&self, conn: ConnId, from: IpAddr, service: Service) -> Vec<u8> {
         let ports = self.stack.endpoint.ports(conn);
-        let (_, ours, theirs) = ports.and_then(|it| it.first().copied()).unwrap_or_default();
-        let to = SocketAddr::new(service.listen.ip(), ours);
-        proxy_header::encode(SocketAddr::new(from, theirs), to)
+        let SubflowPorts { local, remote, .. } =
+            ports.and_then(|it| it.first().copied()).unwrap_or_default();
+        let to = SocketAddr::new(service.listen.ip(), local);
+        proxy_header::encode(SocketAddr::new(from, remote), to)
     }
 
     /// Ends the connection of a socket that has failed.

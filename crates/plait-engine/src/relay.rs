@@ -4,6 +4,7 @@
 
 use crate::planted::{Planted, planted};
 use crate::stream::Stream;
+use crate::world::Interest;
 use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
 use std::io;
@@ -107,7 +108,7 @@ pub(crate) struct Relay<S> {
     /// How long a program may keep its end half closed before a keep-alive checks that it still runs.
     orphaned: Duration,
     /// The events that the poller watches for it, from the last [`Relay::interest`].
-    pub(crate) watched: Option<(bool, bool)>,
+    pub(crate) watched: Option<Interest>,
 }
 
 /// State of a relay's socket.
@@ -232,17 +233,16 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// Returns the events of the socket to watch: (readable, writable). Returns `None` if no event
-    /// matters.
-    pub(crate) fn interest(&self) -> Option<(bool, bool)> {
-        let wanted = if self.side.connecting {
+    /// Returns the events of the socket to watch, or `None` if no event matters.
+    pub(crate) fn interest(&self) -> Option<Interest> {
+        let (read, write) = if self.side.connecting {
             (false, true)
         } else if self.greeting.is_some() {
             (false, false)
         } else {
             (!self.side.ended && self.to_peer.is_empty(), !self.to_socket.is_empty())
         };
-        (!self.side.hung_up || wanted != (false, false)).then_some(wanted)
+        (!self.side.hung_up || read || write).then_some(Interest { read, write })
     }
 
     /// Processes an event of the socket: it is ready or has failed.
@@ -254,7 +254,8 @@ impl<S: Stream> Relay<S> {
             self.side.gone = true;
         }
         // Neither readiness was watched, so the event was a hang-up.
-        self.side.hung_up = self.watched == Some((false, false)) && !planted(Planted::HungUpWakes);
+        self.side.hung_up = self.watched == Some(Interest { read: false, write: false })
+            && !planted(Planted::HungUpWakes);
         self.side.connecting = false;
         Ok(())
     }
@@ -518,7 +519,7 @@ mod tests {
             assert_eq!(course, Course::Waits);
         }
         assert_eq!((relay.moved.to_peer, relay.taken), (10_000, 3 * 4_096));
-        assert_eq!(relay.interest(), Some((false, false)));
+        assert_eq!(relay.interest(), Some(Interest { read: false, write: false }));
         assert!(relay.memory_bytes() <= 4_096);
     }
 
@@ -532,11 +533,11 @@ mod tests {
         let mut piece = vec![0; 4_096];
         for _ in 0..3 {
             relay.socket.room = 3;
-            assert_eq!(relay.interest(), Some((true, true)));
+            assert_eq!(relay.interest(), Some(Interest { read: true, write: true }));
             relay.turn(Time::ZERO, &mut endpoint, &mut piece).unwrap();
         }
         assert_eq!((&relay.socket.taken[..], relay.moved.to_socket), (&b"who it is"[..], 0));
-        assert_eq!(relay.interest(), Some((true, false)));
+        assert_eq!(relay.interest(), Some(Interest { read: true, write: false }));
     }
 
     /// A failure before the service has ended fails the relay. A later one only means that the

@@ -5,8 +5,14 @@ use plait_base::{ConnId, Time};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Readiness that the engine waits for: (readable, writable). `None` if it waits for nothing.
-pub type Interest = Option<(bool, bool)>;
+/// Readiness of a stream that the engine waits for. With neither, it waits for the end of the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interest {
+    /// It waits until the stream can be read.
+    pub read: bool,
+    /// It waits until the stream can be written.
+    pub write: bool,
+}
 
 /// An exit other than the device for the packets of a path: its index in the world's list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +77,8 @@ pub trait World {
     /// Returns an error if the stream cannot be opened.
     fn dial(&mut self, to: SocketAddr, buffers: Option<Buffers>) -> io::Result<Self::Stream>;
 
-    /// Changes the watched readiness of the stream of `conn` from `from` to `to`.
+    /// Changes the watched readiness of the stream of `conn` from `from` to `to`. `None` means that it is not
+    /// watched.
     ///
     /// # Errors
     /// Returns an error if the stream cannot be watched.
@@ -79,7 +86,7 @@ pub trait World {
         &mut self,
         conn: ConnId,
         stream: &Self::Stream,
-        from: Interest,
-        to: Interest,
+        from: Option<Interest>,
+        to: Option<Interest>,
     ) -> io::Result<()>;
 }

@@ -148,6 +148,7 @@ mod tests {
     use crate::Clock;
     use crate::poller::{Poller, Ready};
     use plait_base::{Span, Time};
+    use plait_engine::Interest;
     use rustix::fd::AsFd;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
@@ -166,7 +167,8 @@ mod tests {
         let service = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let mut socket = TcpStream::connect(service.local_addr().unwrap()).unwrap();
         let poller = Poller::open().unwrap();
-        let (connecting, idle) = (Some((false, true)), Some((true, false)));
+        let connecting = Some(Interest { read: false, write: true });
+        let idle = Some(Interest { read: true, write: false });
         poller.change(socket.as_fd(), 1, None, connecting).unwrap();
         assert_eq!(told(&poller, 60_000).len(), 1);
         poller.change(socket.as_fd(), 1, connecting, idle).unwrap();

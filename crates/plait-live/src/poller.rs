@@ -1,4 +1,5 @@
 use plait_base::{Span, Time};
+use plait_engine::Interest;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -36,20 +37,22 @@ impl Poller {
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token), wanted(read, write))?)
     }
 
-    /// Changes the readiness to wait for, as `(read, write)`. `None` means that it is not registered.
+    /// Changes the readiness to wait for. `None` means that it is not registered.
     pub(crate) fn change(
         &self,
         fd: impl AsFd,
         token: u64,
-        from: Option<(bool, bool)>,
-        to: Option<(bool, bool)>,
+        from: Option<Interest>,
+        to: Option<Interest>,
     ) -> io::Result<()> {
         let data = epoll::EventData::new_u64(token);
         match (from, to) {
             (None, None) => {}
             (Some(_), None) => epoll::delete(&self.epoll, fd)?,
-            (None, Some((read, write))) => epoll::add(&self.epoll, fd, data, wanted(read, write))?,
-            (Some(_), Some((read, write))) => {
+            (None, Some(Interest { read, write })) => {
+                epoll::add(&self.epoll, fd, data, wanted(read, write))?
+            }
+            (Some(_), Some(Interest { read, write })) => {
                 epoll::modify(&self.epoll, fd, data, wanted(read, write))?;
             }
         }

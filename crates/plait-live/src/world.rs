@@ -86,8 +86,8 @@ impl World for Kernel {
         &mut self,
         conn: ConnId,
         stream: &Program,
-        from: Interest,
-        to: Interest,
+        from: Option<Interest>,
+        to: Option<Interest>,
     ) -> io::Result<()> {
         self.poller.change(stream, u64::from(conn.0), from, to)
     }

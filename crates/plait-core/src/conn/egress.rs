@@ -8,10 +8,11 @@ use crate::data::agreement::Mode;
 use crate::data::send_queue::SendQueue;
 use crate::error::Error;
 use crate::event::Carry;
-use crate::paths::control::{Control, Dispatch};
+use crate::paths::control::{Control, Dispatch, LostSegment, PendingAck, SentData};
+use crate::paths::writing::WriteRoom;
 use crate::planted::{Planted, planted};
 use crate::sched::NextStep;
-use crate::sched::orders::SendOrder;
+use crate::sched::orders::{AssignedData, SendOrder};
 use crate::segments::Transmit;
 use crate::tcp::send::Sent;
 use plait_base::{DataRange, SubflowId};
@@ -81,8 +82,8 @@ impl Connection {
     /// Returns the next retransmission, on the subflow that lost the segment.
     #[inline(never)]
     fn poll_lost(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let (index, lost) = self.paths.next_lost()?;
-        Some(self.resend(ctx, index, &lost, Carry::Retransmission))
+        let LostSegment { index, sent } = self.paths.next_lost()?;
+        Some(self.resend(ctx, index, &sent, Carry::Retransmission))
     }
 
     #[inline(never)]
@@ -156,7 +157,7 @@ impl Connection {
     #[inline(never)]
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
-        let (index, range) = scheduling.next_assigned(ctx.now, data, paths)?;
+        let AssignedData { index, range } = scheduling.next_assigned(ctx.now, data, paths)?;
         Some(self.send_range(ctx, index, range, Carry::New))
     }
 
@@ -247,8 +248,8 @@ impl Connection {
     }
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let (transmit, last) = self.paths.next_ack(ctx, &mut self.data)?;
-        self.rounds.on_ack_sent(last);
+        let PendingAck { transmit, is_last } = self.paths.next_ack(ctx, &mut self.data)?;
+        self.rounds.on_ack_sent(is_last);
         Some(transmit)
     }
 
@@ -265,7 +266,7 @@ impl Connection {
     ) -> Result<u64, Error> {
         let Connection { data, paths, scheduling, timers, .. } = self;
         data.closing.takes_data()?;
-        let (room, blocked) = paths.room_to_write(data, ctx.memory_limit(), len);
+        let WriteRoom { room, blocked } = paths.room_to_write(data, ctx.memory_limit(), len);
         scheduling.on_write(room, blocked);
         if room > 0 {
             write(&mut data.queue, room);
@@ -278,7 +279,7 @@ impl Connection {
     fn emit_data(&mut self, ctx: &mut Context<'_>, index: usize, dispatch: Dispatch) -> Transmit {
         let Connection { data, paths, scheduling, notices, .. } = self;
         scheduling.on_sent(SubflowId(index as u8));
-        let (transmit, resized) = paths.emit(ctx, data, notices, index, dispatch);
+        let SentData { transmit, resized } = paths.emit(ctx, data, notices, index, dispatch);
         if resized {
             scheduling.on_subflows_changed();
         }

@@ -229,8 +229,8 @@ impl Connection {
         } else {
             self.data.window.update(Dsn::ZERO, u64::from(segment.window));
             self.subflow_up(ctx, index);
-            for (early, answer) in self.paths.take_early_answers() {
-                self.handle(ctx, early, &answer);
+            for early in self.paths.take_early_answers() {
+                self.handle(ctx, early.index, &early.segment);
             }
         }
         self.start_joins(ctx);

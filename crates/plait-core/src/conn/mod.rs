@@ -20,7 +20,7 @@ use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::fallback::{Fallback, FallbackStep};
 use crate::paths::handshake::Opening;
-use crate::paths::remnant::Remnant;
+use crate::paths::remnant::WaitingSubflow;
 use crate::sched::Scheduling;
 use crate::segments::Transmit;
 use crate::spec::{ConnectionSpec, ConnectionState};
@@ -100,10 +100,7 @@ impl Connection {
     }
 
     /// Returns the remnants of the waiting subflows ([`Paths::remnants`]).
-    pub(crate) fn remnants(
-        &mut self,
-        ctx: &mut Context<'_>,
-    ) -> Vec<(Address, Remnant, Option<Transmit>)> {
+    pub(crate) fn remnants(&mut self, ctx: &mut Context<'_>) -> Vec<WaitingSubflow> {
         self.paths.remnants(ctx, &mut self.data)
     }
 

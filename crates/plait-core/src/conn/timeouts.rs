@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::data::agreement::Mode;
 use crate::data::fastclose::Cause;
 use crate::event::FallbackCause;
-use crate::paths::fallback::Fallback;
+use crate::paths::fallback::{Fallback, OverdueAck, UnansweredFail};
 use crate::paths::timeouts::TimerEffect;
 use crate::stats::TimedOut;
 use crate::tcp::address::Address;
@@ -50,7 +50,7 @@ impl Connection {
         }
         if self.timers.take_due(ConnectionTimer::Fail, ctx.now) {
             let (paths, mut parts) = self.split(ctx);
-            if let Some((index, dsn)) = paths.repeat_fail(&mut parts) {
+            if let Some(UnansweredFail { index, dsn }) = paths.repeat_fail(&mut parts) {
                 self.reset_subflow(ctx, index, Cause::Failed(dsn));
             }
         }
@@ -158,9 +158,8 @@ impl Connection {
     /// connection may fall back and use them instead.
     fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let timeouts = self.timers.retries();
-        let Some((index, decision)) = self.paths.on_overdue_ack(&mut self.data, timeouts) else {
-            return;
-        };
+        let overdue = self.paths.on_overdue_ack(&mut self.data, timeouts);
+        let Some(OverdueAck { index, decision }) = overdue else { return };
         self.apply_fallback(ctx, index, decision);
         if matches!(decision, Fallback::Step(_)) {
             let (paths, mut parts) = self.split(ctx);

@@ -68,6 +68,14 @@ pub(crate) enum Sending {
     Plain,
 }
 
+/// A retransmission of MP_FAIL.
+pub(crate) struct FailRetry {
+    /// The DSN of the mapping with the wrong checksum.
+    pub(crate) dsn: Dsn,
+    /// Retransmissions so far.
+    pub(crate) retries: u8,
+}
+
 /// Returns the DSN of the byte with subflow sequence number `seq`, if both run in step: the SYN has
 /// 0 and the first byte 1. Returns `None` for the SYN.
 pub(crate) fn dsn_in_step<S: SubflowSpace>(seq: Sequence<S>) -> Option<Dsn> {
@@ -221,12 +229,11 @@ impl Agreement {
         self.receiving = Receiving::Failing { dsn, retries: 0 };
     }
 
-    /// Counts a retransmission of MP_FAIL. Returns the DSN of the mapping and the number so far, if
-    /// a mapping has failed.
-    pub(crate) const fn count_fail_retry(&mut self) -> Option<(Dsn, u8)> {
+    /// Counts a retransmission of MP_FAIL, if a mapping has failed.
+    pub(crate) const fn count_fail_retry(&mut self) -> Option<FailRetry> {
         let Receiving::Failing { dsn, retries } = &mut self.receiving else { return None };
         *retries += 1;
-        Some((*dsn, *retries))
+        Some(FailRetry { dsn: *dsn, retries: *retries })
     }
 
     /// Returns why the connection is plain TCP, if it offered Multipath TCP.

@@ -34,8 +34,14 @@ pub(crate) enum Noted {
     Conflict,
 }
 
-/// A run of bytes in subflow order: DSN, payload, time of arrival.
-type Piece = (Dsn, Payload, Time);
+/// A run of bytes in subflow order.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) dsn: Dsn,
+    pub(crate) payload: Payload,
+    /// When it arrived.
+    pub(crate) at: Time,
+}
 
 /// The incomplete mappings of one subflow, and the bytes of the first one.
 #[derive(Debug)]
@@ -89,22 +95,18 @@ impl Verifier {
 
     /// Accepts the next bytes in subflow order, which a stored mapping covers. Delivers complete
     /// and correct mappings.
-    pub(crate) fn take(
-        &mut self,
-        (dsn, payload, at): Piece,
-        deliver: &mut impl FnMut(Dsn, Payload, Time),
-    ) {
-        let len = u64::from(payload.len());
+    pub(crate) fn take(&mut self, piece: Piece, deliver: &mut impl FnMut(Dsn, Payload, Time)) {
+        let len = u64::from(piece.payload.len());
         self.next += len;
         let Some(mapping) = self.known.front().copied().filter(|_| self.failed.is_none()) else {
-            self.pieces.push_back((dsn, payload, at));
+            self.pieces.push_back(piece);
             return;
         };
         if self.next - len == mapping.seq.start {
             self.sum = Sum::of_mapping(mapping.wire_dsn, mapping.seq.start.low(), mapping.len);
         }
-        self.sum.add_payload(&payload);
-        self.pieces.push_back((dsn, payload, at));
+        self.sum.add_payload(&piece.payload);
+        self.pieces.push_back(piece);
         if self.next < mapping.seq.end {
             return;
         }
@@ -118,14 +120,14 @@ impl Verifier {
 
     /// Delivers all held data without a check.
     pub(crate) fn release(&mut self, deliver: &mut impl FnMut(Dsn, Payload, Time)) {
-        for (dsn, payload, at) in self.pieces.drain(..) {
+        for Piece { dsn, payload, at } in self.pieces.drain(..) {
             deliver(dsn, payload, at);
         }
     }
 
     /// Returns the first DSN after the held data, if there is any.
     pub(crate) fn held_to(&self) -> Option<Dsn> {
-        self.pieces.back().map(|(dsn, payload, _)| *dsn + u64::from(payload.len()))
+        self.pieces.back().map(|it| it.dsn + u64::from(it.payload.len()))
     }
 
     /// Returns the first DSN of the mapping with a wrong checksum.
@@ -150,7 +152,8 @@ mod tests {
 
     fn take(verifier: &mut Verifier, start: u64, len: u32) -> Vec<(u64, u32)> {
         let mut got = Vec::new();
-        let piece = (Dsn::new(start - 1), Payload::Pattern { offset: start - 1, len }, Time::ZERO);
+        let payload = Payload::Pattern { offset: start - 1, len };
+        let piece = Piece { dsn: Dsn::new(start - 1), payload, at: Time::ZERO };
         verifier.take(piece, &mut |dsn, payload: Payload, _| got.push((dsn.get(), payload.len())));
         got
     }

@@ -13,12 +13,36 @@ use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, Time};
 use plait_sched::Scheduler;
 
-impl Endpoint {
-    /// Returns path, local port and remote port of every open subflow of a connection.
+/// The path and the ports of a subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SubflowPorts {
+    /// Its path.
+    pub path: PathId,
+    /// The port at this end.
+    pub local: u16,
+    /// The port at the other end.
+    pub remote: u16,
+}
+
+impl SubflowPorts {
+    /// Returns the ports as the other end sees them.
     #[must_use]
-    pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
+    pub const fn reversed(self) -> SubflowPorts {
+        SubflowPorts { path: self.path, local: self.remote, remote: self.local }
+    }
+}
+
+impl Endpoint {
+    /// Returns the path and the ports of every open subflow of a connection.
+    #[must_use]
+    pub fn ports(&self, id: ConnId) -> Option<Vec<SubflowPorts>> {
         let addresses = self.connection(id)?.paths().subflows().open_addresses();
-        Some(addresses.map(|at| (at.path(), at.local_port, at.remote_port)).collect())
+        let ports = addresses.map(|at| SubflowPorts {
+            path: at.path(),
+            local: at.local_port,
+            remote: at.remote_port,
+        });
+        Some(ports.collect())
     }
 
     /// Returns the port at which a connection's server listens.

@@ -58,8 +58,23 @@ impl Client {
 /// The secrets of this period and of the one before.
 #[derive(Debug, Default)]
 pub(super) struct Cookies {
-    /// Each with the number of its period, indexed by the lowest bit of that number.
-    secrets: [Option<(u64, Secret)>; 2],
+    /// Indexed by the lowest bit of the number of the period.
+    secrets: [Option<PeriodSecret>; 2],
+}
+
+/// The secret of one period.
+#[derive(Debug)]
+struct PeriodSecret {
+    /// The number of the period.
+    period: u64,
+    secret: Secret,
+}
+
+/// The timestamp of a SYN, and the options of the SYN that the timestamp of its SYN/ACK holds.
+#[derive(Clone, Copy)]
+struct SynStamp {
+    value: u32,
+    bits: u32,
 }
 
 /// The signed values.
@@ -102,7 +117,7 @@ impl Subject {
 impl Cookies {
     /// Returns true if a cookie that is still valid may have been sent.
     fn in_use(&self, now: Time) -> bool {
-        let valid = |(at, _): &(u64, Secret)| at + 1 >= period(now);
+        let valid = |it: &PeriodSecret| it.period + 1 >= period(now);
         self.secrets.iter().flatten().any(valid)
     }
 
@@ -111,10 +126,10 @@ impl Cookies {
         let now = period(ctx.now);
         let slot = &mut self.secrets[(now & 1) as usize];
         let secret = match slot {
-            Some((at, secret)) if *at == now => *secret,
+            Some(it) if it.period == now => it.secret,
             _ => {
                 let secret = Secret::new([(); 4].map(|()| ctx.draw()));
-                slot.insert((now, secret)).1
+                slot.insert(PeriodSecret { period: now, secret }).secret
             }
         };
         let index = MSS_BYTES.iter().rposition(|it| *it <= mss).unwrap_or(0);
@@ -124,9 +139,9 @@ impl Cookies {
     /// Returns the cookie with the initial sequence number `iss`, if it is valid.
     fn verify(&self, now: Time, subject: &Subject, iss: u32) -> Option<Cookie> {
         let low = iss & ((1 << LOW_BITS) - 1);
-        let (at, secret) = self.secrets[(low & 1) as usize].as_ref()?;
-        let cookie = subject.sign(secret, low);
-        (at + 1 >= period(now) && cookie.iss == iss).then_some(cookie)
+        let it = self.secrets[(low & 1) as usize].as_ref()?;
+        let cookie = subject.sign(&it.secret, low);
+        (it.period + 1 >= period(now) && cookie.iss == iss).then_some(cookie)
     }
 }
 
@@ -149,17 +164,17 @@ fn stamp(value: u32, bits: u32) -> u32 {
 /// timestamp, if it has any. `capable` is its MP_CAPABLE.
 fn recalled(
     segment: &Segment,
-    stamps: Option<(u32, u32)>,
+    stamps: Option<SynStamp>,
     mss: u16,
     capable: Option<MpCapable>,
 ) -> Segment {
-    let bits = stamps.map_or(NO_SCALE, |(_, bits)| bits);
+    let bits = stamps.map_or(NO_SCALE, |it| it.bits);
     let scale = bits & 0xf;
     let options = Options {
         mss: Some(mss),
         window_scale: (scale != NO_SCALE).then_some(scale as u8),
         sack_permitted: bits & SACK != 0,
-        timestamps: stamps.map(|(value, _)| Timestamps { value, echo: 0 }),
+        timestamps: stamps.map(|it| Timestamps { value: it.value, echo: 0 }),
         mptcp: capable.map(|it| Box::new(Mptcp::Capable(it))),
         ..Options::default()
     };
@@ -202,7 +217,7 @@ impl Endpoint {
         let unique = ctx.is_unique(key);
         let offered = capable(syn).filter(|_| unique);
         let bits = stamp_bits(syn);
-        let stamps = syn.options.timestamps.map(|stamps| (stamps.value, bits));
+        let stamps = syn.options.timestamps.map(|it| SynStamp { value: it.value, bits });
         let recalled = recalled(syn, stamps, mss, offered);
         let opening = Opening::Stateless { address, syn: &recalled, iss };
         let mut conn = super::Connection::open(Arc::clone(spec), key, &opening, &mut ctx);
@@ -245,9 +260,10 @@ impl Endpoint {
             self.turned_away += 1;
             return false;
         }
-        let stamps =
-            segment.options.timestamps.map(|it| (it.value, it.echo & ((1 << STAMP_BITS) - 1)));
-        let offered = stamps.is_some_and(|(_, bits)| bits & MULTIPATH != 0);
+        let bits = |echo: u32| echo & ((1 << STAMP_BITS) - 1);
+        let stamps = segment.options.timestamps;
+        let stamps = stamps.map(|it| SynStamp { value: it.value, bits: bits(it.echo) });
+        let offered = stamps.is_some_and(|it| it.bits & MULTIPATH != 0);
         let syn_option = |told: MpCapable| MpCapable {
             sender_key: None,
             receiver_key: None,

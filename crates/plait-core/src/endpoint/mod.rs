@@ -16,6 +16,7 @@ mod remnants;
 mod shrink_idle;
 mod wakes;
 
+pub use application::SubflowPorts;
 pub use memory::MemoryReport;
 
 use crate::conn::Connection;
@@ -26,6 +27,7 @@ use crate::event::{Detail, Event};
 use crate::paths::admission::Allowance;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::Opening;
+use crate::paths::remnant::WaitingSubflow;
 use crate::planted::{Planted, planted};
 use crate::segments::{Report, Transmit};
 use crate::spec::ConnectionSpec;
@@ -336,7 +338,7 @@ impl Endpoint {
         let Some(record) = self.connections.record(id) else { return };
         let remnants = record.conn.remnants(&mut self.shared.context(now, id));
         self.forget(id);
-        for (address, remnant, answer) in remnants {
+        for WaitingSubflow { address, remnant, answer } in remnants {
             self.answers.extend(answer);
             self.shared.overflows.time_waits_recycled +=
                 u64::from(self.remnants.add(address, remnant));

@@ -18,12 +18,12 @@ use plait_base::{DataRange, SendSsn, SubflowId, Time};
 
 impl Paths {
     /// Returns the first lost segment that its subflow may retransmit.
-    pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
+    pub(crate) fn next_lost(&mut self) -> Option<LostSegment> {
         self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
             if subflow.sender.tx.lost_segments() == 0 {
                 return None;
             }
-            Some((index, subflow.sender.next_retransmission()?))
+            Some(LostSegment { index, sent: subflow.sender.next_retransmission()? })
         })
     }
 
@@ -131,8 +131,7 @@ impl Paths {
         self.subflows[index].on_sent(now, range.start, range.len() as u32, false, mss)
     }
 
-    /// Returns a segment with data on the subflow at `index`. Also returns whether the segment size
-    /// may have changed because the infinite mapping has arrived.
+    /// Returns a segment with data on the subflow at `index`.
     #[inline(always)]
     pub(crate) fn emit(
         &mut self,
@@ -141,7 +140,7 @@ impl Paths {
         notices: &mut Notices,
         index: usize,
         Dispatch { seq, range, carry }: Dispatch,
-    ) -> (Transmit, bool) {
+    ) -> SentData {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data: range, carry });
         let mut segment = self.writer(ctx, data, index).data_segment(seq, range);
@@ -153,7 +152,7 @@ impl Paths {
         let report = Report { conn: ctx.conn(), subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
         let path = self.subflows[index].address().path();
-        (Transmit { path, segment, report, cut: 0 }, resized)
+        SentData { transmit: Transmit { path, segment, report, cut: 0 }, resized }
     }
 
     /// Returns the next segment with our DATA_FIN, if a subflow can carry it. Our keys are sent
@@ -173,16 +172,17 @@ impl Paths {
         Some(self.writer(&mut parts.ctx, parts.data, index).data_fin(retries))
     }
 
-    /// Returns the next pending acknowledgement, and whether it is the last one.
+    /// Returns the next pending acknowledgement.
     pub(crate) fn next_ack(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-    ) -> Option<(Transmit, bool)> {
+    ) -> Option<PendingAck> {
         let ack_pending = |s: &Subflow| s.pending.ack() && s.state().synchronised();
         let index = self.subflows.iter().position(ack_pending)?;
         let transmit = self.writer(ctx, data, index).pure_ack();
-        Some((transmit, !self.subflows[index..].iter().any(ack_pending)))
+        let is_last = !self.subflows[index..].iter().any(ack_pending);
+        Some(PendingAck { transmit, is_last })
     }
 }
 
@@ -192,6 +192,26 @@ pub(crate) struct Dispatch {
     pub(crate) seq: SendSsn,
     pub(crate) range: DataRange,
     pub(crate) carry: Carry,
+}
+
+/// A segment with data.
+pub(crate) struct SentData {
+    pub(crate) transmit: Transmit,
+    /// The segment size may have changed, because the peer has the infinite mapping.
+    pub(crate) resized: bool,
+}
+
+/// A lost segment of the subflow at `index`.
+pub(crate) struct LostSegment {
+    pub(crate) index: usize,
+    pub(crate) sent: Sent,
+}
+
+/// A pending acknowledgement.
+pub(crate) struct PendingAck {
+    pub(crate) transmit: Transmit,
+    /// No other one is pending.
+    pub(crate) is_last: bool,
 }
 
 /// A control segment.

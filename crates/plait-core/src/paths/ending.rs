@@ -9,9 +9,8 @@ use crate::event::Event;
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
-use crate::paths::remnant::Remnant;
+use crate::paths::remnant::{Remnant, WaitingSubflow};
 use crate::planted::{Planted, planted};
-use crate::segments::Transmit;
 use crate::tcp::address::Address;
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
@@ -207,13 +206,12 @@ impl Paths {
         ResetMeans::Gone
     }
 
-    /// Returns the remnants of waiting subflows, each with an acknowledgement that it may still
-    /// have to send.
+    /// Returns the remnants of waiting subflows.
     pub(crate) fn remnants(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-    ) -> Vec<(Address, Remnant, Option<Transmit>)> {
+    ) -> Vec<WaitingSubflow> {
         let mut remnants = Vec::new();
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];
@@ -226,7 +224,8 @@ impl Paths {
             let last = self.writer(ctx, data, index).pure_ack();
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
-            remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));
+            let answer = Some(last).filter(|_| ack_pending);
+            remnants.push(WaitingSubflow { address, remnant, answer });
         }
         remnants
     }

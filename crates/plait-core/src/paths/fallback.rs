@@ -6,8 +6,8 @@
 
 use crate::context::Context;
 use crate::data::agreement::{
-    BARE_ACKS, FAIL_RETRIES, MAX_TIMEOUTS_WITHOUT_DSS, Mode, ModeStep, Receiving, Sending,
-    dsn_in_step,
+    BARE_ACKS, FAIL_RETRIES, FailRetry, MAX_TIMEOUTS_WITHOUT_DSS, Mode, ModeStep, Receiving,
+    Sending, dsn_in_step,
 };
 use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
@@ -217,6 +217,21 @@ impl Evidence<'_> {
     }
 }
 
+/// The decision after a long time without a DATA_ACK.
+pub(crate) struct OverdueAck {
+    /// The subflow of the acknowledgements without a DSS.
+    pub(crate) index: usize,
+    pub(crate) decision: Fallback,
+}
+
+/// The peer has answered no retransmission of MP_FAIL.
+pub(crate) struct UnansweredFail {
+    /// The subflow to reset.
+    pub(crate) index: usize,
+    /// The DSN of the mapping with the wrong checksum.
+    pub(crate) dsn: Dsn,
+}
+
 impl Paths {
     /// Returns the evidence on the subflow at `index`.
     pub(crate) fn evidence<'a>(&'a self, data: &'a mut DataLevel, index: usize) -> Evidence<'a> {
@@ -225,12 +240,12 @@ impl Paths {
     }
 
     /// Decides after `timeouts` timeouts without a DATA_ACK. If acknowledgements arrived without a
-    /// DSS, the connection may use them instead. Also returns the subflow on which they arrived.
+    /// DSS, the connection may use them instead.
     pub(crate) fn on_overdue_ack(
         &mut self,
         data: &mut DataLevel,
         timeouts: u32,
-    ) -> Option<(usize, Fallback)> {
+    ) -> Option<OverdueAck> {
         let index = self.subflows.best_for_signal()?;
         let evidence = self.evidence(data, index);
         let agreed = &evidence.data.agreed;
@@ -242,14 +257,15 @@ impl Paths {
         let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
         if evidence.may_fall_back() || long && evidence.may_follow() {
             let step = FallbackStep::sending(FallbackCause::Mappings);
-            return Some((index, Fallback::Step(step)));
+            return Some(OverdueAck { index, decision: Fallback::Step(step) });
         }
         if !long {
             return None;
         }
         // No subflow has received a DSS for long.
         self.joins.bar(self.subflows[index].address().path());
-        Some((index, Fallback::Reset(Cause::Reason(ResetReason::Middlebox))))
+        let decision = Fallback::Reset(Cause::Reason(ResetReason::Middlebox));
+        Some(OverdueAck { index, decision })
     }
 
     /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
@@ -384,12 +400,12 @@ impl Paths {
     }
 
     /// Retransmits MP_FAIL if no infinite mapping has arrived in time. After enough retries,
-    /// returns the subflow to reset instead, and the DSN of the mapping.
-    pub(crate) fn repeat_fail(&mut self, parts: &mut Parts<'_>) -> Option<(usize, Dsn)> {
-        let (dsn, retries) = parts.data.agreed.count_fail_retry()?;
+    /// returns the subflow to reset instead.
+    pub(crate) fn repeat_fail(&mut self, parts: &mut Parts<'_>) -> Option<UnansweredFail> {
+        let FailRetry { dsn, retries } = parts.data.agreed.count_fail_retry()?;
         let index = self.subflows.iter().position(|s| s.state() != State::Closed)?;
         if retries > FAIL_RETRIES {
-            return Some((index, dsn));
+            return Some(UnansweredFail { index, dsn });
         }
         let subflow = &mut self.subflows[index];
         subflow.pending.add(ControlSegment::Fail);

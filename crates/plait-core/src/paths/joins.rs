@@ -31,7 +31,7 @@ pub(crate) struct Joins {
     /// Subflows to open, in order.
     waiting: Seldom<Target>,
     /// Answers to simultaneous joins that arrived before the peer's key, by subflow.
-    early_answers: Seldom<(usize, Segment)>,
+    early_answers: Seldom<EarlyAnswer>,
     /// How often a path was joined again.
     rejoins: u32,
     /// Paths that are not joined again, because a middlebox strips options there.
@@ -40,6 +40,13 @@ pub(crate) struct Joins {
 
 /// Longest time between two attempts to join a path again, in intervals of its probes.
 const MAX_REJOIN_INTERVALS: u64 = 60;
+
+/// An answer to a simultaneous join on the subflow at `index` that arrived before the peer's key.
+#[derive(Debug)]
+pub(crate) struct EarlyAnswer {
+    pub(crate) index: usize,
+    pub(crate) segment: Segment,
+}
 
 impl Joins {
     /// Returns all further subflows of a client whose first subflow is at `first`: `each` per path.
@@ -80,11 +87,11 @@ impl Joins {
 
     /// Keeps the answer to a simultaneous join until the peer's key has arrived.
     pub(super) fn keep_answer(&mut self, index: usize, answer: &Segment) {
-        self.early_answers.push((index, answer.clone()));
+        self.early_answers.push(EarlyAnswer { index, segment: answer.clone() });
     }
 
-    /// Takes the answers to simultaneous joins that arrived before the peer's key, by subflow.
-    pub(super) fn take_answers(&mut self) -> Vec<(usize, Segment)> {
+    /// Takes the answers to simultaneous joins that arrived before the peer's key.
+    pub(super) fn take_answers(&mut self) -> Vec<EarlyAnswer> {
         self.early_answers.take()
     }
 

@@ -26,14 +26,14 @@ mod superpackets;
 pub(crate) mod timeouts;
 mod views;
 mod windows;
-mod writing;
+pub(crate) mod writing;
 
 use crate::data::fastclose::{Cause, FastClose};
 use crate::notices::Notices;
 use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
-use crate::paths::joins::Joins;
+use crate::paths::joins::{EarlyAnswer, Joins};
 use crate::paths::redial::Redial;
 use crate::paths::sizing::SegmentSizes;
 use crate::paths::slots::Slots;
@@ -45,7 +45,6 @@ use crate::tcp::subflow::{NewSubflow, Subflow};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use plait_base::{SubflowId, Time};
-use plait_wire::Segment;
 
 /// The subflows of a connection, and the state for opening further ones.
 pub(crate) struct Paths {
@@ -88,8 +87,8 @@ impl Paths {
         self.addresses.has_signals()
     }
 
-    /// Takes the answers to simultaneous joins that arrived before the peer's key, by subflow.
-    pub(crate) fn take_early_answers(&mut self) -> Vec<(usize, Segment)> {
+    /// Takes the answers to simultaneous joins that arrived before the peer's key.
+    pub(crate) fn take_early_answers(&mut self) -> Vec<EarlyAnswer> {
         self.joins.take_answers()
     }
 

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::data::agreement::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::reassembly::Run;
-use crate::data::verifier::{Noted, Verifier};
+use crate::data::verifier::{Noted, Piece, Verifier};
 use crate::event::Event;
 use crate::notices::Notices;
 use crate::paths::Paths;
@@ -116,7 +116,7 @@ impl Arrival<'_> {
             None => subflow.rx.accept(arrived, ack_unit, &mut deliver),
             Some(verifier) => aside(|| {
                 subflow.rx.accept(arrived, ack_unit, |dsn, payload, at| {
-                    verifier.take((dsn, payload, at), &mut deliver);
+                    verifier.take(Piece { dsn, payload, at }, &mut deliver);
                 })
             }),
         };

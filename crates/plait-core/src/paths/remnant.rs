@@ -33,6 +33,14 @@ pub(crate) struct Remnant {
     answers_at: Time,
 }
 
+/// A subflow of a connection that is reduced to its remnants.
+pub(crate) struct WaitingSubflow {
+    pub(crate) address: Address,
+    pub(crate) remnant: Remnant,
+    /// An acknowledgement that it still has to send.
+    pub(crate) answer: Option<Transmit>,
+}
+
 impl Remnant {
     /// Returns the remnant of a subflow whose last acknowledgement is `last`.
     pub(crate) fn new(

@@ -5,6 +5,14 @@ use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::timer::Timer;
 
+/// Room for data of the application.
+pub(crate) struct WriteRoom {
+    /// Bytes that can be written.
+    pub(crate) room: u64,
+    /// The application has more to write.
+    pub(crate) blocked: bool,
+}
+
 impl Paths {
     /// Returns the free send buffer for `len` more bytes, and whether it is too small. If memory is
     /// short, `limit` bounds the send buffer. If it is counted in memory, the sum of the subflows'
@@ -14,19 +22,21 @@ impl Paths {
         data: &mut DataLevel,
         limit: Option<MemoryLimit>,
         len: u64,
-    ) -> (u64, bool) {
+    ) -> WriteRoom {
         let occupied = data.queue.occupied();
         if data.queue.counts_memory() {
             let open =
                 self.subflows.iter().filter(|it| it.status.joined() && it.state().sends_data());
-            let Some(memory) = data.queue.memory() else { return (0, true) };
+            let Some(memory) = data.queue.memory() else {
+                return WriteRoom { room: 0, blocked: true };
+            };
             let total = memory.total(open.map(|it| it.id()));
             let room = memory.room(len, occupied, total);
-            return (room, len > room);
+            return WriteRoom { room, blocked: len > room };
         }
         let most = limit.map_or(u64::MAX, |limit| self.sendable(data, limit));
         let room = most.min(self.spec.config.buffers.sndbuf).saturating_sub(occupied);
-        (len.min(room), len > room)
+        WriteRoom { room: len.min(room), blocked: len > room }
     }
 
     /// Sends a window update after a read if the window has opened enough (RFC 9293 section

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::event::Event;
-use crate::sched::{SchedulerInputs, Scheduling};
-use plait_base::{DataRange, SubflowId, SubflowSet, Time};
-use plait_sched::{Decision, QueueView, Reason, What};
+use crate::sched::{SchedulerInputs, Scheduling, Wait};
+use plait_base::{DataRange, SubflowId, Time};
+use plait_sched::{Decision, QueueView, What};
 
 impl Scheduling {
     /// Returns the data of a decision; `planned` is the first assignment.
@@ -50,8 +50,7 @@ impl Scheduling {
         };
         let usable = self.usable(seen);
         let waits = matches!(decision, Decision::Wait { .. });
-        let wait: Option<(Option<SubflowId>, Reason, SubflowSet)> =
-            waits.then_some((waits_for, reason, usable));
+        let wait = waits.then_some(Wait { on: waits_for, reason, usable });
         if wait.is_some() && wait == self.last_wait {
             return;
         }

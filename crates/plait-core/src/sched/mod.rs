@@ -37,8 +37,18 @@ pub(crate) struct Scheduling {
     /// The window stayed too small for a full segment for so long that a smaller one may be sent.
     small_segments: bool,
     block: Option<Block>,
-    /// The last decision if it was a wait: the subflow, the reason, and the subflows with room.
-    last_wait: Option<(Option<SubflowId>, Reason, SubflowSet)>,
+    /// The last decision if it was a wait.
+    last_wait: Option<Wait>,
+}
+
+/// A decision to wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Wait {
+    /// The subflow that the scheduler waits for.
+    on: Option<SubflowId>,
+    reason: Reason,
+    /// The subflows with room.
+    usable: SubflowSet,
 }
 
 /// The inputs of a decision: the settings, the data level and the subflows.

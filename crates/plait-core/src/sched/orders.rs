@@ -86,7 +86,7 @@ impl Scheduling {
         now: Time,
         data: &mut DataLevel,
         paths: &mut Paths,
-    ) -> Option<(usize, DataRange)> {
+    ) -> Option<AssignedData> {
         let mss = self.next_segment_size(SchedulerInputs { data, paths });
         for index in 0..paths.subflows().len() {
             let id = paths.subflow(index).id();
@@ -103,7 +103,7 @@ impl Scheduling {
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window.end() {
                 data.queue.take_assigned(range, id);
-                return Some((index, range));
+                return Some(AssignedData { index, range });
             }
         }
         None
@@ -224,6 +224,12 @@ impl Scheduling {
             self.refresh_views(data, paths, now);
         }
     }
+}
+
+/// Assigned data that the subflow at `index` sends now.
+pub(crate) struct AssignedData {
+    pub(crate) index: usize,
+    pub(crate) range: DataRange,
 }
 
 /// Data to be sent.

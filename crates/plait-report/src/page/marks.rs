@@ -56,6 +56,23 @@ impl Mark {
     }
 }
 
+/// The marks of one kind on one path, ordered by time.
+pub(super) struct MarkGroup {
+    pub(super) kind: MarkKind,
+    pub(super) path: u32,
+    pub(super) marks: Vec<Mark>,
+}
+
+/// How far marks were merged.
+pub(super) struct Thinned {
+    /// Marks pushed, and marks after merging.
+    pub(super) told: u64,
+    pub(super) kept: usize,
+    /// The sides of the merged cells.
+    pub(super) cell_us: u64,
+    pub(super) cell_bytes: u64,
+}
+
 /// Kind, path, and the cell of a mark.
 type Place = (MarkKind, u32, u64, u64);
 
@@ -119,19 +136,19 @@ impl Marks {
         }
     }
 
-    /// Returns the number of marks pushed, the number after merging, and the sides of the merged
-    /// cells in microseconds and bytes.
-    pub(super) fn thinned(&self) -> (u64, usize, u64, u64) {
-        (self.told, self.marks.len(), self.cell_us, self.cell_bytes)
+    /// Returns how far the marks were merged.
+    pub(super) fn thinned(&self) -> Thinned {
+        let Marks { told, cell_us, cell_bytes, .. } = *self;
+        Thinned { told, kept: self.marks.len(), cell_us, cell_bytes }
     }
 
     /// Returns the marks of each kind and path, ordered by time.
-    pub(super) fn groups(&self) -> Vec<(MarkKind, u32, Vec<Mark>)> {
-        let mut groups: Vec<(MarkKind, u32, Vec<Mark>)> = Vec::new();
+    pub(super) fn groups(&self) -> Vec<MarkGroup> {
+        let mut groups: Vec<MarkGroup> = Vec::new();
         for ((kind, path, ..), mark) in &self.marks {
             match groups.last_mut() {
-                Some((known, same, marks)) if known == kind && same == path => marks.push(*mark),
-                _ => groups.push((*kind, *path, vec![*mark])),
+                Some(it) if it.kind == *kind && it.path == *path => it.marks.push(*mark),
+                _ => groups.push(MarkGroup { kind: *kind, path: *path, marks: vec![*mark] }),
             }
         }
         groups
@@ -152,7 +169,7 @@ mod tests {
         let groups = marks.groups();
         assert_eq!(groups.len(), 2);
         assert_eq!(
-            groups[0].2,
+            groups[0].marks,
             [
                 Mark { from_us: 10, to_us: 10, start: 0, end: 1_428 },
                 Mark { from_us: 12, to_us: 12, start: 2_856, end: 4_284 },
@@ -166,11 +183,11 @@ mod tests {
         for n in 0..300_000_u64 {
             marks.push(MarkKind::Sent, (n % 3 == 0).into(), n * 200, n * 1_428, (n + 1) * 1_428);
         }
-        let all: usize = marks.groups().iter().map(|(.., marks)| marks.len()).sum();
+        let all: usize = marks.groups().iter().map(|it| it.marks.len()).sum();
         assert!((MARKS / 8..=MARKS).contains(&all), "{all}");
         // No mark is longer than a hundredth of the drawing in either direction.
-        for (.., group) in marks.groups() {
-            for mark in group {
+        for group in marks.groups() {
+            for mark in group.marks {
                 assert!(mark.to_us - mark.from_us <= 600_000, "{mark:?}");
                 assert!(mark.end - mark.start <= 3 * 1_428_000, "{mark:?}");
             }
@@ -191,11 +208,11 @@ mod tests {
                 marks.push(MarkKind::Again, 0, n * 997 % 1_000_000, n * 104_729 % 50_000_000, 50_001_000);
             }
             let groups = marks.groups();
-            let total: usize = groups.iter().map(|(.., marks)| marks.len()).sum();
+            let total: usize = groups.iter().map(|it| it.marks.len()).sum();
             prop_assert!(total <= MARKS);
             for (path, at, start) in points {
-                let held = groups.iter().any(|(kind, on, marks)| {
-                    *kind == MarkKind::Arrived && *on == path && marks.iter().any(|mark| {
+                let held = groups.iter().any(|it| {
+                    it.kind == MarkKind::Arrived && it.path == path && it.marks.iter().any(|mark| {
                         (mark.from_us..=mark.to_us).contains(&at)
                             && mark.start <= start && mark.end >= start + 1_000
                     })

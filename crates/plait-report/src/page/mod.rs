@@ -12,6 +12,7 @@ use crate::Error;
 use crate::render::{PathCounters, bytes, millis};
 use crate::run::RunDocument;
 use collect::{BLOCKS, PathTracks};
+use marks::{MarkGroup, Thinned};
 use plait_base::Time;
 use plait_core::Block;
 use serde::Serialize;
@@ -144,7 +145,7 @@ fn outages(tracks: &PathTracks, origin: Time, end: Time) -> Vec<(u64, u64)> {
 
 /// Returns a sentence about data that the drawings omit, with its amount.
 fn thinned(drawing: &Drawing, seen: &Collector) -> String {
-    let (told, kept, cell_us, cell_bytes) = seen.marks.thinned();
+    let Thinned { told, kept, cell_us, cell_bytes } = seen.marks.thinned();
     let marks = if told == kept as u64 {
         format!("Each of the {told} sendings, arrivals and losses of data has its mark.")
     } else {
@@ -189,7 +190,7 @@ fn drawing(document: &RunDocument, seen: &Collector) -> Drawing {
             held.sparse().into_iter().map(|(bin, ns)| (bin, (ns * 1_000).div_ceil(bin_ns)));
         Lane { name: cause_words(*block), shares: shares.collect() }
     });
-    let groups = seen.marks.groups().into_iter().map(|(kind, path, marks)| {
+    let groups = seen.marks.groups().into_iter().map(|MarkGroup { kind, path, marks }| {
         let boxes = marks.iter().flat_map(|mark| {
             [mark.from_us, mark.to_us - mark.from_us, mark.start, mark.end - mark.start]
         });

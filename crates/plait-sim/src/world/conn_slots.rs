@@ -106,9 +106,7 @@ impl World<'_> {
         let ports = |host: &Host, conn| host.endpoint.ports(conn);
         ports(&self.hosts[server], conn).is_some_and(|server_ports| {
             let theirs = ports(client, dialled).unwrap_or_default();
-            server_ports
-                .iter()
-                .any(|(path, local, remote)| theirs.contains(&(*path, *remote, *local)))
+            server_ports.iter().any(|it| theirs.contains(&it.reversed()))
         })
     }
 

@@ -201,7 +201,7 @@ impl Client {
         let Some(ports) = self.endpoint.ports(conn).filter(|it| !it.is_empty()) else { return };
         let was_accepted = self.attempt.is_accepted();
         self.attempt.ports.clear();
-        self.attempt.ports.extend(ports.iter().map(|(_, own, _)| *own));
+        self.attempt.ports.extend(ports.iter().map(|it| it.local));
         // A server that does not know the connection yet refuses its join. The client then redials,
         // and the server may have stopped listening by then.
         let connects = self.endpoint.state(conn) == Ok(ConnectionState::Connecting);

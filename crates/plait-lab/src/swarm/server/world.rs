@@ -52,7 +52,7 @@ pub(super) struct Virtual {
     reception: Reception,
     /// The streams that the server watches, each with its connection and its interest in reading
     /// and writing.
-    watched: BTreeMap<usize, (ConnId, (bool, bool))>,
+    watched: BTreeMap<usize, (ConnId, Interest)>,
 }
 
 impl Virtual {
@@ -83,7 +83,7 @@ impl Virtual {
         let mut stirred = self.host.stirred.borrow_mut();
         let watched = &mut self.watched;
         stirred.retain(|place| {
-            let Some((conn, (read, write))) = watched.get(place) else { return false };
+            let Some((conn, Interest { read, write })) = watched.get(place) else { return false };
             let pipe = pipes[*place].borrow();
             if pipe.dropped {
                 // A kernel removes a closed socket from its poller.
@@ -145,8 +145,8 @@ impl World for Virtual {
         &mut self,
         conn: ConnId,
         stream: &Program,
-        _: Interest,
-        to: Interest,
+        _: Option<Interest>,
+        to: Option<Interest>,
     ) -> io::Result<()> {
         match to {
             Some(interest) => {

@@ -67,7 +67,7 @@ impl Run<'_> {
         self.guests.owners.push(Some(at));
         let engine = self.server.engine.as_ref();
         let ports = engine.and_then(|it| it.stack.endpoint.ports(conn)).unwrap_or_default();
-        self.guests.clients[at].accept(self.now, ports.first().map(|(.., theirs)| *theirs));
+        self.guests.clients[at].accept(self.now, ports.first().map(|it| it.remote));
     }
 
     pub(super) fn hear(&mut self, event: &LogEvent) {
