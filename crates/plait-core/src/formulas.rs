@@ -8,7 +8,7 @@ use plait_base::{Span, Time};
 pub use crate::tcp::host_queue::{
     TSQ_CAP_BYTES as TSQ_CAP, limit as tsq_limit, pacing_rate, truesize,
 };
-pub use crate::tcp::loss::{probe_timeout, reorder_window};
+pub use crate::tcp::loss::{lost_at, probe_timeout, reorder_window};
 
 /// The RTT estimate of a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,11 +33,4 @@ pub fn round_trips(mode: RtoMode, samples: &[Span]) -> impl Iterator<Item = Roun
             rto: estimator.base_rto(),
         }
     })
-}
-
-/// Returns when a segment sent at `sent_at` counts as lost, once a later segment is delivered (RFC
-/// 8985 section 6.2 step 5). `rtt` is the RTT of the later segment, `window` the reordering window.
-#[must_use]
-pub fn lost_at(sent_at: Time, rtt: Span, window: Span) -> Time {
-    sent_at + rtt + window
 }

@@ -8,6 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::spec::ConnectionState;
 use crate::stats::{ConnectionStats, Progress, Totals};
+use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, Time};
@@ -25,6 +26,11 @@ pub struct SubflowPorts {
 }
 
 impl SubflowPorts {
+    fn of(address: Address) -> SubflowPorts {
+        let Address { local_port: local, remote_port: remote, .. } = address;
+        SubflowPorts { path: address.path(), local, remote }
+    }
+
     /// Returns the ports as the other end sees them.
     #[must_use]
     pub const fn reversed(self) -> SubflowPorts {
@@ -37,12 +43,7 @@ impl Endpoint {
     #[must_use]
     pub fn ports(&self, id: ConnId) -> Option<Vec<SubflowPorts>> {
         let addresses = self.connection(id)?.paths().subflows().open_addresses();
-        let ports = addresses.map(|at| SubflowPorts {
-            path: at.path(),
-            local: at.local_port,
-            remote: at.remote_port,
-        });
-        Some(ports.collect())
+        Some(addresses.map(SubflowPorts::of).collect())
     }
 
     /// Returns the port at which a connection's server listens.

@@ -1,7 +1,6 @@
 //! Loss detection by time (RACK-TLP, RFC 8985) or by SACKs (RFC 6675), and the window during recovery (PRR, RFC 6937 and 9937).
 
 use crate::config::{self, Config, LossDetection, ReduceFrom};
-use crate::formulas::lost_at;
 use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::TxRing;
@@ -164,6 +163,13 @@ impl Rack {
 #[must_use]
 pub fn reorder_window(multiplier: u64, min_rtt: Span, srtt: Option<Span>) -> Span {
     min_rtt.times(multiplier).over(4).min(srtt.unwrap_or(Span::MAX))
+}
+
+/// Returns when a segment sent at `sent_at` counts as lost, once a later segment is delivered (RFC
+/// 8985 section 6.2 step 5). `rtt` is the RTT of the later segment, `window` the reordering window.
+#[must_use]
+pub fn lost_at(sent_at: Time, rtt: Span, window: Span) -> Time {
+    sent_at + rtt + window
 }
 
 /// Returns the time until a tail loss probe (RFC 8985 section 7.2): two smoothed RTTs. If a single
