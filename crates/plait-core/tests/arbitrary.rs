@@ -324,7 +324,7 @@ impl Bench {
                 answer.options.mptcp = Some(Box::new(Mptcp::JoinAck(JoinAck { hmac })));
             }
             _ => {
-                let first = self.keys.1.idsn().wrapping_add(1);
+                let first = self.keys.1.idsn().0.wrapping_add(1);
                 let map = heard.options.dss.and_then(|dss| dss.mapping);
                 let value = map.map_or(first, |map| map.dsn + u64::from(map.len));
                 let data_ack = Some(DataAck { value, long: false });
@@ -366,8 +366,8 @@ impl Bench {
             let end = heard.seq.wrapping_add(heard.seq_len());
             (heard.dst_port, heard.src_port, heard.ack, end)
         });
-        let first = self.keys.0.idsn().wrapping_add(1);
-        let remote = self.keys.1.idsn().wrapping_add(1);
+        let first = self.keys.0.idsn().0.wrapping_add(1);
+        let remote = self.keys.1.idsn().0.wrapping_add(1);
         let (seq, ack) = (seq.wrapping_add(draft.seq), ack.wrapping_add(draft.ack));
         let mut options = Options {
             timestamps: draft.stamps.map(|(value, echo)| Timestamps { value, echo }),

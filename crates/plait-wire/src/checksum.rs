@@ -1,8 +1,8 @@
 //! The DSS checksum (RFC 8684 section 3.3.1): the Internet checksum (RFC 1071) over a pseudo header
 //! and the mapped bytes.
 
-use crate::Payload;
 use crate::payload::pattern_word;
+use crate::{Payload, WireDsn};
 
 /// A running ones' complement sum of bytes. The first byte of each 16-bit word is the high half.
 #[derive(Clone, Copy, Default, Debug)]
@@ -18,8 +18,8 @@ impl Sum {
     /// relative to the SYN, the length, and zeros. All 64 bits of the DSN count, even if the option
     /// carries 32.
     #[must_use]
-    pub const fn of_mapping(dsn: u64, ssn: u32, len: u16) -> Sum {
-        let words = (dsn >> 32) + (dsn & 0xffff_ffff) + ssn as u64 + len as u64;
+    pub const fn of_mapping(dsn: WireDsn, ssn: u32, len: u16) -> Sum {
+        let words = (dsn.0 >> 32) + dsn.field(false) + ssn as u64 + len as u64;
         Sum { words, odd: false }
     }
 
@@ -114,11 +114,11 @@ mod tests {
     /// of a DSN count.
     #[test]
     fn a_mapping_by_hand() {
-        let mut sum = Sum::of_mapping(1, 1, 2);
+        let mut sum = Sum::of_mapping(WireDsn(1), 1, 2);
         sum.add(&[1, 2]);
         assert_eq!(sum.checksum(), !0x0106);
         assert!(sum.matches(!0x0106) && !sum.matches(!0x0107));
-        let mut high = Sum::of_mapping(1 << 48 | 1, 1, 2);
+        let mut high = Sum::of_mapping(WireDsn(1 << 48 | 1), 1, 2);
         high.add(&[1, 2]);
         assert_eq!(high.checksum(), !0x0107);
     }
@@ -126,7 +126,7 @@ mod tests {
     /// R34: the checksum of a DATA_FIN without data covers the pseudo header only.
     #[test]
     fn a_pseudo_header_alone() {
-        assert_eq!(Sum::of_mapping(0x1_0000_0002, 0, 1).checksum(), !4);
+        assert_eq!(Sum::of_mapping(WireDsn(0x1_0000_0002), 0, 1).checksum(), !4);
     }
 
     /// Pieces of any length give the sum of the whole, for real bytes and for the pattern.
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn an_edit_shows() {
         let sum = |payload: &Payload| {
-            let mut sum = Sum::of_mapping(1, 1, 100);
+            let mut sum = Sum::of_mapping(WireDsn(1), 1, 100);
             sum.add_payload(payload);
             sum.checksum()
         };

@@ -5,6 +5,36 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+/// A data sequence number as on the wire, all 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WireDsn(pub u64);
+
+impl WireDsn {
+    /// Returns the number `bytes` later.
+    #[must_use]
+    pub const fn plus(self, bytes: u64) -> WireDsn {
+        WireDsn(self.0.wrapping_add(bytes))
+    }
+
+    /// Returns the number of bytes since `first`.
+    #[must_use]
+    pub const fn since(self, first: WireDsn) -> u64 {
+        self.0.wrapping_sub(first.0)
+    }
+
+    /// Returns the low 32 bits.
+    #[must_use]
+    pub const fn low(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Returns the value of its field in a DSS: all 64 bits if it is `long`, or else the low 32.
+    #[must_use]
+    pub const fn field(self, long: bool) -> u64 {
+        if long { self.0 } else { self.low() as u64 }
+    }
+}
+
 /// A connection key of one end (RFC 8684 section 3.1). Debug output never shows it. Keys are compared
 /// in constant time.
 #[derive(Clone, Copy, Eq)]
@@ -32,9 +62,9 @@ impl Key {
     /// Returns the initial data sequence number: the low 64 bits of SHA-256 of the key (RFC 8684
     /// section 3.1). The first byte of data has the next number.
     #[must_use]
-    pub fn idsn(self) -> u64 {
+    pub fn idsn(self) -> WireDsn {
         let hash = self.hash();
-        number(&hash[24..])
+        WireDsn(number(&hash[24..]))
     }
 }
 
@@ -168,10 +198,10 @@ mod tests {
     fn golden_tokens_and_idsns() {
         let key = Key(0x683e_36b2_5f2d_bc92);
         assert_eq!(key.token(), 0x09e0_8e65);
-        assert_eq!(key.idsn(), 0xf61f_2d04_eccc_e7a7);
+        assert_eq!(key.idsn().0, 0xf61f_2d04_eccc_e7a7);
         let key = Key(0x7396_2198_d473_a3d9);
         assert_eq!(key.token(), 0x4819_dd7b);
-        assert_eq!(key.idsn(), 0xeff7_0ab6_ed80_8c0c);
+        assert_eq!(key.idsn().0, 0xeff7_0ab6_ed80_8c0c);
     }
 
     const SERVER: Key = Key(0x683e_36b2_5f2d_bc92);

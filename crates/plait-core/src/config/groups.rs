@@ -3,6 +3,7 @@
 use super::Config;
 use plait_base::{PathId, Span};
 use plait_cc::{HyStart, IdleRestart};
+use plait_wire::WireDsn;
 
 /// When a client starts its further subflows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -172,7 +173,7 @@ pub struct StartOffsets {
     pub isn: Option<u32>,
     /// Initial data sequence number of both directions, instead of the numbers derived from the
     /// keys. Both ends must have the same.
-    pub idsn: Option<u64>,
+    pub idsn: Option<WireDsn>,
     /// Value of the timestamp clock at time zero.
     pub timestamp: u32,
 }

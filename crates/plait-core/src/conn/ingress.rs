@@ -19,7 +19,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
 use plait_base::{DataRange, Dsn, RecvSsn, SendSsn, SubflowId};
-use plait_wire::{Flags, Mptcp, ResetReason, Segment};
+use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireDsn};
 
 impl Connection {
     /// Processes a segment for the subflow at `index`.
@@ -114,7 +114,7 @@ impl Connection {
                 }
             }
             Mptcp::Fail(dsn) => {
-                let dsn = self.data.keys.own.read(*dsn);
+                let dsn = self.data.keys.own.read(WireDsn(*dsn));
                 let decision = self.paths.on_mp_fail(&mut self.data, index, dsn);
                 self.apply_fallback(ctx, index, decision);
             }

@@ -5,7 +5,7 @@ use crate::data::level::DataLevel;
 use crate::data::verifier::ChecksummedMapping;
 use crate::planted::{Planted, planted};
 use plait_base::{ByteRange, DataRange, Dsn, RecvRange, RecvSpace, RecvSsn, SendSsn, SubflowSpace};
-use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
+use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum, WireDsn};
 
 /// Bytes of MP_CAPABLE with data beyond a DSS: 24, and 20 (RFC 8684 sections 3.1 and 3.3).
 pub(crate) const KEYS_OVER_DSS: u64 = 4;
@@ -51,7 +51,7 @@ impl DataLevel {
     /// Returns the DSN of a mapping in our own numbers.
     pub(crate) fn mapped_dsn(&self, map: &Mapping) -> Dsn {
         if map.long {
-            self.keys.theirs.read(map.dsn)
+            self.keys.theirs.read(WireDsn(map.dsn))
         } else {
             self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt())
         }
@@ -113,7 +113,7 @@ impl DataLevel {
         let dss = segment.options.dss.get_or_insert_default();
         // Alone, the DATA_FIN has SSN 0 and length 1 (RFC 8684 section 3.3.3).
         dss.mapping =
-            Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum });
+            Some(Mapping { dsn: dsn.field(false), long: false, ssn: 0, len: 1, checksum });
         dss.data_fin = true;
         segment.options.mptcp = None;
         segment.options.give_way();
@@ -128,7 +128,7 @@ impl DataLevel {
             Mode::Multipath | Mode::Plain => {
                 let data_ack = segment.options.dss.as_ref()?.data_ack?;
                 Some(if data_ack.long {
-                    self.keys.own.read(data_ack.value)
+                    self.keys.own.read(WireDsn(data_ack.value))
                 } else {
                     self.keys.own.read_low(data_ack.value as u32, self.queue.una())
                 })
@@ -152,14 +152,13 @@ impl DataLevel {
         mapping: Option<(SendSsn, DataRange)>,
         checksum: Option<u16>,
     ) -> Dss {
-        let wire = |number: u64| if long { number } else { number & 0xffff_ffff };
         let ahead = u64::from(planted(Planted::DataAckAhead) && self.recv.nxt() > Dsn::ZERO);
         let data_ack = self.keys.theirs.wire(self.recv.nxt() + ahead);
-        let data_ack = DataAck { value: wire(data_ack), long };
+        let data_ack = DataAck { value: data_ack.field(long), long };
         Dss {
             data_ack: (!self.receives_plain()).then_some(data_ack),
             mapping: mapping.map(|(seq, range)| Mapping {
-                dsn: wire(self.keys.own.wire(range.start)),
+                dsn: self.keys.own.wire(range.start).field(long),
                 long,
                 ssn: seq.low(),
                 len: range.len() as u16,

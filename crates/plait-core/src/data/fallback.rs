@@ -96,7 +96,7 @@ impl DataLevel {
     pub(crate) fn infinite_mapping(&self) -> Mapping {
         let from = self.agreed.plain_from();
         Mapping {
-            dsn: self.keys.own.wire(from) & 0xffff_ffff,
+            dsn: self.keys.own.wire(from).field(false),
             long: false,
             ssn: ssn_in_step::<SendSpace>(from).low(),
             len: 0,

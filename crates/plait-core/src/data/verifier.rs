@@ -3,7 +3,7 @@
 
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, RecvRange, RecvSsn, Time};
-use plait_wire::{Payload, Sum};
+use plait_wire::{Payload, Sum, WireDsn};
 
 /// Largest number of stored mappings. Data of further ones is discarded, and the peer retransmits
 /// it.
@@ -16,8 +16,8 @@ pub(crate) struct ChecksummedMapping {
     pub(crate) seq: RecvRange,
     /// First data sequence number in our own numbers.
     pub(crate) dsn: Dsn,
-    /// First data sequence number on the wire, all 64 bits.
-    pub(crate) wire_dsn: u64,
+    /// First data sequence number as on the wire.
+    pub(crate) wire_dsn: WireDsn,
     /// Length field: with a DATA_FIN one more than its bytes.
     pub(crate) len: u16,
     pub(crate) checksum: u16,
@@ -142,7 +142,7 @@ mod tests {
     use alloc::vec::Vec;
 
     fn mapping(start: u64, len: u16, wrong: bool) -> ChecksummedMapping {
-        let wire_dsn = (7 << 40) + start - 1;
+        let wire_dsn = WireDsn((7 << 40) + start - 1);
         let mut sum = Sum::of_mapping(wire_dsn, start as u32, len);
         sum.add_payload(&Payload::Pattern { offset: start - 1, len: u32::from(len) });
         let checksum = sum.checksum() ^ u16::from(wrong);

@@ -19,7 +19,7 @@ impl Subflow {
             (data.queue.una(), u64::from(segment.window) << self.negotiated().peer_scale);
         segment.ack == self.negotiated().iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
-            && acked == data.keys.own.wire(una) as u32
+            && acked == data.keys.own.wire(una).low()
             && una + window <= data.window.end()
             && window <= data.window.largest()
     }

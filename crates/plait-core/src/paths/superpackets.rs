@@ -27,7 +27,7 @@ impl Subflow {
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
         {
             dss.mapping = Some(Mapping {
-                dsn: data.keys.own.wire(mapped.dsn) & 0xffff_ffff,
+                dsn: data.keys.own.wire(mapped.dsn).field(false),
                 ssn: mapped.seq.start.low(),
                 len: mapped.seq.len() as u16,
                 checksum,

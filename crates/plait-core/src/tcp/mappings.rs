@@ -8,10 +8,15 @@ use plait_base::{Dsn, RecvRange, RecvSpace, SendSpace, SendSsn, Sequence, Subflo
 /// Largest number of the peer's mappings.
 const MAX_RECEIVED_MAPPINGS: usize = 16;
 
-/// Returns the DSN of a byte minus its subflow sequence number, modulo 2^64. It is the same for all
-/// bytes of a mapping.
-pub(super) fn shift<S: SubflowSpace>(dsn: Dsn, seq: Sequence<S>) -> u64 {
-    dsn.get().wrapping_sub(seq.get())
+/// The DSN of a byte minus its subflow sequence number, modulo 2^64. It is the same for all bytes of
+/// a mapping.
+#[derive(PartialEq, Eq)]
+pub(super) struct Shift(u64);
+
+impl Shift {
+    pub(super) fn of<S: SubflowSpace>(dsn: Dsn, seq: Sequence<S>) -> Shift {
+        Shift(dsn.get().wrapping_sub(seq.get()))
+    }
 }
 
 /// A mapping of ours, sent with a part of its data.
@@ -41,7 +46,7 @@ impl Mappings {
         }
         let differs = |other: &MappedRange<RecvSpace>| {
             !other.seq.intersect(mapped.seq).is_empty()
-                && shift(other.dsn, other.seq.start) != shift(mapped.dsn, mapped.seq.start)
+                && Shift::of(other.dsn, other.seq.start) != Shift::of(mapped.dsn, mapped.seq.start)
         };
         if self.theirs.iter().any(differs) {
             return false;

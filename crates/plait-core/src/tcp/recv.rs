@@ -2,7 +2,7 @@
 //! acknowledge.
 
 use crate::data::memory_usage::MemoryUsage;
-use crate::tcp::mappings::shift;
+use crate::tcp::mappings::Shift;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, RecvRange, RecvRangeSet, RecvSsn, Time, reserve_ahead};
@@ -161,7 +161,7 @@ impl Receiver {
         near.take_while(|held| held.seq < range.end).any(|held| {
             let len = u64::from(held.payload.len());
             let overlaps = !RecvRange::with_len(held.seq, len).intersect(range).is_empty();
-            overlaps && shift(held.dsn, held.seq) != shift(dsn, first)
+            overlaps && Shift::of(held.dsn, held.seq) != Shift::of(dsn, first)
         })
     }
 

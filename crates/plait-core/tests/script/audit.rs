@@ -5,7 +5,8 @@ use crate::harness::{PORT, Peer, SERVER, Script, carries_first_data, line};
 use crate::segment::{ACK, Seg};
 use plait_base::{Dsn, ServerAddress};
 use plait_wire::{
-    DataAck, Dss, Flags, Key, Mapping, MpCapable, Mptcp, Options, Payload, Segment, Sum, Timestamps,
+    DataAck, Dss, Flags, Key, Mapping, MpCapable, Mptcp, Options, Payload, Segment, Sum,
+    Timestamps, WireDsn,
 };
 
 impl Script {
@@ -69,15 +70,14 @@ impl Script {
         let peer = &self.peers[&seg.path];
         let payload = self.payload(seg);
         let sum = |dsn: u64, ssn: u32, len: u16| {
-            let mut sum =
-                Sum::of_mapping(self.key.idsn().wrapping_add(1).wrapping_add(dsn), ssn, len);
+            let mut sum = Sum::of_mapping(self.key.idsn().plus(1).plus(dsn), ssn, len);
             sum.add_payload(&payload);
             let told = if len == 0 { 0 } else { sum.checksum() };
             self.sums.then_some(told)
         };
         let dss = (seg.dack.is_some() || seg.map.is_some()).then(|| {
-            let first = self.key.idsn().wrapping_add(1);
-            let remote = self.remote_key.map_or(0, |key| key.idsn().wrapping_add(1));
+            let first = self.key.idsn().0.wrapping_add(1);
+            let remote = self.remote_key.map_or(0, |key| key.idsn().0.wrapping_add(1));
             let cut = |value: u64| if seg.long { value } else { value & 0xffff_ffff };
             Dss {
                 data_ack: seg
@@ -151,8 +151,8 @@ impl Script {
         let Some(((dsn, ssn, len), checksum)) = told.filter(|told| told.0.2 > 0) else {
             return false;
         };
-        let first = self.remote_key.map_or(0, |key| key.idsn().wrapping_add(1));
-        let mut sum = Sum::of_mapping(first.wrapping_add(dsn), ssn, len);
+        let first = self.remote_key.map_or(0, |key| key.idsn().0.wrapping_add(1));
+        let mut sum = Sum::of_mapping(WireDsn(first.wrapping_add(dsn)), ssn, len);
         sum.add_payload(&segment.payload);
         checksum != self.sums.then_some(sum.checksum())
     }
@@ -182,7 +182,7 @@ impl Script {
         let (iss, irs) = (peer.iss, peer.irs);
         let (own, remote) = (self.key, self.remote_key.unwrap_or(Key(0)));
         let dsn = |key: Key, value: u64, long: bool, near: u64| {
-            let first = key.idsn().wrapping_add(1);
+            let first = key.idsn().0.wrapping_add(1);
             let low =
                 Dsn::from_low((value as u32).wrapping_sub(first as u32), Dsn::new(near)).get();
             if long { value.wrapping_sub(first) } else { low }

@@ -9,7 +9,7 @@ const NEAR: u32 = 50_000;
 
 /// Returns the first key from `from` on that puts the low half of the IDSN just below 2^32.
 fn key_before_the_wrap(from: u64) -> Key {
-    (from..).map(Key).find(|key| (key.idsn() as u32) > u32::MAX - NEAR).unwrap()
+    (from..).map(Key).find(|key| (key.idsn().low()) > u32::MAX - NEAR).unwrap()
 }
 
 #[test]
