@@ -91,13 +91,13 @@ impl Audit {
         self.coming = None;
         let Some(subflow) = place(conn, address) else { return };
         let len = u64::from(segment.payload.len());
-        let seq = subflow.negotiated().irs.read(segment.seq, subflow.rx.nxt());
+        let seq = subflow.negotiated().irs.read(segment.seq, subflow.rx().nxt());
         let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
         // A byte with the sequence number of the SYN is no data.
         let early = RecvSsn::FIRST.saturating_sub(seq).min(len);
         let range = RecvRange::new(seq + early, end);
-        if !range.is_empty() && !subflow.rx.has(range) {
+        if !range.is_empty() && !subflow.rx().has(range) {
             let data = DataRange::new(dsn + early, data_end);
             self.coming = Some(ArrivedData { address, range, data });
         }
@@ -114,12 +114,13 @@ impl Audit {
             self.arrived.clear();
             return None;
         }
-        let taken = |it: &ArrivedData| place(conn, it.address).is_some_and(|s| s.rx.has(it.range));
+        let taken =
+            |it: &ArrivedData| place(conn, it.address).is_some_and(|s| s.rx().has(it.range));
         self.arrived.extend(self.coming.take().filter(taken));
         let mut lost = None;
         self.arrived.retain(|it| {
             let Some(subflow) = place(conn, it.address) else { return false };
-            let acknowledged = subflow.rx.nxt() >= it.range.end;
+            let acknowledged = subflow.rx().nxt() >= it.range.end;
             if acknowledged && !conn.data.recv.has(it.data) {
                 lost = Some(it.data);
             }

@@ -104,8 +104,9 @@ impl Connection {
         let range = DataRange::with_len(dsn, u64::from(len));
         self.data.queue.note_again(range);
         let mut transmit = self.emit_data(ctx, index, Dispatch { seq, range, carry });
-        let subflow = self.paths.subflow(index);
-        subflow.repeat_superpacket_mapping(&self.data, seq, &mut transmit.segment);
+        if let Some(mapping) = self.paths.subflow(index).superpacket_mapping(seq) {
+            mapping.repeat(&self.data, &mut transmit.segment);
+        }
         transmit
     }
 

@@ -28,15 +28,15 @@ impl Connection {
             return false;
         }
         let subflow = self.paths.subflow(index);
-        let next = subflow.negotiated().irs.wire(subflow.rx.nxt());
+        let next = subflow.negotiated().irs.wire(subflow.rx().nxt());
         if segment.seq != next || !subflow.is_steady() || subflow.is_old(segment) {
             return false;
         }
         match &dss.mapping {
             None if segment.payload.is_empty() => {
-                let una = subflow.sender.tx.una();
+                let una = subflow.sender().tx.una();
                 let ack = subflow.negotiated().iss.read(segment.ack, una);
-                if ack < una || ack > subflow.sender.tx.nxt() {
+                if ack < una || ack > subflow.sender().tx.nxt() {
                     return false;
                 }
                 self.data.agreed.on_dss();

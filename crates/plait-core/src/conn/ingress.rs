@@ -10,11 +10,11 @@ use crate::event::SizeCause;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::ending::ResetMeans;
 use crate::paths::opening::{AcceptedSegment, JoinFate, SynAck, ThirdAck};
-use crate::paths::receiving::Received;
 use crate::paths::removal::Removed;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::address::Address;
+use crate::tcp::arrival::Received;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
@@ -61,7 +61,7 @@ impl Connection {
     }
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let numbers = self.paths.subflow(index).numbers(segment);
+        let numbers = Numbers::of(self.paths.subflow(index), segment);
         let Numbers { seq, ack } = numbers;
         if !self.paths.is_acceptable(ctx, &self.data, index, segment, numbers) {
             return;
@@ -179,7 +179,7 @@ impl Connection {
     }
 
     fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
-        self.paths.subflow(index).report_ack(ctx, effects);
+        effects.report(ctx, self.paths.subflow(index));
         if effects.undone == Some(true) {
             self.paths.withdraw_reinjections(&mut self.data, index);
         }
@@ -200,8 +200,7 @@ impl Connection {
         let Connection { data, paths, scheduling, .. } = self;
         scheduling.on_acked(ctx, data, paths, SubflowId(index as u8), effects);
         if self.data.queue.counts_memory() {
-            let (subflow, mss) = (self.paths.subflow(index), self.paths.mss());
-            subflow.expand_send_memory(&mut self.data, &mut self.notices, mss);
+            self.paths.expand_send_memory(&mut self.data, &mut self.notices, index);
         }
     }
 

@@ -83,8 +83,9 @@ impl Invariants<'_> {
         if self.data.plain() || live.is_empty() || stays {
             return None;
         }
-        let silent = self.paths.subflows().iter().filter(|s| s.status.pf() && s.status.joined());
-        for out in silent.flat_map(|s| s.sender.tx.iter()) {
+        let silent =
+            self.paths.subflows().iter().filter(|s| s.status().pf() && s.status().joined());
+        for out in silent.flat_map(|s| s.sender().tx.iter()) {
             let data = out.data();
             let mut at = data.start.max(self.data.queue.una());
             while at < data.end {
@@ -96,7 +97,7 @@ impl Invariants<'_> {
                 // If it was acknowledged, the peer has it, and only the DATA_ACK is missing.
                 let elsewhere = self.paths.subflows().iter().any(|s| {
                     let acked =
-                        || !s.sender.tx.iter().any(|out| !out.data().intersect(part).is_empty());
+                        || !s.sender().tx.iter().any(|out| !out.data().intersect(part).is_empty());
                     sent.carried.contains(s.id()) && (live.contains(s.id()) || acked())
                 });
                 if !elsewhere && !part.is_empty() && !self.data.queue.reinjects(part) {
@@ -118,15 +119,15 @@ impl Invariants<'_> {
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.data.closing.done() => Timer::TimeWait,
-                _ if !s.sender.tx.is_empty() || s.origin().initiator && !s.status.joined() => {
+                _ if !s.sender().tx.is_empty() || s.origin().initiator && !s.status().joined() => {
                     Timer::Rto
                 }
                 _ => return false,
             };
-            let pending = s.pending.has(ControlSegment::Syn)
-                || s.pending.has(ControlSegment::JoinAck)
-                || s.pending.ack();
-            (timer != Timer::Rto || !pending) && !s.timers.is_set(timer)
+            let pending = s.pending().has(ControlSegment::Syn)
+                || s.pending().has(ControlSegment::JoinAck)
+                || s.pending().ack();
+            (timer != Timer::Rto || !pending) && !s.timers().is_set(timer)
         };
         let subflow = self.paths.subflows().iter().find(forgotten)?;
         let (id, state) = (subflow.id(), subflow.state());
@@ -150,7 +151,7 @@ impl Invariants<'_> {
         let depends = self.paths.subflows().iter().any(is_closing)
             || !self.data.closing.failed()
                 && (sends || self.data.is_released() && !self.data.closing.done());
-        let holds = |s: &Subflow, it: &Timer| it.holds_progress() && s.timers.is_set(*it);
+        let holds = |s: &Subflow, it: &Timer| it.holds_progress() && s.timers().is_set(*it);
         let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| holds(s, timer));
         let stalled = depends && !self.timers.any_set() && !self.paths.subflows().iter().any(timed);
         stalled.then(|| {
@@ -175,14 +176,14 @@ impl Invariants<'_> {
     fn counts_agree(&self) -> Option<String> {
         for subflow in self.paths.subflows().iter() {
             let inflight: u64 = subflow
-                .sender
+                .sender()
                 .tx
                 .iter()
                 .filter(|sent| sent.state == crate::tcp::send::SentState::InFlight)
                 .map(|sent| u64::from(sent.len))
                 .sum();
-            if inflight != subflow.sender.tx.inflight() {
-                let told = subflow.sender.tx.inflight();
+            if inflight != subflow.sender().tx.inflight() {
+                let told = subflow.sender().tx.inflight();
                 return Some(format!(
                     "subflow {}: {inflight} in flight, {told} told",
                     subflow.id()
@@ -192,7 +193,7 @@ impl Invariants<'_> {
         // A subflow with an expired timeout may have some. The kernel's scheduler assigns more to
         // it until several timeouts have passed.
         let waits = |s: &&Subflow| self.data.queue.assigned(s.id()) > 0;
-        let open = |s: &&Subflow| s.status.joined() && s.state().sends_data();
+        let open = |s: &&Subflow| s.status().joined() && s.state().sends_data();
         if let Some(dead) = self.paths.subflows().iter().filter(waits).find(|s| !open(s)) {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id()));
         }

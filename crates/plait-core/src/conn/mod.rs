@@ -160,7 +160,7 @@ impl Connection {
     /// Queues all unacknowledged data of a subflow for reinjection.
     fn reinject_outstanding(&mut self, index: usize) {
         if !self.data.falls_back() {
-            self.paths.subflow(index).reinject_outstanding(&mut self.data);
+            self.paths.reinject_outstanding(&mut self.data, index);
             self.scheduling.wake();
         }
     }
@@ -192,7 +192,7 @@ impl Connection {
         paths.on_up(ctx, data, index);
         // Data of silent subflows can be sent here now.
         for other in 0..self.paths.subflows().len() {
-            if other != index && self.paths.subflow(other).status.pf() {
+            if other != index && self.paths.subflow(other).status().pf() {
                 self.reinject_outstanding(other);
             }
         }

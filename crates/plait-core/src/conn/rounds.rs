@@ -38,9 +38,9 @@ impl Rounds {
     fn of(paths: &Paths) -> Rounds {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
         for subflow in paths.subflows().iter() {
-            control |= subflow.pending.control_bits();
-            lost |= subflow.sender.tx.lost_segments();
-            acks |= subflow.pending.ack();
+            control |= subflow.pending().control_bits();
+            lost |= subflow.sender().tx.lost_segments();
+            acks |= subflow.pending().ack();
             idle |= subflow.is_quiet();
         }
         let round = Round { control: control != 0, lost: lost != 0, acks };

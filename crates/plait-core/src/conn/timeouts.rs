@@ -22,7 +22,7 @@ impl Connection {
         self.paths
             .subflows()
             .iter()
-            .fold(self.timers.next(), |first, it| first.min(it.timers.next()))
+            .fold(self.timers.next(), |first, it| first.min(it.timers().next()))
     }
 
     /// Expires every timer that is due.

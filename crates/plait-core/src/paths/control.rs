@@ -12,7 +12,6 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::send::Sent;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
-use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
 use plait_base::{DataRange, SendSsn, SubflowId, Time};
 
@@ -20,21 +19,18 @@ impl Paths {
     /// Returns the first lost segment that its subflow may retransmit.
     pub(crate) fn next_lost(&mut self) -> Option<LostSegment> {
         self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
-            if subflow.sender.tx.lost_segments() == 0 {
-                return None;
-            }
-            Some(LostSegment { index, sent: subflow.sender.next_retransmission()? })
+            Some(LostSegment { index, sent: subflow.next_retransmission()? })
         })
     }
 
     /// Returns the next SYN, reset or probe.
     pub(crate) fn next_control(&mut self, parts: &mut Parts<'_>) -> Option<Control> {
         for index in 0..self.subflows.len() {
-            let pending = &mut self.subflows[index].pending;
-            if !pending.urgent() {
+            let subflow = &mut self.subflows[index];
+            if !subflow.pending().urgent() {
                 continue;
             }
-            if pending.take(ControlSegment::Rst) {
+            if subflow.take_control(ControlSegment::Rst) {
                 // The RST may have been the only reason to keep the connection.
                 parts.notices.tell_endpoint();
                 let transmit = self.writer(&mut parts.ctx, parts.data, index).rst();
@@ -44,9 +40,9 @@ impl Paths {
             if let Some(transmit) = urgent {
                 return Some(Control::Ready(transmit));
             }
-            if self.subflows[index].pending.take(ControlSegment::Syn) {
+            if self.subflows[index].take_control(ControlSegment::Syn) {
                 let again = parts.ctx.now + self.syn_retry(parts.data, index);
-                self.subflows[index].timers.set(Timer::Rto, again);
+                self.subflows[index].on_syn_sent(again);
                 return Some(Control::Ready(self.build_syn(parts.data, parts.ctx.now, index)));
             }
             let probe = self.writer(&mut parts.ctx, parts.data, index).next_probe();
@@ -62,7 +58,7 @@ impl Paths {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         if carry == Carry::TailProbe {
-            subflow.sender.on_tail_probe();
+            subflow.on_tail_probe();
         }
         subflow.on_retransmitted(now, sent.seq, sent.len, mss);
     }
@@ -86,7 +82,7 @@ impl Paths {
         let Paths { subflows, addresses, .. } = self;
         let wanted = addresses.next_carrier(|id| {
             let subflow = &subflows[id.index()];
-            subflow.state().synchronised() && subflow.status.joined()
+            subflow.state().synchronised() && subflow.status().joined()
         })?;
         let index = wanted.map(SubflowId::index).or_else(|| self.subflows.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
@@ -99,7 +95,7 @@ impl Paths {
         options.mptcp = Some(Box::new(option));
         // A DATA_ACK without room is sent separately.
         options.give_way();
-        self.subflows[index].pending.add_ack_if(options.dss.is_none());
+        self.subflows[index].queue_ack_if(options.dss.is_none());
         Some(transmit)
     }
 
@@ -144,7 +140,7 @@ impl Paths {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data: range, carry });
         let mut segment = self.writer(ctx, data, index).data_segment(seq, range);
-        let told = data.agreed.stops_telling(self.subflows[index].sender.tx.una());
+        let told = data.agreed.stops_telling(self.subflows[index].sender().tx.una());
         let resized = told && self.settle_fallback(data, notices, index);
         if data.agreed.is_telling() {
             self.writer(ctx, data, index).tell_infinite(&mut segment);
@@ -178,7 +174,7 @@ impl Paths {
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
     ) -> Option<PendingAck> {
-        let ack_pending = |s: &Subflow| s.pending.ack() && s.state().synchronised();
+        let ack_pending = |s: &Subflow| s.pending().ack() && s.state().synchronised();
         let index = self.subflows.iter().position(ack_pending)?;
         let transmit = self.writer(ctx, data, index).pure_ack();
         let is_last = !self.subflows[index..].iter().any(ack_pending);

@@ -2,17 +2,13 @@
 
 use crate::context::Context;
 use crate::data::agreement::dsn_in_step;
-use crate::data::closing::TIME_WAIT;
 use crate::data::fastclose::FastClose;
 use crate::data::level::DataLevel;
-use crate::event::Event;
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::remnant::{Remnant, WaitingSubflow};
-use crate::planted::{Planted, planted};
 use crate::tcp::address::Address;
-use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
@@ -20,43 +16,6 @@ use crate::timers::ConnectionTimer;
 use alloc::vec::Vec;
 use plait_base::{RecvSsn, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
-
-impl Subflow {
-    /// Handles a received or acknowledged FIN.
-    pub(super) fn on_leave(&mut self, parts: &mut Parts<'_>, step: Step) {
-        parts.notices.tell_endpoint();
-        let before = self.state();
-        self.step(step);
-        if self.state() == State::TimeWait {
-            self.timers.clear_all();
-            self.timers.set(Timer::TimeWait, parts.ctx.now + TIME_WAIT);
-        }
-        // Both ends have closed it.
-        let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        if gone(self.state()) && !gone(before) && self.status.joined() {
-            parts.ctx.emit(Event::SubflowDown { subflow: self.id() });
-        }
-    }
-
-    /// Returns true if it must send its FIN now.
-    pub(super) fn owes_fin(&self, data: &DataLevel) -> bool {
-        // An unproven join sends only its third ACK (RFC 8684 section 3.2); its timer belongs to
-        // that ACK.
-        let status = self.status;
-        if !self.state().sends_data() || status.pf() || !status.joined() {
-            return false;
-        }
-        let early = planted(Planted::FinEarly) && data.closing.fin_sent();
-        if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
-    }
-
-    /// Retransmits MP_FASTCLOSE when no RST has arrived within a timeout.
-    fn repeat_fast_close(&mut self, now: Time) {
-        self.sender.rtt.back_off();
-        self.arm_rto(now);
-        self.pending.add(ControlSegment::FastClose);
-    }
-}
 
 impl Paths {
     /// Returns true if the user has aborted the connection and the peer has not confirmed it.
@@ -72,13 +31,7 @@ impl Paths {
     /// Sends MP_FASTCLOSE, and nothing else, on the subflow at `index`.
     pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.sender.tx.abandon();
-        subflow.timers.clear_all();
-        subflow.pending = Pending::only(ControlSegment::FastClose);
-        // The timeout of unacknowledged data may have grown to two minutes. Retransmissions with it
-        // would hold the connection for eight.
-        subflow.sender.rtt.clear_backoff();
-        subflow.arm_rto(now);
+        subflow.begin_fast_close(now);
         self.fast_close = Some(FastClose::on(subflow.id()));
     }
 
@@ -117,16 +70,15 @@ impl Paths {
         }
         let until = now + self.spec.config.timeouts.fin;
         for subflow in self.subflows.iter_mut() {
-            if subflow.state() == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
-                subflow.timers.set(Timer::TimeWait, until);
-            }
+            subflow.arm_fin_wait(until);
         }
     }
 
     /// Handles the acknowledgement of our FIN on the subflow at `index`.
     #[cold]
     pub(crate) fn on_fin_acked(&mut self, parts: &mut Parts<'_>, index: usize) {
-        self.subflows[index].on_leave(parts, Step::FinAcked);
+        parts.notices.tell_endpoint();
+        self.subflows[index].on_leave(&mut parts.ctx, Step::FinAcked);
         if parts.data.sends_plain() {
             parts.data.on_fin_acked(parts.notices);
         }
@@ -140,11 +92,11 @@ impl Paths {
     #[cold]
     pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, index: usize, seq: RecvSsn) {
         let subflow = &mut self.subflows[index];
-        subflow.pending.add_ack();
-        if !subflow.rx.take_fin(seq) {
+        if !subflow.take_fin(seq) {
             return;
         }
-        subflow.on_leave(parts, Step::FinReceived);
+        parts.notices.tell_endpoint();
+        subflow.on_leave(&mut parts.ctx, Step::FinReceived);
         if parts.data.receives_plain()
             && let Some(end) = dsn_in_step(seq)
         {
@@ -175,7 +127,7 @@ impl Paths {
         alone: bool,
     ) -> ResetMeans {
         let subflow = &self.subflows[index];
-        let next = subflow.negotiated().irs.wire(subflow.rx.nxt());
+        let next = subflow.negotiated().irs.wire(subflow.rx().nxt());
         let acceptable = match subflow.state() {
             State::SynSent => {
                 segment.flags.has(Flags::ACK) && segment.ack == subflow.negotiated().iss.after_syn()
@@ -219,8 +171,8 @@ impl Paths {
             if state == State::Closed {
                 continue;
             }
-            let until = self.subflows[index].timers.at(Timer::TimeWait);
-            let ack_pending = self.subflows[index].pending.ack();
+            let until = self.subflows[index].timers().at(Timer::TimeWait);
+            let ack_pending = self.subflows[index].pending().ack();
             let last = self.writer(ctx, data, index).pure_ack();
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
@@ -248,7 +200,7 @@ impl Paths {
 
     /// Moves the data of the ended subflow at `index` to the other subflows.
     pub(crate) fn abandon(&mut self, data: &mut DataLevel, index: usize) {
-        self.subflows[index].sender.tx.abandon();
+        self.subflows[index].abandon();
         data.queue.reinject_orphans(self.subflows.carriers());
         data.queue.unassign_all();
     }

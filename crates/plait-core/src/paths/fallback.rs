@@ -4,14 +4,12 @@
 //! These functions only decide. The connection acts on the decision, because other subflows, the
 //! scheduler and timers are affected.
 
-use crate::context::Context;
 use crate::data::agreement::{
     BARE_ACKS, FAIL_RETRIES, FailRetry, MAX_TIMEOUTS_WITHOUT_DSS, Mode, ModeStep, Receiving,
     Sending, dsn_in_step,
 };
 use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
-use crate::data::reassembly::Run;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
@@ -21,7 +19,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::{Numbers, Subflow};
 use crate::timers::ConnectionTimer;
 use plait_base::{Dsn, RecvRange, RecvSsn, SendSsn};
-use plait_wire::{Dss, Flags, Mapping, Payload, ResetReason, Segment};
+use plait_wire::{Dss, Flags, Mapping, ResetReason, Segment};
 
 /// A decision.
 #[derive(Clone, Copy, Debug)]
@@ -70,25 +68,6 @@ impl FallbackStep {
     }
 }
 
-impl Subflow {
-    /// Delivers the data that waits for its checksum, when mappings are no longer needed. Returns
-    /// true if there was any.
-    pub(super) fn release_unverified(
-        &mut self,
-        ctx: &mut Context<'_>,
-        data: &mut DataLevel,
-    ) -> bool {
-        let Some(mut verifier) = self.verifier.take() else { return false };
-        let (now, id) = (ctx.now, self.id());
-        verifier.release(&mut |dsn, payload: Payload, at| {
-            let run = Run { dsn, payload: &payload, at, subflow: id };
-            data.recv.insert(now, run, &mut |run| ctx.emit(run.event()));
-        });
-        self.pending.add_ack();
-        true
-    }
-}
-
 /// A subflow and the data level, for a decision about a fallback.
 pub(crate) struct Evidence<'a> {
     subflow: &'a Subflow,
@@ -133,7 +112,7 @@ impl Evidence<'_> {
         let stays = !follows && !self.may_fall_back();
         let Evidence { subflow, data, several } = self;
         if stays {
-            let news = data.agreed.mode() == Mode::Multipath && ack > subflow.sender.tx.una();
+            let news = data.agreed.mode() == Mode::Multipath && ack > subflow.sender().tx.una();
             if news {
                 data.agreed.on_bare_ack();
             }
@@ -151,7 +130,7 @@ impl Evidence<'_> {
             };
             return if first { Fallback::Step(step) } else { Fallback::Stay };
         }
-        let next = subflow.rx.nxt();
+        let next = subflow.rx().nxt();
         let unmapped = seq <= next && end > next && !subflow.covers(RecvRange::new(seq, end));
         // A FIN without a DATA_FIN.
         let ends = fin && seq <= next && end <= next && !data.recv.finished();
@@ -163,7 +142,7 @@ impl Evidence<'_> {
             return Fallback::Step(FallbackStep { receive: true, tell, ..step });
         }
         let fin_pending = data.closing.fin_pending();
-        let news = ack > subflow.sender.tx.una() || fin_pending && data.queue.is_drained();
+        let news = ack > subflow.sender().tx.una() || fin_pending && data.queue.is_drained();
         if news && !data.sends_plain() && data.agreed.on_bare_ack() >= BARE_ACKS {
             return Fallback::Step(step);
         }
@@ -179,7 +158,7 @@ impl Evidence<'_> {
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
         );
         // The FIN and the SYN each have a sequence number.
-        let end = dsn_in_step(subflow.rx.nxt().before()).unwrap_or(Dsn::ZERO);
+        let end = dsn_in_step(subflow.rx().nxt().before()).unwrap_or(Dsn::ZERO);
         (ended && !data.recv.finished() && data.recv.nxt() == end).then_some(end)
     }
 
@@ -189,7 +168,7 @@ impl Evidence<'_> {
         if self.data.receives_plain() {
             return Fallback::Stay;
         }
-        let ssn = RecvSsn::from_low(map.ssn, self.subflow.rx.nxt());
+        let ssn = RecvSsn::from_low(map.ssn, self.subflow.rx().nxt());
         let in_step = dsn_in_step(ssn) == Some(self.data.mapped_dsn(map));
         let may = self.may_fall_back() || self.may_follow();
         if !may || !in_step {
@@ -280,11 +259,11 @@ impl Paths {
         if !already && !self.evidence(data, index).may_follow() {
             return Fallback::Reset(Cause::Failed(data.recv.nxt()));
         }
-        let pending = &mut self.subflows[index].pending;
-        pending.add(ControlSegment::Infinite);
+        let subflow = &mut self.subflows[index];
+        subflow.queue_control(ControlSegment::Infinite);
         // If this end has sent its own MP_FAIL, it sends no second one.
         if data.agreed.receiving() == Receiving::Mapped {
-            pending.add(ControlSegment::Fail);
+            subflow.queue_control(ControlSegment::Fail);
         }
         Fallback::Step(FallbackStep::sending(FallbackCause::Checksum))
     }
@@ -318,8 +297,8 @@ impl Paths {
         if let Some(dsn) = step.fail {
             parts.data.agreed.fail_mapping(dsn);
             let subflow = &mut self.subflows[index];
-            subflow.pending.add(ControlSegment::Fail);
-            parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + subflow.sender.rtt.rto());
+            subflow.queue_control(ControlSegment::Fail);
+            parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + subflow.sender().rtt.rto());
         }
         let mut fallen = FallbackEffects { resized: false, sends: false };
         if step.receive {
@@ -333,9 +312,9 @@ impl Paths {
         }
         let subflow = &mut self.subflows[index];
         if let Some(tell) = step.tell {
-            subflow.pending.set(ControlSegment::Infinite, tell);
+            subflow.set_infinite(tell);
         }
-        let until = subflow.sender.tx.nxt() + 1;
+        let until = subflow.sender().tx.nxt() + 1;
         if step.send && parts.data.agreed.send_plain(parts.data.queue.una(), until) {
             fallen.resized |= self.settle_fallback(parts.data, parts.notices, index);
             fallen.sends = true;
@@ -389,7 +368,7 @@ impl Paths {
             parts.data.recv.set_fin(end);
             self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
         }
-        let edge = dsn_in_step(self.subflows[index].sender.tx.una()).unwrap_or(Dsn::ZERO);
+        let edge = dsn_in_step(self.subflows[index].sender().tx.una()).unwrap_or(Dsn::ZERO);
         if parts.data.queue.on_data_ack(edge.min(parts.data.queue.nxt())) > 0 {
             parts
                 .timers
@@ -408,8 +387,8 @@ impl Paths {
             return Some(UnansweredFail { index, dsn });
         }
         let subflow = &mut self.subflows[index];
-        subflow.pending.add(ControlSegment::Fail);
-        let wait = subflow.sender.rtt.rto().times(1 << retries);
+        subflow.queue_control(ControlSegment::Fail);
+        let wait = subflow.sender().rtt.rto().times(1 << retries);
         parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + wait);
         None
     }
@@ -422,7 +401,7 @@ impl Paths {
         notices: &mut Notices,
         index: usize,
     ) -> bool {
-        data.agreed.stops_telling(self.subflows[index].sender.tx.una())
+        data.agreed.stops_telling(self.subflows[index].sender().tx.una())
             && self.settle_fallback(data, notices, index)
     }
 }

@@ -167,7 +167,7 @@ impl Paths {
         let to_first = if denied { 1 } else { to_address };
         let all = to_first + to_address * self.spec.addresses.len();
         let expected = if data.falls_back() { 1 } else { all.min(SubflowId::MAX) };
-        self.subflows.iter().filter(|s| s.status.joined()).count() >= expected
+        self.subflows.iter().filter(|s| s.status().joined()).count() >= expected
     }
 
     /// Sets the addresses of the first subflow, and the joins that follow from them.
@@ -227,7 +227,7 @@ impl Paths {
         // RFC 8684 section 3.2: the client waits for the peer's first DSS. If the first path fell
         // silent before it arrived, only another path can continue. The peer refuses the join if it
         // does not have the connection.
-        let stuck = self.subflows.first().is_some_and(|s| s.status.pf());
+        let stuck = self.subflows.first().is_some_and(|s| s.status().pf());
         let ready = match timing {
             JoinTiming::AfterData => parts.data.agreed.peer_dss_seen() || stuck,
             _ => true,
@@ -262,8 +262,8 @@ impl Paths {
         let start = SynState::of_join(ctx, &self.spec.config, true);
         self.add_subflow(notices, id, address, State::SynSent, start);
         let subflow = &mut self.subflows[id.index()];
-        subflow.status.set_backup(backup);
-        subflow.pending.add(ControlSegment::Syn);
+        subflow.set_backup(backup);
+        subflow.queue_control(ControlSegment::Syn);
     }
 
     /// Marks the subflow at `index` as usable for data.

@@ -15,7 +15,7 @@ mod joins;
 pub(crate) mod opening;
 mod priority;
 mod probing;
-pub(crate) mod receiving;
+mod receiving;
 mod redial;
 pub(crate) mod remnant;
 pub(crate) mod removal;
@@ -120,7 +120,7 @@ impl Paths {
         let new = NewSubflow { id, address, state, syn, ssthresh: remembered, algorithm };
         let mut subflow = Subflow::new(new, config);
         if let Some(size) = self.sizes.lowered() {
-            subflow.sender.cc.resize(size);
+            subflow.window().resize(size);
         }
         notices.tell_endpoint();
         self.subflows.add(subflow);
@@ -128,7 +128,7 @@ impl Paths {
 
     /// Sets the reason in the RST of the subflow at `index`.
     pub(crate) fn set_reset_cause(&mut self, index: usize, cause: Cause) {
-        self.subflows[index].pending.set_cause(cause);
+        self.subflows[index].set_reset_cause(cause);
     }
 
     /// Returns the port at which the connection's server listens.

@@ -13,7 +13,6 @@ use crate::tcp::address::Address;
 use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use crate::tcp::timer::Timer;
 use plait_base::{Dsn, SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment};
 
@@ -99,8 +98,8 @@ impl Paths {
         let start = SynState::answering(&mut parts.ctx, &self.spec.config, syn, join);
         self.add_subflow(parts.notices, id, address, State::SynReceived, start);
         let subflow = &mut self.subflows[id.index()];
-        subflow.status.set_peer_backup(join.backup);
-        subflow.pending.add(ControlSegment::Syn);
+        subflow.on_peer_priority(join.backup);
+        subflow.queue_control(ControlSegment::Syn);
     }
 
     /// Takes over a join that arrived before its connection existed. Returns its third ACK, if that
@@ -114,7 +113,7 @@ impl Paths {
     ) -> Option<Segment> {
         self.add_subflow(notices, id, early.address, State::SynReceived, early.start);
         let subflow = &mut self.subflows[id.index()];
-        subflow.status.set_peer_backup(early.backup);
+        subflow.on_peer_priority(early.backup);
         subflow.arm_rto(now);
         early.answer
     }
@@ -131,7 +130,7 @@ impl Paths {
         let expected = subflow.negotiated().iss.after_syn();
         if segment.flags.has(Flags::ACK) && segment.ack != expected {
             // RFC 9293 section 3.10.7.3: the peer's segment belongs to another connection.
-            subflow.pending.add_unacceptable_ack(segment.ack);
+            subflow.refuse_ack(segment.ack);
             return SynAck::Ignored;
         }
         if !segment.flags.has(Flags::SYN) {
@@ -173,7 +172,7 @@ impl Paths {
                 SynAck::Accepted(JoinFate::Dropped)
             }
             (true, Some(Mptcp::JoinSynAck(answer))) => {
-                subflow.status.set_peer_backup(answer.backup);
+                subflow.on_peer_priority(answer.backup);
                 subflow.note_join_answer(answer);
                 let simultaneous = self.spec.config.joins.timing.is_simultaneous();
                 let hmac = subflow.peer_hmac(parts.data);
@@ -189,7 +188,7 @@ impl Paths {
     pub(crate) fn take_offer(&mut self, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
         subflow.take_syn(&self.spec.config, segment);
-        subflow.pending.add_ack();
+        subflow.queue_ack();
     }
 
     /// Processes the third ACK in SYN-RECEIVED.
@@ -203,7 +202,7 @@ impl Paths {
         if segment.flags.has(Flags::SYN) {
             // The peer did not receive our SYN/ACK.
             if self.challenges.take(&mut parts.ctx) {
-                self.subflows[index].pending.add(ControlSegment::Syn);
+                self.subflows[index].queue_control(ControlSegment::Syn);
             }
             return ThirdAck::Ignored;
         }
@@ -213,7 +212,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         if segment.ack != subflow.negotiated().iss.after_syn() {
             // RFC 9293 section 3.10.7.4, fifth check.
-            subflow.pending.add_unacceptable_ack(segment.ack);
+            subflow.refuse_ack(segment.ack);
             return ThirdAck::Ignored;
         }
         let offered = parts.data.agreed.mode() == Mode::Offered;
@@ -246,7 +245,7 @@ impl Paths {
                 let hmac = subflow.peer_hmac(parts.data);
                 let authentic = hmac.is_some_and(|it| it.matches160(&proof.hmac));
                 // The fourth ACK (RFC 8684 section 3.2).
-                subflow.pending.add_ack_if(authentic);
+                subflow.queue_ack_if(authentic);
                 if authentic { ThirdAck::Accepted } else { ThirdAck::Refused }
             }
             // No other segment may precede the fourth ACK: the proof was stripped.
@@ -266,14 +265,14 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         let expected = subflow.negotiated().iss.after_syn();
         if segment.ack != expected {
-            subflow.pending.add_unacceptable_ack(segment.ack);
+            subflow.refuse_ack(segment.ack);
             return false;
         }
         if segment.seq != subflow.negotiated().irs.syn() {
             return false;
         }
         // The peer's SYN/ACK may need an answer, because ours may be lost.
-        subflow.pending.add_ack();
+        subflow.queue_ack();
         true
     }
 
@@ -292,8 +291,8 @@ impl Paths {
                 self.start_from(*address);
                 self.add_subflow(parts.notices, SubflowId(0), *address, State::SynSent, start);
                 let path = self.spec.paths.iter().find(|config| config.path == address.path());
-                self.subflows[0].status.set_backup(path.is_some_and(|config| config.backup));
-                self.subflows[0].pending.add(ControlSegment::Syn);
+                self.subflows[0].set_backup(path.is_some_and(|config| config.backup));
+                self.subflows[0].queue_control(ControlSegment::Syn);
                 return;
             }
             Opening::Passive { address, syn, after } => {
@@ -310,7 +309,7 @@ impl Paths {
         start.take_syn(&self.spec.config, syn);
         self.start_from(address);
         self.add_subflow(parts.notices, SubflowId(0), address, State::SynReceived, start);
-        self.subflows[0].pending.add(ControlSegment::Syn);
+        self.subflows[0].queue_control(ControlSegment::Syn);
         if denies_joins(syn) {
             self.deny_first_address();
         }
@@ -329,16 +328,10 @@ impl Paths {
     /// Handles an acceptable segment on the subflow at `index`: the peer is alive.
     pub(crate) fn on_accepted_segment(&mut self, index: usize) -> AcceptedSegment {
         let subflow = &mut self.subflows[index];
-        let (origin, up) = (subflow.origin(), subflow.state().synchronised());
-        // The fourth ACK: our HMAC arrived.
-        let proven = !subflow.status.joined() && origin.initiator && origin.join && up;
-        if proven {
-            subflow.timers.clear(Timer::Rto);
-        }
         AcceptedSegment {
-            revived: subflow.status.revive(),
-            asked: subflow.pending.take_unanswered() > 0,
-            proven,
+            proven: subflow.take_fourth_ack(),
+            revived: subflow.revive(),
+            asked: subflow.on_probe_answered(),
         }
     }
 
@@ -354,7 +347,7 @@ impl Paths {
     /// send data before it has a fourth ACK.
     pub(crate) fn repeat_fourth_ack(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.pending.add_ack_if(!subflow.origin().initiator);
+        subflow.queue_ack_if(!subflow.origin().initiator);
     }
 }
 

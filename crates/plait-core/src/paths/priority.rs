@@ -11,7 +11,7 @@ impl Paths {
     /// join.
     pub(crate) fn tell_first_is_backup(&mut self, data: &DataLevel) {
         let first = self.subflows.first().filter(|_| data.agreed.mode() == Mode::Multipath);
-        if let Some(first) = first.filter(|first| first.status.backup()) {
+        if let Some(first) = first.filter(|first| first.status().backup()) {
             self.addresses.signal_priority(first.id(), true);
         }
     }
@@ -32,13 +32,13 @@ impl Paths {
         }
         let (mut found, mut changed) = (false, false);
         for subflow in self.subflows.iter_mut() {
-            let open = subflow.status.joined() && subflow.state().synchronised();
+            let open = subflow.status().joined() && subflow.state().synchronised();
             if !open || subflow.address().path() != path {
                 continue;
             }
             found = true;
-            if subflow.status.backup() != backup {
-                subflow.status.set_backup(backup);
+            if subflow.status().backup() != backup {
+                subflow.set_backup(backup);
                 self.addresses.signal_priority(subflow.id(), backup);
                 changed = true;
             }
@@ -48,6 +48,6 @@ impl Paths {
 
     /// Applies an MP_PRIO of the peer to the subflow at `index`. Returns true if anything changes.
     pub(crate) fn take_priority(&mut self, index: usize, backup: bool) -> bool {
-        self.subflows[index].status.set_peer_backup(backup)
+        self.subflows[index].on_peer_priority(backup)
     }
 }

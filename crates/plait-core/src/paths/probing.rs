@@ -7,49 +7,16 @@ use crate::data::level::DataLevel;
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::joins::Target;
-use crate::tcp::pending::ControlSegment;
-use crate::tcp::subflow::Subflow;
-use crate::tcp::timer::Timer;
+use crate::tcp::probing::interval;
 use crate::timers::ConnectionTimer;
-use plait_base::{Span, Time};
-
-/// Probes of one silence that use the configured interval.
-pub(crate) const PROBES_AT_FIRST_INTERVAL: u16 = 600;
-/// Factor of the interval after that.
-pub(crate) const LATER_INTERVAL_FACTOR: u64 = 10;
-
-/// Returns the time until probe number `count` of a silence.
-pub(crate) fn interval(base: Span, count: u16) -> Span {
-    if count < PROBES_AT_FIRST_INTERVAL { base } else { base.times(LATER_INTERVAL_FACTOR) }
-}
-
-impl Subflow {
-    /// Starts the probes of a silent subflow.
-    pub(super) fn arm_path_probe(&mut self, data: &DataLevel, config: &Config, now: Time) {
-        let Some(base) = data.probe_interval(config) else { return };
-        if !self.timers.is_set(Timer::Probe) {
-            self.timers.set(Timer::Probe, now + interval(base, self.status.probes()));
-        }
-    }
-
-    /// Sends a due probe of a silent subflow.
-    pub(super) fn on_probe_timer(&mut self, data: &DataLevel, config: &Config, now: Time) {
-        if self.status.pf() && !self.is_quiet() {
-            self.status.count_probe();
-            self.pending.add(ControlSegment::PathProbe);
-            self.arm_path_probe(data, config, now);
-        } else {
-            self.status.forget_probes();
-        }
-    }
-}
+use plait_base::Span;
 
 impl Paths {
     /// Returns when our SYN counts as unanswered: after the timeout. A join's SYN is retransmitted
     /// no later than a probe would be. The very first SYN moves to another path sooner.
     pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
         let subflow = &self.subflows[index];
-        let rto = subflow.sender.rtt.rto();
+        let rto = subflow.sender().rtt.rto();
         let base = data.probe_interval(&self.spec.config).filter(|_| subflow.origin().initiator);
         let Some(base) = base else { return rto };
         if subflow.origin().join {

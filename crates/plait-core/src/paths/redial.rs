@@ -86,9 +86,9 @@ impl Paths {
     /// receive our third ACK, so its application has no connection.
     pub(crate) fn never_known_to_peer(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let refused = subflow.origin().join && !subflow.status.joined();
+        let refused = subflow.origin().join && !subflow.status().joined();
         let silent = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
-        self.client && refused && silent && self.subflows[0].status.pf()
+        self.client && refused && silent && self.subflows[0].status().pf()
     }
 
     /// Returns true if the first subflow is on `path` and the peer may not have our key yet. A
@@ -148,9 +148,9 @@ impl Paths {
         let rounds = self.redial.restart(self.ways_to_dial());
         let subflow = &mut self.subflows[0];
         for _ in 0..rounds {
-            subflow.sender.rtt.back_off();
+            subflow.back_off_syn();
         }
-        subflow.pending.add(ControlSegment::Syn);
+        subflow.queue_control(ControlSegment::Syn);
         self.start_from(address);
     }
 

@@ -58,9 +58,8 @@ impl Removals {
         if self.checks.iter().any(|check| check.index == index) {
             return false;
         }
-        subflow.status.suspect();
-        subflow.pending.add(ControlSegment::WindowProbe);
-        let until = now + subflow.sender.rtt.base_rto();
+        subflow.doubt();
+        let until = now + subflow.sender().rtt.base_rto();
         self.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
         true
     }
@@ -71,7 +70,7 @@ impl Removals {
         for mut check in self.checks.take() {
             let subflow = &mut subflows[check.index];
             // It has answered, or has ended.
-            if !subflow.status.pf() || !subflow.state().synchronised() {
+            if !subflow.status().pf() || !subflow.state().synchronised() {
                 continue;
             }
             if check.until <= now {
@@ -80,8 +79,8 @@ impl Removals {
                     continue;
                 }
                 check.left -= 1;
-                check.until = now + subflow.sender.rtt.base_rto();
-                subflow.pending.add(ControlSegment::WindowProbe);
+                check.until = now + subflow.sender().rtt.base_rto();
+                subflow.queue_control(ControlSegment::WindowProbe);
             }
             self.checks.push(check);
         }

@@ -8,6 +8,7 @@ use crate::paths::Paths;
 use crate::paths::control::Control;
 use crate::paths::sizing::Rules;
 use crate::segments::{Content, Syn, Transmit};
+use crate::tcp::mptcp_handshake::HandshakeOptions;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
@@ -26,12 +27,12 @@ pub(crate) struct Writer<'a> {
 impl Writer<'_> {
     /// Builds a RST that the peer will accept.
     pub(super) fn rst(&self) -> Transmit {
-        let mptcp = self.data.reset_option(self.subflow.pending.cause()).map(Box::new);
+        let mptcp = self.data.reset_option(self.subflow.pending().cause()).map(Box::new);
         let segment = Segment {
             src_port: self.subflow.address().local_port,
             dst_port: self.subflow.address().remote_port,
-            seq: self.subflow.negotiated().iss.wire(self.subflow.sender.tx.nxt()),
-            ack: self.subflow.negotiated().irs.wire(self.subflow.rx.nxt()),
+            seq: self.subflow.negotiated().iss.wire(self.subflow.sender().tx.nxt()),
+            ack: self.subflow.negotiated().irs.wire(self.subflow.rx().nxt()),
             flags: Flags::RST.with(Flags::ACK),
             server: self.subflow.address().server(),
             window: 0,
@@ -65,44 +66,44 @@ impl Writer<'_> {
 
     /// Builds a pure ACK.
     pub(super) fn pure_ack(&mut self) -> Transmit {
-        let seq = self.subflow.sender.tx.nxt();
+        let seq = self.subflow.sender().tx.nxt();
         self.ack(seq, Flags::default())
     }
 
     /// Returns the next segment that is due before a SYN: an MP_FASTCLOSE, a RST for a segment of
     /// another connection, or a signal about a fallback.
     pub(super) fn next_urgent(&mut self) -> Option<Transmit> {
-        let pending = &mut self.subflow.pending;
-        if pending.take(ControlSegment::FastClose) {
+        if self.subflow.take_control(ControlSegment::FastClose) {
             return Some(self.fast_close());
         }
-        if let Some(seq) = pending.take_unacceptable_ack() {
+        if let Some(seq) = self.subflow.take_refused_ack() {
             return Some(self.stray_rst(seq));
         }
+        let pending = self.subflow.pending();
         let falls = pending.has(ControlSegment::Fail) || pending.has(ControlSegment::Infinite);
         falls.then(|| self.fallback_signal())
     }
 
     /// Returns the next repeated third ACK or probe.
     pub(super) fn next_probe(&mut self) -> Option<Control> {
-        let index = self.subflow.id().index();
-        let Subflow { pending, sender, .. } = &mut *self.subflow;
-        if pending.take(ControlSegment::JoinAck) {
+        let subflow = &mut *self.subflow;
+        let index = subflow.id().index();
+        if subflow.take_control(ControlSegment::JoinAck) {
             return Some(Control::Ready(self.pure_ack()));
         }
-        if pending.take(ControlSegment::WindowProbe) {
+        if subflow.take_control(ControlSegment::WindowProbe) {
             // A sequence number below the left edge: the peer answers with its window and discards
             // the probe.
-            let seq = sender.tx.una().before();
+            let seq = subflow.sender().tx.una().before();
             return Some(Control::Ready(self.ack(seq, Flags::default())));
         }
-        if pending.take(ControlSegment::PathProbe)
-            && let Some(sent) = sender.tx.first().copied()
+        if subflow.take_control(ControlSegment::PathProbe)
+            && let Some(sent) = subflow.sender().tx.first().copied()
         {
             return Some(Control::Again { index, sent, carry: Carry::Retransmission });
         }
-        if pending.take(ControlSegment::TailProbe)
-            && let Some(sent) = sender.tx.last().copied()
+        if subflow.take_control(ControlSegment::TailProbe)
+            && let Some(sent) = subflow.sender().tx.last().copied()
         {
             return Some(Control::Again { index, sent, carry: Carry::TailProbe });
         }
@@ -120,8 +121,8 @@ impl Writer<'_> {
 
     /// Builds an ACK with MP_FAIL, the infinite mapping, or both (RFC 8684 section 3.7).
     fn fallback_signal(&mut self) -> Transmit {
-        let fail = self.subflow.pending.take(ControlSegment::Fail);
-        let infinite = self.subflow.pending.take(ControlSegment::Infinite);
+        let fail = self.subflow.take_control(ControlSegment::Fail);
+        let infinite = self.subflow.take_control(ControlSegment::Infinite);
         let mut transmit = self.pure_ack();
         let options = &mut transmit.segment.options;
         if fail {
@@ -171,7 +172,7 @@ impl Writer<'_> {
         // reading its options, so the other retransmissions have the current number.
         let old = retries > 0 && retries.is_multiple_of(2) && !self.data.agreed.others_used();
         let again = u64::from(old);
-        let seq = self.subflow.sender.tx.nxt() - again;
+        let seq = self.subflow.sender().tx.nxt() - again;
         let mut transmit = self.ack(seq, Flags::default());
         self.data.tell_data_fin(&mut transmit.segment);
         transmit
@@ -210,10 +211,10 @@ impl Writer<'_> {
         if signals && (!has_dss || mapping.is_none()) {
             let data_len =
                 mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
-            options.mptcp =
-                subflow.ack_option(data, rules.config, data_len, checksum).map(Box::new);
+            let handshake = HandshakeOptions { subflow, data, config: rules.config };
+            options.mptcp = handshake.of_ack(data_len, checksum).map(Box::new);
         }
-        let sacks = subflow.negotiated().sack && subflow.rx.has_sack();
+        let sacks = subflow.negotiated().sack && subflow.rx().has_sack();
         let packet = if sacks { rules.most_packet(data) } else { 0 };
         if subflow.negotiated().timestamps {
             let (value, echo) = (subflow.clock().at(ctx.now), subflow.negotiated().ts_recent);
@@ -229,7 +230,7 @@ impl Writer<'_> {
         segment.src_port = subflow.address().local_port;
         segment.dst_port = subflow.address().remote_port;
         segment.seq = subflow.negotiated().iss.wire(seq);
-        segment.ack = subflow.negotiated().irs.wire(subflow.rx.nxt());
+        segment.ack = subflow.negotiated().irs.wire(subflow.rx().nxt());
         segment.flags = flags.with(Flags::ACK);
         segment.server = subflow.address().server();
         segment.window = field as u16;
@@ -280,7 +281,7 @@ impl Paths {
 
     /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.
     pub(crate) fn take_syn_ack(&mut self, data: &mut DataLevel, now: Time) -> Transmit {
-        self.subflows[0].pending.take(ControlSegment::Syn);
+        self.subflows[0].take_control(ControlSegment::Syn);
         self.build_syn(data, now, 0)
     }
 }

@@ -7,16 +7,11 @@
 
 use crate::config::Config;
 use crate::context::Context;
-use crate::data::dss::KEYS_OVER_DSS;
 use crate::data::level::DataLevel;
 use crate::event::{Event, SizeCause};
 use crate::paths::Paths;
-use crate::tcp::pmtu_black_hole::Verdict;
 use crate::tcp::subflow::Subflow;
-use plait_base::{Dsn, Time};
-
-/// Consecutive timeouts after which a path is tested with short segments.
-const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
+use plait_base::Dsn;
 
 /// Payload bytes of full segments.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +67,11 @@ impl SegmentSizes {
         steps.map(|it| data.payload_within(config, it)).into_iter().find(|size| *size < self.mss())
     }
 
+    /// Returns true if black holes are detected and there is a smaller size.
+    pub(super) fn may_shrink(&self, config: &Config, data: &DataLevel) -> bool {
+        config.recovery.black_holes && self.below(config, data).is_some()
+    }
+
     /// Lowers our size, because a path drops longer segments.
     fn lower(&mut self, size: u32) {
         (self.mss, self.narrowed) = (size, true);
@@ -90,28 +90,6 @@ impl Rules<'_> {
     pub(super) fn most_packet(&self, data: &DataLevel) -> u32 {
         let most = self.sizes.mss() + 40 + data.data_options(self.config);
         u32::try_from(most).unwrap_or(u32::MAX).min(self.config.packets.mtu)
-    }
-}
-
-impl Subflow {
-    /// Handles a timeout. From the second consecutive one on, the segment at the left edge is sent
-    /// in pieces. One piece passes on every path, the others on nearly every path. Together they are
-    /// as long as the original.
-    pub(super) fn probe_smaller_size(&mut self, data: &DataLevel, rules: Rules<'_>, now: Time) {
-        let Rules { config, sizes } = rules;
-        let due = self.sender.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
-            || self.sender.black_hole().is_likely();
-        let least = data.payload_within(config, Config::LEAST_PACKET);
-        let long = |len: u32| u64::from(len) > least;
-        let is_long = self.sender.tx.first().is_some_and(|head| !head.fin && long(head.len));
-        let allowed = config.recovery.black_holes && sizes.below(config, data).is_some();
-        if !due || !is_long || !allowed {
-            return;
-        }
-        let base = data.payload_within(config, Config::BASE_PACKET) as u32;
-        let small = least.saturating_sub(KEYS_OVER_DSS).max(1) as u32;
-        self.sender.tx.cut_first(small, base.min(sizes.mss));
-        self.sender.probe_black_hole(now);
     }
 }
 
@@ -134,7 +112,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         self.sizes.on_handshake(&self.spec.config, data.plain(), subflow.negotiated().peer_mss);
         if data.plain() {
-            subflow.sender.cc.resize(self.sizes.mss);
+            subflow.window().resize(self.sizes.mss);
         }
     }
 
@@ -159,10 +137,7 @@ impl Paths {
     ) -> Option<u64> {
         let (subflow, Rules { config, sizes }) = self.at(index);
         let below = sizes.below(config, data)?;
-        let detector = subflow.sender.black_hole_mut()?;
-        let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
-            return None;
-        };
+        let passed = subflow.segment_size().passes_only(longest, below as u32)?;
         let least = data.payload_within(config, Config::LEAST_PACKET);
         Some(if u64::from(passed) > least { below } else { least.min(below) })
     }
@@ -180,7 +155,7 @@ impl Paths {
         mtu: u32,
     ) -> Option<Option<u64>> {
         let (subflow, rules) = self.at(index);
-        let (una, nxt) = (subflow.sender.tx.una(), subflow.sender.tx.nxt());
+        let (una, nxt) = (subflow.sender().tx.una(), subflow.sender().tx.nxt());
         let seq = subflow.negotiated().iss.read(seq, una);
         let under_way = subflow.state().synchronised() && (una..nxt).contains(&seq);
         if !under_way || mtu < Config::LEAST_MTU {
@@ -192,7 +167,7 @@ impl Paths {
         }
         // Later segments met the same limit. They are retransmitted at once, because there was no
         // congestion.
-        subflow.sender.tx.mark_long_lost(seq, size as u32);
+        subflow.segment_size().lose_long(seq, size as u32);
         Some(Some(size))
     }
 
@@ -210,9 +185,7 @@ impl Paths {
         ctx.count_lowered_size(cause);
         self.sizes.lower(size as u32);
         for subflow in self.subflows.iter_mut() {
-            subflow.sender.tx.cut_to(size as u32);
-            subflow.sender.cc.resize(size as u32);
-            subflow.sender.reset_black_hole();
+            subflow.segment_size().cut_to(size as u32);
         }
         data.queue.cut_to(size);
         data.queue.unassign_all();

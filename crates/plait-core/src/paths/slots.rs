@@ -37,6 +37,14 @@ pub(crate) struct Slots {
     replaced: Option<Box<Totals>>,
 }
 
+/// Returns a subflow as its siblings see it. An idle backup has no share of the coupled window.
+fn flow_of(subflow: &Subflow) -> Flow {
+    let (status, sender) = (subflow.status(), subflow.sender());
+    let live = subflow.state().synchronised() && status.joined() && !status.pf();
+    let rests = status.is_backup() && sender.tx.is_empty();
+    sender.cc.flow(sender.rtt.srtt(), live && !rests)
+}
+
 impl Deref for Slots {
     type Target = [Subflow];
 
@@ -56,7 +64,8 @@ impl DerefMut for Slots {
 impl Slots {
     /// Returns a slot for a subflow: a closed subflow's slot, or a new one.
     pub(crate) fn free_slot(&self) -> Option<SubflowId> {
-        let free = |s: &Subflow| s.state() == State::Closed && !s.pending.has(ControlSegment::Rst);
+        let free =
+            |s: &Subflow| s.state() == State::Closed && !s.pending().has(ControlSegment::Rst);
         let index = self.iter().position(free).unwrap_or(self.len());
         (index < SubflowId::MAX).then_some(SubflowId(index as u8))
     }
@@ -95,7 +104,7 @@ impl Slots {
     #[inline(always)]
     pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
         let is_open =
-            |s: &Subflow| s.state() != State::Closed || s.pending.has(ControlSegment::Rst);
+            |s: &Subflow| s.state() != State::Closed || s.pending().has(ControlSegment::Rst);
         let open = |s: &Subflow| s.address() == address && is_open(s);
         let index = usize::from(likely);
         let first = self.iter().take(index).all(|s| s.address() != address);
@@ -128,25 +137,25 @@ impl Slots {
 
     /// Returns the subflows that may carry data and are not silent.
     pub(crate) fn live(&self) -> SubflowSet {
-        self.set_of(|s| s.state().synchronised() && s.status.joined() && !s.status.pf())
+        self.set_of(|s| s.state().synchronised() && s.status().joined() && !s.status().pf())
     }
 
     /// Returns the subflows that are trusted with their data: open ones, except silent ones while
     /// another is live.
     pub(crate) fn carriers(&self) -> SubflowSet {
-        let spoken = |s: &&Subflow| !s.status.pf() || self.live().is_empty();
+        let spoken = |s: &&Subflow| !s.status().pf() || self.live().is_empty();
         let open = self.iter().filter(|s| s.state() != State::Closed);
         open.filter(spoken).map(|s| s.id()).collect()
     }
 
     /// Returns true if a segment other than data or an acknowledgement is pending.
     pub(crate) fn any_urgent(&self) -> bool {
-        self.iter().any(|s| s.pending.urgent())
+        self.iter().any(|s| s.pending().urgent())
     }
 
     /// Returns true if every subflow has ended; `gone` decides about its state.
     pub(crate) fn all_gone(&self, gone: impl Fn(State) -> bool) -> bool {
-        self.iter().all(|s| gone(s.state()) && !s.pending.has(ControlSegment::Rst))
+        self.iter().all(|s| gone(s.state()) && !s.pending().has(ControlSegment::Rst))
     }
 
     /// Returns true if every subflow is closed or only waits for its peer, and has nothing to send
@@ -154,10 +163,10 @@ impl Slots {
     pub(crate) fn all_wait(&self) -> bool {
         let waits = |s: &Subflow| match s.state() {
             State::Closed | State::TimeWait => true,
-            State::FinWait2 => s.timers.is_set(Timer::TimeWait),
+            State::FinWait2 => s.timers().is_set(Timer::TimeWait),
             _ => false,
         };
-        self.iter().all(|s| waits(s) && !s.pending.urgent())
+        self.iter().all(|s| waits(s) && !s.pending().urgent())
     }
 
     /// Returns the subflows for which `holds`.
@@ -172,8 +181,8 @@ impl Slots {
         let live = |index: &usize| self[*index].is_reachable();
         let key = |index: &usize| {
             let subflow = &self[*index];
-            let status = subflow.status;
-            (status.pf(), subflow.status.is_backup(), subflow.sender.rtt.srtt(), *index)
+            let status = subflow.status();
+            (status.pf(), subflow.status().is_backup(), subflow.sender().rtt.srtt(), *index)
         };
         let all = || (0..self.len()).filter(live);
         if repeats == 0 {
@@ -195,14 +204,14 @@ impl Slots {
         f: impl FnOnce(&mut Subflow, Flows<'_>) -> R,
     ) -> R {
         let subflow = &mut self[index];
-        if !subflow.sender.cc.couples() {
+        if !subflow.sender().cc.couples() {
             // A single controller reads only the RTT of its own entry.
-            let own = [Flow { srtt: subflow.sender.rtt.srtt(), ..NO_FLOW }];
+            let own = [Flow { srtt: subflow.sender().rtt.srtt(), ..NO_FLOW }];
             return f(subflow, Flows { all: &own, own: 0 });
         }
         let mut all = [NO_FLOW; SubflowId::MAX];
         for (flow, subflow) in all.iter_mut().zip(&**self) {
-            *flow = subflow.flow();
+            *flow = flow_of(subflow);
         }
         let flows = Flows { all: &all[..self.len()], own: index };
         f(&mut self[index], flows)
@@ -219,7 +228,7 @@ impl Slots {
     /// segment that changes none of these is not noticed, and a probe is then sent too early.
     pub(crate) fn heard(&self) -> u64 {
         let of = |s: &Subflow| {
-            s.rx.nxt().get() + s.sender.tx.una().get() + u64::from(s.negotiated().ts_recent)
+            s.rx().nxt().get() + s.sender().tx.una().get() + u64::from(s.negotiated().ts_recent)
         };
         self.iter().map(of).fold(0, u64::wrapping_add)
     }
@@ -230,29 +239,30 @@ impl Slots {
             subflow: s.id(),
             path: s.address().path(),
             server: s.address().server(),
-            up: s.status.joined() && s.state().synchronised(),
+            up: s.status().joined() && s.state().synchronised(),
             joined: s.origin().join,
             carried: s.carried(),
-            potentially_failed: s.status.pf(),
-            cwnd: s.sender.cwnd(),
-            ssthresh: s.sender.cc.ssthresh(),
-            inflight: s.sender.tx.inflight(),
-            srtt: s.sender.rtt.srtt(),
-            rto: s.sender.rtt.rto(),
+            potentially_failed: s.status().pf(),
+            cwnd: s.sender().cwnd(),
+            ssthresh: s.sender().cc.ssthresh(),
+            inflight: s.sender().tx.inflight(),
+            srtt: s.sender().rtt.srtt(),
+            rto: s.sender().rtt.rto(),
         };
         self.iter().map(stats).collect()
     }
 
     /// Returns true if nothing is in flight and nothing was sent since `before`.
     pub(crate) fn rest_since(&self, before: Time) -> bool {
-        self.iter().all(|it| it.is_quiet() && it.sender.last_send() < before)
+        self.iter().all(|it| it.is_quiet() && it.sender().last_send() < before)
     }
 
     /// Returns the next reinjection for the scheduler. If one subflow of a path is silent, the
     /// others on that path probably are as well, and count as having carried the data.
     pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
         if self.len() > 2 {
-            let silent = |path| self.iter().any(|it| it.status.pf() && it.address().path() == path);
+            let silent =
+                |path| self.iter().any(|it| it.status().pf() && it.address().path() == path);
             for subflow in self.iter().filter(|it| silent(it.address().path())) {
                 next.carried.insert(subflow.id());
             }
@@ -282,11 +292,11 @@ impl Slots {
     /// (`__mptcp_retrans` of Linux).
     pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
         let mut idle = false;
-        for subflow in self.iter().filter(|it| it.state().sends_data() && it.status.joined()) {
-            if subflow.sender.tx.is_empty() && data.queue.assigned(subflow.id()) == 0 {
+        for subflow in self.iter().filter(|it| it.state().sends_data() && it.status().joined()) {
+            if subflow.sender().tx.is_empty() && data.queue.assigned(subflow.id()) == 0 {
                 idle = true;
             } else if let Some(memory) = data.queue.memory() {
-                memory.note_progress(subflow.id(), subflow.sender.rtt.sampled_at());
+                memory.note_progress(subflow.id(), subflow.sender().rtt.sampled_at());
             }
         }
         idle
@@ -297,14 +307,14 @@ impl Slots {
     /// probe, reordering and timeout (`mptcp_timeout_from_subflow`, `icsk_pending`). Subflows
     /// without progress are ignored.
     pub(crate) fn note_data_timeout(&self, data: &mut DataLevel, now: Time) {
-        let live = |it: &&Subflow| it.state().sends_data() && it.status.joined();
+        let live = |it: &&Subflow| it.state().sends_data() && it.status().joined();
         let mut longest = Span::ZERO;
         for subflow in self.iter().filter(live) {
             if data.queue.stands_still(subflow.id()) {
                 continue;
             }
             let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];
-            let at = timers.map(|timer| subflow.timers.at(timer)).into_iter().min();
+            let at = timers.map(|timer| subflow.timers().at(timer)).into_iter().min();
             let left = at.filter(|at| *at != Time::NEVER).map(|at| at.since(now));
             longest = longest.max(left.unwrap_or_default());
         }

@@ -5,37 +5,11 @@
 //! options. The mapping is repeated on each retransmission, because Linux rejects a narrower one
 //! within it.
 
-use crate::data::dss::MappedRange;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::mappings::SuperpacketMapping;
-use crate::tcp::subflow::Subflow;
-use plait_base::{DataRange, Dsn, SendRange, SendSsn};
-use plait_wire::{Mapping, Segment};
-
-impl Subflow {
-    /// Repeats the mapping of a superpacket if `seq` was part of one.
-    pub(crate) fn repeat_superpacket_mapping(
-        &self,
-        data: &DataLevel,
-        seq: SendSsn,
-        segment: &mut Segment,
-    ) {
-        if let Some(SuperpacketMapping { mapped, checksum }) =
-            self.mappings.as_ref().and_then(|it| it.find(seq))
-            && let Some(dss) = &mut segment.options.dss
-            && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
-        {
-            dss.mapping = Some(Mapping {
-                dsn: data.keys.own.wire(mapped.dsn).field(false),
-                ssn: mapped.seq.start.low(),
-                len: mapped.seq.len() as u16,
-                checksum,
-                ..mapping
-            });
-        }
-    }
-}
+use plait_base::{DataRange, Dsn, SendSsn};
+use plait_wire::Segment;
 
 impl Paths {
     /// Returns true if `first`, new data of the subflow at `index`, can be extended: it has `full`
@@ -64,12 +38,7 @@ impl Paths {
         segment: &Segment,
     ) {
         if let Some(told) = segment.options.dss.and_then(|dss| dss.mapping) {
-            let seq = SendRange::with_len(seq, data.len());
-            let mapping = SuperpacketMapping {
-                mapped: MappedRange { seq, dsn: data.start },
-                checksum: told.checksum,
-            };
-            self.subflows[index].mappings.get_or_insert_default().push(mapping);
+            self.subflows[index].remember_mapping(SuperpacketMapping::of(&told, seq, data));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Expired timers of a subflow, and the retransmissions that follow.
 
-use crate::config::Config;
 use crate::context::Context;
 use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
@@ -8,9 +7,11 @@ use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
 use crate::parts::Parts;
 use crate::paths::Paths;
+use crate::paths::sizing::Rules;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::pending::ControlSegment;
+use crate::tcp::reports::report_window;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -41,50 +42,12 @@ pub(crate) enum TimerEffect {
     },
 }
 
-impl Subflow {
-    /// Retransmits an unanswered third ACK with our HMAC. Returns true if the subflow is given up.
-    fn repeat_proof(&mut self, now: Time) -> bool {
-        self.sender.rtt.back_off();
-        self.arm_rto(now);
-        self.pending.add(ControlSegment::JoinAck);
-        self.count_handshake_retry() > SYN_RETRIES
-    }
-
-    /// Handles the host queue timer. Returns true if more segments of `mss` bytes may be sent now.
-    fn on_host_queue_timer(&mut self, now: Time, mss: u64) -> bool {
-        self.sender.drain_host_queue(now);
-        let until = self.sender.tsq_blocked_until(mss);
-        if let Some(until) = until {
-            self.timers.set(Timer::HostQueue, until);
-        }
-        until.is_none()
-    }
-
-    /// Sends a keep-alive probe if it can be answered. Returns true if the limit of unanswered
-    /// probes was reached.
-    fn send_keep_alives(&mut self) -> bool {
-        // Data in flight has the same effect as a probe.
-        if !self.is_reachable() || !self.is_quiet() {
-            return false;
-        }
-        let silent = self.pending.unanswered() >= Config::KEEP_ALIVES;
-        if !silent {
-            self.pending.count_unanswered();
-            self.pending.add(ControlSegment::WindowProbe);
-        }
-        silent
-    }
-}
-
 impl Paths {
     /// Notes that a segment of `len` payload bytes leaves the host at `departs`.
     pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
         let mss = self.mss();
         let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
-        let next = subflow.sender.on_departure(now, departs, len);
-        if subflow.sender.tsq_blocked(mss) {
-            subflow.timers.set(Timer::HostQueue, next);
-        }
+        subflow.on_departure(now, departs, len, mss);
     }
 
     /// Sends a keep-alive probe on every subflow. Returns the subflows that have reached the limit
@@ -97,12 +60,12 @@ impl Paths {
 
     /// Clears `timer` of the subflow at `index` and returns true if it was due.
     pub(crate) fn take_due(&mut self, now: Time, index: usize, timer: Timer) -> bool {
-        self.subflows.get_mut(index).is_some_and(|subflow| subflow.timers.take_due(timer, now))
+        self.subflows.get_mut(index).is_some_and(|subflow| subflow.take_due(timer, now))
     }
 
     /// Sets the next check of each subflow's timers after all due ones were handled.
     pub(crate) fn on_timers_checked(&mut self) {
-        self.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
+        self.subflows.iter_mut().for_each(Subflow::on_timers_checked);
     }
 
     /// Handles a timeout of the subflow at `index` after its handshake. Returns true if it is given
@@ -110,12 +73,14 @@ impl Paths {
     fn on_data_timeout(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) -> bool {
         let (now, frto) = (ctx.now, data.plain());
         let subflow = &self.subflows[index];
-        ctx.emit(Event::Timeout { subflow: subflow.id(), rto: subflow.sender.rtt.rto() });
+        ctx.emit(Event::Timeout { subflow: subflow.id(), rto: subflow.sender().rtt.rto() });
         self.subflows.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
-        self.subflows[index].report_window(ctx, WindowCause::Timeout);
-        let (subflow, rules) = self.at(index);
-        subflow.probe_smaller_size(data, rules, now);
-        let rtt = &self.subflows[index].sender.rtt;
+        report_window(ctx, &self.subflows[index], WindowCause::Timeout);
+        let (subflow, Rules { config, sizes }) = self.at(index);
+        if sizes.may_shrink(config, data) {
+            subflow.segment_size().probe_smaller(data, config, sizes.mss() as u32, now);
+        }
+        let rtt = &self.subflows[index].sender().rtt;
         match data.closing.done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
             false => rtt.backoff() > DATA_RETRIES,
@@ -127,8 +92,7 @@ impl Paths {
     fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
         let rounds = {
             let subflow = &mut self.subflows[index];
-            subflow.sender.rtt.back_off();
-            subflow.count_handshake_retry();
+            subflow.on_syn_timeout();
             if subflow.origin().join && data.closing.done() && !alone {
                 // The subflow has no further use.
                 return false;
@@ -142,7 +106,7 @@ impl Paths {
         if subflow.handshake_retries() > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return false;
         }
-        subflow.pending.add(ControlSegment::Syn);
+        subflow.queue_control(ControlSegment::Syn);
         true
     }
 
@@ -166,11 +130,11 @@ impl Paths {
                 self.on_reorder(&mut parts.ctx, index);
                 return TimerEffect::Wake;
             }
-            Timer::Tail => subflow.pending.add(ControlSegment::TailProbe),
+            Timer::Tail => subflow.queue_control(ControlSegment::TailProbe),
             Timer::Rto => {
                 return self.on_rto(parts, index);
             }
-            Timer::Ack => subflow.pending.add_ack(),
+            Timer::Ack => subflow.queue_ack(),
             Timer::TimeWait => {
                 if self.wait_over(parts.data, parts.notices, index) {
                     return TimerEffect::Gone { tell_peer: false };
@@ -183,7 +147,7 @@ impl Paths {
                 }
             }
             Timer::Pace => {
-                subflow.sender.release();
+                subflow.release();
                 return TimerEffect::Released;
             }
         }
@@ -193,7 +157,7 @@ impl Paths {
     /// Sends a window probe, the `repeats`-th retry.
     pub(crate) fn probe_window(&mut self, repeats: u32) {
         if let Some(index) = self.subflows.signal_path(repeats) {
-            self.subflows[index].pending.add(ControlSegment::WindowProbe);
+            self.subflows[index].queue_control(ControlSegment::WindowProbe);
         }
     }
 
@@ -205,7 +169,7 @@ impl Paths {
         self.subflows
             .with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
         if effects.entered_recovery {
-            self.subflows[index].report_window(ctx, WindowCause::Loss);
+            report_window(ctx, &self.subflows[index], WindowCause::Loss);
         }
     }
 
@@ -266,9 +230,9 @@ impl Paths {
                 true => TimerEffect::Nothing,
             };
         }
-        if !subflow.status.joined() {
+        if !subflow.status().joined() {
             return match !planted(Planted::ProofOnce)
-                && self.subflows[index].repeat_proof(parts.ctx.now)
+                && self.subflows[index].repeat_proof(parts.ctx.now) > SYN_RETRIES
             {
                 true => TimerEffect::Gone { tell_peer: true },
                 false => TimerEffect::Nothing,
@@ -282,7 +246,7 @@ impl Paths {
         }
         self.subflows[index].arm_path_probe(parts.data, &self.spec.config, parts.ctx.now);
         // If there is another subflow, the outstanding data is sent there.
-        let others = self.subflows.iter().filter(|s| s.status.joined()).count() > 1;
+        let others = self.subflows.iter().filter(|s| s.status().joined()).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;
         TimerEffect::Silent { reinject: moves && !planted(Planted::NoReinjection) }
     }
@@ -295,11 +259,11 @@ impl Paths {
         on: Option<SubflowId>,
         window_closed: bool,
     ) {
-        if window_closed && self.subflows.iter().all(|s| s.sender.tx.is_empty()) {
+        if window_closed && self.subflows.iter().all(Subflow::is_quiet) {
             parts.timers.arm_window_probe(parts.ctx.now, self.longest_rto(parts.data));
         }
         if let Some(subflow) = on.and_then(|id| self.subflows.get(id.index())) {
-            parts.timers.arm_safety(parts.ctx.now, subflow.sender.rtt.rto());
+            parts.timers.arm_safety(parts.ctx.now, subflow.sender().rtt.rto());
         }
     }
 }

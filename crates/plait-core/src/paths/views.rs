@@ -37,7 +37,7 @@ impl Paths {
 
     /// Returns the progress of the data in both directions.
     pub(crate) fn progress(&self, data: &DataLevel) -> Progress {
-        let held = self.subflows.iter().filter_map(|it| it.verifier.as_ref()?.held_to());
+        let held = self.subflows.iter().filter_map(|it| it.held_to());
         Progress {
             acked: data.queue.una(),
             in_step: data.sends_plain(),
@@ -52,14 +52,15 @@ impl Paths {
     pub(crate) fn initial_window_at(&self, data: &DataLevel) -> Option<Time> {
         let mode = self.spec.config.window.idle_restart;
         let mut latest = Time::ZERO;
-        for subflow in self.subflows.iter().filter(|s| s.status.joined()) {
+        for subflow in self.subflows.iter().filter(|s| s.status().joined()) {
             if !subflow.is_quiet() {
                 return None;
             }
-            let idle = subflow.sender.cc.idle_until_initial(subflow.sender.rtt.base_rto(), mode);
+            let idle =
+                subflow.sender().cc.idle_until_initial(subflow.sender().rtt.base_rto(), mode);
             latest = latest.max(match idle {
-                Some(idle) => subflow.sender.last_send() + idle,
-                None if subflow.sender.cc.cwnd() == subflow.sender.cc.initial_window() => {
+                Some(idle) => subflow.sender().last_send() + idle,
+                None if subflow.sender().cc.cwnd() == subflow.sender().cc.initial_window() => {
                     Time::ZERO
                 }
                 None => Time::NEVER,
@@ -70,7 +71,7 @@ impl Paths {
 
     /// Returns the memory of received data that was not read.
     pub(crate) fn received(&self, data: &DataLevel) -> MemoryUsage {
-        self.subflows.iter().fold(data.recv.memory_usage(), |sum, it| sum + it.rx.memory_usage())
+        self.subflows.iter().fold(data.recv.memory_usage(), |sum, it| sum + it.rx().memory_usage())
     }
 
     /// Returns the limit of the send buffer: the connection's share, or twice the peer's window and
@@ -79,7 +80,7 @@ impl Paths {
     pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
         let room = data.window.end().saturating_sub(data.queue.una());
         let open = self.subflows.iter().filter(|it| it.state().synchronised());
-        let windows = open.map(|it| it.sender.cwnd());
+        let windows = open.map(|it| it.sender().cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
         limit.unsent.max(taken.min(limit.max_unsent))
     }
@@ -91,8 +92,8 @@ impl Paths {
         {
             return timeout;
         }
-        let live = self.subflows.iter().filter(|s| s.state().synchronised() && s.status.joined());
-        live.map(|s| s.sender.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
+        let live = self.subflows.iter().filter(|s| s.state().synchronised() && s.status().joined());
+        live.map(|s| s.sender().rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 
     /// Returns true if TSQ, pacing or subflow windows can hold subflows back.
@@ -106,9 +107,10 @@ impl Paths {
     /// window.
     #[inline]
     pub(crate) fn held_back(&self, subflow: &Subflow) -> bool {
-        subflow.sender.is_paced()
-            || self.spec.config.tsq && subflow.sender.tsq_blocked(self.mss())
-            || self.spec.config.buffers.subflow_windows && subflow.sender.exceeds_window(self.mss())
+        subflow.sender().is_paced()
+            || self.spec.config.tsq && subflow.sender().tsq_blocked(self.mss())
+            || self.spec.config.buffers.subflow_windows
+                && subflow.sender().exceeds_window(self.mss())
     }
 
     /// Memory of a connection without data, including its addresses and its entries in the endpoint's tables.

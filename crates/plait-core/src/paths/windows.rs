@@ -3,26 +3,8 @@
 
 use crate::context::Context;
 use crate::data::level::DataLevel;
-use crate::event::{Event, WindowCause};
 use crate::paths::Paths;
-use crate::tcp::subflow::Subflow;
 use plait_base::{SubflowId, SubflowSet, Time};
-use plait_cc::IdleReset;
-use plait_sched::CaState;
-
-impl Subflow {
-    /// Emits an event with the congestion window.
-    pub(super) fn report_window(&self, ctx: &mut Context<'_>, cause: WindowCause) {
-        let (cwnd, ssthresh) = (self.sender.cwnd(), self.sender.cc.ssthresh());
-        ctx.emit(Event::Window { subflow: self.id(), cwnd, ssthresh, cause });
-    }
-
-    /// Notes a reduction of an idle or unused window, and emits an event.
-    fn on_reduced(&mut self, ctx: &mut Context<'_>, IdleReset { before, after }: IdleReset) {
-        self.sender.limits.remember_window(before);
-        ctx.emit(Event::IdleReset { subflow: self.id(), before, after });
-    }
-}
 
 impl Paths {
     /// Reduces the window of a subflow as the scheduler requests it.
@@ -33,16 +15,15 @@ impl Paths {
         cwnd: u64,
         ssthresh: Option<u64>,
     ) {
-        let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
-        subflow.sender.cc.penalise(cwnd, ssthresh);
-        let (cwnd, cause) = (subflow.sender.cwnd(), WindowCause::Effect);
-        ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+        if let Some(subflow) = self.subflows.get_mut(id.index()) {
+            subflow.window().penalise(ctx, cwnd, ssthresh);
+        }
     }
 
     /// Limits the bytes in flight of a subflow, or removes the limit.
     pub(crate) fn cap(&mut self, id: SubflowId, bytes: Option<u64>) {
         if let Some(subflow) = self.subflows.get_mut(id.index()) {
-            subflow.sender.limits.set_cap(bytes);
+            subflow.window().cap(bytes);
         }
     }
 
@@ -55,23 +36,10 @@ impl Paths {
         data: &mut DataLevel,
     ) -> SubflowSet {
         let mode = self.spec.config.window.idle_restart;
-        let mut idle = SubflowSet::EMPTY;
-        for subflow in self.subflows.iter_mut() {
-            let last = subflow.sender.last_send();
-            if !subflow.status.joined() || !subflow.is_quiet() || last == Time::ZERO {
-                continue;
-            }
-            idle.insert(subflow.id());
-            let rto = subflow.sender.rtt.base_rto();
-            if let Some(reset) = subflow.sender.cc.idle(ctx.now, ctx.now.since(last), rto, mode) {
-                let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id()));
-                if let Some(unused_cwnd) = unused_cwnd {
-                    unused_cwnd.restart(ctx.now);
-                }
-                subflow.on_reduced(ctx, reset);
-            }
-        }
-        idle
+        let idle = self.subflows.iter_mut().filter_map(|subflow| {
+            subflow.window().validate_idle(ctx, data, mode).then_some(subflow.id())
+        });
+        idle.collect()
     }
 
     /// Reduces the window of the subflow at `index` if it was not filled for one RTO. Keeps it if
@@ -86,21 +54,8 @@ impl Paths {
         blocked: bool,
     ) -> SubflowSet {
         let subflow = &mut self.subflows[index];
-        let id = subflow.id();
-        let sender = &mut subflow.sender;
-        let limited = sender.is_cwnd_limited();
-        let (outstanding, rto) = (sender.tx.outstanding(), sender.rtt.rto());
-        let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(id));
-        if let Some(used) =
-            unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
-            && sender.ca() == CaState::Open
-            && !blocked
-            && let Some(reset) = sender.cc.reduce_unused(used)
-        {
-            subflow.on_reduced(ctx, reset);
-            return SubflowSet::one(subflow.id());
-        }
-        SubflowSet::EMPTY
+        let reduced = subflow.window().validate(ctx, data, blocked);
+        if reduced { SubflowSet::one(subflow.id()) } else { SubflowSet::EMPTY }
     }
 
     /// Removes segments that have left the host from the queue of the subflow at `index`, if small
@@ -108,7 +63,7 @@ impl Paths {
     #[inline]
     pub(crate) fn drain_host_queue(&mut self, now: Time, index: usize) {
         if self.spec.config.tsq {
-            self.subflows[index].sender.drain_host_queue(now);
+            self.subflows[index].drain_host_queue(now);
         }
     }
 
@@ -122,10 +77,7 @@ impl Paths {
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
         let initial = u64::from(self.spec.config.window.initial) * self.mss();
         for subflow in self.subflows.iter_mut() {
-            subflow.sender.cc.set_cwnd(initial);
-            let ssthresh = subflow.sender.cc.ssthresh();
-            let cause = WindowCause::Set;
-            ctx.emit(Event::Window { subflow: subflow.id(), cwnd: initial, ssthresh, cause });
+            subflow.window().reset(ctx, initial);
         }
     }
 }

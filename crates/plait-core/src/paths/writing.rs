@@ -26,7 +26,7 @@ impl Paths {
         let occupied = data.queue.occupied();
         if data.queue.counts_memory() {
             let open =
-                self.subflows.iter().filter(|it| it.status.joined() && it.state().sends_data());
+                self.subflows.iter().filter(|it| it.status().joined() && it.state().sends_data());
             let Some(memory) = data.queue.memory() else {
                 return WriteRoom { room: 0, blocked: true };
             };
@@ -47,7 +47,7 @@ impl Paths {
         let step = (2 * self.mss()).min(self.spec.config.buffers.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state().synchronised()) {
-                subflow.pending.add_ack();
+                subflow.queue_ack();
             }
         }
     }
@@ -61,8 +61,8 @@ impl Paths {
         let Some(memory) = data.recv.memory() else { return };
         for subflow in self.subflows.iter_mut() {
             if memory.take_short(subflow.id()) {
-                let delayed = subflow.timers.is_set(Timer::Ack);
-                subflow.pending.add_ack_if(delayed);
+                let delayed = subflow.timers().is_set(Timer::Ack);
+                subflow.queue_ack_if(delayed);
             }
         }
     }

@@ -26,7 +26,7 @@ impl Scheduling {
             return None;
         }
         let takes = |it: &Subflow| {
-            it.sender.cwnd() >= it.sender.tx.inflight() + grant && !paths.held_back(it)
+            it.sender().cwnd() >= it.sender().tx.inflight() + grant && !paths.held_back(it)
         };
         let same = !ctx.has_every_detail()
             && self.next_segment_size(SchedulerInputs { data, paths }) == grant
@@ -76,7 +76,7 @@ impl Scheduling {
     ) -> bool {
         config.kernel_rules.nagle
             && range.len() < self.segment_size()
-            && data.queue.short_end(subflow.id()) > subflow.sender.tx.una()
+            && data.queue.short_end(subflow.id()) > subflow.sender().tx.una()
             && data.queue.assigned(subflow.id()) == range.len()
     }
 
@@ -93,12 +93,12 @@ impl Scheduling {
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
             paths.drain_host_queue(now, index);
             let subflow = paths.subflow(index);
-            let room = subflow.sender.tx.inflight() + range.len() <= subflow.sender.cwnd();
+            let room = subflow.sender().tx.inflight() + range.len() <= subflow.sender().cwnd();
             // Linux leaves data on its subflow in any state.
             let stays = paths.spec.config.kernel_rules.keep_data;
             let well =
-                stays || !subflow.status.pf() && data.ca(subflow.sender.ca()) != CaState::Loss;
-            let live = subflow.state().sends_data() && subflow.status.joined() && well;
+                stays || !subflow.status().pf() && data.ca(subflow.sender().ca()) != CaState::Loss;
+            let live = subflow.state().sends_data() && subflow.status().joined() && well;
             let held = paths.held_back(subflow)
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window.end() {

@@ -74,34 +74,34 @@ impl Scheduling {
         SubflowView {
             id: subflow.id(),
             open: subflow.state().sends_data(),
-            joined: subflow.status.joined(),
-            backup: subflow.status.is_backup(),
-            pf: subflow.status.pf(),
-            ca: seen.data.ca(subflow.sender.ca()),
+            joined: subflow.status().joined(),
+            backup: subflow.status().is_backup(),
+            pf: subflow.status().pf(),
+            ca: seen.data.ca(subflow.sender().ca()),
             mss,
-            cwnd: subflow.sender.uncapped_cwnd(),
-            cap: subflow.sender.limits.cap(),
-            ssthresh: subflow.sender.cc.ssthresh(),
-            inflight: subflow.sender.tx.inflight(),
-            outstanding: subflow.sender.tx.outstanding(),
+            cwnd: subflow.sender().uncapped_cwnd(),
+            cap: subflow.sender().limits.cap(),
+            ssthresh: subflow.sender().cc.ssthresh(),
+            inflight: subflow.sender().tx.inflight(),
+            outstanding: subflow.sender().tx.outstanding(),
             queued: seen.data.queue.assigned(subflow.id()),
-            srtt: subflow.sender.rtt.srtt(),
-            rttvar: subflow.sender.rtt.rttvar(),
-            last_rtt: subflow.sender.rtt.latest(),
-            min_rtt: subflow.sender.rtt.min(),
-            rtt_at: subflow.sender.rtt.sampled_at(),
-            rto: subflow.sender.rtt.rto(),
+            srtt: subflow.sender().rtt.srtt(),
+            rttvar: subflow.sender().rtt.rttvar(),
+            last_rtt: subflow.sender().rtt.latest(),
+            min_rtt: subflow.sender().rtt.min(),
+            rtt_at: subflow.sender().rtt.sampled_at(),
+            rto: subflow.sender().rtt.rto(),
             tsq_blocked: seen.paths.held_back(subflow),
-            rec_cwnd: subflow.sender.limits.rec_cwnd(),
-            pacing_rate: match subflow.sender.rtt.srtt() {
+            rec_cwnd: subflow.sender().limits.rec_cwnd(),
+            pacing_rate: match subflow.sender().rtt.srtt() {
                 _ if !self.needs.pacing_rate => 0,
-                Some(_) => subflow.sender.pacing_rate(),
+                Some(_) => subflow.sender().pacing_rate(),
                 // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
-                None => subflow.sender.cwnd(),
+                None => subflow.sender().cwnd(),
             },
-            delivery_rate: subflow.sender.delivery_rate(),
-            timeouts: if subflow.status.pf() { subflow.sender.rtt.backoff() } else { 0 },
-            last_send: subflow.sender.last_send(),
+            delivery_rate: subflow.sender().delivery_rate(),
+            timeouts: if subflow.status().pf() { subflow.sender().rtt.backoff() } else { 0 },
+            last_send: subflow.sender().last_send(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Scheduling {
         paths.drain_host_queues(now);
         for index in 0..paths.subflows().len() {
             let subflow = paths.subflow(index);
-            if subflow.status.joined() && subflow.state().synchronised() {
+            if subflow.status().joined() && subflow.state().synchronised() {
                 let mss = self.views.common.segment_size;
                 views.push(self.subflow_view(
                     SchedulerInputs { data, paths },
@@ -162,11 +162,11 @@ impl Scheduling {
             } else {
                 let subflow = paths.subflow(id.index());
                 let held = paths.held_back(subflow);
-                view.cwnd = subflow.sender.uncapped_cwnd();
-                view.inflight = subflow.sender.tx.inflight();
-                view.outstanding = subflow.sender.tx.outstanding();
+                view.cwnd = subflow.sender().uncapped_cwnd();
+                view.inflight = subflow.sender().tx.inflight();
+                view.outstanding = subflow.sender().tx.outstanding();
                 view.queued = data.queue.assigned(id);
-                view.last_send = subflow.sender.last_send();
+                view.last_send = subflow.sender().last_send();
                 view.tsq_blocked = held;
             }
             if left.is_empty() {
@@ -178,8 +178,11 @@ impl Scheduling {
 
     /// Returns true if every view equals one that is built now.
     pub(super) fn views_are_fresh(&self, seen: SchedulerInputs<'_>) -> bool {
-        let live =
-            seen.paths.subflows().iter().filter(|s| s.status.joined() && s.state().synchronised());
+        let live = seen
+            .paths
+            .subflows()
+            .iter()
+            .filter(|s| s.status().joined() && s.state().synchronised());
         let mss = self.next_segment_size(seen) as u32;
         live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
     }

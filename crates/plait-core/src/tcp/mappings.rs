@@ -2,8 +2,12 @@
 //! acknowledged.
 
 use crate::data::dss::MappedRange;
+use crate::data::level::DataLevel;
 use alloc::collections::VecDeque;
-use plait_base::{Dsn, RecvRange, RecvSpace, SendSpace, SendSsn, Sequence, SubflowSpace};
+use plait_base::{
+    DataRange, Dsn, RecvRange, RecvSpace, SendRange, SendSpace, SendSsn, Sequence, SubflowSpace,
+};
+use plait_wire::{Mapping, Segment};
 
 /// Largest number of the peer's mappings.
 const MAX_RECEIVED_MAPPINGS: usize = 16;
@@ -25,6 +29,31 @@ pub(crate) struct SuperpacketMapping {
     pub(crate) mapped: MappedRange<SendSpace>,
     /// Set if checksums are in use.
     pub(crate) checksum: Option<u16>,
+}
+
+impl SuperpacketMapping {
+    /// Returns the mapping `told` of a superpacket that carries `data` from `seq` on.
+    pub(crate) fn of(told: &Mapping, seq: SendSsn, data: DataRange) -> SuperpacketMapping {
+        let seq = SendRange::with_len(seq, data.len());
+        let mapped = MappedRange { seq, dsn: data.start };
+        SuperpacketMapping { mapped, checksum: told.checksum }
+    }
+
+    /// Repeats it in a segment with a part of its data.
+    pub(crate) fn repeat(&self, data: &DataLevel, segment: &mut Segment) {
+        let SuperpacketMapping { mapped, checksum } = *self;
+        if let Some(dss) = &mut segment.options.dss
+            && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
+        {
+            dss.mapping = Some(Mapping {
+                dsn: data.keys.own.wire(mapped.dsn).field(false),
+                ssn: mapped.seq.start.low(),
+                len: mapped.seq.len() as u16,
+                checksum,
+                ..mapping
+            });
+        }
+    }
 }
 
 /// Mappings that were sent with a part of their data.

@@ -138,6 +138,16 @@ impl Sender {
         pace::rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt(), settings)
     }
 
+    /// Notes `len` bytes as sent. Returns the earliest time of the next segment, if it must wait. As in
+    /// Linux, bytes in flight beyond the window count.
+    #[inline(never)]
+    pub(super) fn pace(&mut self, now: Time, len: u64) -> Option<Time> {
+        let window = self.cwnd().max(self.tx.inflight());
+        let pacer = self.pacer.as_mut()?;
+        let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), pacer.settings());
+        pacer.on_sent(now, len, rate)
+    }
+
     /// Returns true if the host's queue holds enough of this subflow's data that more must wait.
     pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
         let size = host_queue::truesize(mss as u32);

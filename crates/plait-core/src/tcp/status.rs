@@ -4,19 +4,19 @@
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SubflowStatus {
     /// This end requested backup priority.
-    pub(in crate::tcp) backup: bool,
+    pub(super) backup: bool,
     /// The peer requested it (RFC 8684 section 3.3.8).
-    pub(in crate::tcp) peer_backup: bool,
+    pub(super) peer_backup: bool,
     /// Data may be sent on it.
-    pub(in crate::tcp) joined: bool,
+    pub(super) joined: bool,
     /// Our FIN was sent.
-    pub(in crate::tcp) fin_sent: bool,
+    pub(super) fin_sent: bool,
     /// A timeout expired and no valid packet has arrived since.
-    pub(in crate::tcp) pf: bool,
+    pub(super) pf: bool,
     /// Probes of the current silence.
-    pub(in crate::tcp) probes: u16,
+    pub(super) probes: u16,
     /// Segments in order without a mapping since the last one with a mapping.
-    pub(in crate::tcp) unmapped: u8,
+    pub(super) unmapped: u8,
 }
 
 impl SubflowStatus {
@@ -45,12 +45,12 @@ impl SubflowStatus {
         self.probes
     }
 
-    pub(crate) const fn set_backup(&mut self, backup: bool) {
+    pub(super) const fn set_backup(&mut self, backup: bool) {
         self.backup = backup;
     }
 
     /// Notes the priority that the peer requests. Returns true if it changes.
-    pub(crate) const fn set_peer_backup(&mut self, backup: bool) -> bool {
+    pub(super) const fn set_peer_backup(&mut self, backup: bool) -> bool {
         core::mem::replace(&mut self.peer_backup, backup) != backup
     }
 
@@ -59,31 +59,31 @@ impl SubflowStatus {
     }
 
     /// Marks the path as silent until a valid packet arrives.
-    pub(crate) const fn suspect(&mut self) {
+    pub(super) const fn suspect(&mut self) {
         self.pf = true;
     }
 
     /// Notes a valid packet. Returns true if the path was silent.
-    pub(crate) const fn revive(&mut self) -> bool {
+    pub(super) const fn revive(&mut self) -> bool {
         core::mem::replace(&mut self.pf, false)
     }
 
     /// Counts a probe of the silent path.
-    pub(crate) const fn count_probe(&mut self) {
+    pub(super) const fn count_probe(&mut self) {
         self.probes = self.probes.saturating_add(1);
     }
 
-    pub(crate) const fn forget_probes(&mut self) {
+    pub(super) const fn forget_probes(&mut self) {
         self.probes = 0;
     }
 
     /// Counts a segment without a mapping. Returns the number since the last mapping.
-    pub(crate) const fn on_unmapped(&mut self) -> u8 {
+    pub(super) const fn on_unmapped(&mut self) -> u8 {
         self.unmapped += 1;
         self.unmapped
     }
 
-    pub(crate) const fn on_mapped(&mut self) {
+    pub(super) const fn on_mapped(&mut self) {
         self.unmapped = 0;
     }
 }

@@ -8,8 +8,7 @@ use crate::tcp::address::Address;
 use crate::tcp::clock::{StampClock, before};
 use crate::tcp::handshake::{Handshake, Negotiated, Origin, SynState};
 use crate::tcp::loss::{Phase, probe_timeout};
-use crate::tcp::mappings::Mappings;
-use crate::tcp::pace;
+use crate::tcp::mappings::{Mappings, SuperpacketMapping};
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::sender::Sender;
@@ -18,7 +17,7 @@ use crate::tcp::status::SubflowStatus;
 use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
 use plait_base::{Dsn, RecvRange, RecvSpace, RecvSsn, SendRange, SendSsn, SubflowId, Time};
-use plait_cc::{Algorithm, Flow};
+use plait_cc::Algorithm;
 use plait_wire::{JoinSynAck, MAX_OPTION_BYTES, Options, Segment};
 
 /// The numbers of a peer's segment, counted from the SYN of each end.
@@ -26,6 +25,16 @@ use plait_wire::{JoinSynAck, MAX_OPTION_BYTES, Options, Segment};
 pub(crate) struct Numbers {
     pub(crate) seq: RecvSsn,
     pub(crate) ack: SendSsn,
+}
+
+impl Numbers {
+    /// Returns the numbers of a peer's segment on `subflow`.
+    pub(crate) fn of(subflow: &Subflow, segment: &Segment) -> Numbers {
+        Numbers {
+            seq: subflow.negotiated.irs.read(segment.seq, subflow.rx.nxt()),
+            ack: subflow.negotiated.iss.read(segment.ack, subflow.sender.tx.una()),
+        }
+    }
 }
 
 /// A subflow that is about to be created.
@@ -49,17 +58,17 @@ pub(crate) struct Subflow {
     pub(super) negotiated: Negotiated,
     /// Set until data may be sent on it.
     pub(super) handshake: Option<Box<Handshake>>,
-    pub(crate) status: SubflowStatus,
-    pub(crate) sender: Sender,
-    pub(crate) rx: Receiver,
+    pub(super) status: SubflowStatus,
+    pub(super) sender: Sender,
+    pub(super) rx: Receiver,
     pub(super) clock: StampClock,
-    pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
-    pub(crate) pending: Pending,
+    pub(super) timers: Timers<Timer, FREQUENT_TIMERS>,
+    pub(super) pending: Pending,
     pub(super) counters: SubflowCounters,
     /// Set when a mapping covers more than its segment.
-    pub(crate) mappings: Option<Box<Mappings>>,
+    pub(super) mappings: Option<Box<Mappings>>,
     /// The data that waits for its checksum, if checksums are in use.
-    pub(crate) verifier: Option<Box<Verifier>>,
+    pub(super) verifier: Option<Box<Verifier>>,
 }
 
 impl Subflow {
@@ -113,6 +122,31 @@ impl Subflow {
     #[inline]
     pub(crate) const fn negotiated(&self) -> &Negotiated {
         &self.negotiated
+    }
+
+    #[inline(always)]
+    pub(crate) const fn status(&self) -> SubflowStatus {
+        self.status
+    }
+
+    #[inline(always)]
+    pub(crate) const fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    #[inline(always)]
+    pub(crate) const fn rx(&self) -> &Receiver {
+        &self.rx
+    }
+
+    #[inline(always)]
+    pub(crate) const fn timers(&self) -> &Timers<Timer, FREQUENT_TIMERS> {
+        &self.timers
+    }
+
+    #[inline(always)]
+    pub(crate) const fn pending(&self) -> &Pending {
+        &self.pending
     }
 
     /// Returns the state of its handshake, until data may be sent on it.
@@ -207,14 +241,6 @@ impl Subflow {
         }
     }
 
-    /// Returns the numbers of the peer's `segment`.
-    pub(crate) fn numbers(&self, segment: &Segment) -> Numbers {
-        Numbers {
-            seq: self.negotiated.irs.read(segment.seq, self.rx.nxt()),
-            ack: self.negotiated.iss.read(segment.ack, self.sender.tx.una()),
-        }
-    }
-
     /// Returns its traffic. SYN and FIN have sequence numbers, but are not counted.
     pub(crate) fn carried(&self) -> Carried {
         let before = SendSsn::new(1 + u64::from(self.status.fin_sent()));
@@ -230,18 +256,20 @@ impl Subflow {
         self.mappings.as_ref()?.covering(range)
     }
 
+    /// Returns the mapping of the superpacket that contained `seq`.
+    pub(crate) fn superpacket_mapping(&self, seq: SendSsn) -> Option<SuperpacketMapping> {
+        self.mappings.as_ref()?.find(seq)
+    }
+
+    /// Stores the mapping of a superpacket, sent with new data.
+    pub(crate) fn remember_mapping(&mut self, mapping: SuperpacketMapping) {
+        self.mappings.get_or_insert_default().push(mapping);
+    }
+
     /// Returns true if a stored mapping covers `range`.
     pub(crate) fn covers(&self, range: RecvRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
         checked || self.mapping_of(range).is_some()
-    }
-
-    /// Returns the subflow as its siblings see it. An idle backup has no share of the coupled
-    /// window.
-    pub(crate) fn flow(&self) -> Flow {
-        let live = self.state.synchronised() && self.status.joined && !self.status.pf;
-        let rests = self.status.is_backup() && self.sender.tx.is_empty();
-        self.sender.cc.flow(self.sender.rtt.srtt(), live && !rests)
     }
 
     /// Notes received data that must be acknowledged.
@@ -288,8 +316,10 @@ impl Subflow {
         {
             it.prr.on_sent(len);
         }
-        if self.sender.pacer.is_some() {
-            self.pace(now, len);
+        if self.sender.pacer.is_some()
+            && let Some(release) = self.sender.pace(now, len)
+        {
+            self.timers.set(Timer::Pace, release);
         }
         let room = self.sender.tx.inflight() + mss <= self.sender.cwnd();
         let capped = self.sender.is_capped();
@@ -303,19 +333,6 @@ impl Subflow {
             self.arm_rto(now);
         }
         self.arm_tail_probe(now);
-    }
-
-    /// Sets the earliest time of the next segment. As in Linux, bytes in flight beyond the window
-    /// count.
-    #[inline(never)]
-    fn pace(&mut self, now: Time, len: u64) {
-        let window = self.sender.cwnd().max(self.sender.tx.inflight());
-        let Some(pacer) = &mut self.sender.pacer else { return };
-        let rate =
-            pace::rate(window, self.sender.cc.ssthresh(), self.sender.rtt.srtt(), pacer.settings());
-        if let Some(release) = pacer.on_sent(now, len, rate) {
-            self.timers.set(Timer::Pace, release);
-        }
     }
 
     /// Starts the retransmission timeout.

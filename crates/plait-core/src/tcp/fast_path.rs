@@ -1,0 +1,98 @@
+//! The subflow's part of header prediction: checks whether a segment is the next one, and takes it.
+
+use crate::context::Context;
+use crate::data::level::DataLevel;
+use crate::data::reassembly::Run;
+use crate::event::Event;
+use crate::tcp::clock::before;
+use crate::tcp::subflow::Subflow;
+use plait_base::{DataRange, Dsn};
+use plait_wire::{Mapping, Segment};
+
+impl Subflow {
+    /// Returns true if a data segment has no news about our own data. It acknowledges no more than
+    /// `acked` (the low half of a DSN on the wire), and the edge of the window stays.
+    #[inline(always)]
+    pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, acked: u32) -> bool {
+        let (una, window) =
+            (data.queue.una(), u64::from(segment.window) << self.negotiated().peer_scale);
+        segment.ack == self.negotiated().iss.wire(self.sender.tx.una())
+            && segment.options.sack.count() == 0
+            && acked == data.keys.own.wire(una).low()
+            && una + window <= data.window.end()
+            && window <= data.window.largest()
+    }
+
+    /// Notes the peer's timestamp, to be echoed.
+    #[inline(always)]
+    pub(crate) fn note_stamp(&mut self, segment: &Segment) {
+        if let Some(stamp) = &segment.options.timestamps
+            && self.negotiated().timestamps
+        {
+            self.note_timestamp(stamp.value);
+        }
+    }
+
+    /// Returns true if it is established, not silent, and holds no waiting data of the peer.
+    #[inline(always)]
+    pub(crate) fn is_steady(&self) -> bool {
+        debug_assert!(self.verifier.is_none());
+        let answered = self.pending.unanswered() == 0 && !self.status.pf();
+        self.state().takes_data() && self.status.joined() && answered && self.rx.is_in_order()
+    }
+
+    /// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).
+    #[inline(always)]
+    pub(crate) fn is_old(&self, segment: &Segment) -> bool {
+        let negotiated = &self.negotiated();
+        let stamps = segment.options.timestamps.as_ref();
+        stamps.is_some_and(|it| negotiated.timestamps && before(it.value, negotiated.ts_recent))
+    }
+}
+
+/// A segment with the next data, and its mapping.
+pub(crate) struct NextData<'a> {
+    pub(crate) segment: &'a Segment,
+    pub(crate) map: &'a Mapping,
+    /// Payload bytes of the peer's full segments.
+    pub(crate) ack_unit: u64,
+}
+
+impl NextData<'_> {
+    /// Accepts the data if the mapping covers exactly its bytes. Returns the DSN up to which data
+    /// was readable before.
+    #[inline(always)]
+    pub(crate) fn take(
+        &self,
+        subflow: &mut Subflow,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+    ) -> Option<Dsn> {
+        let NextData { segment, map, ack_unit } = *self;
+        let DataLevel { recv, keys, agreed, .. } = data;
+        let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
+        if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
+            return None;
+        }
+        let before = recv.nxt();
+        let dsn = keys.theirs.read_low(map.dsn as u32, before);
+        let end = dsn.checked_add(len)?;
+        // The slow path applies the limits when memory is short.
+        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
+            return None;
+        }
+        agreed.on_dss();
+        subflow.note_stamp(segment);
+        subflow.status.on_mapped();
+        let (now, id) = (ctx.now, subflow.id);
+        let due = subflow.rx.accept_next(dsn, len, ack_unit);
+        subflow.note_due(now, due);
+        let run = Run { dsn, payload: &segment.payload, at: now, subflow: id };
+        let new = recv.insert(now, run, &mut |run| ctx.emit(run.event()));
+        if ctx.has_every_detail() {
+            let data = DataRange::new(dsn, end);
+            ctx.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });
+        }
+        Some(before)
+    }
+}
