@@ -58,14 +58,14 @@ impl Audit {
                 && s.address().server() == segment.server
         };
         let subflow = conn.paths.subflows().iter().find(address)?;
-        let about = (conn.data.keys.theirs, conn.data.plain());
+        let about = (conn.data.keys().theirs, conn.data.plain());
         if (self.about, self.plain) != (Some(about.0), about.1) {
             *self = Audit { about: Some(about.0), plain: about.1, ..Audit::default() };
         }
         let acked = match conn.data.agreed.mode() {
             Mode::Multipath => {
                 let told = segment.options.dss.and_then(|dss| dss.data_ack)?.value;
-                conn.data.keys.theirs.read_low(told as u32, self.acked)
+                conn.data.keys().theirs.read_low(told as u32, self.acked)
             }
             _ => {
                 let first = subflow.negotiated().irs.after_syn();
@@ -156,7 +156,7 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: RecvSsn) 
         return dsn_in_step(seq);
     }
     let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long)?;
-    let dsn = conn.data.keys.theirs.read_low(map.dsn as u32, conn.data.recv.nxt());
+    let dsn = conn.data.keys().theirs.read_low(map.dsn as u32, conn.data.recv.nxt());
     dsn.checked_add(seq.checked_sub(RecvSsn::from_low(map.ssn, seq))?)
 }
 

@@ -41,7 +41,7 @@ impl Connection {
                 }
                 self.data.agreed.on_dss();
                 self.paths.note_stamp(index, segment);
-                let edge = self.data.keys.own.read_low(value as u32, self.data.queue.una());
+                let edge = self.data.keys().own.read_low(value as u32, self.data.queue.una());
                 self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
                 true
             }

@@ -114,7 +114,7 @@ impl Connection {
                 }
             }
             Mptcp::Fail(dsn) => {
-                let dsn = self.data.keys.own.read(WireDsn(*dsn));
+                let dsn = self.data.keys().own.read(WireDsn(*dsn));
                 let decision = self.paths.on_mp_fail(&mut self.data, index, dsn);
                 self.apply_fallback(ctx, index, decision);
             }
@@ -226,7 +226,7 @@ impl Connection {
         if is_join {
             self.paths.await_fourth_ack(&mut self.data, ctx.now, index);
         } else {
-            self.data.window.update(Dsn::ZERO, u64::from(segment.window));
+            self.data.on_syn_window(segment);
             self.subflow_up(ctx, index);
             for early in self.paths.take_early_answers() {
                 self.handle(ctx, early.index, &early.segment);

@@ -210,8 +210,8 @@ impl Invariants<'_> {
     }
 
     fn windows_are_respected(&self) -> Option<String> {
-        if self.data.queue.nxt() > self.data.window.end() && self.data.queue.nxt() > Dsn::ZERO {
-            let (nxt, end) = (self.data.queue.nxt(), self.data.window.end());
+        if self.data.queue.nxt() > self.data.window().end() && self.data.queue.nxt() > Dsn::ZERO {
+            let (nxt, end) = (self.data.queue.nxt(), self.data.window().end());
             return Some(format!("data sent up to {nxt}, the window ends at {end}"));
         }
         let config = self.config;

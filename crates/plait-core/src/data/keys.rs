@@ -43,13 +43,13 @@ impl FirstDsn {
 
 impl Keys {
     /// Returns the keys of a new connection. `idsn` replaces both IDSNs, if set.
-    pub(crate) fn new(local: Key, idsn: Option<WireDsn>) -> Keys {
+    pub(super) fn new(local: Key, idsn: Option<WireDsn>) -> Keys {
         let own = FirstDsn::after(idsn.unwrap_or(local.idsn()));
         Keys { local, peer: None, own, theirs: FirstDsn(WireDsn(0)) }
     }
 
     /// Sets the peer's key; `idsn` replaces its IDSN, if set.
-    pub(crate) fn set_peer(&mut self, peer: Key, idsn: Option<WireDsn>) {
+    pub(super) fn set_peer(&mut self, peer: Key, idsn: Option<WireDsn>) {
         self.peer = Some(peer);
         self.theirs = FirstDsn::after(idsn.unwrap_or(peer.idsn()));
     }

@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::config::MemoryLimit;
-use crate::data::agreement::{Agreement, Mode};
+use crate::data::agreement::{Agreement, Mode, ModeStep};
 use crate::data::closing::Closing;
 use crate::data::keys::Keys;
 use crate::data::reassembly::Reassembly;
@@ -15,7 +15,7 @@ use alloc::format;
 use alloc::string::String;
 use plait_base::{DataRange, Dsn, Span, Time};
 use plait_sched::CaState;
-use plait_wire::Key;
+use plait_wire::{Key, Segment};
 
 /// Data that the peer has acknowledged, and the window that it has opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,9 +30,9 @@ pub(crate) struct PeerProgress {
 /// The data level of a connection.
 pub(crate) struct DataLevel {
     pub(crate) agreed: Agreement,
-    pub(crate) keys: Keys,
+    pub(super) keys: Keys,
     pub(crate) queue: SendQueue,
-    pub(crate) window: SendWindow,
+    pub(super) window: SendWindow,
     pub(crate) recv: Reassembly,
     pub(crate) closing: Closing,
 }
@@ -49,6 +49,29 @@ impl DataLevel {
                 .count_memory(config.buffers.kernel, config.segment_payload()),
             closing: Closing::default(),
         }
+    }
+
+    /// Returns the keys of both ends.
+    #[inline(always)]
+    pub(crate) const fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Returns the window of the peer.
+    #[inline(always)]
+    pub(crate) const fn window(&self) -> &SendWindow {
+        &self.window
+    }
+
+    /// Notes the peer's key in its answer to MP_CAPABLE: both ends have both keys.
+    pub(crate) fn on_peer_key(&mut self, config: &Config, key: Key) {
+        self.keys.set_peer(key, config.start_offsets().idsn);
+        self.agreed.step(ModeStep::KeysExchanged);
+    }
+
+    /// Notes the window of the peer's `syn`.
+    pub(crate) fn on_syn_window(&mut self, syn: &Segment) {
+        self.window.update(Dsn::ZERO, u64::from(syn.window));
     }
 
     /// Returns true if the connection is plain TCP.

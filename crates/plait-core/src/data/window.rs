@@ -12,7 +12,7 @@ pub(crate) struct SendWindow {
 }
 
 impl SendWindow {
-    pub(crate) const fn new() -> SendWindow {
+    pub(super) const fn new() -> SendWindow {
         SendWindow { end: Dsn::ZERO, largest: 0 }
     }
 
@@ -28,7 +28,7 @@ impl SendWindow {
 
     /// Processes a DATA_ACK with its window. Returns true if the edge advanced. An older segment
     /// cannot move it left.
-    pub(crate) fn update(&mut self, data_ack: Dsn, window: u64) -> bool {
+    pub(super) fn update(&mut self, data_ack: Dsn, window: u64) -> bool {
         let edge = data_ack.saturating_add(window);
         if window > self.largest {
             self.largest = window;

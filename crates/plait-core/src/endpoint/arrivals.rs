@@ -132,7 +132,8 @@ impl Endpoint {
             return None;
         }
         let mut all = self.connections.iter();
-        all.find(|(_, conn)| conn.data().keys.peer.map(Key::token) == Some(token)).map(|(id, _)| id)
+        all.find(|(_, conn)| conn.data().keys().peer.map(Key::token) == Some(token))
+            .map(|(id, _)| id)
     }
 
     /// Drops a kept join that arrives again. Its connection has not arrived within a whole timeout,
@@ -167,7 +168,7 @@ impl Endpoint {
     }
 
     pub(super) fn take_up_early_joins(&mut self, now: Time, id: ConnId) {
-        let token = self.connection(id).and_then(|conn| conn.data().keys.peer.map(Key::token));
+        let token = self.connection(id).and_then(|conn| conn.data().keys().peer.map(Key::token));
         let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.early.answered)
             .into_iter()
             .partition(|early| Some(early.token) == token);

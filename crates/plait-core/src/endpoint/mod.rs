@@ -299,7 +299,7 @@ impl Endpoint {
             }
         }
         self.shared.tokens.remove(token);
-        *token = conn.data().keys.local.token();
+        *token = conn.data().keys().local.token();
         for (subflow, address) in conn.paths().subflows().open_subflows() {
             addresses.push(address.key());
             self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: subflow.0 });

@@ -149,7 +149,7 @@ impl Records {
     pub(super) fn add(&mut self, conn: Connection) -> ConnId {
         let id = self.next_id();
         let (told, token, at) =
-            (conn.paths().client, conn.data().keys.local.token(), conn.poll_timeout());
+            (conn.paths().client, conn.data().keys().local.token(), conn.poll_timeout());
         self.next = id.0.wrapping_add(1);
         if !told {
             self.untold += 1;

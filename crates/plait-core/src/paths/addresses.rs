@@ -298,7 +298,7 @@ impl Paths {
 
     /// Repeats announcements without an echo.
     pub(crate) fn repeat_announcements(&mut self, now: Time, data: &DataLevel) {
-        self.addresses.repeat(now, &data.keys);
+        self.addresses.repeat(now, data.keys());
     }
 
     /// Returns the numbers of the peer's addresses that the connection uses, possibly with
@@ -330,8 +330,8 @@ impl Paths {
             return false;
         };
         let multipath = parts.data.agreed.mode() == Mode::Multipath;
-        let Some(peer) = parts.data.keys.peer.filter(|_| multipath) else { return false };
-        let expected = add_addr_hmac(peer, parts.data.keys.local, id, address, port);
+        let Some(peer) = parts.data.keys().peer.filter(|_| multipath) else { return false };
+        let expected = add_addr_hmac(peer, parts.data.keys().local, id, address, port);
         // Identifier 0 belongs to the first subflow, which needs no announcement.
         if id == 0 || !add_addr_hmac_matches(expected, hmac) {
             return false;
@@ -380,7 +380,7 @@ impl Paths {
         }
         let id = self.addresses.server_id(number);
         let again = parts.ctx.now + Config::ADD_ADDR_PERIOD;
-        self.addresses.announce(&parts.data.keys, Announced { id, address, port, again });
+        self.addresses.announce(parts.data.keys(), Announced { id, address, port, again });
         self.set_address_timer(parts.timers);
         Ok(())
     }

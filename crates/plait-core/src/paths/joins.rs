@@ -186,8 +186,9 @@ impl Paths {
     /// Returns true if the connection outlives its last subflow: both ends have the keys, and
     /// neither has given it up.
     pub(crate) fn may_await_subflow(&self, data: &DataLevel) -> bool {
-        let agreed =
-            data.agreed.mode() == Mode::Multipath && data.keys.peer.is_some() && !data.falls_back();
+        let agreed = data.agreed.mode() == Mode::Multipath
+            && data.keys().peer.is_some()
+            && !data.falls_back();
         let known = !self.client || data.agreed.peer_dss_seen();
         let kept = self.spec.config.timeouts.close > Span::ZERO;
         // A client whose paths are all barred cannot open a subflow.

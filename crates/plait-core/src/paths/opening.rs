@@ -13,7 +13,7 @@ use crate::tcp::address::Address;
 use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use plait_base::{Dsn, SubflowId, SubflowSet, Time};
+use plait_base::{SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment};
 
 /// The result of a SYN/ACK.
@@ -140,7 +140,7 @@ impl Paths {
             subflow.on_simultaneous_syn(parts.data, &self.spec.config, segment);
             return SynAck::Ignored;
         }
-        if subflow.origin().join && parts.data.keys.peer.is_none() {
+        if subflow.origin().join && parts.data.keys().peer.is_none() {
             // A simultaneous join was answered before the first subflow; its proof needs the key.
             self.joins.keep_answer(index, segment);
             return SynAck::Ignored;
@@ -149,8 +149,7 @@ impl Paths {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
                 if parts.data.agreed.mode() == Mode::Offered =>
             {
-                parts.data.keys.set_peer(*key, self.spec.config.start_offsets().idsn);
-                parts.data.agreed.step(ModeStep::KeysExchanged);
+                parts.data.on_peer_key(&self.spec.config, *key);
                 parts.data.agree_on_checksums(segment);
                 if denies_joins(segment) {
                     self.deny_first_address();
@@ -218,12 +217,11 @@ impl Paths {
         let offered = parts.data.agreed.mode() == Mode::Offered;
         match (subflow.origin().join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(capable))) if offered => {
-                let echoed = capable.receiver_key == Some(parts.data.keys.local);
+                let echoed = capable.receiver_key == Some(parts.data.keys().local);
                 let Some(key) = capable.sender_key.filter(|_| echoed) else {
                     return ThirdAck::Ignored;
                 };
-                parts.data.keys.set_peer(key, self.spec.config.start_offsets().idsn);
-                parts.data.agreed.step(ModeStep::KeysExchanged);
+                parts.data.on_peer_key(&self.spec.config, key);
                 ThirdAck::AcceptedWithKey
             }
             // A later segment overtook the one with the keys, which will be retransmitted.
@@ -313,7 +311,7 @@ impl Paths {
         if denies_joins(syn) {
             self.deny_first_address();
         }
-        parts.data.window.update(Dsn::ZERO, u64::from(syn.window));
+        parts.data.on_syn_window(syn);
         if syn_request(syn) != SynRequest::Multipath {
             parts.data.start_plain(
                 &mut parts.ctx,

@@ -114,7 +114,7 @@ impl Writer<'_> {
     fn fast_close(&mut self) -> Transmit {
         let mut transmit = self.pure_ack();
         let options = &mut transmit.segment.options;
-        options.mptcp = self.data.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
+        options.mptcp = self.data.keys().peer.map(|key| Box::new(Mptcp::FastClose(key)));
         options.give_way();
         transmit
     }
@@ -127,7 +127,7 @@ impl Writer<'_> {
         let options = &mut transmit.segment.options;
         if fail {
             options.mptcp =
-                Some(Box::new(Mptcp::Fail(self.data.keys.theirs.wire(self.data.failed_dsn()).0)));
+                Some(Box::new(Mptcp::Fail(self.data.keys().theirs.wire(self.data.failed_dsn()).0)));
         }
         if infinite {
             // Beside MP_FAIL and timestamps there is no room for a DATA_ACK.

@@ -78,7 +78,7 @@ impl Paths {
     /// the subflows' data per round trip. A peer that does not read has a small window. The
     /// congestion windows to a peer that does not acknowledge are small.
     pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
-        let room = data.window.end().saturating_sub(data.queue.una());
+        let room = data.window().end().saturating_sub(data.queue.una());
         let open = self.subflows.iter().filter(|it| it.state().synchronised());
         let windows = open.map(|it| it.sender().cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);

@@ -24,7 +24,7 @@ impl Scheduling {
             .queue
             .next_reinjection()
             .map(|next| seen.paths.subflows().beside_silence(next));
-        let DataLevel { queue, window, .. } = seen.data;
+        let DataLevel { queue, .. } = seen.data;
         let Scheduling { scheduler, views, app_blocked, started, .. } = self;
         // Built in place: copying the fields costs more than the rest of the function.
         let view = View {
@@ -35,7 +35,7 @@ impl Scheduling {
                 start: *started,
                 snd_una: queue.una(),
                 snd_nxt: queue.nxt(),
-                wnd_end: window.end(),
+                wnd_end: seen.data.window().end(),
                 unsent: queue.unsent(),
                 reinject,
                 app_blocked: *app_blocked,

@@ -31,7 +31,7 @@ impl Scheduling {
         let same = !ctx.has_every_detail()
             && self.next_segment_size(SchedulerInputs { data, paths }) == grant
             && data.queue.unsent() >= grant
-            && data.queue.nxt() + grant <= data.window.end()
+            && data.queue.nxt() + grant <= data.window().end()
             && !data.queue.has_plan()
             && data.queue.next_reinjection().is_none()
             && paths.subflows().get(subflow.index()).is_some_and(takes);
@@ -101,7 +101,7 @@ impl Scheduling {
             let live = subflow.state().sends_data() && subflow.status().joined() && well;
             let held = paths.held_back(subflow)
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
-            if live && room && !held && range.end <= data.window.end() {
+            if live && room && !held && range.end <= data.window().end() {
                 data.queue.take_assigned(range, id);
                 return Some(AssignedData { index, range });
             }
@@ -194,7 +194,7 @@ impl Scheduling {
         range: DataRange,
         subflow: SubflowId,
     ) -> Option<DataRange> {
-        if range.end > data.window.end() {
+        if range.end > data.window().end() {
             return None;
         }
         let (range, owner) = data.queue.take_waiting(range, subflow)?;

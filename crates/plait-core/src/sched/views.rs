@@ -63,8 +63,8 @@ impl Scheduling {
     pub(super) fn next_segment_size(&self, seen: SchedulerInputs<'_>) -> u64 {
         let mss = seen.paths.mss()
             - if seen.data.keys_ride_along(seen.paths.client) { KEYS_OVER_DSS } else { 0 };
-        let mss = mss.min(seen.data.window.largest()).max(1);
-        let left = seen.data.window.end().saturating_sub(seen.data.queue.nxt());
+        let mss = mss.min(seen.data.window().largest()).max(1);
+        let left = seen.data.window().end().saturating_sub(seen.data.queue.nxt());
         if self.small_segments && left > 0 { mss.min(left) } else { mss }
     }
 

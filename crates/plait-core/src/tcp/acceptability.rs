@@ -46,7 +46,7 @@ pub(crate) fn accepts(
     let place = place_on(subflow, data, config, seq, u64::from(segment.seq_len()));
     // RFC 5961 section 5.2: the ACK covers unsent data, or is older than any window.
     let credible = ack <= subflow.sender.tx.nxt()
-        && ack.saturating_add(data.window.largest().max(0xffff)) >= subflow.sender.tx.una();
+        && ack.saturating_add(data.window().largest().max(0xffff)) >= subflow.sender.tx.una();
     if place == Acceptability::Outside || !credible {
         return false;
     }

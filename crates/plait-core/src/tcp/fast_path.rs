@@ -18,9 +18,9 @@ impl Subflow {
             (data.queue.una(), u64::from(segment.window) << self.negotiated().peer_scale);
         segment.ack == self.negotiated().iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
-            && acked == data.keys.own.wire(una).low()
-            && una + window <= data.window.end()
-            && window <= data.window.largest()
+            && acked == data.keys().own.wire(una).low()
+            && una + window <= data.window().end()
+            && window <= data.window().largest()
     }
 
     /// Notes the peer's timestamp, to be echoed.
@@ -69,13 +69,14 @@ impl NextData<'_> {
         data: &mut DataLevel,
     ) -> Option<Dsn> {
         let NextData { segment, map, ack_unit } = *self;
-        let DataLevel { recv, keys, agreed, .. } = data;
+        let first = data.keys().theirs;
+        let DataLevel { recv, agreed, .. } = data;
         let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
         if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
             return None;
         }
         let before = recv.nxt();
-        let dsn = keys.theirs.read_low(map.dsn as u32, before);
+        let dsn = first.read_low(map.dsn as u32, before);
         let end = dsn.checked_add(len)?;
         // The slow path applies the limits when memory is short.
         if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {

@@ -46,7 +46,7 @@ impl SuperpacketMapping {
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
         {
             dss.mapping = Some(Mapping {
-                dsn: data.keys.own.wire(mapped.dsn).field(false),
+                dsn: data.keys().own.wire(mapped.dsn).field(false),
                 ssn: mapped.seq.start.low(),
                 len: mapped.seq.len() as u16,
                 checksum,

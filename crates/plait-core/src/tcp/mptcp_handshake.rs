@@ -8,7 +8,6 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use plait_base::Dsn;
 use plait_wire::{JoinAck, JoinHmac, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
 
 impl Subflow {
@@ -20,13 +19,13 @@ impl Subflow {
         !told
             && self.origin().initiator
             && data.agreed.mode() == Mode::Multipath
-            && data.keys.peer.is_some()
+            && data.keys().peer.is_some()
     }
 
     /// Returns the peer's proof of a join, if its key is known.
     pub(crate) fn peer_hmac(&self, data: &DataLevel) -> Option<JoinHmac> {
         let Handshake { nonce, peer_nonce, .. } = *self.handshake()?;
-        Some(join_hmac(data.keys.peer?, data.keys.local, peer_nonce, nonce))
+        Some(join_hmac(data.keys().peer?, data.keys().local, peer_nonce, nonce))
     }
 
     /// Handles a SYN without an ACK in SYN-SENT (simultaneous open). RFC 8684 has no key exchange
@@ -44,7 +43,7 @@ impl Subflow {
         self.take_syn(config, syn);
         self.step(Step::SynCrossed);
         self.pending.add(ControlSegment::Syn);
-        data.window.update(Dsn::ZERO, u64::from(syn.window));
+        data.on_syn_window(syn);
     }
 
     /// Handles an acceptable segment of the peer. Returns true if it is the fourth ACK: our HMAC has
@@ -78,7 +77,7 @@ impl HandshakeOptions<'_> {
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: data.agreed.checksums(),
                 joins_denied: config.joins.deny,
-                sender_key: (!initiator).then_some(data.keys.local),
+                sender_key: (!initiator).then_some(data.keys().local),
                 receiver_key: None,
                 data_len: None,
                 checksum: None,
@@ -86,12 +85,13 @@ impl HandshakeOptions<'_> {
             (true, true) => {
                 // In simultaneous joins the peer's key is not available yet, so our own token
                 // replaces it.
-                let token = data.keys.peer.unwrap_or(data.keys.local).token();
+                let token = data.keys().peer.unwrap_or(data.keys().local).token();
                 Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: handshake.nonce }))
             }
             (true, false) => {
-                let hmac = data.keys.peer.map_or(0, |peer| {
-                    join_hmac(data.keys.local, peer, handshake.nonce, handshake.peer_nonce).left64()
+                let hmac = data.keys().peer.map_or(0, |peer| {
+                    join_hmac(data.keys().local, peer, handshake.nonce, handshake.peer_nonce)
+                        .left64()
                 });
                 Some(Mptcp::JoinSynAck(JoinSynAck {
                     backup,
@@ -107,16 +107,16 @@ impl HandshakeOptions<'_> {
     #[cold]
     pub(crate) fn of_ack(&self, data_len: Option<u16>, checksum: Option<u16>) -> Option<Mptcp> {
         let HandshakeOptions { subflow, data, config } = *self;
-        let peer = data.keys.peer.filter(|_| subflow.has_ack_option(data))?;
+        let peer = data.keys().peer.filter(|_| subflow.has_ack_option(data))?;
         if subflow.origin.join {
             let Handshake { nonce, peer_nonce, .. } = *subflow.handshake()?;
-            let hmac = join_hmac(data.keys.local, peer, nonce, peer_nonce);
+            let hmac = join_hmac(data.keys().local, peer, nonce, peer_nonce);
             return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
         }
         Some(Mptcp::Capable(MpCapable {
             checksum_required: data.agreed.checksums(),
             joins_denied: config.joins.deny,
-            sender_key: Some(data.keys.local),
+            sender_key: Some(data.keys().local),
             receiver_key: Some(peer),
             data_len,
             checksum,

@@ -11,7 +11,7 @@ impl Subflow {
     /// section 3.1 step 2b).
     fn continue_frto(&mut self, data: &DataLevel) {
         if self.sender.holds_retransmissions() {
-            let room = data.window.end() > data.queue.nxt();
+            let room = data.window().end() > data.queue.nxt();
             if data.queue.unsent() == 0 || !room {
                 self.sender.give_up_frto();
             }
