@@ -38,7 +38,7 @@ fn acks(c: &mut Criterion) {
         let start: Vec<Flow> = (0..count).map(flow).collect();
         for entry in CONTROLLERS {
             let spec = Spec::of(entry).with_bdp(40 * 1448);
-            group.bench_function(BenchmarkId::from_parameter(entry.name), |b| {
+            group.bench_function(BenchmarkId::from_parameter(entry.about.name), |b| {
                 let resumed = |flow| Congestion::resumed(SETTINGS, spec.build(), flow);
                 let mut windows: Vec<Congestion> = start.iter().map(resumed).collect();
                 let srtt = Span::from_millis(20);

@@ -50,7 +50,7 @@ pub use congestion::Congestion;
 pub use hystart::HyStart;
 pub use idle::{IdleReset, IdleRestart, Restarted, restart};
 pub use plait_params::{
-    FixedWindow, Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value,
+    About, FixedWindow, Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value,
 };
 pub use registry::{CONTROLLERS, Entry};
 pub use rounds::{Round, Rounds};

@@ -59,7 +59,7 @@ impl Spec {
     /// The parameters whose value is the window `BDP`.
     fn bdp_windows(&self) -> impl Iterator<Item = &'static Param> {
         let bdp = |param: &&Param| self.params().window(param) == Some(FixedWindow::Bdp);
-        self.entry().params.iter().filter(bdp)
+        self.entry().about.params.iter().filter(bdp)
     }
 
     /// Whether a window of `BDP` is still to be resolved by [`Spec::with_bdp`].
@@ -165,16 +165,16 @@ mod tests {
         }
         for entry in CONTROLLERS {
             let spec = Spec::of(entry);
-            assert_eq!(spec.name(), entry.name);
+            assert_eq!(spec.name(), entry.about.name);
             let fixed = spec.build().fixed_window(1460).is_some();
-            assert_eq!(fixed, entry.name == "fixed");
-            assert!(!entry.idea.contains('\n') && !entry.clause.is_empty());
-            assert!(entry.page.contains("\nGood at: ") && entry.page.contains("\nBad at: "));
+            assert_eq!(fixed, entry.about.name == "fixed");
+            assert!(!entry.about.idea.contains('\n') && !entry.clause.is_empty());
+            assert!(entry.about.page.contains("\nGood at: ") && entry.about.page.contains("\nBad at: "));
             // Formulas stand indented, on lines of their own.
-            let formulas = entry.page.lines().filter(|line| line.starts_with("  ")).count();
-            assert_eq!(formulas > 0, !fixed && entry.name != "reno", "{}", entry.name);
-            for alias in entry.aliases {
-                assert_eq!(Entry::find(alias).map(|entry| entry.name), Some(entry.name));
+            let formulas = entry.about.page.lines().filter(|line| line.starts_with("  ")).count();
+            assert_eq!(formulas > 0, !fixed && entry.about.name != "reno", "{}", entry.about.name);
+            for alias in entry.about.aliases {
+                assert_eq!(Entry::find(alias).map(|entry| entry.about.name), Some(entry.about.name));
             }
         }
         assert_eq!(Spec::default().name(), "cubic");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// Returns every controller, some also with other values of their parameters.
 fn specs() -> Vec<&'static str> {
-    let all = CONTROLLERS.iter().map(|entry| entry.name);
+    let all = CONTROLLERS.iter().map(|entry| entry.about.name);
     all.chain(["olia:quality=l2/r", "wvegas:drain=mean", "wvegas:drain=off", "fixed:cwnd=20seg"])
         .collect()
 }

@@ -43,11 +43,12 @@ pub(crate) fn whole(min: u64, max: u64) -> impl TypedValueParser<Value = u64> {
 fn known(setting: &str) -> String {
     let names: Vec<String> = match setting {
         "schedulers" => {
-            let bases = plait_sched::schedulers().iter().map(|entry| entry.name.to_owned());
-            let around = plait_sched::DECORATORS.iter().map(|entry| format!("+{}", entry.name));
+            let bases = plait_sched::schedulers().iter().map(|entry| entry.about.name.to_owned());
+            let around =
+                plait_sched::DECORATORS.iter().map(|entry| format!("+{}", entry.about.name));
             bases.chain(around).collect()
         }
-        "cc" => plait_cc::CONTROLLERS.iter().map(|entry| entry.name.to_owned()).collect(),
+        "cc" => plait_cc::CONTROLLERS.iter().map(|entry| entry.about.name.to_owned()).collect(),
         _ => return String::new(),
     };
     format!("\n{} (`plait list {setting}`)", names.join(", "))

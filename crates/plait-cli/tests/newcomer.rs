@@ -153,7 +153,10 @@ impl List {
     /// Adds the file and the line; returns the name of the new entry.
     fn add_newcomer(&self, files: &mut Files) -> String {
         let (file, line) = self.example();
-        let entry = file.split("ENTRY: Entry = Entry {\n    name: \"").nth(1).unwrap();
+        let entry = file
+            .split("ENTRY: Entry = Entry {\n    about: About {\n        name: \"")
+            .nth(1)
+            .unwrap();
         let name = entry.split('"').next().unwrap().to_owned();
         let list = files.get_mut(Path::new(self.file)).unwrap();
         assert!(list.ends_with(b",\n}\n"));

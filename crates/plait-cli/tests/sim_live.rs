@@ -77,9 +77,9 @@ fn main() {
     }
     for entry in plait_sched::SCHEDULERS {
         for family in [V4, V6] {
-            if soak || [("ecf", V4), ("blest", V6)].contains(&(entry.name, family)) {
-                let name = format!("shares_agree/{}/{family:?}", entry.name);
-                trials.push(Trial::test(name, move || share(entry.name, family)));
+            if soak || [("ecf", V4), ("blest", V6)].contains(&(entry.about.name, family)) {
+                let name = format!("shares_agree/{}/{family:?}", entry.about.name);
+                trials.push(Trial::test(name, move || share(entry.about.name, family)));
             }
         }
     }

@@ -249,8 +249,9 @@ prop_compose! {
 /// R31, R35, R39, R40, F1 to F3, F12.
 #[test]
 fn what_is_written_is_read() {
-    let entries = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
-    let decorated = plait_sched::DECORATORS.iter().map(|entry| format!("minrtt+{}", entry.name));
+    let entries = plait_sched::SCHEDULERS.iter().map(|entry| entry.about.name.to_owned());
+    let decorated =
+        plait_sched::DECORATORS.iter().map(|entry| format!("minrtt+{}", entry.about.name));
     for scheduler in entries.chain(decorated) {
         let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
         proptest!(config, |(case in cases())| {
@@ -267,7 +268,7 @@ fn a_longer_transfer() {
     for (seed, entry) in plait_sched::SCHEDULERS.iter().enumerate() {
         let case = Case {
             seed: seed as u64,
-            scheduler: entry.name.to_owned(),
+            scheduler: entry.about.name.to_owned(),
             paths: 2,
             multipath: true,
             checksum: [seed % 2 == 1, false],
@@ -280,7 +281,7 @@ fn a_longer_transfer() {
             jitter_ms: 5,
             drops: 0,
         };
-        assert_eq!(run(&case), Ok(()), "{}", entry.name);
+        assert_eq!(run(&case), Ok(()), "{}", entry.about.name);
     }
 }
 

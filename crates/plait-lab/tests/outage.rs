@@ -74,7 +74,7 @@ const EVERY: &str = "minrtt,roundrobin,redundant,ecf,blest,otias,sttf,daps,stric
 fn every_registered_scheduler_is_among_them() {
     let named: Vec<&str> = EVERY.split(',').collect();
     for entry in plait_sched::SCHEDULERS {
-        assert!(named.contains(&entry.name), "{} is missing", entry.name);
+        assert!(named.contains(&entry.about.name), "{} is missing", entry.about.name);
     }
 }
 
@@ -339,7 +339,7 @@ fn any_outage(seed: u64) -> String {
     let most = rates[0].min(rates[1]) * every / 8 / 2;
     let len = between(&mut stream, 100, 60_000).min(most);
     let schedulers = plait_sched::SCHEDULERS;
-    let scheduler = schedulers[(seed % schedulers.len() as u64) as usize].name;
+    let scheduler = schedulers[(seed % schedulers.len() as u64) as usize].about.name;
     let around = ["", "", "+rp", "+bm", "+copy"][stream.below(5) as usize];
     let around = if scheduler == "redundant" && around == "+copy" { "" } else { around };
     let cc = ["cubic", "cubic", "reno", "lia", "olia", "balia"][stream.below(6) as usize];
@@ -421,7 +421,7 @@ fn any_bulk_outage(seed: u64) -> (String, SubflowId, Time) {
         _ => format!("{}ms", down + between(&mut stream, 200, 3_000)),
     };
     let schedulers = plait_sched::SCHEDULERS;
-    let scheduler = schedulers[(seed % schedulers.len() as u64) as usize].name;
+    let scheduler = schedulers[(seed % schedulers.len() as u64) as usize].about.name;
     let around = ["", "", "+rp", "+bm", "+copy"][stream.below(5) as usize];
     let around = if scheduler == "redundant" && around == "+copy" { "" } else { around };
     let cc = ["cubic", "cubic", "reno", "lia", "olia", "balia"][stream.below(6) as usize];

@@ -22,7 +22,7 @@ fn table(workload: &str, measures: &[&str]) -> String {
         let _ = write!(text, "  {title:>42}");
     }
     text.push('\n');
-    let every: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
+    let every: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.about.name).collect();
     let schedulers = format!("{},minrtt+rp", every.join(","));
     let reports = PAIRS.map(|(_, first, second)| {
         report(&format!(

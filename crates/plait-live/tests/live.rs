@@ -41,10 +41,10 @@ fn main() {
     }
     for entry in plait_sched::SCHEDULERS {
         let families: &[Family] =
-            if ["minrtt", "ecf", "redundant"].contains(&entry.name) { &[V4, V6] } else { &[V4] };
+            if ["minrtt", "ecf", "redundant"].contains(&entry.about.name) { &[V4, V6] } else { &[V4] };
         for family in families {
-            let name = format!("a_download_comes_over_both_paths/{}/{family:?}", entry.name);
-            trials.push(Trial::test(name, move || download(*family, entry.name)));
+            let name = format!("a_download_comes_over_both_paths/{}/{family:?}", entry.about.name);
+            trials.push(Trial::test(name, move || download(*family, entry.about.name)));
         }
     }
     for scheduler in ["minrtt", "redundant"] {

@@ -139,7 +139,7 @@ fn batches(soak: bool) -> Vec<(&'static str, Family, Vec<usize>)> {
     let batch = |n: usize| {
         let size = 1_000.0 * 10_f64.powf(5.0 * ((n * 37) % 100) as f64 / 99.0);
         let family = if n.is_multiple_of(2) { V4 } else { V6 };
-        (schedulers[n % schedulers.len()].name, family, vec![size as usize])
+        (schedulers[n % schedulers.len()].about.name, family, vec![size as usize])
     };
     (0..100).map(batch).collect()
 }
@@ -253,7 +253,7 @@ fn mixed(family: Family, role: Role, count: usize) -> Result<(), Failed> {
             if !get {
                 request.extend(kernel::pattern(size));
             }
-            let spec = spec(schedulers[n % schedulers.len()].name);
+            let spec = spec(schedulers[n % schedulers.len()].about.name);
             let (answer, ..) = exchange(&bed, 2, service, spec, &request, || true)?;
             if get { kernel::hash(&answer) } else { String::from_utf8(answer)? }
         };

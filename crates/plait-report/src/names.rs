@@ -21,13 +21,13 @@ pub fn unknown<'a>(
 
 /// Returns the correct place of a scheduler's parameter if it belongs to a decorator.
 fn of_decorator(error: &ParamError) -> String {
-    let has = |it: &&Decorator| it.params.iter().any(|param| param.name == error.key);
+    let has = |it: &&Decorator| it.about.params.iter().any(|param| param.name == error.key);
     let of_controller = plait_cc::Entry::find(error.owner).is_some();
     match plait_sched::DECORATORS.iter().find(has) {
-        Some(owner) if owner.name != error.owner && !of_controller => {
+        Some(owner) if owner.about.name != error.owner && !of_controller => {
             format!(
                 "\n  `+{0}` has one, which is written behind it: `+{0}:{1}=...`",
-                owner.name, error.key
+                owner.about.name, error.key
             )
         }
         _ => String::new(),

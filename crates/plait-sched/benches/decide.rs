@@ -51,7 +51,7 @@ fn decisions(c: &mut Criterion) {
         group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
         for entry in SCHEDULERS {
             let models = [0, MSS].map(|room| connection(count, entry.queues_ahead, room));
-            group.bench_function(BenchmarkId::from_parameter(entry.name), |b| {
+            group.bench_function(BenchmarkId::from_parameter(entry.about.name), |b| {
                 let (mut scheduler, mut out) = (Spec::of(entry).build(), Outcome::default());
                 let mut turn = 0;
                 b.iter(|| {
@@ -73,7 +73,7 @@ fn acknowledgements(c: &mut Criterion) {
             let mut models = [0, MSS].map(|room| connection(count, entry.queues_ahead, room));
             let fresh: Vec<Vec<SubflowView>> =
                 models.iter().map(|it| it.subflows.clone()).collect();
-            group.bench_function(BenchmarkId::from_parameter(entry.name), |b| {
+            group.bench_function(BenchmarkId::from_parameter(entry.about.name), |b| {
                 let (mut scheduler, mut out) = (Spec::of(entry).build(), Outcome::default());
                 let edge = Some(LeftEdge { first: SubflowId(0), again: false });
                 let (mut turn, mut at) = (0, 0);

@@ -25,7 +25,7 @@ mod view;
 pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
 pub use entry::{Decorator, Entry};
 pub use plait_params::{
-    Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value, split_list,
+    About, Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value, split_list,
 };
 pub use queue::StaticQueue;
 pub use register::{RegisterError, register, schedulers};

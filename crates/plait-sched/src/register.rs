@@ -48,11 +48,12 @@ pub fn schedulers() -> &'static [Entry] {
 ///
 /// # Examples
 /// ```
-/// use plait_sched::{Entry, Listed, Spec};
+/// use plait_sched::{About, Entry, Listed, Spec};
 ///
 /// // The built-in `minrtt` under another name.
-/// let entry = Entry { name: "mine", aliases: &[], ..*plait_sched::SCHEDULERS.first().unwrap() };
-/// plait_sched::register(&[entry])?;
+/// let minrtt = *plait_sched::SCHEDULERS.first().unwrap();
+/// let about = About { name: "mine", aliases: &[], ..minrtt.about };
+/// plait_sched::register(&[Entry { about, ..minrtt }])?;
 /// assert_eq!(Spec::parse("mine+copy").unwrap().to_string(), "mine+copy");
 /// assert!(Entry::names().any(|name| name == "mine"));
 /// # Ok::<(), plait_sched::RegisterError>(())
@@ -71,7 +72,7 @@ pub fn register(entries: &[Entry]) -> Result<(), RegisterError> {
 }
 
 fn names_of(entry: &Entry) -> impl Iterator<Item = &'static str> {
-    core::iter::once(entry.name).chain(entry.aliases.iter().copied())
+    core::iter::once(entry.about.name).chain(entry.about.aliases.iter().copied())
 }
 
 /// Checks that `name` is valid and not one of `taken`.

@@ -19,8 +19,7 @@ impl Listed for Entry {
     }
 
     fn about(&self) -> About {
-        let Entry { name, aliases, idea, page, params, state, .. } = *self;
-        About { name, aliases, idea, page, params, state }
+        self.about
     }
 }
 
@@ -32,7 +31,6 @@ impl Listed for Decorator {
     }
 
     fn about(&self) -> About {
-        let Decorator { name, idea, page, params, state, .. } = *self;
-        About { name, aliases: &[], idea, page, params, state }
+        self.about
     }
 }

@@ -55,8 +55,8 @@ impl Spec {
     /// # Errors
     /// The scheduler has this decorator.
     pub fn decorate(&mut self, decorator: Chosen<Decorator>) -> Result<(), SpecError> {
-        let name = decorator.entry().name;
-        if self.decorators.iter().any(|there| there.entry().name == name) {
+        let name = decorator.entry().about.name;
+        if self.decorators.iter().any(|there| there.entry().about.name == name) {
             return Err(SpecError::Repeated { what: Decorator::WHAT, name });
         }
         self.decorators.push(decorator);
@@ -204,10 +204,12 @@ mod tests {
         (0..SCHEDULERS.len(), any::<[u64; 8]>(), any::<bool>(), any::<[u64; 8]>()).prop_map(
             |(at, seeds, decorated, more)| {
                 let mut spec = Spec::of(&SCHEDULERS[at]);
-                with(SCHEDULERS[at].params, &seeds, |key, value| spec.set(key, value).unwrap());
+                with(SCHEDULERS[at].about.params, &seeds, |key, value| {
+                    spec.set(key, value).unwrap()
+                });
                 for decorator in DECORATORS.iter().filter(|_| decorated) {
                     let mut decorator = Chosen::of(decorator);
-                    with(decorator.entry().params, &more, |key, value| {
+                    with(decorator.entry().about.params, &more, |key, value| {
                         decorator.set(key, value).unwrap();
                     });
                     spec.decorate(decorator).unwrap();

@@ -26,12 +26,18 @@ fn only() -> Option<String> {
 fn specs() -> Vec<String> {
     let mut specs = Vec::new();
     let only = only();
-    for entry in SCHEDULERS.iter().filter(|it| only.as_ref().is_none_or(|only| it.name == only)) {
-        specs.push(entry.name.to_owned());
-        specs.extend(variants(entry.params).map(|given| format!("{}:{given}", entry.name)));
+    for entry in
+        SCHEDULERS.iter().filter(|it| only.as_ref().is_none_or(|only| it.about.name == only))
+    {
+        specs.push(entry.about.name.to_owned());
+        specs.extend(
+            variants(entry.about.params).map(|given| format!("{}:{given}", entry.about.name)),
+        );
         for decorator in DECORATORS {
-            let decorated = format!("{}+{}", entry.name, decorator.name);
-            specs.extend(variants(decorator.params).map(|given| format!("{decorated}:{given}")));
+            let decorated = format!("{}+{}", entry.about.name, decorator.about.name);
+            specs.extend(
+                variants(decorator.about.params).map(|given| format!("{decorated}:{given}")),
+            );
             specs.push(decorated);
         }
     }
@@ -454,7 +460,7 @@ fn check_plan(model: &Model, spec: &str, plan: &[(DataRange, SubflowId)]) {
 
 /// Returns true if the scheduler uses the kernel's own test, which allows more than the candidates.
 fn is_kernel(spec: &str) -> bool {
-    Spec::parse(spec).unwrap().entry().name == "linux"
+    Spec::parse(spec).unwrap().entry().about.name == "linux"
 }
 
 /// Returns true if the scheduler declares that it assigns data before sending.
@@ -663,7 +669,10 @@ fn named(pattern: &str, id: &str) -> String {
 
 /// Returns every name that a state may hold, and some that no state holds.
 fn state_names() -> Vec<String> {
-    let lists = SCHEDULERS.iter().map(|it| it.state).chain(DECORATORS.iter().map(|it| it.state));
+    let lists = SCHEDULERS
+        .iter()
+        .map(|it| it.about.state)
+        .chain(DECORATORS.iter().map(|it| it.about.state));
     let names = lists
         .flatten()
         .flat_map(|(name, _)| ["0", "1", "7", "8", "-1", ""].map(|id| named(name, id)));
@@ -674,14 +683,14 @@ fn state_names() -> Vec<String> {
 fn saved_states_use_the_documented_names() {
     for entry in SCHEDULERS {
         for decorator in DECORATORS {
-            let mut scheduler = build(&format!("{}+{}", entry.name, decorator.name));
-            for (name, meaning) in entry.state.iter().chain(decorator.state) {
+            let mut scheduler = build(&format!("{}+{}", entry.about.name, decorator.about.name));
+            for (name, meaning) in entry.about.state.iter().chain(decorator.about.state) {
                 assert!(!meaning.is_empty());
                 let name = named(name, "3");
-                assert!(scheduler.load_state(&name, 1.0), "{}: {name}", entry.name);
+                assert!(scheduler.load_state(&name, 1.0), "{}: {name}", entry.about.name);
                 let mut found = false;
                 scheduler.save_state(&mut |saved, value| found |= saved == name && value == 1.0);
-                assert!(found, "{}: {name}", entry.name);
+                assert!(found, "{}: {name}", entry.about.name);
             }
             assert!(!scheduler.load_state("no such name", 1.0));
         }
@@ -695,9 +704,10 @@ fn nothing_is_remembered_of_the_one_that_had_the_id_before() {
     let began = Notice::SubflowsChanged { live: SubflowSet(7), began: Some(SubflowId(1)) };
     for entry in SCHEDULERS {
         for decorator in DECORATORS {
-            let spec = format!("{}+{}", entry.name, decorator.name);
+            let spec = format!("{}+{}", entry.about.name, decorator.about.name);
             let mut scheduler = build(&spec);
-            let names = || entry.state.iter().chain(decorator.state).map(|(name, _)| *name);
+            let names =
+                || entry.about.state.iter().chain(decorator.about.state).map(|(name, _)| *name);
             for name in names().filter(|it| it.contains(".ID")) {
                 for id in ["1", "2"] {
                     assert!(scheduler.load_state(&named(name, id), 3.0), "{spec}: {name}");

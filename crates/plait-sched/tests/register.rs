@@ -1,11 +1,14 @@
 //! Schedulers that a program registers. The list is one for each process, so this file has one test.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use plait_sched::{Entry, Listed, RegisterError, SCHEDULERS, Spec, register, schedulers};
+use plait_sched::{About, Entry, Listed, RegisterError, SCHEDULERS, Spec, register, schedulers};
 
 #[test]
 fn a_scheduler_is_registered_once_and_before_the_first_use() {
-    let copy = |name, aliases| Entry { name, aliases, ..SCHEDULERS[0] };
+    let copy = |name, aliases| {
+        let about = About { name, aliases, ..SCHEDULERS[0].about };
+        Entry { about, ..SCHEDULERS[0] }
+    };
     let (mine, other) = (copy("mine", &["my-own"]), copy("other", &[]));
     for (entries, error) in [
         (vec![copy("minrtt", &[])], RegisterError::Taken("minrtt")),
@@ -19,8 +22,8 @@ fn a_scheduler_is_registered_once_and_before_the_first_use() {
     }
     assert_eq!(register(&[mine, other]), Ok(()));
     assert_eq!(register(&[copy("third", &[])]), Err(RegisterError::TooLate));
-    let names: Vec<&str> = schedulers().iter().map(|entry| entry.name).collect();
-    let built_in = SCHEDULERS.iter().map(|entry| entry.name);
+    let names: Vec<&str> = schedulers().iter().map(|entry| entry.about.name).collect();
+    let built_in = SCHEDULERS.iter().map(|entry| entry.about.name);
     assert_eq!(names, built_in.chain(["mine", "other"]).collect::<Vec<_>>());
     assert!(Entry::names().any(|name| name == "my-own"));
     assert_eq!(Spec::parse("my-own+rp").unwrap().to_string(), "mine+rp");

@@ -451,7 +451,8 @@ fn round_robin_counts_turns_while_there_is_one_subflow() {
 #[test]
 fn new_data_below_what_is_reinjected_goes_before_it() {
     // `linux` retransmits as the kernel does.
-    let ahead = plait_sched::SCHEDULERS.iter().filter(|it| it.queues_ahead && it.name != "linux");
+    let ahead =
+        plait_sched::SCHEDULERS.iter().filter(|it| it.queues_ahead && it.about.name != "linux");
     for entry in ahead {
         let dead = SubflowView { pf: true, ..full(path(0, 10, 10)) };
         let mut model = Model::new(vec![dead, path(1, 40, 10)], 0);
@@ -463,13 +464,13 @@ fn new_data_below_what_is_reinjected_goes_before_it() {
         let waits = |range| SentRange { range, carried: SubflowSet::one(A), first: A };
         // Data below the hole goes before it.
         model.connection.reinject = Some(waits(DataRange::between(2 * MSS, 3 * MSS)));
-        let below = ask(entry.name, &model).0;
+        let below = ask(entry.about.name, &model).0;
         let is_again = matches!(below, Decision::Send { what: What::Reinject, .. });
-        assert!(is_again, "{}: {below:?}", entry.name);
+        assert!(is_again, "{}: {below:?}", entry.about.name);
         model.connection.reinject = Some(waits(DataRange::between(5 * MSS, 9 * MSS)));
-        let beyond = ask(entry.name, &model).0;
+        let beyond = ask(entry.about.name, &model).0;
         let new = What::New { offset: 0 };
         let is_new = matches!(beyond, Decision::Send { subflow: B, what, .. } if what == new);
-        assert!(is_new, "{}: {beyond:?}", entry.name);
+        assert!(is_new, "{}: {beyond:?}", entry.about.name);
     }
 }

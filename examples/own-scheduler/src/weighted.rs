@@ -3,7 +3,8 @@
 use plait_base::SubflowId;
 use plait_sched::rules::{self, Task};
 use plait_sched::{
-    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView, View,
+    About, Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View,
 };
 
 const FAST: Param = Param {
@@ -16,10 +17,11 @@ const FAST: Param = Param {
 
 /// The scheduler's entry in the list.
 pub const ENTRY: Entry = Entry {
-    name: "weighted",
-    aliases: &["wrr"],
-    idea: "turns in the order of the ids, longer ones for the fastest subflow",
-    page: "\
+    about: About {
+        name: "weighted",
+        aliases: &["wrr"],
+        idea: "turns in the order of the ids, longer ones for the fastest subflow",
+        page: "\
 The subflows with room take turns in the order of their ids.
 
     turn    `fast` segments for the subflow with the lowest SRTT, 1 segment for the others
@@ -30,8 +32,12 @@ Source   examples/own-scheduler.
 Good at  being read.
 Bad at   bulk transfers: every window is full nearly always, and the turns then change little.
 ",
-    params: &[FAST],
-    state: &[("turn", "id of the subflow that sent last"), ("left", "segments left in its turn")],
+        params: &[FAST],
+        state: &[
+            ("turn", "id of the subflow that sent last"),
+            ("left", "segments left in its turn"),
+        ],
+    },
     queues_ahead: false,
     build: |params: &Params| {
         Box::new(Weighted { fast: params.whole(&FAST), turn: SubflowId(0), left: 0 })

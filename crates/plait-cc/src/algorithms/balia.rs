@@ -1,15 +1,16 @@
 //! BALIA, the Balanced Linked Adaptation algorithm (draft-walid-mptcp-congestion-control-04).
 
 use super::reno;
-use crate::{Ack, Algorithm, Entry, View};
+use crate::{About, Ack, Algorithm, Entry, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
 pub(crate) const ENTRY: Entry = Entry {
-    name: "balia",
-    aliases: &[],
-    idea: "between LIA and OLIA: fair to single-path flows, and quick to use a path that improves",
-    page: "\
+    about: About {
+        name: "balia",
+        aliases: &[],
+        idea: "between LIA and OLIA: fair to single-path flows, and quick to use a path that improves",
+        page: "\
 w is the window in segments, r the smoothed RTT, x = w / r the rate of a subflow, and
 a = (largest x) / x:
 
@@ -25,9 +26,10 @@ Good at: the middle between LIA and OLIA: it leaves congested paths, and is quic
   improves.
 Bad at: slow subflows with loss: each loss takes up to three quarters of the window.
 ",
+        params: &[],
+        state: &[],
+    },
     clause: "draft-walid-mptcp-congestion-control-04",
-    params: &[],
-    state: &[],
     make: |_| Box::new(Balia),
 };
 

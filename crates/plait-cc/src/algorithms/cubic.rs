@@ -1,11 +1,12 @@
 //! CUBIC (RFC 9438), uncoupled. Windows are in segments with fraction, as in the RFC.
 
 use super::millis;
-use crate::{Ack, Algorithm, Entry, Flow, View};
+use crate::{About, Ack, Algorithm, Entry, Flow, View};
 use alloc::boxed::Box;
 use plait_base::{Slim, Span, Time};
 
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "cubic",
     aliases: &[],
     idea: "grows by a cubic function of the time since the last loss, for any RTT; the default",
@@ -28,7 +29,6 @@ is 0 and Wmax the current window. Idle time does not count in t. Uncoupled.
 Good at: long fat paths; it is the default of stock kernels.
 Bad at: shared bottlenecks, where each subflow takes a full share; deep queues, which it fills.
 ",
-    clause: "RFC 9438 section 4",
     params: &[],
     state: &[
         ("w_max", "Wmax for the next curve, in segments"),
@@ -41,6 +41,8 @@ Bad at: shared bottlenecks, where each subflow takes a full share; deep queues, 
         ("k_s", "K of this curve, in seconds"),
         ("w_est", "W_est, in segments"),
     ],
+    },
+    clause: "RFC 9438 section 4",
     make: |_| Box::new(Cubic::default()),
 };
 

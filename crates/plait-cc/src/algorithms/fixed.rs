@@ -1,6 +1,6 @@
 //! A window that never changes.
 
-use crate::{Ack, Algorithm, Entry, FixedWindow, Param, ParamKind, View};
+use crate::{About, Ack, Algorithm, Entry, FixedWindow, Param, ParamKind, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
@@ -13,6 +13,7 @@ const CWND: Param = Param {
 };
 
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "fixed",
     aliases: &[],
     idea: "a constant window: shows the effect of the scheduler alone",
@@ -23,9 +24,10 @@ penalties do not change it, and it is never in slow start.
 Good at: hand calculations, and separating the effect of a scheduler from that of congestion control.
 Bad at: any network that others use.
 ",
-    clause: "none",
     params: &[CWND],
     state: &[],
+    },
+    clause: "none",
     make: |params| Box::new(Fixed::new(params.window(&CWND).unwrap_or(FixedWindow::Bdp))),
 };
 

@@ -1,11 +1,12 @@
 //! LIA, the Linked Increases Algorithm (RFC 6356).
 
 use super::reno::{self, COUNT, Count};
-use crate::{Ack, Algorithm, Entry, View};
+use crate::{About, Ack, Algorithm, Entry, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "lia",
     aliases: &["coupled"],
     idea: "all subflows together grow as fast as the best of them alone would",
@@ -24,9 +25,10 @@ Good at: shared bottlenecks: all subflows together take no more than one flow. T
 Bad at: leaving congested paths: the increase is shared by window, so traffic stays on paths that
   OLIA would leave.
 ",
-    clause: "RFC 6356 section 3",
     params: &[COUNT],
     state: &[],
+    },
+    clause: "RFC 6356 section 3",
     make: |params| Box::new(Lia { count: Count::of(params) }),
 };
 

@@ -1,7 +1,7 @@
 //! OLIA, the Opportunistic Linked Increases Algorithm (draft-khalili-mptcp-congestion-control-05).
 
 use super::reno::{self, COUNT, Count};
-use crate::{Ack, Algorithm, Entry, Flow, Param, ParamKind, View};
+use crate::{About, Ack, Algorithm, Entry, Flow, Param, ParamKind, View};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 use plait_base::Time;
@@ -23,6 +23,7 @@ const LEAST: Param = Param {
 };
 
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "olia",
     aliases: &[],
     idea: "as fair as LIA, but moves window from the largest paths to the best ones",
@@ -44,9 +45,10 @@ different best paths.
 Good at: leaving congested paths, and fairness to competing single-path flows.
 Bad at: paths that change: window that was moved away comes back slowly.
 ",
-    clause: "draft-khalili-mptcp-congestion-control-05 section 3",
     params: &[QUALITY, LEAST, COUNT],
     state: &[],
+    },
+    clause: "draft-khalili-mptcp-congestion-control-05 section 3",
     make: |params| {
         let draft = params.word(&QUALITY) == "l2/r";
         let least = if params.word(&LEAST) == "2seg" { 2 } else { 1 };

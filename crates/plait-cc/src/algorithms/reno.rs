@@ -1,6 +1,6 @@
 //! NewReno, uncoupled (RFC 5681).
 
-use crate::{Ack, Algorithm, Entry, Param, ParamKind, Params, View};
+use crate::{About, Ack, Algorithm, Entry, Param, ParamKind, Params, View};
 use alloc::boxed::Box;
 use plait_base::Time;
 
@@ -14,6 +14,7 @@ pub(crate) const COUNT: Param = Param {
 };
 
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "reno",
     aliases: &["newreno"],
     idea: "grows by one segment per round trip and halves after a loss; uncoupled",
@@ -26,9 +27,10 @@ Uncoupled: two subflows through one bottleneck get twice the share of a single-p
 Good at: paths without a shared bottleneck; a baseline that shows the cost of coupling.
 Bad at: shared bottlenecks: each subflow takes a full share; long fat paths: a loss costs many round trips.
 ",
-    clause: "RFC 5681 section 3.1, equations 3 and 4",
     params: &[COUNT],
     state: &[],
+    },
+    clause: "RFC 5681 section 3.1, equations 3 and 4",
     make: |params| Box::new(Reno { count: Count::of(params) }),
 };
 

@@ -1,7 +1,7 @@
 //! wVegas, weighted Vegas (Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control).
 
 use super::{millis, reno};
-use crate::{Ack, Algorithm, Entry, Flow, Param, ParamKind, View};
+use crate::{About, Ack, Algorithm, Entry, Flow, Param, ParamKind, View};
 use alloc::boxed::Box;
 use plait_base::{Slim, Span, Time};
 
@@ -15,6 +15,7 @@ the mean alone (mean); off: only alpha changes the window",
 };
 
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "wvegas",
     aliases: &[],
     idea: "keeps a few segments queued in all, shared by rate; reacts to delay before there is loss",
@@ -47,7 +48,6 @@ Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that
   With drain=off they fill it, and two of one connection take the share of one (fairness.rs in
   plait-lab).
 ",
-    clause: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control",
     params: &[DRAIN],
     state: &[
         ("base_ms", "lowest RTT; absent before the first sample"),
@@ -64,6 +64,8 @@ Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that
             "the same for the lowest samples of round trips, 0 if there was none; defaults to q_ms",
         ),
     ],
+    },
+    clause: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control",
     make: |params| {
         let drain = match params.word(&DRAIN) {
             "off" => Drain::Off,

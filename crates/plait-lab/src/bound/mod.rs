@@ -119,7 +119,7 @@ impl BoundedRun<'_> {
     fn limits(&self) -> Limits {
         let payload = self.plain.segment_payload() as f64;
         // A fixed window has no slow start.
-        let first_window = match self.cc.entry().name {
+        let first_window = match self.cc.entry().about.name {
             "fixed" => f64::INFINITY,
             _ => f64::from(self.plain.window.initial) * payload * f64::from(self.subflows),
         };

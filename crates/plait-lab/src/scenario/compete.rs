@@ -103,7 +103,7 @@ fn unknown(given: &PlacedText, sender: &str) -> Option<ScenarioError> {
     let names = || {
         let tcp = plait_cc::CONTROLLERS
             .iter()
-            .flat_map(|it| [it.name].into_iter().chain(it.aliases.iter().copied()));
+            .flat_map(|it| [it.about.name].into_iter().chain(it.about.aliases.iter().copied()));
         tcp.chain(UDP)
     };
     let is_known = name.is_empty() || name.contains(',') || names().any(|known| known == name);

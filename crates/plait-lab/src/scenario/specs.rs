@@ -13,7 +13,7 @@ const MOST_NAMES: usize = 200;
 const ALL: &str = "all";
 
 pub(super) fn schedulers(given: &PlacedText) -> Result<Vec<plait_sched::Spec>> {
-    let every: Vec<&str> = plait_sched::schedulers().iter().map(|entry| entry.name).collect();
+    let every: Vec<&str> = plait_sched::schedulers().iter().map(|entry| entry.about.name).collect();
     let parse = |piece: &str| {
         plait_sched::Spec::parse(piece).map_err(|error| refused(given, piece, &error))
     };
@@ -43,7 +43,7 @@ pub(super) fn schedulers(given: &PlacedText) -> Result<Vec<plait_sched::Spec>> {
 }
 
 pub(super) fn controllers(given: &PlacedText) -> Result<Vec<plait_cc::Spec>> {
-    let every: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
+    let every: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.about.name).collect();
     let mut specs: Vec<plait_cc::Spec> = Vec::new();
     for piece in pieces_of(given, given.text.trim(), "congestion controller", &every)? {
         let spec = plait_cc::Spec::parse(&piece).map_err(|error| refused(given, &piece, &error))?;

@@ -140,7 +140,7 @@ fn draw_paths(stream: &mut RandomStream) -> Vec<PathCase> {
 /// Draws a scheduler. Those that were added after seeds had been named are drawn from a stream of their own,
 /// so that few named seeds draw another scheduler than before.
 fn draw_scheduler(stream: &mut RandomStream, added: &mut RandomStream) -> String {
-    let names: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
+    let names: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.about.name).collect();
     let (first, later) = names.split_at(FIRST_SCHEDULERS.min(names.len()));
     let mut name = pick(stream, first).to_owned();
     if added.below(names.len() as u64) < later.len() as u64 {
@@ -157,7 +157,7 @@ fn draw_scheduler(stream: &mut RandomStream, added: &mut RandomStream) -> String
 
 /// Draws a controller, and the largest window that it can have, in segments.
 fn draw_controller(stream: &mut RandomStream) -> (String, u64) {
-    let names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
+    let names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.about.name).collect();
     match pick(stream, &names) {
         "fixed" => {
             let window = stream.within(1, 60);
@@ -296,13 +296,17 @@ mod tests {
             case.faults.iter().for_each(|fault| note(fault.kind().to_owned()));
         }
         for entry in plait_sched::SCHEDULERS {
-            assert!(seen.contains_key(entry.name), "{}", entry.name);
-            assert!(seen.contains_key(&format!("{}+rp", entry.name)), "{}", entry.name);
-            assert!(seen.contains_key(&format!("{}+bm", entry.name)), "{}", entry.name);
-            assert!(seen.contains_key(&format!("{}+copy", entry.name)), "{}", entry.name);
+            assert!(seen.contains_key(entry.about.name), "{}", entry.about.name);
+            assert!(seen.contains_key(&format!("{}+rp", entry.about.name)), "{}", entry.about.name);
+            assert!(seen.contains_key(&format!("{}+bm", entry.about.name)), "{}", entry.about.name);
+            assert!(
+                seen.contains_key(&format!("{}+copy", entry.about.name)),
+                "{}",
+                entry.about.name
+            );
         }
         for entry in plait_cc::CONTROLLERS {
-            assert!(seen.contains_key(entry.name), "{}", entry.name);
+            assert!(seen.contains_key(entry.about.name), "{}", entry.about.name);
         }
         for kind in KINDS {
             assert!(seen.get(kind.name).is_some_and(|count| *count >= 200), "{}", kind.name);

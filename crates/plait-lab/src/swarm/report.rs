@@ -292,9 +292,11 @@ pub(super) struct Census {
 
 impl Census {
     pub(super) fn new() -> Census {
-        let schedulers = plait_sched::SCHEDULERS.iter().map(|entry| (entry.name.to_owned(), 0));
-        let decorated = plait_sched::DECORATORS.iter().map(|it| (format!("+{}", it.name), 0));
-        let controllers = plait_cc::CONTROLLERS.iter().map(|entry| (entry.name.to_owned(), 0));
+        let schedulers =
+            plait_sched::SCHEDULERS.iter().map(|entry| (entry.about.name.to_owned(), 0));
+        let decorated = plait_sched::DECORATORS.iter().map(|it| (format!("+{}", it.about.name), 0));
+        let controllers =
+            plait_cc::CONTROLLERS.iter().map(|entry| (entry.about.name.to_owned(), 0));
         Census {
             seeds: 0,
             faultless: 0,

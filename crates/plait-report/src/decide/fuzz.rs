@@ -117,15 +117,17 @@ const SETTINGS: &[(&str, &str)] = &[
 
 /// Returns every scheduler, alone and with every decorator.
 fn schedulers() -> Vec<String> {
-    let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
+    let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.about.name.to_owned());
     let decorated = plait_sched::SCHEDULERS.iter().flat_map(|entry| {
-        plait_sched::DECORATORS.iter().map(|over| format!("{}+{}", entry.name, over.name))
+        plait_sched::DECORATORS
+            .iter()
+            .map(|over| format!("{}+{}", entry.about.name, over.about.name))
     });
     bases.chain(decorated).collect()
 }
 
 fn controllers() -> Vec<String> {
-    plait_cc::CONTROLLERS.iter().map(|entry| entry.name.to_owned()).collect()
+    plait_cc::CONTROLLERS.iter().map(|entry| entry.about.name.to_owned()).collect()
 }
 
 proptest! {
@@ -212,7 +214,7 @@ proptest! {
         any::<f64>().prop_filter("JSON has no others", |n| n.is_finite()),
         prop::sample::select(vec![0.0, 1.0, 1e3, 1e9, 1e15, 9e15]),
     ], 9), index in 0..5_usize) {
-        let name = plait_sched::SCHEDULERS[index % plait_sched::SCHEDULERS.len()].name;
+        let name = plait_sched::SCHEDULERS[index % plait_sched::SCHEDULERS.len()].about.name;
         let [a, b, c, d, e, f, g, h, i] = numbers[..] else { unreachable!() };
         let question = format!(
             r#"{{"scheduler":"{name}+rp","connection":{{"unsent":{a},"now_ms":{b}}},"subflows":[{{"id":0,"srtt_ms":{c},"cwnd":{d},"inflight":{e}}},{{"id":7,"srtt_ms":{f},"rttvar_ms":{g},"cwnd":{h},"ssthresh":{i},"carried":true}}]}}"#

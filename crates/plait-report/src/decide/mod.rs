@@ -132,8 +132,11 @@ fn build(question: &Question) -> Result<Box<dyn Scheduler>, Refusal> {
     let mut scheduler = spec.build();
     let mut given = Vec::new();
     let words: Vec<(&str, &str)> = {
-        let of_base = spec.entry().state.iter();
-        of_base.chain(spec.decorators().iter().flat_map(|it| it.entry().state)).copied().collect()
+        let of_base = spec.entry().about.state.iter();
+        of_base
+            .chain(spec.decorators().iter().flat_map(|it| it.entry().about.state))
+            .copied()
+            .collect()
     };
     for (name, value) in question.state() {
         let value = value.map_err(|problem| Refusal::new(&format!("state.{name}"), problem))?;

@@ -265,13 +265,14 @@ impl Question {
         let mut parts = self.scheduler.split('+').map(|part| part.split(':').next().unwrap_or(""));
         let has = |known: &[Param], name: &str| known.iter().any(|param| param.name == name);
         let base = parts.next().map(str::trim).unwrap_or_default();
-        if Entry::find(base).is_none_or(|entry| has(entry.params, key)) {
+        if Entry::find(base).is_none_or(|entry| has(entry.about.params, key)) {
             return Ok(());
         }
         for decorator in parts.filter_map(|part| Decorator::find(part.trim())) {
-            let name = key.strip_prefix(decorator.name).and_then(|rest| rest.strip_prefix(':'));
-            if has(decorator.params, name.unwrap_or(key)) {
-                let spelt = format!("{}.{}", decorator.name, name.unwrap_or(key));
+            let name =
+                key.strip_prefix(decorator.about.name).and_then(|rest| rest.strip_prefix(':'));
+            if has(decorator.about.params, name.unwrap_or(key)) {
+                let spelt = format!("{}.{}", decorator.about.name, name.unwrap_or(key));
                 let problem = format!(
                     "`{base}` has no such parameter; did you mean `{spelt}`, that of the decorator?"
                 );

@@ -115,8 +115,8 @@ pub(super) fn row_of(name: &str) -> String {
 /// Returns every measured row, in the order of the registries.
 #[cfg(test)]
 pub(super) fn row_names() -> Vec<String> {
-    let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
-    let decorators = plait_sched::DECORATORS.iter().map(|entry| format!("+{}", entry.name));
+    let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.about.name.to_owned());
+    let decorators = plait_sched::DECORATORS.iter().map(|entry| format!("+{}", entry.about.name));
     let alone = ALONE.iter().map(ToString::to_string);
     bases.chain(decorators.map(|name| row_of(&name))).chain(alone).collect()
 }

@@ -300,8 +300,8 @@ fn live_default(name: &str) -> Option<&'static str> {
 fn controllers() -> Vec<Item> {
     let item = |entry: &plait_cc::Entry| Item {
         page: match entry.clause {
-            "none" => entry.page.to_owned(),
-            clause => format!("{}\nFollows  {clause}", entry.page.trim_end()),
+            "none" => entry.about.page.to_owned(),
+            clause => format!("{}\nFollows  {clause}", entry.about.page.trim_end()),
         },
         ..item(entry.about())
     };

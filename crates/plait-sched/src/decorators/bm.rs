@@ -4,8 +4,8 @@ use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
 use crate::{
-    Decision, Decorator, Effect, Needs, Notice, Outcome, Param, ParamKind, Params, Scheduler,
-    SubflowView, View, WhenFull,
+    About, Decision, Decorator, Effect, Needs, Notice, Outcome, Param, ParamKind, Params,
+    Scheduler, SubflowView, View, WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, Time};
@@ -41,7 +41,9 @@ const FLOOR: Param = Param {
 
 /// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
+    about: About {
     name: "bm",
+    aliases: &[],
     idea: "cap the bytes in flight of a subflow if a standing queue has raised its RTT",
     page: "\
 The smoothed RTT of each subflow is compared with its lowest value so far. If it exceeds lambda times
@@ -77,6 +79,7 @@ Bad at   competition with flows that fill the queue: the cap limits its share. A
         ("bm_min_before.ID_ms", "the same in the half before it"),
         ("bm_half_since.ID_ms", "start of the current half of `window`"),
     ],
+    },
     wrap: |base, params| Box::new(Bm::new(base, params)),
 };
 

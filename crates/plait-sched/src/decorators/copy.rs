@@ -2,7 +2,7 @@
 
 use crate::exact::{self, MILLION};
 use crate::{
-    Decision, Decorator, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    About, Decision, Decorator, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
 };
 use crate::{SubflowView, View, What, rules, state};
 use alloc::boxed::Box;
@@ -18,7 +18,9 @@ const QUEUE: Param = Param {
 
 /// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
+    about: About {
     name: "copy",
+    aliases: &[],
     idea: "while no new data waits, subflows with room send copies of unacknowledged data",
     page: "\
 The base scheduler places new data. When all of it is sent, subflows with room send copies of
@@ -43,6 +45,7 @@ up to its window. If the other path then falls silent, its data waits behind tho
 ",
     params: &[QUEUE],
     state: &[("copied.ID", "end (DSN, bytes) of the data that the subflow has copied or skipped")],
+    },
     wrap: |base, params: &Params| {
         let queue = params.millionths(&QUEUE);
         Box::new(Copy { base, queue, passed: [Dsn::ZERO; SubflowId::MAX] })

@@ -3,8 +3,8 @@
 use crate::exact;
 use crate::rules::{self, Place};
 use crate::{
-    CaState, Decision, Decorator, Effect, Needs, Notice, Outcome, Param, ParamKind, Params, Reason,
-    Scheduler, SentRange, SubflowView, View, What, WhenFull,
+    About, CaState, Decision, Decorator, Effect, Needs, Notice, Outcome, Param, ParamKind, Params,
+    Reason, Scheduler, SentRange, SubflowView, View, What, WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
@@ -33,7 +33,9 @@ const HOLDERS: Param = Param {
 
 /// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
+    about: About {
     name: "rp",
+    aliases: &[],
     idea: "when the send window stalls, resend the blocking data on a free subflow and penalise its holder",
     page: "\
 Let s be a subflow with room while the next segment lies beyond the send window. The oldest
@@ -59,6 +61,7 @@ Bad at   avoiding stalls: it acts only after one, and a penalised path stays slo
 ",
     params: &[MODE, STRICT, HOLDERS],
     state: &[("last_pen.ID_ms", "time of the last penalty for the free subflow ID")],
+    },
     wrap: |base, params| Box::new(Rp::new(base, params)),
 };
 

@@ -4,7 +4,7 @@ use crate::exact::{self, MILLION};
 use crate::rules::{self, Task};
 use crate::state::BySubflow;
 use crate::{
-    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    About, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
     SubflowView, View, WhenFull,
 };
 use alloc::boxed::Box;
@@ -36,6 +36,7 @@ const STEP: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "blest",
     aliases: &[],
     idea: "skip the slow subflow if it would block the send window for the fast one",
@@ -74,6 +75,7 @@ Bad at   large windows in paper mode, in which it decides like minrtt. It ignore
         ("min_srtt.ID_ms", "lowest smoothed RTT of the subflow"),
         ("max_srtt.ID_ms", "highest smoothed RTT of the subflow"),
     ],
+    },
     queues_ahead: false,
     build: |params| Box::new(Blest::new(params)),
 };

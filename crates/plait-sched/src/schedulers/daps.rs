@@ -7,7 +7,7 @@ use crate::arrival::{self, Arrival, BACK};
 use crate::exact;
 use crate::rules;
 use crate::{
-    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    About, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
     SubflowView, View, What,
 };
 use alloc::boxed::Box;
@@ -59,6 +59,7 @@ const RETRANSMIT: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "daps",
     aliases: &[],
     idea: "plan runs of data so that data on the slow subflow arrives in order",
@@ -106,6 +107,7 @@ Bad at   any change: all data that fits the send window is planned at once, peri
         ("smoothed.ID", "smoothed window of the subflow in eighths of a byte"),
         ("sampled.ID_ms", "time of the last sample of its window"),
     ],
+    },
     queues_ahead: true,
     build: |params| Box::new(Daps::new(params)),
 };

@@ -3,7 +3,8 @@
 use crate::exact::{self, MILLION};
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView, View,
+    About, Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View,
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
@@ -46,6 +47,7 @@ const COUNT_QUEUED: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "ecf",
     aliases: &[],
     idea: "send no data on the slow subflow that the fast one would finish sooner",
@@ -71,6 +73,7 @@ Bad at   paths with loss, which the estimate ignores. At the end of the data it 
 ",
     params: &[BETA, M, FLOOR, REC_CWND, COUNT_QUEUED],
     state: &[("waiting", "1 after a wait, until the first test fails")],
+    },
     queues_ahead: false,
     build: |params| Box::new(Ecf::new(params)),
 };

@@ -6,8 +6,8 @@ use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
 use crate::{
-    Decision, Entry, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView,
-    View,
+    About, Decision, Entry, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View,
 };
 use alloc::boxed::Box;
 use plait_base::{DataRange, SubflowId, SubflowSet};
@@ -43,6 +43,7 @@ const STALE: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "linux",
     aliases: &["upstream"],
     idea: "give bursts of 64 KB to the subflow whose send buffer drains first",
@@ -99,6 +100,7 @@ Bad at   short transfers and messages over heterogeneous paths: a burst on the s
         ("again_left_bytes", "bytes left of the current burst of retransmissions"),
         ("avg_pace.ID", "average pace of the subflow, in bytes per second"),
     ],
+    },
     queues_ahead: true,
     build: |params| Box::new(Linux::new(params)),
 };

@@ -3,7 +3,8 @@
 use crate::ahead;
 use crate::rules::{self, Place, Task};
 use crate::{
-    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, View, WhenFull,
+    About, Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, View,
+    WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::SubflowSet;
@@ -18,10 +19,11 @@ const TSQ: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
-    name: "minrtt",
-    aliases: &["lrf", "lowrtt"],
-    idea: "fill the window of the subflow with the lowest RTT first",
-    page: "\
+    about: About {
+        name: "minrtt",
+        aliases: &["lrf", "lowrtt"],
+        idea: "fill the window of the subflow with the lowest RTT first",
+        page: "\
 Each segment goes to the subflow with the lowest smoothed RTT that has room in its congestion
 window. Backup subflows are used only while every other subflow is down.
 
@@ -37,8 +39,9 @@ Good at  bulk transfers with large windows; similar paths.
 Bad at   short transfers over heterogeneous paths: as soon as the fast window is full, the tail of a
          burst goes over the slow path, and the receiver waits for it. Small receive windows.
 ",
-    params: &[TSQ],
-    state: &[],
+        params: &[TSQ],
+        state: &[],
+    },
     queues_ahead: false,
     build: |params| Box::new(MinRtt::new(params)),
 };

@@ -4,7 +4,7 @@ use crate::ahead::{self, Task};
 use crate::arrival::{self, Arrival, BACK};
 use crate::rules;
 use crate::{
-    Decision, Entry, Needs, Outcome, Param, ParamKind, Reason, Scheduler, SubflowView, View,
+    About, Decision, Entry, Needs, Outcome, Param, ParamKind, Reason, Scheduler, SubflowView, View,
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
@@ -19,6 +19,7 @@ const WAIT: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "otias",
     aliases: &[],
     idea: "assign each segment to the subflow on which it arrives first, even if that window is full",
@@ -57,6 +58,7 @@ Bad at   changes: data seldom leaves the queue of a subflow that has become slow
 ",
     params: &[WAIT, BACK],
     state: &[],
+    },
     queues_ahead: true,
     build: |params| Box::new(Otias {
             whole_rtts: params.word(&WAIT) == "code",

@@ -1,16 +1,19 @@
 //! Redundant: each segment on each subflow.
 
 use crate::rules;
-use crate::{Decision, Entry, Needs, Notice, Outcome, Reason, Scheduler, SubflowView, View, What};
+use crate::{
+    About, Decision, Entry, Needs, Notice, Outcome, Reason, Scheduler, SubflowView, View, What,
+};
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, SubflowId};
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
-    name: "redundant",
-    aliases: &[],
-    idea: "send every segment on every subflow: lowest latency, no aggregation",
-    page: "\
+    about: About {
+        name: "redundant",
+        aliases: &[],
+        idea: "send every segment on every subflow: lowest latency, no aggregation",
+        page: "\
 Each subflow goes through the data on its own, from the first byte that is not acknowledged at the
 data level. The subflow that is furthest ahead sends new data; the others send copies. New data
 therefore goes out at the speed of the fastest subflow.
@@ -28,11 +31,12 @@ Good at  small messages over paths with loss or variable delay.
 Bad at   throughput: all paths together give that of the best path. Small receive windows and
          metered data plans.
 ",
-    params: &[],
-    state: &[
-        ("next", "id of the subflow whose turn it is"),
-        ("ptr.ID", "end (DSN, bytes) of the last range given to the subflow"),
-    ],
+        params: &[],
+        state: &[
+            ("next", "id of the subflow whose turn it is"),
+            ("ptr.ID", "end (DSN, bytes) of the last range given to the subflow"),
+        ],
+    },
     queues_ahead: false,
     build: |_| Box::new(Redundant::default()),
 };

@@ -2,7 +2,7 @@
 
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    About, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
     SubflowView, View, WhenFull,
 };
 use alloc::boxed::Box;
@@ -25,10 +25,11 @@ const CWND_LIMITED: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
-    name: "roundrobin",
-    aliases: &["rr"],
-    idea: "equal turns, one segment each",
-    page: "\
+    about: About {
+        name: "roundrobin",
+        aliases: &["rr"],
+        idea: "equal turns, one segment each",
+        page: "\
 The subflows take turns of `num_segments` segments in the order of their ids.
 
     choose  a subflow in the middle of its turn; else the next one after the last sender that has
@@ -43,11 +44,12 @@ Good at  an equal share on equal paths; a baseline.
 Bad at   heterogeneous paths, in every respect: the slow path gets as much of the data as the fast
          one, as long as both have room.
 ",
-    params: &[NUM_SEGMENTS, CWND_LIMITED],
-    state: &[
-        ("last", "id of the subflow that sent last; absent before the first segment"),
-        ("quota.ID", "segments that the subflow has sent in this round"),
-    ],
+        params: &[NUM_SEGMENTS, CWND_LIMITED],
+        state: &[
+            ("last", "id of the subflow that sent last; absent before the first segment"),
+            ("quota.ID", "segments that the subflow has sent in this round"),
+        ],
+    },
     queues_ahead: false,
     build: |params| Box::new(RoundRobin::new(params)),
 };

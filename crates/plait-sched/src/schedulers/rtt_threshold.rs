@@ -2,7 +2,8 @@
 
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler, SubflowView, View,
+    About, Decision, Entry, Needs, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    SubflowView, View,
 };
 use alloc::boxed::Box;
 use plait_base::Span;
@@ -17,10 +18,11 @@ const THRESHOLD: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
-    name: "rtt-threshold",
-    aliases: &[],
-    idea: "use the first subflow whose RTT is below a threshold, and none above it",
-    page: "\
+    about: About {
+        name: "rtt-threshold",
+        aliases: &[],
+        idea: "use the first subflow whose RTT is below a threshold, and none above it",
+        page: "\
 Each segment goes to the first candidate, by id, that has room and a smoothed RTT below the
 threshold. While at least one candidate is below it, the candidates above stay idle, even if all
 below are full. If none is below, or no RTT is known, the lowest-RTT rule decides among all.
@@ -38,8 +40,9 @@ Good at  a delay that must stay below a known bound.
 Bad at   throughput: a path just above the threshold carries nothing. A path whose own queue lifts
          its RTT above it stays idle until the RTT is measured again.
 ",
-    params: &[THRESHOLD],
-    state: &[],
+        params: &[THRESHOLD],
+        state: &[],
+    },
     queues_ahead: false,
     build: |params| Box::new(RttThreshold::new(params)),
 };

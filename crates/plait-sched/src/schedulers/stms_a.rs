@@ -6,7 +6,7 @@ use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
 use crate::state;
 use crate::{
-    Decision, Entry, LeftEdge, Needs, Notice, Outcome, Param, ParamKind, Params, Scheduler,
+    About, Decision, Entry, LeftEdge, Needs, Notice, Outcome, Param, ParamKind, Params, Scheduler,
     SubflowView, View,
 };
 use alloc::boxed::Box;
@@ -52,6 +52,7 @@ const REST: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "stms-a",
     aliases: &["stms"],
     idea: "as stms-c, with a gap learnt from the number of segments that each DATA_ACK covers",
@@ -95,6 +96,7 @@ Bad at   short transfers, as stms-c. After a change it needs some seconds to fin
         ("last_sample.ID_ms", "time of the last sample"),
         ("last_apply.ID_ms", "time of the last change of the gap; absent means the start of the connection"),
     ],
+    },
     queues_ahead: false,
     build: |params| Box::new(StmsA::new(params)),
 };

@@ -3,7 +3,8 @@
 use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler, View,
+    About, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    View,
 };
 use alloc::boxed::Box;
 use plait_base::SubflowId;
@@ -18,6 +19,7 @@ pub(super) const TAIL: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "stms-c",
     aliases: &[],
     idea: "give the slow subflow data that lies a calculated gap ahead, so that it arrives in order",
@@ -44,6 +46,7 @@ Bad at   short transfers: if less data than the gap is unsent, S sends nothing. 
 ",
     params: &[TAIL],
     state: &[("gap.ID", "gap of the slow subflow ID, in segments")],
+    },
     queues_ahead: false,
     build: |params| Box::new(StmsC::new(params)),
 };

@@ -1,15 +1,16 @@
 //! Strict priority: the first subflow of a list that has room.
 
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Needs, Outcome, Reason, Scheduler, View};
+use crate::{About, Decision, Entry, Needs, Outcome, Reason, Scheduler, View};
 use alloc::boxed::Box;
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
-    name: "strict",
-    aliases: &["strict-priority"],
-    idea: "use the first subflow while it has room, and the next one only when it has none",
-    page: "\
+    about: About {
+        name: "strict",
+        aliases: &["strict-priority"],
+        idea: "use the first subflow while it has room, and the next one only when it has none",
+        page: "\
 Subflows have a rank: their id, which follows the order of the paths. The first path is thus the
 preferred one. Each segment goes to the candidate with the highest rank that has room.
 
@@ -25,8 +26,9 @@ Good at  paths of different cost: the cheap path is filled first, the expensive 
 Bad at   short transfers if the preferred path is the slow one. Their tail goes to any path with
          room, as with minrtt.
 ",
-    params: &[],
-    state: &[],
+        params: &[],
+        state: &[],
+    },
     queues_ahead: false,
     build: |_| Box::new(Strict),
 };

@@ -3,7 +3,7 @@
 use crate::ahead::{self, Task};
 use crate::exact;
 use crate::{
-    Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    About, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
     SubflowView, View,
 };
 use alloc::boxed::Box;
@@ -47,6 +47,7 @@ const TOLERANCE: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "sttf",
     aliases: &[],
     idea: "assign each segment to the subflow on which it arrives first; reassign when conditions change",
@@ -83,6 +84,7 @@ Bad at   paths with loss, or with a bottleneck that limits before the window doe
             "hash of the windows, RTTs and loads when the assignment was last checked",
         ),
     ],
+    },
     queues_ahead: true,
     build: |params| Box::new(Sttf::new(params)),
 };

@@ -480,7 +480,8 @@ mod tests {
     #[test]
     fn every_controller_is_coupled_or_not() {
         let apart = ["cubic", "reno", "fixed"];
-        let mut names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
+        let mut names: Vec<&str> =
+            plait_cc::CONTROLLERS.iter().map(|entry| entry.about.name).collect();
         names.retain(|name| !COUPLED.contains(name) && !apart.contains(name));
         assert!(names.is_empty(), "coupled or not: {names:?}");
     }

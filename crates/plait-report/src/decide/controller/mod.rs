@@ -122,9 +122,9 @@ fn window(
             return Err(Refusal::new(&place, "must be 0 or more"));
         }
         if !algorithm.load_state(name, number) {
-            let names = spec.entry().state.iter().map(|(name, _)| *name);
-            if spec.entry().state.is_empty() {
-                let problem = format!("`{}` remembers nothing", spec.entry().name);
+            let names = spec.entry().about.state.iter().map(|(name, _)| *name);
+            if spec.entry().about.state.is_empty() {
+                let problem = format!("`{}` remembers nothing", spec.entry().about.name);
                 return Err(Refusal::new(&place, &problem));
             }
             return Err(Refusal::new("", &crate::names::unknown("state", name, names)));
@@ -136,7 +136,7 @@ fn window(
         let Some(value) = value.as_f64() else { continue };
         let kept = kept.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
         let place = format!("flows[{nth}].state");
-        super::state::is_kept(&place, (name, value), kept, spec.entry().state)?;
+        super::state::is_kept(&place, (name, value), kept, spec.entry().about.state)?;
     }
     Ok(Congestion::continued(known.settings, algorithm, &known.books))
 }

@@ -9,8 +9,8 @@ mod saved;
 use crate::rules::{self, Task};
 use crate::state;
 use crate::{
-    CaState, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
-    View, What, WhenFull,
+    About, CaState, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason,
+    Scheduler, View, What, WhenFull,
 };
 use alloc::boxed::Box;
 use estimate::{Estimate, Known, Paths, Rules};
@@ -91,6 +91,7 @@ const DOUBT: Param = Param {
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
+    about: About {
     name: "slot",
     aliases: &[],
     idea: "send each segment where it arrives first, and give slower paths the data that arrives with it in order",
@@ -126,6 +127,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, HEDGE, QUEUED, GROWTH, DOUBT,
     ],
     state: saved::NAMES,
+    },
     queues_ahead: false,
     build: |params| Box::new(Slot::new(params)),
 };
