@@ -1,4 +1,8 @@
-//! Bugs that a test switches on to prove that the swarm finds them.
+//! Names of the bugs of `tests/planted.patch`. A test switches them on to prove that the swarm finds
+//! them.
+
+/// True in a tree with the patch (`tests/planted`).
+pub const IN_PLACE: bool = false;
 
 plait_base::planted_bugs! {
     /// The DATA_ACK is one ahead of the data that arrived.

@@ -361,6 +361,12 @@ fn no_packets_break_an_endpoint() {
 fn planted_bugs_are_found() {
     use plait_core::planted as core;
     use plait_wire::planted as wire;
+    const {
+        assert!(
+            core::IN_PLACE,
+            "build it in the tree with the patch: `tests/planted cargo test ...`"
+        )
+    };
     let find = |name: &str| match fuzz(1, |round| round < 4_000) {
         Err((round, broken)) => println!("{name}: conversation {round}: {broken}"),
         Ok((rounds, ..)) => panic!("{name} was not found in {rounds} conversations"),

@@ -1,6 +1,6 @@
 //! Tests the swarm: it must find each of the bugs planted in the core and in the engine, one at a time. Only
-//! builds with the feature `planted-bugs` contain them: `cargo test -p plait-lab --features planted-bugs
-//! --test planted -- --nocapture`. `PLAIT_SEED=S` starts at seed S instead of 1.
+//! builds with the feature `planted-bugs` contain them, and those of the core are in a patch: `tests/planted cargo test
+//! -p plait-lab --features planted-bugs --test planted -- --nocapture`. `PLAIT_SEED=S` starts at seed S instead of 1.
 
 use plait_core::planted as core;
 use plait_engine::planted as engine;
@@ -40,6 +40,12 @@ fn is_found(name: &str, only: Only) -> bool {
 /// One test, because the switches affect the whole process.
 #[test]
 fn every_planted_bug_is_found() {
+    const {
+        assert!(
+            core::IN_PLACE,
+            "build it in the tree with the patch: `tests/planted cargo test ...`"
+        )
+    };
     // A panic caused by a bug is a finding, and need not be printed.
     std::panic::set_hook(Box::new(|_| {}));
     let sane = [hunt(Only::Network, 100).broken, hunt(Only::Server, 100).broken];

@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::event::Carry;
 use crate::paths::control::{Control, Dispatch, LostSegment, PendingAck, SentData};
 use crate::paths::writing::WriteRoom;
-use crate::planted::{Planted, planted};
 use crate::sched::NextStep;
 use crate::sched::orders::{AssignedData, SendOrder};
 use crate::segments::Transmit;
@@ -100,7 +99,6 @@ impl Connection {
             self.scheduling.on_sent(SubflowId(index as u8));
             return self.paths.writer(ctx, &mut self.data, index).fin(seq);
         }
-        let dsn = if planted(Planted::WrongMapping) { self.data.queue.una() } else { dsn };
         let range = DataRange::with_len(dsn, u64::from(len));
         self.data.queue.note_again(range);
         let mut transmit = self.emit_data(ctx, index, Dispatch { seq, range, carry });

@@ -11,7 +11,6 @@ use crate::paths::early_join::EarlyJoin;
 use crate::paths::ending::ResetMeans;
 use crate::paths::opening::{AcceptedSegment, JoinFate, SynAck, ThirdAck};
 use crate::paths::removal::Removed;
-use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::address::Address;
 use crate::tcp::arrival::Received;
@@ -386,7 +385,7 @@ impl Connection {
         if acked.freed {
             timers.on_data_progress(data, ctx.now, || paths.longest_rto(data));
             let waited_for = scheduling.is_app_blocked() || data.queue.is_drained();
-            if waited_for && !planted(Planted::LostWakeUp) {
+            if waited_for {
                 notices.tell_user();
             }
         }

@@ -3,7 +3,6 @@
 use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::ChecksummedMapping;
-use crate::planted::{Planted, planted};
 use plait_base::{ByteRange, DataRange, Dsn, RecvRange, RecvSpace, RecvSsn, SendSsn, SubflowSpace};
 use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum, WireDsn};
 
@@ -152,8 +151,7 @@ impl DataLevel {
         mapping: Option<(SendSsn, DataRange)>,
         checksum: Option<u16>,
     ) -> Dss {
-        let ahead = u64::from(planted(Planted::DataAckAhead) && self.recv.nxt() > Dsn::ZERO);
-        let data_ack = self.keys.theirs.wire(self.recv.nxt() + ahead);
+        let data_ack = self.keys.theirs.wire(self.recv.nxt());
         let data_ack = DataAck { value: data_ack.field(long), long };
         Dss {
             data_ack: (!self.receives_plain()).then_some(data_ack),

@@ -42,6 +42,11 @@ impl FirstDsn {
 }
 
 impl Keys {
+    /// Returns the token of the peer's key.
+    pub(crate) fn peer_token(&self) -> Option<u32> {
+        self.peer.map(Key::token)
+    }
+
     /// Returns the keys of a new connection. `idsn` replaces both IDSNs, if set.
     pub(super) fn new(local: Key, idsn: Option<WireDsn>) -> Keys {
         let own = FirstDsn::after(idsn.unwrap_or(local.idsn()));

@@ -5,7 +5,6 @@ use crate::config::KernelBuffers;
 use crate::data::memory_usage::MemoryUsage;
 use crate::data::tuning::Tuning;
 use crate::data::tuning::memory::MemoryWindow;
-use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{DataRange, Dsn, Slim, Span, SubflowId, Time, reserve_ahead};
@@ -220,8 +219,7 @@ impl Reassembly {
 
     /// Returns the window to advertise with a DATA_ACK of [`Reassembly::nxt`].
     pub(crate) fn window(&self) -> u64 {
-        let held = if planted(Planted::WindowMovesLeft) { self.out_of_order() } else { 0 };
-        self.right_edge().saturating_sub(self.nxt() + held)
+        self.right_edge().saturating_sub(self.nxt())
     }
 
     /// Returns the window limited to `most` bytes beyond the read position. An already advertised
@@ -272,8 +270,7 @@ impl Reassembly {
     }
 
     fn try_finish(&mut self) -> bool {
-        let early = planted(Planted::DataFinEarly) && self.fin.is_some();
-        let reached = !self.fin_taken && (early || self.fin.value() == Some(self.nxt));
+        let reached = !self.fin_taken && self.fin.value() == Some(self.nxt);
         self.fin_taken |= reached;
         reached
     }
@@ -287,10 +284,8 @@ impl Reassembly {
         on_readable: &mut impl FnMut(Readable),
     ) -> u64 {
         let Run { dsn, payload, at, subflow } = run;
-        let dsn = if planted(Planted::OverlapTwice) && dsn < self.nxt { self.nxt } else { dsn };
         let range = DataRange::with_len(dsn, u64::from(payload.len()));
-        let rest = planted(Planted::RestDropped) && dsn < self.nxt;
-        if range.end <= self.nxt || rest {
+        if range.end <= self.nxt {
             return 0;
         }
         let new = if dsn > self.nxt {

@@ -14,7 +14,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
-use plait_wire::Key;
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
 
 /// Largest number of half-open connections. Further SYNs are answered without state.
@@ -132,8 +131,7 @@ impl Endpoint {
             return None;
         }
         let mut all = self.connections.iter();
-        all.find(|(_, conn)| conn.data().keys().peer.map(Key::token) == Some(token))
-            .map(|(id, _)| id)
+        all.find(|(_, conn)| conn.data().keys().peer_token() == Some(token)).map(|(id, _)| id)
     }
 
     /// Drops a kept join that arrives again. Its connection has not arrived within a whole timeout,
@@ -168,7 +166,7 @@ impl Endpoint {
     }
 
     pub(super) fn take_up_early_joins(&mut self, now: Time, id: ConnId) {
-        let token = self.connection(id).and_then(|conn| conn.data().keys().peer.map(Key::token));
+        let token = self.connection(id).and_then(|conn| conn.data().keys().peer_token());
         let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.early.answered)
             .into_iter()
             .partition(|early| Some(early.token) == token);

@@ -28,7 +28,6 @@ use crate::paths::admission::Allowance;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::Opening;
 use crate::paths::remnant::WaitingSubflow;
-use crate::planted::{Planted, planted};
 use crate::segments::{Report, Transmit};
 use crate::spec::ConnectionSpec;
 use crate::stats::Sizes;
@@ -309,7 +308,7 @@ impl Endpoint {
             self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: 0 });
         }
         self.shared.tokens.insert(*token, id);
-        if conn.only_waits() && !planted(Planted::WaitsInFull) {
+        if conn.only_waits() {
             self.reduce(now, id);
             return;
         }

@@ -8,7 +8,6 @@ use crate::event::{Event, WindowCause};
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::sizing::Rules;
-use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::reports::report_window;
@@ -198,7 +197,7 @@ impl Paths {
             self.subflows.any_idle(parts.data).then_some(rest)
         } else {
             parts.timers.back_off();
-            if fin_pending && parts.data.queue.is_drained() && !planted(Planted::DataFinOnce) {
+            if fin_pending && parts.data.queue.is_drained() {
                 parts.data.closing.signal_fin_again();
             }
             let head = parts.data.queue.sent().next().map(|sent| sent.range);
@@ -231,9 +230,7 @@ impl Paths {
             };
         }
         if !subflow.status().joined() {
-            return match !planted(Planted::ProofOnce)
-                && self.subflows[index].repeat_proof(parts.ctx.now) > SYN_RETRIES
-            {
+            return match self.subflows[index].repeat_proof(parts.ctx.now) > SYN_RETRIES {
                 true => TimerEffect::Gone { tell_peer: true },
                 false => TimerEffect::Nothing,
             };
@@ -248,7 +245,7 @@ impl Paths {
         // If there is another subflow, the outstanding data is sent there.
         let others = self.subflows.iter().filter(|s| s.status().joined()).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;
-        TimerEffect::Silent { reinject: moves && !planted(Planted::NoReinjection) }
+        TimerEffect::Silent { reinject: moves }
     }
 
     /// Sets the timers that end a wait of the scheduler for a subflow, or for the peer's window to

@@ -1,7 +1,6 @@
 //! Acknowledgements and retransmission timeouts of a subflow.
 
 use crate::config::{self, ReduceFrom};
-use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
 use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
@@ -352,9 +351,7 @@ impl Subflow {
         self.status.pf = true;
         self.sender.rack.tail.forget();
         self.sender.rtt.back_off();
-        if first_expiry || !planted(Planted::TimeoutOnce) {
-            self.arm_rto(now);
-        }
+        self.arm_rto(now);
         self.timers.clear(Timer::Tail);
         self.timers.clear(Timer::Reorder);
     }

@@ -4,7 +4,6 @@ use crate::context::Context;
 use crate::data::closing::TIME_WAIT;
 use crate::data::level::DataLevel;
 use crate::event::Event;
-use crate::planted::{Planted, planted};
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Subflow;
@@ -47,8 +46,7 @@ impl Subflow {
         if !self.state().sends_data() || status.pf() || !status.joined() {
             return false;
         }
-        let early = planted(Planted::FinEarly) && data.closing.fin_sent();
-        if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
+        if data.sends_plain() { data.at_end() } else { data.closing.done() }
     }
 
     /// Limits the time in FIN-WAIT-2.

@@ -6,7 +6,6 @@ mod sent;
 
 pub(crate) use sent::{AckOutcome, Departure, Sent, SentState};
 
-use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{DataRange, Dsn, SendRange, SendRangeSet, SendSsn, Time, reserve_ahead};
@@ -141,8 +140,6 @@ impl TxRing {
 
     /// Processes a cumulative acknowledgement and SACK blocks, and adds the result to `outcome`.
     pub(crate) fn on_ack(&mut self, ack: SendSsn, blocks: &[SendRange], outcome: &mut AckOutcome) {
-        let told = blocks.iter().map(|block| block.end).max().filter(|end| *end <= self.nxt);
-        let ack = told.filter(|_| planted(Planted::SackForgets)).map_or(ack, |end| end.max(ack));
         if ack > self.una {
             outcome.advanced = ack - self.una;
             self.una = ack;
@@ -409,9 +406,7 @@ impl TxRing {
         match sent.state {
             SentState::Lost => {
                 self.lost -= 1;
-                if !planted(Planted::FlightForgets) {
-                    self.inflight += u64::from(sent.len);
-                }
+                self.inflight += u64::from(sent.len);
                 sent.state = SentState::InFlight;
             }
             SentState::Sacked => return,

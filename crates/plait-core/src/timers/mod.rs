@@ -5,7 +5,6 @@ pub(crate) mod liveness;
 use crate::config::Config;
 use crate::context::Context;
 use crate::data::level::{DataLevel, PeerProgress};
-use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
 use crate::timers::liveness::{
     KeepAlive, LOOKS_PER_TIMEOUT, LastHeard, PeerActivity, PeerLiveness,
@@ -223,7 +222,7 @@ impl ConnectionTimers {
 
     /// Starts the window probe timer with exponential backoff (RFC 9293 section 3.8.6.1).
     pub(crate) fn arm_window_probe(&mut self, now: Time, longest_rto: Span) {
-        if !planted(Planted::NoWindowProbe) && !self.is_set(ConnectionTimer::WindowProbe) {
+        if !self.is_set(ConnectionTimer::WindowProbe) {
             let wait = longest_rto.times(1 << self.probe_backoff.min(8));
             self.set(ConnectionTimer::WindowProbe, now + wait.min(Span::from_secs(120)));
         }
