@@ -10,7 +10,7 @@ use plait_app::provenance::{Foretold, Regret};
 use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, PathId, Span, SubflowSet, Time};
 use plait_core::Event;
-use plait_sched::Effect;
+use plait_sched::{Effect, Reason};
 use plait_sim::{Direction, Hop, Watch, Who};
 use plait_wire::Segment;
 use schemars::JsonSchema;
@@ -122,8 +122,8 @@ enum Body<'a> {
         waits_for: Option<u8>,
         candidates: Vec<u8>,
         usable: Vec<u8>,
-        #[schemars(extend("enum" = reasons()))]
-        reason: &'static str,
+        #[schemars(with = "&'static str", extend("enum" = reasons()))]
+        reason: Reason,
         subflows: Vec<Considered>,
         numbers: Map<String, Value>,
         assigned: Vec<Assigned>,
@@ -344,24 +344,9 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<Body
             server_address: server.0,
         },
         Event::SubflowDown { subflow } => Body::SubflowDown { subflow: subflow.0 },
-        Event::DataSent { subflow, data, carry } => Body::DataSent {
-            subflow: subflow.0,
-            dsn: data.start.get(),
-            len_bytes: data.len(),
-            carry: carry.into(),
-        },
-        Event::DataArrived { subflow, data, duplicate } => Body::DataArrived {
-            subflow: subflow.0,
-            dsn: data.start.get(),
-            len_bytes: data.len(),
-            duplicate_bytes: duplicate,
-        },
-        Event::DataReadable { data, waited, subflow } => Body::DataReadable {
-            subflow: subflow.0,
-            dsn: data.start.get(),
-            len_bytes: data.len(),
-            waited_ns: waited.as_nanos(),
-        },
+        Event::DataSent { .. } | Event::DataArrived { .. } | Event::DataReadable { .. } => {
+            return data(event);
+        }
         Event::Acked { subflow, bytes, rtt, srtt, cwnd, inflight } => Body::Acked {
             subflow: subflow.0,
             acked_bytes: bytes,
@@ -386,7 +371,7 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<Body
                 waits_for: waits_for.map(|subflow| subflow.0),
                 candidates: members(candidates),
                 usable: members(usable),
-                reason: reason.as_str(),
+                reason,
                 subflows: weighed.subflows,
                 numbers: weighed.numbers,
                 assigned: weighed.assigned,
@@ -409,6 +394,31 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<Body
         Event::IdleReset { subflow, before, after } => {
             Body::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
         }
+    })
+}
+
+/// Returns an event about a range of data.
+fn data(event: &Event) -> Option<Body<'static>> {
+    Some(match *event {
+        Event::DataSent { subflow, data, carry } => Body::DataSent {
+            subflow: subflow.0,
+            dsn: data.start.get(),
+            len_bytes: data.len(),
+            carry: carry.into(),
+        },
+        Event::DataArrived { subflow, data, duplicate } => Body::DataArrived {
+            subflow: subflow.0,
+            dsn: data.start.get(),
+            len_bytes: data.len(),
+            duplicate_bytes: duplicate,
+        },
+        Event::DataReadable { data, waited, subflow } => Body::DataReadable {
+            subflow: subflow.0,
+            dsn: data.start.get(),
+            len_bytes: data.len(),
+            waited_ns: waited.as_nanos(),
+        },
+        _ => return None,
     })
 }
 

@@ -215,7 +215,7 @@ impl Qlog {
                     "candidates": candidates,
                     "chosen": chosen.map(|subflow| subflow.0),
                     "waits_for": waits_for.map(|subflow| subflow.0),
-                    "reason": reason.as_str(),
+                    "reason": reason,
                     "subflows": weighed.subflows,
                     "numbers": weighed.numbers,
                     "assigned": weighed.assigned,

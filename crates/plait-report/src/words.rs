@@ -7,10 +7,11 @@ use plait_core::{
     WindowCause as Resized,
 };
 use plait_link::DropCause;
+use plait_sched::{CaState, Reason};
 use plait_sim::Direction;
 use plait_wire::Mptcp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// A type with words as values, and its description in the schema.
@@ -24,9 +25,9 @@ pub(super) trait Words: Serialize + Sized + 'static {
 }
 
 /// A value that is written as a word.
-#[derive(Serialize, Clone, Copy, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug)]
 #[serde(transparent)]
-pub(super) struct Word<T>(T);
+pub(super) struct Word<T>(pub(super) T);
 
 impl<T> From<T> for Word<T> {
     fn from(value: T) -> Word<T> {
@@ -175,8 +176,14 @@ impl From<&Mptcp> for OptionWord {
 }
 
 /// Returns every reason of a decision, for the schema.
-pub(super) fn reasons() -> Vec<&'static str> {
-    plait_sched::Reason::ALL.iter().map(|reason| reason.as_str()).collect()
+pub(super) const fn reasons() -> &'static [Reason] {
+    Reason::ALL
+}
+
+impl Words for CaState {
+    const NAME: &str = "LossState";
+    const ABOUT: &str = "Loss recovery of a subflow.";
+    const ALL: &[CaState] = &[CaState::Open, CaState::Disorder, CaState::Recovery, CaState::Loss];
 }
 
 /// Returns the reason why a path, or the host behind it, dropped a packet.

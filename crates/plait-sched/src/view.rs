@@ -2,6 +2,11 @@ use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 
 /// State of a subflow's loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "lowercase")
+)]
 pub enum CaState {
     /// No loss and no reordering.
     #[default]

@@ -2,7 +2,7 @@
 
 use super::situation::Situation;
 use plait_base::SubflowId;
-use plait_sched::{Decision, Effect, Number, Outcome, Scheduler, What};
+use plait_sched::{Decision, Effect, Number, Outcome, Reason, Scheduler, What};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -31,7 +31,8 @@ pub struct Answer {
     effects: Vec<Effected>,
     /// The reason, as a word.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    #[schemars(with = "Option<&'static str>")]
+    reason: Option<Reason>,
     /// The numbers behind the decision. The number of a subflow is named `name.ID`.
     numbers: Map<String, Value>,
     /// State after the decision. A later question with this state continues the run.
@@ -111,7 +112,7 @@ impl Answer {
             dsn,
             plan: plan.collect(),
             effects: effects.collect(),
-            reason: reason.map(|reason| reason.as_str()),
+            reason,
             numbers: outcome.numbers.iter().map(named).collect(),
             state,
         }

@@ -1,7 +1,8 @@
 //! The JSON form of a question. `situation` converts it to the view of a scheduler.
 
 use super::Refusal;
-use plait_sched::{Decorator, Entry, Listed, Param};
+use crate::words::Word;
+use plait_sched::{CaState, Decorator, Entry, Listed, Param};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -132,16 +133,6 @@ fn one() -> u64 {
     1
 }
 
-/// Loss recovery of a subflow.
-#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum LossState {
-    Open,
-    Disorder,
-    Recovery,
-    Loss,
-}
-
 /// One subflow; counts are in segments, times in milliseconds.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
@@ -201,7 +192,7 @@ pub(super) struct Subflow {
     pub(super) pf: bool,
     /// State of loss recovery: open, disorder, recovery or loss.
     #[serde(default)]
-    pub(super) ca: Option<LossState>,
+    pub(super) ca: Option<Word<CaState>>,
     /// True: TCP small queues block it.
     #[serde(default)]
     pub(super) tsq_blocked: bool,

@@ -2,7 +2,7 @@
 //! and counts to ranges.
 
 use super::Refusal;
-use super::question::{Happening, INFINITE_SSTHRESH, LossState, Question, Subflow};
+use super::question::{Happening, INFINITE_SSTHRESH, Question, Subflow};
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, ConnectionView, LeftEdge, Notice, SentRange, Spec, StaticQueue, SubflowView, View,
@@ -250,12 +250,7 @@ impl Subflow {
             joined: self.joined,
             backup: self.backup,
             pf: self.pf,
-            ca: match self.ca {
-                None | Some(LossState::Open) => CaState::Open,
-                Some(LossState::Disorder) => CaState::Disorder,
-                Some(LossState::Recovery) => CaState::Recovery,
-                Some(LossState::Loss) => CaState::Loss,
-            },
+            ca: self.ca.map_or(CaState::Open, |word| word.0),
             mss,
             cwnd: size(self.cwnd, "cwnd")?,
             cap: self.cap.map_or(Ok(u64::MAX), |cap| size(cap, "cap"))?,

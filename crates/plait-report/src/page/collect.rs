@@ -94,6 +94,14 @@ pub(super) struct Incident {
     pub(super) what: &'static str,
 }
 
+/// The first incidents of a run.
+#[derive(Default, Debug)]
+pub(super) struct Incidents {
+    pub(super) list: Vec<Incident>,
+    /// Number of further ones.
+    pub(super) left_out: u64,
+}
+
 /// The data held by the receiver.
 #[derive(Clone, Default, Debug)]
 struct Receiver {
@@ -103,6 +111,18 @@ struct Receiver {
     held: DataRangeSet,
     /// When `held` last changed.
     changed: Time,
+}
+
+/// The present state of both ends.
+#[derive(Default, Debug)]
+struct Present {
+    /// The subflows at the sender.
+    sending: [Option<Flow>; SubflowId::MAX],
+    /// The path of each subflow at the receiver.
+    receiving: [Option<PathId>; SubflowId::MAX],
+    receiver: Receiver,
+    /// What blocks the sender, as an index into [`BLOCKS`], and since when.
+    stalled: Option<(usize, Time)>,
 }
 
 /// The observer.
@@ -118,17 +138,12 @@ pub struct Collector {
     pub(super) readable: Track,
     pub(super) held: Track,
     pub(super) blocked: [Sum; BLOCKS.len()],
-    pub(super) incidents: Vec<Incident>,
-    /// Number of incidents that are not in the list.
-    pub(super) incidents_left_out: u64,
+    pub(super) incidents: Incidents,
     /// All subflows, in the order of their start.
     pub(super) lives: Vec<Life>,
     /// How often the scheduler gave each reason for each path.
     pub(super) decisions: BTreeMap<(Option<PathId>, Reason), u64>,
-    sending: [Option<Flow>; SubflowId::MAX],
-    receiving: [Option<PathId>; SubflowId::MAX],
-    receiver: Receiver,
-    stalled: Option<(usize, Time)>,
+    present: Present,
     pub(super) last: Time,
 }
 
@@ -147,14 +162,10 @@ impl Collector {
             readable: Track::starting(Some(0)),
             held: Track::starting(Some(0)),
             blocked: Default::default(),
-            incidents: Vec::new(),
-            incidents_left_out: 0,
+            incidents: Incidents::default(),
             lives: Vec::new(),
             decisions: BTreeMap::new(),
-            sending: [None; SubflowId::MAX],
-            receiving: [None; SubflowId::MAX],
-            receiver: Receiver::default(),
-            stalled: None,
+            present: Present::default(),
             last: Time::ZERO,
         }
     }
@@ -170,15 +181,16 @@ impl Collector {
         let outages = self.paths.iter_mut().map(|path| std::mem::take(&mut path.outages));
         let fresh = Collector::new(self.sender, outages.collect());
         let anew = |life: &Life| Life { new: 0, again: 0, copied: 0, timeouts: 0, ..*life };
-        let receiver = Receiver { frontier: base, ..Receiver::default() };
+        let present = Present {
+            receiver: Receiver { frontier: base, ..Receiver::default() },
+            stalled: self.present.stalled.map(|(cause, _)| (cause, now)),
+            ..self.present
+        };
         *self = Collector {
             grid: Grid::new(now),
             base,
-            sending: self.sending,
-            receiving: self.receiving,
             lives: self.lives.iter().map(anew).collect(),
-            receiver,
-            stalled: self.stalled.map(|(cause, _)| (cause, now)),
+            present,
             last: now,
             ..fresh
         };
@@ -220,7 +232,7 @@ impl Collector {
 
     /// Returns the window and the bytes in flight of a path, summed over its subflows.
     fn flows(&self, path: PathId) -> (Option<u64>, u64) {
-        let flows = self.sending.iter().flatten().filter(|flow| flow.path == path);
+        let flows = self.present.sending.iter().flatten().filter(|flow| flow.path == path);
         flows.fold((None, 0), |(cwnd, inflight), flow| {
             (cwnd.map_or(flow.cwnd, |sum| Some(sum + flow.cwnd?)), inflight + flow.inflight)
         })
@@ -239,13 +251,13 @@ impl Collector {
 
     /// Returns the life of a live subflow.
     fn life(&mut self, subflow: SubflowId) -> Option<&mut Life> {
-        let flow = self.sending.get(subflow.index()).copied().flatten()?;
+        let flow = self.present.sending.get(subflow.index()).copied().flatten()?;
         self.lives.get_mut(flow.life)
     }
 
     /// Changes a subflow and records the new state of its path.
     fn change(&mut self, now: Time, subflow: SubflowId, change: impl FnOnce(&mut Flow)) {
-        if let Some(Some(flow)) = self.sending.get_mut(subflow.index()) {
+        if let Some(Some(flow)) = self.present.sending.get_mut(subflow.index()) {
             change(flow);
             let path = flow.path;
             self.note_flows(now, path);
@@ -253,15 +265,15 @@ impl Collector {
     }
 
     fn path_of(&self, subflow: SubflowId) -> Option<PathId> {
-        Some((*self.sending.get(subflow.index())?)?.path)
+        Some((*self.present.sending.get(subflow.index())?)?.path)
     }
 
     fn incident(&mut self, at: Time, path: Option<PathId>, what: &'static str) {
         match path {
-            Some(path) if self.incidents.len() < INCIDENTS => {
-                self.incidents.push(Incident { at, path, what });
+            Some(path) if self.incidents.list.len() < INCIDENTS => {
+                self.incidents.list.push(Incident { at, path, what });
             }
-            Some(_) => self.incidents_left_out += 1,
+            Some(_) => self.incidents.left_out += 1,
             None => {}
         }
     }
@@ -269,7 +281,7 @@ impl Collector {
     /// Distributes the time since the sender was blocked over the bins.
     fn stall(&mut self, now: Time, block: Option<Block>) {
         let _ = self.bin(now);
-        if let Some((cause, since)) = self.stalled.take() {
+        if let Some((cause, since)) = self.present.stalled.take() {
             let mut from = since.max(self.grid.origin);
             while from < now {
                 let Some(bin) = self.grid.index(from) else { break };
@@ -280,14 +292,14 @@ impl Collector {
             self.last = self.last.max(now);
         }
         let cause = block.and_then(|block| BLOCKS.iter().position(|known| *known == block));
-        self.stalled = cause.map(|cause| (cause, now));
+        self.present.stalled = cause.map(|cause| (cause, now));
     }
 
     /// Records the bytes held by the receiver at the end of an instant. A segment that arrives in
     /// order is not held, although it arrives before it is readable.
     fn settle(&mut self, now: Time) {
-        if now > self.receiver.changed {
-            let (changed, len) = (self.receiver.changed, self.receiver.held.len());
+        if now > self.present.receiver.changed {
+            let (changed, len) = (self.present.receiver.changed, self.present.receiver.held.len());
             if let Some(bin) = self.bin(changed) {
                 self.held.note(bin, len);
             }
@@ -317,23 +329,28 @@ impl Collector {
         self.change(now, subflow, |flow| flow.inflight += data.len());
     }
 
+    /// Notes that a subflow may carry data.
+    fn began(&mut self, now: Time, subflow: SubflowId, path: PathId) {
+        if let Some(slot) = self.present.sending.get_mut(subflow.index()) {
+            let life = self.lives.len();
+            *slot = Some(Flow { path, life, cwnd: None, inflight: 0 });
+            self.lives.push(Life::new(subflow, path, now));
+            self.incident(now, Some(path), "up");
+        }
+    }
+
     fn on_sender(&mut self, now: Time, event: &Event) {
         match *event {
-            Event::SubflowUp { subflow, path, .. } => {
-                if let Some(slot) = self.sending.get_mut(subflow.index()) {
-                    let life = self.lives.len();
-                    *slot = Some(Flow { path, life, cwnd: None, inflight: 0 });
-                    self.lives.push(Life::new(subflow, path, now));
-                    self.incident(now, Some(path), "up");
-                }
-            }
+            Event::SubflowUp { subflow, path, .. } => self.began(now, subflow, path),
             Event::SubflowDown { subflow } => {
                 let path = self.path_of(subflow);
                 if let Some(life) = self.life(subflow) {
                     life.down = Some(now);
                 }
                 self.incident(now, path, "down");
-                if let (Some(slot), Some(path)) = (self.sending.get_mut(subflow.index()), path) {
+                if let (Some(slot), Some(path)) =
+                    (self.present.sending.get_mut(subflow.index()), path)
+                {
                     *slot = None;
                     self.note_flows(now, path);
                     if let (None, Some((bin, tracks))) = (self.flows(path).0, self.at(now, path)) {
@@ -395,27 +412,27 @@ impl Collector {
     fn on_receiver(&mut self, now: Time, event: &Event) {
         match *event {
             Event::SubflowUp { subflow, path, .. } => {
-                if let Some(slot) = self.receiving.get_mut(subflow.index()) {
+                if let Some(slot) = self.present.receiving.get_mut(subflow.index()) {
                     *slot = Some(path);
                 }
             }
             Event::DataArrived { subflow, data, .. } => {
-                if let Some(path) = self.receiving.get(subflow.index()).copied().flatten() {
+                if let Some(path) = self.present.receiving.get(subflow.index()).copied().flatten() {
                     let at = self.micros(now);
                     let (start, end) = self.drawn(data);
                     self.marks.push(MarkKind::Arrived, path.0, at, start, end);
                 }
                 self.settle(now);
-                self.receiver.held.insert(data);
-                self.receiver.held.remove_below(self.receiver.frontier);
-                self.receiver.changed = now;
+                self.present.receiver.held.insert(data);
+                self.present.receiver.held.remove_below(self.present.receiver.frontier);
+                self.present.receiver.changed = now;
             }
             Event::DataReadable { data, .. } => {
                 self.settle(now);
-                self.receiver.frontier = self.receiver.frontier.max(data.end);
-                self.receiver.held.remove_below(self.receiver.frontier);
-                self.receiver.changed = now;
-                let readable = self.receiver.frontier.saturating_sub(self.base);
+                self.present.receiver.frontier = self.present.receiver.frontier.max(data.end);
+                self.present.receiver.held.remove_below(self.present.receiver.frontier);
+                self.present.receiver.changed = now;
+                let readable = self.present.receiver.frontier.saturating_sub(self.base);
                 if let Some(bin) = self.bin(now) {
                     self.readable.note(bin, readable);
                     self.last = self.last.max(now);

@@ -156,7 +156,7 @@ fn thinned(drawing: &Drawing, seen: &Collector) -> String {
             bytes(cell_bytes),
         )
     };
-    let incidents = match seen.incidents_left_out {
+    let incidents = match seen.incidents.left_out {
         0 => String::new(),
         more => {
             format!(" Of the timeouts and changes of subflows, the last {more} are not marked.")
@@ -196,7 +196,7 @@ fn drawing(document: &RunDocument, seen: &Collector) -> Drawing {
         });
         Group { kind: kind.key(), path, boxes: boxes.collect() }
     });
-    let incidents = seen.incidents.iter().map(|incident| {
+    let incidents = seen.incidents.list.iter().map(|incident| {
         (incident.at.since(seen.grid.origin).as_micros(), incident.path.0, incident.what)
     });
     Drawing {
