@@ -50,7 +50,7 @@ impl Poller {
             (None, None) => {}
             (Some(_), None) => epoll::delete(&self.epoll, fd)?,
             (None, Some(Interest { read, write })) => {
-                epoll::add(&self.epoll, fd, data, wanted(read, write))?
+                epoll::add(&self.epoll, fd, data, wanted(read, write))?;
             }
             (Some(_), Some(Interest { read, write })) => {
                 epoll::modify(&self.epoll, fd, data, wanted(read, write))?;

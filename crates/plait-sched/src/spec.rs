@@ -205,7 +205,7 @@ mod tests {
             |(at, seeds, decorated, more)| {
                 let mut spec = Spec::of(&SCHEDULERS[at]);
                 with(SCHEDULERS[at].about.params, &seeds, |key, value| {
-                    spec.set(key, value).unwrap()
+                    spec.set(key, value).unwrap();
                 });
                 for decorator in DECORATORS.iter().filter(|_| decorated) {
                     let mut decorator = Chosen::of(decorator);
