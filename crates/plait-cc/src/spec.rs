@@ -169,12 +169,17 @@ mod tests {
             let fixed = spec.build().fixed_window(1460).is_some();
             assert_eq!(fixed, entry.about.name == "fixed");
             assert!(!entry.about.idea.contains('\n') && !entry.clause.is_empty());
-            assert!(entry.about.page.contains("\nGood at: ") && entry.about.page.contains("\nBad at: "));
+            assert!(
+                entry.about.page.contains("\nGood at: ") && entry.about.page.contains("\nBad at: ")
+            );
             // Formulas stand indented, on lines of their own.
             let formulas = entry.about.page.lines().filter(|line| line.starts_with("  ")).count();
             assert_eq!(formulas > 0, !fixed && entry.about.name != "reno", "{}", entry.about.name);
             for alias in entry.about.aliases {
-                assert_eq!(Entry::find(alias).map(|entry| entry.about.name), Some(entry.about.name));
+                assert_eq!(
+                    Entry::find(alias).map(|entry| entry.about.name),
+                    Some(entry.about.name)
+                );
             }
         }
         assert_eq!(Spec::default().name(), "cubic");

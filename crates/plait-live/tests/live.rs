@@ -40,8 +40,11 @@ fn main() {
         add("a_path_that_is_narrow_in_silence", silently_narrow);
     }
     for entry in plait_sched::SCHEDULERS {
-        let families: &[Family] =
-            if ["minrtt", "ecf", "redundant"].contains(&entry.about.name) { &[V4, V6] } else { &[V4] };
+        let families: &[Family] = if ["minrtt", "ecf", "redundant"].contains(&entry.about.name) {
+            &[V4, V6]
+        } else {
+            &[V4]
+        };
         for family in families {
             let name = format!("a_download_comes_over_both_paths/{}/{family:?}", entry.about.name);
             trials.push(Trial::test(name, move || download(*family, entry.about.name)));
