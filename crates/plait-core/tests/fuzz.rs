@@ -365,7 +365,7 @@ fn planted_bugs_are_found() {
         assert!(
             core::IN_PLACE,
             "build it in the tree with the patch: `tests/planted cargo test ...`"
-        )
+        );
     };
     let find = |name: &str| match fuzz(1, |round| round < 4_000) {
         Err((round, broken)) => println!("{name}: conversation {round}: {broken}"),

@@ -44,7 +44,7 @@ fn every_planted_bug_is_found() {
         assert!(
             core::IN_PLACE,
             "build it in the tree with the patch: `tests/planted cargo test ...`"
-        )
+        );
     };
     // A panic caused by a bug is a finding, and need not be printed.
     std::panic::set_hook(Box::new(|_| {}));

@@ -115,7 +115,7 @@ impl Paths {
         let first = self.subflows.take_first().filter(|it| it.state() == State::SynSent);
         let current = first.map(|mut subflow| {
             subflow.withhold_syn();
-            WaitingDial { key: parts.data.keys.local, subflow }
+            WaitingDial { key: parts.data.keys().local, subflow }
         });
         match self.redial.take(|address| address.path() == path) {
             Some(mut dial) => {
