@@ -28,6 +28,18 @@ pub(super) struct Rules {
     pub(super) growth: bool,
     /// Whether the RTT variation delays the arrival on paths other than the main one.
     pub(super) doubt: bool,
+    /// Percent of the expected delay by losses that a path other than the main one must save.
+    pub(super) risk_percent: u64,
+    /// Whether a path other than the main one carries only copies until its rate is known.
+    pub(super) probe: bool,
+}
+
+/// What the connection may send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    /// Bytes from the left edge to the end of the send window.
+    pub(super) window: u64,
+    pub(super) unsent: u64,
 }
 
 /// What is known of a path beside its view.
@@ -36,6 +48,10 @@ pub(super) struct Known<'a> {
     pub(super) view: &'a SubflowView,
     /// Bytes a second; zero if unknown.
     pub(super) rate: u64,
+    /// Whether the rate was ever known.
+    pub(super) sampled: bool,
+    /// Share of its data that is lost, in parts per million.
+    pub(super) loss_ppm: u64,
     /// Latest progress.
     pub(super) progress: Time,
 }
@@ -60,6 +76,11 @@ pub(super) struct Estimate<'a> {
     /// Most bytes that the path may hold.
     limit: u64,
     pub(super) main: bool,
+    /// Whether its rate was ever known.
+    sampled: bool,
+    loss_ppm: u64,
+    /// Whether it may carry new data.
+    worth: bool,
 }
 
 /// The estimates of all paths, in the order of arrival of a full segment.
@@ -85,7 +106,7 @@ fn time_for(bytes: u64, rate: u64) -> Span {
 impl<'a> Estimate<'a> {
     /// Estimates a path. One without an RTT sample counts as one whose RTT is `unsampled`.
     fn new(known: Known<'a>, now: Time, mss: u64, unsampled: Span) -> Estimate<'a> {
-        let Known { view, rate, progress } = known;
+        let Known { view, rate, sampled, loss_ppm, progress } = known;
         let min_rtt = view.min_rtt.or(view.srtt).unwrap_or(unsampled);
         let busy = view.inflight > 0;
         let age = now.since(view.rtt_at);
@@ -109,6 +130,9 @@ impl<'a> Estimate<'a> {
             arrival: Span::ZERO,
             limit: u64::MAX,
             main: false,
+            sampled,
+            loss_ppm,
+            worth: true,
         };
         estimate.arrival = estimate.arrives_in(mss);
         estimate
@@ -164,6 +188,26 @@ impl<'a> Estimate<'a> {
         (base * mss).max(held.saturating_add(spare * mss))
     }
 
+    /// Returns the bytes a second that the window allows.
+    fn window_pace(&self) -> u64 {
+        let window = self.view.cwnd.min(self.view.cap);
+        let srtt = self.view.srtt.unwrap_or(self.min_rtt).as_micros().max(1);
+        window.saturating_mul(1_000_000) / srtt
+    }
+
+    /// Returns true if the time that a segment saves on this path is worth the risk: the delay until a loss
+    /// is repaired on `main`, less the time for which the window and the unsent data keep `main` busy.
+    fn is_worth(&self, main: &Estimate<'_>, rules: &Rules, work: Work, mss: u64) -> bool {
+        let pace = main.pace.min(main.window_pace());
+        let holds = bytes_in(main.pace, main.min_rtt).min(main.view.cwnd.min(main.view.cap));
+        let busy = time_for(work.window.saturating_sub(holds).min(work.unsent), pace);
+        let varies = self.view.rttvar.times(4).min(self.min_rtt.times(2));
+        let repair = self.min_rtt.over(2) + varies + rules.late + main.min_rtt.over(2);
+        let delay = repair.minus(busy).as_nanos().saturating_mul(self.loss_ppm) / 1_000_000;
+        let saved = time_for(mss, pace).max(main.arrival.minus(self.arrival));
+        saved.as_nanos() >= delay.saturating_mul(rules.risk_percent) / 100
+    }
+
     /// Returns true if the path holds as much as its rate needs without a queue.
     pub(super) fn is_filled(&self) -> bool {
         self.rate > 0 && self.view.inflight >= bytes_in(self.rate, self.min_rtt)
@@ -181,6 +225,7 @@ impl<'a> Paths<'a> {
         now: Time,
         mss: u64,
         rules: Rules,
+        work: Work,
         known: impl Iterator<Item = Known<'a>> + Clone,
     ) -> Paths<'a> {
         let sampled = known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
@@ -190,22 +235,41 @@ impl<'a> Paths<'a> {
             all.list[all.len] = Some(Estimate::new(known, now, mss, unsampled));
             all.len += 1;
         }
+        all.find_main();
+        all.weigh(work);
         all.sort();
         all
     }
 
-    /// Finds the main path, which has the largest pace, and sorts by arrival.
-    fn sort(&mut self) {
+    /// Finds the main path, which has the largest pace, and sets the limits.
+    fn find_main(&mut self) {
         let paths = &mut self.list[..self.len];
         let known = paths.iter().flatten();
         let best = known.reduce(|best, it| if it.pace > best.pace { it } else { best });
-        let Some((main, varies)) = best.map(|it| (it.view.id, it.view.rttvar)) else { return };
+        let Some(main) = best.map(|it| it.view.id) else { return };
         for path in paths.iter_mut().flatten() {
             path.main = path.view.id == main;
             if self.rules.cap && path.rate > 0 {
                 path.limit = path.needs(&self.rules, self.mss);
             }
         }
+    }
+
+    /// Decides which of the other paths may carry new data.
+    fn weigh(&mut self, work: Work) {
+        let paths = &mut self.list[..self.len];
+        let Some(main) = paths.iter().flatten().find(|it| it.main).copied() else { return };
+        for path in paths.iter_mut().flatten().filter(|it| !it.main) {
+            let unknown = self.rules.probe && main.sampled && !path.sampled;
+            path.worth = !unknown && path.is_worth(&main, &self.rules, work, self.mss);
+        }
+    }
+
+    /// Sorts by arrival.
+    fn sort(&mut self) {
+        let paths = &mut self.list[..self.len];
+        let varies = paths.iter().flatten().find(|it| it.main).map(|it| it.view.rttvar);
+        let varies = varies.unwrap_or_default();
         let doubts = self.rules.doubt;
         paths.sort_unstable_by_key(|path| match path {
             Some(path) if doubts && !path.main => path.arrival + path.view.rttvar.max(varies),
@@ -236,9 +300,10 @@ impl<'a> Paths<'a> {
         view: &View<'_>,
         len: u64,
     ) -> impl Iterator<Item = (&Estimate<'a>, u64)> {
-        let able = self.iter().enumerate().filter(move |(_, it)| it.has_room(view, len));
+        let able =
+            self.iter().enumerate().filter(move |(_, it)| it.worth && it.has_room(view, len));
         able.map(|(at, path)| {
-            let before = self.iter().take(at);
+            let before = self.iter().take(at).filter(|it| it.worth);
             let ahead = before.map(|it| it.delivers(path.arrival, self.mss, self.rules.growth));
             (path, ahead.fold(0, u64::saturating_add))
         })
@@ -271,6 +336,11 @@ impl<'a> Paths<'a> {
         let (new, sampled) = (self.iter(), self.iter());
         let new = new.filter(|it| it.view.srtt.is_none());
         new.chain(sampled.filter(|it| it.view.srtt.is_some())).filter(able)
+    }
+
+    /// Returns a path with room that carries only copies because its rate is unknown.
+    pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
+        self.iter().find(|it| !it.worth && !it.sampled && it.has_room(view, len))
     }
 
     /// Returns the path with room on which a segment arrives first, except on `carrier`.

@@ -3,18 +3,20 @@
 
 mod estimate;
 mod flights;
+mod loss;
 mod rate;
 mod saved;
 
 use crate::rules::{self, Task};
 use crate::state;
 use crate::{
-    About, CaState, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason,
-    Scheduler, View, What, WhenFull,
+    About, CaState, ConnectionView, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind,
+    Params, Reason, Scheduler, View, What, WhenFull,
 };
 use alloc::boxed::Box;
-use estimate::{Estimate, Known, Paths, Rules};
+use estimate::{Estimate, Known, Paths, Rules, Work};
 use flights::{Flight, Flights};
+use loss::LossShare;
 use plait_base::{DataRange, Span, SubflowId, Time};
 use rate::{RateFilter, Step};
 
@@ -88,6 +90,20 @@ const DOUBT: Param = Param {
     help: "add the RTT variation to the arrival on paths other than the main one",
     clause: "ours",
 };
+const RISK: Param = Param {
+    name: "risk",
+    kind: ParamKind::Whole { min: 0, max: 10000, default: 30 },
+    unit: "%",
+    help: "weight of the delay that losses cause on paths other than the main one, against the time saved there",
+    clause: "ours",
+};
+const PROBE: Param = Param {
+    name: "probe",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "send only copies on paths other than the main one until their rate is known",
+    clause: "ours",
+};
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -112,6 +128,11 @@ that is not the first, it computes how much the paths before it deliver until th
 sends the data behind that. A path takes no more than its window, and no more than its rate needs:
 `main_cap` or `side_cap` percent of rate * min_rtt and a few segments.
 
+New data goes to another path than the main one only if that is worth its risk. The time that a segment saves
+there must be at least `risk` percent of the delay that losses of that path cause: its share of lost
+data, times the delay until a loss is repaired, less the time for which the window and the unsent data
+keep the main path busy. While the rate of such a path is unknown, it carries only copies (`probe`).
+
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. If it can place nothing new, it copies
 segments that another path would deliver sooner. If nothing waits, each path with room copies the first
@@ -124,7 +145,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
          Copies cost about a fifth of the data.
 ",
     params: &[
-        CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, HEDGE, QUEUED, GROWTH, DOUBT,
+        CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
     ],
     state: saved::NAMES,
     },
@@ -143,6 +164,7 @@ const MIN_QUEUE: Span = Span::from_millis(2);
 #[derive(Clone, Copy, Default, Debug)]
 struct Lane {
     rate: RateFilter,
+    losses: LossShare,
     /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path.
     progress: Time,
 }
@@ -168,6 +190,8 @@ impl Slot {
             late: Span::from_millis(params.whole(&LATE)),
             growth: params.switch(&GROWTH),
             doubt: params.switch(&DOUBT),
+            risk_percent: params.whole(&RISK),
+            probe: params.switch(&PROBE),
         };
         Slot {
             rules,
@@ -184,18 +208,51 @@ impl Slot {
     fn paths<'a>(&self, view: &View<'a>) -> Paths<'a> {
         let candidates = view.candidates();
         let known = view.subflows.iter().filter(|it| candidates.contains(it.id)).map(|view| {
-            let Lane { rate, progress } = &self.lanes[view.id.index()];
-            Known { view, rate: rate.rate(), progress: *progress }
+            let Lane { rate, losses, progress } = &self.lanes[view.id.index()];
+            Known {
+                view,
+                rate: rate.rate(),
+                sampled: rate.sampled,
+                loss_ppm: losses.ppm(),
+                progress: *progress,
+            }
         });
-        Paths::new(view.now, rules::segment_len(view), self.rules, known)
+        let ConnectionView { snd_una, wnd_end, unsent, .. } = view.connection;
+        let work = Work { window: wnd_end.get().saturating_sub(snd_una.get()), unsent };
+        Paths::new(view.now, rules::segment_len(view), self.rules, work, known)
     }
 
     /// Notes a segment that is about to be sent.
     fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) {
         let (subflow, arrives) = (path.view.id, view.now + path.arrives_in(range.len()));
         self.flights.sent(Flight { range, subflow, arrives, lost: false });
+        self.note_start(view, path);
+    }
+
+    /// Notes the segments of new data that the shared rules send.
+    fn note_settled(&mut self, view: &View<'_>, decision: Decision) {
+        let Decision::Send { subflow, what: What::New { offset: 0 }, grant, .. } = decision else {
+            return;
+        };
+        let paths = self.paths(view);
+        let Some(path) = paths.iter().find(|it| it.view.id == subflow) else { return };
+        let (mss, unsent) = (rules::segment_len(view), view.connection.unsent.min(grant));
+        let mut offset = 0;
+        while offset < unsent {
+            let range = view.queue.unsent_at(offset, mss.min(unsent - offset));
+            let Some(range) = range.filter(|it| it.end <= view.connection.wnd_end) else { break };
+            offset += range.len();
+            let arrives = view.now + path.arrives_in(offset);
+            self.flights.sent(Flight { range, subflow, arrives, lost: false });
+        }
+        self.note_start(view, path);
+    }
+
+    /// Notes that a path starts to be busy, if it was idle.
+    fn note_start(&mut self, view: &View<'_>, path: &Estimate<'_>) {
         if path.view.inflight == 0 {
-            self.lanes[subflow.index()].progress = view.now + path.view.srtt.unwrap_or_default();
+            let srtt = path.view.srtt.unwrap_or_default();
+            self.lanes[path.view.id.index()].progress = view.now + srtt;
         }
     }
 
@@ -259,6 +316,14 @@ impl Slot {
         self.copy_elsewhere(view, paths, &flight)
     }
 
+    /// Copies the first data that a path of unknown rate has not carried, to learn its rate.
+    fn probe(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+        let mss = rules::segment_len(view);
+        let path = paths.unknown(view, mss)?;
+        let range = uncarried(view, path.view.id, mss)?;
+        Some(self.copy(view, path, range))
+    }
+
     /// Copies the first data that a path has not carried, on the path where it arrives first.
     fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
         let mss = rules::segment_len(view);
@@ -272,6 +337,7 @@ impl Slot {
     fn on_acked(&mut self, view: &View<'_>, subflow: SubflowId, bytes: u64, rtt: Option<Span>) {
         let lane = &mut self.lanes[subflow.index()];
         lane.progress = view.now;
+        lane.losses.on_acked(bytes);
         let open = view.subflow(subflow).filter(|it| it.ca == CaState::Open);
         let Some((path, srtt, rtt)) = open.and_then(|it| Some((it, it.srtt?, rtt?))) else {
             return lane.rate.break_run();
@@ -311,6 +377,7 @@ impl Scheduler for Slot {
         if view.subflows.len() < 2
             && let Task::Settled(decision) = task
         {
+            self.note_settled(view, decision);
             return decision;
         }
         let paths = self.paths(view);
@@ -327,13 +394,17 @@ impl Scheduler for Slot {
             Task::Settled(Decision::Idle) if self.hedge => {
                 return self.hedge(view, &paths).unwrap_or(Decision::Idle);
             }
-            Task::Settled(decision) => return decision,
+            Task::Settled(decision) => {
+                self.note_settled(view, decision);
+                return decision;
+            }
             Task::Place(segment) => segment,
         };
         if let Some(decision) = self.place(view, &paths, segment, out) {
             return decision;
         }
         let copy = if self.copies { self.stalled(view, &paths) } else { None };
+        let copy = copy.or_else(|| self.probe(view, &paths));
         copy.unwrap_or_else(|| match segment.end > view.connection.wnd_end {
             true => Decision::Wait { on: None, reason: Reason::SendWindow },
             false => rules::none_usable(view),
@@ -344,7 +415,12 @@ impl Scheduler for Slot {
         state::forget(notice, &mut self.lanes);
         match notice {
             Notice::DataAck { new, .. } => self.flights.acked(new),
-            Notice::Lost { subflow, range } if self.lost => self.flights.lost(range, subflow),
+            Notice::Lost { subflow, range } => {
+                self.lanes[subflow.index()].losses.on_lost(range.len());
+                if self.lost {
+                    self.flights.lost(range, subflow);
+                }
+            }
             Notice::Acked { subflow, bytes, rtt } => self.on_acked(view, subflow, bytes, rtt),
             _ => {}
         }

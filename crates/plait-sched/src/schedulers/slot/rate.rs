@@ -36,6 +36,8 @@ pub(super) struct RateFilter {
     pub(super) before: u64,
     /// Start of this interval.
     pub(super) began: Time,
+    /// Whether there was ever a sample.
+    pub(super) sampled: bool,
 }
 
 impl RateFilter {
@@ -55,6 +57,7 @@ impl RateFilter {
         self.turn(step.at, srtt);
         if let Some(sample) = self.sample(mss) {
             self.now = self.now.max(sample);
+            self.sampled = true;
         }
     }
 

@@ -11,6 +11,9 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("rate.ID.now", "largest rate of this interval, in bytes a second"),
     ("rate.ID.before", "largest rate of the interval before, in bytes a second"),
     ("rate.ID.began_ns", "start of this interval"),
+    ("rate.ID.sampled", "1 if the rate was ever known"),
+    ("loss.ID.lost", "bytes that the path lost"),
+    ("loss.ID.acked", "bytes that the path delivered"),
     ("progress.ID_ns", "latest progress of the path"),
     ("step.ID.N.at_ns", "arrival of the Nth of the latest acknowledgements"),
     ("step.ID.N.sent_ns", "when the newest segment that it covers was sent"),
@@ -26,11 +29,15 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 /// Writes the state. Zeroes are left out.
 pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str, f64)) {
     let mut names = Names { name: String::new(), prefix: 0, write };
-    for (id, Lane { rate, progress }) in lanes.iter().enumerate() {
+    for (id, Lane { rate, losses, progress }) in lanes.iter().enumerate() {
         names.begin(format_args!("rate.{id}"));
         names.write(".now", rate.now);
         names.write(".before", rate.before);
         names.write(".began_ns", rate.began.as_nanos());
+        names.write(".sampled", u64::from(rate.sampled));
+        names.begin(format_args!("loss.{id}"));
+        names.write(".lost", losses.lost);
+        names.write(".acked", losses.acked);
         names.begin(format_args!("progress.{id}"));
         names.write("_ns", progress.as_nanos());
         for (at, step) in rate.steps[..rate.used].iter().enumerate() {
@@ -95,6 +102,15 @@ pub(super) fn load(
                 "now" => rate.now = whole,
                 "before" => rate.before = whole,
                 "began_ns" => rate.began = Time::from_nanos(whole),
+                "sampled" => rate.sampled = whole == 1,
+                _ => return None,
+            }
+        }
+        ("loss", id) => {
+            let losses = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.losses;
+            match parts.next()? {
+                "lost" => losses.lost = whole,
+                "acked" => losses.acked = whole,
                 _ => return None,
             }
         }
