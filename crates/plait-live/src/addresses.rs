@@ -1,12 +1,13 @@
 //! Reads the addresses of this host's devices over netlink.
 
-use crate::netlink;
-use netlink_packet_core::{NLM_F_DUMP, NetlinkPayload};
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use crate::netlink::{self, attributes};
 use rustix::net::{AddressFamily as Family, SocketType, netdevice::name_to_index, socket};
 use std::io;
 use std::net::IpAddr;
+
+/// IFA_ADDRESS and IFA_LOCAL.
+const ADDRESS: u16 = 1;
+const LOCAL: u16 = 2;
 
 /// Returns whether a device in the namespace of the calling thread has an address. Needs no capability.
 ///
@@ -15,15 +16,17 @@ use std::net::IpAddr;
 pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
     let any = socket(Family::INET, SocketType::DGRAM, None)?;
     let index = name_to_index(&any, device)?;
+    let octets = match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
     let mut found = false;
-    each_address(address.is_ipv4(), |message| {
-        let is_it = |attribute: &AddressAttribute| match attribute {
-            AddressAttribute::Local(own) => *own == address,
-            // In IPv4, this is the peer's address on a point-to-point link.
-            AddressAttribute::Address(own) => address.is_ipv6() && *own == address,
-            _ => false,
-        };
-        found |= message.header.index == index && message.attributes.iter().any(is_it);
+    each_address(address.is_ipv4(), |device, rest| {
+        found |= device == index
+            && attributes(rest).any(|(kind, value)| {
+                // In IPv4, ADDRESS is the peer's address on a point-to-point link.
+                value == octets && (kind == LOCAL || kind == ADDRESS && address.is_ipv6())
+            });
     })?;
     Ok(found)
 }
@@ -35,31 +38,32 @@ pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
 /// If the netlink request fails.
 pub fn has_addresses(v4: bool) -> io::Result<bool> {
     let mut found = false;
-    each_address(v4, |_| found = true)?;
+    each_address(v4, |_, _| found = true)?;
     Ok(found)
 }
 
-/// Calls `f` with each address of a family.
-fn each_address(v4: bool, mut f: impl FnMut(&AddressMessage)) -> io::Result<()> {
-    let mut asked = AddressMessage::default();
-    asked.header.family = if v4 { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let socket = netlink::ask(RouteNetlinkMessage::GetAddress(asked), NLM_F_DUMP)?;
+/// Calls `f` with each address of a family: the index of its device, and its attributes.
+fn each_address(v4: bool, mut f: impl FnMut(u32, &[u8])) -> io::Result<()> {
+    // `struct ifaddrmsg`: the family, and no device in particular.
+    let mut body = [0; netlink::ADDRESS_BYTES];
+    body[0] = netlink::family(v4);
+    let socket = netlink::ask(netlink::GET_ADDRESS, netlink::DUMP, &body)?;
     loop {
         let (answers, _) = socket.recv_from_full()?;
-        let mut rest = &answers[..];
-        while !rest.is_empty() {
-            let answer = netlink::parse(rest)?;
-            match answer.payload {
-                NetlinkPayload::Done(_) => return Ok(()),
-                NetlinkPayload::Error(error) => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(message)) => {
-                    f(&message);
+        for reply in netlink::replies(&answers) {
+            let reply = reply?;
+            match reply.kind {
+                netlink::DONE => return Ok(()),
+                netlink::VERDICT => return reply.verdict(),
+                netlink::NEW_ADDRESS => {
+                    if let (Some(index), Some(rest)) =
+                        (reply.number(4), reply.body.get(netlink::ADDRESS_BYTES..))
+                    {
+                        f(index, rest);
+                    }
                 }
                 _ => {}
             }
-            // Each message begins at a multiple of four bytes.
-            let len = (answer.header.length as usize).next_multiple_of(4).max(4);
-            rest = rest.get(len..).unwrap_or_default();
         }
     }
 }

@@ -1,10 +1,11 @@
-use crate::netlink;
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use crate::netlink::{self, attribute};
 use plait_engine::Virtio;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// IFLA_TXQLEN.
+const QUEUE_LENGTH: u16 = 13;
 
 /// A TUN device that is up and not persistent. The kernel removes it and its routes when this value is
 /// dropped. Reads and writes do not block.
@@ -19,10 +20,11 @@ pub struct Device {
 
 /// Sets the length, in packets, of the queue towards this process.
 fn set_queue(index: u32, packets: u32) -> io::Result<()> {
-    let mut link = LinkMessage::default();
-    link.header.index = index;
-    link.attributes.push(LinkAttribute::TxQueueLen(packets));
-    netlink::change(RouteNetlinkMessage::SetLink(link), 0)
+    // `struct ifinfomsg` has the index at this byte. Without a mask, its flags change nothing.
+    let mut link = [0; netlink::LINK_BYTES];
+    link[4..8].copy_from_slice(&index.to_ne_bytes());
+    let body = [&link[..], &attribute(QUEUE_LENGTH, &packets.to_ne_bytes())].concat();
+    netlink::change(netlink::SET_LINK, 0, &body)
 }
 
 impl std::fmt::Debug for Device {

@@ -1,14 +1,15 @@
 //! Watches over netlink whether the device is up.
 
-use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::LinkFlags;
+use crate::netlink::{self, Reply};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// RTMGRP_LINK.
 const LINKS: u32 = 1;
+
+/// IFF_UP.
+const UP: u32 = 1;
 
 /// Watches the state of one device. Needs no capability.
 #[derive(Debug)]
@@ -32,22 +33,21 @@ impl LinkWatch {
         let mut news = Vec::new();
         // If the kernel had to drop messages, the next message shows the state.
         while let Ok((bytes, _)) = self.socket.recv_from_full() {
-            if let Some(up) = self.state(&bytes).filter(|up| *up != self.up) {
-                self.up = up;
-                news.push(up);
+            for reply in netlink::replies(&bytes).map_while(Result::ok) {
+                if let Some(up) = self.state(&reply).filter(|up| *up != self.up) {
+                    self.up = up;
+                    news.push(up);
+                }
             }
         }
         news
     }
 
-    fn state(&self, bytes: &[u8]) -> Option<bool> {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).ok()?;
-        match message.payload {
-            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
-                (link.header.index == self.index).then(|| link.header.flags.contains(LinkFlags::Up))
-            }
-            _ => None,
-        }
+    /// Returns whether the device is up, if the message has its state.
+    fn state(&self, reply: &Reply<'_>) -> Option<bool> {
+        // `struct ifinfomsg` has the index and the flags at these bytes.
+        let (index, flags) = (reply.number(4)?, reply.number(8)?);
+        (reply.kind == netlink::NEW_LINK && index == self.index).then_some(flags & UP != 0)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Encodes messages of nf_tables (`linux/netfilter/nf_tables.h`) for tables, chains and rules of address
 //! translation.
 
+use crate::netlink::{ACK, CREATE, EXCLUSIVE, HEADER_BYTES, REQUEST, VERDICT, attribute};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,17 +18,8 @@ const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
 /// NFT_MSG_GETGEN.
 const ASK_GENERATION: u16 = SUBSYSTEM << 8 | 16;
 
-/// NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE and NLM_F_APPEND.
-const REQUEST: u16 = 1;
-const ACK: u16 = 4;
-const EXCLUSIVE: u16 = 0x200;
-const CREATE: u16 = 0x400;
+/// NLM_F_APPEND.
 const APPEND: u16 = 0x800;
-
-/// NLMSG_ERROR: an acknowledgement if its code is 0, else an error.
-const VERDICT: u16 = 2;
-/// Bytes of `struct nlmsghdr`.
-const HEADER_BYTES: usize = 16;
 /// NLA_F_NESTED.
 const NESTED: u16 = 0x8000;
 
@@ -288,24 +280,12 @@ fn text(kind: u16, value: &str) -> Vec<u8> {
     attribute(kind, &[value.as_bytes(), &[0]].concat())
 }
 
-/// Encodes `struct nlattr` and its value, padded to a multiple of four bytes.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let len = (4 + value.len()) as u16;
-    let mut bytes = [&len.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn attributes_have_their_length_and_are_filled_up() {
-        assert_eq!(
-            attribute(3, &[7]),
-            [&5_u16.to_ne_bytes()[..], &3_u16.to_ne_bytes(), &[7, 0, 0, 0]].concat()
-        );
+    fn texts_and_lists_have_their_length() {
         assert_eq!(text(1, "nat").len(), 8);
         let outer = nested(2, &[number(1, 5)]);
         assert_eq!(outer[..4], [&12_u16.to_ne_bytes()[..], &0x8002_u16.to_ne_bytes()].concat());

@@ -1,32 +1,37 @@
 //! Adds routes over netlink. The kernel removes the routes of a device together with the device.
 
-use crate::{Device, netlink};
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::AddressFamily;
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
-};
+use crate::Device;
+use crate::netlink::{self, attribute};
 use std::io;
 use std::net::IpAddr;
+
+/// RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_UNIVERSE and RTN_UNICAST.
+const MAIN: u8 = 254;
+const STATIC: u8 = 4;
+const UNIVERSE: u8 = 0;
+const UNICAST: u8 = 1;
+
+/// RTA_DST and RTA_OIF.
+const DESTINATION: u16 = 1;
+const OUT_INTERFACE: u16 = 4;
 
 /// Adds a host route for `address` to `device`, in the namespace of the calling thread.
 ///
 /// # Errors
 /// If the process may not add routes, or if the address already has a route.
 pub fn add_route(device: &Device, address: IpAddr) -> io::Result<()> {
-    let (family, length, destination) = match address {
-        IpAddr::V4(address) => (AddressFamily::Inet, 32, RouteAddress::Inet(address)),
-        IpAddr::V6(address) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(address)),
+    let octets = match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
     };
-    let mut route = RouteMessage::default();
-    route.header.address_family = family;
-    route.header.destination_prefix_length = length;
-    route.header.table = RouteHeader::RT_TABLE_MAIN;
-    route.header.protocol = RouteProtocol::Static;
-    route.header.scope = RouteScope::Universe;
-    route.header.kind = RouteType::Unicast;
-    route.attributes =
-        vec![RouteAttribute::Destination(destination), RouteAttribute::Oif(device.index())];
-    netlink::change(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
+    let prefix_bits = 8 * octets.len() as u8;
+    let family = netlink::family(address.is_ipv4());
+    // `struct rtmsg`: no source prefix, no type of service, and no flags.
+    let body = [
+        &[family, prefix_bits, 0, 0, MAIN, STATIC, UNIVERSE, UNICAST][..],
+        &[0; 4],
+        &attribute(DESTINATION, &octets),
+        &attribute(OUT_INTERFACE, &device.index().to_ne_bytes()),
+    ];
+    netlink::change(netlink::NEW_ROUTE, netlink::CREATE | netlink::EXCLUSIVE, &body.concat())
 }
