@@ -2,9 +2,7 @@
 //! finds no malformed packet and no wrong checksum, and understands the connection.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-mod decoder;
-
-use decoder::{has_tshark, tshark};
+use crate::decoder::{self, has_tshark, tshark};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -154,7 +154,9 @@ fn tests_of<'a>(path: &Path, text: &'a str) -> &'a str {
 /// a case. Otherwise only `#[test]` functions that are not ignored count.
 fn collect(name: &str, text: &str, into: &mut Citations) {
     let found = scan(text);
-    let own_harness = found.functions.iter().any(|function| function.name == "main");
+    // `cases` returns the cases of one file to the `main` of another.
+    let is_harness = |function: &Function| ["main", "cases"].contains(&function.name.as_str());
+    let own_harness = found.functions.iter().any(is_harness);
     let counts = |function: &&Function| (function.is_test || own_harness) && !function.ignored;
     for function in found.functions.iter().filter(counts) {
         let of_file = found.file.iter().filter(|_| function.is_test);

@@ -10,6 +10,7 @@ mod attacks;
 mod decoder;
 mod duplex;
 mod operator;
+mod sim_live;
 
 use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant, SystemTime};
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 
 fn main() {
+    net::stamp::stamp();
     let mut trials = Vec::new();
     for signal in ["TERM", "INT", "KILL", "ABRT"] {
         let name = format!("nothing_is_left_behind_by_a_server_that_ends_by/{signal}");
@@ -77,6 +79,7 @@ fn main() {
     trials.extend(attacks::trials());
     trials.extend(duplex::trials());
     trials.extend(operator::trials());
+    trials.extend(net::trials(("sim_live", sim_live::cases())));
     net::conduct(trials)
 }
 

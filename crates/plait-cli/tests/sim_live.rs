@@ -4,13 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code)]
 
-#[path = "../../plait-live/tests/net/mod.rs"]
-mod net;
-
-use libtest_mimic::{Failed, Trial};
-use net::kernel::{self, Service, Speaks};
-use net::timely::{TRIES, agreed};
-use net::{Bed, Family, Line, stamp};
+use crate::net::kernel::{self, Service, Speaks};
+use crate::net::timely::{TRIES, agreed};
+use crate::net::{self, Case};
+use crate::net::{Bed, Family, Line, stamp};
+use libtest_mimic::Failed;
 use plait_live::emulate::Report;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -65,28 +63,28 @@ struct Share {
 static CELLS: Mutex<Vec<Cell>> = Mutex::new(Vec::new());
 static SHARES: Mutex<Vec<Share>> = Mutex::new(Vec::new());
 
-fn main() {
-    stamp::stamp();
+/// Returns the tests of this file.
+pub fn cases() -> Vec<Case> {
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
-    let mut trials = Vec::new();
+    let mut cases = Vec::new();
     for scheduler in SCHEDULERS {
         for size in SIZES.into_iter().filter(|size| soak || (scheduler, *size) == ("ecf", 64_000)) {
             let name = format!("medians_agree/{scheduler}/{size}");
-            trials.push(Trial::test(name, move || cell(scheduler, size)));
+            cases.push(Case::test(name, move || cell(scheduler, size)));
         }
     }
     for entry in plait_sched::SCHEDULERS {
         for family in [V4, V6] {
             if soak || [("ecf", V4), ("blest", V6)].contains(&(entry.about.name, family)) {
                 let name = format!("shares_agree/{}/{family:?}", entry.about.name);
-                trials.push(Trial::test(name, move || share(entry.about.name, family)));
+                cases.push(Case::test(name, move || share(entry.about.name, family)));
             }
         }
     }
     if soak {
-        trials.push(Trial::test("the_results_are_written", results));
+        cases.push(Case::test("the_results_are_written", results));
     }
-    net::conduct(trials)
+    cases
 }
 
 /// Returns the output of `plait` for a scenario of these paths.
@@ -216,10 +214,9 @@ fn by_buffers() -> String {
          so far, and the simulated application has all of its data at once.\n\n\
          The simulator shows the same effect. The table has the share of the second path by the receive buffer\n\
          (`auto`: a window that grows with the reads, like the kernel's) and, with one of {WINDOW}, by the send buffer.\n\
-         In such a download, a client's window grows from 2 MiB to 3 MiB. Between these two, the share of `otias`\n\
-         changes by more than the usual distance of live shares from the simulated one. The shares of `minrtt` and\n\
-         `ecf` hardly change. No live run was made with such buffers, so this explains the scatter and does not prove\n\
-         it.\n\n"
+         In such a download, a client's window grows from 2 MiB to 3 MiB. The simulated share of `otias` changes between\n\
+         these sizes by more than most live shares differ from simulated ones. The shares of `minrtt` and `ecf` hardly\n\
+         change. No live run was made with such buffers, so this explains the difference and does not prove it.\n\n"
     );
     let all = windows.map(|it| format!("rcvbuf {it}")).join(" | ");
     let more = buffers.map(|it| format!("sndbuf {it}")).join(" | ");
@@ -270,8 +267,8 @@ fn results() -> Result<(), Failed> {
          `simulated` and `live` of a line: both are of the same transfer. `make soak PARTS=cli` makes the page again; it needs root.\n\n\
          Written by `make soak` (`crates/plait-cli/tests/sim_live.rs`) on {}.\n\n\
          Live is `plait serve` to a stock kernel over emulated links. The programs, plait and the emulator run in the\n\
-         real-time class of the kernel's scheduler. Otherwise a busy machine would measure the wait for its cores. A\n\
-         run counts if no packet was more than 5 ms late, of at most {TRIES} tries.\n\n\
+         real-time class of the kernel's scheduler. Otherwise the times would include waits for a core. A run counts only\n\
+         if no packet was more than 5 ms late. If one was, the run is repeated, up to {TRIES} times in all.\n\n\
          ## Times\n\n\
          Downloads over 25 Mbit/s with an RTT of 20 ms and a queue of 100 kB, and 4 Mbit/s with 60 ms and 50 kB;\n\
          cubic. Simulated: one run, because nothing is random. Live: the median of {REPEATS}, from `connect` to the end.\n\n\

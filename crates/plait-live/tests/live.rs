@@ -2,13 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code)]
 
-mod net;
-
-use libtest_mimic::{Failed, Trial};
-use net::kernel::{self, Gate, Service, Speaks};
-use net::plait::{Serving, exchange, spec};
-use net::timely::{all_carried, measured, none_dropped, weighed};
-use net::{Bed, Family, Line};
+use crate::net::kernel::{self, Gate, Service, Speaks};
+use crate::net::plait::{Serving, exchange, spec};
+use crate::net::timely::{all_carried, measured, none_dropped, weighed};
+use crate::net::{self, Case};
+use crate::net::{Bed, Family, Line};
+use libtest_mimic::Failed;
 use plait_core::ConnectionSpec;
 use plait_live::emulate::{self, Lateness, Strip};
 use plait_live::{LogEvent, StackCounters};
@@ -17,11 +16,12 @@ use std::time::{Duration, Instant};
 
 use Family::{V4, V6};
 
-fn main() {
-    let mut trials = Vec::new();
+/// Returns the tests of this file.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
     for family in [V4, V6] {
         let mut add = |name: &str, test: fn(Family) -> Result<(), Failed>| {
-            trials.push(Trial::test(format!("{name}/{family:?}"), move || test(family)));
+            cases.push(Case::test(format!("{name}/{family:?}"), move || test(family)));
         };
         add("kernels_talk_over_emulated_paths", kernels_talk);
         add("an_upload_arrives_over_both_paths", upload);
@@ -47,12 +47,12 @@ fn main() {
         };
         for family in families {
             let name = format!("a_download_comes_over_both_paths/{}/{family:?}", entry.about.name);
-            trials.push(Trial::test(name, move || download(*family, entry.about.name)));
+            cases.push(Case::test(name, move || download(*family, entry.about.name)));
         }
     }
     for scheduler in ["minrtt", "redundant"] {
         let name = format!("a_slow_reader_is_waited_for/{scheduler}");
-        trials.push(Trial::test(name, move || slow_reader(scheduler)));
+        cases.push(Case::test(name, move || slow_reader(scheduler)));
     }
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let strips = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data];
@@ -60,11 +60,11 @@ fn main() {
         // `make test` runs the other combinations with plait as the client (rough.rs).
         for checksum in [false, true].into_iter().filter(|on| soak || *on == (at % 2 == 0)) {
             let name = format!("options_stripped_are_plain_tcp/{strip:?}/checksum={checksum}");
-            trials.push(Trial::test(name, move || stripped(strip, checksum)));
+            cases.push(Case::test(name, move || stripped(strip, checksum)));
         }
     }
-    trials.push(Trial::test("looks_that_differ_settle_nothing_by_one", looks));
-    net::conduct(trials)
+    cases.push(Case::test("looks_that_differ_settle_nothing_by_one", looks));
+    cases
 }
 
 /// If one refutation is enough, the first measurement without late packets settles a claim. Else more

@@ -4,14 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, reason = "each test file uses its own part")]
 
-mod net;
-
-use libtest_mimic::{Failed, Trial};
-use net::kernel::{self, Gate, Service, Speaks};
-use net::plait::{Serving, exchange, spec};
-use net::timely::measured;
-use net::urgent::Urgent;
-use net::{Bed, Counters, Family, Line, stamp};
+use crate::net::kernel::{self, Gate, Service, Speaks};
+use crate::net::plait::{Serving, exchange, spec};
+use crate::net::timely::measured;
+use crate::net::urgent::Urgent;
+use crate::net::{self, Case};
+use crate::net::{Bed, Counters, Family, Line, stamp};
+use libtest_mimic::Failed;
 use plait_base::{Span, Time};
 use plait_live::emulate::Strip;
 use plait_live::{Device, LogEvent, Namespace};
@@ -27,31 +26,31 @@ use std::time::{Duration, Instant};
 
 use Family::V4;
 
-fn main() {
-    stamp::stamp();
+/// Returns the tests of this file.
+pub fn cases() -> Vec<Case> {
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
-    let mut trials = vec![
-        Trial::test("what_is_given_up_is_gone", privileges),
-        Trial::test("both_paths_fall_silent_and_come_back", outage),
-        Trial::test("an_interface_goes_down_and_up", interface),
-        Trial::test("an_announced_port_is_joined", announced_port),
-        Trial::test("an_address_without_proof_is_not_joined/by_a_kernel", unproven_to_a_kernel),
-        Trial::test("an_address_without_proof_is_not_joined/by_plait", unproven_to_plait),
-        Trial::test("options_that_vanish_from_all_joined_paths_change_no_bytes", vanished),
-        Trial::test("a_flood_of_syns_leaves_transfers_and_newcomers_alone", syn_flood),
+    let mut cases = vec![
+        Case::test("what_is_given_up_is_gone", privileges),
+        Case::test("both_paths_fall_silent_and_come_back", outage),
+        Case::test("an_interface_goes_down_and_up", interface),
+        Case::test("an_announced_port_is_joined", announced_port),
+        Case::test("an_address_without_proof_is_not_joined/by_a_kernel", unproven_to_a_kernel),
+        Case::test("an_address_without_proof_is_not_joined/by_plait", unproven_to_plait),
+        Case::test("options_that_vanish_from_all_joined_paths_change_no_bytes", vanished),
+        Case::test("a_flood_of_syns_leaves_transfers_and_newcomers_alone", syn_flood),
     ];
     let strips = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data];
     for (at, strip) in strips.into_iter().enumerate() {
         // `make test` runs the other combinations with plait as the server.
         for checksum in [false, true].into_iter().filter(|on| soak || *on == (at % 2 == 1)) {
             let name = format!("a_client_falls_back/{strip:?}/checksum={checksum}");
-            trials.push(Trial::test(name, move || stripped(strip, checksum)));
+            cases.push(Case::test(name, move || stripped(strip, checksum)));
         }
     }
     if soak {
-        trials.push(Trial::test("a_blackhole_is_left_in_time", blackholes));
+        cases.push(Case::test("a_blackhole_is_left_in_time", blackholes));
     }
-    net::conduct(trials)
+    cases
 }
 
 /// S9: a process that has dropped its capabilities cannot open a further device.
@@ -529,14 +528,14 @@ fn blackholes() -> Result<(), Failed> {
          each of {BLACKHOLES} downloads, one path drops all packets for 2.4 s. In {OUTAGES} more downloads, both paths are\n\
          silent for 30 s.\n\n\
          The rate is relative to the capacity of one path. It is measured for one second, which begins one second after the\n\
-         start of the outage. \"Used again\" is the time from the end of the outage until the path has carried 20 kB. A value\n\
-         counts if no packet was more than 5 ms late during its time: the first second of the outage, its first two\n\
-         seconds, and the time from its end.\n\n\
+         start of the outage. \"Used again\" is the time from the end of the outage until the path has carried 20 kB.\n\n\
+         A value counts only if no packet was more than 5 ms late while it was measured. The gap is measured in the first second\n\
+         of the outage, the rate in its first two seconds, and \"used again\" from its end on.\n\n\
          | | 95th percentile | of | goal |\n|---|---|---|---|\n\
          | longest time without data | {} | {gaps} | {} |\n\
          | rate after one second | {} | {rates} | {LEAST_RATE} |\n\
          | used again | {} | {agains} | {} |\n\
-         | both silent: data again after their end, at worst | {} | {OUTAGES} | {} |\n\n\
+         | both silent: from their end to new data, the longest | {} | {OUTAGES} | {} |\n\n\
          | RTT | gap | rate | used again |\n|---|---|---|---|\n",
         stamp::stamp(),
         shown(gap, millis),

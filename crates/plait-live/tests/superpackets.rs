@@ -3,12 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, reason = "each test file uses its own part")]
 
-mod net;
-
-use libtest_mimic::{Failed, Trial};
-use net::kernel::{self, Service, Speaks};
-use net::plait::{Serving, spec};
-use net::{Bed, Family, Line};
+use crate::net::kernel::{self, Service, Speaks};
+use crate::net::plait::{Serving, spec};
+use crate::net::{self, Case};
+use crate::net::{Bed, Family, Line};
+use libtest_mimic::Failed;
 use plait_core::{Config, ConnectionSpec};
 use plait_live::Namespace;
 use std::io;
@@ -16,23 +15,24 @@ use std::net::SocketAddr;
 
 use Family::{V4, V6};
 
-fn main() {
-    let mut trials = Vec::new();
+/// Returns the tests of this file.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
     for family in [V4, V6] {
         for loss in [0, 1] {
             for speaks in [Speaks::Over(2), Speaks::Tcp] {
                 let name = format!("superpackets_are_cut/{family:?}/{speaks:?}/loss={loss}%");
-                trials.push(Trial::test(name, move || cut(family, speaks, false, loss)));
+                cases.push(Case::test(name, move || cut(family, speaks, false, loss)));
             }
             let name = format!("superpackets_with_checksums_are_cut/{family:?}/loss={loss}%");
-            trials.push(Trial::test(name, move || cut(family, Speaks::Over(2), true, loss)));
+            cases.push(Case::test(name, move || cut(family, Speaks::Over(2), true, loss)));
         }
         for checksum in [false, true] {
             let name = format!("superpackets_come_in/{family:?}/checksum={checksum}");
-            trials.push(Trial::test(name, move || at_once(family, checksum)));
+            cases.push(Case::test(name, move || at_once(family, checksum)));
         }
     }
-    net::conduct(trials)
+    cases
 }
 
 fn offloaded() -> ConnectionSpec {

@@ -3,14 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code)]
 
-mod net;
-
-use libtest_mimic::{Failed, Trial};
-use net::kernel::{self, Service, Speaks};
-use net::nginx::{self, Nginx};
-use net::plait::{Serving, exchange, spec};
-use net::timely::{TRIES, agreed, none_dropped};
-use net::{Bed, Family, Line, simulated, stamp};
+use crate::net::Case;
+use crate::net::kernel::{self, Service, Speaks};
+use crate::net::nginx::{self, Nginx};
+use crate::net::plait::{Serving, exchange, spec};
+use crate::net::timely::{TRIES, agreed, none_dropped};
+use crate::net::{Bed, Family, Line, simulated, stamp};
+use libtest_mimic::Failed;
 use plait_live::emulate::Report;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -84,18 +83,18 @@ struct Transfers {
 static DOWNLOADS: Mutex<Vec<Download>> = Mutex::new(Vec::new());
 static TRANSFERS: Mutex<Vec<Transfers>> = Mutex::new(Vec::new());
 
-fn main() {
-    stamp::stamp();
+/// Returns the tests of this file.
+pub fn cases() -> Vec<Case> {
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let no_nginx = nginx::obstacle();
     if let Some(why) = &no_nginx {
         println!("skipped: {why}");
     }
-    let mut trials = Vec::new();
+    let mut cases = Vec::new();
     for (number, (scheduler, family, sizes)) in batches(soak).into_iter().enumerate() {
         let name = format!("nginx_is_downloaded_from/{number}/{scheduler}/{family:?}");
         let test = move || downloads(number, scheduler, family, &sizes);
-        trials.push(Trial::test(name, test).with_ignored_flag(no_nginx.is_some()));
+        cases.push(Case::test(name, test).with_ignored_flag(no_nginx.is_some()));
     }
     let count = if soak { 250 } else { 8 };
     for family in [V4, V6] {
@@ -105,17 +104,23 @@ fn main() {
             }
             let name = format!("mixed_transfers_arrive/{role:?}/{family:?}");
             let test = move || mixed(family, role, count);
-            trials.push(Trial::test(name, test));
+            cases.push(Case::test(name, test));
         }
     }
     if soak {
-        let write = Trial::test("the_results_are_written", results);
-        trials.push(write.with_ignored_flag(no_nginx.is_some()));
+        let write = Case::test("the_results_are_written", results);
+        cases.push(write.with_ignored_flag(no_nginx.is_some()));
     }
-    let conclusion = net::outcome(trials);
-    let (compared, late) = compared(&DOWNLOADS.lock().unwrap());
-    println!("shares of the paths: {compared} compared, {late} not measured");
-    conclusion.exit();
+    cases
+}
+
+/// Prints how many shares of paths were compared, if downloads were made.
+pub fn print_compared() {
+    let downloads = DOWNLOADS.lock().unwrap();
+    if !downloads.is_empty() {
+        let (compared, late) = compared(&downloads);
+        println!("shares of the paths: {compared} compared, {late} not measured");
+    }
 }
 
 /// Returns the number of large downloads with a compared share, and of those with late packets each time.

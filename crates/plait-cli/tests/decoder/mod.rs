@@ -1,5 +1,5 @@
 //! Tshark as an independent decoder of captures.
-#![allow(unreachable_pub, dead_code)]
+#![allow(unreachable_pub, dead_code, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -8,7 +8,7 @@ pub mod stamp;
 pub mod timely;
 pub mod urgent;
 
-use libtest_mimic::{Arguments, Conclusion, Trial};
+use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 use plait_base::{Chance, Rate, Span};
 use plait_link::{LinkConfig, QueueLimit, RateSource};
 use plait_live::emulate::{self, Emulator, Strip};
@@ -303,6 +303,34 @@ pub fn obstacle() -> Option<String> {
         Ok(Ok(text)) if text.trim() == "1" => None,
         _ => Some("live tests: the kernel has no MPTCP, or it is off".to_owned()),
     }
+}
+
+/// A test of a file of tests.
+pub struct Case {
+    name: String,
+    ignored: bool,
+    run: Box<dyn FnOnce() -> Result<(), Failed> + Send>,
+}
+
+impl Case {
+    pub fn test(
+        name: impl Into<String>,
+        run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+    ) -> Case {
+        Case { name: name.into(), ignored: false, run: Box::new(run) }
+    }
+
+    pub fn with_ignored_flag(self, ignored: bool) -> Case {
+        Case { ignored, ..self }
+    }
+}
+
+/// Returns the tests of a file. Their names begin with that of the file.
+pub fn trials((file, cases): (&str, Vec<Case>)) -> Vec<Trial> {
+    let trial = |case: Case| {
+        Trial::test(format!("{file}/{}", case.name), case.run).with_ignored_flag(case.ignored)
+    };
+    cases.into_iter().map(trial).collect()
 }
 
 /// Set in a run of all tests in which the live tests run apart: they then run in a process of their own,

@@ -1,0 +1,18 @@
+//! The tests of the commands, as one program: each program links every crate below.
+
+mod acceptance;
+mod browser;
+mod captures;
+mod cli;
+mod decide;
+mod decide_cc;
+mod decoder;
+mod events;
+mod explain;
+mod promise;
+mod readme;
+mod reproduce;
+mod run_files;
+mod swarm;
+mod told;
+mod web;
