@@ -196,11 +196,11 @@ pub enum TimedOut {
 /// State and counters of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionStats {
-    /// State.
+    /// State of the connection.
     pub state: ConnectionState,
-    /// The connection uses Multipath TCP.
+    /// Whether the connection uses Multipath TCP.
     pub multipath: bool,
-    /// Why it does not, if it was offered.
+    /// Why the connection does not use Multipath TCP, if it was offered.
     pub fallback: Option<FallbackCause>,
     /// Bytes in order that the application has not read.
     pub readable: u64,

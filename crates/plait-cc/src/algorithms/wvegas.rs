@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     about: About {
     name: "wvegas",
     aliases: &[],
-    idea: "keeps a few segments queued in all, shared by rate; reacts to delay before there is loss",
+    idea: "keeps few segments queued, divided by rate; reacts to delay before losses",
     page: "\
 w is the window in segments, base the lowest RTT, and rtt the mean of the samples of a round trip.
 Once per round trip outside recovery:
@@ -30,16 +30,17 @@ Once per round trip outside recovery:
   q = lowest queueing delay (rtt - base) since the last drain
   if rtt - base >= 2 q > 0: w *= base / (2 rtt), and q is reset   (the drain)
 
-The own rate is w / rtt; that of a sibling is its window over its smoothed RTT. w is at least 2.
+A subflow's own rate is w / rtt. That of another subflow is its window over its smoothed RTT. w is at
+least 2.
 alpha begins at 2, and again after a recovery or a timeout. A round trip of two samples or fewer
 grows as in reno. A loss halves the window, as in reno.
 
-The drain has three further conditions, which the kernel lacks. The queueing delay is not zero:
-otherwise, if rtt is base, comparing 0 with 0 would halve the window each round trip. The lowest
-sample of the round trip has doubled in the same way: an ACK that its receiver delays by 40 ms raises
-the mean without a queue. And the lowest sample shows at least one segment in the queue: jitter of
-3 ms doubles a delay of 1 ms again and again. With drain=mean, as in the kernel, the last two do not
-apply.
+The drain has three further conditions, which the kernel lacks. First, the queueing delay is not
+zero. If rtt were base, the test 0 >= 0 would halve the window each round trip. Second, the delay of
+the lowest sample has doubled too, because an ACK that its receiver delays by 40 ms raises the mean
+without a queue. Third, the lowest sample shows at least one segment in the queue, because jitter of
+3 ms would double a delay of 1 ms again and again. With drain=mean, as in the kernel, only the first
+condition applies.
 
 Good at: short queues, and leaving a path whose delay grows before it loses packets.
 Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that change for other

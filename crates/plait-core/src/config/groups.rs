@@ -218,7 +218,7 @@ pub struct WindowRules {
     pub initial: u32,
     /// Initial slow start threshold in bytes; `None` is infinite.
     pub ssthresh: Option<u64>,
-    /// L of RFC 3465.
+    /// Largest growth of the window for one ACK in slow start, in full segments (L of RFC 3465).
     pub slow_start_limit: u32,
     /// How slow start can end before a loss.
     pub hystart: HyStart,

@@ -13,7 +13,7 @@ use plait_params::{About, Listed, Param};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A kind of entries.
+/// A list that `plait list` prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ListKind {
     /// Packet schedulers and their decorators.
