@@ -263,16 +263,17 @@ impl Connection {
         true
     }
 
-    /// Processes a segment whose address no subflow has. It may answer an earlier SYN.
-    #[cold]
-    pub(crate) fn handle_late_answer(
+    /// Processes a segment for the subflow at `address`, which is likely in the slot `likely`.
+    #[inline(always)]
+    pub(crate) fn handle_at(
         &mut self,
         ctx: &mut Context<'_>,
         address: Address,
+        likely: u8,
         segment: &Segment,
     ) {
         let (paths, mut parts) = self.split(ctx);
-        if let Some(index) = paths.take_late_answer(&mut parts, address, segment) {
+        if let Some(index) = paths.find(&mut parts, address, likely, segment) {
             self.handle(ctx, index, segment);
         }
     }
@@ -298,9 +299,8 @@ impl Connection {
     fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
         let size = self.paths.size_after_lost_start(&self.data);
         self.lower_size(ctx, index, size, SizeCause::BlackHole);
-        let here = self.paths.subflow(index).address();
-        let local_port = ctx.take_port();
-        self.redial_on(ctx, here.at_port(local_port));
+        let (paths, mut parts) = self.split(ctx);
+        paths.redial(&mut parts, index);
     }
 
     /// Handles REMOVE_ADDR: no further subflow is opened to these addresses. Their subflows are

@@ -234,9 +234,10 @@ impl Connection {
         if !self.paths.forget_path(&self.data, path) {
             return;
         }
-        let dialling = self.paths.dials_on(&self.data, path);
-        let moved = dialling && self.try_next_path(ctx);
-        self.paths.drop_waiting_dials(&mut self.notices, |waiting| waiting == path);
+        let dialling = self.paths.subflows().dials_on(&self.data, path);
+        let (paths, mut parts) = self.split(ctx);
+        let moved = dialling && paths.dial_elsewhere(&mut parts);
+        paths.drop_waiting_dials(parts.notices, |waiting| waiting == path);
         if moved {
             return;
         }

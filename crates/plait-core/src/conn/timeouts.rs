@@ -2,13 +2,10 @@
 
 use crate::conn::Connection;
 use crate::context::Context;
-use crate::data::agreement::Mode;
 use crate::data::fastclose::Cause;
-use crate::event::FallbackCause;
 use crate::paths::fallback::{Fallback, OverdueAck, UnansweredFail};
 use crate::paths::timeouts::TimerEffect;
 use crate::stats::TimedOut;
-use crate::tcp::address::Address;
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
 use crate::timers::liveness::KeepAlive;
@@ -143,7 +140,6 @@ impl Connection {
             TimerEffect::Released => self.scheduling.on_released(SubflowId(index as u8)),
             TimerEffect::Gone { tell_peer } => self.kill_subflow(ctx, index, tell_peer),
             TimerEffect::Reset(cause) => self.reset_subflow(ctx, index, cause),
-            TimerEffect::Dial => self.dial_again(ctx),
             TimerEffect::Silent { reinject } => {
                 if reinject {
                     self.reinject_outstanding(index);
@@ -166,35 +162,6 @@ impl Connection {
             if paths.follow_peer(&mut parts, index) {
                 self.scheduling.on_subflows_changed();
             }
-        }
-    }
-
-    /// Handles an unanswered SYN of the first subflow. If there is another path, its attempt goes on
-    /// or starts. An answer to the current one is still used.
-    pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
-        let Some(path) = self.paths.next_path() else { return false };
-        let (paths, mut parts) = self.split(ctx);
-        paths.dial_next(&mut parts, path);
-        true
-    }
-
-    /// Restarts the connection on another path, with a new key and a new handshake; all written
-    /// data is sent again. If segments of the first attempt were only late, the peer's application
-    /// may see that attempt as well, as a connection that is reset.
-    pub(super) fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
-        let (paths, mut parts) = self.split(ctx);
-        paths.redial(&mut parts, address);
-    }
-
-    /// Handles a timeout of our first SYN: the next one may omit MP_CAPABLE, or use another path.
-    fn dial_again(&mut self, ctx: &mut Context<'_>) {
-        let Connection { data, paths, notices, .. } = self;
-        if data.agreed.mode() == Mode::Offered && paths.finds_silence() {
-            data.start_plain(ctx, &paths.spec.config, notices, FallbackCause::Silence);
-            paths.drop_waiting_dials(notices, |_| true);
-        }
-        if paths.ways_to_dial() > 1 {
-            self.try_next_path(ctx);
         }
     }
 }

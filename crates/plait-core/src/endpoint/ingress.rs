@@ -57,11 +57,7 @@ impl Endpoint {
         }
         let accepted = self.with(now, id, |conn, ctx| {
             let waited = !conn.paths().client && conn.state() == ConnectionState::Connecting;
-            if let Some(index) = conn.paths().subflows().find(address, subflow) {
-                conn.handle(ctx, index, segment);
-            } else {
-                conn.handle_late_answer(ctx, address, segment);
-            }
+            conn.handle_at(ctx, address, subflow, segment);
             // The peer may have no data: its FIN can arrive with the last ACK of the handshake.
             let settled = [ConnectionState::Connecting, ConnectionState::Failed];
             waited && !settled.contains(&conn.state())

@@ -299,13 +299,9 @@ impl Endpoint {
         }
         self.shared.tokens.remove(token);
         *token = conn.data().keys().local.token();
-        for (subflow, address) in conn.paths().subflows().open_subflows() {
+        for (subflow, address) in conn.paths().addresses_in_use() {
             addresses.push(address.key());
             self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: subflow.0 });
-        }
-        for address in conn.paths().waiting_dials() {
-            addresses.push(address.key());
-            self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: 0 });
         }
         self.shared.tokens.insert(*token, id);
         if conn.only_waits() {

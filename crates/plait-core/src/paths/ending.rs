@@ -142,7 +142,7 @@ impl Paths {
             let inside = subflow.state().synchronised() && ahead < data.recv.window();
             return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
         }
-        if self.never_known_to_peer(data, index) {
+        if self.client && self.subflows.unknown_to_peer(data, index) {
             return ResetMeans::Redial;
         }
         if data.is_fast_close(option) {

@@ -268,18 +268,6 @@ impl Paths {
         Fallback::Step(FallbackStep::sending(FallbackCause::Checksum))
     }
 
-    /// Returns true if enough SYNs with MP_CAPABLE stayed unanswered that the next one must omit
-    /// it.
-    pub(crate) fn finds_silence(&self) -> bool {
-        let paths = self.ways_to_dial();
-        let asked = match paths {
-            1 => usize::from(self.subflows[0].handshake_retries()),
-            _ => self.redial.rounds(paths),
-        };
-        let limit = usize::from(self.spec.config.fallback.plain_after);
-        limit > 0 && asked >= limit
-    }
-
     /// Removes the addresses and joins of further subflows.
     pub(crate) fn forget_others(&mut self) {
         self.joins.drop_if(|_| true);

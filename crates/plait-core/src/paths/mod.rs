@@ -113,17 +113,8 @@ impl Paths {
         state: State,
         syn: SynState,
     ) {
-        let algorithm = (self.spec.controller)(address.path());
-        let known = self.spec.paths.iter().find(|known| known.path == address.path());
-        let remembered = known.and_then(|known| known.ssthresh);
-        let config = &self.spec.config;
-        let new = NewSubflow { id, address, state, syn, ssthresh: remembered, algorithm };
-        let mut subflow = Subflow::new(new, config);
-        if let Some(size) = self.sizes.lowered() {
-            subflow.window().resize(size);
-        }
         notices.tell_endpoint();
-        self.subflows.add(subflow);
+        self.subflows.add(self.spec.new_subflow(self.sizes, id, address, state, syn));
     }
 
     /// Sets the reason in the RST of the subflow at `index`.
@@ -141,5 +132,27 @@ impl Paths {
     pub(crate) fn give_back(&mut self, before: Time) {
         self.subflows.shrink_to_fit();
         self.subflows.iter_mut().for_each(|subflow| subflow.give_back(before));
+    }
+}
+
+impl ConnectionSpec {
+    /// Returns a new subflow.
+    fn new_subflow(
+        &self,
+        sizes: SegmentSizes,
+        id: SubflowId,
+        address: Address,
+        state: State,
+        syn: SynState,
+    ) -> Subflow {
+        let algorithm = (self.controller)(address.path());
+        let known = self.paths.iter().find(|known| known.path == address.path());
+        let ssthresh = known.and_then(|known| known.ssthresh);
+        let new = NewSubflow { id, address, state, syn, ssthresh, algorithm };
+        let mut subflow = Subflow::new(new, &self.config);
+        if let Some(size) = sizes.lowered() {
+            subflow.window().resize(size);
+        }
+        subflow
     }
 }

@@ -22,7 +22,7 @@ impl Paths {
         if subflow.origin().join {
             return rto.min(interval(base, u16::from(subflow.handshake_retries())));
         }
-        if self.redial.has_untried(self.ways_to_dial()) && subflow.handshake_retries() == 0 {
+        if self.redial.has_untried(self.spec.ways_to_dial()) && subflow.handshake_retries() == 0 {
             rto.min(self.spec.config.joins.attempt_delay)
         } else {
             rto

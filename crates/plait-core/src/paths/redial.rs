@@ -5,10 +5,13 @@
 //! opens the connection (as in RFC 8305 section 5).
 
 use crate::config::Dial;
-use crate::data::level::DataLevel;
+use crate::data::agreement::Mode;
+use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
+use crate::paths::sizing::SegmentSizes;
+use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
 use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
@@ -16,12 +19,12 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::timers::ConnectionTimers;
 use alloc::vec::Vec;
-use plait_base::{Dsn, PathId, SubflowId};
+use plait_base::{PathId, SubflowId};
 use plait_wire::{Flags, Key, Segment};
 
-/// An unanswered first SYN, set aside while another path is tried.
+/// An attempt to dial on one path.
 #[derive(Debug)]
-struct WaitingDial {
+struct Attempt {
     /// Our key in its MP_CAPABLE.
     key: Key,
     subflow: Subflow,
@@ -31,7 +34,7 @@ struct WaitingDial {
 #[derive(Default, Debug)]
 pub(super) struct Redial {
     /// The attempts on the other paths, at most one a path. Empty after the handshake.
-    waiting: Vec<WaitingDial>,
+    waiting: Vec<Attempt>,
     /// How often the first handshake was restarted on another path.
     dials: u8,
     /// Consecutive handshakes that succeeded while no data was delivered.
@@ -62,144 +65,193 @@ impl Redial {
     }
 
     /// Takes the attempt at the address for which `holds`.
-    fn take(&mut self, holds: impl Fn(Address) -> bool) -> Option<WaitingDial> {
+    fn take(&mut self, holds: impl Fn(Address) -> bool) -> Option<Attempt> {
         let place = self.waiting.iter().position(|dial| holds(dial.subflow.address()))?;
         Some(self.waiting.remove(place))
+    }
+
+    /// Sets an attempt aside if its SYN has no answer yet.
+    fn set_aside(&mut self, key: Key, first: Option<Subflow>) {
+        if let Some(mut subflow) = first.filter(|it| it.state() == State::SynSent) {
+            subflow.withhold_syn();
+            self.waiting.push(Attempt { key, subflow });
+        }
+    }
+
+    /// Takes the attempt at `address` if `segment` answers its SYN. A refusal ends the attempt.
+    #[cold]
+    fn answered(
+        &mut self,
+        notices: &mut Notices,
+        address: Address,
+        segment: &Segment,
+    ) -> Option<Attempt> {
+        let waiting = self.waiting.iter().find(|dial| dial.subflow.address() == address)?;
+        let own = waiting.subflow.negotiated().iss.after_syn();
+        if !segment.flags.has(Flags::ACK) || segment.ack != own {
+            return None;
+        }
+        let dial = self.take(|known| known == address)?;
+        notices.tell_endpoint();
+        (segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST)).then_some(dial)
+    }
+
+    /// Gives up the attempts on the paths for which `gone` holds.
+    fn drop_if(&mut self, notices: &mut Notices, gone: impl Fn(PathId) -> bool) {
+        if !self.waiting.is_empty() {
+            self.waiting.retain(|dial| !gone(dial.subflow.address().path()));
+            notices.tell_endpoint();
+        }
     }
 
     /// Returns how often each of `ways` paths was tried before the current attempt.
     pub(super) fn rounds_before(&self, ways: usize) -> usize {
         usize::from(self.dials) / ways
     }
+
+    /// Continues without MP_CAPABLE if enough SYNs that have it stayed unanswered. On one path, the SYN
+    /// was repeated `retries` times.
+    fn find_silence(&mut self, parts: &mut Parts<'_>, spec: &ConnectionSpec, retries: u8) {
+        let asked = match spec.ways_to_dial() {
+            1 => usize::from(retries),
+            ways => self.rounds(ways),
+        };
+        let limit = usize::from(spec.config.fallback.plain_after);
+        if parts.data.agreed.mode() == Mode::Offered && limit > 0 && asked >= limit {
+            let Parts { ctx, data, notices, .. } = parts;
+            data.start_plain(ctx, &spec.config, notices, FallbackCause::Silence);
+            self.drop_if(notices, |_| true);
+        }
+    }
+
+    /// Returns the attempt on `path` with its SYN pending: the one that was set aside, or a new one.
+    fn attempt_on(
+        &mut self,
+        parts: &mut Parts<'_>,
+        spec: &ConnectionSpec,
+        sizes: SegmentSizes,
+        address: Address,
+    ) -> Attempt {
+        match self.take(|known| known.path() == address.path()) {
+            Some(mut attempt) => {
+                self.restart(spec.ways_to_dial());
+                attempt.subflow.count_handshake_retry();
+                attempt.subflow.queue_control(ControlSegment::Syn);
+                attempt
+            }
+            None => self.new_attempt(parts, spec, sizes, address),
+        }
+    }
+
+    /// Starts an attempt at a new port, with a new key.
+    fn new_attempt(
+        &mut self,
+        parts: &mut Parts<'_>,
+        spec: &ConnectionSpec,
+        sizes: SegmentSizes,
+        address: Address,
+    ) -> Attempt {
+        let address = address.at_port(parts.ctx.take_port());
+        let syn = SynState::new(&mut parts.ctx, &spec.config, true);
+        let key = parts.ctx.unique_key();
+        let mut subflow = spec.new_subflow(sizes, SubflowId(0), address, State::SynSent, syn);
+        // Each round over all paths waits twice as long as the previous one.
+        for _ in 0..self.restart(spec.ways_to_dial()) {
+            subflow.back_off_syn();
+        }
+        subflow.queue_control(ControlSegment::Syn);
+        Attempt { key, subflow }
+    }
 }
 
-impl Paths {
+impl ConnectionSpec {
     /// Returns the number of paths that an unanswered first SYN uses in turn, at least one.
-    pub(crate) fn ways_to_dial(&self) -> usize {
-        match self.spec.config.joins.dial {
-            Dial::Any => self.spec.paths.len().max(1),
+    pub(super) fn ways_to_dial(&self) -> usize {
+        match self.config.joins.dial {
+            Dial::Any => self.paths.len().max(1),
             Dial::Primary => 1,
         }
     }
 
-    /// Returns true if the peer refuses a join and has sent nothing but its SYN/ACK. It did not
-    /// receive our third ACK, so its application has no connection.
-    pub(crate) fn never_known_to_peer(&self, data: &DataLevel, index: usize) -> bool {
-        let subflow = &self.subflows[index];
-        let refused = subflow.origin().join && !subflow.status().joined();
-        let silent = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
-        self.client && refused && silent && self.subflows[0].status().pf()
+    /// Returns the first path after `here` for which `may` holds, in turn.
+    fn path_after(&self, here: PathId, may: impl Fn(PathId) -> bool) -> Option<PathId> {
+        let count = self.paths.len();
+        let position = self.paths.iter().position(|config| config.path == here)?;
+        let mut others = (1..count).map(|step| self.paths[(position + step) % count].path);
+        others.find(|next| may(*next))
     }
+}
 
-    /// Returns true if the first subflow is on `path` and the peer may not have our key yet. A
-    /// plain TCP connection can restart only before its SYN is answered.
-    pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
-        let first = &self.subflows[0];
-        let unknown = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
-        let early = !data.plain() || first.state() == State::SynSent;
-        unknown && early && !first.origin().join && first.address().path() == path
-    }
-
-    /// Returns the next path for an unanswered first SYN, if there is another.
-    pub(crate) fn next_path(&self) -> Option<PathId> {
-        let here = self.subflows[0].address().path();
-        let count = self.spec.paths.len();
-        let position = self.spec.paths.iter().position(|config| config.path == here)?;
-        let mut others = (1..count).map(|step| self.spec.paths[(position + step) % count].path);
-        others.find(|next| !self.addresses.is_gone(*next))
-    }
-
-    /// Continues an unanswered dial on `path`, and sets the current attempt aside.
-    pub(crate) fn dial_next(&mut self, parts: &mut Parts<'_>, path: PathId) {
-        let here = self.subflows[0].address();
-        let first = self.subflows.take_first().filter(|it| it.state() == State::SynSent);
-        let current = first.map(|mut subflow| {
-            subflow.withhold_syn();
-            WaitingDial { key: parts.data.keys().local, subflow }
-        });
-        match self.redial.take(|address| address.path() == path) {
-            Some(mut dial) => {
-                dial.subflow.repeat_syn();
-                self.redial.restart(self.ways_to_dial());
-                self.resume(parts, dial);
-            }
-            None => {
-                let address = here.on_path(path).at_port(parts.ctx.take_port());
-                self.start_dial(parts, address);
-            }
+impl Paths {
+    /// Handles a timeout of our first SYN: the next one may omit MP_CAPABLE, or use another path.
+    pub(super) fn dial_again(&mut self, parts: &mut Parts<'_>) {
+        let retries = self.subflows[0].handshake_retries();
+        self.redial.find_silence(parts, &self.spec, retries);
+        if self.spec.ways_to_dial() > 1 {
+            self.dial_elsewhere(parts);
         }
-        self.redial.waiting.extend(current);
     }
 
-    /// Restarts the connection at `address` with a new key. All other attempts are given up.
-    pub(crate) fn redial(&mut self, parts: &mut Parts<'_>, address: Address) {
+    /// Continues or starts the dial on the next path, and sets the current attempt aside: an answer to it
+    /// is still used. Returns false if there is no other path.
+    pub(crate) fn dial_elsewhere(&mut self, parts: &mut Parts<'_>) -> bool {
+        let (here, key) = (self.subflows[0].address(), parts.data.keys().local);
+        let may = |path| !self.addresses.is_gone(path);
+        let Some(path) = self.spec.path_after(here.path(), may) else { return false };
+        let attempt = self.redial.attempt_on(parts, &self.spec, self.sizes, here.on_path(path));
+        let first = self.subflows.take_first();
+        self.begin(parts, attempt);
+        self.redial.set_aside(key, first);
+        true
+    }
+
+    /// Restarts the connection on the path of the subflow at `index`, with a new key and a new
+    /// handshake; all written data is sent again. All other attempts are given up. If segments of the
+    /// first attempt were only late, the peer's application may see that attempt as well, as a
+    /// connection that is reset.
+    pub(crate) fn redial(&mut self, parts: &mut Parts<'_>, index: usize) {
+        let address = self.subflows[index].address();
         self.redial.waiting.clear();
-        self.subflows.clear();
-        self.start_dial(parts, address);
+        let attempt = self.redial.new_attempt(parts, &self.spec, self.sizes, address);
+        self.begin(parts, attempt);
     }
 
-    /// Starts the first handshake at `address` with a new key.
-    fn start_dial(&mut self, parts: &mut Parts<'_>, address: Address) {
-        let start = SynState::new(&mut parts.ctx, &self.spec.config, true);
-        let key = parts.ctx.unique_key();
-        self.begin_dial(parts, key);
-        self.add_subflow(parts.notices, SubflowId(0), address, State::SynSent, start);
-        // Each round over all paths waits twice as long as the previous one.
-        let rounds = self.redial.restart(self.ways_to_dial());
-        let subflow = &mut self.subflows[0];
-        for _ in 0..rounds {
-            subflow.back_off_syn();
-        }
-        subflow.queue_control(ControlSegment::Syn);
-        self.start_from(address);
-    }
-
-    /// Makes `dial` the current attempt.
-    fn resume(&mut self, parts: &mut Parts<'_>, dial: WaitingDial) {
-        let WaitingDial { key, subflow } = dial;
-        self.begin_dial(parts, key);
-        let address = subflow.address();
+    /// Sets the connection back to the state before its first handshake, with this attempt alone.
+    fn begin(&mut self, parts: &mut Parts<'_>, attempt: Attempt) {
+        let (config, address) = (&self.spec.config, attempt.subflow.address());
+        parts.data.restart(config, attempt.key);
+        *parts.timers = ConnectionTimers::new();
+        parts.timers.arm_release(&mut parts.ctx, config, parts.data);
         parts.notices.tell_endpoint();
         self.subflows.clear();
-        self.subflows.add(subflow);
+        self.subflows.add(attempt.subflow);
         self.start_from(address);
     }
 
-    /// Sets the data level back to the state before its first handshake, with our `key`.
-    fn begin_dial(&mut self, parts: &mut Parts<'_>, key: Key) {
-        parts.data.restart(&self.spec.config, key);
-        *parts.timers = ConnectionTimers::new();
-        parts.timers.arm_release(&mut parts.ctx, &self.spec.config, parts.data);
+    /// Returns the open subflows and the first subflows of other attempts to dial, with their addresses.
+    pub(crate) fn addresses_in_use(&self) -> impl Iterator<Item = (SubflowId, Address)> + '_ {
+        let waiting = self.redial.waiting.iter().map(|dial| &dial.subflow);
+        self.subflows.open_subflows().chain(waiting.map(|it| (it.id(), it.address())))
     }
 
-    /// Returns the addresses of the attempts that were set aside.
-    pub(crate) fn waiting_dials(&self) -> impl Iterator<Item = Address> + '_ {
-        self.redial.waiting.iter().map(|dial| dial.subflow.address())
-    }
-
-    /// Processes a segment for an attempt that was set aside. Returns the index of its subflow if it
-    /// answers the SYN, and the connection continues there. The attempt of the other paths end: their
-    /// answers are reset, as those of unknown connections.
-    #[cold]
-    pub(crate) fn take_late_answer(
+    /// Returns the subflow to which a segment belongs. If the segment answers a SYN that was set aside,
+    /// the connection continues there, and the attempts on the other paths end: their answers are reset,
+    /// as those of unknown connections.
+    #[inline]
+    pub(crate) fn find(
         &mut self,
         parts: &mut Parts<'_>,
         address: Address,
+        likely: u8,
         segment: &Segment,
     ) -> Option<usize> {
-        let waiting = self.redial.waiting.iter().find(|dial| dial.subflow.address() == address)?;
-        let own = waiting.subflow.negotiated().iss.after_syn();
-        if !segment.flags.has(Flags::ACK) || segment.ack != own {
-            return None;
-        }
-        let dial = self.redial.take(|known| known == address)?;
-        if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::SYN) || !self.is_dialling(0) {
-            // The path refuses the connection.
-            parts.notices.tell_endpoint();
-            return None;
-        }
-        self.resume(parts, dial);
-        Some(0)
+        self.subflows.find(address, likely).or_else(|| {
+            let dial = self.redial.answered(parts.notices, address, segment)?;
+            (self.client && self.subflows.is_dialling(0)).then(|| {
+                self.begin(parts, dial);
+                0
+            })
+        })
     }
 
     /// Gives up the attempts that were set aside on the paths for which `gone` holds.
@@ -208,9 +260,6 @@ impl Paths {
         notices: &mut Notices,
         gone: impl Fn(PathId) -> bool,
     ) {
-        if !self.redial.waiting.is_empty() {
-            self.redial.waiting.retain(|dial| !gone(dial.subflow.address().path()));
-            notices.tell_endpoint();
-        }
+        self.redial.drop_if(notices, gone);
     }
 }

@@ -136,7 +136,7 @@ impl Paths {
         }
         let id = self.own_id(self.addresses.first().on_path(path));
         self.addresses.forget_signal(&Mptcp::RemoveAddr([id].into()));
-        if data.plain() || data.closing.failed() || self.dials_on(data, path) {
+        if data.plain() || data.closing.failed() || self.subflows.dials_on(data, path) {
             return false;
         }
         let targets = self.all_targets();

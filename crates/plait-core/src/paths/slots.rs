@@ -11,7 +11,7 @@ use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
-use plait_base::{PathId, Span, SubflowId, SubflowSet, Time};
+use plait_base::{Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_cc::{Flow, Flows};
 use plait_sched::SentRange;
 
@@ -112,6 +112,31 @@ impl Slots {
             return Some(index);
         }
         self.iter().position(open)
+    }
+
+    /// Returns true if the peer refuses the join at `index` and has sent nothing but its SYN/ACK. It did
+    /// not receive our third ACK, so its application has no connection.
+    pub(super) fn unknown_to_peer(&self, data: &DataLevel, index: usize) -> bool {
+        let subflow = &self[index];
+        let refused = subflow.origin().join && !subflow.status().joined();
+        let silent = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
+        refused && silent && self[0].status().pf()
+    }
+
+    /// Returns true if the subflow at `index` is the first one and its SYN has no answer. A join may
+    /// have reused the slot of an ended first subflow.
+    pub(super) fn is_dialling(&self, index: usize) -> bool {
+        let subflow = &self[index];
+        index == 0 && !subflow.origin().join && subflow.state() == State::SynSent
+    }
+
+    /// Returns true if the first subflow is on `path` and the peer may not have our key yet. A
+    /// plain TCP connection can restart only before its SYN is answered.
+    pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
+        let first = &self[0];
+        let unknown = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
+        let early = !data.plain() || first.state() == State::SynSent;
+        unknown && early && !first.origin().join && first.address().path() == path
     }
 
     /// Returns the subflows that are not closed, and their addresses.

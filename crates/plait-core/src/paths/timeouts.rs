@@ -33,8 +33,6 @@ pub(crate) enum TimerEffect {
     },
     /// It is reset.
     Reset(Cause),
-    /// The first SYN of the connection was not answered.
-    Dial,
     /// The subflow is silent, and its data may be sent elsewhere.
     Silent {
         reinject: bool,
@@ -96,7 +94,7 @@ impl Paths {
                 // The subflow has no further use.
                 return false;
             }
-            self.redial.rounds_before(self.ways_to_dial())
+            self.redial.rounds_before(self.spec.ways_to_dial())
         };
         let subflow = &mut self.subflows[index];
         let dials = subflow.origin().initiator;
@@ -107,13 +105,6 @@ impl Paths {
         }
         subflow.queue_control(ControlSegment::Syn);
         true
-    }
-
-    /// Returns true if the subflow at `index` is the first one of a client that still dials. A join
-    /// may have reused the slot of an ended first subflow.
-    pub(super) fn is_dialling(&self, index: usize) -> bool {
-        let subflow = &self.subflows[index];
-        index == 0 && !subflow.origin().join && subflow.state() == State::SynSent && self.client
     }
 
     /// Handles the expired `timer` of the subflow at `index`. `timers` are the connection's.
@@ -223,11 +214,13 @@ impl Paths {
         let subflow = &self.subflows[index];
         if matches!(subflow.state(), State::SynSent | State::SynReceived) {
             let alone = parts.timers.awaits_subflow();
-            return match self.repeat_syn(parts.data, index, alone) {
-                false => TimerEffect::Gone { tell_peer: false },
-                true if self.is_dialling(index) => TimerEffect::Dial,
-                true => TimerEffect::Nothing,
-            };
+            if !self.repeat_syn(parts.data, index, alone) {
+                return TimerEffect::Gone { tell_peer: false };
+            }
+            if self.client && self.subflows.is_dialling(index) {
+                self.dial_again(parts);
+            }
+            return TimerEffect::Nothing;
         }
         if !subflow.status().joined() {
             return match self.subflows[index].repeat_proof(parts.ctx.now) > SYN_RETRIES {

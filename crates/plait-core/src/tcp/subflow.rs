@@ -201,12 +201,6 @@ impl Subflow {
         self.handshake_retries()
     }
 
-    /// Repeats its unanswered SYN.
-    pub(crate) fn repeat_syn(&mut self) {
-        self.count_handshake_retry();
-        self.pending.add(ControlSegment::Syn);
-    }
-
     /// Takes back a repetition of its SYN that was not sent.
     pub(crate) fn withhold_syn(&mut self) {
         if self.pending.take(ControlSegment::Syn)
