@@ -128,10 +128,10 @@ that is not the first, it computes how much the paths before it deliver until th
 sends the data behind that. A path takes no more than its window, and no more than its rate needs:
 `main_cap` or `side_cap` percent of rate * min_rtt and a few segments.
 
-New data goes to another path than the main one only if that is worth its risk. The time that a segment saves
-there must be at least `risk` percent of the delay that losses of that path cause: its share of lost
-data, times the delay until a loss is repaired, less the time for which the window and the unsent data
-keep the main path busy. While the rate of such a path is unknown, it carries only copies (`probe`).
+New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
+until it is repaired, less the time for which the window and the unsent data keep the main path busy.
+The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
+While the rate of such a path is unknown, it carries only copies (`probe`).
 
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. If it can place nothing new, it copies
