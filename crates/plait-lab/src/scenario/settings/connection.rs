@@ -50,7 +50,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "250ms",
         help: "the time after which the first SYN on a path gives way to the next path",
         clause: "RFC 8305 section 5",
-        field: time!("20ms", Span::from_secs(10), "too long for a first SYN", transport.config.joins.attempt_delay),
+        field: time!(
+            "20ms",
+            Span::from_secs(10),
+            "too long for a first SYN",
+            transport.config.joins.attempt_delay
+        ),
         ..BLANK
     },
     Setting {
