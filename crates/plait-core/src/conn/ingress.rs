@@ -272,8 +272,11 @@ impl Connection {
         likely: u8,
         segment: &Segment,
     ) {
-        let (paths, mut parts) = self.split(ctx);
-        if let Some(index) = paths.find(&mut parts, address, likely, segment) {
+        let index = self.paths.subflows().find(address, likely).or_else(|| {
+            let (paths, mut parts) = self.split(ctx);
+            paths.late_answer(&mut parts, address, segment)
+        });
+        if let Some(index) = index {
             self.handle(ctx, index, segment);
         }
     }

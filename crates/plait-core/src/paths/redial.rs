@@ -234,23 +234,20 @@ impl Paths {
         self.subflows.open_subflows().chain(waiting.map(|it| (it.id(), it.address())))
     }
 
-    /// Returns the subflow to which a segment belongs. If the segment answers a SYN that was set aside,
-    /// the connection continues there, and the attempts on the other paths end: their answers are reset,
-    /// as those of unknown connections.
-    #[inline]
-    pub(crate) fn find(
+    /// Returns the subflow for a segment that answers a SYN that was set aside. The connection continues
+    /// there, and the attempts on the other paths end: their answers are reset, as those of unknown
+    /// connections.
+    #[cold]
+    pub(crate) fn late_answer(
         &mut self,
         parts: &mut Parts<'_>,
         address: Address,
-        likely: u8,
         segment: &Segment,
     ) -> Option<usize> {
-        self.subflows.find(address, likely).or_else(|| {
-            let dial = self.redial.answered(parts.notices, address, segment)?;
-            (self.client && self.subflows.is_dialling(0)).then(|| {
-                self.begin(parts, dial);
-                0
-            })
+        let attempt = self.redial.answered(parts.notices, address, segment)?;
+        (self.client && self.subflows.is_dialling(0)).then(|| {
+            self.begin(parts, attempt);
+            0
         })
     }
 
