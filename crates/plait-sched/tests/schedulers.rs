@@ -14,4 +14,5 @@ mod model;
 mod otias;
 mod references;
 mod rules;
+mod slot;
 mod sttf;

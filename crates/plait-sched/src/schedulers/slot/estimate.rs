@@ -145,9 +145,14 @@ impl<'a> Estimate<'a> {
 
     /// Returns the time until a segment of `len` bytes arrives.
     pub(super) fn arrives_in(&self, len: u64) -> Span {
+        self.arrives_behind(self.held_with(len))
+    }
+
+    /// Returns the time until the last of `held` bytes arrives, if the path holds these.
+    pub(super) fn arrives_behind(&self, held: u64) -> Span {
         let queue = match self.rate {
             0 => self.srtt.minus(self.min_rtt),
-            rate => time_for(self.held_with(len), rate).minus(self.min_rtt),
+            rate => time_for(held, rate).minus(self.min_rtt),
         };
         self.min_rtt.over(2) + queue.max(self.seen) + self.overdue
     }

@@ -30,7 +30,7 @@ impl Flights {
     pub(super) fn sent(&mut self, flight: Flight) {
         let at = self.place(flight.range.start);
         let known = self.list.get(at).is_some_and(|it| it.range.start == flight.range.start);
-        if !known && self.list.len() < MAX_FLIGHTS {
+        if !known && !self.is_full() {
             self.list.insert(at, flight);
         }
     }
@@ -67,6 +67,16 @@ impl Flights {
             })
         };
         flights.find(alone).copied()
+    }
+
+    /// Returns the end of the last segment.
+    pub(super) fn end(&self) -> Dsn {
+        self.list.back().map_or(Dsn::ZERO, |it| it.range.end)
+    }
+
+    /// Returns true if no more segments are remembered.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= MAX_FLIGHTS
     }
 
     /// Returns all segments.

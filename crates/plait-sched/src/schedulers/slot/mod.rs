@@ -226,34 +226,42 @@ impl Slot {
     fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) {
         let (subflow, arrives) = (path.view.id, view.now + path.arrives_in(range.len()));
         self.flights.sent(Flight { range, subflow, arrives, lost: false });
-        self.note_start(view, path);
+        self.note_start(view, subflow);
     }
 
-    /// Notes the segments of new data that the shared rules send.
-    fn note_settled(&mut self, view: &View<'_>, decision: Decision) {
-        let Decision::Send { subflow, what: What::New { offset: 0 }, grant, .. } = decision else {
-            return;
-        };
+    /// Notes the sent segments that have no prediction. A lone subflow needs none, so its segments are
+    /// noted when a second one begins.
+    fn catch_up(&mut self, view: &View<'_>) {
         let paths = self.paths(view);
-        let Some(path) = paths.iter().find(|it| it.view.id == subflow) else { return };
-        let (mss, unsent) = (rules::segment_len(view), view.connection.unsent.min(grant));
-        let mut offset = 0;
-        while offset < unsent {
-            let range = view.queue.unsent_at(offset, mss.min(unsent - offset));
-            let Some(range) = range.filter(|it| it.end <= view.connection.wnd_end) else { break };
-            offset += range.len();
-            let arrives = view.now + path.arrives_in(offset);
-            self.flights.sent(Flight { range, subflow, arrives, lost: false });
+        let ConnectionView { snd_una, snd_nxt, .. } = view.connection;
+        let mss = rules::segment_len(view);
+        let mut from = self.flights.end().max(snd_una);
+        while from < snd_nxt && !self.flights.is_full() {
+            let Some(sent) = view.queue.sent_from(from) else { return };
+            let start = sent.range.start.max(from);
+            let range = DataRange::new(start, sent.range.end.min(start.saturating_add(mss)));
+            let path = paths.iter().find(|it| it.view.id == sent.first);
+            let held = range.end.get().saturating_sub(snd_una.get());
+            let wait = path.map(|it| it.arrives_behind(held.min(it.view.inflight)));
+            let arrives = view.now + wait.unwrap_or_default();
+            self.flights.sent(Flight { range, subflow: sent.first, arrives, lost: false });
+            from = range.end;
         }
-        self.note_start(view, path);
     }
 
-    /// Notes that a path starts to be busy, if it was idle.
-    fn note_start(&mut self, view: &View<'_>, path: &Estimate<'_>) {
-        if path.view.inflight == 0 {
-            let srtt = path.view.srtt.unwrap_or_default();
-            self.lanes[path.view.id.index()].progress = view.now + srtt;
+    /// Notes that a subflow starts to be busy, if it was idle.
+    fn note_start(&mut self, view: &View<'_>, subflow: SubflowId) {
+        if let Some(idle) = view.subflow(subflow).filter(|it| it.inflight == 0) {
+            self.lanes[subflow.index()].progress = view.now + idle.srtt.unwrap_or_default();
         }
+    }
+
+    /// Notes a decision of the shared rules.
+    fn settled(&mut self, view: &View<'_>, decision: Decision) -> Decision {
+        if let Decision::Send { subflow, .. } = decision {
+            self.note_start(view, subflow);
+        }
+        decision
     }
 
     fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {
@@ -377,8 +385,7 @@ impl Scheduler for Slot {
         if view.subflows.len() < 2
             && let Task::Settled(decision) = task
         {
-            self.note_settled(view, decision);
-            return decision;
+            return self.settled(view, decision);
         }
         let paths = self.paths(view);
         if out.explain {
@@ -394,10 +401,7 @@ impl Scheduler for Slot {
             Task::Settled(Decision::Idle) if self.hedge => {
                 return self.hedge(view, &paths).unwrap_or(Decision::Idle);
             }
-            Task::Settled(decision) => {
-                self.note_settled(view, decision);
-                return decision;
-            }
+            Task::Settled(decision) => return self.settled(view, decision),
             Task::Place(segment) => segment,
         };
         if let Some(decision) = self.place(view, &paths, segment, out) {
@@ -422,6 +426,9 @@ impl Scheduler for Slot {
                 }
             }
             Notice::Acked { subflow, bytes, rtt } => self.on_acked(view, subflow, bytes, rtt),
+            Notice::SubflowsChanged { began: Some(_), .. } if view.subflows.len() > 1 => {
+                self.catch_up(view);
+            }
             _ => {}
         }
     }

@@ -1,0 +1,133 @@
+//! The rules of slot, one by one.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use crate::model::{MSS, Model, path};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
+use plait_sched::{Decision, Notice, Outcome, Scheduler, Spec, What};
+
+const MAIN: SubflowId = SubflowId(0);
+const SIDE: SubflowId = SubflowId(1);
+/// RTTs in ms.
+const MAIN_RTT: u64 = 40;
+const SIDE_RTT: u64 = 20;
+
+fn build(spec: &str) -> Box<dyn Scheduler> {
+    Spec::parse(spec).unwrap().build()
+}
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + Span::from_millis(millis)
+}
+
+fn segment(index: u64) -> DataRange {
+    DataRange::with_len(Dsn::ZERO + index * MSS, MSS)
+}
+
+/// A main path of 40 ms and a side path of 20 ms, both with windows of ten segments.
+fn paths(segments: u64) -> Model {
+    Model::new(vec![path(0, MAIN_RTT, 10), path(1, SIDE_RTT, 10)], segments * MSS)
+}
+
+/// Ten segments leave the subflow at once and are acknowledged one by one, `spacing` ms apart. That is the
+/// pace of the link.
+fn teach_rate(
+    scheduler: &mut dyn Scheduler,
+    model: &mut Model,
+    subflow: SubflowId,
+    spacing: u64,
+) {
+    let rtt = model.view().subflow(subflow).unwrap().srtt.unwrap();
+    for index in 0..10 {
+        let waited = Span::from_millis(spacing * index);
+        model.now = at(1_000) + rtt + waited;
+        let notice = Notice::Acked { subflow, bytes: MSS, rtt: Some(rtt + waited) };
+        scheduler.on_notice(&model.view(), notice);
+    }
+    model.now = at(2_000);
+}
+
+fn ask(scheduler: &mut dyn Scheduler, model: &Model) -> (Option<SubflowId>, Option<What>) {
+    match model.ask(scheduler, &mut Outcome::default()) {
+        Decision::Send { subflow, what, .. } => (Some(subflow), Some(what)),
+        _ => (None, None),
+    }
+}
+
+/// Asks and applies until no data is sent. Returns the subflow and the kind of each segment.
+fn send_all(scheduler: &mut dyn Scheduler, model: &mut Model) -> Vec<(SubflowId, What)> {
+    let mut sent = Vec::new();
+    while let (Some(subflow), Some(what)) = ask(scheduler, model) {
+        let decision = model.ask(scheduler, &mut Outcome::default());
+        model.apply(decision, &[]);
+        sent.push((subflow, what));
+        assert!(sent.len() < 100, "{sent:?}");
+    }
+    sent
+}
+
+#[test]
+fn a_side_path_of_unknown_rate_carries_copies_only() {
+    for (probe, new_data) in [("on", false), ("off", true)] {
+        let mut scheduler = build(&format!("slot:probe={probe}"));
+        let mut model = paths(200);
+        teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+        let sent = send_all(&mut *scheduler, &mut model);
+        let on_side: Vec<_> = sent.iter().filter(|it| it.0 == SIDE).map(|it| it.1).collect();
+        assert!(!on_side.is_empty(), "probe={probe}");
+        let new = on_side.iter().any(|it| matches!(it, What::New { .. }));
+        assert_eq!(new, new_data, "probe={probe}: {on_side:?}");
+    }
+}
+
+#[test]
+fn a_side_path_of_known_rate_carries_new_data() {
+    let mut scheduler = build("slot");
+    let mut model = paths(200);
+    teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+    teach_rate(&mut *scheduler, &mut model, SIDE, 4);
+    assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), Some(What::New { offset: 0 })));
+}
+
+/// Returns the subflow of a single segment if half of the data on the side path is lost.
+fn choice_with_loss(spec: &str, lost_segments: u64, unsent: u64) -> Option<SubflowId> {
+    let mut scheduler = build(spec);
+    let mut model = paths(unsent);
+    teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+    teach_rate(&mut *scheduler, &mut model, SIDE, 4);
+    for index in 0..lost_segments {
+        let notice = Notice::Lost { subflow: SIDE, range: segment(index) };
+        scheduler.on_notice(&model.view(), notice);
+    }
+    ask(&mut *scheduler, &model).0
+}
+
+#[test]
+fn new_data_avoids_a_side_path_if_losses_cost_more_than_it_saves() {
+    assert_eq!(choice_with_loss("slot", 0, 1), Some(SIDE));
+    assert_eq!(choice_with_loss("slot", 400, 1), Some(MAIN));
+    assert_eq!(choice_with_loss("slot:risk=0", 400, 1), Some(SIDE));
+    // 75 segments keep the main path busy for longer than a repair takes.
+    assert_eq!(choice_with_loss("slot", 400, 200), Some(SIDE));
+}
+
+#[test]
+fn data_of_the_first_subflow_is_copied_if_it_is_late_when_a_second_one_begins() {
+    let mut scheduler = build("slot:hedge=off,probe=off");
+    let mut model = Model::new(vec![path(0, MAIN_RTT, 10)], 30 * MSS);
+    model.connection.wnd_end = Dsn::ZERO + 10 * MSS;
+    assert_eq!(send_all(&mut *scheduler, &mut model).len(), 10);
+
+    model.subflows.push(path(1, 100, 10));
+    model.now = at(30);
+    let live = SubflowSet(0b11);
+    let notice = Notice::SubflowsChanged { live, began: Some(SIDE) };
+    scheduler.on_notice(&model.view(), notice);
+    assert_eq!(ask(&mut *scheduler, &model), (None, None));
+    // The acknowledgements are due an RTT after the second subflow began, and late 45 ms after that.
+    let due = 30 + MAIN_RTT;
+    model.now = at(due + 45);
+    assert_eq!(ask(&mut *scheduler, &model), (None, None));
+    model.now = at(due + 46);
+    let copy = Some(What::Redundant(segment(0)));
+    assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), copy));
+}
