@@ -184,12 +184,12 @@ impl<'a> Estimate<'a> {
 
     /// Returns the most bytes that the rate needs on the path.
     fn needs(&self, rules: &Rules, mss: u64) -> u64 {
-        let (base, window, percent) = match self.main {
-            true => (10, self.min_rtt + self.view.rttvar.times(2), rules.main_percent),
-            false => (4, self.min_rtt, rules.side_percent),
+        let (base, spare, variations, percent) = match self.main {
+            true => (10, 4, 2, rules.main_percent),
+            false => (4, 3, 1, rules.side_percent),
         };
-        let spare = if self.main { 4 } else { 3 };
-        let held = bytes_in(self.rate, window).saturating_mul(percent) / 100;
+        let span = self.min_rtt + self.view.rttvar.times(variations);
+        let held = bytes_in(self.rate, span).saturating_mul(percent) / 100;
         (base * mss).max(held.saturating_add(spare * mss))
     }
 

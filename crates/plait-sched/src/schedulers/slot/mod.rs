@@ -24,7 +24,7 @@ const CAP: Param = Param {
     name: "cap",
     kind: ParamKind::Switch { default: true },
     unit: "",
-    help: "limit the data in flight on each path to that which its rate needs",
+    help: "limit the data in flight on each path to what its rate needs",
     clause: "ours",
 };
 const MAIN_CAP: Param = Param {
@@ -126,7 +126,8 @@ acknowledgement is overdue, the delay counts too.
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
 sends the data behind that. A path takes no more than its window, and no more than its rate needs:
-`main_cap` or `side_cap` percent of rate * min_rtt and a few segments.
+`main_cap` percent of rate * (min_rtt + 2 * rttvar) on the main path, `side_cap` percent of
+rate * (min_rtt + rttvar) on each other path, and a few segments more.
 
 New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
@@ -140,7 +141,7 @@ data that it has not carried.
 
 Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to the paths before it).
 Paper    none; the rule is plait's own.
-Good at  links that differ much, streams, small windows: in random links it is seldom slower than TCP.
+Good at  paths with very different rates or RTTs, streams, and small windows.
 Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay product of the main path.
          Copies cost about a fifth of the data.
 ",
