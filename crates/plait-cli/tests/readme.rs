@@ -209,7 +209,7 @@ fn pages_have_the_numbers_of_the_promise() {
         format!("Over [{count} measured cells](docs/promise.md)"),
         format!("`ecf+copy` is never below {worst} of the best path alone."),
         format!(
-            "Its median cell is {median}, and {slower} of the {count} are more than 2 % slower than plain TCP"
+            "Its median cell is {median}, and {slower} of the {count} are more than 2 % slower than plain TCP on the best path."
         ),
         format!("In the worst cell (`{place}`)"),
         format!(
@@ -272,7 +272,9 @@ fn pages_have_the_error_of_the_kernel_model() {
         pairs.rows.iter().map(|row| row[0].as_str()).collect();
     let count = names.len();
     for statement in [
-        format!("has a median error of {median} over A to F and {count} held-out pairs of links,"),
+        format!(
+            "has a median error of {median} over the pairs of links A to F and {count} held-out pairs,"
+        ),
         format!("{alone} over the held-out pairs alone."),
         format!("{within} measures are within 15 %, and the worst is {worst} off,"),
     ] {
