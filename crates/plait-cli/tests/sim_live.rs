@@ -266,7 +266,7 @@ fn results() -> Result<(), Failed> {
          After this page you know how far the simulator is from live links, in times and in shares of paths. Compare the columns\n\
          `simulated` and `live` of a line: both are of the same transfer. `make soak PARTS=cli` makes the page again; it needs root.\n\n\
          Written by `make soak` (`crates/plait-cli/tests/sim_live.rs`) on {}.\n\n\
-         Live is `plait serve` to a stock kernel over emulated links. The programs, plait and the emulator run in the\n\
+         The live transfers go from `plait serve` to a stock kernel over emulated links. The programs, plait and the emulator run in the\n\
          real-time class of the kernel's scheduler. Otherwise the times would include waits for a core. A run counts only\n\
          if no packet was more than 5 ms late. If one was, the run is repeated, up to {TRIES} times in all.\n\n\
          ## Times\n\n\

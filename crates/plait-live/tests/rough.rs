@@ -535,7 +535,7 @@ fn blackholes() -> Result<(), Failed> {
          | longest time without data | {} | {gaps} | {} |\n\
          | rate after one second | {} | {rates} | {LEAST_RATE} |\n\
          | used again | {} | {agains} | {} |\n\
-         | both silent: from their end to new data, the longest | {} | {OUTAGES} | {} |\n\n\
+         | both paths silent: longest time from the end to new data | {} | {OUTAGES} | {} |\n\n\
          | RTT | gap | rate | used again |\n|---|---|---|---|\n",
         stamp::stamp(),
         shown(gap, millis),

@@ -317,7 +317,7 @@ fn results() -> Result<(), Failed> {
         text,
         "\nDownloads from 4 to 20 MB are over 40 Mbit/s with an RTT of 20 ms and 20 Mbit/s with 40 ms. For these and larger\n\
          ones, the table has the rate, and the share of the second path in the bytes of both, simulated and live. A run counts\n\
-         if no packet was more than 5 ms late, of at most {TRIES} tries: {} of {} do.\n\n\
+         if no packet was more than 5 ms late. A download has at most {TRIES} tries. {} of {} have a run that counts.\n\n\
          | scheduler | bytes | simulated | live | Mbit/s |\n|---|---:|---:|---:|---:|\n",
         counted,
         counted + late,
@@ -332,7 +332,7 @@ fn results() -> Result<(), Failed> {
         let _ = writeln!(text, "| {scheduler} | {size} | {simulated:.2} | {seen} |");
     }
     text.push_str(
-        "\n## Mixed transfers\n\nDownloads and uploads in turn, of a byte to a megabyte. As a server plait has \
+        "\n## Mixed transfers\n\nDownloads and uploads in turn, of one byte to one megabyte. As a server plait has \
          `ecf+copy`, as a client every scheduler in turn. A join to a connection that has just ended is reset, \
          also between kernels. So these resets are counted, and the test does not fail.\n\n\
          | | transfers | MB | s | subflows reset by a kernel |\n|---|---|---|---|---|\n",

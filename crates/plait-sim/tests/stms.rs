@@ -113,7 +113,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stms-gap.md"
 const HEAD: &str = "\
 # The gap of STMS-A over time
 
-After this page you know the time in which the gap of STMS-A settles, and its final value.
+After this page you know how long the gap of STMS-A takes to settle, and its final value.
 
 The paths are `fast:rate=30mbit,rtt=20ms,queue=10pkt` and `slow:rate=30mbit,rtt=200ms,queue=10pkt`, with
 `--cc fixed:cwnd=BDP`, buffers of 64 MiB and `bulk:60s`. Within the difference of the one-way delays, the fast path
