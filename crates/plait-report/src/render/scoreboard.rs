@@ -36,27 +36,32 @@ fn key(board: &Board) -> String {
     let own = board.cells.iter().all(is_own);
     let mut text = match own {
         true => "A cell is a load over your links.".to_owned(),
-        false => "A cell is named by its links and its load.".to_owned(),
+        false => "A cell has the name of its links and its load.".to_owned(),
     };
     let has = |part: &str| board.cells.iter().any(|it| it.cell.split(' ').any(|it| it == part));
     if board.cells.iter().any(is_measured) {
         text += " A to F are the links and loads on which a stock Linux was measured.";
     }
     if board.cells.iter().any(|cell| !is_measured(cell) && !is_own(cell)) {
-        text += " A pair of numbers, such as 7_3, is a recorded pair of WiFi and cellular links: from \
-                 its start, or from anywhere (a random time in it).";
+        text += " A pair of numbers, such as 7_3, is a recorded pair of WiFi and cellular links, \
+                 played from its start or from anywhere (a random time in it).";
     }
-    let loads = [
+    let named = |names: &[(&str, &'static str)]| -> Vec<&'static str> {
+        names.iter().filter(|it| has(it.0)).map(|it| it.1).collect()
+    };
+    let loads = named(&[
         ("download", "download is 4 MB"),
-        ("bulk", "bulk is 10 s of all that the links take"),
+        ("bulk", "bulk is 10 s as fast as the links allow"),
         ("stream", "stream is a message of 30 kB every 50 ms"),
+    ]);
+    let measures = named(&[
         ("p50", "p50 is the median delay of the messages of a run"),
         ("p99", "p99 is the delay that one message in a hundred exceeds"),
-    ];
-    let told: Vec<&str> = loads.iter().filter(|it| has(it.0)).map(|it| it.1).collect();
-    if !told.is_empty() {
-        let of = if own { "Of a stream" } else { "Of the loads" };
-        text += &format!(" {of}, {}.", told.join("; "));
+    ]);
+    for (of, found) in [("Of the loads", loads), ("Of a stream", measures)] {
+        if !found.is_empty() {
+            text += &format!(" {of}, {}.", found.join("; "));
+        }
     }
     text
 }
@@ -68,6 +73,7 @@ pub fn markdown(board: &Board) -> String {
     if board.standings.iter().any(|it| it.scheduler == "linux") {
         page += &format!("{}\n\n", about_linux());
     }
+    page += &format!("{}\n\n", key(board));
     page += "## Schedulers by their worst cell\n\n";
     page += &standings(board).to_markdown();
     let first = board.standings.first().map_or("", |it| it.scheduler.as_str());
