@@ -220,7 +220,7 @@ impl ListDocument {
 fn table(document: &ListDocument) -> Table {
     let mut table = Table::new(vec![
         Column::new("name", Align::Left),
-        Column::new("what it is", Align::Left).prose(),
+        Column::new("description", Align::Left).prose(),
         Column::new("also", Align::Left).dispensable(1),
     ]);
     for item in &document.entries {

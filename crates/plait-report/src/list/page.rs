@@ -266,7 +266,7 @@ impl Form for Markdown {
     }
 
     fn params(&mut self, params: &[Setting]) {
-        let mut table = left(&["parameter, default", "allowed", "what it does", "from"]);
+        let mut table = left(&["parameter, default", "allowed", "meaning", "from"]);
         for param in params {
             let (help, clause) = (param.help.to_owned(), param.clause.to_owned());
             table.row(

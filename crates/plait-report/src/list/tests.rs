@@ -102,7 +102,7 @@ fn index(kind: ListKind, items: &[Item]) -> String {
     let mut page = format!(
         "# {title}\n\n<!-- {ORIGIN} -->\n\n`plait list {command} NAME` prints these pages.\n\n"
     );
-    let titles = ["name", "what it is", "also"];
+    let titles = ["name", "description", "also"];
     let mut table = Table::new(titles.map(|title| Column::new(title, Align::Left)).into());
     for item in items {
         let link = format!("[{}]({})", item.name, file_name(item));

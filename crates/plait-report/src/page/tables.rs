@@ -65,7 +65,7 @@ pub(super) fn write(
     let rows = measures(document).map(|(entry, number)| {
         vec![entry.name.to_owned(), value(entry, number), entry.definition.to_owned()]
     });
-    table(page, "Measures", &["measure", "value", "what it is"], rows.collect());
+    table(page, "Measures", &["measure", "value", "meaning"], rows.collect());
     let rows = document.paths.iter().map(scenario_row).collect();
     let columns = ["path", "down", "up", "rtt", "queue", "loss down", "loss up", "jitter", "more"];
     table(page, "Paths as simulated", &columns, rows);

@@ -57,7 +57,7 @@ Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), se
          \"How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP\" (NSDI 2012).
 Good at  small receive windows over heterogeneous paths.
 Bad at   avoiding stalls: it acts only after one, and a penalised path stays slow for long. The authors
-         of minrtt and ECF ran them with it. BLEST goes with mode=retransmit.
+         of minrtt and ECF ran them with it. Use mode=retransmit with BLEST.
 ",
     params: &[MODE, STRICT, HOLDERS],
     state: &[("last_pen.ID_ms", "time of the last penalty for the free subflow ID")],

@@ -65,19 +65,19 @@ goes to an idle subflow as a whole. (Until 6.5, the subflow kept the rest of a b
 stale after `stale` consecutive timeouts without any received segment. With fewer timeouts it may get
 bursts as before.
 
-Retransmissions go, a burst at a time, to a regular subflow that holds no data. If there is none, a
-backup that holds no data sends them, if every other subflow with data has had more than one timeout.
+Retransmissions go, a burst at a time, to a regular subflow that holds no data. If there is none, and
+every other subflow with data has had more than one timeout, a backup that holds no data sends them.
 Otherwise they wait, while new data is sent. If only stale or closed subflows have carried the data,
 it goes before new data, to the live subflow with the least linger. (The kernel then resends all
 unacknowledged data.)
 
 Two rules differ from a stock kernel. First, a subflow is stale after one timeout, as for every other
-scheduler. A stock kernel has `linux:stale=4` (net.mptcp.stale_loss_cnt). There a silent path delays
-the reader by the sum of four timeouts, each twice the last. Second, `back` moves data from a full
-window to a subflow with room if it arrives sooner there, in order. It does so if the full window is
-four segments or less, or if its queue is overdue. An overdue queue takes more than twice the sum of
-the longest other drain time and the highest RTT. The kernel leaves the data there (`back=off`): up
-to 64 KiB for a window of one segment.
+scheduler. `linux:stale=4` is the rule of a stock kernel (net.mptcp.stale_loss_cnt), in which a
+silent path delays the reader by the sum of four timeouts, each twice the last. Second, `back` moves
+data from a full window to a subflow with room if it arrives sooner there, in order. It does so if
+the full window is four segments or less, or if its queue is overdue. An overdue queue takes more
+than twice the sum of the longest other drain time and the highest RTT. The kernel leaves the data
+there (`back=off`): up to 64 KiB for a window of one segment.
 
 The first value of avg is the pacing rate at the first decision, as in the kernel.
 

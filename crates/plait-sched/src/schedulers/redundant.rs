@@ -28,7 +28,7 @@ continues at snd_una, so it carries only a part of the data.
 
 Source   the `redundant` module of the out-of-tree Linux MPTCP, from version 0.90 on.
 Good at  small messages over paths with loss or variable delay.
-Bad at   throughput: all paths together give that of the best path. Small receive windows and
+Bad at   throughput: all paths together are only as fast as the best one. Small receive windows and
          metered data plans.
 ",
         params: &[],

@@ -80,8 +80,8 @@ half of the send buffer falls to the calculated gap at once if S has sent nothin
 With more than two subflows (our extension), each slow one has its own gap and average. A left edge
 that came over a still slower subflow is no sample for it.
 
-Measured  docs/stms-gap.md: over 30 Mbit/s on 20 and 200 ms, 225 segments are right. The gap settles
-         at 216 within 21 s, from 0 and from 450.
+Measured  docs/stms-gap.md: over 30 Mbit/s with 20 and 200 ms, the right gap is 225 segments. The gap
+         settles at 216 within 21 s, from 0 and from 450.
 Numbers  gap.ID in segments, of S.
 Paper    \"STMS: Improving MPTCP Throughput Under Heterogeneous Networks\" (ATC 2018), section 3.1,
          Algorithm 2.
