@@ -26,17 +26,17 @@ pub struct Ack {
 /// The computation of congestion avoidance. Its owner, [`Congestion`](crate::Congestion), keeps
 /// window and threshold, applies the results within their bounds, and reports events.
 pub trait Algorithm: core::fmt::Debug + Send {
-    /// Returns the growth of the window in congestion avoidance, in bytes with fraction, for
-    /// `bytes` acknowledged ones. It may be negative. If slow start used a part of the same ACK,
-    /// `bytes` is less than `ack.bytes`.
+    /// Returns the growth of the window in congestion avoidance, in bytes with a fraction, for `bytes`
+    /// acknowledged bytes. It may be negative. If slow start used a part of the same ACK, `bytes` is less
+    /// than `ack.bytes`.
     fn increase(&mut self, ack: &Ack, bytes: u64, view: &View<'_>) -> f64;
 
     /// Returns the threshold in bytes after a detected loss or an expired timer, with `inflight`
     /// bytes in flight.
     fn threshold(&mut self, now: Time, inflight: u64, view: &View<'_>) -> u64;
 
-    /// Returns true if the results depend on the siblings. If not, the connection need not describe
-    /// them, and the view holds the own flow alone.
+    /// Returns true if the results depend on the siblings. If not, the connection need not describe them, and
+    /// the view has only the algorithm's own flow.
     fn couples(&self) -> bool {
         true
     }
@@ -70,7 +70,7 @@ pub trait Algorithm: core::fmt::Debug + Send {
         let _ = (now, idle);
     }
 
-    /// Takes in that the window was set from outside the formula: timeout, idle restart, penalty or
+    /// Records that the window was set from outside the formula: by a timeout, idle restart, penalty or
     /// warm-up.
     fn on_window_set(&mut self, own: &Flow) {
         let _ = own;

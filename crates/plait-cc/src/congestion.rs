@@ -171,8 +171,8 @@ impl Congestion {
         self.intervals.longer()
     }
 
-    /// Returns the subflow as its siblings read it. `live` is true if the connection counts on it;
-    /// `srtt` is the smoothed RTT, if there is a sample.
+    /// Returns the subflow as its siblings read it. `live` is true if the subflow is alive; `srtt` is the
+    /// smoothed RTT, if there is a sample.
     #[must_use]
     pub fn flow(&self, srtt: Option<Span>, live: bool) -> Flow {
         Flow {

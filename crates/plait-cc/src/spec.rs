@@ -23,34 +23,34 @@ use plait_params::Chosen;
 pub struct Spec(Chosen<Entry>);
 
 impl Spec {
-    /// Reads `name` or `name:key=value[,key=value...]`; aliases are accepted.
+    /// Parses `name` or `name:key=value[,key=value...]`; aliases are accepted.
     ///
     /// # Errors
-    /// [`SpecError`], at the first item that cannot be taken.
+    /// Returns a [`SpecError`] for the first name or parameter that is not accepted.
     pub fn parse(text: &str) -> Result<Spec, SpecError> {
         Chosen::parse(text).map(Spec)
     }
 
-    /// A controller of the list with every parameter at its default.
+    /// Returns a controller of the list with every parameter at its default.
     #[must_use]
     pub fn of(entry: &'static Entry) -> Spec {
         Spec(Chosen::of(entry))
     }
 
-    /// The controller's entry in the list.
+    /// Returns the controller's entry in the list.
     #[must_use]
     pub fn entry(&self) -> &'static Entry {
         self.0.entry()
     }
 
-    /// The controller's parameters.
+    /// Returns the controller's parameters.
     #[must_use]
     pub fn params(&self) -> &Params {
         self.0.params()
     }
 
-    /// The canonical string: canonical name, then the parameters that differ from their default in
-    /// the order of declaration. [`Spec::parse`] reads it back.
+    /// Returns the canonical text: the canonical name, then the parameters that differ from their default, in
+    /// the order of declaration. [`Spec::parse`] accepts it.
     #[must_use]
     pub fn name(&self) -> String {
         self.to_string()
@@ -62,13 +62,13 @@ impl Spec {
         self.entry().about.params.iter().filter(bdp)
     }
 
-    /// Whether a window of `BDP` is still to be resolved by [`Spec::with_bdp`].
+    /// Returns true if a window is `BDP`, which [`Spec::with_bdp`] resolves.
     #[must_use]
     pub fn needs_bdp(&self) -> bool {
         self.bdp_windows().next().is_some()
     }
 
-    /// The same spec with `BDP` resolved to `bytes`, bandwidth times RTT of the path at hand.
+    /// Returns the spec with `BDP` resolved to `bytes`: the bandwidth of the path times its RTT.
     #[must_use]
     pub fn with_bdp(&self, bytes: u64) -> Spec {
         let mut spec = self.clone();
@@ -85,7 +85,7 @@ impl Spec {
     }
 }
 
-/// The first of the list: CUBIC, what stock kernels run.
+/// The first of the list: CUBIC, the default of stock kernels.
 impl Default for Spec {
     fn default() -> Spec {
         Spec::of(&crate::CONTROLLERS[0])

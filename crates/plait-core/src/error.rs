@@ -12,7 +12,7 @@ pub enum Error {
     UnknownConnection(ConnId),
     /// The specification of the connection has no path to dial on.
     NoPath,
-    /// The connection was reset or given up (RFC 9293 section 3.10, RFC 8684 section 3.5).
+    /// The connection was reset or aborted (RFC 9293 section 3.10, RFC 8684 section 3.5).
     Failed,
     /// This end has finished: it sends no further data.
     Finished,

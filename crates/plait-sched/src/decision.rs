@@ -161,7 +161,7 @@ pub enum Reason {
     BelowThreshold,
     /// No RTT is below the threshold; this one is the lowest.
     NoneBelowThreshold,
-    /// The fast subflow will have delivered all data before this when it arrives.
+    /// When this data arrives, the fast subflow will have delivered all data before it.
     AheadByGap,
     /// The data would arrive first on this subflow.
     EarliestArrival,

@@ -60,7 +60,7 @@ pub enum Notice {
         rtt: Option<Span>,
     },
     /// A subflow counts this data as lost and has not retransmitted it yet. It comes after [`Notice::Acked`]
-    /// and for the first [`Notice::MAX_LOST`] such segments; a segment may be told of more than once.
+    /// and for the first [`Notice::MAX_LOST`] such segments; the same segment may be reported more than once.
     Lost {
         /// The subflow.
         subflow: SubflowId,
@@ -101,7 +101,7 @@ pub struct LeftEdge {
 pub enum WhenFull {
     /// Never.
     Never,
-    /// Once after a subflow has changed by more than sending: RTT, loss recovery or liveness.
+    /// Once after a subflow has changed other than by sending: RTT, loss recovery or liveness.
     Anew,
     /// Always.
     Always,
@@ -121,7 +121,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// All calls and values, but those for each acknowledgement.
+    /// All calls and values, except the notice for each acknowledgement.
     pub const ALL: Needs =
         Needs { data_acks: true, acks: false, when_full: WhenFull::Always, pacing_rate: true };
     /// Only the windows and RTTs of the view.
@@ -136,8 +136,8 @@ impl Needs {
 /// decisions: a scheduler has no clock and no source of randomness.
 ///
 /// # Examples
-/// A scheduler that takes the first usable subflow. [`rules::task`] has the cases that are the same
-/// for all schedulers. `examples/own-scheduler` is one with parameters in a `plait` of its own.
+/// A scheduler that takes the first usable subflow. [`rules::task`] decides the cases that are the same for
+/// all schedulers. `examples/own-scheduler` is one with parameters in a `plait` of its own.
 ///
 /// ```
 /// use plait_sched::rules::{self, Task};

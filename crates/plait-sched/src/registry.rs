@@ -7,8 +7,8 @@ use plait_params::{About, Listed};
 pub use crate::decorators::DECORATORS;
 pub use crate::schedulers::SCHEDULERS;
 
-/// The default scheduler of the live commands: the first one of `docs/promise.md`, whose worst cell
-/// against the best path alone is the best of all. A test compares the two.
+/// The default scheduler of the live commands. In `docs/promise.md` only `slot` has a better worst cell
+/// against the best path alone, but `slot` is slower than plain TCP in more cells. A test compares them.
 pub const LIVE_DEFAULT: &str = "ecf+copy";
 
 impl Listed for Entry {

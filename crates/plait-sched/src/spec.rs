@@ -9,8 +9,8 @@ use plait_params::{Chosen, Listed, SpecError};
 /// A scheduler with its parameters and decorators, ready to be built once per connection.
 ///
 /// As text: `NAME[:KEY=VALUE[,KEY=VALUE...]]`, then any number of `+DECORATOR[:KEY=VALUE...]`.
-/// [`fmt::Display`] gives the canonical form: the canonical name, and only what differs from the
-/// defaults. Two specs are equal if their canonical forms are.
+/// [`fmt::Display`] gives the canonical form: the canonical name, and only the parameters that differ from
+/// their defaults. Two specs are equal if their canonical forms are.
 ///
 /// # Examples
 /// ```
@@ -30,10 +30,10 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Reads the text form.
+    /// Parses the text form.
     ///
     /// # Errors
-    /// The first name or parameter that cannot be taken.
+    /// Returns an error for the first name or parameter that is not accepted.
     pub fn parse(text: &str) -> Result<Spec, SpecError> {
         let mut parts = text.split('+');
         let base = Chosen::parse(parts.next().unwrap_or_default())?;
@@ -44,16 +44,16 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The scheduler `entry` with its defaults.
+    /// Returns the scheduler `entry` with its defaults.
     #[must_use]
     pub fn of(entry: &'static Entry) -> Spec {
         Spec { base: Chosen::of(entry), decorators: Vec::new() }
     }
 
-    /// Puts a decorator around the scheduler and the decorators that it has.
+    /// Wraps the scheduler and its decorators in one more decorator.
     ///
     /// # Errors
-    /// The scheduler has this decorator.
+    /// Returns an error if the scheduler already has this decorator.
     pub fn decorate(&mut self, decorator: Chosen<Decorator>) -> Result<(), SpecError> {
         let name = decorator.entry().about.name;
         if self.decorators.iter().any(|there| there.entry().about.name == name) {
@@ -66,24 +66,24 @@ impl Spec {
     /// Sets one parameter of the scheduler, not of its decorators.
     ///
     /// # Errors
-    /// The key is unknown, or the value is not allowed.
+    /// Returns an error if the key is unknown or the value is not allowed.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SpecError> {
         self.base.set(key, value)
     }
 
-    /// The scheduler's entry in the list.
+    /// Returns the scheduler's entry in the list.
     #[must_use]
     pub fn entry(&self) -> &'static Entry {
         self.base.entry()
     }
 
-    /// The scheduler's parameters.
+    /// Returns the scheduler's parameters.
     #[must_use]
     pub fn params(&self) -> &Params {
         self.base.params()
     }
 
-    /// The decorators from the inside out, with their parameters.
+    /// Returns the decorators from the inside out, with their parameters.
     #[must_use]
     pub fn decorators(&self) -> &[Chosen<Decorator>] {
         &self.decorators
