@@ -51,10 +51,11 @@ fn known(setting: &str) -> String {
         "cc" => plait_cc::CONTROLLERS.iter().map(|entry| entry.about.name.to_owned()).collect(),
         _ => return String::new(),
     };
-    format!("\n{} (`plait list {setting}`)", names.join(", "))
+    format!("\nNames: {} (`plait list {setting}`)", names.join(", "))
 }
 
-/// Flags that `-h` shows; `--help` has all.
+/// Begins the line with the allowed values of a flag in `--help`.
+const VALUES: &str = "Values: ";
 const SHORT: [&str; 9] =
     ["path", "workload", "schedulers", "cc", "runs", "seed", "vary", "expect", "scenario"];
 
@@ -153,7 +154,8 @@ impl ScenarioFlags {
                 "" => String::new(),
                 clause => format!(" ({clause})"),
             };
-            let long = format!("{help}{clause}\n{}{}", setting.values(), known(setting.name));
+            let values = setting.values();
+            let long = format!("{help}{clause}\n{VALUES}{values}{}", known(setting.name));
             let mut arg = flag(setting.name).help(help);
             arg = if setting.is_flag() {
                 arg.action(ArgAction::SetTrue)
@@ -257,7 +259,7 @@ fn for_one_run(command: Command, more: &[&'static str]) -> Command {
 /// Replaces the help of flags, given as name, description and values.
 fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -> Command {
     flags.into_iter().fold(command, |command, (name, help, values)| {
-        let long = format!("{help}\n{values}{}", known(name));
+        let long = format!("{help}\n{VALUES}{values}{}", known(name));
         command.mut_arg(name, |arg| arg.help(help).long_help(long))
     })
 }
@@ -309,7 +311,7 @@ impl clap::Args for ExplainFlags {
             ("seed", "Seed of the run [default: 1]", "a whole number"),
         ];
         let help = "Show the decisions of these schedulers in the same states";
-        let long = format!("{help}\nall, or a list such as ecf,blest:mode=paper");
+        let long = format!("{help}\n{VALUES}all, or a list such as ecf,blest:mode=paper");
         let others = Arg::new(OTHERS).long(OTHERS).help_heading(heading("schedulers"));
         let others = others.value_name("VALUE").help(help).long_help(long);
         described(command, one).arg(others)

@@ -19,6 +19,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::Console;
 use failure::Failure;
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -139,6 +140,14 @@ fn missing_flag(error: &clap::Error) -> Option<String> {
     unknown.then(|| format!("write its flag before it: '--{flag} {word}'"))
 }
 
+/// Removes `-h` and `--help` after the command `help`, which has no flags: `plait help --help` is `plait help`.
+fn without_flag_of_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|it| it == "help") {
+        arguments.retain(|it| it != "-h" && it != "--help");
+    }
+    arguments
+}
+
 /// Performs the command that the arguments of the process give, and returns the exit code of the process.
 ///
 /// A help text or a wrong argument ends the process at once.
@@ -147,7 +156,8 @@ pub fn main() -> ExitCode {
     let work = || {
         // Help is as wide as the terminal, but at most 100 columns, so that it stays easy to read.
         let width = Console::detect(false, 0).width.min(100);
-        let parsed = Cli::command().term_width(width).try_get_matches();
+        let arguments = without_flag_of_help(std::env::args_os().collect());
+        let parsed = Cli::command().term_width(width).try_get_matches_from(arguments);
         let cli = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
         let cli = cli.map_err(parse_failure)?;
         perform(&cli.command, Console::detect(cli.quiet, cli.verbose))

@@ -697,6 +697,14 @@ fn no_command_hides_that_stdout_takes_no_more() {
 }
 
 #[test]
+fn the_help_of_help_is_that_of_the_program() {
+    let help = stdout(&plait(&["help"]));
+    for flag in ["--help", "-h"] {
+        assert_eq!(stdout(&plait(&["help", flag])), help, "{flag}");
+    }
+}
+
+#[test]
 fn the_help_of_run_speaks_of_one_run() {
     let help = stdout(&plait(&["run", "--help"]));
     assert!(help.contains("The scheduler [default: minrtt]"), "{help}");

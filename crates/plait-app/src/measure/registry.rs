@@ -100,8 +100,8 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "message_delay_ms",
         unit: "ms",
-        definition: "from a message being due (burst: its first byte written; video and maps: its \
-                     request made) to its last byte readable, in order, at the receiver; mean over \
+        definition: "from the time at which a message is due (burst: its first byte written; video and \
+                     maps: its request made) to its last byte readable, in order, at the receiver; mean over \
                      the messages",
         better: Better::Lower,
         workloads: MESSAGES,
@@ -289,7 +289,7 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "startup_ms",
         unit: "ms",
-        definition: "from the client's first SYN to the picture",
+        definition: "from the client's first SYN to the first picture",
         better: Better::Lower,
         workloads: VIDEO,
         derived: false,
@@ -308,8 +308,8 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "last_packet_gap_ms",
         unit: "ms",
-        definition: "delay of the last packet of a chunk on the first path after that on the second; \
-                     median over the chunks of which both paths carried a part",
+        definition: "time from the last packet of a chunk on the second path to its last packet on the \
+                     first; median over the chunks of which both paths carried a part",
         better: Better::Neither,
         workloads: VIDEO,
         derived: false,

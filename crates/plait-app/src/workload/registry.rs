@@ -39,7 +39,7 @@ pub const WORKLOADS: &[Entry] = &[
     Entry {
         name: "bulk",
         grammar: "bulk:DURATION",
-        summary: "the server sends all the time for DURATION",
+        summary: "the server sends as fast as it can for DURATION",
         page: "The client connects and sends a request of 200 bytes. The server writes whenever its \
                send buffer has room, until DURATION after the client's first SYN. The goodput counts \
                the bytes that the client reads in order within DURATION.",

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Explain why rows were fast or slow (takes longer)
     #[arg(long)]
     explain: bool,
-    /// With --format csv: write a line per run with all its measures, not a line per number of a row
+    /// With --format csv, write a line for each run with all its measures
     #[arg(long, requires = "format", conflicts_with = "json", hide_short_help = true)]
     per_run: bool,
     #[command(flatten)]

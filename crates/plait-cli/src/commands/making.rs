@@ -45,7 +45,7 @@ pub(crate) struct Making {
     /// It is also the seed of networks that are drawn at random.
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
-    /// Most runs of an undecided claim, as a multiple of the runs of its file [default: 8]
+    /// Maximum runs of an undecided claim, as a multiple of the runs in its file [default: 8]
     ///
     /// While an exact or hard claim is undecided, its runs double, up to this multiple.
     /// With --quick the default is 1.

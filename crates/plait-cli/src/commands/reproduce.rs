@@ -25,14 +25,14 @@ const EXAMPLES: &str = "Examples:
 /// an interrupted reproduction continues where it stopped.
 ///
 /// A miss is a claim that is known to fail, with its cause. The exit code is 1 if an exact or hard claim
-/// fails that is not listed as a miss, or if a listed miss holds.
+/// fails and is not listed as a miss, or if a listed miss holds.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Paper or figure, such as ton/fig8
     ///
-    /// The papers are ton, imc, csws, ecf and stms, or those of --experiments. Only --quick, --all and
-    /// --experiments can be used without one.
+    /// The papers are ton, imc, csws, ecf and stms, or those of --experiments. Without a paper or
+    /// figure, --quick, --all or --experiments is required.
     #[arg(value_name = "PAPER[/FIGURE]")]
     what: Option<String>,
     /// Repeat all papers, which takes hours

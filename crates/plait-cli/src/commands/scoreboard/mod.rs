@@ -53,7 +53,7 @@ const BESIDE: &str = "../shared/data";
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Links such as A,E,7_1 or A-F; recorded; all
+    /// Links such as A,E,7_1 or A-F, or the words `recorded` or `all`
     #[arg(long, value_name = "LIST", default_value = "all")]
     links: String,
     /// A path of your own, as in `plait compare`
@@ -115,7 +115,7 @@ pub(crate) struct Args {
 /// The path that a random cell dials first.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Order {
-    /// Any of them, by chance
+    /// A path drawn at random
     Startable,
     /// The path on which plain TCP is fastest
     Known,

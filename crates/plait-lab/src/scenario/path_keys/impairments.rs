@@ -14,8 +14,8 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "queue",
         form: "LIMIT",
         example: "50ms",
-        help: "50ms, 64KiB, 100pkt or inf; by default 100 ms at the\n\
-               rate",
+        help: "length of the queue: 50ms, 64KiB, 100pkt or inf;\n\
+               default: 100 ms at the rate",
         field: may_keep!(
             |given: &PlacedText| given.quantity(quantity::limit),
             ToString::to_string,
@@ -27,7 +27,8 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "aqm",
         form: "NAME",
         example: "codel",
-        help: "codel[:target=5ms,interval=100ms]; default: droptail",
+        help: "queue discipline: droptail (default) or\n\
+               codel[:target=5ms,interval=100ms]",
         clause: "RFC 8289",
         field: kept!(aqm, |it: &_| aqm_text(*it), aqm),
         ..BLANK
@@ -36,7 +37,7 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "loss",
         form: "P%",
         example: "1%",
-        help: "loses packets down; ge:p=1%,r=30%,bad=50% for bursts",
+        help: "loses packets down; ge:p=1%,r=30%,bad=50% in bursts",
         clause: "Gilbert 1960, Elliott 1963",
         field: kept!(loss, |it: &_| loss_text(*it), impairments.down.loss.model),
         ..BLANK
@@ -101,8 +102,8 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         form: "WHAT",
         example: "data@2s..3s",
         help: "a middlebox removes MPTCP options: syn, synack, ack\n\
-               (the third), first (data), data or all; WHAT@TIME\n\
-               from then on, WHAT@FROM..TO for a while",
+               (the third), first (data), data or all; WHAT@TIME:\n\
+               from this time on; WHAT@FROM..TO: for this time",
         clause: "RFC 8684 section 3.7",
         of_links: false,
         spans: true,
@@ -113,7 +114,7 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "mtu",
         form: "BYTES",
         example: "1500@0s/1280@2s",
-        help: "drops longer packets; steps 1500@0s/1280@2s",
+        help: "drops longer packets; in steps 1500@0s/1280@2s",
         clause: "RFC 8899",
         field: kept!(mtu, |it: &Vec<_>| mtu_text(it), mtu),
         ..BLANK

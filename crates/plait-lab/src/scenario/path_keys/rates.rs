@@ -25,7 +25,8 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "rtt",
         form: "TIME",
         example: "25ms@0s/80ms@10s",
-        help: "propagation, half each way; steps 25ms@0s/80ms@10s",
+        help: "propagation delay, half of it each way; in steps\n\
+               25ms@0s/80ms@10s",
         displaces: &["owd_down", "owd_up"],
         field: Field {
             get: round_trip,
@@ -40,7 +41,7 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "owd_down",
         form: "TIME",
         example: "15ms",
-        help: "propagation down, in place of rtt",
+        help: "propagation delay down, in place of rtt",
         displaces: &["rtt"],
         field: Field {
             get: |path, base| one_way(path, base, &path.delay.down),
@@ -55,7 +56,7 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "owd_up",
         form: "TIME",
         example: "10ms",
-        help: "propagation up, in place of rtt",
+        help: "propagation delay up, in place of rtt",
         displaces: &["rtt"],
         field: Field {
             get: |path, base| one_way(path, base, &path.delay.up),
@@ -70,7 +71,7 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         name: "rate",
         form: "RATE",
         example: "10mbit@0s/4mbit@20s",
-        help: "both ways; inf; steps 10mbit@0s/4mbit@20s;\n\
+        help: "rate each way, or inf; in steps 10mbit@0s/4mbit@20s;\n\
                1mbit/4mbit~40s draws a new rate about every 40 s",
         displaces: &["rate_down", "rate_up", "trace", "trace_up", "offset"],
         field: Field {

@@ -38,8 +38,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "dial",
         group: MPTCP,
         default: "any",
-        help: "the path of the next SYN if the first one is not answered: any is the next path, \
-               primary the first path again, as in a kernel",
+        help: "the path of the next SYN if the first one is not answered: the next path (any), or \
+               the first path again, as in a kernel (primary)",
         clause: "RFC 8305 section 8",
         field: words!(DIALS, transport.config.joins.dial),
         ..BLANK
@@ -109,8 +109,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "slow-start",
         group: TCP,
         default: "rfc3465",
-        help: "maximum growth for each ACK: two segments (one after a timeout), one, or all \
-               acknowledged bytes",
+        help: "maximum growth for each ACK: two segments, and one after a timeout (rfc3465); one \
+               segment (rfc5681); all acknowledged bytes (linux)",
         clause: "L of RFC 3465",
         field: words!(SLOW_STARTS, transport.config.window.slow_start_limit),
         ..BLANK
@@ -150,8 +150,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "hystart",
         group: TCP,
         default: "off",
-        help: "end slow start before a loss: on is HyStart++; linux, linux3 and linux6 are CUBIC \
-               in Linux from 4.0 on, before 4.0, and in 6.18",
+        help: "end slow start before a loss: by HyStart++ (on), or by CUBIC's HyStart in Linux \
+               from 4.0 on (linux), before 4.0 (linux3) or in 6.18 (linux6)",
         clause: "RFC 9406; Linux, net/ipv4/tcp_cubic.c",
         field: words!(HYSTARTS, transport.config.window.hystart),
         ..BLANK
@@ -160,7 +160,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "kernel",
         group: HOSTS,
         default: "none",
-        help: "both ends behave as this version of Linux. 6.18: automatic buffers, HyStart, slow \
+        help: "both ends behave like this version of Linux. 6.18: automatic buffers, HyStart, slow \
                start, no probes; rcvbuf is then SO_RCVBUF. Older versions: the settings of a \
                paper's kernel (--save-scenario writes them), which your own settings override",
         field: words!(
@@ -205,7 +205,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "idle-restart",
         group: TCP,
         default: "linux",
-        help: "congestion window after an idle period",
+        help: "congestion window after an idle period: halved for each timeout (linux), the initial \
+               window (rfc5681) or unchanged (off)",
         clause: "RFC 5681 section 4.1",
         field: words!(IDLE_RESTARTS, transport.config.window.idle_restart),
         ..BLANK
@@ -214,8 +215,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "prr",
         group: TCP,
         default: "rfc9937",
-        help: "fast recovery below its threshold: sends one segment more than the delivered ones; \
-               rfc9937 only if nothing new is lost (as Linux), rfc6937 always",
+        help: "in fast recovery below the threshold, send one segment more than was delivered: \
+               always (rfc6937), or only if nothing new is lost, as in Linux (rfc9937)",
         clause: "RFC 9937, RFC 6937",
         field: words!(PRRS, transport.config.recovery.prr),
         ..BLANK
@@ -224,9 +225,9 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "loss-detection",
         group: TCP,
         default: "rack",
-        help: "loss detection before the timeout: by time with a tail probe (Linux since 4.4), or \
-               by three SACKed segments with a tail probe (Linux 3.10 to 4.3) or without \
-               (earlier)",
+        help: "loss detection before the timeout. rack: by time, with a tail probe (Linux since \
+               4.4). sack-probe: by three SACKed segments, with a tail probe (Linux 3.10 to 4.3). \
+               sack: without the probe (earlier)",
         clause: "RFC 8985, RFC 6675",
         field: words!(LOSS_DETECTIONS, transport.config.recovery.loss_detection),
         ..BLANK
@@ -235,7 +236,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "rto",
         group: TCP,
         default: "linux",
-        help: "retransmission timeout",
+        help: "retransmission timeout: SRTT + max(200 ms, 4 RTTVAR) (linux), max(1 s, SRTT + 4 RTTVAR) \
+               (rfc) or max(200 ms, SRTT + 4 RTTVAR) (rfc200)",
         clause: "RFC 6298",
         field: words!(RTOS, transport.config.recovery.rto),
         ..BLANK

@@ -9,7 +9,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         name: "until",
         group: RUNS,
-        help: "end of a run that has not finished; ci=2%: add runs until each scheduler's 95 % \
+        help: "time at which an unfinished run ends; or ci=2%: add runs until each scheduler's 95 % \
                interval against the best row is within 2 %, up to 1000 runs",
         varies: false,
         field: list(
@@ -82,7 +82,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         name: "vary",
         group: RUNS,
-        help: "repeat for each value of a setting; twice for a grid of two settings",
+        help: "repeat for each value of a setting; given twice: for each pair of values",
         varies: false,
         field: list(
             "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY",

@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
   plait get http://10.99.0.1/file --from 10.98.1.77 --from 10.98.2.77 --dry-run
   plait get 10.99.0.1:7 --from 10.98.1.77 --from 10.98.2.77 --dry-run";
 
-/// A Multipath TCP client that dials from several addresses
+/// Fetch a URL over Multipath TCP from several addresses
 ///
 /// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
 /// ends when both directions have ended. At the end it writes one line per path to stderr: bytes, share,

@@ -30,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   plait serve --listen 10.77.0.1:80 --to 127.0.0.1:8080 --dry-run
   plait serve --listen [fd77::1]:80 --to 127.0.0.1:8080 --cc lia --dry-run";
 
-/// Multipath TCP in front of a TCP service
+/// Serve a TCP service over Multipath TCP
 ///
 /// Listens on an address of its own behind a TUN device, terminates Multipath TCP there, and relays
 /// each connection to the service. If the client or a middlebox supports only plain TCP, the connection
@@ -42,7 +42,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Address for clients; no device may have it
+    /// Address for clients; no device of this host may have it
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     listen: SocketAddr,
     /// TCP service to which the server relays each connection
@@ -50,8 +50,8 @@ pub(crate) struct Args {
     to: String,
     /// Address of this host for clients; may be repeated
     ///
-    /// It leads to the server too. Rules of nftables redirect it: to the same port if --port has it, otherwise
-    /// to the port of --listen.
+    /// Rules of nftables redirect its connections to the server: to the same port if --port has it,
+    /// otherwise to the port of --listen.
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     public: Vec<SocketAddr>,
     /// A further address that the server advertises to clients (ADD_ADDR); may be repeated
