@@ -224,9 +224,9 @@ impl clap::Args for RunFlags {
             (
                 "schedulers",
                 "The scheduler [default: minrtt]",
-                "one such as ecf:beta=0.5 or blest+rp",
+                "a scheduler such as ecf:beta=0.5 or blest+rp",
             ),
-            ("cc", "Congestion controller [default: cubic]", "one such as olia"),
+            ("cc", "Congestion controller [default: cubic]", "a controller such as olia"),
             ("seed", "Seed of the run [default: 1]", "a whole number"),
         ];
         described(command, one)
@@ -305,9 +305,9 @@ impl clap::Args for ExplainFlags {
             (
                 "schedulers",
                 "The scheduler of the run [default: minrtt]",
-                "one such as ecf:beta=0.5 or blest+rp",
+                "a scheduler such as ecf:beta=0.5 or blest+rp",
             ),
-            ("cc", "Congestion controller [default: cubic]", "one such as olia"),
+            ("cc", "Congestion controller [default: cubic]", "a controller such as olia"),
             ("seed", "Seed of the run [default: 1]", "a whole number"),
         ];
         let help = "Show the decisions of these schedulers in the same states";

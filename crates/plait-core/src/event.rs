@@ -113,7 +113,7 @@ pub enum Event {
         subflow: SubflowId,
         /// Data sequence numbers, counted from 0 at the first byte of data.
         data: DataRange,
-        /// Why.
+        /// The reason.
         carry: Carry,
     },
     /// New payload arrived on this subflow.
@@ -165,7 +165,7 @@ pub enum Event {
         cwnd: u64,
         /// Slow start threshold; `None` is infinite.
         ssthresh: Option<u64>,
-        /// Why.
+        /// The reason.
         cause: WindowCause,
     },
     /// State of a subflow when the scheduler decided. The events of all live subflows directly
@@ -210,7 +210,7 @@ pub enum Event {
         candidates: SubflowSet,
         /// The candidates that had room.
         usable: SubflowSet,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// The core applied an effect of a decision.

@@ -26,7 +26,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "cross traffic over a path or shared link: N permanent plain TCP flows to clients of \
                their own, or UDP",
         field: list(
-            "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: \
+            "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; for UDP, CC is \
              poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5",
             "reno@a*2",
             |it| it.compete.iter().map(ToString::to_string).collect(),
@@ -41,8 +41,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         field: text(
             "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE, \
              stream:SIZE@INTERVAL,for=DURATION, blocks:SIZE@RATE|inf,for=DURATION, \
-             video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; plait list workloads describes \
-             each",
+             video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; `plait list workloads` \
+             describes each",
             "upload:1MB",
             |it| vec![it.workload.to_string()],
             setters::set_workload,
