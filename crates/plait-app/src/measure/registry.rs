@@ -36,8 +36,8 @@ pub struct Entry {
     pub better: Better,
     /// Names of the workloads that have this measure.
     pub workloads: &'static [&'static str],
-    /// True if the value is a function of other fields of [`Measures`], so that it tells no run from
-    /// another. Digests leave it out, so a new derived measure changes no digest.
+    /// True if the value is a function of other fields of [`Measures`]. Such a value cannot distinguish
+    /// two runs. Digests leave it out, so a new derived measure changes no digest.
     pub derived: bool,
     /// How the value is read.
     pub value: Value,

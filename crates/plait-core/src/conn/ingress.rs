@@ -362,7 +362,7 @@ impl Connection {
         }
     }
 
-    /// Handles a router's message that a segment was too long. Returns true if it is believed.
+    /// Handles a router's message that a segment was too long. Returns true if the message is accepted.
     #[cold]
     pub(crate) fn on_too_big(
         &mut self,

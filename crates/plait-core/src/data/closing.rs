@@ -9,7 +9,7 @@ use crate::stats::TimedOut;
 use plait_base::{Dsn, Span};
 use plait_wire::Dss;
 
-/// What the user has asked for.
+/// How far the user has closed the connection.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum UserCall {
     #[default]

@@ -143,7 +143,7 @@ impl Paths {
     }
 
     /// Handles a router's message that the segment at `seq` of the wire exceeds the next hop's
-    /// limit of `mtu` bytes. Returns `None` if it is not believed: `seq` is not in flight (S10), or
+    /// limit of `mtu` bytes. Returns `None` if it is not accepted: `seq` is not in flight (S10), or
     /// no link has such an MTU. Otherwise returns the new size, if it is smaller than the current
     /// one.
     #[cold]

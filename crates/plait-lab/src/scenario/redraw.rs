@@ -1,4 +1,4 @@
-//! A rate that is drawn anew at random times: `0.3mbit/1.1mbit/8.6mbit~40s`.
+//! A rate that is drawn again at random times: `0.3mbit/1.1mbit/8.6mbit~40s`.
 
 use super::placed_text::PlacedText;
 use crate::error::{Fault, ScenarioError};
