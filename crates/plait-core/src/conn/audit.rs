@@ -62,7 +62,7 @@ impl Audit {
         if (self.about, self.plain) != (Some(about.0), about.1) {
             *self = Audit { about: Some(about.0), plain: about.1, ..Audit::default() };
         }
-        let acked = match conn.data.agreed.mode() {
+        let acked = match conn.data.mode() {
             Mode::Multipath => {
                 let told = segment.options.dss.and_then(|dss| dss.data_ack)?.value;
                 conn.data.keys().theirs.read_low(told as u32, self.acked)
@@ -107,9 +107,9 @@ impl Audit {
     /// held: delivered, or waiting for data before it.
     pub(crate) fn after(&mut self, conn: &Connection) -> Option<String> {
         // With checksums, data may wait for the rest of its mapping.
-        if conn.data.agreed.mode() != Mode::Multipath
+        if !conn.data.speaks_multipath()
             || conn.data.receives_plain()
-            || conn.data.agreed.checksums()
+            || conn.data.agreed().checksums()
         {
             self.arrived.clear();
             return None;
@@ -121,7 +121,7 @@ impl Audit {
         self.arrived.retain(|it| {
             let Some(subflow) = place(conn, it.address) else { return false };
             let acknowledged = subflow.rx().nxt() >= it.range.end;
-            if acknowledged && !conn.data.recv.has(it.data) {
+            if acknowledged && !conn.data.reassembly().has(it.data) {
                 lost = Some(it.data);
             }
             !acknowledged
@@ -156,7 +156,7 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: RecvSsn) 
         return dsn_in_step(seq);
     }
     let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long)?;
-    let dsn = conn.data.keys().theirs.read_low(map.dsn as u32, conn.data.recv.nxt());
+    let dsn = conn.data.keys().theirs.read_low(map.dsn as u32, conn.data.reassembly().nxt());
     dsn.checked_add(seq.checked_sub(RecvSsn::from_low(map.ssn, seq))?)
 }
 

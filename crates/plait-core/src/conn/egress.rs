@@ -4,8 +4,7 @@
 use crate::conn::Connection;
 use crate::conn::rounds::Round;
 use crate::context::Context;
-use crate::data::agreement::Mode;
-use crate::data::send_queue::SendQueue;
+use crate::data::sending::Written;
 use crate::error::Error;
 use crate::event::Carry;
 use crate::paths::control::{Control, Dispatch, LostSegment, PendingAck, SentData};
@@ -31,7 +30,7 @@ impl Connection {
     /// Returns the next segment to send, if there is any.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Round { control, lost, acks } = self.rounds.next(&self.paths);
-        let ending = self.data.closing.is_ending();
+        let ending = self.data.closing().is_ending();
         if control {
             let transmit = self.poll_control(ctx);
             if transmit.is_some() {
@@ -39,7 +38,7 @@ impl Connection {
             }
             self.rounds.on_no_control();
         }
-        if self.data.closing.failed() {
+        if self.data.closing().failed() {
             return None;
         }
         if lost {
@@ -100,7 +99,7 @@ impl Connection {
             return self.paths.writer(ctx, &mut self.data, index).fin(seq);
         }
         let range = DataRange::with_len(dsn, u64::from(len));
-        self.data.queue.note_again(range);
+        self.data.on_retransmitted(range);
         let mut transmit = self.emit_data(ctx, index, Dispatch { seq, range, carry });
         if let Some(mapping) = self.paths.subflow(index).superpacket_mapping(seq) {
             mapping.repeat(&self.data, &mut transmit.segment);
@@ -110,11 +109,11 @@ impl Connection {
 
     /// Returns the next segment of data chosen by the scheduler.
     fn poll_data(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if self.data.agreed.mode() == Mode::Offered {
+        if self.data.is_offered() {
             return None;
         }
         loop {
-            if self.data.queue.has_plan()
+            if self.data.queue().has_plan()
                 && let Some(transmit) = self.poll_assigned(ctx)
             {
                 return Some(transmit);
@@ -123,7 +122,7 @@ impl Connection {
                 return None;
             }
             let Some(decision) = self.next_decision(ctx) else {
-                return if self.data.queue.has_plan() { self.poll_assigned(ctx) } else { None };
+                return if self.data.queue().has_plan() { self.poll_assigned(ctx) } else { None };
             };
             if let Some(transmit) = self.carry_out(ctx, decision) {
                 return Some(transmit);
@@ -218,7 +217,7 @@ impl Connection {
         if paths.stop_telling(data, notices, index) {
             scheduling.on_subflows_changed();
         }
-        data.agreed.is_telling()
+        data.agreed().is_telling()
     }
 
     /// Ends the data: DATA_FIN, then a FIN on each subflow.
@@ -252,23 +251,18 @@ impl Connection {
         Some(transmit)
     }
 
-    /// Writes up to `len` bytes into the send buffer, as far as there is room. `write` appends as
-    /// many bytes as its argument says.
+    /// Writes data into the send buffer, as far as there is room. Returns the number of bytes.
     ///
     /// # Errors
     /// If this end has finished or the connection has failed.
-    pub(crate) fn write(
-        &mut self,
-        ctx: &Context<'_>,
-        len: u64,
-        write: impl FnOnce(&mut SendQueue, u64),
-    ) -> Result<u64, Error> {
+    pub(crate) fn write(&mut self, ctx: &Context<'_>, written: &Written<'_>) -> Result<u64, Error> {
         let Connection { data, paths, scheduling, timers, .. } = self;
-        data.closing.takes_data()?;
-        let WriteRoom { room, blocked } = paths.room_to_write(data, ctx.memory_limit(), len);
+        data.closing().takes_data()?;
+        let WriteRoom { room, blocked } =
+            paths.room_to_write(data, ctx.memory_limit(), written.len());
         scheduling.on_write(room, blocked);
         if room > 0 {
-            write(&mut data.queue, room);
+            data.write(written, room);
             timers.arm_user_timeout(&paths.spec.config, data, ctx.now);
         }
         Ok(room)

@@ -39,9 +39,9 @@ impl Connection {
                 if ack < una || ack > subflow.sender().tx.nxt() {
                     return false;
                 }
-                self.data.agreed.on_dss();
+                self.data.on_dss();
                 self.paths.note_stamp(index, segment);
-                let edge = self.data.keys().own.read_low(value as u32, self.data.queue.una());
+                let edge = self.data.keys().own.read_low(value as u32, self.data.queue().una());
                 self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
                 true
             }

@@ -3,9 +3,8 @@
 use crate::config::MemoryLimit;
 use crate::conn::Connection;
 use crate::context::Context;
-use crate::data::agreement::Mode;
 use crate::data::fastclose::Cause;
-use crate::data::reassembly::Reassembly;
+use crate::data::receiving::Reading;
 use crate::event::SizeCause;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::ending::ResetMeans;
@@ -78,7 +77,7 @@ impl Connection {
         if let Some(option) = segment.options.mptcp.as_deref() {
             self.on_mptcp_option(ctx, index, option);
         }
-        if self.data.closing.failed() {
+        if self.data.closing().failed() {
             return;
         }
         if segment.options.dss.is_some() {
@@ -86,7 +85,7 @@ impl Connection {
         }
         let decision = self.paths.evidence(&mut self.data, index).on_mapping(segment, numbers);
         self.apply_fallback(ctx, index, decision);
-        if self.data.closing.failed() {
+        if self.data.closing().failed() {
             return;
         }
         let edge = self.data.acknowledged_data(segment, ack);
@@ -134,7 +133,7 @@ impl Connection {
         match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
             Received::Nothing => {}
             Received::Accepted { before } => {
-                if self.data.agreed.checksums()
+                if self.data.agreed().checksums()
                     && let Some(dsn) = self.paths.subflow(index).failed_checksum()
                 {
                     let next = self.paths.evidence(&mut self.data, index).on_wrong_checksum(dsn);
@@ -158,7 +157,7 @@ impl Connection {
         ack: SendSsn,
         edge: Option<Dsn>,
     ) {
-        let old = self.data.queue.una();
+        let old = self.data.queue().una();
         if self.paths.spec.config.buffers.subflow_windows
             && self.paths.update_window(index, segment, ack)
         {
@@ -170,7 +169,7 @@ impl Connection {
         if let Some(edge) = edge {
             self.on_data_ack(ctx, index, segment, edge);
         }
-        let new = self.data.queue.una();
+        let new = self.data.queue().una();
         if new > old {
             let Connection { data, paths, scheduling, .. } = self;
             scheduling.on_data_acked(ctx, data, paths, DataRange::new(old, new));
@@ -188,7 +187,7 @@ impl Connection {
         }
         self.paths.settle_ack(&mut self.data, index);
         // The user may wait until nothing is in flight.
-        if self.paths.subflow(index).is_quiet() && self.data.queue.is_drained() {
+        if self.paths.subflow(index).is_quiet() && self.data.queue().is_drained() {
             self.notices.tell_user();
         }
         if effects.fin_acked {
@@ -198,7 +197,7 @@ impl Connection {
         }
         let Connection { data, paths, scheduling, .. } = self;
         scheduling.on_acked(ctx, data, paths, SubflowId(index as u8), effects);
-        if self.data.queue.counts_memory() {
+        if self.data.queue().counts_memory() {
             self.paths.expand_send_memory(&mut self.data, &mut self.notices, index);
         }
     }
@@ -290,9 +289,7 @@ impl Connection {
 
     /// Handles a DSS: the peer has our key.
     fn on_dss_seen(&mut self, ctx: &mut Context<'_>) {
-        self.data.agreed.on_dss();
-        if !self.data.agreed.peer_dss_seen() {
-            self.data.agreed.on_peer_dss();
+        if self.data.on_dss() {
             self.paths.tell_first_is_backup(&self.data);
             self.start_joins(ctx);
         }
@@ -309,7 +306,7 @@ impl Connection {
     /// Handles REMOVE_ADDR: no further subflow is opened to these addresses. Their subflows are
     /// probed and closed if they do not answer, because the option can be forged.
     fn on_remove_addr(&mut self, ctx: &mut Context<'_>, ids: &[u8]) {
-        if self.data.agreed.mode() != Mode::Multipath {
+        if !self.data.speaks_multipath() {
             return;
         }
         for id in ids {
@@ -387,7 +384,7 @@ impl Connection {
         }
         if acked.freed {
             timers.on_data_progress(data, ctx.now, || paths.longest_rto(data));
-            let waited_for = scheduling.is_app_blocked() || data.queue.is_drained();
+            let waited_for = scheduling.is_app_blocked() || data.queue().is_drained();
             if waited_for {
                 notices.tell_user();
             }
@@ -397,13 +394,9 @@ impl Connection {
         }
     }
 
-    /// Reads by `read`, which returns the number of bytes read.
-    pub(crate) fn read(
-        &mut self,
-        limit: Option<MemoryLimit>,
-        read: impl FnOnce(&mut Reassembly) -> u64,
-    ) -> u64 {
-        let taken = read(&mut self.data.recv);
+    /// Reads, and returns the number of bytes read.
+    pub(crate) fn read(&mut self, limit: Option<MemoryLimit>, reading: Reading<'_>) -> u64 {
+        let taken = self.data.read(reading);
         if taken > 0 {
             self.paths.after_read(&mut self.data, limit);
         }

@@ -62,12 +62,12 @@ impl Invariants<'_> {
             .filter(|s| s.state() != State::Closed)
             .map(|s| s.id())
             .collect();
-        if self.data.closing.failed() || open.is_empty() {
+        if self.data.closing().failed() || open.is_empty() {
             return None;
         }
-        for sent in self.data.queue.sent() {
+        for sent in self.data.queue().sent() {
             let carried = SubflowSet(sent.carried.0 & open.0);
-            if carried.is_empty() && !self.data.queue.reinjects(sent.range) {
+            if carried.is_empty() && !self.data.queue().reinjects(sent.range) {
                 return Some(format!("data {:?} is with no subflow and not queued", sent.range));
             }
         }
@@ -87,9 +87,10 @@ impl Invariants<'_> {
             self.paths.subflows().iter().filter(|s| s.status().pf() && s.status().joined());
         for out in silent.flat_map(|s| s.sender().tx.iter()) {
             let data = out.data();
-            let mut at = data.start.max(self.data.queue.una());
+            let mut at = data.start.max(self.data.queue().una());
             while at < data.end {
-                let Some(sent) = self.data.queue.sent_from(at).filter(|s| s.range.start < data.end)
+                let Some(sent) =
+                    self.data.queue().sent_from(at).filter(|s| s.range.start < data.end)
                 else {
                     break;
                 };
@@ -100,7 +101,7 @@ impl Invariants<'_> {
                         || !s.sender().tx.iter().any(|out| !out.data().intersect(part).is_empty());
                     sent.carried.contains(s.id()) && (live.contains(s.id()) || acked())
                 });
-                if !elsewhere && !part.is_empty() && !self.data.queue.reinjects(part) {
+                if !elsewhere && !part.is_empty() && !self.data.queue().reinjects(part) {
                     return Some(format!("data {part:?} is under way on silent subflows alone"));
                 }
                 at = sent.range.end;
@@ -118,7 +119,7 @@ impl Invariants<'_> {
                 State::SynSent | State::SynReceived => Timer::Rto,
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
-                State::FinWait2 if self.data.closing.done() => Timer::TimeWait,
+                State::FinWait2 if self.data.closing().done() => Timer::TimeWait,
                 _ if !s.sender().tx.is_empty() || s.origin().initiator && !s.status().joined() => {
                     Timer::Rto
                 }
@@ -142,15 +143,15 @@ impl Invariants<'_> {
     fn stall(&self) -> Option<String> {
         let is_closing = |s: &Subflow| match s.state() {
             State::Closed => false,
-            State::Established | State::CloseWait => self.data.closing.done(),
-            State::FinWait2 => self.data.closing.done() || self.data.is_released(),
+            State::Established | State::CloseWait => self.data.closing().done(),
+            State::FinWait2 => self.data.closing().done() || self.data.is_released(),
             _ => true,
         };
-        let sends = !self.data.queue.is_drained()
-            || self.data.closing.asked() && !self.data.closing.fin_acked();
+        let sends = !self.data.queue().is_drained()
+            || self.data.closing().asked() && !self.data.closing().fin_acked();
         let depends = self.paths.subflows().iter().any(is_closing)
-            || !self.data.closing.failed()
-                && (sends || self.data.is_released() && !self.data.closing.done());
+            || !self.data.closing().failed()
+                && (sends || self.data.is_released() && !self.data.closing().done());
         let holds = |s: &Subflow, it: &Timer| it.holds_progress() && s.timers().is_set(*it);
         let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| holds(s, timer));
         let stalled = depends && !self.timers.any_set() && !self.paths.subflows().iter().any(timed);
@@ -162,7 +163,7 @@ impl Invariants<'_> {
 
     /// Checks that no subflow ends before the data does (RFC 8684 section 3.3.3).
     fn no_fin_before_the_end(&self) -> Option<String> {
-        if self.data.sends_plain() || self.data.closing.done() {
+        if self.data.sends_plain() || self.data.closing().done() {
             return None;
         }
         let ended = |s: &&Subflow| {
@@ -192,36 +193,38 @@ impl Invariants<'_> {
         }
         // A subflow with an expired timeout may have some. The kernel's scheduler assigns more to
         // it until several timeouts have passed.
-        let waits = |s: &&Subflow| self.data.queue.assigned(s.id()) > 0;
+        let waits = |s: &&Subflow| self.data.queue().assigned(s.id()) > 0;
         let open = |s: &&Subflow| s.status().joined() && s.state().sends_data();
         if let Some(dead) = self.paths.subflows().iter().filter(waits).find(|s| !open(s)) {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id()));
         }
-        let sent: u64 = self.data.queue.sent().map(|sent| sent.range.len()).sum();
+        let sent: u64 = self.data.queue().sent().map(|sent| sent.range.len()).sum();
         let assigned: u64 =
-            self.paths.subflows().iter().map(|s| self.data.queue.assigned(s.id())).sum();
-        let all = sent + self.data.queue.unsent() + assigned;
-        (all != self.data.queue.occupied()).then(|| {
+            self.paths.subflows().iter().map(|s| self.data.queue().assigned(s.id())).sum();
+        let all = sent + self.data.queue().unsent() + assigned;
+        (all != self.data.queue().occupied()).then(|| {
             format!(
                 "{all} bytes sent, unsent or assigned, {} in the buffer",
-                self.data.queue.occupied()
+                self.data.queue().occupied()
             )
         })
     }
 
     fn windows_are_respected(&self) -> Option<String> {
-        if self.data.queue.nxt() > self.data.window().end() && self.data.queue.nxt() > Dsn::ZERO {
-            let (nxt, end) = (self.data.queue.nxt(), self.data.window().end());
+        if self.data.queue().nxt() > self.data.window().end() && self.data.queue().nxt() > Dsn::ZERO
+        {
+            let (nxt, end) = (self.data.queue().nxt(), self.data.window().end());
             return Some(format!("data sent up to {nxt}, the window ends at {end}"));
         }
         let config = self.config;
         // Linux sizes a buffer for each subflow, in bytes of memory.
         let kernels = |it: KernelBuffers| it.most_sndbuf.saturating_mul(SubflowId::MAX as u64);
-        if self.data.queue.occupied() > config.buffers.kernel.map_or(config.buffers.sndbuf, kernels)
+        if self.data.queue().occupied()
+            > config.buffers.kernel.map_or(config.buffers.sndbuf, kernels)
         {
-            return Some(format!("{} bytes in the send buffer", self.data.queue.occupied()));
+            return Some(format!("{} bytes in the send buffer", self.data.queue().occupied()));
         }
-        let held = self.data.recv.readable() + self.data.recv.out_of_order();
+        let held = self.data.reassembly().readable() + self.data.reassembly().out_of_order();
         // Linux accepts a segment while the buffer is not full, so the last one may exceed it
         // (`tcp_try_rmem_schedule`, net/ipv4/tcp_input.c).
         let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.packets.mtu);

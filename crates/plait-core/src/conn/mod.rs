@@ -13,6 +13,7 @@ mod timeouts;
 use crate::context::Context;
 use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
+use crate::data::receiving::Reading;
 use crate::error::Error;
 use crate::event::{Event, FallbackCause};
 use crate::notices::Notices;
@@ -117,7 +118,7 @@ impl Connection {
     /// Returns whether MP_CAPABLE was found to be dropped, if that was detected since the last
     /// call.
     pub(crate) fn take_verdict(&mut self) -> Option<bool> {
-        self.data.agreed.take_verdict()
+        self.data.take_verdict()
     }
 
     /// Carries out a decision about a fallback on the subflow at `index`.
@@ -185,7 +186,7 @@ impl Connection {
         if self.timers.awaits_subflow() {
             // Outstanding data is sent there.
             self.timers.clear(ConnectionTimer::NoSubflow);
-            self.data.closing.signal_fin_again();
+            self.data.signal_fin_again();
         }
         let Connection { data, paths, timers, .. } = self;
         timers.arm_keep_alive(&paths.spec.config, paths.subflows().heard(), ctx.now);
@@ -258,7 +259,7 @@ impl Connection {
 
     /// Ends this end's data.
     pub(crate) fn finish(&mut self, now: Time) {
-        self.data.closing.finish();
+        self.data.on_finish();
         self.timers.arm_user_timeout(&self.paths.spec.config, &self.data, now);
         self.scheduling.on_finish();
     }
@@ -268,7 +269,7 @@ impl Connection {
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>) -> bool {
         let first = !self.data.is_released();
         if first {
-            self.data.closing.release();
+            self.data.on_release();
             self.notices.tell_endpoint();
             self.finish(ctx.now);
             self.timers.on_released(ctx, &self.paths.spec.config, &self.data);
@@ -278,8 +279,8 @@ impl Connection {
 
     /// Discards received data that the application will not read.
     pub(crate) fn discard(&mut self) {
-        if self.data.recv.readable() > 0 {
-            self.read(None, |recv| recv.skip(u64::MAX));
+        if self.data.reassembly().readable() > 0 {
+            self.read(None, Reading::Skip(u64::MAX));
         }
         self.notices.forget_news();
     }
@@ -289,7 +290,7 @@ impl Connection {
         if self.paths.is_fast_closing() {
             return;
         }
-        self.data.closing.fail();
+        self.data.on_abort();
         self.timers = ConnectionTimers::new();
         let known = self.data.is_key_known(self.paths.client);
         let chosen = self.paths.subflows().best_for_signal().filter(|_| known);
@@ -304,7 +305,7 @@ impl Connection {
 
     /// Ends the connection without waiting for the peer to confirm it: every subflow is reset.
     pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
-        self.data.closing.fail();
+        self.data.on_abort();
         self.paths.forget_fast_close();
         self.timers = ConnectionTimers::new();
         for index in 0..self.paths.subflows().len() {
@@ -319,8 +320,8 @@ impl Connection {
     /// It must have no pending segment other than an acknowledgement.
     pub(crate) fn only_waits(&self) -> bool {
         self.data.is_released()
-            && self.data.closing.settled()
-            && !self.data.closing.failed()
+            && self.data.closing().settled()
+            && !self.data.closing().failed()
             && !self.timers.awaits_subflow()
             && self.paths.subflows().all_wait()
     }
@@ -328,7 +329,7 @@ impl Connection {
     /// Returns true if both ends have closed every subflow; TIME-WAIT counts as closed.
     pub(crate) fn is_over(&self) -> bool {
         // A last DATA_ACK may have to be repeated; that is like TIME-WAIT.
-        let waits = self.timers.awaits_subflow() && !self.data.closing.done();
+        let waits = self.timers.awaits_subflow() && !self.data.closing().done();
         self.paths.subflows().all_gone(|state| matches!(state, State::Closed | State::TimeWait))
             && !waits
     }
@@ -343,9 +344,8 @@ impl Connection {
     /// Frees memory if nothing is in flight and nothing was sent since `before`: empty buffers, and
     /// views that are rebuilt on demand. The behaviour does not change.
     pub(crate) fn shrink_idle(&mut self, before: Time) {
-        if self.data.queue.is_drained() && self.paths.subflows().rest_since(before) {
-            self.data.queue.give_back();
-            self.data.recv.give_back();
+        if self.data.queue().is_drained() && self.paths.subflows().rest_since(before) {
+            self.data.give_back();
             self.scheduling.give_back();
             self.timers.give_back();
             self.paths.give_back(before);

@@ -38,7 +38,7 @@ impl Connection {
     }
 
     fn on_connection_timers(&mut self, ctx: &mut Context<'_>) {
-        if self.data.closing.failed() {
+        if self.data.closing().failed() {
             self.timers = ConnectionTimers::new();
             return;
         }
@@ -95,8 +95,8 @@ impl Connection {
     pub(super) fn on_no_subflow_timeout(&mut self, ctx: &mut Context<'_>) {
         self.timers = ConnectionTimers::new();
         self.notices.tell_endpoint();
-        if self.data.closing.done() {
-            self.data.closing.settle();
+        if self.data.closing().done() {
+            self.data.settle();
         } else {
             self.data.fail(&mut self.notices);
         }
@@ -126,7 +126,7 @@ impl Connection {
 
     /// Ends the connection at once, and records the reason for the user.
     fn give_up_on_peer(&mut self, ctx: &mut Context<'_>, why: TimedOut) {
-        self.data.closing.time_out(why);
+        self.data.on_timed_out(why);
         self.notices.tell_user();
         self.notices.tell_endpoint();
         self.abort(ctx);

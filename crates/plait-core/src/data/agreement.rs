@@ -1,6 +1,7 @@
 //! The agreed mode, and how far each direction has fallen back to plain TCP (RFC 8684 section 3.7).
 
 use crate::config::Config;
+use crate::data::level::DataLevel;
 use crate::event::{Event, FallbackCause};
 use plait_base::{Dsn, SendSsn, Sequence, SubflowSpace};
 
@@ -25,7 +26,7 @@ pub(crate) enum Mode {
 
 /// An event that changes the mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ModeStep {
+pub(super) enum ModeStep {
     /// Both ends have the key of the other.
     KeysExchanged,
     /// One end does not offer, or no longer uses, Multipath TCP.
@@ -172,25 +173,20 @@ impl Agreement {
         self.bare
     }
 
-    /// Returns once whether our SYN was answered only without MP_CAPABLE.
-    pub(crate) const fn take_verdict(&mut self) -> Option<bool> {
-        self.verdict.take()
-    }
-
     /// Changes the mode. A step that is not possible changes nothing.
-    pub(crate) fn step(&mut self, step: ModeStep) {
+    pub(super) fn step(&mut self, step: ModeStep) {
         let next = self.mode.after(step);
         debug_assert!(next.is_some(), "{step:?} in {:?}", self.mode);
         self.mode = next.unwrap_or(self.mode);
     }
 
     /// Notes that the peer requests checksums in its SYN, or does not.
-    pub(crate) const fn on_checksum_request(&mut self, required: bool) {
+    pub(super) const fn on_checksum_request(&mut self, required: bool) {
         self.checksums |= required;
     }
 
     /// Notes the cause of a fallback. Returns true if it is the first one.
-    pub(crate) const fn on_fallback(&mut self, cause: FallbackCause) -> bool {
+    pub(super) const fn on_fallback(&mut self, cause: FallbackCause) -> bool {
         let first = self.cause.is_none();
         if first {
             self.cause = Some(cause);
@@ -199,41 +195,8 @@ impl Agreement {
     }
 
     /// Notes that our SYN was answered.
-    pub(crate) const fn on_syn_answered(&mut self) {
+    pub(super) const fn on_syn_answered(&mut self) {
         self.verdict = Some(matches!(self.cause, Some(FallbackCause::Silence)));
-    }
-
-    /// Notes a DSS of the peer.
-    pub(crate) const fn on_peer_dss(&mut self) {
-        self.peer_dss_seen = true;
-    }
-
-    /// Notes that the peer may have used a subflow other than the first.
-    pub(crate) const fn on_others_used(&mut self) {
-        self.others_used = true;
-    }
-
-    /// Notes that both ends can send on a subflow other than the first.
-    pub(crate) const fn on_joined(&mut self) {
-        (self.others_used, self.others_joined) = (true, true);
-    }
-
-    /// Counts an acknowledgement without a DSS. Returns the number since the last DSS.
-    pub(crate) const fn on_bare_ack(&mut self) -> u8 {
-        self.bare = self.bare.saturating_add(1);
-        self.bare
-    }
-
-    /// Holds data from `dsn` on: the checksum of its mapping was wrong.
-    pub(crate) const fn fail_mapping(&mut self, dsn: Dsn) {
-        self.receiving = Receiving::Failing { dsn, retries: 0 };
-    }
-
-    /// Counts a retransmission of MP_FAIL, if a mapping has failed.
-    pub(crate) const fn count_fail_retry(&mut self) -> Option<FailRetry> {
-        let Receiving::Failing { dsn, retries } = &mut self.receiving else { return None };
-        *retries += 1;
-        Some(FailRetry { dsn: *dsn, retries: *retries })
     }
 
     /// Returns why the connection is plain TCP, if it offered Multipath TCP.
@@ -255,37 +218,97 @@ impl Agreement {
     pub(crate) fn has_told(&self) -> bool {
         self.sending == Sending::Plain
     }
+}
+
+impl DataLevel {
+    /// Returns the agreement of both ends.
+    #[inline(always)]
+    pub(crate) const fn agreed(&self) -> &Agreement {
+        &self.agreed
+    }
+
+    /// Returns the agreed mode.
+    #[inline(always)]
+    pub(crate) const fn mode(&self) -> Mode {
+        self.agreed.mode
+    }
+
+    /// Returns true if Multipath TCP is offered and not yet agreed.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.mode() == Mode::Offered
+    }
+
+    /// Notes that the connection is plain TCP in both directions.
+    pub(crate) fn become_plain(&mut self) {
+        self.agreed.step(ModeStep::FallBack);
+    }
+
+    /// Notes a DSS of the peer. Returns true if it is the first one.
+    #[inline(always)]
+    pub(crate) const fn on_dss(&mut self) -> bool {
+        self.agreed.bare = 0;
+        !core::mem::replace(&mut self.agreed.peer_dss_seen, true)
+    }
+
+    /// Returns once whether our SYN was answered only without MP_CAPABLE.
+    pub(crate) const fn take_verdict(&mut self) -> Option<bool> {
+        self.agreed.verdict.take()
+    }
+
+    /// Notes that the peer may have used a subflow other than the first.
+    pub(crate) const fn on_others_used(&mut self) {
+        self.agreed.others_used = true;
+    }
+
+    /// Notes that both ends can send on a subflow other than the first.
+    pub(crate) const fn on_joined(&mut self) {
+        (self.agreed.others_used, self.agreed.others_joined) = (true, true);
+    }
+
+    /// Counts an acknowledgement without a DSS. Returns the number since the last DSS.
+    pub(crate) const fn on_bare_ack(&mut self) -> u8 {
+        self.agreed.bare = self.agreed.bare.saturating_add(1);
+        self.agreed.bare
+    }
+
+    /// Holds data from `dsn` on: the checksum of its mapping was wrong.
+    pub(crate) const fn fail_mapping(&mut self, dsn: Dsn) {
+        self.agreed.receiving = Receiving::Failing { dsn, retries: 0 };
+    }
+
+    /// Counts a retransmission of MP_FAIL, if a mapping has failed.
+    pub(crate) const fn count_fail_retry(&mut self) -> Option<FailRetry> {
+        let Receiving::Failing { dsn, retries } = &mut self.agreed.receiving else { return None };
+        *retries += 1;
+        Some(FailRetry { dsn: *dsn, retries: *retries })
+    }
 
     /// Returns true once, when the peer has acknowledged a segment with the infinite mapping, so
     /// that later ones need not carry it. All data below `una` is acknowledged.
     pub(crate) fn stops_telling(&mut self, una: SendSsn) -> bool {
-        let stops = matches!(self.sending, Sending::Telling { until } if una >= until);
+        let stops = matches!(self.agreed.sending, Sending::Telling { until } if una >= until);
         if stops {
-            self.sending = Sending::Plain;
+            self.agreed.sending = Sending::Plain;
         }
         stops
     }
 
-    /// Stops mapping our data from `from` on. Segments carry the infinite mapping until the peer
-    /// has acknowledged `until`. Returns true if this is new.
-    pub(crate) fn send_plain(&mut self, from: Dsn, until: SendSsn) -> bool {
-        let new = self.sending == Sending::Mapped;
-        if new {
-            (self.from, self.sending) = (from, Sending::Telling { until });
-        }
-        new
-    }
-
     /// Stops requiring mappings from the peer. Returns true if this is new.
     pub(crate) fn receive_plain(&mut self) -> bool {
-        let new = self.receiving != Receiving::Plain;
-        self.receiving = Receiving::Plain;
+        let new = self.agreed.receiving != Receiving::Plain;
+        self.agreed.receiving = Receiving::Plain;
         new
     }
 
-    /// Notes that a DSS arrived.
-    pub(crate) const fn on_dss(&mut self) {
-        self.bare = 0;
+    /// Stops mapping our data, from the first byte that is not DATA_ACKed on. Segments carry the
+    /// infinite mapping until the peer has acknowledged `until`. Returns true if this is new.
+    pub(crate) fn send_plain(&mut self, until: SendSsn) -> bool {
+        let new = self.agreed.sending == Sending::Mapped;
+        if new {
+            (self.agreed.from, self.agreed.sending) =
+                (self.queue.una(), Sending::Telling { until });
+        }
+        new
     }
 }
 

@@ -90,31 +90,6 @@ impl Closing {
         self.signal == DataFinSignal::KeysSent
     }
 
-    /// Notes that the connection was reset or timed out.
-    pub(crate) fn fail(&mut self) {
-        self.step(DataStep::Aborted);
-    }
-
-    /// Notes that the peer was given up.
-    pub(crate) const fn time_out(&mut self, why: TimedOut) {
-        self.timed_out = Some(why);
-    }
-
-    /// Notes that the user has no more data.
-    pub(crate) fn finish(&mut self) {
-        self.call = self.call.max(UserCall::Finish);
-    }
-
-    /// Notes that the user has released the connection.
-    pub(crate) fn release(&mut self) {
-        self.call = UserCall::Release;
-    }
-
-    /// Notes that an ACK with our keys was sent before the DATA_FIN.
-    pub(crate) const fn on_keys_sent(&mut self) {
-        self.signal = DataFinSignal::KeysSent;
-    }
-
     /// Returns true if the user has no more data, or the peer's data has ended.
     pub(crate) fn is_ending(&self) -> bool {
         self.asked() || self.state != DataState::Established
@@ -143,24 +118,6 @@ impl Closing {
     pub(crate) fn settled(&self) -> bool {
         self.state == DataState::Closed
     }
-
-    /// Notes that our DATA_FIN was sent.
-    pub(crate) fn on_fin_signalled(&mut self) {
-        self.signal = DataFinSignal::Sent;
-        self.step(DataStep::FinSent);
-    }
-
-    /// Retransmits an unacknowledged DATA_FIN on another subflow.
-    pub(crate) fn signal_fin_again(&mut self) {
-        if self.fin_pending() && self.signal == DataFinSignal::Sent {
-            self.signal = DataFinSignal::Due;
-        }
-    }
-
-    /// Notes that no further segment of the peer is needed: it has everything, or does not return.
-    pub(crate) fn settle(&mut self) {
-        self.step(DataStep::Settled);
-    }
 }
 
 /// The longest TIME-WAIT (RFC 9293 section 3.6.1: twice the maximum segment lifetime; as long as
@@ -168,9 +125,58 @@ impl Closing {
 pub(crate) const TIME_WAIT: Span = Span::from_secs(60);
 
 impl DataLevel {
+    /// Returns the state of the end of the data.
+    #[inline(always)]
+    pub(crate) const fn closing(&self) -> &Closing {
+        &self.closing
+    }
+
+    /// Notes that this end ends the connection at once.
+    pub(crate) fn on_abort(&mut self) {
+        self.closing.step(DataStep::Aborted);
+    }
+
+    /// Notes that the peer was given up.
+    pub(crate) const fn on_timed_out(&mut self, why: TimedOut) {
+        self.closing.timed_out = Some(why);
+    }
+
+    /// Notes that the user has no more data.
+    pub(crate) fn on_finish(&mut self) {
+        self.closing.call = self.closing.call.max(UserCall::Finish);
+    }
+
+    /// Notes that the user has released the connection.
+    pub(crate) fn on_release(&mut self) {
+        self.closing.call = UserCall::Release;
+    }
+
+    /// Notes that an ACK with our keys was sent before the DATA_FIN.
+    pub(crate) const fn on_keys_sent(&mut self) {
+        self.closing.signal = DataFinSignal::KeysSent;
+    }
+
+    /// Notes that our DATA_FIN was sent.
+    pub(crate) fn on_fin_signalled(&mut self) {
+        self.closing.signal = DataFinSignal::Sent;
+        self.closing.step(DataStep::FinSent);
+    }
+
+    /// Retransmits an unacknowledged DATA_FIN on another subflow.
+    pub(crate) fn signal_fin_again(&mut self) {
+        if self.closing.fin_pending() && self.closing.signal == DataFinSignal::Sent {
+            self.closing.signal = DataFinSignal::Due;
+        }
+    }
+
+    /// Notes that no further segment of the peer is needed: it has everything, or does not return.
+    pub(crate) fn settle(&mut self) {
+        self.closing.step(DataStep::Settled);
+    }
+
     /// Ends the connection: it was reset or timed out.
     pub(crate) fn fail(&mut self, notices: &mut Notices) {
-        self.closing.fail();
+        self.on_abort();
         notices.tell_user();
     }
 

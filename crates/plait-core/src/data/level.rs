@@ -29,12 +29,12 @@ pub(crate) struct PeerProgress {
 
 /// The data level of a connection.
 pub(crate) struct DataLevel {
-    pub(crate) agreed: Agreement,
+    pub(super) agreed: Agreement,
     pub(super) keys: Keys,
-    pub(crate) queue: SendQueue,
+    pub(super) queue: SendQueue,
     pub(super) window: SendWindow,
-    pub(crate) recv: Reassembly,
-    pub(crate) closing: Closing,
+    pub(super) recv: Reassembly,
+    pub(super) closing: Closing,
 }
 
 impl DataLevel {
@@ -179,6 +179,12 @@ impl DataLevel {
         queue.restart();
         *window = SendWindow::new();
         closing.restart();
+    }
+
+    /// Frees the memory of empty buffers.
+    pub(crate) fn give_back(&mut self) {
+        self.queue.give_back();
+        self.recv.give_back();
     }
 
     /// Returns the state as the user sees it; `is_up` returns whether the first subflow is

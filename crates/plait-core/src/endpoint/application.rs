@@ -2,8 +2,8 @@
 
 use crate::conn::Connection;
 use crate::context::Context;
-use crate::data::reassembly::Reassembly;
-use crate::data::send_queue::SendQueue;
+use crate::data::receiving::Reading;
+use crate::data::sending::Written;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::spec::ConnectionState;
@@ -65,7 +65,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn readable(&self, id: ConnId) -> Result<u64, Error> {
-        self.known(id).map(|conn| conn.data().recv.readable())
+        self.known(id).map(|conn| conn.data().reassembly().readable())
     }
 
     /// Returns the bytes written and not DATA_ACKed.
@@ -73,7 +73,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn unacked(&self, id: ConnId) -> Result<u64, Error> {
-        self.known(id).map(|conn| conn.data().queue.occupied())
+        self.known(id).map(|conn| conn.data().queue().occupied())
     }
 
     /// Returns the payload bytes of a full segment.
@@ -107,7 +107,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
     pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> Result<u64, Error> {
-        self.ask(now, id, |conn, ctx| conn.write(ctx, len, |queue, len| queue.write_pattern(len)))?
+        self.ask(now, id, |conn, ctx| conn.write(ctx, &Written::Pattern(len)))?
     }
 
     /// Writes bytes. Returns how many the send buffer accepted; 0 if it is full.
@@ -115,8 +115,8 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
     pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> Result<usize, Error> {
-        let write = |queue: &mut SendQueue, len: u64| queue.write_bytes(&bytes[..len as usize]);
-        let taken = self.ask(now, id, |conn, ctx| conn.write(ctx, bytes.len() as u64, write))??;
+        let written = Written::Bytes(bytes);
+        let taken = self.ask(now, id, |conn, ctx| conn.write(ctx, &written))??;
         Ok(taken as usize)
     }
 
@@ -125,7 +125,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> Result<u64, Error> {
-        self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit(), |recv| recv.skip(max)))
+        self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit(), Reading::Skip(max)))
     }
 
     /// Reads bytes into `buffer`. Returns how many there were.
@@ -133,8 +133,8 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> Result<usize, Error> {
-        let read = |recv: &mut Reassembly| recv.read(buffer) as u64;
-        let taken = self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit(), read))?;
+        let reading = Reading::Into(buffer);
+        let taken = self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit(), reading))?;
         Ok(taken as usize)
     }
 

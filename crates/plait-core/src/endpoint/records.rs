@@ -292,7 +292,7 @@ impl Records {
             self.released.pop_front();
         }
         let is_drained =
-            |id: &ConnId| self.find(*id).is_some_and(|conn| conn.data().queue.is_drained());
+            |id: &ConnId| self.find(*id).is_some_and(|conn| conn.data().queue().is_drained());
         let chosen = self.released.iter().take(LOOKS).position(is_drained);
         self.released.remove(chosen.unwrap_or(0))
     }
@@ -315,7 +315,7 @@ impl Records {
     pub(super) fn let_go(&mut self, id: ConnId) -> bool {
         let Ok(at) = self.place(id) else { return true };
         let Record { conn, told, .. } = &*self.list[at];
-        let unwanted = conn.data().is_released() || !told && conn.data().closing.failed();
+        let unwanted = conn.data().is_released() || !told && conn.data().closing().failed();
         if !unwanted || !conn.is_gone() {
             return false;
         }

@@ -85,12 +85,10 @@ impl Paths {
     ) {
         let (subflow, mss) = (&self.subflows[index], self.mss());
         let (id, cwnd) = (subflow.id(), subflow.sender().cwnd());
-        let planned = subflow.sender().tx.inflight() + data.queue.assigned(id);
+        let planned = subflow.sender().tx.inflight() + data.queue().assigned(id);
         let avoidance = !subflow.sender().cc.in_slow_start();
-        if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
-            && (avoidance || planned + mss <= cwnd)
-        {
-            memory.expand(id, cwnd / mss.max(1));
+        if data.writer_waits() && (avoidance || planned + mss <= cwnd) {
+            data.grow_send_memory(id, cwnd / mss.max(1));
             notices.tell_user();
         }
     }
@@ -98,7 +96,7 @@ impl Paths {
     /// Queues all unacknowledged data of the subflow at `index` for reinjection.
     pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel, index: usize) {
         for sent in self.subflows[index].sender().tx.iter() {
-            data.queue.queue_reinjection(sent.data());
+            data.reinject(sent.data());
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use crate::config::{Config, PathConfig};
 use crate::context::Context;
-use crate::data::agreement::Mode;
 use crate::data::keys::Keys;
 use crate::data::level::DataLevel;
 use crate::error::Error;
@@ -329,7 +328,7 @@ impl Paths {
             self.set_address_timer(parts.timers);
             return false;
         };
-        let multipath = parts.data.agreed.mode() == Mode::Multipath;
+        let multipath = parts.data.speaks_multipath();
         let Some(peer) = parts.data.keys().peer.filter(|_| multipath) else { return false };
         let expected = add_addr_hmac(peer, parts.data.keys().local, id, address, port);
         // Identifier 0 belongs to the first subflow, which needs no announcement.
@@ -375,7 +374,7 @@ impl Paths {
         if !self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.push(address);
         }
-        if parts.data.agreed.mode() != Mode::Multipath {
+        if !parts.data.speaks_multipath() {
             return Ok(());
         }
         let id = self.addresses.server_id(number);

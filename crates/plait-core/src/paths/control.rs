@@ -1,7 +1,6 @@
 //! Segments of a subflow other than data: handshakes, resets, probes, signals and FINs.
 
 use crate::context::Context;
-use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::{Carry, Event};
 use crate::notices::Notices;
@@ -67,7 +66,7 @@ impl Paths {
     pub(crate) fn next_fin(&mut self, parts: &mut Parts<'_>) -> Option<Transmit> {
         let index = self.subflows.iter().position(|subflow| subflow.owes_fin(parts.data))?;
         let (subflow, rules) = self.at(index);
-        let (now, end) = (parts.ctx.now, parts.data.queue.written());
+        let (now, end) = (parts.ctx.now, parts.data.queue().written());
         let seq = subflow.on_sent(now, end, 1, true, rules.sizes.mss());
         subflow.step(Step::FinSent);
         Some(self.writer(&mut parts.ctx, parts.data, index).fin(seq))
@@ -86,7 +85,7 @@ impl Paths {
         })?;
         let index = wanted.map(SubflowId::index).or_else(|| self.subflows.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
-        if data.agreed.mode() != Mode::Multipath || self.subflows[index].has_ack_option(data) {
+        if !data.speaks_multipath() || self.subflows[index].has_ack_option(data) {
             return None;
         }
         let option = self.addresses.take_signal()?;
@@ -111,10 +110,8 @@ impl Paths {
         full: u64,
     ) -> SendSsn {
         let seq = self.on_sent(now, index, range);
-        if range.len() < full
-            && let Some(memory) = data.queue.memory()
-        {
-            memory.note_short(SubflowId(index as u8), seq + range.len());
+        if range.len() < full {
+            data.note_short(SubflowId(index as u8), seq + range.len());
         }
         seq
     }
@@ -140,9 +137,9 @@ impl Paths {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data: range, carry });
         let mut segment = self.writer(ctx, data, index).data_segment(seq, range);
-        let told = data.agreed.stops_telling(self.subflows[index].sender().tx.una());
+        let told = data.stops_telling(self.subflows[index].sender().tx.una());
         let resized = told && self.settle_fallback(data, notices, index);
-        if data.agreed.is_telling() {
+        if data.agreed().is_telling() {
             self.writer(ctx, data, index).tell_infinite(&mut segment);
         }
         let report = Report { conn: ctx.conn(), subflow };
@@ -154,15 +151,15 @@ impl Paths {
     /// Returns the next segment with our DATA_FIN, if a subflow can carry it. Our keys are sent
     /// first, because a segment has no room for both.
     pub(crate) fn next_data_fin(&mut self, parts: &mut Parts<'_>) -> Option<Transmit> {
-        let repeats = if parts.data.closing.fin_sent() { parts.timers.retries() } else { 0 };
+        let repeats = if parts.data.closing().fin_sent() { parts.timers.retries() } else { 0 };
         let index = self.subflows.signal_path(repeats)?;
         let rto = self.longest_rto(parts.data);
         let keys = self.subflows[index].has_ack_option(parts.data);
-        if keys && !parts.data.closing.keys_sent() {
-            parts.data.closing.on_keys_sent();
+        if keys && !parts.data.closing().keys_sent() {
+            parts.data.on_keys_sent();
             return Some(self.writer(&mut parts.ctx, parts.data, index).pure_ack());
         }
-        parts.data.closing.on_fin_signalled();
+        parts.data.on_fin_signalled();
         parts.timers.arm_retransmission(parts.ctx.now, rto);
         let retries = parts.timers.retries();
         Some(self.writer(&mut parts.ctx, parts.data, index).data_fin(retries))

@@ -65,7 +65,7 @@ impl Paths {
     /// Limits the time in FIN-WAIT-2 after both directions have ended. The peer has nothing more to
     /// send there, and its FIN may be lost for good.
     pub(crate) fn arm_fin_wait(&mut self, data: &DataLevel, now: Time) {
-        if !data.closing.done() {
+        if !data.closing().done() {
             return;
         }
         let until = now + self.spec.config.timeouts.fin;
@@ -84,7 +84,7 @@ impl Paths {
         }
         self.arm_fin_wait(parts.data, parts.ctx.now);
         // Our FIN followed the DATA_FINs, together with our DATA_ACK.
-        parts.data.closing.settle();
+        parts.data.settle();
         parts.timers.arm_release(&mut parts.ctx, &self.spec.config, parts.data);
     }
 
@@ -100,7 +100,7 @@ impl Paths {
         if parts.data.receives_plain()
             && let Some(end) = dsn_in_step(seq)
         {
-            parts.data.recv.set_fin(end);
+            parts.data.on_plain_fin(end);
             self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
         }
     }
@@ -139,7 +139,7 @@ impl Paths {
         if !acceptable {
             // A reset inside the window gets a challenge ACK; any other is dropped.
             let ahead = u64::from(segment.seq.wrapping_sub(next));
-            let inside = subflow.state().synchronised() && ahead < data.recv.window();
+            let inside = subflow.state().synchronised() && ahead < data.reassembly().window();
             return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
         }
         if self.client && self.subflows.unknown_to_peer(data, index) {
@@ -191,8 +191,8 @@ impl Paths {
         if self.may_await_subflow(parts.data) {
             let until = parts.ctx.now + self.spec.config.timeouts.close;
             parts.timers.set(ConnectionTimer::NoSubflow, until);
-        } else if parts.data.closing.done() {
-            parts.data.closing.settle();
+        } else if parts.data.closing().done() {
+            parts.data.settle();
         } else if self.subflows.iter().all(|s| s.state() == State::Closed) {
             parts.data.fail(parts.notices);
         }
@@ -201,16 +201,15 @@ impl Paths {
     /// Moves the data of the ended subflow at `index` to the other subflows.
     pub(crate) fn abandon(&mut self, data: &mut DataLevel, index: usize) {
         self.subflows[index].abandon();
-        data.queue.reinject_orphans(self.subflows.carriers());
-        data.queue.unassign_all();
+        data.on_subflow_ended(self.subflows.carriers());
     }
 
     /// Reclaims data that was assigned to another set of subflows. Linux leaves data with its
     /// subflow as long as that subflow can send.
     pub(crate) fn unassign_stranded(&self, data: &mut DataLevel) {
-        let strands = |it: &Subflow| !it.state().sends_data() && data.queue.assigned(it.id()) > 0;
+        let strands = |it: &Subflow| !it.state().sends_data() && data.queue().assigned(it.id()) > 0;
         if !self.spec.config.kernel_rules.keep_data || self.subflows.iter().any(strands) {
-            data.queue.unassign_all();
+            data.withdraw_plan();
         }
     }
 
@@ -238,7 +237,7 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         let waits_for_fin = subflow.state() == State::FinWait2;
         if waits_for_fin {
-            data.closing.settle();
+            data.settle();
         } else {
             subflow.step(Step::WaitOver);
         }

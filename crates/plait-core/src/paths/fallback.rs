@@ -5,8 +5,7 @@
 //! scheduler and timers are affected.
 
 use crate::data::agreement::{
-    BARE_ACKS, FAIL_RETRIES, FailRetry, MAX_TIMEOUTS_WITHOUT_DSS, Mode, ModeStep, Receiving,
-    Sending, dsn_in_step,
+    BARE_ACKS, FAIL_RETRIES, FailRetry, MAX_TIMEOUTS_WITHOUT_DSS, Receiving, Sending, dsn_in_step,
 };
 use crate::data::fastclose::Cause;
 use crate::data::level::DataLevel;
@@ -79,16 +78,16 @@ pub(crate) struct Evidence<'a> {
 impl Evidence<'_> {
     /// Returns true if sequence numbers and DSNs run in step.
     pub(super) fn may_fall_back(&self) -> bool {
-        self.data.agreed.mode() == Mode::Multipath
-            && !self.data.agreed.others_used()
+        self.data.speaks_multipath()
+            && !self.data.agreed().others_used()
             && !self.subflow.origin().join
     }
 
     /// Returns true if they run in step for our own data. A peer that never received our proof of a
     /// join falls back alone, and this end can follow.
     pub(super) fn may_follow(&self) -> bool {
-        self.data.agreed.mode() == Mode::Multipath
-            && !self.data.agreed.others_joined()
+        self.data.speaks_multipath()
+            && !self.data.agreed().others_joined()
             && !self.subflow.origin().join
     }
 
@@ -96,9 +95,7 @@ impl Evidence<'_> {
     pub(crate) fn on_mapping(&mut self, segment: &Segment, numbers: Numbers) -> Fallback {
         match &segment.options.dss {
             Some(Dss { mapping: Some(map), .. }) if map.len == 0 => self.on_infinite_mapping(map),
-            None if self.data.agreed.mode() == Mode::Multipath => {
-                self.on_bare_segment(segment, numbers)
-            }
+            None if self.data.speaks_multipath() => self.on_bare_segment(segment, numbers),
             _ => Fallback::Stay,
         }
     }
@@ -112,15 +109,15 @@ impl Evidence<'_> {
         let stays = !follows && !self.may_fall_back();
         let Evidence { subflow, data, several } = self;
         if stays {
-            let news = data.agreed.mode() == Mode::Multipath && ack > subflow.sender().tx.una();
+            let news = data.speaks_multipath() && ack > subflow.sender().tx.una();
             if news {
-                data.agreed.on_bare_ack();
+                data.on_bare_ack();
             }
             return Fallback::Stay;
         }
         let end = seq + u64::from(segment.payload.len());
         let fin = segment.flags.has(Flags::FIN);
-        if !data.agreed.peer_dss_seen() {
+        if !data.agreed().peer_dss_seen() {
             // First data, or the first acknowledgement of our data: the peer has fallen back.
             let first = end > seq || ack > SendSsn::FIRST || fin;
             let step = FallbackStep {
@@ -133,7 +130,7 @@ impl Evidence<'_> {
         let next = subflow.rx().nxt();
         let unmapped = seq <= next && end > next && !subflow.covers(RecvRange::new(seq, end));
         // A FIN without a DATA_FIN.
-        let ends = fin && seq <= next && end <= next && !data.recv.finished();
+        let ends = fin && seq <= next && end <= next && !data.reassembly().finished();
         let step = FallbackStep::sending(FallbackCause::Mappings);
         if unmapped || ends {
             // A peer that has started a join may assume that another subflow was used. A path may
@@ -141,9 +138,9 @@ impl Evidence<'_> {
             let tell = Some(*several);
             return Fallback::Step(FallbackStep { receive: true, tell, ..step });
         }
-        let fin_pending = data.closing.fin_pending();
-        let news = ack > subflow.sender().tx.una() || fin_pending && data.queue.is_drained();
-        if news && !data.sends_plain() && data.agreed.on_bare_ack() >= BARE_ACKS {
+        let fin_pending = data.closing().fin_pending();
+        let news = ack > subflow.sender().tx.una() || fin_pending && data.queue().is_drained();
+        if news && !data.sends_plain() && data.on_bare_ack() >= BARE_ACKS {
             return Fallback::Step(step);
         }
         Fallback::Stay
@@ -159,7 +156,7 @@ impl Evidence<'_> {
         );
         // The FIN and the SYN each have a sequence number.
         let end = dsn_in_step(subflow.rx().nxt().before()).unwrap_or(Dsn::ZERO);
-        (ended && !data.recv.finished() && data.recv.nxt() == end).then_some(end)
+        (ended && !data.reassembly().finished() && data.reassembly().nxt() == end).then_some(end)
     }
 
     /// Decides on a mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain
@@ -183,10 +180,10 @@ impl Evidence<'_> {
     /// Decides on a wrong checksum of the peer's mapping with `dsn`: a middlebox changes the
     /// payload.
     pub(crate) fn on_wrong_checksum(&self, dsn: Dsn) -> Fallback {
-        if self.data.agreed.receiving() != Receiving::Mapped {
+        if self.data.agreed().receiving() != Receiving::Mapped {
             return Fallback::Stay;
         }
-        if !self.may_fall_back() || self.data.recv.nxt() != dsn {
+        if !self.may_fall_back() || self.data.reassembly().nxt() != dsn {
             return Fallback::Reset(Cause::Failed(dsn));
         }
         Fallback::Step(FallbackStep {
@@ -227,7 +224,7 @@ impl Paths {
     ) -> Option<OverdueAck> {
         let index = self.subflows.best_for_signal()?;
         let evidence = self.evidence(data, index);
-        let agreed = &evidence.data.agreed;
+        let agreed = evidence.data.agreed();
         // A peer that ends without ever sending a DSS has fallen back, too.
         let ended = || !agreed.peer_dss_seen() && evidence.unsaid_end().is_some();
         if agreed.bare() == 0 && !ended() {
@@ -250,19 +247,19 @@ impl Paths {
     /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
     /// mapping, and MP_FAIL for the other direction.
     pub(crate) fn on_mp_fail(&mut self, data: &mut DataLevel, index: usize, dsn: Dsn) -> Fallback {
-        let already = data.agreed.sending() != Sending::Mapped;
-        let possible = data.queue.una() <= dsn && dsn <= data.queue.nxt();
-        if !already && (data.agreed.mode() != Mode::Multipath || !possible) {
+        let already = data.agreed().sending() != Sending::Mapped;
+        let possible = data.queue().una() <= dsn && dsn <= data.queue().nxt();
+        if !already && (!data.speaks_multipath() || !possible) {
             return Fallback::Stay;
         }
         // A peer without our proof of a join falls back; a peer with it resets.
         if !already && !self.evidence(data, index).may_follow() {
-            return Fallback::Reset(Cause::Failed(data.recv.nxt()));
+            return Fallback::Reset(Cause::Failed(data.reassembly().nxt()));
         }
         let subflow = &mut self.subflows[index];
         subflow.queue_control(ControlSegment::Infinite);
         // If this end has sent its own MP_FAIL, it sends no second one.
-        if data.agreed.receiving() == Receiving::Mapped {
+        if data.agreed().receiving() == Receiving::Mapped {
             subflow.queue_control(ControlSegment::Fail);
         }
         Fallback::Step(FallbackStep::sending(FallbackCause::Checksum))
@@ -283,7 +280,7 @@ impl Paths {
         step: FallbackStep,
     ) -> FallbackEffects {
         if let Some(dsn) = step.fail {
-            parts.data.agreed.fail_mapping(dsn);
+            parts.data.fail_mapping(dsn);
             let subflow = &mut self.subflows[index];
             subflow.queue_control(ControlSegment::Fail);
             parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + subflow.sender().rtt.rto());
@@ -293,7 +290,7 @@ impl Paths {
             fallen.resized |= self.receive_plain(parts, index);
         }
         if step.whole {
-            parts.data.agreed.step(ModeStep::FallBack);
+            parts.data.become_plain();
             parts.notices.tell_endpoint();
             self.size_segments(parts.data, index);
             fallen.resized = true;
@@ -303,7 +300,7 @@ impl Paths {
             subflow.set_infinite(tell);
         }
         let until = subflow.sender().tx.nxt() + 1;
-        if step.send && parts.data.agreed.send_plain(parts.data.queue.una(), until) {
+        if step.send && parts.data.send_plain(until) {
             fallen.resized |= self.settle_fallback(parts.data, parts.notices, index);
             fallen.sends = true;
         }
@@ -312,13 +309,13 @@ impl Paths {
 
     /// Stops requiring mappings of the peer. Returns true if the segment size may have changed.
     pub(crate) fn receive_plain(&mut self, parts: &mut Parts<'_>, index: usize) -> bool {
-        if !parts.data.agreed.receive_plain() {
+        if !parts.data.receive_plain() {
             return false;
         }
         parts.timers.clear(ConnectionTimer::Fail);
         if self.subflows[index].release_unverified(&mut parts.ctx, parts.data) {
             parts.notices.tell_user();
-            if parts.data.recv.finished() {
+            if parts.data.reassembly().finished() {
                 self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
             }
         }
@@ -336,10 +333,10 @@ impl Paths {
         if !data.sends_plain() || !data.receives_plain() {
             return false;
         }
-        data.agreed.step(ModeStep::FallBack);
+        data.become_plain();
         notices.tell_endpoint();
         // Segments with the infinite mapping have no room for more data.
-        let told = data.agreed.has_told();
+        let told = data.agreed().has_told();
         if told {
             self.size_segments(data, index);
         }
@@ -353,11 +350,11 @@ impl Paths {
         let mut resized = false;
         if let Some(end) = self.evidence(parts.data, index).unsaid_end() {
             resized = self.receive_plain(parts, index);
-            parts.data.recv.set_fin(end);
+            parts.data.on_plain_fin(end);
             self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
         }
         let edge = dsn_in_step(self.subflows[index].sender().tx.una()).unwrap_or(Dsn::ZERO);
-        if parts.data.queue.on_data_ack(edge.min(parts.data.queue.nxt())) > 0 {
+        if parts.data.on_plain_ack(edge) {
             parts
                 .timers
                 .on_data_progress(parts.data, parts.ctx.now, || self.longest_rto(parts.data));
@@ -369,7 +366,7 @@ impl Paths {
     /// Retransmits MP_FAIL if no infinite mapping has arrived in time. After enough retries,
     /// returns the subflow to reset instead.
     pub(crate) fn repeat_fail(&mut self, parts: &mut Parts<'_>) -> Option<UnansweredFail> {
-        let FailRetry { dsn, retries } = parts.data.agreed.count_fail_retry()?;
+        let FailRetry { dsn, retries } = parts.data.count_fail_retry()?;
         let index = self.subflows.iter().position(|s| s.state() != State::Closed)?;
         if retries > FAIL_RETRIES {
             return Some(UnansweredFail { index, dsn });
@@ -389,7 +386,7 @@ impl Paths {
         notices: &mut Notices,
         index: usize,
     ) -> bool {
-        data.agreed.stops_telling(self.subflows[index].sender().tx.una())
+        data.stops_telling(self.subflows[index].sender().tx.una())
             && self.settle_fallback(data, notices, index)
     }
 }

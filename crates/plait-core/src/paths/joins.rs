@@ -2,7 +2,6 @@
 
 use crate::config::{JoinTiming, PathConfig};
 use crate::context::Context;
-use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::notices::Notices;
@@ -186,16 +185,19 @@ impl Paths {
     /// Returns true if the connection outlives its last subflow: both ends have the keys, and
     /// neither has given it up.
     pub(crate) fn may_await_subflow(&self, data: &DataLevel) -> bool {
-        let agreed = data.agreed.mode() == Mode::Multipath
-            && data.keys().peer.is_some()
-            && !data.falls_back();
-        let known = !self.client || data.agreed.peer_dss_seen();
+        let agreed = data.speaks_multipath() && data.keys().peer.is_some() && !data.falls_back();
+        let known = !self.client || data.agreed().peer_dss_seen();
         let kept = self.spec.config.timeouts.close > Span::ZERO;
         // A client whose paths are all barred cannot open a subflow.
         let barred = |config: &PathConfig| self.joins.is_barred(config.path);
         let hopeless =
             self.client && self.spec.paths.iter().all(barred) || self.has_no_address_to_join();
-        agreed && known && kept && !hopeless && !data.closing.failed() && !data.closing.settled()
+        agreed
+            && known
+            && kept
+            && !hopeless
+            && !data.closing().failed()
+            && !data.closing().settled()
     }
 
     /// Returns true if the peer refuses a join because it has lost the connection.
@@ -211,7 +213,7 @@ impl Paths {
     pub(crate) fn take_slot(&self, data: &mut DataLevel) -> Option<SubflowId> {
         let id = self.subflows.free_slot()?;
         if id.index() < self.subflows.len() {
-            data.queue.forget_subflow(id);
+            data.forget_subflow(id);
         }
         Some(id)
     }
@@ -219,8 +221,8 @@ impl Paths {
     /// Starts the joins that are due (client only). `alone` is true if no subflow is left; then
     /// even the DATA_FIN needs a join.
     pub(crate) fn start_joins(&mut self, parts: &mut Parts<'_>, alone: bool) {
-        let ended = parts.data.closing.asked() && parts.data.at_end() && !alone;
-        let over = parts.data.closing.failed() || parts.data.falls_back() || ended;
+        let ended = parts.data.closing().asked() && parts.data.at_end() && !alone;
+        let over = parts.data.closing().failed() || parts.data.falls_back() || ended;
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
@@ -230,11 +232,11 @@ impl Paths {
         // does not have the connection.
         let stuck = self.subflows.first().is_some_and(|s| s.status().pf());
         let ready = match timing {
-            JoinTiming::AfterData => parts.data.agreed.peer_dss_seen() || stuck,
+            JoinTiming::AfterData => parts.data.agreed().peer_dss_seen() || stuck,
             _ => true,
         };
-        let agreed = parts.data.agreed.mode() == Mode::Multipath
-            || parts.data.agreed.mode() == Mode::Offered && timing.is_simultaneous();
+        let agreed =
+            parts.data.speaks_multipath() || parts.data.is_offered() && timing.is_simultaneous();
         if !ready || !agreed {
             return;
         }
@@ -273,7 +275,7 @@ impl Paths {
         subflow.join();
         // From now on, the peer's join may carry data of both ends.
         if subflow.origin().join {
-            data.agreed.on_joined();
+            data.on_joined();
         }
         let (path, server) = (subflow.address().path(), subflow.address().server());
         ctx.emit(Event::SubflowUp { subflow: subflow.id(), path, server });

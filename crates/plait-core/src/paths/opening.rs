@@ -1,6 +1,5 @@
 //! The handshake of a subflow: its segments, and the resulting state.
 
-use crate::data::agreement::{Mode, ModeStep};
 use crate::data::level::DataLevel;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
@@ -147,7 +146,7 @@ impl Paths {
         }
         match (subflow.origin().join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
-                if parts.data.agreed.mode() == Mode::Offered =>
+                if parts.data.is_offered() =>
             {
                 parts.data.on_peer_key(&self.spec.config, *key);
                 parts.data.agree_on_checksums(segment);
@@ -158,7 +157,7 @@ impl Paths {
                 SynAck::Accepted(JoinFate::Continue)
             }
             (false, _) => {
-                if parts.data.agreed.mode() == Mode::Offered {
+                if parts.data.is_offered() {
                     parts.data.start_plain(
                         &mut parts.ctx,
                         &self.spec.config,
@@ -166,7 +165,7 @@ impl Paths {
                         FallbackCause::SynAck,
                     );
                 }
-                parts.data.agreed.step(ModeStep::FallBack);
+                parts.data.become_plain();
                 self.joins.take_answers();
                 SynAck::Accepted(JoinFate::Dropped)
             }
@@ -214,7 +213,7 @@ impl Paths {
             subflow.refuse_ack(segment.ack);
             return ThirdAck::Ignored;
         }
-        let offered = parts.data.agreed.mode() == Mode::Offered;
+        let offered = parts.data.is_offered();
         match (subflow.origin().join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(capable))) if offered => {
                 let echoed = capable.receiver_key == Some(parts.data.keys().local);
@@ -336,7 +335,7 @@ impl Paths {
     /// Waits for the fourth ACK after the peer's answer to our join. The peer may use the subflow
     /// when it has our third ACK, which is retransmitted until the fourth ACK arrives.
     pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, index: usize) {
-        data.agreed.on_others_used();
+        data.on_others_used();
         let subflow = &mut self.subflows[index];
         subflow.arm_rto(now);
     }

@@ -1,6 +1,5 @@
 //! Changes of backup subflows during a connection (MP_PRIO, RFC 8684 section 3.3.8).
 
-use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::error::Error;
 use crate::paths::Paths;
@@ -10,7 +9,7 @@ impl Paths {
     /// Signals that the first subflow is a backup. Its SYN has no field for it, unlike the SYN of a
     /// join.
     pub(crate) fn tell_first_is_backup(&mut self, data: &DataLevel) {
-        let first = self.subflows.first().filter(|_| data.agreed.mode() == Mode::Multipath);
+        let first = self.subflows.first().filter(|_| data.speaks_multipath());
         if let Some(first) = first.filter(|first| first.status().backup()) {
             self.addresses.signal_priority(first.id(), true);
         }
@@ -27,7 +26,7 @@ impl Paths {
         backup: bool,
     ) -> Result<bool, Error> {
         data.uses_multipath()?;
-        if data.agreed.mode() != Mode::Multipath {
+        if !data.speaks_multipath() {
             return Err(Error::PlainTcp);
         }
         let (mut found, mut changed) = (false, false);

@@ -42,9 +42,9 @@ impl Paths {
         let over = match last {
             true => !self.may_await_subflow(parts.data),
             false => {
-                parts.data.closing.failed()
-                    || parts.data.closing.asked()
-                    || parts.data.closing.peer_finished()
+                parts.data.closing().failed()
+                    || parts.data.closing().asked()
+                    || parts.data.closing().peer_finished()
             }
         };
         let foreign = !self.subflows[index].origin().initiator && !was_joined;

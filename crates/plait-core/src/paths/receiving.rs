@@ -35,10 +35,10 @@ impl Paths {
     /// Adapts the receive window to the reader's pace.
     #[inline(always)]
     pub(crate) fn retune(&self, data: &mut DataLevel, now: Time) {
-        if data.recv.is_tuned(now) {
+        if data.reassembly().is_tuned(now) {
             let longest = self.subflows.iter().filter_map(|it| it.sender().rtt.srtt()).max();
             let (mss, subflows) = (self.mss(), self.subflows.len());
-            data.recv.retune(now, longest.unwrap_or_default(), mss, subflows);
+            data.retune(now, longest.unwrap_or_default(), mss, subflows);
         }
     }
 
@@ -53,10 +53,10 @@ impl Paths {
         index: usize,
         before: Dsn,
     ) {
-        if data.recv.nxt() > before {
+        if data.reassembly().nxt() > before {
             notices.tell_user();
             self.retune(data, now);
-            if data.recv.finished() {
+            if data.reassembly().finished() {
                 // The last bytes before a DATA_FIN that arrived earlier.
                 self.on_peer_finished(data, notices, now);
                 self.subflows[index].queue_ack();

@@ -5,7 +5,6 @@
 //! opens the connection (as in RFC 8305 section 5).
 
 use crate::config::Dial;
-use crate::data::agreement::Mode;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
@@ -117,7 +116,7 @@ impl Redial {
             ways => self.rounds(ways),
         };
         let limit = usize::from(spec.config.fallback.plain_after);
-        if parts.data.agreed.mode() == Mode::Offered && limit > 0 && asked >= limit {
+        if parts.data.is_offered() && limit > 0 && asked >= limit {
             let Parts { ctx, data, notices, .. } = parts;
             data.start_plain(ctx, &spec.config, notices, FallbackCause::Silence);
             self.drop_if(notices, |_| true);

@@ -1,6 +1,5 @@
 //! Removal and return of addresses: REMOVE_ADDR (RFC 8684 section 3.4.2).
 
-use crate::data::agreement::Mode;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::seldom::Seldom;
@@ -105,7 +104,7 @@ impl Paths {
     /// Notes that this client's address on `path` is gone; no further subflow is opened there.
     /// Returns false if that was already noted or has no effect.
     pub(crate) fn forget_path(&mut self, data: &DataLevel, path: PathId) -> bool {
-        let matters = self.client && !data.closing.failed() && !self.addresses.is_gone(path);
+        let matters = self.client && !data.closing().failed() && !self.addresses.is_gone(path);
         if matters {
             self.addresses.removals().lose(path);
             self.joins.drop_if(|target| target.path == path);
@@ -122,7 +121,7 @@ impl Paths {
 
     /// Queues REMOVE_ADDR for the address on `path`.
     pub(crate) fn tell_lost(&mut self, data: &DataLevel, path: PathId) {
-        if data.agreed.mode() == Mode::Multipath {
+        if data.speaks_multipath() {
             let id = self.own_id(self.addresses.first().on_path(path));
             self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         }
@@ -136,7 +135,7 @@ impl Paths {
         }
         let id = self.own_id(self.addresses.first().on_path(path));
         self.addresses.forget_signal(&Mptcp::RemoveAddr([id].into()));
-        if data.plain() || data.closing.failed() || self.subflows.dials_on(data, path) {
+        if data.plain() || data.closing().failed() || self.subflows.dials_on(data, path) {
             return false;
         }
         let targets = self.all_targets();

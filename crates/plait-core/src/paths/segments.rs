@@ -170,7 +170,7 @@ impl Writer<'_> {
         // On the only subflow, every second retransmission has an old sequence number, which must
         // be answered even if its options are stripped. Linux answers such a segment without
         // reading its options, so the other retransmissions have the current number.
-        let old = retries > 0 && retries.is_multiple_of(2) && !self.data.agreed.others_used();
+        let old = retries > 0 && retries.is_multiple_of(2) && !self.data.agreed().others_used();
         let again = u64::from(old);
         let seq = self.subflow.sender().tx.nxt() - again;
         let mut transmit = self.ack(seq, Flags::default());
@@ -181,7 +181,7 @@ impl Writer<'_> {
     /// Builds the segment that carries `range` from `seq` on.
     #[inline(always)]
     pub(crate) fn data_segment(&mut self, seq: SendSsn, range: DataRange) -> Box<Segment> {
-        let payload = self.data.queue.payload(range);
+        let payload = self.data.queue().payload(range);
         let mapping = (!self.data.sends_plain()).then_some(range);
         let content = Content { seq, flags: Flags::PSH, payload, mapping };
         self.segment(content)
@@ -193,7 +193,7 @@ impl Writer<'_> {
         let field = self.advertise();
         let Writer { subflow, rules, ctx, data } = self;
         let checksum = match mapping {
-            Some(range) if data.agreed.checksums() => data.checksum(range, seq, &payload),
+            Some(range) if data.agreed().checksums() => data.checksum(range, seq, &payload),
             _ => None,
         };
         let signals = subflow.has_ack_option(data);
@@ -243,11 +243,11 @@ impl Writer<'_> {
     fn advertise(&mut self) -> u64 {
         let mut window = self.data.window_to_tell(self.ctx.memory_limit());
         if self.rules.config.buffers.kernel.is_some() {
-            window = self.data.recv.window_of(self.subflow.id(), window);
+            window = self.data.reassembly().window_of(self.subflow.id(), window);
         }
         let scale = self.subflow.negotiated().own_scale;
         let field = (window >> scale).min(0xffff);
-        self.data.recv.on_advertised(field << scale);
+        self.data.on_advertised(field << scale);
         field
     }
 }
@@ -270,8 +270,8 @@ impl Paths {
         let config = &self.spec.config;
         let scale = scale_for(config.buffers.rcvbuf);
         let mptcp = self.syn_option(data, index);
-        let window = data.recv.window().min(0xffff);
-        data.recv.on_advertised(window);
+        let window = data.reassembly().window().min(0xffff);
+        data.on_advertised(window);
         let subflow = &mut self.subflows[index];
         let answer = subflow.state() == State::SynReceived;
         let scale = subflow.offer_scale(scale);

@@ -122,7 +122,7 @@ impl Paths {
     #[cold]
     pub(crate) fn size_after_lost_start(&mut self, data: &DataLevel) -> Option<u64> {
         let again = self.redial.count_lost_start();
-        let allowed = self.spec.config.recovery.black_holes && data.queue.nxt() > Dsn::ZERO;
+        let allowed = self.spec.config.recovery.black_holes && data.queue().nxt() > Dsn::ZERO;
         self.sizes.below(&self.spec.config, data).filter(|_| allowed && again)
     }
 
@@ -187,8 +187,7 @@ impl Paths {
         for subflow in self.subflows.iter_mut() {
             subflow.segment_size().cut_to(size as u32);
         }
-        data.queue.cut_to(size);
-        data.queue.unassign_all();
+        data.on_lower_size(size);
         let subflow = self.subflows[index].id();
         ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
     }

@@ -119,7 +119,7 @@ impl Slots {
     pub(super) fn unknown_to_peer(&self, data: &DataLevel, index: usize) -> bool {
         let subflow = &self[index];
         let refused = subflow.origin().join && !subflow.status().joined();
-        let silent = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
+        let silent = !data.agreed().peer_dss_seen() && data.queue().una() == Dsn::ZERO;
         refused && silent && self[0].status().pf()
     }
 
@@ -134,7 +134,7 @@ impl Slots {
     /// plain TCP connection can restart only before its SYN is answered.
     pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
         let first = &self[0];
-        let unknown = !data.agreed.peer_dss_seen() && data.queue.una() == Dsn::ZERO;
+        let unknown = !data.agreed().peer_dss_seen() && data.queue().una() == Dsn::ZERO;
         let early = !data.plain() || first.state() == State::SynSent;
         unknown && early && !first.origin().join && first.address().path() == path
     }
@@ -318,10 +318,10 @@ impl Slots {
     pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
         let mut idle = false;
         for subflow in self.iter().filter(|it| it.state().sends_data() && it.status().joined()) {
-            if subflow.sender().tx.is_empty() && data.queue.assigned(subflow.id()) == 0 {
+            if subflow.sender().tx.is_empty() && data.queue().assigned(subflow.id()) == 0 {
                 idle = true;
-            } else if let Some(memory) = data.queue.memory() {
-                memory.note_progress(subflow.id(), subflow.sender().rtt.sampled_at());
+            } else {
+                data.note_progress(subflow.id(), subflow.sender().rtt.sampled_at());
             }
         }
         idle
@@ -335,7 +335,7 @@ impl Slots {
         let live = |it: &&Subflow| it.state().sends_data() && it.status().joined();
         let mut longest = Span::ZERO;
         for subflow in self.iter().filter(live) {
-            if data.queue.stands_still(subflow.id()) {
+            if data.queue().stands_still(subflow.id()) {
                 continue;
             }
             let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];
@@ -343,8 +343,6 @@ impl Slots {
             let left = at.filter(|at| *at != Time::NEVER).map(|at| at.since(now));
             longest = longest.max(left.unwrap_or_default());
         }
-        if let Some(memory) = data.queue.memory() {
-            memory.note_timeout(longest);
-        }
+        data.note_timeout(longest);
     }
 }

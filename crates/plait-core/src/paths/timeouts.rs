@@ -78,7 +78,7 @@ impl Paths {
             subflow.segment_size().probe_smaller(data, config, sizes.mss() as u32, now);
         }
         let rtt = &self.subflows[index].sender().rtt;
-        match data.closing.done() {
+        match data.closing().done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
             false => rtt.backoff() > DATA_RETRIES,
         }
@@ -90,7 +90,7 @@ impl Paths {
         let rounds = {
             let subflow = &mut self.subflows[index];
             subflow.on_syn_timeout();
-            if subflow.origin().join && data.closing.done() && !alone {
+            if subflow.origin().join && data.closing().done() && !alone {
                 // The subflow has no further use.
                 return false;
             }
@@ -166,7 +166,7 @@ impl Paths {
     /// Returns the state that a keep-alive check uses.
     pub(crate) fn peer_activity(&self, data: &DataLevel) -> PeerActivity {
         PeerActivity {
-            over: data.closing.done(),
+            over: data.closing().done(),
             under_way: data.has_to_take() && self.subflows.iter().any(|it| !it.is_quiet()),
             alone: !self.subflows.iter().any(Subflow::is_reachable),
             sum: self.subflows.heard(),
@@ -179,25 +179,25 @@ impl Paths {
     pub(crate) fn on_overdue_data(&self, parts: &mut Parts<'_>) -> bool {
         // A peer that has fallen back would take the same bytes on the same subflow for new ones.
         let again = self.spec.config.kernel_rules.data_timer && !parts.data.is_in_doubt();
-        let fin_pending = parts.data.closing.fin_pending();
-        let piece = if again && !parts.data.queue.is_drained() {
+        let fin_pending = parts.data.closing().fin_pending();
+        let piece = if again && !parts.data.queue().is_drained() {
             // If a subflow has nothing to send, the rest of the first piece is retransmitted;
             // otherwise the timer restarts (`__mptcp_retrans` of Linux).
-            let una = parts.data.queue.una();
+            let una = parts.data.queue().una();
             let rest = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
             self.subflows.any_idle(parts.data).then_some(rest)
         } else {
             parts.timers.back_off();
-            if fin_pending && parts.data.queue.is_drained() {
-                parts.data.closing.signal_fin_again();
+            if fin_pending && parts.data.queue().is_drained() {
+                parts.data.signal_fin_again();
             }
-            let head = parts.data.queue.sent().next().map(|sent| sent.range);
+            let head = parts.data.queue().sent().next().map(|sent| sent.range);
             head.filter(|_| self.subflows.live().len() > 1)
         };
         if let Some(range) = piece {
-            parts.data.queue.queue_reinjection(range);
+            parts.data.reinject(range);
         }
-        if parts.data.queue.una() < parts.data.queue.nxt() || fin_pending {
+        if parts.data.queue().una() < parts.data.queue().nxt() || fin_pending {
             parts.timers.arm_retransmission(parts.ctx.now, self.longest_rto(parts.data));
         }
         piece.is_some()

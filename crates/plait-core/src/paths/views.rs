@@ -22,9 +22,9 @@ impl Paths {
         ConnectionStats {
             state,
             multipath: data.speaks_multipath(),
-            fallback: data.agreed.cause(),
-            readable: data.recv.readable(),
-            unacked: data.queue.occupied(),
+            fallback: data.agreed().cause(),
+            readable: data.reassembly().readable(),
+            unacked: data.queue().occupied(),
             segment_payload: self.mss(),
             subflows_ready: self.subflows_ready(data),
             initial_window_at: self.initial_window_at(data),
@@ -39,10 +39,10 @@ impl Paths {
     pub(crate) fn progress(&self, data: &DataLevel) -> Progress {
         let held = self.subflows.iter().filter_map(|it| it.held_to());
         Progress {
-            acked: data.queue.una(),
+            acked: data.queue().una(),
             in_step: data.sends_plain(),
-            arrived: data.recv.nxt(),
-            held: held.fold(data.recv.nxt(), Dsn::max),
+            arrived: data.reassembly().nxt(),
+            held: held.fold(data.reassembly().nxt(), Dsn::max),
         }
     }
 
@@ -66,19 +66,21 @@ impl Paths {
                 None => Time::NEVER,
             });
         }
-        data.queue.is_drained().then_some(latest)
+        data.queue().is_drained().then_some(latest)
     }
 
     /// Returns the memory of received data that was not read.
     pub(crate) fn received(&self, data: &DataLevel) -> MemoryUsage {
-        self.subflows.iter().fold(data.recv.memory_usage(), |sum, it| sum + it.rx().memory_usage())
+        self.subflows
+            .iter()
+            .fold(data.reassembly().memory_usage(), |sum, it| sum + it.rx().memory_usage())
     }
 
     /// Returns the limit of the send buffer: the connection's share, or twice the peer's window and
     /// the subflows' data per round trip. A peer that does not read has a small window. The
     /// congestion windows to a peer that does not acknowledge are small.
     pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
-        let room = data.window().end().saturating_sub(data.queue.una());
+        let room = data.window().end().saturating_sub(data.queue().una());
         let open = self.subflows.iter().filter(|it| it.state().synchronised());
         let windows = open.map(|it| it.sender().cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
@@ -88,7 +90,7 @@ impl Paths {
     /// Returns the longest timeout of a live subflow: data may still be acknowledged until then.
     pub(crate) fn longest_rto(&self, data: &DataLevel) -> Span {
         if self.spec.config.kernel_rules.data_timer
-            && let Some(timeout) = data.queue.data_timeout()
+            && let Some(timeout) = data.queue().data_timeout()
         {
             return timeout;
         }
@@ -118,7 +120,7 @@ impl Paths {
 
     /// Returns the memory of the connection in bytes, approximately: data of both directions and its buffers.
     pub(crate) fn memory_bytes(&self, data: &DataLevel) -> u64 {
-        let held = data.queue.memory_usage() + self.received(data);
+        let held = data.queue().memory_usage() + self.received(data);
         Paths::BASE_BYTES + held.with_room()
     }
 }

@@ -3,6 +3,7 @@
 use crate::config::MemoryLimit;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
+use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 
 /// Room for data of the application.
@@ -23,19 +24,14 @@ impl Paths {
         limit: Option<MemoryLimit>,
         len: u64,
     ) -> WriteRoom {
-        let occupied = data.queue.occupied();
-        if data.queue.counts_memory() {
-            let open =
-                self.subflows.iter().filter(|it| it.status().joined() && it.state().sends_data());
-            let Some(memory) = data.queue.memory() else {
-                return WriteRoom { room: 0, blocked: true };
-            };
-            let total = memory.total(open.map(|it| it.id()));
-            let room = memory.room(len, occupied, total);
+        let open =
+            self.subflows.iter().filter(|it| it.status().joined() && it.state().sends_data());
+        if let Some(room) = data.room_in_memory(len, open.map(Subflow::id)) {
             return WriteRoom { room, blocked: len > room };
         }
         let most = limit.map_or(u64::MAX, |limit| self.sendable(data, limit));
-        let room = most.min(self.spec.config.buffers.sndbuf).saturating_sub(occupied);
+        let room =
+            most.min(self.spec.config.buffers.sndbuf).saturating_sub(data.queue().occupied());
         WriteRoom { room: len.min(room), blocked: len > room }
     }
 
@@ -43,7 +39,7 @@ impl Paths {
     /// 3.8.6.2.2).
     pub(crate) fn after_read(&mut self, data: &mut DataLevel, limit: Option<MemoryLimit>) {
         self.acknowledge_drained(data);
-        let (told, now) = (data.recv.advertised(), data.window_to_tell(limit));
+        let (told, now) = (data.reassembly().advertised(), data.window_to_tell(limit));
         let step = (2 * self.mss()).min(self.spec.config.buffers.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state().synchronised()) {
@@ -55,12 +51,11 @@ impl Paths {
     /// Acknowledges short segments without delay after the reader has read everything, if buffers
     /// are counted in memory (`mptcp_cleanup_rbuf` of Linux).
     pub(crate) fn acknowledge_drained(&mut self, data: &mut DataLevel) {
-        if data.recv.readable() > 0 || data.recv.out_of_order() > 0 {
+        if data.reassembly().readable() > 0 || data.reassembly().out_of_order() > 0 {
             return;
         }
-        let Some(memory) = data.recv.memory() else { return };
         for subflow in self.subflows.iter_mut() {
-            if memory.take_short(subflow.id()) {
+            if data.take_short(subflow.id()) {
                 let delayed = subflow.timers().is_set(Timer::Ack);
                 subflow.queue_ack_if(delayed);
             }

@@ -1,7 +1,6 @@
 //! Calls of the scheduler: the view it gets, its decision, and the checks of the decision.
 
 use crate::context::Context;
-use crate::data::level::DataLevel;
 use crate::event::{Block, Event};
 use crate::paths::Paths;
 use crate::sched::views::Stale;
@@ -21,10 +20,10 @@ impl Scheduling {
         let (mss, tsq) = (self.views.segment_size() as u32, seen.paths.holds_back());
         let reinject = seen
             .data
-            .queue
+            .queue()
             .next_reinjection()
             .map(|next| seen.paths.subflows().beside_silence(next));
-        let DataLevel { queue, .. } = seen.data;
+        let queue = seen.data.queue();
         let Scheduling { scheduler, views, app_blocked, started, .. } = self;
         // Built in place: copying the fields costs more than the rest of the function.
         let view = View {
@@ -102,14 +101,14 @@ impl Scheduling {
 
     /// Returns the subflows that can take the next segment now.
     pub(crate) fn usable(&self, seen: SchedulerInputs<'_>) -> SubflowSet {
-        let len = seen.data.queue.unsent().clamp(1, self.views.segment_size().max(1));
+        let len = seen.data.queue().unsent().clamp(1, self.views.segment_size().max(1));
         let tsq = seen.paths.holds_back();
         self.views.list.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
     }
 
     /// Returns true if any subflow can take the next segment.
     pub(crate) fn takes_more(&self, seen: SchedulerInputs<'_>) -> bool {
-        let len = seen.data.queue.unsent().min(self.views.segment_size());
+        let len = seen.data.queue().unsent().min(self.views.segment_size());
         let tsq = seen.paths.holds_back();
         self.views.list.iter().any(|it| it.usable(len, tsq))
     }
@@ -124,8 +123,8 @@ impl Scheduling {
         };
         known
             && !ctx.has_every_detail()
-            && seen.data.queue.unsent() > 0
-            && seen.data.queue.next_reinjection().is_none()
+            && seen.data.queue().unsent() > 0
+            && seen.data.queue().next_reinjection().is_none()
             && !self.takes_more(seen)
     }
 

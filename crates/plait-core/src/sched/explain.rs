@@ -15,8 +15,8 @@ impl Scheduling {
         planned: Option<&(DataRange, SubflowId)>,
     ) -> DataRange {
         let mss = self.segment_size().max(1);
-        let new = |offset| seen.data.queue.unsent_at(offset, mss).unwrap_or_default();
-        let again = || seen.data.queue.next_reinjection().map(|sent| sent.range);
+        let new = |offset| seen.data.queue().unsent_at(offset, mss).unwrap_or_default();
+        let again = || seen.data.queue().next_reinjection().map(|sent| sent.range);
         let part = |range: DataRange| range.intersect(DataRange::with_len(range.start, mss));
         match decision {
             Decision::Send { what: What::New { offset }, .. } => new(offset),

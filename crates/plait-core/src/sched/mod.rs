@@ -246,7 +246,7 @@ impl Scheduling {
                 self.note_block(ctx, Some(block));
                 break;
             }
-            if paths.spec.config.kernel_rules.data_timer && data.queue.unsent() > 0 {
+            if paths.spec.config.kernel_rules.data_timer && data.queue().unsent() > 0 {
                 paths.subflows().note_data_timeout(data, ctx.now);
             }
             let explained = ctx.has_every_detail();
@@ -334,7 +334,7 @@ impl Scheduling {
         let DataRange { start: old, end: new } = acked;
         ctx.emit(Event::DataAcked { old, new });
         if self.needs.data_acks {
-            let edge = data.queue.last_edge();
+            let edge = data.queue().last_edge();
             self.notify(ctx, data, paths, Notice::DataAck { old, new, edge });
         }
     }

@@ -30,10 +30,10 @@ impl Scheduling {
         };
         let same = !ctx.has_every_detail()
             && self.next_segment_size(SchedulerInputs { data, paths }) == grant
-            && data.queue.unsent() >= grant
-            && data.queue.nxt() + grant <= data.window().end()
-            && !data.queue.has_plan()
-            && data.queue.next_reinjection().is_none()
+            && data.queue().unsent() >= grant
+            && data.queue().nxt() + grant <= data.window().end()
+            && !data.queue().has_plan()
+            && data.queue().next_reinjection().is_none()
             && paths.subflows().get(subflow.index()).is_some_and(takes);
         if !same {
             return None;
@@ -76,8 +76,8 @@ impl Scheduling {
     ) -> bool {
         config.kernel_rules.nagle
             && range.len() < self.segment_size()
-            && data.queue.short_end(subflow.id()) > subflow.sender().tx.una()
-            && data.queue.assigned(subflow.id()) == range.len()
+            && data.queue().short_end(subflow.id()) > subflow.sender().tx.una()
+            && data.queue().assigned(subflow.id()) == range.len()
     }
 
     /// Returns the next assigned data whose subflow has room now, and the subflow's index.
@@ -90,7 +90,7 @@ impl Scheduling {
         let mss = self.next_segment_size(SchedulerInputs { data, paths });
         for index in 0..paths.subflows().len() {
             let id = paths.subflow(index).id();
-            let Some(range) = data.queue.next_assigned(id, mss) else { continue };
+            let Some(range) = data.queue().next_assigned(id, mss) else { continue };
             paths.drain_host_queue(now, index);
             let subflow = paths.subflow(index);
             let room = subflow.sender().tx.inflight() + range.len() <= subflow.sender().cwnd();
@@ -102,7 +102,7 @@ impl Scheduling {
             let held = paths.held_back(subflow)
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window().end() {
-                data.queue.take_assigned(range, id);
+                data.take_assigned(range, id);
                 return Some(AssignedData { index, range });
             }
         }
@@ -118,14 +118,8 @@ impl Scheduling {
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let mss = self.segment_size();
         let (range, carry) = match what {
-            What::New { offset } => (data.queue.take_new(offset, mss, subflow)?, Carry::New),
-            What::Reinject => {
-                let next = data.queue.next_reinjection()?;
-                if next.carried.contains(subflow) {
-                    data.queue.forget_carried(next.range);
-                }
-                (next.range, Carry::Reinjection)
-            }
+            What::New { offset } => (data.take_new(offset, mss, subflow)?, Carry::New),
+            What::Reinject => (data.take_reinjection(subflow)?, Carry::Reinjection),
             What::Redundant(range) => (data.still_needed(range, mss)?, Carry::Redundant),
             What::OppRetx(range) => match self.take_waiting(data, range, subflow) {
                 Some(range) => {
@@ -138,10 +132,7 @@ impl Scheduling {
             self.wake();
         }
         if carry != Carry::New {
-            data.queue.mark_carried(range, subflow);
-        }
-        if matches!(carry, Carry::Reinjection | Carry::Opportunistic) {
-            data.queue.note_again(range);
+            data.on_sent_again(range, subflow, carry);
         }
         Some(SendOrder { subflow, range, carry, whole: carry == Carry::New })
     }
@@ -172,12 +163,12 @@ impl Scheduling {
     ) -> DataRange {
         let (id, cut) = (SubflowId(index as u8), first.len());
         let most = u64::from(paths.spec.config.packets.superpacket)
-            .min(data.queue.in_one_piece(first.start));
+            .min(data.queue().in_one_piece(first.start));
         let mut range = first;
         while range.len() + cut <= most
-            && data.queue.first_unsent(cut) == Some(DataRange::with_len(range.end, cut))
+            && data.queue().first_unsent(cut) == Some(DataRange::with_len(range.end, cut))
             && self.take_granted_to(ctx, data, paths, id)
-            && let Some(next) = data.queue.take_new(0, cut, id)
+            && let Some(next) = data.take_new(0, cut, id)
         {
             self.note_sent(ctx, paths, index, next);
             range.end = next.end;
@@ -194,10 +185,7 @@ impl Scheduling {
         range: DataRange,
         subflow: SubflowId,
     ) -> Option<DataRange> {
-        if range.end > data.window().end() {
-            return None;
-        }
-        let (range, owner) = data.queue.take_waiting(range, subflow)?;
+        let (range, owner) = data.take_waiting(range, subflow)?;
         self.on_sent(owner);
         Some(range)
     }
@@ -206,7 +194,7 @@ impl Scheduling {
     #[inline(never)]
     pub(crate) fn take_plan(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, paths: &Paths) {
         self.assigned_among = self.candidates(SchedulerInputs { data, paths }, ctx.now);
-        let touched = data.queue.assign_all(&ctx.outcome().plan);
+        let touched = data.apply_plan(&ctx.outcome().plan);
         self.views.stale.sent.0 |= touched.0;
         // If the plan assigns nothing, another call would return the same plan.
         self.due = !touched.is_empty();
@@ -215,11 +203,11 @@ impl Scheduling {
     /// Withdraws assignments if the set of candidates has changed since, for example because a
     /// subflow has recovered from a timeout. They were planned for other candidates.
     pub(crate) fn withdraw_plan(&mut self, now: Time, data: &mut DataLevel, paths: &mut Paths) {
-        if data.queue.has_plan()
+        if data.queue().has_plan()
             && !paths.spec.config.kernel_rules.keep_data
             && self.candidates(SchedulerInputs { data, paths }, now) != self.assigned_among
         {
-            data.queue.unassign_all();
+            data.withdraw_plan();
             self.views.stale.all = true;
             self.refresh_views(data, paths, now);
         }

@@ -64,7 +64,7 @@ impl Scheduling {
         let mss = seen.paths.mss()
             - if seen.data.keys_ride_along(seen.paths.client) { KEYS_OVER_DSS } else { 0 };
         let mss = mss.min(seen.data.window().largest()).max(1);
-        let left = seen.data.window().end().saturating_sub(seen.data.queue.nxt());
+        let left = seen.data.window().end().saturating_sub(seen.data.queue().nxt());
         if self.small_segments && left > 0 { mss.min(left) } else { mss }
     }
 
@@ -84,7 +84,7 @@ impl Scheduling {
             ssthresh: subflow.sender().cc.ssthresh(),
             inflight: subflow.sender().tx.inflight(),
             outstanding: subflow.sender().tx.outstanding(),
-            queued: seen.data.queue.assigned(subflow.id()),
+            queued: seen.data.queue().assigned(subflow.id()),
             srtt: subflow.sender().rtt.srtt(),
             rttvar: subflow.sender().rtt.rttvar(),
             last_rtt: subflow.sender().rtt.latest(),
@@ -165,7 +165,7 @@ impl Scheduling {
                 view.cwnd = subflow.sender().uncapped_cwnd();
                 view.inflight = subflow.sender().tx.inflight();
                 view.outstanding = subflow.sender().tx.outstanding();
-                view.queued = data.queue.assigned(id);
+                view.queued = data.queue().assigned(id);
                 view.last_send = subflow.sender().last_send();
                 view.tsq_blocked = held;
             }

@@ -74,8 +74,8 @@ fn place_on(
     len: u64,
 ) -> Acceptability {
     let (nxt, reach) = (subflow.rx.nxt(), data.reach(config));
-    let edge = match data.agreed.mode() {
-        Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),
+    let edge = match data.mode() {
+        Mode::Plain => ssn_in_step(data.reassembly().right_edge()).max(nxt),
         _ => nxt + reach,
     };
     place(seq, len, nxt, edge, reach)

@@ -35,7 +35,7 @@ impl Subflow {
         let (now, id) = (ctx.now, self.id());
         verifier.release(&mut |dsn, payload: Payload, at| {
             let run = Run { dsn, payload: &payload, at, subflow: id };
-            data.recv.insert(now, run, &mut |run| ctx.emit(run.event()));
+            data.deliver(now, run, &mut |run| ctx.emit(run.event()));
         });
         self.pending.add_ack();
         true
@@ -80,7 +80,7 @@ impl Arrival<'_> {
         {
             return Received::Refused(ResetReason::Mptcp);
         }
-        let dsn = if data.agreed.checksums() && !data.receives_plain() {
+        let dsn = if data.agreed().checksums() && !data.receives_plain() {
             match self.checked_dsn(subflow, data) {
                 Ok(dsn) => dsn,
                 Err(Noted::Conflict) => return Received::Refused(ResetReason::Mptcp),
@@ -115,26 +115,25 @@ impl Arrival<'_> {
             return Received::Refused(ResetReason::Mptcp);
         }
         // Data outside the window is discarded at both levels, so that it is retransmitted.
-        let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
+        let crowded = data.reassembly().is_crowded() && mapped.start > data.reassembly().nxt();
         let limit = ctx.memory_limit();
         let short = limit.is_some_and(|it| self.exceeds(rx, data, it.unread, mapped));
-        if crowded || short || !data.recv.fits(mapped) {
+        if crowded || short || !data.reassembly().fits(mapped) {
             subflow.pending.add_ack();
             return Received::Nothing;
         }
         let now = ctx.now;
         self.note_memory(subflow, data, now);
-        let recv = &mut data.recv;
         subflow.status.on_mapped();
         let id = subflow.id();
         // No measure uses this event.
         let told = ctx.has_every_detail() && !subflow.rx.has(range);
-        let before = recv.nxt();
+        let before = data.reassembly().nxt();
         let mut duplicate = 0;
         let mut deliver = |dsn: Dsn, payload: Payload, at: Time| {
             duplicate += u64::from(payload.len());
             let run = Run { dsn, payload: &payload, at, subflow: id };
-            duplicate -= recv.insert(now, run, &mut |run| ctx.emit(run.event()));
+            duplicate -= data.deliver(now, run, &mut |run| ctx.emit(run.event()));
         };
         let arrived = Arrived { seq, dsn, at: now, payload: segment.payload.clone() };
         let due = match &mut subflow.verifier {
@@ -161,11 +160,11 @@ impl Arrival<'_> {
     /// `most`.
     fn exceeds(&self, rx: &Receiver, data: &DataLevel, most: u64, mapped: DataRange) -> bool {
         let seq = self.range.start;
-        let next = seq <= rx.nxt() && (mapped.start <= data.recv.nxt() || rx.has_hole());
+        let next = seq <= rx.nxt() && (mapped.start <= data.reassembly().nxt() || rx.has_hole());
         let full = self.held.is_some_and(|held| held >= most.saturating_mul(2));
-        let frees = || seq <= rx.nxt() && rx.holds(data.recv.nxt());
-        let far = data.recv.is_far(mapped, most) && !frees();
-        far || full && (!next || data.recv.readable() > 0)
+        let frees = || seq <= rx.nxt() && rx.holds(data.reassembly().nxt());
+        let far = data.reassembly().is_far(mapped, most) && !frees();
+        far || full && (!next || data.reassembly().readable() > 0)
     }
 
     /// Returns the DSN of the payload by a mapping with a checksum, if checksums are in use. Other
@@ -192,7 +191,7 @@ impl Arrival<'_> {
     fn is_distrusted(&self, subflow: &mut Subflow, data: &DataLevel) -> bool {
         let next = subflow.rx.nxt();
         let in_order = self.range.start <= next && self.range.end > next;
-        if !in_order || data.agreed.mode() != Mode::Multipath || subflow.state() == State::Closed {
+        if !in_order || !data.speaks_multipath() || subflow.state() == State::Closed {
             return false;
         }
         subflow.status.on_unmapped() >= MAX_UNMAPPED_SEGMENTS
@@ -201,7 +200,7 @@ impl Arrival<'_> {
     /// Returns the DSN of the payload, if it has a mapping.
     fn mapped(&self, subflow: &Subflow, data: &DataLevel) -> Option<Dsn> {
         let seq = self.range.start;
-        match data.agreed.mode() {
+        match data.mode() {
             _ if data.receives_plain() => dsn_in_step(seq),
             Mode::Offered => None,
             Mode::Multipath | Mode::Plain => {
@@ -229,11 +228,12 @@ impl Arrival<'_> {
     /// Notes the segment for a buffer that is counted in memory.
     #[inline(always)]
     fn note_memory(&self, subflow: &mut Subflow, data: &mut DataLevel, now: Time) {
-        let Some(memory) = data.recv.memory() else { return };
-        let echo = self.segment.options.timestamps.map_or(0, |stamps| stamps.echo);
-        let age = subflow.clock().at(now).wrapping_sub(echo);
-        let age = Span::from_millis(u64::from(age));
-        if memory.on_segment(subflow.id(), self.range.len(), echo, age) {
+        let echo = || {
+            let echo = self.segment.options.timestamps.map_or(0, |stamps| stamps.echo);
+            let age = subflow.clock().at(now).wrapping_sub(echo);
+            (echo, Span::from_millis(u64::from(age)))
+        };
+        if data.note_memory(subflow.id(), self.range.len(), echo) {
             subflow.rx.acknowledge_soon();
         }
     }

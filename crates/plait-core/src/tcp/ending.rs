@@ -46,7 +46,7 @@ impl Subflow {
         if !self.state().sends_data() || status.pf() || !status.joined() {
             return false;
         }
-        if data.sends_plain() { data.at_end() } else { data.closing.done() }
+        if data.sends_plain() { data.at_end() } else { data.closing().done() }
     }
 
     /// Limits the time in FIN-WAIT-2.

@@ -15,7 +15,7 @@ impl Subflow {
     #[inline(always)]
     pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, acked: u32) -> bool {
         let (una, window) =
-            (data.queue.una(), u64::from(segment.window) << self.negotiated().peer_scale);
+            (data.queue().una(), u64::from(segment.window) << self.negotiated().peer_scale);
         segment.ack == self.negotiated().iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
             && acked == data.keys().own.wire(una).low()
@@ -70,11 +70,11 @@ impl NextData<'_> {
     ) -> Option<Dsn> {
         let NextData { segment, map, ack_unit } = *self;
         let first = data.keys().theirs;
-        let DataLevel { recv, agreed, .. } = data;
         let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
         if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
             return None;
         }
+        let recv = data.reassembly();
         let before = recv.nxt();
         let dsn = first.read_low(map.dsn as u32, before);
         let end = dsn.checked_add(len)?;
@@ -82,14 +82,14 @@ impl NextData<'_> {
         if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
             return None;
         }
-        agreed.on_dss();
+        data.on_dss();
         subflow.note_stamp(segment);
         subflow.status.on_mapped();
         let (now, id) = (ctx.now, subflow.id);
         let due = subflow.rx.accept_next(dsn, len, ack_unit);
         subflow.note_due(now, due);
         let run = Run { dsn, payload: &segment.payload, at: now, subflow: id };
-        let new = recv.insert(now, run, &mut |run| ctx.emit(run.event()));
+        let new = data.deliver(now, run, &mut |run| ctx.emit(run.event()));
         if ctx.has_every_detail() {
             let data = DataRange::new(dsn, end);
             ctx.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });

@@ -1,7 +1,6 @@
 //! The MPTCP options of a subflow's handshake (RFC 8684 sections 3.1 and 3.2).
 
 use crate::config::Config;
-use crate::data::agreement::{Mode, ModeStep};
 use crate::data::level::DataLevel;
 use crate::tcp::handshake::{Handshake, Origin};
 use crate::tcp::pending::ControlSegment;
@@ -15,11 +14,8 @@ impl Subflow {
     #[inline]
     pub(crate) fn has_ack_option(&self, data: &DataLevel) -> bool {
         let told =
-            if self.origin().join { self.status.joined() } else { data.agreed.peer_dss_seen() };
-        !told
-            && self.origin().initiator
-            && data.agreed.mode() == Mode::Multipath
-            && data.keys().peer.is_some()
+            if self.origin().join { self.status.joined() } else { data.agreed().peer_dss_seen() };
+        !told && self.origin().initiator && data.speaks_multipath() && data.keys().peer.is_some()
     }
 
     /// Returns the peer's proof of a join, if its key is known.
@@ -39,7 +35,7 @@ impl Subflow {
         if self.origin().join {
             return;
         }
-        data.agreed.step(ModeStep::FallBack);
+        data.become_plain();
         self.take_syn(config, syn);
         self.step(Step::SynCrossed);
         self.pending.add(ControlSegment::Syn);
@@ -75,7 +71,7 @@ impl HandshakeOptions<'_> {
         match (join, initiator) {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
-                checksum_required: data.agreed.checksums(),
+                checksum_required: data.agreed().checksums(),
                 joins_denied: config.joins.deny,
                 sender_key: (!initiator).then_some(data.keys().local),
                 receiver_key: None,
@@ -114,7 +110,7 @@ impl HandshakeOptions<'_> {
             return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
         }
         Some(Mptcp::Capable(MpCapable {
-            checksum_required: data.agreed.checksums(),
+            checksum_required: data.agreed().checksums(),
             joins_denied: config.joins.deny,
             sender_key: Some(data.keys().local),
             receiver_key: Some(peer),

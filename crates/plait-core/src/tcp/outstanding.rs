@@ -11,8 +11,8 @@ impl Subflow {
     /// section 3.1 step 2b).
     fn continue_frto(&mut self, data: &DataLevel) {
         if self.sender.holds_retransmissions() {
-            let room = data.window().end() > data.queue.nxt();
-            if data.queue.unsent() == 0 || !room {
+            let room = data.window().end() > data.queue().nxt();
+            if data.queue().unsent() == 0 || !room {
                 self.sender.give_up_frto();
             }
         }
@@ -40,7 +40,7 @@ impl Subflow {
     pub(crate) fn reclaim_outstanding(&mut self, data: &mut DataLevel) {
         self.sender.reset_black_hole();
         for sent in self.sender.tx.iter().filter(|sent| !sent.fin) {
-            data.queue.mark_carried(sent.data(), self.id);
+            data.on_spurious_timeout(sent.data(), self.id);
         }
     }
 

@@ -49,10 +49,7 @@ impl Window<'_> {
         }
         let rto = self.0.sender.rtt.base_rto();
         if let Some(reset) = self.0.sender.cc.idle(ctx.now, ctx.now.since(last), rto, mode) {
-            let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(self.0.id));
-            if let Some(unused_cwnd) = unused_cwnd {
-                unused_cwnd.restart(ctx.now);
-            }
+            data.on_window_reduced(self.0.id, ctx.now);
             self.on_reduced(ctx, reset);
         }
         true
@@ -70,9 +67,7 @@ impl Window<'_> {
         let sender = &mut self.0.sender;
         let limited = sender.is_cwnd_limited();
         let (outstanding, rto) = (sender.tx.outstanding(), sender.rtt.rto());
-        let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(self.0.id));
-        if let Some(used) =
-            unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
+        if let Some(used) = data.unused_window(self.0.id, ctx.now, outstanding, limited, rto)
             && sender.ca() == CaState::Open
             && !blocked
             && let Some(reset) = sender.cc.reduce_unused(used)

@@ -158,13 +158,13 @@ impl ConnectionTimers {
     /// Notes that the user has released the connection, and starts the time within which the peer
     /// must end its direction.
     pub(crate) fn on_released(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
-        self.released_una = data.queue.una();
+        self.released_una = data.queue().una();
         self.arm_release(ctx, config, data);
     }
 
     /// Starts the time within which the peer must end its direction.
     pub(crate) fn arm_release(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
-        if data.is_released() && !data.closing.failed() && !data.closing.done() {
+        if data.is_released() && !data.closing().failed() && !data.closing().done() {
             self.set(ConnectionTimer::Release, ctx.now + config.timeouts.close);
         }
     }
@@ -177,11 +177,11 @@ impl ConnectionTimers {
         config: &Config,
         data: &DataLevel,
     ) -> bool {
-        if data.closing.done() {
+        if data.closing().done() {
             // Each subflow has its own timer.
             return false;
         }
-        let una = data.queue.una();
+        let una = data.queue().una();
         let progress = self.released_una < una;
         if progress {
             self.released_una = una;
@@ -239,8 +239,8 @@ impl ConnectionTimers {
         self.clear(ConnectionTimer::Retransmission);
         self.probe_backoff = 0;
         self.clear(ConnectionTimer::WindowProbe);
-        let fin_pending = data.closing.fin_pending();
-        if data.queue.una() < data.queue.nxt() || fin_pending {
+        let fin_pending = data.closing().fin_pending();
+        if data.queue().una() < data.queue().nxt() || fin_pending {
             self.arm_retransmission(now, longest_rto());
         }
     }
