@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::config::MemoryLimit;
 use crate::directory::{Directory, FIRST_PORT};
-use crate::event::{Detail, Event, SizeCause};
-use crate::stats::{Overflows, Sizes};
+use crate::event::{Detail, Event};
+use crate::stats::Counters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -66,8 +66,7 @@ pub(crate) struct Shared {
     pub(crate) tokens: BTreeMap<u32, ConnId>,
     /// Limit of each connection's data per direction, if memory is short.
     pub(crate) memory_limit: Option<MemoryLimit>,
-    pub(crate) sizes: Sizes,
-    pub(crate) overflows: Overflows,
+    pub(crate) counters: Counters,
 }
 
 impl Shared {
@@ -83,8 +82,7 @@ impl Shared {
             directory: Directory::default(),
             tokens: BTreeMap::new(),
             memory_limit: None,
-            sizes: Sizes::default(),
-            overflows: Overflows::default(),
+            counters: Counters::default(),
         }
     }
 
@@ -245,17 +243,9 @@ impl Context<'_> {
         self.shared.memory_limit
     }
 
-    /// Counts a half-open join that was replaced by another one.
-    pub(crate) fn count_replaced_join(&mut self) {
-        self.shared.overflows.joins_replaced += 1;
-    }
-
-    /// Counts a reduction of a connection's segment size.
-    pub(crate) fn count_lowered_size(&mut self, cause: SizeCause) {
-        match cause {
-            SizeCause::TooBig => self.shared.sizes.lowered_as_told += 1,
-            SizeCause::BlackHole => self.shared.sizes.lowered_by_hole += 1,
-        }
+    /// Returns the counters of the endpoint.
+    pub(crate) fn counters(&mut self) -> &mut Counters {
+        &mut self.shared.counters
     }
 
     /// Returns the numbers of addresses.

@@ -1,6 +1,6 @@
 //! State and counters of a connection, for its user and for reports.
 
-use crate::event::FallbackCause;
+use crate::event::{FallbackCause, SizeCause};
 use crate::spec::ConnectionState;
 use alloc::vec::Vec;
 use plait_base::{Dsn, PathId, ServerAddress, Span, SubflowId, Time};
@@ -180,6 +180,85 @@ impl Overflows {
             closing_aborted: self.closing_aborted - before.closing_aborted,
             time_waits_recycled: self.time_waits_recycled - before.time_waits_recycled,
             syns_with_fin: self.syns_with_fin - before.syns_with_fin,
+        }
+    }
+}
+
+/// The counters of an endpoint. Each method counts one event.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    overflows: Overflows,
+    sizes: Sizes,
+    /// SYNs answered with a reset, because further connections are refused.
+    turned_away: u64,
+}
+
+impl Counters {
+    pub(crate) const fn overflows(&self) -> Overflows {
+        self.overflows
+    }
+
+    pub(crate) const fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    pub(crate) const fn turned_away(&self) -> u64 {
+        self.turned_away
+    }
+
+    /// Counts a SYN that was answered with a cookie.
+    pub(crate) const fn on_cookie_sent(&mut self) {
+        self.overflows.cookies_sent += 1;
+    }
+
+    /// Counts a connection opened by a cookie.
+    pub(crate) const fn on_cookie_accepted(&mut self) {
+        self.overflows.cookies_accepted += 1;
+    }
+
+    /// Counts an ACK without a valid cookie.
+    pub(crate) const fn on_cookie_refused(&mut self) {
+        self.overflows.cookies_refused += 1;
+    }
+
+    /// Counts a half-open join that was replaced by another one.
+    pub(crate) const fn on_join_replaced(&mut self) {
+        self.overflows.joins_replaced += 1;
+    }
+
+    /// Counts a released connection that was reset.
+    pub(crate) const fn on_closing_aborted(&mut self) {
+        self.overflows.closing_aborted += 1;
+    }
+
+    /// Counts a remnant that was removed early.
+    pub(crate) const fn on_time_wait_recycled(&mut self) {
+        self.overflows.time_waits_recycled += 1;
+    }
+
+    /// Counts a SYN with FIN.
+    pub(crate) const fn on_syn_with_fin(&mut self) {
+        self.overflows.syns_with_fin += 1;
+    }
+
+    /// Counts a connection that was refused.
+    pub(crate) const fn on_turned_away(&mut self) {
+        self.turned_away += 1;
+    }
+
+    /// Counts a reduction of a connection's segment size.
+    pub(crate) const fn on_size_lowered(&mut self, cause: SizeCause) {
+        match cause {
+            SizeCause::TooBig => self.sizes.lowered_as_told += 1,
+            SizeCause::BlackHole => self.sizes.lowered_by_hole += 1,
+        }
+    }
+
+    /// Counts a router's message.
+    pub(crate) const fn on_too_big(&mut self, believed: bool) {
+        match believed {
+            true => self.sizes.too_big_believed += 1,
+            false => self.sizes.too_big_refused += 1,
         }
     }
 }

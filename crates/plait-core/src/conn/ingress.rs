@@ -412,7 +412,7 @@ impl Connection {
     ) -> bool {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
         if let Some(index) = self.paths.subflows().replaceable_join() {
-            ctx.count_replaced_join();
+            ctx.counters().on_join_replaced();
             self.kill_subflow(ctx, index, false);
         }
         let Some(id) = self.paths.take_slot(&mut self.data) else { return false };

@@ -197,7 +197,7 @@ impl Endpoint {
     /// data was all acknowledged is preferred.
     fn limit_closing(&mut self, now: Time) {
         if let Some(id) = self.connections.surplus_closing() {
-            self.shared.overflows.closing_aborted += 1;
+            self.shared.counters.on_closing_aborted();
             self.with(now, id, |conn, ctx| conn.cut_off(ctx));
         }
     }

@@ -43,7 +43,7 @@ impl Endpoint {
     ) {
         if syn.flags.has(Flags::FIN) {
             // No TCP opens and closes a connection in one segment; Linux drops it as well.
-            self.shared.overflows.syns_with_fin += 1;
+            self.shared.counters.on_syn_with_fin();
             return;
         }
         match syn_request(syn) {
@@ -77,7 +77,7 @@ impl Endpoint {
             }
             _ => match self.listeners.get(&address.local_port) {
                 Some(_) if self.full => {
-                    self.turned_away += 1;
+                    self.shared.counters.on_turned_away();
                     self.reset(address, syn, None);
                 }
                 Some(spec) => {

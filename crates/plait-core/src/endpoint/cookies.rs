@@ -225,7 +225,7 @@ impl Endpoint {
         if let Some(stamps) = &mut answer.segment.options.timestamps {
             stamps.value = stamp(stamps.value, bits);
         }
-        self.shared.overflows.cookies_sent += 1;
+        self.shared.counters.on_cookie_sent();
         self.answers.push_back(answer);
     }
 
@@ -253,11 +253,11 @@ impl Endpoint {
             told.as_ref().is_none_or(|told| told.receiver_key == Some(cookie.key) && free)
         };
         let Some(Cookie { iss, key, mss }) = cookie.filter(right) else {
-            self.shared.overflows.cookies_refused += 1;
+            self.shared.counters.on_cookie_refused();
             return false;
         };
         if self.full {
-            self.turned_away += 1;
+            self.shared.counters.on_turned_away();
             return false;
         }
         let bits = |echo: u32| echo & ((1 << STAMP_BITS) - 1);
@@ -284,7 +284,7 @@ impl Endpoint {
             conn.take_syn_ack(now);
             conn
         });
-        self.shared.overflows.cookies_accepted += 1;
+        self.shared.counters.on_cookie_accepted();
         let id = self.add(now, conn);
         let known = KnownSubflow { conn: id, subflow: SubflowId(0).0 };
         self.handle_known(now, known, address, segment);

@@ -71,12 +71,12 @@ impl Endpoint {
     /// Returns the counts of segments refused or answered without state.
     #[must_use]
     pub const fn overflows(&self) -> Overflows {
-        self.shared.overflows
+        self.shared.counters.overflows()
     }
 
     /// Returns how many SYNs were answered with a reset because of [`Endpoint::turn_away`].
     #[must_use]
     pub const fn turned_away(&self) -> u64 {
-        self.turned_away
+        self.shared.counters.turned_away()
     }
 }

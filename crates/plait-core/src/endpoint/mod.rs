@@ -96,9 +96,8 @@ pub struct Endpoint {
     mp_capable_blackhole: MpCapableBlackhole,
     /// Joins that may still be accepted.
     joins: Allowance,
-    /// Further connections are refused; `turned_away` counts them.
+    /// Further connections are refused.
     full: bool,
-    turned_away: u64,
     cookies: Cookies,
 }
 
@@ -128,7 +127,6 @@ impl Endpoint {
             mp_capable_blackhole: MpCapableBlackhole::default(),
             joins: Allowance::default(),
             full: false,
-            turned_away: 0,
             cookies: Cookies::default(),
         }
     }
@@ -335,8 +333,9 @@ impl Endpoint {
         self.forget(id);
         for WaitingSubflow { address, remnant, answer } in remnants {
             self.answers.extend(answer);
-            self.shared.overflows.time_waits_recycled +=
-                u64::from(self.remnants.add(address, remnant));
+            if self.remnants.add(address, remnant) {
+                self.shared.counters.on_time_wait_recycled();
+            }
         }
     }
 
@@ -411,17 +410,13 @@ impl Endpoint {
                 Some(conn.on_too_big(ctx, index, seq, mtu))
             })
         });
-        let sizes = &mut self.shared.sizes;
-        match taken.flatten() {
-            Some(true) => sizes.too_big_believed += 1,
-            _ => sizes.too_big_refused += 1,
-        }
+        self.shared.counters.on_too_big(taken.flatten() == Some(true));
     }
 
     /// Returns the counters of path MTU detection.
     #[must_use]
     pub const fn sizes(&self) -> Sizes {
-        self.shared.sizes
+        self.shared.counters.sizes()
     }
 
     /// Returns when to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if no timer is set. The

@@ -182,7 +182,7 @@ impl Paths {
         size: u64,
         cause: SizeCause,
     ) {
-        ctx.count_lowered_size(cause);
+        ctx.counters().on_size_lowered(cause);
         self.sizes.lower(size as u32);
         for subflow in self.subflows.iter_mut() {
             subflow.segment_size().cut_to(size as u32);
