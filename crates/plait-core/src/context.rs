@@ -10,7 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use plait_base::{ConnId, Time};
 use plait_sched::Outcome;
-use plait_wire::{Key, Payload, Segment};
+use plait_wire::{Key, Payload, Segment, WireSeq};
 
 /// Source of random numbers: the operating system's for live endpoints, a seeded stream for
 /// simulated ones.
@@ -259,8 +259,8 @@ impl Context<'_> {
     }
 
     /// Returns an initial sequence number.
-    pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
-        let drawn = self.draw() as u32;
+    pub(crate) fn first_sequence(&mut self, config: &Config) -> WireSeq {
+        let drawn = WireSeq(self.draw() as u32);
         config.start_offsets().isn.unwrap_or(drawn)
     }
 

@@ -61,8 +61,8 @@ impl Syn<'_> {
         let segment = Segment {
             src_port: address.local_port,
             dst_port: address.remote_port,
-            seq: negotiated.iss.syn(),
-            ack: if answer { negotiated.irs.after_syn() } else { 0 },
+            seq: negotiated.iss.syn().0,
+            ack: if answer { negotiated.irs.after_syn().0 } else { 0 },
             flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
             server: address.server(),
             window: window as u16,

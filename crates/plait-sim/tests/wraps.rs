@@ -3,7 +3,7 @@
 use crate::common::{checked, ideal, limited, ms, setup, spec, with_loss};
 use plait_core::{Config, StartOffsets};
 use plait_sim::Setup;
-use plait_wire::WireDsn;
+use plait_wire::{WireDsn, WireSeq};
 
 /// Transfers 2 MB each way over two lossy paths, with numbers that start at `offsets`.
 fn transfer(offsets: StartOffsets, multipath: bool, checksum: bool, seed: u64) -> Setup {
@@ -27,7 +27,7 @@ fn transfer(offsets: StartOffsets, multipath: bool, checksum: bool, seed: u64) -
 fn a_transfer_does_not_notice_the_ends_of_its_numbers() {
     let before = |bits: u32, by: u64| (1_u128 << bits).wrapping_sub(u128::from(by)) as u64;
     let offsets = |isn: u64, idsn: u64, timestamp: u64| StartOffsets {
-        isn: Some(isn as u32),
+        isn: Some(WireSeq(isn as u32)),
         idsn: Some(WireDsn(idsn)),
         timestamp: timestamp as u32,
     };

@@ -35,6 +35,30 @@ impl WireDsn {
     }
 }
 
+/// A subflow sequence number as on the wire (RFC 9293 section 3.4). It wraps, so it has no order.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct WireSeq(pub u32);
+
+impl WireSeq {
+    /// Returns the number `count` later.
+    #[must_use]
+    pub const fn plus(self, count: u32) -> WireSeq {
+        WireSeq(self.0.wrapping_add(count))
+    }
+
+    /// Returns how much later it is than `first`.
+    #[must_use]
+    pub const fn since(self, first: WireSeq) -> u32 {
+        self.0.wrapping_sub(first.0)
+    }
+
+    /// Returns true if it is before `other`: `other` is at most half of the space later.
+    #[must_use]
+    pub const fn is_before(self, other: WireSeq) -> bool {
+        self.since(other) >= 1 << 31
+    }
+}
+
 /// A connection key of one end (RFC 8684 section 3.1). Debug output never shows it. Keys are compared
 /// in constant time.
 #[derive(Clone, Copy, Eq)]

@@ -23,7 +23,9 @@ mod segment;
 
 pub use budget::GaveWay;
 pub use checksum::Sum;
-pub use key::{JoinHmac, Key, Secret, WireDsn, add_addr_hmac, add_addr_hmac_matches, join_hmac};
+pub use key::{
+    JoinHmac, Key, Secret, WireDsn, WireSeq, add_addr_hmac, add_addr_hmac_matches, join_hmac,
+};
 pub use options::{
     AddAddr, DataAck, Dss, JoinAck, JoinSyn, JoinSynAck, MAX_OPTION_BYTES, Mapping, MpCapable,
     Mptcp, Options, ResetReason, SackBlocks, Timestamps, payload_per_segment,

@@ -3,7 +3,7 @@
 use super::Config;
 use plait_base::{PathId, Span};
 use plait_cc::{HyStart, IdleRestart};
-use plait_wire::WireDsn;
+use plait_wire::{WireDsn, WireSeq};
 
 /// When a client starts its further subflows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -170,7 +170,7 @@ pub struct PathConfig {
 #[cfg_attr(not(feature = "laboratory"), expect(unreachable_pub, reason = "for simulations"))]
 pub struct StartOffsets {
     /// Initial sequence number of every subflow, instead of a random one.
-    pub isn: Option<u32>,
+    pub isn: Option<WireSeq>,
     /// Initial data sequence number of both directions, instead of the numbers derived from the
     /// keys. Both ends must have the same.
     pub idsn: Option<WireDsn>,

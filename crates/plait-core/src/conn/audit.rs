@@ -12,7 +12,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use plait_base::{DataRange, Dsn, RecvRange, RecvSsn};
-use plait_wire::{Flags, Mptcp, Segment};
+use plait_wire::{Flags, Mptcp, Segment, WireSeq};
 
 /// The values that one connection has sent so far.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Audit {
             }
             _ => {
                 let first = subflow.negotiated().irs.after_syn();
-                Dsn::from_low(segment.ack.wrapping_sub(first), self.acked)
+                Dsn::from_low(WireSeq(segment.ack).since(first), self.acked)
             }
         };
         let scale = subflow.negotiated().own_scale;
@@ -91,7 +91,7 @@ impl Audit {
         self.coming = None;
         let Some(subflow) = place(conn, address) else { return };
         let len = u64::from(segment.payload.len());
-        let seq = subflow.negotiated().irs.read(segment.seq, subflow.rx().nxt());
+        let seq = subflow.negotiated().irs.read(WireSeq(segment.seq), subflow.rx().nxt());
         let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
         // A byte with the sequence number of the SYN is no data.
@@ -130,15 +130,15 @@ impl Audit {
     }
 
     /// Checks that the same sequence numbers always carry the same data.
-    fn mapping(&mut self, address: Address, iss: u32, segment: &Segment) -> Option<String> {
+    fn mapping(&mut self, address: Address, iss: WireSeq, segment: &Segment) -> Option<String> {
         let map = segment.options.dss.and_then(|dss| dss.mapping)?;
         // An infinite mapping starts at an earlier byte.
         if segment.payload.is_empty() || map.len == 0 {
             return None;
         }
-        let ssn = segment.seq.wrapping_sub(iss);
+        let ssn = WireSeq(segment.seq).since(iss);
         let dsn = map.dsn as u32;
-        let before = *self.mapped.entry((address, iss, ssn)).or_insert(dsn);
+        let before = *self.mapped.entry((address, iss.0, ssn)).or_insert(dsn);
         (before != dsn || map.ssn != ssn)
             .then(|| format!("subflow sequence {ssn} was mapped to {before}, now to {dsn}"))
     }

@@ -4,7 +4,7 @@
 
 use crate::conn::Connection;
 use crate::context::Context;
-use plait_wire::{DataAck, Flags, Segment};
+use plait_wire::{DataAck, Flags, Segment, WireSeq};
 
 /// The flags that rule out the fast path, and ACK, which must be set.
 const TELLING: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0;
@@ -29,13 +29,13 @@ impl Connection {
         }
         let subflow = self.paths.subflow(index);
         let next = subflow.negotiated().irs.wire(subflow.rx().nxt());
-        if segment.seq != next || !subflow.is_steady() || subflow.is_old(segment) {
+        if WireSeq(segment.seq) != next || !subflow.is_steady() || subflow.is_old(segment) {
             return false;
         }
         match &dss.mapping {
             None if segment.payload.is_empty() => {
                 let una = subflow.sender().tx.una();
-                let ack = subflow.negotiated().iss.read(segment.ack, una);
+                let ack = subflow.negotiated().iss.read(WireSeq(segment.ack), una);
                 if ack < una || ack > subflow.sender().tx.nxt() {
                     return false;
                 }

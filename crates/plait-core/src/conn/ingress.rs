@@ -17,7 +17,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
 use plait_base::{DataRange, Dsn, RecvSsn, SendSsn, SubflowId};
-use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireDsn};
+use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireDsn, WireSeq};
 
 impl Connection {
     /// Processes a segment for the subflow at `index`.
@@ -365,7 +365,7 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        seq: u32,
+        seq: WireSeq,
         mtu: u32,
     ) -> bool {
         let size = self.paths.size_as_told(&self.data, index, seq, mtu);

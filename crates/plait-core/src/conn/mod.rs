@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use plait_base::{PathId, SubflowId, SubflowSet, Time};
 use plait_sched::Scheduler;
-use plait_wire::{Key, Mptcp, ResetReason, Segment};
+use plait_wire::{Key, Mptcp, ResetReason, Segment, WireSeq};
 use rounds::Rounds;
 
 pub(crate) struct Connection {
@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// Handles a SYN for a subflow in TIME-WAIT ([`Paths::reuse_time_wait`]).
-    pub(crate) fn reuse_time_wait(&mut self, address: Address, syn: &Segment) -> Option<u32> {
+    pub(crate) fn reuse_time_wait(&mut self, address: Address, syn: &Segment) -> Option<WireSeq> {
         self.paths.reuse_time_wait(&mut self.notices, address, syn)
     }
 

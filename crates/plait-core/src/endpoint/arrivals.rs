@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
-use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
+use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment, WireSeq};
 
 /// Largest number of half-open connections. Further SYNs are answered without state.
 const MAX_HALF_OPEN: usize = 4_096;
@@ -39,7 +39,7 @@ impl Endpoint {
         client: Client,
         address: Address,
         syn: &Segment,
-        after: Option<u32>,
+        after: Option<WireSeq>,
     ) {
         if syn.flags.has(Flags::FIN) {
             // No TCP opens and closes a connection in one segment; Linux drops it as well.

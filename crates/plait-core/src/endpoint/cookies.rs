@@ -20,7 +20,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::IpAddr;
 use plait_base::{PathId, SubflowId, Time};
-use plait_wire::{Flags, Key, MpCapable, Mptcp, Options, Secret, Segment, Timestamps};
+use plait_wire::{Flags, Key, MpCapable, Mptcp, Options, Secret, Segment, Timestamps, WireSeq};
 
 /// Lifetime of one secret in seconds.
 const PERIOD_S: u64 = 64;
@@ -83,13 +83,13 @@ struct Subject {
     client: Client,
     address: Address,
     /// The client's initial sequence number.
-    irs: u32,
+    irs: WireSeq,
 }
 
 /// A cookie and its key.
 #[derive(Clone, Copy, Debug)]
 struct Cookie {
-    iss: u32,
+    iss: WireSeq,
     key: Key,
     mss: u16,
 }
@@ -105,12 +105,13 @@ impl Subject {
         let server = self.address.server();
         let (client, server, low_byte) = (&self.client.0, &[server.0], &[low as u8]);
         let (local, remote) = (&local_port.to_be_bytes(), &remote_port.to_be_bytes());
-        let hash = secret.sign(&[client, server, local, remote, &self.irs.to_be_bytes(), low_byte]);
+        let hash =
+            secret.sign(&[client, server, local, remote, &self.irs.0.to_be_bytes(), low_byte]);
         let word =
             |at: usize| hash[at..at + 4].iter().fold(0, |word, it| word << 8 | u32::from(*it));
         let key = Key(u64::from(word(4)) << 32 | u64::from(word(8)));
         let mss = MSS_BYTES[(low >> 1) as usize % MSS_BYTES.len()];
-        Cookie { iss: word(0) << LOW_BITS | low, key, mss }
+        Cookie { iss: WireSeq(word(0) << LOW_BITS | low), key, mss }
     }
 }
 
@@ -137,8 +138,8 @@ impl Cookies {
     }
 
     /// Returns the cookie with the initial sequence number `iss`, if it is valid.
-    fn verify(&self, now: Time, subject: &Subject, iss: u32) -> Option<Cookie> {
-        let low = iss & ((1 << LOW_BITS) - 1);
+    fn verify(&self, now: Time, subject: &Subject, iss: WireSeq) -> Option<Cookie> {
+        let low = iss.0 & ((1 << LOW_BITS) - 1);
         let it = self.secrets[(low & 1) as usize].as_ref()?;
         let cookie = subject.sign(&it.secret, low);
         (it.period + 1 >= period(now) && cookie.iss == iss).then_some(cookie)
@@ -210,7 +211,7 @@ impl Endpoint {
         syn: &Segment,
     ) {
         let mut ctx = self.shared.context(now, self.connections.next_id());
-        let subject = Subject { client, address, irs: syn.seq };
+        let subject = Subject { client, address, irs: WireSeq(syn.seq) };
         let mss = syn.options.mss.unwrap_or(spec.config.packets.unsaid_mss);
         let Cookie { iss, key, mss } = self.cookies.make(&mut ctx, &subject, mss);
         // The token of an existing connection cannot name a second one (RFC 8684 section 3.1).
@@ -245,8 +246,8 @@ impl Endpoint {
             return false;
         };
         let spec = Arc::clone(spec);
-        let subject = Subject { client, address, irs: segment.seq.wrapping_sub(1) };
-        let cookie = self.cookies.verify(now, &subject, segment.ack.wrapping_sub(1));
+        let subject = Subject { client, address, irs: WireSeq(segment.seq.wrapping_sub(1)) };
+        let cookie = self.cookies.verify(now, &subject, WireSeq(segment.ack.wrapping_sub(1)));
         let told = capable(segment);
         let right = |cookie: &Cookie| {
             let free = !self.shared.tokens.contains_key(&cookie.key.token());
@@ -273,7 +274,7 @@ impl Endpoint {
         };
         let offer = told.map(syn_option).or(offered.then(MpCapable::default));
         let mut syn = recalled(segment, stamps, mss, offer);
-        syn.seq = subject.irs;
+        syn.seq = subject.irs.0;
         // The window of the ACK is scaled, that of a SYN is not.
         let scale = syn.options.window_scale.unwrap_or(0).min(14);
         syn.window = (u32::from(segment.window) << scale).min(0xffff) as u16;

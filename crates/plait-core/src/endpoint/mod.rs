@@ -42,7 +42,7 @@ use core::fmt;
 use core::net::IpAddr;
 use mp_capable_blackhole::MpCapableBlackhole;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
-use plait_wire::Segment;
+use plait_wire::{Segment, WireSeq};
 use records::{Record, Records};
 use remnants::Remnants;
 
@@ -407,7 +407,7 @@ impl Endpoint {
         let taken = known.and_then(|KnownSubflow { conn: id, subflow }| {
             self.with(now, id, |conn, ctx| {
                 let index = conn.paths().subflows().find(address, subflow)?;
-                Some(conn.on_too_big(ctx, index, seq, mtu))
+                Some(conn.on_too_big(ctx, index, WireSeq(seq), mtu))
             })
         });
         self.shared.counters.on_too_big(taken.flatten() == Some(true));

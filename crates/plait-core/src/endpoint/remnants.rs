@@ -6,11 +6,10 @@ use crate::endpoint::cookies::Client;
 use crate::endpoint::ordered::{MIN_CAPACITY, Ordered};
 use crate::paths::remnant::Remnant;
 use crate::tcp::address::Address;
-use crate::tcp::clock::before;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 use plait_base::{PathId, ServerAddress, Time};
-use plait_wire::{Flags, Segment};
+use plait_wire::{Flags, Segment, WireSeq};
 
 /// Largest number of remnants. A further one replaces the one whose wait ends first.
 const MAX_REMNANTS: usize = 32_768;
@@ -131,7 +130,7 @@ impl Endpoint {
         let Some(remnant) = self.remnants.by_address.get_mut(address) else { return false };
         if segment.flags.has(Flags::RST) {
             // RFC 5961 section 3.2: only the exact sequence number resets a subflow.
-            if segment.seq == remnant.ack() {
+            if WireSeq(segment.seq) == remnant.ack() {
                 self.remnants.remove(address);
             }
             return true;
@@ -144,8 +143,9 @@ impl Endpoint {
             return true;
         }
         let fin = segment.flags.has(Flags::FIN) && !syn;
-        let end = segment.seq.wrapping_add(segment.payload.len());
-        if !syn && segment.flags.has(Flags::ACK) && !before(remnant.ack(), segment.seq) {
+        let seq = WireSeq(segment.seq);
+        let end = seq.plus(segment.payload.len());
+        if !syn && segment.flags.has(Flags::ACK) && !remnant.ack().is_before(seq) {
             remnant.note_stamp(segment);
         }
         if remnant.is_half_closed() && fin && end == remnant.ack() && segment.flags.has(Flags::ACK)
@@ -158,7 +158,7 @@ impl Endpoint {
         }
         // A retransmission must be acknowledged again; a bare acknowledgement must not.
         let tells_end = segment.options.dss.is_some_and(|dss| dss.data_fin);
-        let repeats = segment.seq_len() > 0 || before(segment.seq, remnant.ack()) || tells_end;
+        let repeats = segment.seq_len() > 0 || seq.is_before(remnant.ack()) || tells_end;
         if repeats && remnant.may_answer(now, fin) {
             let answer = remnant.acknowledgement(now, address);
             self.answers.push_back(answer);

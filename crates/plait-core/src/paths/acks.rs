@@ -5,7 +5,7 @@ use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::ack_processing::{AckEffects, AckInfo};
 use plait_base::{SendRange, SendSsn, Time};
-use plait_wire::Segment;
+use plait_wire::{Segment, WireSeq};
 
 impl Paths {
     /// Updates the peer's window of the subflow at `index`. Returns true if the old one held the
@@ -47,7 +47,7 @@ impl Paths {
         let mut ranges = [SendRange::default(); 4];
         let iss = subflow.negotiated().iss;
         for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
-            *range = SendRange::new(iss.read(*left, una), iss.read(*right, una));
+            *range = SendRange::new(iss.read(WireSeq(*left), una), iss.read(WireSeq(*right), una));
         }
         let ranges = &ranges[..blocks.len()];
         // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.

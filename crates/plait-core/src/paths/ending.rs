@@ -15,7 +15,7 @@ use crate::tcp::timer::Timer;
 use crate::timers::ConnectionTimer;
 use alloc::vec::Vec;
 use plait_base::{RecvSsn, Time};
-use plait_wire::{Flags, Mptcp, ResetReason, Segment};
+use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireSeq};
 
 impl Paths {
     /// Returns true if the user has aborted the connection and the peer has not confirmed it.
@@ -42,7 +42,7 @@ impl Paths {
         notices: &mut Notices,
         address: Address,
         syn: &Segment,
-    ) -> Option<u32> {
+    ) -> Option<WireSeq> {
         let at_rest = |s: &&mut Subflow| s.address() == address && s.state() == State::TimeWait;
         let after = self.subflows.iter_mut().find(at_rest)?.make_way(syn)?;
         notices.tell_endpoint();
@@ -130,15 +130,16 @@ impl Paths {
         let next = subflow.negotiated().irs.wire(subflow.rx().nxt());
         let acceptable = match subflow.state() {
             State::SynSent => {
-                segment.flags.has(Flags::ACK) && segment.ack == subflow.negotiated().iss.after_syn()
+                segment.flags.has(Flags::ACK)
+                    && WireSeq(segment.ack) == subflow.negotiated().iss.after_syn()
             }
             // RFC 5961 section 3.2: only the exact sequence number resets.
-            _ => segment.seq == next,
+            _ => WireSeq(segment.seq) == next,
         };
         let option = segment.options.mptcp.as_deref();
         if !acceptable {
             // A reset inside the window gets a challenge ACK; any other is dropped.
-            let ahead = u64::from(segment.seq.wrapping_sub(next));
+            let ahead = u64::from(WireSeq(segment.seq).since(next));
             let inside = subflow.state().synchronised() && ahead < data.reassembly().window();
             return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
         }

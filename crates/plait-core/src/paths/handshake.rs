@@ -4,17 +4,17 @@ use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
 use crate::tcp::mptcp_handshake::HandshakeOptions;
-use plait_wire::{Mptcp, Segment};
+use plait_wire::{Mptcp, Segment, WireSeq};
 
 /// How a connection is opened.
 pub(crate) enum Opening<'a> {
     /// This end dials.
     Active { address: Address },
     /// A SYN arrived. Its address may have been used before, up to the sequence number `after`.
-    Passive { address: Address, syn: &'a Segment, after: Option<u32> },
+    Passive { address: Address, syn: &'a Segment, after: Option<WireSeq> },
     /// A SYN arrived and is answered without state (RFC 4987 section 3.6). The initial sequence
     /// number is the cookie `iss`.
-    Stateless { address: Address, syn: &'a Segment, iss: u32 },
+    Stateless { address: Address, syn: &'a Segment, iss: WireSeq },
 }
 
 /// The request of a SYN to a listening port.

@@ -13,7 +13,7 @@ use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use plait_base::{SubflowId, SubflowSet, Time};
-use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment};
+use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, WireSeq};
 
 /// The result of a SYN/ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,9 +127,9 @@ impl Paths {
     ) -> SynAck {
         let subflow = &mut self.subflows[index];
         let expected = subflow.negotiated().iss.after_syn();
-        if segment.flags.has(Flags::ACK) && segment.ack != expected {
+        if segment.flags.has(Flags::ACK) && WireSeq(segment.ack) != expected {
             // RFC 9293 section 3.10.7.3: the peer's segment belongs to another connection.
-            subflow.refuse_ack(segment.ack);
+            subflow.refuse_ack(WireSeq(segment.ack));
             return SynAck::Ignored;
         }
         if !segment.flags.has(Flags::SYN) {
@@ -208,9 +208,9 @@ impl Paths {
             return ThirdAck::Ignored;
         }
         let subflow = &mut self.subflows[index];
-        if segment.ack != subflow.negotiated().iss.after_syn() {
+        if WireSeq(segment.ack) != subflow.negotiated().iss.after_syn() {
             // RFC 9293 section 3.10.7.4, fifth check.
-            subflow.refuse_ack(segment.ack);
+            subflow.refuse_ack(WireSeq(segment.ack));
             return ThirdAck::Ignored;
         }
         let offered = parts.data.is_offered();
@@ -261,11 +261,11 @@ impl Paths {
     pub(crate) fn on_simultaneous_syn_ack(&mut self, index: usize, segment: &Segment) -> bool {
         let subflow = &mut self.subflows[index];
         let expected = subflow.negotiated().iss.after_syn();
-        if segment.ack != expected {
-            subflow.refuse_ack(segment.ack);
+        if WireSeq(segment.ack) != expected {
+            subflow.refuse_ack(WireSeq(segment.ack));
             return false;
         }
-        if segment.seq != subflow.negotiated().irs.syn() {
+        if WireSeq(segment.seq) != subflow.negotiated().irs.syn() {
             return false;
         }
         // The peer's SYN/ACK may need an answer, because ours may be lost.

@@ -19,7 +19,7 @@ use crate::tcp::subflow::Subflow;
 use crate::timers::ConnectionTimers;
 use alloc::vec::Vec;
 use plait_base::{PathId, SubflowId};
-use plait_wire::{Flags, Key, Segment};
+use plait_wire::{Flags, Key, Segment, WireSeq};
 
 /// An attempt to dial on one path.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Redial {
     ) -> Option<Attempt> {
         let waiting = self.waiting.iter().find(|dial| dial.subflow.address() == address)?;
         let own = waiting.subflow.negotiated().iss.after_syn();
-        if !segment.flags.has(Flags::ACK) || segment.ack != own {
+        if !segment.flags.has(Flags::ACK) || WireSeq(segment.ack) != own {
             return None;
         }
         let dial = self.take(|known| known == address)?;

@@ -6,7 +6,7 @@ use crate::tcp::address::Address;
 use crate::tcp::clock::{StampClock, before};
 use alloc::boxed::Box;
 use plait_base::{Span, Time};
-use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
+use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps, WireSeq};
 
 /// A FIN is acknowledged at most once in this time.
 const FIN_INTERVAL: Span = Span::from_millis(50);
@@ -17,8 +17,8 @@ const ANSWER_INTERVAL: Span = Span::from_millis(500);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remnant {
     /// Our next sequence number, and the peer's.
-    seq: u32,
-    ack: u32,
+    seq: WireSeq,
+    ack: WireSeq,
     /// The window field of our acknowledgements.
     window: u16,
     /// The DATA_ACK of Multipath TCP.
@@ -51,8 +51,8 @@ impl Remnant {
     ) -> Remnant {
         let data_ack = last.options.dss.and_then(|dss| dss.data_ack);
         Remnant {
-            seq: last.seq,
-            ack: last.ack,
+            seq: WireSeq(last.seq),
+            ack: WireSeq(last.ack),
             window: last.window,
             data_ack: data_ack.map(|it| it.value as u32),
             stamps: last.options.timestamps.map(|stamps| (clock, stamps.echo)),
@@ -70,8 +70,8 @@ impl Remnant {
         let segment = Segment {
             src_port: address.local_port,
             dst_port: address.remote_port,
-            seq: self.seq,
-            ack: self.ack,
+            seq: self.seq.0,
+            ack: self.ack.0,
             flags: Flags::ACK,
             server: address.server(),
             window: self.window,
@@ -84,7 +84,7 @@ impl Remnant {
     /// Returns true if `syn` opens a new connection. Its timestamp, or without one its sequence
     /// number, is newer, so it is no late segment of the old connection (RFC 6191 section 2).
     pub(crate) fn gives_way_to(&self, syn: &Segment) -> bool {
-        let beyond = syn.seq != self.ack && before(self.ack, syn.seq);
+        let beyond = self.ack.is_before(WireSeq(syn.seq));
         let newer = match (self.stamps, syn.options.timestamps) {
             (Some((_, known)), Some(stamps)) => {
                 before(known, stamps.value) || known == stamps.value && beyond
@@ -96,7 +96,7 @@ impl Remnant {
 
     /// Notes the peer's FIN, which is acknowledged now: the wait starts.
     pub(crate) fn on_fin(&mut self, now: Time) {
-        self.ack = self.ack.wrapping_add(1);
+        self.ack = self.ack.plus(1);
         (self.half_closed, self.until) = (false, now + TIME_WAIT);
         self.answers_at = now + FIN_INTERVAL;
     }
@@ -112,12 +112,12 @@ impl Remnant {
     }
 
     /// Returns our next sequence number.
-    pub(crate) const fn seq(&self) -> u32 {
+    pub(crate) const fn seq(&self) -> WireSeq {
         self.seq
     }
 
     /// Returns the next expected sequence number of the peer.
-    pub(crate) const fn ack(&self) -> u32 {
+    pub(crate) const fn ack(&self) -> WireSeq {
         self.ack
     }
 

@@ -14,7 +14,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, SendSsn, Time};
-use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps};
+use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps, WireSeq};
 
 /// Writes the segments of a subflow.
 pub(crate) struct Writer<'a> {
@@ -31,8 +31,8 @@ impl Writer<'_> {
         let segment = Segment {
             src_port: self.subflow.address().local_port,
             dst_port: self.subflow.address().remote_port,
-            seq: self.subflow.negotiated().iss.wire(self.subflow.sender().tx.nxt()),
-            ack: self.subflow.negotiated().irs.wire(self.subflow.rx().nxt()),
+            seq: self.subflow.negotiated().iss.wire(self.subflow.sender().tx.nxt()).0,
+            ack: self.subflow.negotiated().irs.wire(self.subflow.rx().nxt()).0,
             flags: Flags::RST.with(Flags::ACK),
             server: self.subflow.address().server(),
             window: 0,
@@ -49,10 +49,10 @@ impl Writer<'_> {
 
     /// Builds a RST for a segment that acknowledged `seq` of another connection (RFC 9293 section
     /// 3.10.7.3).
-    fn stray_rst(&self, seq: u32) -> Transmit {
+    fn stray_rst(&self, seq: WireSeq) -> Transmit {
         let mut transmit = self.rst();
         let segment = &mut transmit.segment;
-        (segment.seq, segment.ack, segment.flags) = (seq, 0, Flags::RST);
+        (segment.seq, segment.ack, segment.flags) = (seq.0, 0, Flags::RST);
         transmit
     }
 
@@ -229,8 +229,8 @@ impl Writer<'_> {
         subflow.note_acknowledged();
         segment.src_port = subflow.address().local_port;
         segment.dst_port = subflow.address().remote_port;
-        segment.seq = subflow.negotiated().iss.wire(seq);
-        segment.ack = subflow.negotiated().irs.wire(subflow.rx().nxt());
+        segment.seq = subflow.negotiated().iss.wire(seq).0;
+        segment.ack = subflow.negotiated().irs.wire(subflow.rx().nxt()).0;
         segment.flags = flags.with(Flags::ACK);
         segment.server = subflow.address().server();
         segment.window = field as u16;

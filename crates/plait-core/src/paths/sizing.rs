@@ -12,6 +12,7 @@ use crate::event::{Event, SizeCause};
 use crate::paths::Paths;
 use crate::tcp::subflow::Subflow;
 use plait_base::Dsn;
+use plait_wire::WireSeq;
 
 /// Payload bytes of full segments.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +152,7 @@ impl Paths {
         &mut self,
         data: &DataLevel,
         index: usize,
-        seq: u32,
+        seq: WireSeq,
         mtu: u32,
     ) -> Option<Option<u64>> {
         let (subflow, rules) = self.at(index);

@@ -3,6 +3,7 @@
 use crate::data::fastclose::Cause;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::subflow::Subflow;
+use plait_wire::WireSeq;
 
 impl Subflow {
     /// Queues a control segment.
@@ -23,12 +24,12 @@ impl Subflow {
     }
 
     /// Queues a RST for a segment that acknowledges `seq`, which was never sent.
-    pub(crate) const fn refuse_ack(&mut self, seq: u32) {
+    pub(crate) const fn refuse_ack(&mut self, seq: WireSeq) {
         self.pending.add_unacceptable_ack(seq);
     }
 
     /// Takes that RST and returns its number.
-    pub(crate) fn take_refused_ack(&mut self) -> Option<u32> {
+    pub(crate) fn take_refused_ack(&mut self) -> Option<WireSeq> {
         self.pending.take_unacceptable_ack()
     }
 

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::tcp::clock::before;
 use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, Dsn};
-use plait_wire::{Mapping, Segment};
+use plait_wire::{Mapping, Segment, WireSeq};
 
 impl Subflow {
     /// Returns true if a data segment has no news about our own data. It acknowledges no more than
@@ -16,7 +16,7 @@ impl Subflow {
     pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, acked: u32) -> bool {
         let (una, window) =
             (data.queue().una(), u64::from(segment.window) << self.negotiated().peer_scale);
-        segment.ack == self.negotiated().iss.wire(self.sender.tx.una())
+        WireSeq(segment.ack) == self.negotiated().iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
             && acked == data.keys().own.wire(una).low()
             && una + window <= data.window().end()

@@ -4,35 +4,35 @@ use crate::config::Config;
 use crate::context::Context;
 use core::marker::PhantomData;
 use plait_base::{RecvSpace, SendSpace, Sequence, SubflowSpace, Time};
-use plait_wire::{JoinSyn, Segment};
+use plait_wire::{JoinSyn, Segment, WireSeq};
 
 /// The initial sequence number of one direction as on the wire (RFC 9293 section 3.4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct InitialSsn<S: SubflowSpace>(u32, PhantomData<S>);
+pub(crate) struct InitialSsn<S: SubflowSpace>(WireSeq, PhantomData<S>);
 
 impl<S: SubflowSpace> InitialSsn<S> {
-    pub(crate) const fn new(wire: u32) -> InitialSsn<S> {
+    pub(crate) const fn new(wire: WireSeq) -> InitialSsn<S> {
         InitialSsn(wire, PhantomData)
     }
 
     /// Returns the number of the SYN on the wire.
-    pub(crate) const fn syn(self) -> u32 {
+    pub(crate) const fn syn(self) -> WireSeq {
         self.0
     }
 
     /// Returns the number after the SYN on the wire, which acknowledges it.
-    pub(crate) const fn after_syn(self) -> u32 {
-        self.0.wrapping_add(1)
+    pub(crate) const fn after_syn(self) -> WireSeq {
+        self.0.plus(1)
     }
 
     /// Returns `seq` as on the wire.
-    pub(crate) fn wire(self, seq: Sequence<S>) -> u32 {
-        self.0.wrapping_add(seq.low())
+    pub(crate) fn wire(self, seq: Sequence<S>) -> WireSeq {
+        self.0.plus(seq.low())
     }
 
     /// Returns the sequence number of the wire's `seq` that is closest to `near`.
-    pub(crate) fn read(self, seq: u32, near: Sequence<S>) -> Sequence<S> {
-        Sequence::from_low(seq.wrapping_sub(self.0), near)
+    pub(crate) fn read(self, seq: WireSeq, near: Sequence<S>) -> Sequence<S> {
+        Sequence::from_low(seq.since(self.0), near)
     }
 }
 
@@ -134,14 +134,14 @@ impl SynState {
 
     /// Starts above `after`, the last sequence number of the previous connection with these
     /// addresses (RFC 9293 section 3.6.1).
-    pub(crate) fn follow(&mut self, after: u32) {
+    pub(crate) fn follow(&mut self, after: WireSeq) {
         let drawn = self.negotiated.iss.syn();
-        self.negotiated.iss = InitialSsn::new(after.wrapping_add(1 + (drawn >> 2)));
+        self.negotiated.iss = InitialSsn::new(after.plus(1 + (drawn.0 >> 2)));
     }
 
     /// Continues from `iss`, with which the SYN was answered without state. The RTT of the
     /// handshake is unknown.
-    pub(crate) fn resume(&mut self, iss: u32) {
+    pub(crate) fn resume(&mut self, iss: WireSeq) {
         self.negotiated.iss = InitialSsn::new(iss);
         self.handshake.sent_at = Time::NEVER;
     }
@@ -164,7 +164,7 @@ impl Negotiated {
     /// Notes the options of the peer's SYN. If it has no MSS, a default is used.
     pub(super) fn take_syn(&mut self, config: &Config, syn: &Segment) {
         let scale = syn.options.window_scale;
-        self.irs = InitialSsn::new(syn.seq);
+        self.irs = InitialSsn::new(WireSeq(syn.seq));
         self.peer_scale = scale.unwrap_or(0).min(14);
         if scale.is_none() {
             // Both SYNs must have the option (RFC 7323 section 2.2).

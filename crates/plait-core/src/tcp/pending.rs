@@ -1,6 +1,7 @@
 //! Pending segments of a subflow other than data.
 
 use crate::data::fastclose::Cause;
+use plait_wire::WireSeq;
 
 /// Segments that may be pending on a subflow besides data and an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +36,7 @@ pub(crate) struct Pending {
     /// One bit per [`ControlSegment`], because the set is checked with every segment.
     control: u16,
     /// The acknowledged number of the segment that a [`ControlSegment::UnacceptableAck`] answers.
-    unacceptable_ack: u32,
+    unacceptable_ack: WireSeq,
     /// The reason in the RST.
     cause: Cause,
 }
@@ -117,13 +118,13 @@ impl Pending {
     }
 
     /// Adds a RST for a segment that acknowledges `seq`, which was never sent.
-    pub(crate) const fn add_unacceptable_ack(&mut self, seq: u32) {
+    pub(crate) const fn add_unacceptable_ack(&mut self, seq: WireSeq) {
         self.add(ControlSegment::UnacceptableAck);
         self.unacceptable_ack = seq;
     }
 
     /// Takes that RST and returns its number.
-    pub(crate) fn take_unacceptable_ack(&mut self) -> Option<u32> {
+    pub(crate) fn take_unacceptable_ack(&mut self) -> Option<WireSeq> {
         self.take(ControlSegment::UnacceptableAck).then_some(self.unacceptable_ack)
     }
 

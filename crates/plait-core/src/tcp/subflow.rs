@@ -18,7 +18,7 @@ use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
 use plait_base::{Dsn, RecvRange, RecvSpace, RecvSsn, SendRange, SendSsn, SubflowId, Time};
 use plait_cc::Algorithm;
-use plait_wire::{JoinSynAck, MAX_OPTION_BYTES, Options, Segment};
+use plait_wire::{JoinSynAck, MAX_OPTION_BYTES, Options, Segment, WireSeq};
 
 /// The numbers of a peer's segment, counted from the SYN of each end.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +31,8 @@ impl Numbers {
     /// Returns the numbers of a peer's segment on `subflow`.
     pub(crate) fn of(subflow: &Subflow, segment: &Segment) -> Numbers {
         Numbers {
-            seq: subflow.negotiated.irs.read(segment.seq, subflow.rx.nxt()),
-            ack: subflow.negotiated.iss.read(segment.ack, subflow.sender.tx.una()),
+            seq: subflow.negotiated.irs.read(WireSeq(segment.seq), subflow.rx.nxt()),
+            ack: subflow.negotiated.iss.read(WireSeq(segment.ack), subflow.sender.tx.una()),
         }
     }
 }
@@ -369,7 +369,7 @@ impl Subflow {
         let room = MAX_OPTION_BYTES.min(room).saturating_sub(options.padded_len());
         let (irs, sack) = (self.negotiated.irs, &mut options.sack);
         self.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
-            sack.push(irs.wire(block.start), irs.wire(block.end));
+            sack.push(irs.wire(block.start).0, irs.wire(block.end).0);
         });
     }
 
@@ -419,9 +419,9 @@ impl Subflow {
     /// Frees the address of a subflow in TIME-WAIT for the SYN `syn`, if its timestamp, or without
     /// one its sequence number, is newer than the old connection's (RFC 6191 section 2). Returns the
     /// sequence number after the last used one.
-    pub(crate) fn make_way(&mut self, syn: &Segment) -> Option<u32> {
+    pub(crate) fn make_way(&mut self, syn: &Segment) -> Option<WireSeq> {
         let expected = self.negotiated.irs.wire(self.rx.nxt());
-        let beyond = syn.seq != expected && before(expected, syn.seq);
+        let beyond = expected.is_before(WireSeq(syn.seq));
         let stamps = syn.options.timestamps.filter(|_| self.negotiated.timestamps);
         let newer = stamps.map_or(beyond, |stamps| {
             let known = self.negotiated.ts_recent;
