@@ -25,6 +25,9 @@ impl ServerAddress {
 pub struct ConnId(pub u32);
 
 impl SubflowId {
+    /// The first subflow.
+    pub const FIRST: SubflowId = SubflowId(0);
+
     /// Most live subflows of a connection, so that a set of them fits one byte.
     pub const MAX: usize = 8;
 

@@ -73,35 +73,35 @@ impl Connection {
         let (paths, mut parts) = self.split(ctx);
         match paths.next_control(&mut parts)? {
             Control::Ready(transmit) => Some(transmit),
-            Control::Again { index, sent, carry } => Some(self.resend(ctx, index, &sent, carry)),
+            Control::Again { id, sent, carry } => Some(self.resend(ctx, id, &sent, carry)),
         }
     }
 
     /// Returns the next retransmission, on the subflow that lost the segment.
     #[inline(never)]
     fn poll_lost(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let LostSegment { index, sent } = self.paths.next_lost()?;
-        Some(self.resend(ctx, index, &sent, Carry::Retransmission))
+        let LostSegment { id, sent } = self.paths.next_lost()?;
+        Some(self.resend(ctx, id, &sent, Carry::Retransmission))
     }
 
     #[inline(never)]
     fn resend(
         &mut self,
         ctx: &mut Context<'_>,
-        index: usize,
+        id: SubflowId,
         sent: &Sent,
         carry: Carry,
     ) -> Transmit {
         let Sent { seq, dsn, len, fin, .. } = *sent;
-        self.paths.note_resent(ctx.now, index, sent, carry);
+        self.paths.note_resent(ctx.now, id, sent, carry);
         if fin {
-            self.scheduling.on_sent(SubflowId(index as u8));
-            return self.paths.writer(ctx, &mut self.data, index).fin(seq);
+            self.scheduling.on_sent(id);
+            return self.paths.writer(ctx, &mut self.data, id).fin(seq);
         }
         let range = DataRange::with_len(dsn, u64::from(len));
         self.data.on_retransmitted(range);
-        let mut transmit = self.emit_data(ctx, index, Dispatch { seq, range, carry });
-        if let Some(mapping) = self.paths.subflow(index).superpacket_mapping(seq) {
+        let mut transmit = self.emit_data(ctx, id, Dispatch { seq, range, carry });
+        if let Some(mapping) = self.paths.subflow(id).superpacket_mapping(seq) {
             mapping.repeat(&self.data, &mut transmit.segment);
         }
         transmit
@@ -155,40 +155,40 @@ impl Connection {
     #[inline(never)]
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
-        let AssignedData { index, range } = scheduling.next_assigned(ctx.now, data, paths)?;
-        Some(self.send_range(ctx, index, range, Carry::New))
+        let AssignedData { id, range } = scheduling.next_assigned(ctx.now, data, paths)?;
+        Some(self.send_range(ctx, id, range, Carry::New))
     }
 
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
-        let SendOrder { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
-        let index = subflow.index();
+        let SendOrder { subflow: id, range, carry, whole } =
+            scheduling.take_order(data, decision)?;
         if whole
-            && paths.may_grow(data, index, range, scheduling.segment_size())
-            && !self.tells_infinite(index)
+            && paths.may_grow(data, id, range, scheduling.segment_size())
+            && !self.tells_infinite(id)
         {
-            return Some(self.send_superpacket(ctx, index, range));
+            return Some(self.send_superpacket(ctx, id, range));
         }
-        Some(self.send_range(ctx, index, range, carry))
+        Some(self.send_range(ctx, id, range, carry))
     }
 
     #[inline(always)]
     fn send_range(
         &mut self,
         ctx: &mut Context<'_>,
-        index: usize,
+        id: SubflowId,
         range: DataRange,
         carry: Carry,
     ) -> Transmit {
         let full = self.scheduling.segment_size();
-        let seq = self.paths.note_sent(ctx.now, &mut self.data, index, range, full);
+        let seq = self.paths.note_sent(ctx.now, &mut self.data, id, range, full);
         if self.paths.spec.config.kernel_rules.reduce_unused {
             let Connection { data, paths, scheduling, .. } = self;
             let blocked = scheduling.is_app_blocked();
-            scheduling.on_windows_changed(paths.validate_window(ctx, data, index, blocked));
+            scheduling.on_windows_changed(paths.validate_window(ctx, data, id, blocked));
         }
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
-        self.emit_data(ctx, index, Dispatch { seq, range, carry })
+        self.emit_data(ctx, id, Dispatch { seq, range, carry })
     }
 
     /// Sends `first` and the following data, up to the subflow's grant.
@@ -196,25 +196,25 @@ impl Connection {
     fn send_superpacket(
         &mut self,
         ctx: &mut Context<'_>,
-        index: usize,
+        id: SubflowId,
         first: DataRange,
     ) -> Transmit {
-        let seq = self.scheduling.note_sent(ctx, &mut self.paths, index, first);
+        let seq = self.scheduling.note_sent(ctx, &mut self.paths, id, first);
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
         let Connection { data, paths, scheduling, .. } = self;
-        let range = scheduling.grow(ctx, data, paths, index, first);
-        let segment = paths.writer(ctx, data, index).data_segment(seq, range);
+        let range = scheduling.grow(ctx, data, paths, id, first);
+        let segment = paths.writer(ctx, data, id).data_segment(seq, range);
         if range.len() > first.len() {
-            self.paths.remember_superpacket(index, seq, range, &segment);
+            self.paths.remember_superpacket(id, seq, range, &segment);
         }
-        let path = self.paths.subflow(index).address().path();
+        let path = self.paths.subflow(id).address().path();
         Transmit { path, segment, report: None, cut: first.len() as u16 }
     }
 
-    /// Returns true if data segments of the subflow at `index` still carry the infinite mapping.
-    fn tells_infinite(&mut self, index: usize) -> bool {
+    /// Returns true if data segments of the subflow `id` still carry the infinite mapping.
+    fn tells_infinite(&mut self, id: SubflowId) -> bool {
         let Connection { data, paths, scheduling, notices, .. } = self;
-        if paths.stop_telling(data, notices, index) {
+        if paths.stop_telling(data, notices, id) {
             scheduling.on_subflows_changed();
         }
         data.agreed().is_telling()
@@ -269,10 +269,10 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn emit_data(&mut self, ctx: &mut Context<'_>, index: usize, dispatch: Dispatch) -> Transmit {
+    fn emit_data(&mut self, ctx: &mut Context<'_>, id: SubflowId, dispatch: Dispatch) -> Transmit {
         let Connection { data, paths, scheduling, notices, .. } = self;
-        scheduling.on_sent(SubflowId(index as u8));
-        let SentData { transmit, resized } = paths.emit(ctx, data, notices, index, dispatch);
+        scheduling.on_sent(id);
+        let SentData { transmit, resized } = paths.emit(ctx, data, notices, id, dispatch);
         if resized {
             scheduling.on_subflows_changed();
         }

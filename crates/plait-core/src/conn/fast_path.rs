@@ -4,19 +4,20 @@
 
 use crate::conn::Connection;
 use crate::context::Context;
+use plait_base::SubflowId;
 use plait_wire::{DataAck, Flags, Segment, WireSeq};
 
 /// The flags that rule out the fast path, and ACK, which must be set.
 const TELLING: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0;
 
 impl Connection {
-    /// Processes a segment for the subflow at `index` if it is the expected one. Otherwise returns
+    /// Processes a segment for the subflow `id` if it is the expected one. Otherwise returns
     /// false and changes nothing.
     #[inline(never)]
     pub(super) fn try_fast_path(
         &mut self,
         ctx: &mut Context<'_>,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
     ) -> bool {
         let Some(dss) = &segment.options.dss else { return false };
@@ -27,7 +28,7 @@ impl Connection {
         if !alone || !self.data.is_settled(&self.paths.spec.config) {
             return false;
         }
-        let subflow = self.paths.subflow(index);
+        let subflow = self.paths.subflow(id);
         let next = subflow.negotiated().irs.wire(subflow.rx().nxt());
         if WireSeq(segment.seq) != next || !subflow.is_steady() || subflow.is_old(segment) {
             return false;
@@ -40,9 +41,9 @@ impl Connection {
                     return false;
                 }
                 self.data.on_dss();
-                self.paths.note_stamp(index, segment);
+                self.paths.note_stamp(id, segment);
                 let edge = self.data.keys().own.read_low(value as u32, self.data.queue().una());
-                self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
+                self.on_acknowledgements(ctx, id, segment, ack, Some(edge));
                 true
             }
             Some(map) => {
@@ -50,10 +51,10 @@ impl Connection {
                     return false;
                 }
                 let Connection { data, paths, notices, .. } = self;
-                let Some(before) = paths.take_next(ctx, data, index, segment, map) else {
+                let Some(before) = paths.take_next(ctx, data, id, segment, map) else {
                     return false;
                 };
-                paths.after_data(data, notices, ctx.now, index, before);
+                paths.after_data(data, notices, ctx.now, id, before);
                 true
             }
             None => false,

@@ -20,62 +20,62 @@ use plait_base::{DataRange, Dsn, RecvSsn, SendSsn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireDsn, WireSeq};
 
 impl Connection {
-    /// Processes a segment for the subflow at `index`.
+    /// Processes a segment for the subflow `id`.
     #[inline(always)]
-    pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        if !self.try_fast_path(ctx, index, segment) {
-            self.handle_any(ctx, index, segment);
+    pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
+        if !self.try_fast_path(ctx, id, segment) {
+            self.handle_any(ctx, id, segment);
         }
     }
 
     /// Processes a segment by the slow path.
     #[inline(never)]
-    fn handle_any(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+    fn handle_any(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
-            return self.on_reset(ctx, index, segment);
+            return self.on_reset(ctx, id, segment);
         }
         if self.paths.is_fast_closing() {
             // Only the peer's own MP_FASTCLOSE ends the wait.
             if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
-                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
+                self.reset_subflow(ctx, id, Cause::Reason(ResetReason::Unspecified));
             }
             return;
         }
-        let state = self.paths.subflow(index).state();
+        let state = self.paths.subflow(id).state();
         match state {
             State::Closed => return,
-            State::SynSent => return self.on_syn_sent(ctx, index, segment),
-            State::SynReceived if !self.on_syn_received(ctx, index, segment) => return,
+            State::SynSent => return self.on_syn_sent(ctx, id, segment),
+            State::SynReceived if !self.on_syn_received(ctx, id, segment) => return,
             _ => {}
         }
         if segment.flags.has(Flags::SYN) {
             // A retransmitted SYN/ACK because our ACK was lost, or an attack (RFC 5961 section 4).
-            return self.paths.challenge(ctx, index);
+            return self.paths.challenge(ctx, id);
         }
         if !segment.flags.has(Flags::ACK) {
             return;
         }
-        self.on_synchronised(ctx, index, segment);
+        self.on_synchronised(ctx, id, segment);
     }
 
-    fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let numbers = Numbers::of(self.paths.subflow(index), segment);
+    fn on_synchronised(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
+        let numbers = Numbers::of(self.paths.subflow(id), segment);
         let Numbers { seq, ack } = numbers;
-        if !self.paths.is_acceptable(ctx, &self.data, index, segment, numbers) {
+        if !self.paths.is_acceptable(ctx, &self.data, id, segment, numbers) {
             return;
         }
-        let AcceptedSegment { revived, asked, proven } = self.paths.on_accepted_segment(index);
+        let AcceptedSegment { revived, asked, proven } = self.paths.on_accepted_segment(id);
         if asked {
             let heard = self.paths.subflows().heard();
             self.timers.listen_anew(&self.paths.spec.config, heard, ctx.now);
         }
         if proven {
-            self.subflow_up(ctx, index);
+            self.subflow_up(ctx, id);
         } else if revived {
             self.notify_subflows(ctx, None);
         }
         if let Some(option) = segment.options.mptcp.as_deref() {
-            self.on_mptcp_option(ctx, index, option);
+            self.on_mptcp_option(ctx, id, option);
         }
         if self.data.closing().failed() {
             return;
@@ -83,66 +83,72 @@ impl Connection {
         if segment.options.dss.is_some() {
             self.on_dss_seen(ctx);
         }
-        let decision = self.paths.evidence(&mut self.data, index).on_mapping(segment, numbers);
-        self.apply_fallback(ctx, index, decision);
+        let decision = self.paths.evidence(&mut self.data, id).on_mapping(segment, numbers);
+        self.apply_fallback(ctx, id, decision);
         if self.data.closing().failed() {
             return;
         }
         let edge = self.data.acknowledged_data(segment, ack);
-        self.on_acknowledgements(ctx, index, segment, ack, edge);
-        self.on_payload(ctx, index, segment, seq);
+        self.on_acknowledgements(ctx, id, segment, ack, edge);
+        self.on_payload(ctx, id, segment, seq);
         let (paths, mut parts) = self.split(ctx);
-        if let Some(seq) = paths.fin(index, segment, seq) {
-            paths.on_fin(&mut parts, index, seq);
+        if let Some(seq) = paths.fin(id, segment, seq) {
+            paths.on_fin(&mut parts, id, seq);
         }
     }
 
     #[cold]
-    fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, index: usize, option: &Mptcp) {
+    fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, id: SubflowId, option: &Mptcp) {
         match option {
-            Mptcp::JoinAck(_) => self.paths.repeat_fourth_ack(index),
-            Mptcp::Prio { backup } if self.paths.take_priority(index, *backup) => {
+            Mptcp::JoinAck(_) => self.paths.repeat_fourth_ack(id),
+            Mptcp::Prio { backup } if self.paths.take_priority(id, *backup) => {
                 self.notify_subflows(ctx, None);
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
             Mptcp::AddAddr(add) => {
                 let (paths, mut parts) = self.split(ctx);
-                if paths.on_add_addr(&mut parts, index, add) {
+                if paths.on_add_addr(&mut parts, id, add) {
                     self.start_joins(ctx);
                 }
             }
             Mptcp::Fail(dsn) => {
                 let dsn = self.data.keys().own.read(WireDsn(*dsn));
-                let decision = self.paths.on_mp_fail(&mut self.data, index, dsn);
-                self.apply_fallback(ctx, index, decision);
+                let decision = self.paths.on_mp_fail(&mut self.data, id, dsn);
+                self.apply_fallback(ctx, id, decision);
             }
             Mptcp::FastClose(_) if self.data.is_fast_close(Some(option)) => self.on_fast_close(ctx),
             Mptcp::Several(options) => {
-                options.iter().for_each(|option| self.on_mptcp_option(ctx, index, option));
+                options.iter().for_each(|option| self.on_mptcp_option(ctx, id, option));
             }
             _ => {}
         }
     }
 
     /// Processes the payload of a segment, and its DATA_FIN if it has one.
-    fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: RecvSsn) {
+    fn on_payload(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: SubflowId,
+        segment: &Segment,
+        seq: RecvSsn,
+    ) {
         let Connection { data, paths, notices, .. } = self;
         if let Some(dss) = segment.options.dss.as_ref().filter(|dss| dss.data_fin) {
-            paths.take_data_fin(data, notices, ctx.now, index, dss);
+            paths.take_data_fin(data, notices, ctx.now, id, dss);
         }
-        match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
+        match self.paths.take_payload(ctx, &mut self.data, id, segment, seq) {
             Received::Nothing => {}
             Received::Accepted { before } => {
                 if self.data.agreed().checksums()
-                    && let Some(dsn) = self.paths.subflow(index).failed_checksum()
+                    && let Some(dsn) = self.paths.subflow(id).failed_checksum()
                 {
-                    let next = self.paths.evidence(&mut self.data, index).on_wrong_checksum(dsn);
-                    self.apply_fallback(ctx, index, next);
+                    let next = self.paths.evidence(&mut self.data, id).on_wrong_checksum(dsn);
+                    self.apply_fallback(ctx, id, next);
                 }
                 let Connection { data, paths, notices, .. } = self;
-                paths.after_data(data, notices, ctx.now, index, before);
+                paths.after_data(data, notices, ctx.now, id, before);
             }
-            Received::Refused(reason) => self.reset_subflow(ctx, index, Cause::Reason(reason)),
+            Received::Refused(reason) => self.reset_subflow(ctx, id, Cause::Reason(reason)),
         }
     }
 
@@ -152,22 +158,22 @@ impl Connection {
     pub(super) fn on_acknowledgements(
         &mut self,
         ctx: &mut Context<'_>,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
         ack: SendSsn,
         edge: Option<Dsn>,
     ) {
         let old = self.data.queue().una();
         if self.paths.spec.config.buffers.subflow_windows
-            && self.paths.update_window(index, segment, ack)
+            && self.paths.update_window(id, segment, ack)
         {
-            self.scheduling.on_released(SubflowId(index as u8));
+            self.scheduling.on_released(id);
         }
-        if let Some(effects) = self.paths.take_ack(ctx.now, index, segment, ack) {
-            self.after_ack(ctx, index, &effects);
+        if let Some(effects) = self.paths.take_ack(ctx.now, id, segment, ack) {
+            self.after_ack(ctx, id, &effects);
         }
         if let Some(edge) = edge {
-            self.on_data_ack(ctx, index, segment, edge);
+            self.on_data_ack(ctx, id, segment, edge);
         }
         let new = self.data.queue().una();
         if new > old {
@@ -176,58 +182,58 @@ impl Connection {
         }
     }
 
-    fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
-        effects.report(ctx, self.paths.subflow(index));
+    fn after_ack(&mut self, ctx: &mut Context<'_>, id: SubflowId, effects: &AckEffects) {
+        effects.report(ctx, self.paths.subflow(id));
         if effects.undone == Some(true) {
-            self.paths.withdraw_reinjections(&mut self.data, index);
+            self.paths.withdraw_reinjections(&mut self.data, id);
         }
         if effects.longest > 0 {
-            let size = self.paths.size_after_delivery(&self.data, index, effects.longest);
-            self.lower_size(ctx, index, size, SizeCause::BlackHole);
+            let size = self.paths.size_after_delivery(&self.data, id, effects.longest);
+            self.lower_size(ctx, id, size, SizeCause::BlackHole);
         }
-        self.paths.settle_ack(&mut self.data, index);
+        self.paths.settle_ack(&mut self.data, id);
         // The user may wait until nothing is in flight.
-        if self.paths.subflow(index).is_quiet() && self.data.queue().is_drained() {
+        if self.paths.subflow(id).is_quiet() && self.data.queue().is_drained() {
             self.notices.tell_user();
         }
         if effects.fin_acked {
             let (paths, mut parts) = self.split(ctx);
-            paths.on_fin_acked(&mut parts, index);
+            paths.on_fin_acked(&mut parts, id);
             self.scheduling.wake();
         }
         let Connection { data, paths, scheduling, .. } = self;
-        scheduling.on_acked(ctx, data, paths, SubflowId(index as u8), effects);
+        scheduling.on_acked(ctx, data, paths, id, effects);
         if self.data.queue().counts_memory() {
-            self.paths.expand_send_memory(&mut self.data, &mut self.notices, index);
+            self.paths.expand_send_memory(&mut self.data, &mut self.notices, id);
         }
     }
 
     /// Processes a segment in SYN-SENT. Only the SYN/ACK to our SYN counts.
     #[cold]
-    fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+    fn on_syn_sent(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
         let (paths, mut parts) = self.split(ctx);
-        let joins = match paths.read_syn_ack(&mut parts, index, segment) {
+        let joins = match paths.read_syn_ack(&mut parts, id, segment) {
             SynAck::Ignored => return,
-            SynAck::Refused => return self.kill_subflow(ctx, index, true),
+            SynAck::Refused => return self.kill_subflow(ctx, id, true),
             SynAck::Accepted(joins) => joins,
         };
         let ending = self.paths.ending(joins);
         self.kill_subflows(ctx, ending, joins == JoinFate::Dropped);
-        self.paths.take_offer(index, segment);
-        let is_join = self.paths.subflow(index).origin().join;
+        self.paths.take_offer(id, segment);
+        let is_join = self.paths.subflow(id).origin().join;
         if !is_join {
             self.paths.drop_waiting_dials(&mut self.notices, |_| true);
             self.data.judge(&self.paths.spec.config, &mut self.notices);
         }
-        self.paths.on_handshake_answered(ctx.now, index);
-        self.size_segments(index);
+        self.paths.on_handshake_answered(ctx.now, id);
+        self.size_segments(id);
         if is_join {
-            self.paths.await_fourth_ack(&mut self.data, ctx.now, index);
+            self.paths.await_fourth_ack(&mut self.data, ctx.now, id);
         } else {
             self.data.on_syn_window(segment);
-            self.subflow_up(ctx, index);
+            self.subflow_up(ctx, id);
             for early in self.paths.take_early_answers() {
-                self.handle(ctx, early.index, &early.segment);
+                self.handle(ctx, early.id, &early.segment);
             }
         }
         self.start_joins(ctx);
@@ -236,29 +242,29 @@ impl Connection {
     /// Processes the third ACK in SYN-RECEIVED. Returns true if the segment must be processed
     /// further.
     #[cold]
-    fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
+    fn on_syn_received(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) -> bool {
         let (paths, mut parts) = self.split(ctx);
-        let initiator = paths.subflow(index).origin().initiator;
+        let initiator = paths.subflow(id).origin().initiator;
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && initiator {
-            if paths.on_simultaneous_syn_ack(index, segment) {
-                self.subflow_answered(ctx, index);
+            if paths.on_simultaneous_syn_ack(id, segment) {
+                self.subflow_answered(ctx, id);
             }
             return false;
         }
-        match paths.read_third_ack(&mut parts, index, segment) {
+        match paths.read_third_ack(&mut parts, id, segment) {
             ThirdAck::Ignored => return false,
             ThirdAck::Refused => {
-                self.kill_subflow(ctx, index, true);
+                self.kill_subflow(ctx, id, true);
                 return false;
             }
             ThirdAck::Stripped => {
-                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
+                self.reset_subflow(ctx, id, Cause::Reason(ResetReason::Middlebox));
                 return false;
             }
             ThirdAck::Accepted => {}
             ThirdAck::AcceptedWithKey => paths.announce_all(&mut parts),
         }
-        self.subflow_answered(ctx, index);
+        self.subflow_answered(ctx, id);
         true
     }
 
@@ -268,23 +274,23 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         address: Address,
-        likely: u8,
+        likely: SubflowId,
         segment: &Segment,
     ) {
-        let index = self.paths.subflows().find(address, likely).or_else(|| {
+        let id = self.paths.subflows().find(address, likely).or_else(|| {
             let (paths, mut parts) = self.split(ctx);
             paths.late_answer(&mut parts, address, segment)
         });
-        if let Some(index) = index {
-            self.handle(ctx, index, segment);
+        if let Some(id) = id {
+            self.handle(ctx, id, segment);
         }
     }
 
-    /// Completes the handshake of the subflow at `index`.
-    fn subflow_answered(&mut self, ctx: &mut Context<'_>, index: usize) {
-        self.paths.on_handshake_answered(ctx.now, index);
-        self.size_segments(index);
-        self.subflow_up(ctx, index);
+    /// Completes the handshake of the subflow `id`.
+    fn subflow_answered(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
+        self.paths.on_handshake_answered(ctx.now, id);
+        self.size_segments(id);
+        self.subflow_up(ctx, id);
     }
 
     /// Handles a DSS: the peer has our key.
@@ -295,12 +301,12 @@ impl Connection {
         }
     }
 
-    /// Restarts the connection on the path of the subflow at `index`.
-    fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
+    /// Restarts the connection on the path of the subflow `id`.
+    fn redial_here(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
         let size = self.paths.size_after_lost_start(&self.data);
-        self.lower_size(ctx, index, size, SizeCause::BlackHole);
+        self.lower_size(ctx, id, size, SizeCause::BlackHole);
         let (paths, mut parts) = self.split(ctx);
-        paths.redial(&mut parts, index);
+        paths.redial(&mut parts, id);
     }
 
     /// Handles REMOVE_ADDR: no further subflow is opened to these addresses. Their subflows are
@@ -313,7 +319,7 @@ impl Connection {
             let Removed { ending, doubtful } = self.paths.remove_address(ctx.now, *id);
             self.kill_subflows(ctx, ending, false);
             for subflow in doubtful.iter() {
-                self.reinject_outstanding(subflow.index());
+                self.reinject_outstanding(subflow);
                 self.notify_subflows(ctx, None);
             }
         }
@@ -322,8 +328,8 @@ impl Connection {
 
     /// Ends the connection by the peer's MP_FASTCLOSE: every subflow is reset.
     fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
-        for index in 0..self.paths.subflows().len() {
-            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
+        for id in self.paths.subflows().ids() {
+            self.reset_subflow(ctx, id, Cause::Reason(ResetReason::Unspecified));
         }
         self.timers = ConnectionTimers::new();
         self.data.fail(&mut self.notices);
@@ -333,29 +339,29 @@ impl Connection {
     fn lower_size(
         &mut self,
         ctx: &mut Context<'_>,
-        index: usize,
+        id: SubflowId,
         size: Option<u64>,
         cause: SizeCause,
     ) {
         if let Some(size) = size {
-            self.paths.lower_size(ctx, &mut self.data, index, size, cause);
+            self.paths.lower_size(ctx, &mut self.data, id, size, cause);
             self.scheduling.wake();
         }
     }
 
     #[cold]
-    fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+    fn on_reset(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
         let alone = self.timers.awaits_subflow();
-        match self.paths.classify_reset(&self.data, index, segment, alone) {
+        match self.paths.classify_reset(&self.data, id, segment, alone) {
             ResetMeans::Nothing => {}
-            ResetMeans::Challenge => self.paths.challenge(ctx, index),
-            ResetMeans::Redial => self.redial_here(ctx, index),
+            ResetMeans::Challenge => self.paths.challenge(ctx, id),
+            ResetMeans::Redial => self.redial_here(ctx, id),
             ResetMeans::FastClose => {
-                self.kill_subflow(ctx, index, false);
+                self.kill_subflow(ctx, id, false);
                 self.on_fast_close(ctx);
             }
             ResetMeans::Forgotten => self.on_no_subflow_timeout(ctx),
-            ResetMeans::Gone => self.kill_subflow(ctx, index, false),
+            ResetMeans::Gone => self.kill_subflow(ctx, id, false),
         }
     }
 
@@ -364,20 +370,20 @@ impl Connection {
     pub(crate) fn on_too_big(
         &mut self,
         ctx: &mut Context<'_>,
-        index: usize,
+        id: SubflowId,
         seq: WireSeq,
         mtu: u32,
     ) -> bool {
-        let size = self.paths.size_as_told(&self.data, index, seq, mtu);
-        self.lower_size(ctx, index, size.flatten(), SizeCause::TooBig);
+        let size = self.paths.size_as_told(&self.data, id, seq, mtu);
+        self.lower_size(ctx, id, size.flatten(), SizeCause::TooBig);
         size.is_some()
     }
 
     /// Processes a DATA_ACK of the data below `edge`, and the window of its segment.
     #[inline(always)]
-    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
+    fn on_data_ack(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment, edge: Dsn) {
         let Connection { data, paths, scheduling, timers, notices, .. } = self;
-        let window = u64::from(segment.window) << paths.subflow(index).negotiated().peer_scale;
+        let window = u64::from(segment.window) << paths.subflow(id).negotiated().peer_scale;
         let Some(acked) = data.take_data_ack(notices, edge, window) else { return };
         if acked.fin {
             paths.arm_fin_wait(data, ctx.now);
@@ -411,9 +417,9 @@ impl Connection {
         syn: &Segment,
     ) -> bool {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
-        if let Some(index) = self.paths.subflows().replaceable_join() {
+        if let Some(id) = self.paths.subflows().replaceable_join() {
             ctx.counters().on_join_replaced();
-            self.kill_subflow(ctx, index, false);
+            self.kill_subflow(ctx, id, false);
         }
         let Some(id) = self.paths.take_slot(&mut self.data) else { return false };
         let (paths, mut parts) = self.split(ctx);
@@ -425,7 +431,7 @@ impl Connection {
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
         let Some(id) = self.paths.take_slot(&mut self.data) else { return };
         if let Some(answer) = self.paths.adopt(ctx.now, &mut self.notices, id, early) {
-            self.handle(ctx, id.index(), &answer);
+            self.handle(ctx, id, &answer);
         }
     }
 }

@@ -94,9 +94,9 @@ impl Connection {
         self.paths.on_departure(now, id, len, departs);
     }
 
-    /// Sets the segment size from the handshake of the subflow at `index`.
-    fn size_segments(&mut self, index: usize) {
-        self.paths.size_segments(&self.data, index);
+    /// Sets the segment size from the handshake of the subflow `id`.
+    fn size_segments(&mut self, id: SubflowId) {
+        self.paths.size_segments(&self.data, id);
         self.scheduling.on_subflows_changed();
     }
 
@@ -121,12 +121,12 @@ impl Connection {
         self.data.take_verdict()
     }
 
-    /// Carries out a decision about a fallback on the subflow at `index`.
-    fn apply_fallback(&mut self, ctx: &mut Context<'_>, index: usize, decision: Fallback) {
+    /// Carries out a decision about a fallback on the subflow `id`.
+    fn apply_fallback(&mut self, ctx: &mut Context<'_>, id: SubflowId, decision: Fallback) {
         match decision {
             Fallback::Stay => {}
-            Fallback::Reset(cause) => self.reset_subflow(ctx, index, cause),
-            Fallback::Step(step) => self.fall_back(ctx, index, step),
+            Fallback::Reset(cause) => self.reset_subflow(ctx, id, cause),
+            Fallback::Step(step) => self.fall_back(ctx, id, step),
         }
     }
 
@@ -138,19 +138,19 @@ impl Connection {
     /// Closes the subflows of a set, in their order.
     fn kill_subflows(&mut self, ctx: &mut Context<'_>, ending: SubflowSet, tell_peer: bool) {
         for subflow in ending.iter() {
-            self.kill_subflow(ctx, subflow.index(), tell_peer);
+            self.kill_subflow(ctx, subflow, tell_peer);
         }
     }
 
     /// Closes a subflow. Other subflows get its data.
-    fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
+    fn kill_subflow(&mut self, ctx: &mut Context<'_>, id: SubflowId, tell_peer: bool) {
         let (paths, mut parts) = self.split(ctx);
-        let Some(closed) = paths.close(&mut parts, index, tell_peer) else { return };
-        self.reinject_outstanding(index);
-        self.paths.abandon(&mut self.data, index);
+        let Some(closed) = paths.close(&mut parts, id, tell_peer) else { return };
+        self.reinject_outstanding(id);
+        self.paths.abandon(&mut self.data, id);
         if closed.was_joined {
             if !closed.was_down {
-                ctx.emit(Event::SubflowDown { subflow: SubflowId(index as u8) });
+                ctx.emit(Event::SubflowDown { subflow: id });
             }
             self.notify_subflows(ctx, None);
         }
@@ -159,30 +159,30 @@ impl Connection {
     }
 
     /// Queues all unacknowledged data of a subflow for reinjection.
-    fn reinject_outstanding(&mut self, index: usize) {
+    fn reinject_outstanding(&mut self, id: SubflowId) {
         if !self.data.falls_back() {
-            self.paths.reinject_outstanding(&mut self.data, index);
+            self.paths.reinject_outstanding(&mut self.data, id);
             self.scheduling.wake();
         }
     }
 
     /// Resets a subflow, with the reason in the RST.
-    fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
-        if self.paths.subflow(index).state() != State::Closed {
-            self.kill_subflow(ctx, index, true);
-            self.paths.set_reset_cause(index, cause);
+    fn reset_subflow(&mut self, ctx: &mut Context<'_>, id: SubflowId, cause: Cause) {
+        if self.paths.subflow(id).state() != State::Closed {
+            self.kill_subflow(ctx, id, true);
+            self.paths.set_reset_cause(id, cause);
         }
     }
 
     /// Resets the subflows of a set, in their order.
     fn reset_subflows(&mut self, ctx: &mut Context<'_>, set: SubflowSet, reason: ResetReason) {
         for subflow in set.iter() {
-            self.reset_subflow(ctx, subflow.index(), Cause::Reason(reason));
+            self.reset_subflow(ctx, subflow, Cause::Reason(reason));
         }
     }
 
-    /// Notes that the subflow at `index` may carry data from now on.
-    fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
+    /// Notes that the subflow `id` may carry data from now on.
+    fn subflow_up(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
         if self.timers.awaits_subflow() {
             // Outstanding data is sent there.
             self.timers.clear(ConnectionTimer::NoSubflow);
@@ -190,14 +190,14 @@ impl Connection {
         }
         let Connection { data, paths, timers, .. } = self;
         timers.arm_keep_alive(&paths.spec.config, paths.subflows().heard(), ctx.now);
-        paths.on_up(ctx, data, index);
+        paths.on_up(ctx, data, id);
         // Data of silent subflows can be sent here now.
-        for other in 0..self.paths.subflows().len() {
-            if other != index && self.paths.subflow(other).status().pf() {
+        for other in self.paths.subflows().ids() {
+            if other != id && self.paths.subflow(other).status().pf() {
                 self.reinject_outstanding(other);
             }
         }
-        self.notify_subflows(ctx, Some(SubflowId(index as u8)));
+        self.notify_subflows(ctx, Some(id));
         self.notices.tell_user();
     }
 
@@ -294,12 +294,12 @@ impl Connection {
         self.timers = ConnectionTimers::new();
         let known = self.data.is_key_known(self.paths.client);
         let chosen = self.paths.subflows().best_for_signal().filter(|_| known);
-        for index in (0..self.paths.subflows().len()).filter(|index| Some(*index) != chosen) {
+        for id in self.paths.subflows().ids().filter(|id| Some(*id) != chosen) {
             let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
-            self.reset_subflow(ctx, index, cause);
+            self.reset_subflow(ctx, id, cause);
         }
-        if let Some(index) = chosen {
-            self.paths.begin_fast_close(ctx.now, index);
+        if let Some(id) = chosen {
+            self.paths.begin_fast_close(ctx.now, id);
         }
     }
 
@@ -308,11 +308,11 @@ impl Connection {
         self.data.on_abort();
         self.paths.forget_fast_close();
         self.timers = ConnectionTimers::new();
-        for index in 0..self.paths.subflows().len() {
-            if self.paths.subflow(index).state() == State::TimeWait {
-                self.kill_subflow(ctx, index, false);
+        for id in self.paths.subflows().ids() {
+            if self.paths.subflow(id).state() == State::TimeWait {
+                self.kill_subflow(ctx, id, false);
             }
-            self.reset_subflow(ctx, index, Cause::Close);
+            self.reset_subflow(ctx, id, Cause::Close);
         }
     }
 
@@ -374,16 +374,16 @@ impl Connection {
     }
 
     #[cold]
-    fn fall_back(&mut self, ctx: &mut Context<'_>, index: usize, step: FallbackStep) {
+    fn fall_back(&mut self, ctx: &mut Context<'_>, id: SubflowId, step: FallbackStep) {
         self.data.note_fallback(ctx, &mut self.notices, step.cause);
         self.paths.forget_others();
         self.timers.clear(ConnectionTimer::Address);
         // No other subflow may exist (R54).
-        for other in (0..self.paths.subflows().len()).filter(|other| *other != index) {
+        for other in self.paths.subflows().ids().filter(|other| *other != id) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
         let (paths, mut parts) = self.split(ctx);
-        let effects = paths.fall_back(&mut parts, index, step);
+        let effects = paths.fall_back(&mut parts, id, step);
         if effects.resized {
             self.scheduling.on_subflows_changed();
         }

@@ -24,11 +24,11 @@ impl Connection {
 
     /// Expires every timer that is due.
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
-        for index in 0..SubflowId::MAX {
+        for id in (0..SubflowId::MAX as u8).map(SubflowId) {
             for timer in Timer::ALL {
                 // A timer may end the attempt on one path and start another.
-                if self.paths.take_due(ctx.now, index, timer) {
-                    self.on_timer(ctx, index, timer);
+                if self.paths.take_due(ctx.now, id, timer) {
+                    self.on_timer(ctx, id, timer);
                 }
             }
         }
@@ -47,8 +47,8 @@ impl Connection {
         }
         if self.timers.take_due(ConnectionTimer::Fail, ctx.now) {
             let (paths, mut parts) = self.split(ctx);
-            if let Some(UnansweredFail { index, dsn }) = paths.repeat_fail(&mut parts) {
-                self.reset_subflow(ctx, index, Cause::Failed(dsn));
+            if let Some(UnansweredFail { id, dsn }) = paths.repeat_fail(&mut parts) {
+                self.reset_subflow(ctx, id, Cause::Failed(dsn));
             }
         }
         if self.timers.take_due(ConnectionTimer::Rejoin, ctx.now) {
@@ -100,9 +100,9 @@ impl Connection {
         } else {
             self.data.fail(&mut self.notices);
         }
-        for index in 0..self.paths.subflows().len() {
-            let tell = self.paths.subflow(index).state() != State::SynSent;
-            self.kill_subflow(ctx, index, tell);
+        for id in self.paths.subflows().ids() {
+            let tell = self.paths.subflow(id).state() != State::SynSent;
+            self.kill_subflow(ctx, id, tell);
         }
     }
 
@@ -132,17 +132,17 @@ impl Connection {
         self.abort(ctx);
     }
 
-    fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
+    fn on_timer(&mut self, ctx: &mut Context<'_>, id: SubflowId, timer: Timer) {
         let (paths, mut parts) = self.split(ctx);
-        match paths.on_timer(&mut parts, index, timer) {
+        match paths.on_timer(&mut parts, id, timer) {
             TimerEffect::Nothing => {}
             TimerEffect::Wake => self.scheduling.wake(),
-            TimerEffect::Released => self.scheduling.on_released(SubflowId(index as u8)),
-            TimerEffect::Gone { tell_peer } => self.kill_subflow(ctx, index, tell_peer),
-            TimerEffect::Reset(cause) => self.reset_subflow(ctx, index, cause),
+            TimerEffect::Released => self.scheduling.on_released(id),
+            TimerEffect::Gone { tell_peer } => self.kill_subflow(ctx, id, tell_peer),
+            TimerEffect::Reset(cause) => self.reset_subflow(ctx, id, cause),
             TimerEffect::Silent { reinject } => {
                 if reinject {
-                    self.reinject_outstanding(index);
+                    self.reinject_outstanding(id);
                 }
                 self.notify_subflows(ctx, None);
                 self.start_joins(ctx);
@@ -155,11 +155,11 @@ impl Connection {
     fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let timeouts = self.timers.retries();
         let overdue = self.paths.on_overdue_ack(&mut self.data, timeouts);
-        let Some(OverdueAck { index, decision }) = overdue else { return };
-        self.apply_fallback(ctx, index, decision);
+        let Some(OverdueAck { id, decision }) = overdue else { return };
+        self.apply_fallback(ctx, id, decision);
         if matches!(decision, Fallback::Step(_)) {
             let (paths, mut parts) = self.split(ctx);
-            if paths.follow_peer(&mut parts, index) {
+            if paths.follow_peer(&mut parts, id) {
                 self.scheduling.on_subflows_changed();
             }
         }

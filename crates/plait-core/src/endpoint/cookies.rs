@@ -287,7 +287,7 @@ impl Endpoint {
         });
         self.shared.counters.on_cookie_accepted();
         let id = self.add(now, conn);
-        let known = KnownSubflow { conn: id, subflow: SubflowId(0).0 };
+        let known = KnownSubflow { conn: id, subflow: SubflowId::FIRST };
         self.handle_known(now, known, address, segment);
         if self.connections.find(id).is_some_and(|it| it.state() == ConnectionState::Connecting) {
             // This segment follows the third ACK, which the client will retransmit.

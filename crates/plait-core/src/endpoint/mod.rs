@@ -41,7 +41,7 @@ use cookies::Cookies;
 use core::fmt;
 use core::net::IpAddr;
 use mp_capable_blackhole::MpCapableBlackhole;
-use plait_base::{ConnId, PathId, ServerAddress, Time};
+use plait_base::{ConnId, PathId, ServerAddress, SubflowId, Time};
 use plait_wire::{Segment, WireSeq};
 use records::{Record, Records};
 use remnants::Remnants;
@@ -54,7 +54,7 @@ const MAX_EARLY_JOINS: usize = 16;
 struct KnownSubflow {
     conn: ConnId,
     /// The subflow that had it when the tables were last updated.
-    subflow: u8,
+    subflow: SubflowId,
 }
 
 /// Joins that arrived before their connection.
@@ -299,7 +299,7 @@ impl Endpoint {
         *token = conn.data().keys().local.token();
         for (subflow, address) in conn.paths().addresses_in_use() {
             addresses.push(address.key());
-            self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow: subflow.0 });
+            self.addresses.insert(address.key(), KnownSubflow { conn: id, subflow });
         }
         self.shared.tokens.insert(*token, id);
         if conn.only_waits() {
@@ -321,7 +321,7 @@ impl Endpoint {
         for path in conn.paths().subflows().closed_paths() {
             let key = Address::kept_key(path, id);
             addresses.push(key);
-            self.addresses.insert(key, KnownSubflow { conn: id, subflow: 0 });
+            self.addresses.insert(key, KnownSubflow { conn: id, subflow: SubflowId::FIRST });
         }
     }
 
@@ -406,8 +406,8 @@ impl Endpoint {
         let known = self.addresses.get(&address.key()).copied();
         let taken = known.and_then(|KnownSubflow { conn: id, subflow }| {
             self.with(now, id, |conn, ctx| {
-                let index = conn.paths().subflows().find(address, subflow)?;
-                Some(conn.on_too_big(ctx, index, WireSeq(seq), mtu))
+                let subflow = conn.paths().subflows().find(address, subflow)?;
+                Some(conn.on_too_big(ctx, subflow, WireSeq(seq), mtu))
             })
         });
         self.shared.counters.on_too_big(taken.flatten() == Some(true));

@@ -6,6 +6,7 @@ use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::acceptability::accepts;
 use crate::tcp::subflow::Numbers;
+use plait_base::SubflowId;
 use plait_wire::Segment;
 
 impl Paths {
@@ -15,21 +16,21 @@ impl Paths {
         &mut self,
         ctx: &mut Context<'_>,
         data: &DataLevel,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
         numbers: Numbers,
     ) -> bool {
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         let accepted = accepts(subflow, data, &self.spec.config, segment, numbers);
         if !accepted {
-            self.challenge(ctx, index);
+            self.challenge(ctx, id);
         }
         accepted
     }
 
     /// Sends a challenge ACK, within the limit (RFC 5961 section 7).
-    pub(crate) fn challenge(&mut self, ctx: &mut Context<'_>, index: usize) {
+    pub(crate) fn challenge(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
         let may = self.challenges.take(ctx);
-        self.subflows[index].queue_ack_if(may);
+        self.subflows[id].queue_ack_if(may);
     }
 }

@@ -319,7 +319,7 @@ impl Paths {
     pub(crate) fn on_add_addr(
         &mut self,
         parts: &mut Parts<'_>,
-        index: usize,
+        on: SubflowId,
         add: &AddAddr,
     ) -> bool {
         let AddAddr { address_id: id, address, port, hmac } = *add;
@@ -336,7 +336,7 @@ impl Paths {
             return false;
         }
         let echo = Mptcp::AddAddr(AddAddr { hmac: None, ..add.clone() });
-        self.addresses.signal(echo, Some(self.subflows[index].id()));
+        self.addresses.signal(echo, Some(on));
         if !self.client || !can_be_joined(address) {
             return false;
         }

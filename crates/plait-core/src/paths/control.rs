@@ -17,34 +17,35 @@ use plait_base::{DataRange, SendSsn, SubflowId, Time};
 impl Paths {
     /// Returns the first lost segment that its subflow may retransmit.
     pub(crate) fn next_lost(&mut self) -> Option<LostSegment> {
-        self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
-            Some(LostSegment { index, sent: subflow.next_retransmission()? })
+        self.subflows.iter_mut().find_map(|subflow| {
+            let sent = subflow.next_retransmission()?;
+            Some(LostSegment { id: subflow.id(), sent })
         })
     }
 
     /// Returns the next SYN, reset or probe.
     pub(crate) fn next_control(&mut self, parts: &mut Parts<'_>) -> Option<Control> {
-        for index in 0..self.subflows.len() {
-            let subflow = &mut self.subflows[index];
+        for id in self.subflows.ids() {
+            let subflow = &mut self.subflows[id];
             if !subflow.pending().urgent() {
                 continue;
             }
             if subflow.take_control(ControlSegment::Rst) {
                 // The RST may have been the only reason to keep the connection.
                 parts.notices.tell_endpoint();
-                let transmit = self.writer(&mut parts.ctx, parts.data, index).rst();
+                let transmit = self.writer(&mut parts.ctx, parts.data, id).rst();
                 return Some(Control::Ready(transmit));
             }
-            let urgent = self.writer(&mut parts.ctx, parts.data, index).next_urgent();
+            let urgent = self.writer(&mut parts.ctx, parts.data, id).next_urgent();
             if let Some(transmit) = urgent {
                 return Some(Control::Ready(transmit));
             }
-            if self.subflows[index].take_control(ControlSegment::Syn) {
-                let again = parts.ctx.now + self.syn_retry(parts.data, index);
-                self.subflows[index].on_syn_sent(again);
-                return Some(Control::Ready(self.build_syn(parts.data, parts.ctx.now, index)));
+            if self.subflows[id].take_control(ControlSegment::Syn) {
+                let again = parts.ctx.now + self.syn_retry(parts.data, id);
+                self.subflows[id].on_syn_sent(again);
+                return Some(Control::Ready(self.build_syn(parts.data, parts.ctx.now, id)));
             }
-            let probe = self.writer(&mut parts.ctx, parts.data, index).next_probe();
+            let probe = self.writer(&mut parts.ctx, parts.data, id).next_probe();
             if probe.is_some() {
                 return probe;
             }
@@ -52,10 +53,10 @@ impl Paths {
         None
     }
 
-    /// Notes that `sent` was retransmitted on the subflow at `index`.
-    pub(crate) fn note_resent(&mut self, now: Time, index: usize, sent: &Sent, carry: Carry) {
+    /// Notes that `sent` was retransmitted on the subflow `id`.
+    pub(crate) fn note_resent(&mut self, now: Time, id: SubflowId, sent: &Sent, carry: Carry) {
         let mss = self.mss();
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         if carry == Carry::TailProbe {
             subflow.on_tail_probe();
         }
@@ -64,12 +65,12 @@ impl Paths {
 
     /// Returns the next FIN that a subflow must send.
     pub(crate) fn next_fin(&mut self, parts: &mut Parts<'_>) -> Option<Transmit> {
-        let index = self.subflows.iter().position(|subflow| subflow.owes_fin(parts.data))?;
-        let (subflow, rules) = self.at(index);
+        let id = self.subflows.iter().find(|subflow| subflow.owes_fin(parts.data))?.id();
+        let (subflow, rules) = self.at(id);
         let (now, end) = (parts.ctx.now, parts.data.queue().written());
         let seq = subflow.on_sent(now, end, 1, true, rules.sizes.mss());
         subflow.step(Step::FinSent);
-        Some(self.writer(&mut parts.ctx, parts.data, index).fin(seq))
+        Some(self.writer(&mut parts.ctx, parts.data, id).fin(seq))
     }
 
     /// Returns the next signal, on a pure ACK. Most signals have no room beside a mapping.
@@ -80,71 +81,71 @@ impl Paths {
     ) -> Option<Transmit> {
         let Paths { subflows, addresses, .. } = self;
         let wanted = addresses.next_carrier(|id| {
-            let subflow = &subflows[id.index()];
+            let subflow = &subflows[id];
             subflow.state().synchronised() && subflow.status().joined()
         })?;
-        let index = wanted.map(SubflowId::index).or_else(|| self.subflows.best_for_signal())?;
+        let id = wanted.or_else(|| self.subflows.best_for_signal())?;
         // The keys or the proof of a handshake use the space for now.
-        if !data.speaks_multipath() || self.subflows[index].has_ack_option(data) {
+        if !data.speaks_multipath() || self.subflows[id].has_ack_option(data) {
             return None;
         }
         let option = self.addresses.take_signal()?;
-        let mut transmit = self.writer(ctx, data, index).pure_ack();
+        let mut transmit = self.writer(ctx, data, id).pure_ack();
         let options = &mut transmit.segment.options;
         options.mptcp = Some(Box::new(option));
         // A DATA_ACK without room is sent separately.
         options.give_way();
-        self.subflows[index].queue_ack_if(options.dss.is_none());
+        self.subflows[id].queue_ack_if(options.dss.is_none());
         Some(transmit)
     }
 
-    /// Notes new data on the subflow at `index`; `full` is the size of a full segment. Returns its
+    /// Notes new data on the subflow `id`; `full` is the size of a full segment. Returns its
     /// sequence number.
     #[inline(always)]
     pub(crate) fn note_sent(
         &mut self,
         now: Time,
         data: &mut DataLevel,
-        index: usize,
+        id: SubflowId,
         range: DataRange,
         full: u64,
     ) -> SendSsn {
-        let seq = self.on_sent(now, index, range);
+        let seq = self.on_sent(now, id, range);
         if range.len() < full {
-            data.note_short(SubflowId(index as u8), seq + range.len());
+            data.note_short(id, seq + range.len());
         }
         seq
     }
 
-    /// Notes a new segment with the data `range` on the subflow at `index`. Returns its sequence
+    /// Notes a new segment with the data `range` on the subflow `id`. Returns its sequence
     /// number.
     #[inline(always)]
-    pub(crate) fn on_sent(&mut self, now: Time, index: usize, range: DataRange) -> SendSsn {
+    pub(crate) fn on_sent(&mut self, now: Time, id: SubflowId, range: DataRange) -> SendSsn {
         let mss = self.mss();
-        self.subflows[index].on_sent(now, range.start, range.len() as u32, false, mss)
+        self.subflows[id].on_sent(now, range.start, range.len() as u32, false, mss)
     }
 
-    /// Returns a segment with data on the subflow at `index`.
+    /// Returns a segment with data on the subflow `id`.
     #[inline(always)]
     pub(crate) fn emit(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
         notices: &mut Notices,
-        index: usize,
+        id: SubflowId,
         Dispatch { seq, range, carry }: Dispatch,
     ) -> SentData {
-        let subflow = SubflowId(index as u8);
+        let subflow = id;
         ctx.emit(Event::DataSent { subflow, data: range, carry });
-        let mut segment = self.writer(ctx, data, index).data_segment(seq, range);
-        let told = data.stops_telling(self.subflows[index].sender().tx.una());
-        let resized = told && self.settle_fallback(data, notices, index);
+        let mut segment = self.writer(ctx, data, id).data_segment(seq, range);
+        let told = data.stops_telling(self.subflows[id].sender().tx.una());
+        let resized = told && self.settle_fallback(data, notices, id);
         if data.agreed().is_telling() {
-            self.writer(ctx, data, index).tell_infinite(&mut segment);
+            self.writer(ctx, data, id).tell_infinite(&mut segment);
         }
         let report = Report { conn: ctx.conn(), subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
-        let path = self.subflows[index].address().path();
+        let path = self.subflows[id].address().path();
         SentData { transmit: Transmit { path, segment, report, cut: 0 }, resized }
     }
 
@@ -152,17 +153,17 @@ impl Paths {
     /// first, because a segment has no room for both.
     pub(crate) fn next_data_fin(&mut self, parts: &mut Parts<'_>) -> Option<Transmit> {
         let repeats = if parts.data.closing().fin_sent() { parts.timers.retries() } else { 0 };
-        let index = self.subflows.signal_path(repeats)?;
+        let id = self.subflows.signal_path(repeats)?;
         let rto = self.longest_rto(parts.data);
-        let keys = self.subflows[index].has_ack_option(parts.data);
+        let keys = self.subflows[id].has_ack_option(parts.data);
         if keys && !parts.data.closing().keys_sent() {
             parts.data.on_keys_sent();
-            return Some(self.writer(&mut parts.ctx, parts.data, index).pure_ack());
+            return Some(self.writer(&mut parts.ctx, parts.data, id).pure_ack());
         }
         parts.data.on_fin_signalled();
         parts.timers.arm_retransmission(parts.ctx.now, rto);
         let retries = parts.timers.retries();
-        Some(self.writer(&mut parts.ctx, parts.data, index).data_fin(retries))
+        Some(self.writer(&mut parts.ctx, parts.data, id).data_fin(retries))
     }
 
     /// Returns the next pending acknowledgement.
@@ -172,9 +173,9 @@ impl Paths {
         data: &mut DataLevel,
     ) -> Option<PendingAck> {
         let ack_pending = |s: &Subflow| s.pending().ack() && s.state().synchronised();
-        let index = self.subflows.iter().position(ack_pending)?;
-        let transmit = self.writer(ctx, data, index).pure_ack();
-        let is_last = !self.subflows[index..].iter().any(ack_pending);
+        let id = self.subflows.iter().find(|s| ack_pending(s))?.id();
+        let transmit = self.writer(ctx, data, id).pure_ack();
+        let is_last = !self.subflows.iter().skip(id.index()).any(ack_pending);
         Some(PendingAck { transmit, is_last })
     }
 }
@@ -194,9 +195,9 @@ pub(crate) struct SentData {
     pub(crate) resized: bool,
 }
 
-/// A lost segment of the subflow at `index`.
+/// A lost segment of the subflow `id`.
 pub(crate) struct LostSegment {
-    pub(crate) index: usize,
+    pub(crate) id: SubflowId,
     pub(crate) sent: Sent,
 }
 
@@ -212,7 +213,7 @@ pub(crate) enum Control {
     Ready(Transmit),
     /// Retransmits an earlier segment.
     Again {
-        index: usize,
+        id: SubflowId,
         sent: Sent,
         carry: Carry,
     },

@@ -14,7 +14,7 @@ use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
 use crate::timers::ConnectionTimer;
 use alloc::vec::Vec;
-use plait_base::{RecvSsn, Time};
+use plait_base::{RecvSsn, SubflowId, Time};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireSeq};
 
 impl Paths {
@@ -28,9 +28,9 @@ impl Paths {
         self.fast_close = None;
     }
 
-    /// Sends MP_FASTCLOSE, and nothing else, on the subflow at `index`.
-    pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) {
-        let subflow = &mut self.subflows[index];
+    /// Sends MP_FASTCLOSE, and nothing else, on the subflow `id`.
+    pub(crate) fn begin_fast_close(&mut self, now: Time, id: SubflowId) {
+        let subflow = &mut self.subflows[id];
         subflow.begin_fast_close(now);
         self.fast_close = Some(FastClose::on(subflow.id()));
     }
@@ -49,16 +49,16 @@ impl Paths {
         Some(after)
     }
 
-    /// Closes the subflow at `index` at once ([`Subflow::close`]), and schedules its new join.
+    /// Closes the subflow `id` at once ([`Subflow::close`]), and schedules its new join.
     pub(crate) fn close(
         &mut self,
         parts: &mut Parts<'_>,
-        index: usize,
+        id: SubflowId,
         tell_peer: bool,
     ) -> Option<ClosedSubflow> {
-        let closed = self.subflows[index].close(tell_peer)?;
+        let closed = self.subflows[id].close(tell_peer)?;
         parts.notices.tell_endpoint();
-        self.rejoin_later(parts, index, closed.was_joined);
+        self.rejoin_later(parts, id, closed.was_joined);
         Some(closed)
     }
 
@@ -74,11 +74,11 @@ impl Paths {
         }
     }
 
-    /// Handles the acknowledgement of our FIN on the subflow at `index`.
+    /// Handles the acknowledgement of our FIN on the subflow `id`.
     #[cold]
-    pub(crate) fn on_fin_acked(&mut self, parts: &mut Parts<'_>, index: usize) {
+    pub(crate) fn on_fin_acked(&mut self, parts: &mut Parts<'_>, id: SubflowId) {
         parts.notices.tell_endpoint();
-        self.subflows[index].on_leave(&mut parts.ctx, Step::FinAcked);
+        self.subflows[id].on_leave(&mut parts.ctx, Step::FinAcked);
         if parts.data.sends_plain() {
             parts.data.on_fin_acked(parts.notices);
         }
@@ -88,10 +88,10 @@ impl Paths {
         parts.timers.arm_release(&mut parts.ctx, &self.spec.config, parts.data);
     }
 
-    /// Handles the peer's FIN at `seq` of the subflow at `index`. In plain TCP it ends the data.
+    /// Handles the peer's FIN at `seq` of the subflow `id`. In plain TCP it ends the data.
     #[cold]
-    pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, index: usize, seq: RecvSsn) {
-        let subflow = &mut self.subflows[index];
+    pub(crate) fn on_fin(&mut self, parts: &mut Parts<'_>, id: SubflowId, seq: RecvSsn) {
+        let subflow = &mut self.subflows[id];
         if !subflow.take_fin(seq) {
             return;
         }
@@ -117,16 +117,16 @@ impl Paths {
         }
     }
 
-    /// Returns the meaning of a reset on the subflow at `index`; `alone` is true if no other
+    /// Returns the meaning of a reset on the subflow `id`; `alone` is true if no other
     /// subflow is left.
     pub(crate) fn classify_reset(
         &mut self,
         data: &DataLevel,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
         alone: bool,
     ) -> ResetMeans {
-        let subflow = &self.subflows[index];
+        let subflow = &self.subflows[id];
         let next = subflow.negotiated().irs.wire(subflow.rx().nxt());
         let acceptable = match subflow.state() {
             State::SynSent => {
@@ -143,18 +143,18 @@ impl Paths {
             let inside = subflow.state().synchronised() && ahead < data.reassembly().window();
             return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
         }
-        if self.client && self.subflows.unknown_to_peer(data, index) {
+        if self.client && self.subflows.unknown_to_peer(data, id) {
             return ResetMeans::Redial;
         }
         if data.is_fast_close(option) {
             return ResetMeans::FastClose;
         }
-        if alone && self.is_forgotten(index, segment) {
+        if alone && self.is_forgotten(id, segment) {
             return ResetMeans::Forgotten;
         }
         let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
         if option.is_some_and(|it| it.all().contains(&meddled)) {
-            self.joins.bar(self.subflows[index].address().path());
+            self.joins.bar(self.subflows[id].address().path());
         }
         ResetMeans::Gone
     }
@@ -166,15 +166,15 @@ impl Paths {
         data: &mut DataLevel,
     ) -> Vec<WaitingSubflow> {
         let mut remnants = Vec::new();
-        for index in 0..self.subflows.len() {
-            let subflow = &self.subflows[index];
+        for id in self.subflows.ids() {
+            let subflow = &self.subflows[id];
             let (state, address, clock) = (subflow.state(), subflow.address(), subflow.clock());
             if state == State::Closed {
                 continue;
             }
-            let until = self.subflows[index].timers().at(Timer::TimeWait);
-            let ack_pending = self.subflows[index].pending().ack();
-            let last = self.writer(ctx, data, index).pure_ack();
+            let until = self.subflows[id].timers().at(Timer::TimeWait);
+            let ack_pending = self.subflows[id].pending().ack();
+            let last = self.writer(ctx, data, id).pure_ack();
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
             let answer = Some(last).filter(|_| ack_pending);
@@ -199,9 +199,9 @@ impl Paths {
         }
     }
 
-    /// Moves the data of the ended subflow at `index` to the other subflows.
-    pub(crate) fn abandon(&mut self, data: &mut DataLevel, index: usize) {
-        self.subflows[index].abandon();
+    /// Moves the data of the ended subflow `id` to the other subflows.
+    pub(crate) fn abandon(&mut self, data: &mut DataLevel, id: SubflowId) {
+        self.subflows[id].abandon();
         data.on_subflow_ended(self.subflows.carriers());
     }
 
@@ -214,28 +214,28 @@ impl Paths {
         }
     }
 
-    /// Handles a timeout of MP_FASTCLOSE on the subflow at `index` without a RST of the peer.
+    /// Handles a timeout of MP_FASTCLOSE on the subflow `id` without a RST of the peer.
     /// Returns true if a RST must end the wait.
-    pub(super) fn fast_close_expired(&mut self, now: Time, index: usize) -> bool {
+    pub(super) fn fast_close_expired(&mut self, now: Time, id: SubflowId) -> bool {
         let fast = self.fast_close.as_mut();
-        let Some(fast) = fast.filter(|fast| fast.carrier().index() == index) else { return false };
+        let Some(fast) = fast.filter(|fast| fast.carrier() == id) else { return false };
         if !fast.retry() {
             return true;
         }
-        self.subflows[index].repeat_fast_close(now);
+        self.subflows[id].repeat_fast_close(now);
         false
     }
 
-    /// Handles the end of TIME-WAIT or of the wait in FIN-WAIT-2 on the subflow at `index`. Returns
+    /// Handles the end of TIME-WAIT or of the wait in FIN-WAIT-2 on the subflow `id`. Returns
     /// true if the subflow must be closed without the peer's FIN.
     pub(super) fn wait_over(
         &mut self,
         data: &mut DataLevel,
         notices: &mut Notices,
-        index: usize,
+        id: SubflowId,
     ) -> bool {
         notices.tell_endpoint();
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         let waits_for_fin = subflow.state() == State::FinWait2;
         if waits_for_fin {
             data.settle();

@@ -17,7 +17,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Numbers, Subflow};
 use crate::timers::ConnectionTimer;
-use plait_base::{Dsn, RecvRange, RecvSsn, SendSsn};
+use plait_base::{Dsn, RecvRange, RecvSsn, SendSsn, SubflowId};
 use plait_wire::{Dss, Flags, Mapping, ResetReason, Segment};
 
 /// A decision.
@@ -196,22 +196,22 @@ impl Evidence<'_> {
 /// The decision after a long time without a DATA_ACK.
 pub(crate) struct OverdueAck {
     /// The subflow of the acknowledgements without a DSS.
-    pub(crate) index: usize,
+    pub(crate) id: SubflowId,
     pub(crate) decision: Fallback,
 }
 
 /// The peer has answered no retransmission of MP_FAIL.
 pub(crate) struct UnansweredFail {
     /// The subflow to reset.
-    pub(crate) index: usize,
+    pub(crate) id: SubflowId,
     /// The DSN of the mapping with the wrong checksum.
     pub(crate) dsn: Dsn,
 }
 
 impl Paths {
-    /// Returns the evidence on the subflow at `index`.
-    pub(crate) fn evidence<'a>(&'a self, data: &'a mut DataLevel, index: usize) -> Evidence<'a> {
-        let subflow = &self.subflows[index];
+    /// Returns the evidence on the subflow `id`.
+    pub(crate) fn evidence<'a>(&'a self, data: &'a mut DataLevel, id: SubflowId) -> Evidence<'a> {
+        let subflow = &self.subflows[id];
         Evidence { subflow, data, several: self.subflows.len() > 1 }
     }
 
@@ -222,8 +222,8 @@ impl Paths {
         data: &mut DataLevel,
         timeouts: u32,
     ) -> Option<OverdueAck> {
-        let index = self.subflows.best_for_signal()?;
-        let evidence = self.evidence(data, index);
+        let id = self.subflows.best_for_signal()?;
+        let evidence = self.evidence(data, id);
         let agreed = evidence.data.agreed();
         // A peer that ends without ever sending a DSS has fallen back, too.
         let ended = || !agreed.peer_dss_seen() && evidence.unsaid_end().is_some();
@@ -233,30 +233,30 @@ impl Paths {
         let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
         if evidence.may_fall_back() || long && evidence.may_follow() {
             let step = FallbackStep::sending(FallbackCause::Mappings);
-            return Some(OverdueAck { index, decision: Fallback::Step(step) });
+            return Some(OverdueAck { id, decision: Fallback::Step(step) });
         }
         if !long {
             return None;
         }
         // No subflow has received a DSS for long.
-        self.joins.bar(self.subflows[index].address().path());
+        self.joins.bar(self.subflows[id].address().path());
         let decision = Fallback::Reset(Cause::Reason(ResetReason::Middlebox));
-        Some(OverdueAck { index, decision })
+        Some(OverdueAck { id, decision })
     }
 
     /// Decides on MP_FAIL: a checksum of ours was wrong at the peer. The answer is an infinite
     /// mapping, and MP_FAIL for the other direction.
-    pub(crate) fn on_mp_fail(&mut self, data: &mut DataLevel, index: usize, dsn: Dsn) -> Fallback {
+    pub(crate) fn on_mp_fail(&mut self, data: &mut DataLevel, id: SubflowId, dsn: Dsn) -> Fallback {
         let already = data.agreed().sending() != Sending::Mapped;
         let possible = data.queue().una() <= dsn && dsn <= data.queue().nxt();
         if !already && (!data.speaks_multipath() || !possible) {
             return Fallback::Stay;
         }
         // A peer without our proof of a join falls back; a peer with it resets.
-        if !already && !self.evidence(data, index).may_follow() {
+        if !already && !self.evidence(data, id).may_follow() {
             return Fallback::Reset(Cause::Failed(data.reassembly().nxt()));
         }
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         subflow.queue_control(ControlSegment::Infinite);
         // If this end has sent its own MP_FAIL, it sends no second one.
         if data.agreed().receiving() == Receiving::Mapped {
@@ -276,50 +276,50 @@ impl Paths {
     pub(crate) fn fall_back(
         &mut self,
         parts: &mut Parts<'_>,
-        index: usize,
+        id: SubflowId,
         step: FallbackStep,
     ) -> FallbackEffects {
         if let Some(dsn) = step.fail {
             parts.data.fail_mapping(dsn);
-            let subflow = &mut self.subflows[index];
+            let subflow = &mut self.subflows[id];
             subflow.queue_control(ControlSegment::Fail);
             parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + subflow.sender().rtt.rto());
         }
         let mut fallen = FallbackEffects { resized: false, sends: false };
         if step.receive {
-            fallen.resized |= self.receive_plain(parts, index);
+            fallen.resized |= self.receive_plain(parts, id);
         }
         if step.whole {
             parts.data.become_plain();
             parts.notices.tell_endpoint();
-            self.size_segments(parts.data, index);
+            self.size_segments(parts.data, id);
             fallen.resized = true;
         }
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         if let Some(tell) = step.tell {
             subflow.set_infinite(tell);
         }
         let until = subflow.sender().tx.nxt() + 1;
         if step.send && parts.data.send_plain(until) {
-            fallen.resized |= self.settle_fallback(parts.data, parts.notices, index);
+            fallen.resized |= self.settle_fallback(parts.data, parts.notices, id);
             fallen.sends = true;
         }
         fallen
     }
 
     /// Stops requiring mappings of the peer. Returns true if the segment size may have changed.
-    pub(crate) fn receive_plain(&mut self, parts: &mut Parts<'_>, index: usize) -> bool {
+    pub(crate) fn receive_plain(&mut self, parts: &mut Parts<'_>, id: SubflowId) -> bool {
         if !parts.data.receive_plain() {
             return false;
         }
         parts.timers.clear(ConnectionTimer::Fail);
-        if self.subflows[index].release_unverified(&mut parts.ctx, parts.data) {
+        if self.subflows[id].release_unverified(&mut parts.ctx, parts.data) {
             parts.notices.tell_user();
             if parts.data.reassembly().finished() {
                 self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
             }
         }
-        self.settle_fallback(parts.data, parts.notices, index)
+        self.settle_fallback(parts.data, parts.notices, id)
     }
 
     /// Completes the fallback when neither direction has mappings. Returns true if the segment size
@@ -328,7 +328,7 @@ impl Paths {
         &mut self,
         data: &mut DataLevel,
         notices: &mut Notices,
-        index: usize,
+        id: SubflowId,
     ) -> bool {
         if !data.sends_plain() || !data.receives_plain() {
             return false;
@@ -338,22 +338,22 @@ impl Paths {
         // Segments with the infinite mapping have no room for more data.
         let told = data.agreed().has_told();
         if told {
-            self.size_segments(data, index);
+            self.size_segments(data, id);
         }
         told
     }
 
-    /// Follows a peer that has fallen back alone. Its acknowledgements on the subflow at `index`
+    /// Follows a peer that has fallen back alone. Its acknowledgements on the subflow `id`
     /// acknowledge data, and a FIN without a DATA_FIN ends it. Returns true if the segment size may
     /// have changed.
-    pub(crate) fn follow_peer(&mut self, parts: &mut Parts<'_>, index: usize) -> bool {
+    pub(crate) fn follow_peer(&mut self, parts: &mut Parts<'_>, id: SubflowId) -> bool {
         let mut resized = false;
-        if let Some(end) = self.evidence(parts.data, index).unsaid_end() {
-            resized = self.receive_plain(parts, index);
+        if let Some(end) = self.evidence(parts.data, id).unsaid_end() {
+            resized = self.receive_plain(parts, id);
             parts.data.on_plain_fin(end);
             self.on_peer_finished(parts.data, parts.notices, parts.ctx.now);
         }
-        let edge = dsn_in_step(self.subflows[index].sender().tx.una()).unwrap_or(Dsn::ZERO);
+        let edge = dsn_in_step(self.subflows[id].sender().tx.una()).unwrap_or(Dsn::ZERO);
         if parts.data.on_plain_ack(edge) {
             parts
                 .timers
@@ -367,26 +367,26 @@ impl Paths {
     /// returns the subflow to reset instead.
     pub(crate) fn repeat_fail(&mut self, parts: &mut Parts<'_>) -> Option<UnansweredFail> {
         let FailRetry { dsn, retries } = parts.data.count_fail_retry()?;
-        let index = self.subflows.iter().position(|s| s.state() != State::Closed)?;
+        let id = self.subflows.iter().find(|s| s.state() != State::Closed)?.id();
         if retries > FAIL_RETRIES {
-            return Some(UnansweredFail { index, dsn });
+            return Some(UnansweredFail { id, dsn });
         }
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         subflow.queue_control(ControlSegment::Fail);
         let wait = subflow.sender().rtt.rto().times(1 << retries);
         parts.timers.set(ConnectionTimer::Fail, parts.ctx.now + wait);
         None
     }
 
-    /// Stops sending the infinite mapping on the subflow at `index` if the peer has acknowledged
+    /// Stops sending the infinite mapping on the subflow `id` if the peer has acknowledged
     /// it. Returns true if the segment size may have changed.
     pub(crate) fn stop_telling(
         &mut self,
         data: &mut DataLevel,
         notices: &mut Notices,
-        index: usize,
+        id: SubflowId,
     ) -> bool {
-        data.stops_telling(self.subflows[index].sender().tx.una())
-            && self.settle_fallback(data, notices, index)
+        data.stops_telling(self.subflows[id].sender().tx.una())
+            && self.settle_fallback(data, notices, id)
     }
 }

@@ -4,14 +4,14 @@ use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::fast_path::NextData;
-use plait_base::Dsn;
+use plait_base::{Dsn, SubflowId};
 use plait_wire::{Mapping, Segment};
 
 impl Paths {
-    /// Notes the peer's timestamp on the subflow at `index`, to be echoed.
+    /// Notes the peer's timestamp on the subflow `id`, to be echoed.
     #[inline(always)]
-    pub(crate) fn note_stamp(&mut self, index: usize, segment: &Segment) {
-        self.subflows[index].note_stamp(segment);
+    pub(crate) fn note_stamp(&mut self, id: SubflowId, segment: &Segment) {
+        self.subflows[id].note_stamp(segment);
     }
 
     /// Accepts the data of the next segment if `map` maps exactly its bytes. Returns the DSN up to
@@ -21,11 +21,11 @@ impl Paths {
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
         map: &Mapping,
     ) -> Option<Dsn> {
         let next = NextData { segment, map, ack_unit: self.sizes.ack_unit() };
-        next.take(&mut self.subflows[index], ctx, data)
+        next.take(&mut self.subflows[id], ctx, data)
     }
 }

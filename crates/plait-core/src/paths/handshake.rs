@@ -4,6 +4,7 @@ use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::address::Address;
 use crate::tcp::mptcp_handshake::HandshakeOptions;
+use plait_base::SubflowId;
 use plait_wire::{Mptcp, Segment, WireSeq};
 
 /// How a connection is opened.
@@ -35,9 +36,9 @@ pub(crate) fn syn_request(syn: &Segment) -> SynRequest {
 }
 
 impl Paths {
-    /// Returns the MPTCP option of our SYN or SYN/ACK on the subflow at `index`.
-    pub(super) fn syn_option(&self, data: &DataLevel, index: usize) -> Option<Mptcp> {
-        let subflow = &self.subflows[index];
+    /// Returns the MPTCP option of our SYN or SYN/ACK on the subflow `id`.
+    pub(super) fn syn_option(&self, data: &DataLevel, id: SubflowId) -> Option<Mptcp> {
+        let subflow = &self.subflows[id];
         let path = self.spec.paths.iter().find(|config| config.path == subflow.address().path());
         let backup = path.is_some_and(|config| config.backup);
         let options = HandshakeOptions { subflow, data, config: &self.spec.config };

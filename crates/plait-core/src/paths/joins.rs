@@ -40,10 +40,10 @@ pub(crate) struct Joins {
 /// Longest time between two attempts to join a path again, in intervals of its probes.
 const MAX_REJOIN_INTERVALS: u64 = 60;
 
-/// An answer to a simultaneous join on the subflow at `index` that arrived before the peer's key.
+/// An answer to a simultaneous join on the subflow `id` that arrived before the peer's key.
 #[derive(Debug)]
 pub(crate) struct EarlyAnswer {
-    pub(crate) index: usize,
+    pub(crate) id: SubflowId,
     pub(crate) segment: Segment,
 }
 
@@ -85,8 +85,8 @@ impl Joins {
     }
 
     /// Keeps the answer to a simultaneous join until the peer's key has arrived.
-    pub(super) fn keep_answer(&mut self, index: usize, answer: &Segment) {
-        self.early_answers.push(EarlyAnswer { index, segment: answer.clone() });
+    pub(super) fn keep_answer(&mut self, id: SubflowId, answer: &Segment) {
+        self.early_answers.push(EarlyAnswer { id, segment: answer.clone() });
     }
 
     /// Takes the answers to simultaneous joins that arrived before the peer's key.
@@ -201,8 +201,8 @@ impl Paths {
     }
 
     /// Returns true if the peer refuses a join because it has lost the connection.
-    pub(crate) fn is_forgotten(&self, index: usize, reset: &Segment) -> bool {
-        let subflow = &self.subflows[index];
+    pub(crate) fn is_forgotten(&self, id: SubflowId, reset: &Segment) -> bool {
+        let subflow = &self.subflows[id];
         let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
         let told = reset.options.mptcp.as_deref();
         let for_good = told.is_some_and(|option| option.all().contains(&refused));
@@ -264,14 +264,14 @@ impl Paths {
         let address = Address::new(path, server, ctx.take_port(), port);
         let start = SynState::of_join(ctx, &self.spec.config, true);
         self.add_subflow(notices, id, address, State::SynSent, start);
-        let subflow = &mut self.subflows[id.index()];
+        let subflow = &mut self.subflows[id];
         subflow.set_backup(backup);
         subflow.queue_control(ControlSegment::Syn);
     }
 
-    /// Marks the subflow at `index` as usable for data.
-    pub(crate) fn on_up(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, index: usize) {
-        let subflow = &mut self.subflows[index];
+    /// Marks the subflow `id` as usable for data.
+    pub(crate) fn on_up(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, id: SubflowId) {
+        let subflow = &mut self.subflows[id];
         subflow.join();
         // From now on, the peer's join may carry data of both ends.
         if subflow.origin().join {

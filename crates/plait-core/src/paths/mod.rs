@@ -100,8 +100,8 @@ impl Paths {
 
     /// Returns the subflow in a used slot.
     #[inline(always)]
-    pub(crate) fn subflow(&self, index: usize) -> &Subflow {
-        &self.subflows[index]
+    pub(crate) fn subflow(&self, id: SubflowId) -> &Subflow {
+        &self.subflows[id]
     }
 
     /// Puts a new subflow in the slot `id`.
@@ -117,9 +117,9 @@ impl Paths {
         self.subflows.add(self.spec.new_subflow(self.sizes, id, address, state, syn));
     }
 
-    /// Sets the reason in the RST of the subflow at `index`.
-    pub(crate) fn set_reset_cause(&mut self, index: usize, cause: Cause) {
-        self.subflows[index].set_reset_cause(cause);
+    /// Sets the reason in the RST of the subflow `id`.
+    pub(crate) fn set_reset_cause(&mut self, id: SubflowId, cause: Cause) {
+        self.subflows[id].set_reset_cause(cause);
     }
 
     /// Returns the port at which the connection's server listens.

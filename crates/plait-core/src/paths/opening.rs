@@ -96,7 +96,7 @@ impl Paths {
     ) {
         let start = SynState::answering(&mut parts.ctx, &self.spec.config, syn, join);
         self.add_subflow(parts.notices, id, address, State::SynReceived, start);
-        let subflow = &mut self.subflows[id.index()];
+        let subflow = &mut self.subflows[id];
         subflow.on_peer_priority(join.backup);
         subflow.queue_control(ControlSegment::Syn);
     }
@@ -111,7 +111,7 @@ impl Paths {
         early: EarlyJoin,
     ) -> Option<Segment> {
         self.add_subflow(notices, id, early.address, State::SynReceived, early.start);
-        let subflow = &mut self.subflows[id.index()];
+        let subflow = &mut self.subflows[id];
         subflow.on_peer_priority(early.backup);
         subflow.arm_rto(now);
         early.answer
@@ -122,10 +122,10 @@ impl Paths {
     pub(crate) fn read_syn_ack(
         &mut self,
         parts: &mut Parts<'_>,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
     ) -> SynAck {
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         let expected = subflow.negotiated().iss.after_syn();
         if segment.flags.has(Flags::ACK) && WireSeq(segment.ack) != expected {
             // RFC 9293 section 3.10.7.3: the peer's segment belongs to another connection.
@@ -141,7 +141,7 @@ impl Paths {
         }
         if subflow.origin().join && parts.data.keys().peer.is_none() {
             // A simultaneous join was answered before the first subflow; its proof needs the key.
-            self.joins.keep_answer(index, segment);
+            self.joins.keep_answer(id, segment);
             return SynAck::Ignored;
         }
         match (subflow.origin().join, segment.options.mptcp.as_deref()) {
@@ -182,9 +182,9 @@ impl Paths {
         }
     }
 
-    /// Takes the options of the SYN/ACK on the subflow at `index`, with a pending third ACK.
-    pub(crate) fn take_offer(&mut self, index: usize, segment: &Segment) {
-        let subflow = &mut self.subflows[index];
+    /// Takes the options of the SYN/ACK on the subflow `id`, with a pending third ACK.
+    pub(crate) fn take_offer(&mut self, id: SubflowId, segment: &Segment) {
+        let subflow = &mut self.subflows[id];
         subflow.take_syn(&self.spec.config, segment);
         subflow.queue_ack();
     }
@@ -194,20 +194,20 @@ impl Paths {
     pub(crate) fn read_third_ack(
         &mut self,
         parts: &mut Parts<'_>,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
     ) -> ThirdAck {
         if segment.flags.has(Flags::SYN) {
             // The peer did not receive our SYN/ACK.
             if self.challenges.take(&mut parts.ctx) {
-                self.subflows[index].queue_control(ControlSegment::Syn);
+                self.subflows[id].queue_control(ControlSegment::Syn);
             }
             return ThirdAck::Ignored;
         }
         if !segment.flags.has(Flags::ACK) {
             return ThirdAck::Ignored;
         }
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         if WireSeq(segment.ack) != subflow.negotiated().iss.after_syn() {
             // RFC 9293 section 3.10.7.4, fifth check.
             subflow.refuse_ack(WireSeq(segment.ack));
@@ -251,15 +251,15 @@ impl Paths {
         }
     }
 
-    /// Establishes the subflow at `index`, takes the RTT of its handshake, and stops its timer.
-    pub(crate) fn on_handshake_answered(&mut self, now: Time, index: usize) {
-        self.subflows[index].establish(now);
+    /// Establishes the subflow `id`, takes the RTT of its handshake, and stops its timer.
+    pub(crate) fn on_handshake_answered(&mut self, now: Time, id: SubflowId) {
+        self.subflows[id].establish(now);
     }
 
     /// Handles the peer's SYN/ACK in SYN-RECEIVED after a simultaneous SYN. Returns true if both
     /// SYNs have arrived.
-    pub(crate) fn on_simultaneous_syn_ack(&mut self, index: usize, segment: &Segment) -> bool {
-        let subflow = &mut self.subflows[index];
+    pub(crate) fn on_simultaneous_syn_ack(&mut self, id: SubflowId, segment: &Segment) -> bool {
+        let subflow = &mut self.subflows[id];
         let expected = subflow.negotiated().iss.after_syn();
         if WireSeq(segment.ack) != expected {
             subflow.refuse_ack(WireSeq(segment.ack));
@@ -288,8 +288,9 @@ impl Paths {
                 self.start_from(*address);
                 self.add_subflow(parts.notices, SubflowId(0), *address, State::SynSent, start);
                 let path = self.spec.paths.iter().find(|config| config.path == address.path());
-                self.subflows[0].set_backup(path.is_some_and(|config| config.backup));
-                self.subflows[0].queue_control(ControlSegment::Syn);
+                self.subflows[SubflowId::FIRST]
+                    .set_backup(path.is_some_and(|config| config.backup));
+                self.subflows[SubflowId::FIRST].queue_control(ControlSegment::Syn);
                 return;
             }
             Opening::Passive { address, syn, after } => {
@@ -306,7 +307,7 @@ impl Paths {
         start.take_syn(&self.spec.config, syn);
         self.start_from(address);
         self.add_subflow(parts.notices, SubflowId(0), address, State::SynReceived, start);
-        self.subflows[0].queue_control(ControlSegment::Syn);
+        self.subflows[SubflowId::FIRST].queue_control(ControlSegment::Syn);
         if denies_joins(syn) {
             self.deny_first_address();
         }
@@ -322,9 +323,9 @@ impl Paths {
         parts.data.agree_on_checksums(syn);
     }
 
-    /// Handles an acceptable segment on the subflow at `index`: the peer is alive.
-    pub(crate) fn on_accepted_segment(&mut self, index: usize) -> AcceptedSegment {
-        let subflow = &mut self.subflows[index];
+    /// Handles an acceptable segment on the subflow `id`: the peer is alive.
+    pub(crate) fn on_accepted_segment(&mut self, id: SubflowId) -> AcceptedSegment {
+        let subflow = &mut self.subflows[id];
         AcceptedSegment {
             proven: subflow.take_fourth_ack(),
             revived: subflow.revive(),
@@ -334,16 +335,16 @@ impl Paths {
 
     /// Waits for the fourth ACK after the peer's answer to our join. The peer may use the subflow
     /// when it has our third ACK, which is retransmitted until the fourth ACK arrives.
-    pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, index: usize) {
+    pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, id: SubflowId) {
         data.on_others_used();
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         subflow.arm_rto(now);
     }
 
     /// Repeats the fourth ACK when the peer repeats the third ACK of its join. The peer may not
     /// send data before it has a fourth ACK.
-    pub(crate) fn repeat_fourth_ack(&mut self, index: usize) {
-        let subflow = &mut self.subflows[index];
+    pub(crate) fn repeat_fourth_ack(&mut self, id: SubflowId) {
+        let subflow = &mut self.subflows[id];
         subflow.queue_ack_if(!subflow.origin().initiator);
     }
 }

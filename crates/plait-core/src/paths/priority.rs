@@ -3,7 +3,7 @@
 use crate::data::level::DataLevel;
 use crate::error::Error;
 use crate::paths::Paths;
-use plait_base::PathId;
+use plait_base::{PathId, SubflowId};
 
 impl Paths {
     /// Signals that the first subflow is a backup. Its SYN has no field for it, unlike the SYN of a
@@ -45,8 +45,8 @@ impl Paths {
         if found { Ok(changed) } else { Err(Error::NoSubflow(path)) }
     }
 
-    /// Applies an MP_PRIO of the peer to the subflow at `index`. Returns true if anything changes.
-    pub(crate) fn take_priority(&mut self, index: usize, backup: bool) -> bool {
-        self.subflows[index].on_peer_priority(backup)
+    /// Applies an MP_PRIO of the peer to the subflow `id`. Returns true if anything changes.
+    pub(crate) fn take_priority(&mut self, id: SubflowId, backup: bool) -> bool {
+        self.subflows[id].on_peer_priority(backup)
     }
 }

@@ -9,13 +9,13 @@ use crate::paths::Paths;
 use crate::paths::joins::Target;
 use crate::tcp::probing::interval;
 use crate::timers::ConnectionTimer;
-use plait_base::Span;
+use plait_base::{Span, SubflowId};
 
 impl Paths {
     /// Returns when our SYN counts as unanswered: after the timeout. A join's SYN is retransmitted
     /// no later than a probe would be. The very first SYN moves to another path sooner.
-    pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
-        let subflow = &self.subflows[index];
+    pub(crate) fn syn_retry(&self, data: &DataLevel, id: SubflowId) -> Span {
+        let subflow = &self.subflows[id];
         let rto = subflow.sender().rtt.rto();
         let base = data.probe_interval(&self.spec.config).filter(|_| subflow.origin().initiator);
         let Some(base) = base else { return rto };
@@ -31,7 +31,7 @@ impl Paths {
 
     /// Schedules a new join after our subflow has ended, with backoff while other subflows are
     /// live.
-    pub(super) fn rejoin_later(&mut self, parts: &mut Parts<'_>, index: usize, was_joined: bool) {
+    pub(super) fn rejoin_later(&mut self, parts: &mut Parts<'_>, id: SubflowId, was_joined: bool) {
         let last = !self.subflows.has_subflow();
         let base = match parts.data.probe_interval(&self.spec.config) {
             Some(base) => base,
@@ -47,11 +47,11 @@ impl Paths {
                     || parts.data.closing().peer_finished()
             }
         };
-        let foreign = !self.subflows[index].origin().initiator && !was_joined;
+        let foreign = !self.subflows[id].origin().initiator && !was_joined;
         if !self.client || over || foreign {
             return;
         }
-        let address = self.subflows[index].address();
+        let address = self.subflows[id].address();
         let (path, server, port) = (address.path(), address.server(), address.remote_port);
         // After a failed join, an announced address is not used until it is announced again (RFC
         // 8684 section 3.4.1).

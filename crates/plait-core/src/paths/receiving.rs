@@ -5,16 +5,16 @@ use crate::data::level::DataLevel;
 use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::arrival::{Arrival, Received};
-use plait_base::{Dsn, RecvRange, RecvSsn, Time};
+use plait_base::{Dsn, RecvRange, RecvSsn, SubflowId, Time};
 use plait_wire::{Dss, Flags, ResetReason, Segment};
 
 impl Paths {
-    /// Processes the payload of a segment whose first byte is `seq` of the subflow at `index`.
+    /// Processes the payload of a segment whose first byte is `seq` of the subflow `id`.
     pub(crate) fn take_payload(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-        index: usize,
+        id: SubflowId,
         segment: &Segment,
         seq: RecvSsn,
     ) -> Received {
@@ -24,7 +24,7 @@ impl Paths {
             ack_unit: self.sizes.ack_unit(),
             held: ctx.memory_limit().map(|_| self.received(data).taken()),
         };
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         let taken = arrival.take(subflow, ctx, data);
         if matches!(taken, Received::Refused(ResetReason::Middlebox)) {
             self.joins.bar(subflow.address().path());
@@ -42,7 +42,7 @@ impl Paths {
         }
     }
 
-    /// Updates the connection after data was accepted on the subflow at `index`. Data below
+    /// Updates the connection after data was accepted on the subflow `id`. Data below
     /// `before` was already readable.
     #[inline(always)]
     pub(crate) fn after_data(
@@ -50,7 +50,7 @@ impl Paths {
         data: &mut DataLevel,
         notices: &mut Notices,
         now: Time,
-        index: usize,
+        id: SubflowId,
         before: Dsn,
     ) {
         if data.reassembly().nxt() > before {
@@ -59,7 +59,7 @@ impl Paths {
             if data.reassembly().finished() {
                 // The last bytes before a DATA_FIN that arrived earlier.
                 self.on_peer_finished(data, notices, now);
-                self.subflows[index].queue_ack();
+                self.subflows[id].queue_ack();
             }
         }
     }
@@ -70,13 +70,13 @@ impl Paths {
         data: &mut DataLevel,
         notices: &mut Notices,
         now: Time,
-        index: usize,
+        id: SubflowId,
         dss: &Dss,
     ) {
         if data.receives_plain() {
             return;
         }
-        self.subflows[index].queue_ack_if(dss.mapping.is_some());
+        self.subflows[id].queue_ack_if(dss.mapping.is_some());
         if data.take_data_fin(dss) {
             self.on_peer_finished(data, notices, now);
         }
@@ -84,10 +84,15 @@ impl Paths {
 
     /// Returns the sequence number of a FIN: of this segment, whose first byte is `seq`, or of an
     /// earlier one that is now in order.
-    pub(crate) fn fin(&mut self, index: usize, segment: &Segment, seq: RecvSsn) -> Option<RecvSsn> {
+    pub(crate) fn fin(
+        &mut self,
+        id: SubflowId,
+        segment: &Segment,
+        seq: RecvSsn,
+    ) -> Option<RecvSsn> {
         match segment.flags.has(Flags::FIN) {
             true => Some(seq + u64::from(segment.payload.len())),
-            false => self.subflows[index].fin_due(),
+            false => self.subflows[id].fin_due(),
         }
     }
 }

@@ -184,7 +184,7 @@ impl ConnectionSpec {
 impl Paths {
     /// Handles a timeout of our first SYN: the next one may omit MP_CAPABLE, or use another path.
     pub(super) fn dial_again(&mut self, parts: &mut Parts<'_>) {
-        let retries = self.subflows[0].handshake_retries();
+        let retries = self.subflows[SubflowId::FIRST].handshake_retries();
         self.redial.find_silence(parts, &self.spec, retries);
         if self.spec.ways_to_dial() > 1 {
             self.dial_elsewhere(parts);
@@ -194,7 +194,7 @@ impl Paths {
     /// Continues or starts the dial on the next path, and sets the current attempt aside: an answer to it
     /// is still used. Returns false if there is no other path.
     pub(crate) fn dial_elsewhere(&mut self, parts: &mut Parts<'_>) -> bool {
-        let (here, key) = (self.subflows[0].address(), parts.data.keys().local);
+        let (here, key) = (self.subflows[SubflowId::FIRST].address(), parts.data.keys().local);
         let may = |path| !self.addresses.is_gone(path);
         let Some(path) = self.spec.path_after(here.path(), may) else { return false };
         let attempt = self.redial.attempt_on(parts, &self.spec, self.sizes, here.on_path(path));
@@ -204,12 +204,12 @@ impl Paths {
         true
     }
 
-    /// Restarts the connection on the path of the subflow at `index`, with a new key and a new
+    /// Restarts the connection on the path of the subflow `id`, with a new key and a new
     /// handshake; all written data is sent again. All other attempts are given up. If segments of the
     /// first attempt were only late, the peer's application may see that attempt as well, as a
     /// connection that is reset.
-    pub(crate) fn redial(&mut self, parts: &mut Parts<'_>, index: usize) {
-        let address = self.subflows[index].address();
+    pub(crate) fn redial(&mut self, parts: &mut Parts<'_>, id: SubflowId) {
+        let address = self.subflows[id].address();
         self.redial.waiting.clear();
         let attempt = self.redial.new_attempt(parts, &self.spec, self.sizes, address);
         self.begin(parts, attempt);
@@ -242,11 +242,11 @@ impl Paths {
         parts: &mut Parts<'_>,
         address: Address,
         segment: &Segment,
-    ) -> Option<usize> {
+    ) -> Option<SubflowId> {
         let attempt = self.redial.answered(parts.notices, address, segment)?;
-        (self.client && self.subflows.is_dialling(0)).then(|| {
+        (self.client && self.subflows.is_dialling(SubflowId::FIRST)).then(|| {
             self.begin(parts, attempt);
-            0
+            SubflowId::FIRST
         })
     }
 

@@ -2,10 +2,11 @@
 
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
+use crate::paths::slots::Slots;
 use crate::seldom::Seldom;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::subflow::Subflow;
-use plait_base::{PathId, SubflowSet, Time};
+use plait_base::{PathId, SubflowId, SubflowSet, Time};
 use plait_wire::Mptcp;
 
 /// Unanswered keep-alive probes before a subflow of a removed address is closed, one per timeout.
@@ -14,7 +15,7 @@ pub(crate) const KEEP_ALIVES: u8 = 3;
 /// A subflow to a removed address of the peer: it is closed unless it answers.
 #[derive(Clone, Copy, Debug)]
 struct Check {
-    index: usize,
+    id: SubflowId,
     until: Time,
     left: u8,
 }
@@ -53,21 +54,21 @@ impl Removals {
     /// Probes `subflow`, whose address the peer has removed. Until it answers, it counts as failed,
     /// and others carry its data. Returns false if it is already being probed.
     fn start_check(&mut self, now: Time, subflow: &mut Subflow) -> bool {
-        let index = subflow.id().index();
-        if self.checks.iter().any(|check| check.index == index) {
+        let id = subflow.id();
+        if self.checks.iter().any(|check| check.id == id) {
             return false;
         }
         subflow.doubt();
         let until = now + subflow.sender().rtt.base_rto();
-        self.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
+        self.checks.push(Check { id, until, left: KEEP_ALIVES - 1 });
         true
     }
 
     /// Continues the checks of probed subflows. Returns the ones that have not answered.
-    fn check_again(&mut self, now: Time, subflows: &mut [Subflow]) -> SubflowSet {
+    fn check_again(&mut self, now: Time, subflows: &mut Slots) -> SubflowSet {
         let mut silent = SubflowSet::EMPTY;
         for mut check in self.checks.take() {
-            let subflow = &mut subflows[check.index];
+            let subflow = &mut subflows[check.id];
             // It has answered, or has ended.
             if !subflow.status().pf() || !subflow.state().synchronised() {
                 continue;
@@ -116,7 +117,8 @@ impl Paths {
     /// dials there (`dialling`) and has no other path, its handshake continues when the address
     /// returns.
     pub(crate) fn stranded(&self, path: PathId, dialling: bool) -> SubflowSet {
-        self.subflows.set_of(|s| s.address().path() == path && !(dialling && s.id().index() == 0))
+        self.subflows
+            .set_of(|s| s.address().path() == path && !(dialling && s.id() == SubflowId::FIRST))
     }
 
     /// Queues REMOVE_ADDR for the address on `path`.

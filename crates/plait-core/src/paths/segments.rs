@@ -13,7 +13,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
-use plait_base::{DataRange, Dsn, SendSsn, Time};
+use plait_base::{DataRange, Dsn, SendSsn, SubflowId, Time};
 use plait_wire::{Dss, Flags, Mptcp, Options, Payload, Segment, Timestamps, WireSeq};
 
 /// Writes the segments of a subflow.
@@ -87,7 +87,7 @@ impl Writer<'_> {
     /// Returns the next repeated third ACK or probe.
     pub(super) fn next_probe(&mut self) -> Option<Control> {
         let subflow = &mut *self.subflow;
-        let index = subflow.id().index();
+        let id = subflow.id();
         if subflow.take_control(ControlSegment::JoinAck) {
             return Some(Control::Ready(self.pure_ack()));
         }
@@ -100,12 +100,12 @@ impl Writer<'_> {
         if subflow.take_control(ControlSegment::PathProbe)
             && let Some(sent) = subflow.sender().tx.first().copied()
         {
-            return Some(Control::Again { index, sent, carry: Carry::Retransmission });
+            return Some(Control::Again { id, sent, carry: Carry::Retransmission });
         }
         if subflow.take_control(ControlSegment::TailProbe)
             && let Some(sent) = subflow.sender().tx.last().copied()
         {
-            return Some(Control::Again { index, sent, carry: Carry::TailProbe });
+            return Some(Control::Again { id, sent, carry: Carry::TailProbe });
         }
         None
     }
@@ -253,26 +253,26 @@ impl Writer<'_> {
 }
 
 impl Paths {
-    /// Returns the writer for the subflow at `index`.
+    /// Returns the writer for the subflow `id`.
     #[inline(always)]
     pub(crate) fn writer<'a>(
         &'a mut self,
         ctx: &'a mut Context<'_>,
         data: &'a mut DataLevel,
-        index: usize,
+        id: SubflowId,
     ) -> Writer<'a> {
-        let (subflow, rules) = self.at(index);
+        let (subflow, rules) = self.at(id);
         Writer { subflow, rules, ctx: ctx.again(), data }
     }
 
-    /// Builds a SYN or SYN/ACK of the subflow at `index`, depending on its state.
-    pub(crate) fn build_syn(&mut self, data: &mut DataLevel, now: Time, index: usize) -> Transmit {
+    /// Builds a SYN or SYN/ACK of the subflow `id`, depending on its state.
+    pub(crate) fn build_syn(&mut self, data: &mut DataLevel, now: Time, id: SubflowId) -> Transmit {
         let config = &self.spec.config;
         let scale = scale_for(config.buffers.rcvbuf);
-        let mptcp = self.syn_option(data, index);
+        let mptcp = self.syn_option(data, id);
         let window = data.reassembly().window().min(0xffff);
         data.on_advertised(window);
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         let answer = subflow.state() == State::SynReceived;
         let scale = subflow.offer_scale(scale);
         let (negotiated, address) = (subflow.negotiated(), subflow.address());
@@ -281,7 +281,7 @@ impl Paths {
 
     /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.
     pub(crate) fn take_syn_ack(&mut self, data: &mut DataLevel, now: Time) -> Transmit {
-        self.subflows[0].take_control(ControlSegment::Syn);
-        self.build_syn(data, now, 0)
+        self.subflows[SubflowId::FIRST].take_control(ControlSegment::Syn);
+        self.build_syn(data, now, SubflowId::FIRST)
     }
 }

@@ -11,7 +11,7 @@ use crate::data::level::DataLevel;
 use crate::event::{Event, SizeCause};
 use crate::paths::Paths;
 use crate::tcp::subflow::Subflow;
-use plait_base::Dsn;
+use plait_base::{Dsn, SubflowId};
 use plait_wire::WireSeq;
 
 /// Payload bytes of full segments.
@@ -101,16 +101,16 @@ impl Paths {
         self.sizes.mss()
     }
 
-    /// Returns the subflow at `index`, and the rules for it.
+    /// Returns the subflow `id`, and the rules for it.
     #[inline(always)]
-    pub(super) fn at(&mut self, index: usize) -> (&mut Subflow, Rules<'_>) {
+    pub(super) fn at(&mut self, id: SubflowId) -> (&mut Subflow, Rules<'_>) {
         let rules = Rules { config: &self.spec.config, sizes: self.sizes };
-        (&mut self.subflows[index], rules)
+        (&mut self.subflows[id], rules)
     }
 
-    /// Sets the segment sizes from the handshake of the subflow at `index`.
-    pub(crate) fn size_segments(&mut self, data: &DataLevel, index: usize) {
-        let subflow = &mut self.subflows[index];
+    /// Sets the segment sizes from the handshake of the subflow `id`.
+    pub(crate) fn size_segments(&mut self, data: &DataLevel, id: SubflowId) {
+        let subflow = &mut self.subflows[id];
         self.sizes.on_handshake(&self.spec.config, data.plain(), subflow.negotiated().peer_mss);
         if data.plain() {
             subflow.window().resize(self.sizes.mss);
@@ -128,15 +128,15 @@ impl Paths {
     }
 
     /// Handles delivered segments of at most `longest` payload bytes that were sent since a black
-    /// hole was suspected. Returns the new size if the path of the subflow at `index` is one.
+    /// hole was suspected. Returns the new size if the path of the subflow `id` is one.
     #[cold]
     pub(crate) fn size_after_delivery(
         &mut self,
         data: &DataLevel,
-        index: usize,
+        id: SubflowId,
         longest: u32,
     ) -> Option<u64> {
-        let (subflow, Rules { config, sizes }) = self.at(index);
+        let (subflow, Rules { config, sizes }) = self.at(id);
         let below = sizes.below(config, data)?;
         let passed = subflow.segment_size().passes_only(longest, below as u32)?;
         let least = data.payload_within(config, Config::LEAST_PACKET);
@@ -151,11 +151,11 @@ impl Paths {
     pub(crate) fn size_as_told(
         &mut self,
         data: &DataLevel,
-        index: usize,
+        id: SubflowId,
         seq: WireSeq,
         mtu: u32,
     ) -> Option<Option<u64>> {
-        let (subflow, rules) = self.at(index);
+        let (subflow, rules) = self.at(id);
         let (una, nxt) = (subflow.sender().tx.una(), subflow.sender().tx.nxt());
         let seq = subflow.negotiated().iss.read(seq, una);
         let under_way = subflow.state().synchronised() && (una..nxt).contains(&seq);
@@ -172,14 +172,14 @@ impl Paths {
         Some(Some(size))
     }
 
-    /// Limits segments to `size` payload bytes, because the path of the subflow at `index` drops
+    /// Limits segments to `size` payload bytes, because the path of the subflow `id` drops
     /// longer ones. Data in flight is split for retransmission. This is no sign of congestion (RFC
     /// 8899 section 3), so windows stay the same in bytes.
     pub(crate) fn lower_size(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-        index: usize,
+        id: SubflowId,
         size: u64,
         cause: SizeCause,
     ) {
@@ -189,7 +189,7 @@ impl Paths {
             subflow.segment_size().cut_to(size as u32);
         }
         data.on_lower_size(size);
-        let subflow = self.subflows[index].id();
+        let subflow = self.subflows[id].id();
         ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
     }
 }

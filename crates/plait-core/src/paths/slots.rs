@@ -10,7 +10,7 @@ use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
+use core::ops::{Deref, DerefMut, Index, IndexMut};
 use plait_base::{Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_cc::{Flow, Flows};
 use plait_sched::SentRange;
@@ -61,6 +61,22 @@ impl DerefMut for Slots {
     }
 }
 
+impl Index<SubflowId> for Slots {
+    type Output = Subflow;
+
+    #[inline(always)]
+    fn index(&self, id: SubflowId) -> &Subflow {
+        &self.list[id.index()]
+    }
+}
+
+impl IndexMut<SubflowId> for Slots {
+    #[inline(always)]
+    fn index_mut(&mut self, id: SubflowId) -> &mut Subflow {
+        &mut self.list[id.index()]
+    }
+}
+
 impl Slots {
     /// Returns a slot for a subflow: a closed subflow's slot, or a new one.
     pub(crate) fn free_slot(&self) -> Option<SubflowId> {
@@ -68,6 +84,11 @@ impl Slots {
             |s: &Subflow| s.state() == State::Closed && !s.pending().has(ControlSegment::Rst);
         let index = self.iter().position(free).unwrap_or(self.len());
         (index < SubflowId::MAX).then_some(SubflowId(index as u8))
+    }
+
+    /// Returns the subflows of all slots.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SubflowId> + use<> {
+        (0..self.len() as u8).map(SubflowId)
     }
 
     /// Puts a subflow in its slot. The traffic of an earlier one there still counts.
@@ -100,40 +121,39 @@ impl Slots {
         self.list.clear();
     }
 
-    /// Returns the index of the subflow with `address`; it is usually `likely`.
+    /// Returns the id of the subflow with `address`; it is usually `likely`.
     #[inline(always)]
-    pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
+    pub(crate) fn find(&self, address: Address, likely: SubflowId) -> Option<SubflowId> {
         let is_open =
             |s: &Subflow| s.state() != State::Closed || s.pending().has(ControlSegment::Rst);
         let open = |s: &Subflow| s.address() == address && is_open(s);
-        let index = usize::from(likely);
-        let first = self.iter().take(index).all(|s| s.address() != address);
-        if first && self.get(index).is_some_and(open) {
-            return Some(index);
+        let first = self.iter().take(likely.index()).all(|s| s.address() != address);
+        if first && self.get(likely.index()).is_some_and(open) {
+            return Some(likely);
         }
-        self.iter().position(open)
+        self.iter().find(|s| open(s)).map(Subflow::id)
     }
 
-    /// Returns true if the peer refuses the join at `index` and has sent nothing but its SYN/ACK. It did
+    /// Returns true if the peer refuses the join `id` and has sent nothing but its SYN/ACK. It did
     /// not receive our third ACK, so its application has no connection.
-    pub(super) fn unknown_to_peer(&self, data: &DataLevel, index: usize) -> bool {
-        let subflow = &self[index];
+    pub(super) fn unknown_to_peer(&self, data: &DataLevel, id: SubflowId) -> bool {
+        let subflow = &self[id];
         let refused = subflow.origin().join && !subflow.status().joined();
         let silent = !data.agreed().peer_dss_seen() && data.queue().una() == Dsn::ZERO;
-        refused && silent && self[0].status().pf()
+        refused && silent && self[SubflowId::FIRST].status().pf()
     }
 
-    /// Returns true if the subflow at `index` is the first one and its SYN has no answer. A join may
+    /// Returns true if the subflow `id` is the first one and its SYN has no answer. A join may
     /// have reused the slot of an ended first subflow.
-    pub(super) fn is_dialling(&self, index: usize) -> bool {
-        let subflow = &self[index];
-        index == 0 && !subflow.origin().join && subflow.state() == State::SynSent
+    pub(super) fn is_dialling(&self, id: SubflowId) -> bool {
+        let subflow = &self[id];
+        id == SubflowId::FIRST && !subflow.origin().join && subflow.state() == State::SynSent
     }
 
     /// Returns true if the first subflow is on `path` and the peer may not have our key yet. A
     /// plain TCP connection can restart only before its SYN is answered.
     pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
-        let first = &self[0];
+        let first = &self[SubflowId::FIRST];
         let unknown = !data.agreed().peer_dss_seen() && data.queue().una() == Dsn::ZERO;
         let early = !data.plain() || first.state() == State::SynSent;
         unknown && early && !first.origin().join && first.address().path() == path
@@ -202,33 +222,33 @@ impl Slots {
     /// Returns the subflow for a signal that was repeated `repeats` times without an answer. Live
     /// subflows take turns, in order of smoothed RTT. Otherwise, an end that sends no data would
     /// never detect a silent path.
-    pub(crate) fn signal_path(&self, repeats: u32) -> Option<usize> {
-        let live = |index: &usize| self[*index].is_reachable();
-        let key = |index: &usize| {
-            let subflow = &self[*index];
+    pub(crate) fn signal_path(&self, repeats: u32) -> Option<SubflowId> {
+        let live = |id: &SubflowId| self[*id].is_reachable();
+        let key = |id: &SubflowId| {
+            let subflow = &self[*id];
             let status = subflow.status();
-            (status.pf(), subflow.status().is_backup(), subflow.sender().rtt.srtt(), *index)
+            (status.pf(), subflow.status().is_backup(), subflow.sender().rtt.srtt(), *id)
         };
-        let all = || (0..self.len()).filter(live);
+        let all = || self.ids().filter(live);
         if repeats == 0 {
             return all().min_by_key(key);
         }
         let turn = repeats as usize % all().count().max(1);
-        all().find(|index| all().filter(|other| key(other) < key(index)).count() == turn)
+        all().find(|id| all().filter(|other| key(other) < key(id)).count() == turn)
     }
 
     /// Returns the live subflow with the least smoothed RTT, for a signal that uses no window.
-    pub(crate) fn best_for_signal(&self) -> Option<usize> {
+    pub(crate) fn best_for_signal(&self) -> Option<SubflowId> {
         self.signal_path(0)
     }
 
-    /// Calls `f` with the subflow at `index` and read-only views of all flows, its own included.
+    /// Calls `f` with the subflow `id` and read-only views of all flows, its own included.
     pub(crate) fn with_flows<R>(
         &mut self,
-        index: usize,
+        id: SubflowId,
         f: impl FnOnce(&mut Subflow, Flows<'_>) -> R,
     ) -> R {
-        let subflow = &mut self[index];
+        let subflow = &mut self[id];
         if !subflow.sender().cc.couples() {
             // A single controller reads only the RTT of its own entry.
             let own = [Flow { srtt: subflow.sender().rtt.srtt(), ..NO_FLOW }];
@@ -238,8 +258,8 @@ impl Slots {
         for (flow, subflow) in all.iter_mut().zip(&**self) {
             *flow = flow_of(subflow);
         }
-        let flows = Flows { all: &all[..self.len()], own: index };
-        f(&mut self[index], flows)
+        let flows = Flows { all: &all[..self.len()], own: id.index() };
+        f(&mut self[id], flows)
     }
 
     /// Returns the traffic of its subflows, ended ones included.
@@ -297,14 +317,14 @@ impl Slots {
 
     /// Returns the oldest half-open join if all slots for half-open joins are used: a further join
     /// replaces it. Any observer of the token can start a join, but only the peer can prove one.
-    pub(crate) fn replaceable_join(&self) -> Option<usize> {
+    pub(crate) fn replaceable_join(&self) -> Option<SubflowId> {
         let full =
             self.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || self.free_slot().is_none();
         let oldest = self
             .half_open_joins()
             .min_by_key(|s| s.handshake().map(|it| it.sent_at))
             .filter(|_| full);
-        oldest.map(|s| s.id().index())
+        oldest.map(Subflow::id)
     }
 
     /// Returns the peer's joins that are not proven yet.

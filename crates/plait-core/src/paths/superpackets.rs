@@ -8,16 +8,16 @@
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::mappings::SuperpacketMapping;
-use plait_base::{DataRange, Dsn, SendSsn};
+use plait_base::{DataRange, Dsn, SendSsn, SubflowId};
 use plait_wire::Segment;
 
 impl Paths {
-    /// Returns true if `first`, new data of the subflow at `index`, can be extended: it has `full`
+    /// Returns true if `first`, new data of the subflow `id`, can be extended: it has `full`
     /// bytes, and either its own mapping or none, and no other option.
     pub(crate) fn may_grow(
         &self,
         data: &DataLevel,
-        index: usize,
+        id: SubflowId,
         first: DataRange,
         full: u64,
     ) -> bool {
@@ -25,20 +25,20 @@ impl Paths {
         let counted = config.tsq || config.window.pacing.is_some();
         let whole = first.len() == full && first.start > Dsn::ZERO;
         let cuts = config.packets.superpacket > 0;
-        cuts && whole && !counted && !self.subflows[index].has_ack_option(data)
+        cuts && whole && !counted && !self.subflows[id].has_ack_option(data)
     }
 
-    /// Notes the mapping of the superpacket `segment` of the subflow at `index`. It carries `data`
+    /// Notes the mapping of the superpacket `segment` of the subflow `id`. It carries `data`
     /// from `seq` on.
     pub(crate) fn remember_superpacket(
         &mut self,
-        index: usize,
+        id: SubflowId,
         seq: SendSsn,
         data: DataRange,
         segment: &Segment,
     ) {
         if let Some(told) = segment.options.dss.and_then(|dss| dss.mapping) {
-            self.subflows[index].remember_mapping(SuperpacketMapping::of(&told, seq, data));
+            self.subflows[id].remember_mapping(SuperpacketMapping::of(&told, seq, data));
         }
     }
 }

@@ -55,9 +55,9 @@ impl Paths {
         silent.collect()
     }
 
-    /// Clears `timer` of the subflow at `index` and returns true if it was due.
-    pub(crate) fn take_due(&mut self, now: Time, index: usize, timer: Timer) -> bool {
-        self.subflows.get_mut(index).is_some_and(|subflow| subflow.take_due(timer, now))
+    /// Clears `timer` of the subflow `id` and returns true if it was due.
+    pub(crate) fn take_due(&mut self, now: Time, id: SubflowId, timer: Timer) -> bool {
+        self.subflows.get_mut(id.index()).is_some_and(|subflow| subflow.take_due(timer, now))
     }
 
     /// Sets the next check of each subflow's timers after all due ones were handled.
@@ -65,19 +65,19 @@ impl Paths {
         self.subflows.iter_mut().for_each(Subflow::on_timers_checked);
     }
 
-    /// Handles a timeout of the subflow at `index` after its handshake. Returns true if it is given
+    /// Handles a timeout of the subflow `id` after its handshake. Returns true if it is given
     /// up.
-    fn on_data_timeout(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) -> bool {
+    fn on_data_timeout(&mut self, ctx: &mut Context<'_>, data: &DataLevel, id: SubflowId) -> bool {
         let (now, frto) = (ctx.now, data.plain());
-        let subflow = &self.subflows[index];
+        let subflow = &self.subflows[id];
         ctx.emit(Event::Timeout { subflow: subflow.id(), rto: subflow.sender().rtt.rto() });
-        self.subflows.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
-        report_window(ctx, &self.subflows[index], WindowCause::Timeout);
-        let (subflow, Rules { config, sizes }) = self.at(index);
+        self.subflows.with_flows(id, |subflow, flows| subflow.on_timeout(now, flows, frto));
+        report_window(ctx, &self.subflows[id], WindowCause::Timeout);
+        let (subflow, Rules { config, sizes }) = self.at(id);
         if sizes.may_shrink(config, data) {
             subflow.segment_size().probe_smaller(data, config, sizes.mss() as u32, now);
         }
-        let rtt = &self.subflows[index].sender().rtt;
+        let rtt = &self.subflows[id].sender().rtt;
         match data.closing().done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
             false => rtt.backoff() > DATA_RETRIES,
@@ -86,9 +86,9 @@ impl Paths {
 
     /// Retransmits an unanswered SYN or SYN/ACK. Returns false if the subflow is given up. `alone`
     /// is true if no other subflow is left.
-    fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
+    fn repeat_syn(&mut self, data: &DataLevel, id: SubflowId, alone: bool) -> bool {
         let rounds = {
-            let subflow = &mut self.subflows[index];
+            let subflow = &mut self.subflows[id];
             subflow.on_syn_timeout();
             if subflow.origin().join && data.closing().done() && !alone {
                 // The subflow has no further use.
@@ -96,7 +96,7 @@ impl Paths {
             }
             self.redial.rounds_before(self.spec.ways_to_dial())
         };
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         let dials = subflow.origin().initiator;
         let patient = subflow.origin().join && dials && self.spec.config.joins.probe.is_some();
         let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
@@ -107,26 +107,26 @@ impl Paths {
         true
     }
 
-    /// Handles the expired `timer` of the subflow at `index`. `timers` are the connection's.
+    /// Handles the expired `timer` of the subflow `id`. `timers` are the connection's.
     pub(crate) fn on_timer(
         &mut self,
         parts: &mut Parts<'_>,
-        index: usize,
+        id: SubflowId,
         timer: Timer,
     ) -> TimerEffect {
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         match timer {
             Timer::Reorder => {
-                self.on_reorder(&mut parts.ctx, index);
+                self.on_reorder(&mut parts.ctx, id);
                 return TimerEffect::Wake;
             }
             Timer::Tail => subflow.queue_control(ControlSegment::TailProbe),
             Timer::Rto => {
-                return self.on_rto(parts, index);
+                return self.on_rto(parts, id);
             }
             Timer::Ack => subflow.queue_ack(),
             Timer::TimeWait => {
-                if self.wait_over(parts.data, parts.notices, index) {
+                if self.wait_over(parts.data, parts.notices, id) {
                     return TimerEffect::Gone { tell_peer: false };
                 }
             }
@@ -146,20 +146,20 @@ impl Paths {
 
     /// Sends a window probe, the `repeats`-th retry.
     pub(crate) fn probe_window(&mut self, repeats: u32) {
-        if let Some(index) = self.subflows.signal_path(repeats) {
-            self.subflows[index].queue_control(ControlSegment::WindowProbe);
+        if let Some(id) = self.subflows.signal_path(repeats) {
+            self.subflows[id].queue_control(ControlSegment::WindowProbe);
         }
     }
 
-    /// Handles the end of the reordering window on the subflow at `index`: undelivered segments are
+    /// Handles the end of the reordering window on the subflow `id`: undelivered segments are
     /// lost.
-    fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
+    fn on_reorder(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
         let (now, mss) = (ctx.now, self.mss());
         let mut effects = AckEffects::default();
         self.subflows
-            .with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
+            .with_flows(id, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
         if effects.entered_recovery {
-            report_window(ctx, &self.subflows[index], WindowCause::Loss);
+            report_window(ctx, &self.subflows[id], WindowCause::Loss);
         }
     }
 
@@ -203,27 +203,27 @@ impl Paths {
         piece.is_some()
     }
 
-    /// Handles the retransmission timeout of the subflow at `index`.
-    fn on_rto(&mut self, parts: &mut Parts<'_>, index: usize) -> TimerEffect {
+    /// Handles the retransmission timeout of the subflow `id`.
+    fn on_rto(&mut self, parts: &mut Parts<'_>, id: SubflowId) -> TimerEffect {
         if self.is_fast_closing() {
-            return match self.fast_close_expired(parts.ctx.now, index) {
+            return match self.fast_close_expired(parts.ctx.now, id) {
                 true => TimerEffect::Reset(Cause::Close),
                 false => TimerEffect::Nothing,
             };
         }
-        let subflow = &self.subflows[index];
+        let subflow = &self.subflows[id];
         if matches!(subflow.state(), State::SynSent | State::SynReceived) {
             let alone = parts.timers.awaits_subflow();
-            if !self.repeat_syn(parts.data, index, alone) {
+            if !self.repeat_syn(parts.data, id, alone) {
                 return TimerEffect::Gone { tell_peer: false };
             }
-            if self.client && self.subflows.is_dialling(index) {
+            if self.client && self.subflows.is_dialling(id) {
                 self.dial_again(parts);
             }
             return TimerEffect::Nothing;
         }
         if !subflow.status().joined() {
-            return match self.subflows[index].repeat_proof(parts.ctx.now) > SYN_RETRIES {
+            return match self.subflows[id].repeat_proof(parts.ctx.now) > SYN_RETRIES {
                 true => TimerEffect::Gone { tell_peer: true },
                 false => TimerEffect::Nothing,
             };
@@ -231,10 +231,10 @@ impl Paths {
         if subflow.is_quiet() {
             return TimerEffect::Nothing;
         }
-        if self.on_data_timeout(&mut parts.ctx, parts.data, index) {
+        if self.on_data_timeout(&mut parts.ctx, parts.data, id) {
             return TimerEffect::Reset(Cause::Reason(ResetReason::Performance));
         }
-        self.subflows[index].arm_path_probe(parts.data, &self.spec.config, parts.ctx.now);
+        self.subflows[id].arm_path_probe(parts.data, &self.spec.config, parts.ctx.now);
         // If there is another subflow, the outstanding data is sent there.
         let others = self.subflows.iter().filter(|s| s.status().joined()).count() > 1;
         let moves = others && !self.spec.config.kernel_rules.keep_data;

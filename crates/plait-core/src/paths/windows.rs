@@ -42,7 +42,7 @@ impl Paths {
         idle.collect()
     }
 
-    /// Reduces the window of the subflow at `index` if it was not filled for one RTO. Keeps it if
+    /// Reduces the window of the subflow `id` if it was not filled for one RTO. Keeps it if
     /// the application is `blocked` by a full send buffer (Linux: `tcp_cwnd_validate`). Returns the
     /// subflow if it was reduced.
     #[cold]
@@ -50,26 +50,26 @@ impl Paths {
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
-        index: usize,
+        id: SubflowId,
         blocked: bool,
     ) -> SubflowSet {
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.subflows[id];
         let reduced = subflow.window().validate(ctx, data, blocked);
         if reduced { SubflowSet::one(subflow.id()) } else { SubflowSet::EMPTY }
     }
 
-    /// Removes segments that have left the host from the queue of the subflow at `index`, if small
+    /// Removes segments that have left the host from the queue of the subflow `id`, if small
     /// queues are enabled.
     #[inline]
-    pub(crate) fn drain_host_queue(&mut self, now: Time, index: usize) {
+    pub(crate) fn drain_host_queue(&mut self, now: Time, id: SubflowId) {
         if self.spec.config.tsq {
-            self.subflows[index].drain_host_queue(now);
+            self.subflows[id].drain_host_queue(now);
         }
     }
 
     /// Removes segments that have left the host from the queues of all subflows.
     pub(crate) fn drain_host_queues(&mut self, now: Time) {
-        (0..self.subflows.len()).for_each(|index| self.drain_host_queue(now, index));
+        self.subflows.ids().for_each(|id| self.drain_host_queue(now, id));
     }
 
     /// Resets every window to its initial value; thresholds stay.

@@ -206,7 +206,7 @@ impl Scheduling {
         let AckEffects { delivered: bytes, rtt, .. } = *effects;
         self.notify(ctx, data, paths, Notice::Acked { subflow, bytes, rtt });
         let mut lost = [None; Notice::MAX_LOST];
-        let waiting = paths.subflow(subflow.index()).sender().tx.lost_data();
+        let waiting = paths.subflow(subflow).sender().tx.lost_data();
         lost.iter_mut().zip(waiting).for_each(|(place, range)| *place = Some(range));
         for range in lost.into_iter().flatten() {
             self.notify(ctx, data, paths, Notice::Lost { subflow, range });

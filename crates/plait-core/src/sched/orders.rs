@@ -80,7 +80,7 @@ impl Scheduling {
             && data.queue().assigned(subflow.id()) == range.len()
     }
 
-    /// Returns the next assigned data whose subflow has room now, and the subflow's index.
+    /// Returns the next assigned data whose subflow has room now, and the subflow's id.
     pub(crate) fn next_assigned(
         &mut self,
         now: Time,
@@ -88,11 +88,10 @@ impl Scheduling {
         paths: &mut Paths,
     ) -> Option<AssignedData> {
         let mss = self.next_segment_size(SchedulerInputs { data, paths });
-        for index in 0..paths.subflows().len() {
-            let id = paths.subflow(index).id();
+        for id in paths.subflows().ids() {
             let Some(range) = data.queue().next_assigned(id, mss) else { continue };
-            paths.drain_host_queue(now, index);
-            let subflow = paths.subflow(index);
+            paths.drain_host_queue(now, id);
+            let subflow = paths.subflow(id);
             let room = subflow.sender().tx.inflight() + range.len() <= subflow.sender().cwnd();
             // Linux leaves data on its subflow in any state.
             let stays = paths.spec.config.kernel_rules.keep_data;
@@ -103,7 +102,7 @@ impl Scheduling {
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window().end() {
                 data.take_assigned(range, id);
-                return Some(AssignedData { index, range });
+                return Some(AssignedData { id, range });
             }
         }
         None
@@ -142,26 +141,26 @@ impl Scheduling {
         &mut self,
         ctx: &mut Context<'_>,
         paths: &mut Paths,
-        index: usize,
+        id: SubflowId,
         data: DataRange,
     ) -> SendSsn {
-        let subflow = SubflowId(index as u8);
+        let subflow = id;
         ctx.emit(Event::DataSent { subflow, data, carry: Carry::New });
         self.on_sent(subflow);
-        paths.on_sent(ctx.now, index, data)
+        paths.on_sent(ctx.now, id, data)
     }
 
-    /// Extends `first` by granted data of the subflow at `index`, up to a superpacket, and returns
+    /// Extends `first` by granted data of the subflow `id`, up to a superpacket, and returns
     /// the whole range.
     pub(crate) fn grow(
         &mut self,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
         paths: &mut Paths,
-        index: usize,
+        id: SubflowId,
         first: DataRange,
     ) -> DataRange {
-        let (id, cut) = (SubflowId(index as u8), first.len());
+        let (id, cut) = (id, first.len());
         let most = u64::from(paths.spec.config.packets.superpacket)
             .min(data.queue().in_one_piece(first.start));
         let mut range = first;
@@ -170,7 +169,7 @@ impl Scheduling {
             && self.take_granted_to(ctx, data, paths, id)
             && let Some(next) = data.take_new(0, cut, id)
         {
-            self.note_sent(ctx, paths, index, next);
+            self.note_sent(ctx, paths, id, next);
             range.end = next.end;
         }
         range
@@ -214,9 +213,9 @@ impl Scheduling {
     }
 }
 
-/// Assigned data that the subflow at `index` sends now.
+/// Assigned data that the subflow `id` sends now.
 pub(crate) struct AssignedData {
-    pub(crate) index: usize,
+    pub(crate) id: SubflowId,
     pub(crate) range: DataRange,
 }
 

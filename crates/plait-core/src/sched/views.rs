@@ -108,7 +108,7 @@ impl Scheduling {
     /// Updates a view in place. Returning a new one would copy all of it.
     #[inline(never)]
     fn renew(&self, seen: SchedulerInputs<'_>, view: &mut SubflowView, mss: u32) {
-        *view = self.subflow_view(seen, seen.paths.subflow(view.id.index()), mss);
+        *view = self.subflow_view(seen, seen.paths.subflow(view.id), mss);
     }
 
     /// Builds the views of all subflows.
@@ -119,13 +119,13 @@ impl Scheduling {
         views.clear();
         views.reserve_exact(paths.subflows().len());
         paths.drain_host_queues(now);
-        for index in 0..paths.subflows().len() {
-            let subflow = paths.subflow(index);
+        for id in paths.subflows().ids() {
+            let subflow = paths.subflow(id);
             if subflow.status().joined() && subflow.state().synchronised() {
                 let mss = self.views.common.segment_size;
                 views.push(self.subflow_view(
                     SchedulerInputs { data, paths },
-                    paths.subflow(index),
+                    paths.subflow(id),
                     mss,
                 ));
             }
@@ -160,7 +160,7 @@ impl Scheduling {
             if stale.acked.contains(id) {
                 self.renew(SchedulerInputs { data, paths }, view, common.segment_size);
             } else {
-                let subflow = paths.subflow(id.index());
+                let subflow = paths.subflow(id);
                 let held = paths.held_back(subflow);
                 view.cwnd = subflow.sender().uncapped_cwnd();
                 view.inflight = subflow.sender().tx.inflight();
