@@ -6,27 +6,18 @@
 /// - `plant(Option<Planted>)`, which switches one bug on in the whole process and the others off
 /// - `planted(Planted) -> bool`, which returns true if a bug is on
 ///
-/// `Planted::ALL` and `plant` exist only with the crate's feature `planted-bugs`, which no shipped
-/// crate enables. Without it, `planted` is the constant `false`.
+/// A crate has them only with its feature `planted-bugs`, which no shipped crate enables. The bugs
+/// themselves are in `tests/planted.patch`.
 #[macro_export]
 macro_rules! planted_bugs {
     ($($(#[doc = $doc:expr])+ $bug:ident,)+) => {
         /// A bug that can be switched on.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
-        #[cfg_attr(not(feature = "planted-bugs"), allow(unreachable_pub))]
         pub enum Planted {
             $($(#[doc = $doc])+ $bug,)+
         }
 
-        /// Returns true if `bug` is on.
-        #[cfg(not(feature = "planted-bugs"))]
-        #[inline(always)]
-        pub(crate) const fn planted(_: Planted) -> bool {
-            false
-        }
-
-        #[cfg(feature = "planted-bugs")]
         mod switch {
             use super::Planted;
             use core::sync::atomic::{AtomicU8, Ordering};
@@ -50,9 +41,7 @@ macro_rules! planted_bugs {
             }
         }
 
-        #[cfg(feature = "planted-bugs")]
         pub use switch::plant;
-        #[cfg(feature = "planted-bugs")]
         pub(crate) use switch::planted;
     };
 }

@@ -6,7 +6,6 @@
 //! and the kernel then shrinks the windows of all connections. Both buffers are therefore small if
 //! there are many relays.
 
-use crate::planted::{Planted, planted};
 use std::ops::RangeInclusive;
 
 /// Number of relays from which on sockets to a service of this host get small buffers.
@@ -31,7 +30,7 @@ impl Buffers {
     /// Returns the sizes for a service of this host beside `relays` relays; `None` means the
     /// defaults.
     pub(crate) fn beside(relays: usize) -> Option<Buffers> {
-        let crowded = relays >= CROWD && !planted(Planted::UnreadShares);
+        let crowded = relays >= CROWD;
         crowded.then(|| {
             let bytes = CROWD_BYTES / relays;
             let (least, most) = (*CROWD_BUFFER_BYTES.start(), *CROWD_BUFFER_BYTES.end());

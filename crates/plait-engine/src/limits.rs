@@ -1,6 +1,5 @@
 //! Limits of all connections together, so that no number of clients exhausts the host.
 
-use crate::planted::{Planted, planted};
 use plait_base::{Span, Time};
 use plait_core::{Endpoint, MemoryLimit, Overflows};
 use std::collections::BTreeMap;
@@ -154,12 +153,8 @@ impl Guard {
         (self.looked, self.before) = (now, taken_in);
         let left = (self.limits.memory / 4 * 3).saturating_sub(held);
         let each = left / LEAST_SHARERS.max(above_threshold as u64);
-        let (share, mut unsent) = (each / SHARE_PARTS, each / IDLE_PARTS);
+        let (share, unsent) = (each / SHARE_PARTS, each / IDLE_PARTS);
         self.filled = left < self.limits.memory / RESERVE_PARTS;
-        if planted(Planted::UnreadShares) {
-            unsent = share;
-            self.filled = share < LEAST_BYTES;
-        }
         let limit = MemoryLimit {
             unread: share.max(LEAST_BYTES),
             unsent: unsent.max(LEAST_BYTES),

@@ -2,7 +2,6 @@
 
 use crate::numbers::Numbers;
 use crate::path_table::{OwnAddress, PathTable};
-use crate::planted::{Planted, planted};
 use crate::world::Exit;
 use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
@@ -73,10 +72,6 @@ impl Names {
                     true => FIRST,
                     false => endpoint.number_of(stood_for.map_or(dst, |(_, known)| *known))?,
                 };
-                if planted(Planted::FullNames) {
-                    peers.walk_full(|path| endpoint.uses_path(path));
-                    return Some((peers.known(src).or_else(|| peers.give(src))?, server));
-                }
                 let path = peers.known(src).or_else(|| {
                     peers.make_room(1, |path| endpoint.uses_path(path));
                     peers.give(src)

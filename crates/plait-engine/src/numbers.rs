@@ -96,13 +96,6 @@ impl<K: Copy + Ord> Numbers<K> {
         None
     }
 
-    /// Checks every number of a full table. A planted bug does this for each packet.
-    pub(crate) fn walk_full(&mut self, in_use: impl Fn(PathId) -> bool) {
-        if self.by_key.len() >= self.most {
-            self.look_at(self.by_number.len(), in_use);
-        }
-    }
-
     /// Makes room for `newcomers`: checks a few numbers and reclaims the unused ones. It may also
     /// reclaim numbers that are assigned but not used yet.
     pub(crate) fn make_room(&mut self, newcomers: usize, in_use: impl Fn(PathId) -> bool) {

@@ -1,4 +1,5 @@
-//! Bugs that a test switches on to prove that the swarm finds them.
+//! Names of the bugs of the engine in `tests/planted.patch`. A test switches them on to prove that the
+//! swarm finds them.
 
 plait_base::planted_bugs! {
     /// A full table of client addresses is walked for every packet, and refused clients are not

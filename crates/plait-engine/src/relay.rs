@@ -2,7 +2,6 @@
 //! than the other one accepts data. It uses no kernel interface: the socket is a [`Stream`], and
 //! the time is an argument.
 
-use crate::planted::{Planted, planted};
 use crate::stream::Stream;
 use crate::world::Interest;
 use plait_base::{ConnId, Time};
@@ -254,8 +253,7 @@ impl<S: Stream> Relay<S> {
             self.side.gone = true;
         }
         // Neither readiness was watched, so the event was a hang-up.
-        self.side.hung_up = self.watched == Some(Interest { read: false, write: false })
-            && !planted(Planted::HungUpWakes);
+        self.side.hung_up = self.watched == Some(Interest { read: false, write: false });
         self.side.connecting = false;
         Ok(())
     }
@@ -285,10 +283,7 @@ impl<S: Stream> Relay<S> {
         self.established |= !without.contains(&state);
         let read_out = self.side.ended && self.to_peer.is_empty();
         // Both directions have ended, and the peer has acknowledged every byte of ours.
-        let ended = match planted(Planted::OneDirection) {
-            true => self.side.told_end || read_out,
-            false => self.side.told_end && read_out,
-        };
+        let ended = self.side.told_end && read_out;
         let complete = ended && endpoint.unacked(self.conn) == Ok(0);
         // The program is gone and its peer still sends. The endpoint ends the connection.
         let deserted =
@@ -356,7 +351,7 @@ impl<S: Stream> Relay<S> {
     /// orphan and then answers a keep-alive with a RST. Without keep-alives, the relay would stay
     /// forever if the peer never ends.
     fn ask_after(&self) {
-        if !self.side.told_end && !planted(Planted::Unasked) {
+        if !self.side.told_end {
             self.socket.ask_after(self.orphaned);
         }
     }

@@ -1,4 +1,8 @@
-//! Bugs of the codec that a test switches on to prove that the fuzzer finds them.
+//! Names of the bugs of the codec in `tests/planted.patch`. A test switches them on to prove that the
+//! fuzzer finds them.
+
+/// True in a tree with the patch (`tests/planted`).
+pub const IN_PLACE: bool = false;
 
 plait_base::planted_bugs! {
     /// The data offset is not checked against the segment.

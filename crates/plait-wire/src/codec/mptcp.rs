@@ -2,7 +2,6 @@
 
 use super::error::{EncodeError, Why};
 use super::options::{MPTCP, Writer, once};
-use crate::planted::{Planted, planted};
 use crate::{
     AddAddr, DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp,
     Options, ResetReason,
@@ -275,9 +274,6 @@ pub(super) fn read(body: &[u8], flags: Flags, options: &mut Options) -> Result<(
         (CAPABLE, _) => read_capable(len, low, &mut fields)?,
         (JOIN, 12 | 16 | 24) => read_join(len, low, &mut fields),
         (ADD_ADDR, _) => read_add_addr(len, low, &mut fields)?,
-        (REMOVE_ADDR, 19..) if planted(Planted::ManyAddresses) => {
-            Mptcp::RemoveAddr(Box::from(&fields.0[..usize::from(len - 3) % 16]))
-        }
         (REMOVE_ADDR, 4..) => Mptcp::RemoveAddr(Box::from(fields.0)),
         (PRIO, 3) => Mptcp::Prio { backup: low & BACKUP != 0 },
         (FAIL, 12) => {
@@ -330,8 +326,7 @@ fn read_dss(len: u8, fields: &mut Fields<'_>) -> Result<Dss, Why> {
     {
         map.checksum = Some(fields.half());
     }
-    let fits = dss.len() == u32::from(len) || planted(Planted::DssLength);
-    if fits { Ok(dss) } else { Err(Why::Length(len)) }
+    if dss.len() == u32::from(len) { Ok(dss) } else { Err(Why::Length(len)) }
 }
 
 fn read_capable(len: u8, version: u8, fields: &mut Fields<'_>) -> Result<Mptcp, Why> {
@@ -392,7 +387,7 @@ fn read_add_addr(len: u8, low: u8, fields: &mut Fields<'_>) -> Result<Mptcp, Why
     let address_id = fields.byte();
     let address =
         if v6 { IpAddr::from(fields.take::<16>()) } else { IpAddr::from(fields.take::<4>()) };
-    let port = port.then(|| fields.half()).filter(|_| hmac || !planted(Planted::EchoPort));
+    let port = port.then(|| fields.half());
     let hmac = hmac.then(|| fields.long());
     Ok(Mptcp::AddAddr(AddAddr { address_id, address, port, hmac }))
 }

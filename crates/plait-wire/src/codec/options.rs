@@ -2,7 +2,6 @@
 
 use super::error::{EncodeError, Skipped, Unread, Why};
 use super::mptcp;
-use crate::planted::{Planted, planted};
 use crate::{Flags, Options, Segment, Timestamps};
 
 const END: u8 = 0;
@@ -135,10 +134,7 @@ pub(super) fn read(bytes: &[u8], flags: Flags, options: &mut Options) -> Skipped
             [kind, ..] => *kind,
         };
         let unread = |why| Unread { at, kind, why };
-        let mut len = rest.get(1).copied().unwrap_or(0);
-        if planted(Planted::ShortOption) {
-            len = len.max(2);
-        }
+        let len = rest.get(1).copied().unwrap_or(0);
         let Some(body) = rest.get(2..usize::from(len)) else {
             skipped.push(unread(Why::Broken));
             return skipped;

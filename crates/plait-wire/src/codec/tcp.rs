@@ -3,7 +3,6 @@
 use super::error::{EncodeError, Field, ParseError, Problem, Skipped};
 use super::ip::Ip;
 use super::options;
-use crate::planted::{Planted, planted};
 use crate::{Flags, MAX_OPTION_BYTES, Payload, Segment, Sum};
 use plait_base::ServerAddress;
 
@@ -99,9 +98,6 @@ pub(super) fn read(
         return error(Problem::Short(Field::TcpHeader), ip.body.len());
     };
     let header_len = usize::from(fixed[12] >> 4) * 4;
-    if planted(Planted::DataOffset) {
-        let _ = ip.body[header_len];
-    }
     let Some(option_bytes) = ip.body.get(HEADER..header_len) else {
         return error(Problem::Length(Field::DataOffset, header_len as u32), 12);
     };

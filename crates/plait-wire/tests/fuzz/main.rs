@@ -188,7 +188,10 @@ const EXPECTED: [&str; 72] = [
 #[cfg(feature = "planted-bugs")]
 #[test]
 fn every_planted_bug_is_found() {
-    use plait_wire::planted::{Planted, plant};
+    use plait_wire::planted::{IN_PLACE, Planted, plant};
+    const {
+        assert!(IN_PLACE, "build it in the tree with the patch: `tests/planted cargo test ...`");
+    };
     for &bug in Planted::ALL {
         plant(Some(bug));
         let found = fuzz(1, &mut Met::new(), |round| round < 400_000);
