@@ -255,6 +255,7 @@ impl Connection {
     ///
     /// # Errors
     /// If this end has finished or the connection has failed.
+    #[inline(always)]
     pub(crate) fn write(&mut self, ctx: &Context<'_>, written: &Written<'_>) -> Result<u64, Error> {
         let Connection { data, paths, scheduling, timers, .. } = self;
         data.closing().takes_data()?;

@@ -401,6 +401,7 @@ impl Connection {
     }
 
     /// Reads, and returns the number of bytes read.
+    #[inline(always)]
     pub(crate) fn read(&mut self, limit: Option<MemoryLimit>, reading: Reading<'_>) -> u64 {
         let taken = self.data.read(reading);
         if taken > 0 {

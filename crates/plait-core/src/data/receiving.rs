@@ -2,7 +2,7 @@
 
 use crate::data::level::DataLevel;
 use crate::data::reassembly::{Readable, Reassembly, Run};
-use plait_base::{Dsn, Span, SubflowId, Time};
+use plait_base::{Dsn, Span, SubflowId, SubflowSet, Time};
 
 /// How the application reads.
 pub(crate) enum Reading<'a> {
@@ -19,6 +19,7 @@ impl DataLevel {
     }
 
     /// Reads, and returns the number of bytes read.
+    #[inline(always)]
     pub(crate) fn read(&mut self, reading: Reading<'_>) -> u64 {
         match reading {
             Reading::Skip(most) => self.recv.skip(most),
@@ -68,9 +69,11 @@ impl DataLevel {
         memory.on_segment(subflow, len, echo, age)
     }
 
-    /// Returns true if a short segment has arrived on `subflow` since the last call and the buffer
+    /// Returns the subflows on which a short segment has arrived since the last call, if the buffer
     /// is counted in memory.
-    pub(crate) fn take_short(&mut self, subflow: SubflowId) -> bool {
-        self.recv.memory().is_some_and(|memory| memory.take_short(subflow))
+    pub(crate) fn take_short(&mut self) -> SubflowSet {
+        let Some(memory) = self.recv.memory() else { return SubflowSet::EMPTY };
+        let ids = (0..SubflowId::MAX as u8).map(SubflowId);
+        ids.filter(|id| memory.take_short(*id)).collect()
     }
 }

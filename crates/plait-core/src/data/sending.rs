@@ -29,6 +29,7 @@ impl DataLevel {
     }
 
     /// Appends the first `room` bytes of `written`, for which the send buffer has room.
+    #[inline(always)]
     pub(crate) fn write(&mut self, written: &Written<'_>, room: u64) {
         match written {
             Written::Pattern(_) => self.queue.write_pattern(room),

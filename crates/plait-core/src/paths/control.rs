@@ -175,7 +175,8 @@ impl Paths {
         let ack_pending = |s: &Subflow| s.pending().ack() && s.state().synchronised();
         let id = self.subflows.iter().find(|s| ack_pending(s))?.id();
         let transmit = self.writer(ctx, data, id).pure_ack();
-        let is_last = !self.subflows.iter().skip(id.index()).any(ack_pending);
+        let rest = self.subflows.get(id.index()..).unwrap_or_default();
+        let is_last = !rest.iter().any(ack_pending);
         Some(PendingAck { transmit, is_last })
     }
 }

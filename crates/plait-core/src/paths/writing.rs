@@ -54,11 +54,13 @@ impl Paths {
         if data.reassembly().readable() > 0 || data.reassembly().out_of_order() > 0 {
             return;
         }
-        for subflow in self.subflows.iter_mut() {
-            if data.take_short(subflow.id()) {
-                let delayed = subflow.timers().is_set(Timer::Ack);
-                subflow.queue_ack_if(delayed);
-            }
+        let short = data.take_short();
+        if short.is_empty() {
+            return;
+        }
+        for subflow in self.subflows.iter_mut().filter(|it| short.contains(it.id())) {
+            let delayed = subflow.timers().is_set(Timer::Ack);
+            subflow.queue_ack_if(delayed);
         }
     }
 }
