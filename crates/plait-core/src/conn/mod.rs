@@ -161,7 +161,9 @@ impl Connection {
     /// Queues all unacknowledged data of a subflow for reinjection.
     fn reinject_outstanding(&mut self, id: SubflowId) {
         if !self.data.falls_back() {
-            self.paths.reinject_outstanding(&mut self.data, id);
+            for sent in self.paths.subflow(id).sender().tx.iter() {
+                self.data.reinject(sent.data());
+            }
             self.scheduling.wake();
         }
     }

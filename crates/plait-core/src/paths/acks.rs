@@ -92,11 +92,4 @@ impl Paths {
             notices.tell_user();
         }
     }
-
-    /// Queues all unacknowledged data of the subflow `id` for reinjection.
-    pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel, id: SubflowId) {
-        for sent in self.subflows[id].sender().tx.iter() {
-            data.reinject(sent.data());
-        }
-    }
 }
