@@ -40,7 +40,7 @@ impl Connection {
                 if ack < una || ack > subflow.sender().tx.nxt() {
                     return false;
                 }
-                self.data.on_dss();
+                self.data.on_further_dss();
                 self.paths.note_stamp(id, segment);
                 let edge = self.data.keys().own.read_low(value as u32, self.data.queue().una());
                 self.on_acknowledgements(ctx, id, segment, ack, Some(edge));

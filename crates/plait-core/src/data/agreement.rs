@@ -243,10 +243,15 @@ impl DataLevel {
         self.agreed.step(ModeStep::FallBack);
     }
 
-    /// Notes a DSS of the peer. Returns true if it is the first one.
+    /// Notes a DSS of the peer after the first one.
     #[inline(always)]
-    pub(crate) const fn on_dss(&mut self) -> bool {
+    pub(crate) const fn on_further_dss(&mut self) {
         self.agreed.bare = 0;
+    }
+
+    /// Notes a DSS of the peer. Returns true if it is the first one.
+    pub(crate) const fn on_dss(&mut self) -> bool {
+        self.on_further_dss();
         !core::mem::replace(&mut self.agreed.peer_dss_seen, true)
     }
 

@@ -135,15 +135,14 @@ impl Paths {
         id: SubflowId,
         Dispatch { seq, range, carry }: Dispatch,
     ) -> SentData {
-        let subflow = id;
-        ctx.emit(Event::DataSent { subflow, data: range, carry });
+        ctx.emit(Event::DataSent { subflow: id, data: range, carry });
         let mut segment = self.writer(ctx, data, id).data_segment(seq, range);
         let told = data.stops_telling(self.subflows[id].sender().tx.una());
         let resized = told && self.settle_fallback(data, notices, id);
         if data.agreed().is_telling() {
             self.writer(ctx, data, id).tell_infinite(&mut segment);
         }
-        let report = Report { conn: ctx.conn(), subflow };
+        let report = Report { conn: ctx.conn(), subflow: id };
         let report = if self.spec.config.tsq { Some(report) } else { None };
         let path = self.subflows[id].address().path();
         SentData { transmit: Transmit { path, segment, report, cut: 0 }, resized }

@@ -144,9 +144,8 @@ impl Scheduling {
         id: SubflowId,
         data: DataRange,
     ) -> SendSsn {
-        let subflow = id;
-        ctx.emit(Event::DataSent { subflow, data, carry: Carry::New });
-        self.on_sent(subflow);
+        ctx.emit(Event::DataSent { subflow: id, data, carry: Carry::New });
+        self.on_sent(id);
         paths.on_sent(ctx.now, id, data)
     }
 
@@ -160,7 +159,7 @@ impl Scheduling {
         id: SubflowId,
         first: DataRange,
     ) -> DataRange {
-        let (id, cut) = (id, first.len());
+        let cut = first.len();
         let most = u64::from(paths.spec.config.packets.superpacket)
             .min(data.queue().in_one_piece(first.start));
         let mut range = first;

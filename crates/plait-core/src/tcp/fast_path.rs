@@ -82,7 +82,7 @@ impl NextData<'_> {
         if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
             return None;
         }
-        data.on_dss();
+        data.on_further_dss();
         subflow.note_stamp(segment);
         subflow.status.on_mapped();
         let (now, id) = (ctx.now, subflow.id);
