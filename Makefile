@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak promise results dist bench pictures docs
+.PHONY: help demo check test soak promise scoreboard results dist bench pictures docs
 
 SEED ?= 1
 PAPERS ?= imc csws ton stms ecf
@@ -40,6 +40,10 @@ soak: ## the long versions of the randomised tests, part by part (optimised buil
 promise: ## docs/promise.md: every scheduler against the best path alone (recorded links: PLAIT_DATA)
 	@cargo build --release --quiet -p plait-cli
 	@PLAIT_DATA=$(DATA) $(PLAIT) scoreboard --format markdown --output docs/promise.md
+
+scoreboard: ## docs/scoreboard.md: the usual schedulers in 2000 random cells
+	@cargo build --release --quiet -p plait-cli
+	@$(PLAIT) scoreboard --random 2000 --seed 400001 --format markdown --output docs/scoreboard.md
 
 results: ## docs/results/PAPER.md: every experiment of the papers, judged with six seeds (hours; PAPERS="imc ton" for some)
 	@cargo build --release --quiet -p plait-cli

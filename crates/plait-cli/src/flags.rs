@@ -223,11 +223,11 @@ impl clap::Args for RunFlags {
         let one = [
             (
                 "schedulers",
-                "The scheduler [default: minrtt]",
+                format!("The scheduler [default: {}]", plait_sched::DEFAULT),
                 "a scheduler such as ecf:beta=0.5 or blest+rp",
             ),
-            ("cc", "Congestion controller [default: cubic]", "a controller such as olia"),
-            ("seed", "Seed of the run [default: 1]", "a whole number"),
+            ("cc", "Congestion controller [default: cubic]".into(), "a controller such as olia"),
+            ("seed", "Seed of the run [default: 1]".into(), "a whole number"),
         ];
         described(command, one)
     }
@@ -257,7 +257,7 @@ fn for_one_run(command: Command, more: &[&'static str]) -> Command {
 }
 
 /// Replaces the help of flags, given as name, description and values.
-fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -> Command {
+fn described(command: Command, flags: [(&str, String, &'static str); 3]) -> Command {
     flags.into_iter().fold(command, |command, (name, help, values)| {
         let long = format!("{help}\n{VALUES}{values}{}", known(name));
         command.mut_arg(name, |arg| arg.help(help).long_help(long))
@@ -304,11 +304,11 @@ impl clap::Args for ExplainFlags {
         let one = [
             (
                 "schedulers",
-                "The scheduler of the run [default: minrtt]",
+                format!("The scheduler of the run [default: {}]", plait_sched::DEFAULT),
                 "a scheduler such as ecf:beta=0.5 or blest+rp",
             ),
-            ("cc", "Congestion controller [default: cubic]", "a controller such as olia"),
-            ("seed", "Seed of the run [default: 1]", "a whole number"),
+            ("cc", "Congestion controller [default: cubic]".into(), "a controller such as olia"),
+            ("seed", "Seed of the run [default: 1]".into(), "a whole number"),
         ];
         let help = "Show the decisions of these schedulers in the same states";
         let long = format!("{help}\n{VALUES}all, or a list such as ecf,blest:mode=paper");

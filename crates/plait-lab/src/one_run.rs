@@ -16,7 +16,7 @@ impl RawScenario {
     /// setting that needs several runs.
     pub fn build_one(&self, command: &str, read: Reader<'_>) -> Result<Cell, ScenarioError> {
         let mut raw = self.clone();
-        for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
+        for (name, one) in [("schedulers", plait_sched::DEFAULT), ("runs", "1")] {
             if !raw.says(name) {
                 raw.argument(name, one)?;
             }

@@ -29,7 +29,7 @@ pub use plait_params::{
 };
 pub use queue::StaticQueue;
 pub use register::{RegisterError, register, schedulers};
-pub use registry::{DECORATORS, LIVE_DEFAULT, SCHEDULERS};
+pub use registry::{DECORATORS, DEFAULT, SCHEDULERS};
 pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::Spec;
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};

@@ -7,9 +7,9 @@ use plait_params::{About, Listed};
 pub use crate::decorators::DECORATORS;
 pub use crate::schedulers::SCHEDULERS;
 
-/// The default scheduler of the live commands. In `docs/promise.md` only `slot` has a better worst cell
-/// against the best path alone, but `slot` is slower than plain TCP in more cells. A test compares them.
-pub const LIVE_DEFAULT: &str = "ecf+copy";
+/// The default scheduler: the first one of `docs/promise.md`, whose worst cell against
+/// the best path alone is the best of all. A test compares the two.
+pub const DEFAULT: &str = "slot";
 
 impl Listed for Entry {
     const WHAT: &'static str = "scheduler";

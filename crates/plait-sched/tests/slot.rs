@@ -30,12 +30,7 @@ fn paths(segments: u64) -> Model {
 
 /// Ten segments leave the subflow at once and are acknowledged one by one, `spacing` ms apart. That is the
 /// pace of the link.
-fn teach_rate(
-    scheduler: &mut dyn Scheduler,
-    model: &mut Model,
-    subflow: SubflowId,
-    spacing: u64,
-) {
+fn teach_rate(scheduler: &mut dyn Scheduler, model: &mut Model, subflow: SubflowId, spacing: u64) {
     let rtt = model.view().subflow(subflow).unwrap().srtt.unwrap();
     for index in 0..10 {
         let waited = Span::from_millis(spacing * index);

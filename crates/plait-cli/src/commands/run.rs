@@ -25,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Show one run in depth: paths over time, and why the sender waits
 ///
-/// Takes one scheduler (default: minrtt) and one congestion controller. With a single path, the run
+/// Takes one scheduler and one congestion controller. With a single path, the run
 /// is plain TCP. The run is the same as the first run of `plait compare` with the same seed.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]

@@ -98,7 +98,7 @@ struct Item {
     aliases: Vec<String>,
     /// Description in one line.
     summary: String,
-    /// The default of the live commands, if the entry is part of it.
+    /// The default scheduler, if the entry is part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     live_default: Option<&'static str>,
     /// The form of its arguments, if it has arguments.
@@ -225,7 +225,7 @@ fn table(document: &ListDocument) -> Table {
     ]);
     for item in &document.entries {
         let name = if item.grammar.is_empty() { item.name.clone() } else { brief(&item.grammar) };
-        let mark = item.live_default.map(|it| format!("; `{it}` is the live commands' default"));
+        let mark = item.live_default.map(|it| format!("; `{it}` is the default"));
         let summary = format!("{}{}", item.summary, mark.unwrap_or_default());
         let row = vec![name, summary, item.aliases.join(" ")];
         table.row(Emphasis::None, row);
@@ -290,9 +290,9 @@ fn schedulers() -> Vec<Item> {
     bases.chain(decorators).collect()
 }
 
-/// Returns the default of the live commands if the scheduler or decorator `name` is part of it.
+/// Returns the default scheduler if the scheduler or decorator `name` is part of it.
 fn live_default(name: &str) -> Option<&'static str> {
-    let default = plait_sched::LIVE_DEFAULT;
+    let default = plait_sched::DEFAULT;
     let mut parts = default.split('+').filter_map(|part| part.split(':').next());
     parts.any(|part| part == name).then_some(default)
 }

@@ -18,9 +18,9 @@ const TEXT_WIDTH: usize = 80;
 /// Width of a label, including the space after it.
 const LABEL_WIDTH: usize = 9;
 
-/// Returns the sentence about the default of the live commands.
+/// Returns the sentence about the default scheduler.
 fn live_default(default: &str) -> String {
-    format!("The live commands use `{default}` by default.\n")
+    format!("`{default}` is the default of each command that takes one scheduler.\n")
 }
 
 /// A part of a page.
@@ -88,7 +88,7 @@ trait Form {
     fn title(&mut self, name: &str, summary: &str);
     /// Writes the other names.
     fn aliases(&mut self, names: &[String]);
-    /// Writes the default of the live commands that contains the entry.
+    /// Writes the default scheduler that contains the entry.
     fn live_default(&mut self, default: &str);
     /// Writes the grammar of the entry.
     fn grammar(&mut self, grammar: &str);

@@ -22,7 +22,7 @@ use std::thread;
 #[derive(clap::Args, Debug)]
 pub(crate) struct EndpointFlags {
     /// The scheduler of every connection
-    #[arg(long, value_name = "SCHEDULER", default_value = plait_sched::LIVE_DEFAULT)]
+    #[arg(long, value_name = "SCHEDULER", default_value = plait_sched::DEFAULT)]
     pub(crate) scheduler: String,
     /// The congestion controller of every subflow
     #[arg(long, value_name = "CC", default_value = "cubic")]

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// Default schedulers: those that users choose between.
-const USUAL: &str = "ecf+copy,minrtt,blest,ecf,stms-c+copy,linux";
+const USUAL: &str = "slot,ecf+copy,minrtt,blest,ecf,stms-c+copy,linux";
 
 pub(super) fn run(args: &Args, count: u64, console: Console) -> Result<(), Failure> {
     args.output.check()?;
