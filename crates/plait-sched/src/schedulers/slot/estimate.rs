@@ -1,6 +1,7 @@
 //! Estimates of when a segment would arrive on each path.
 
 use super::flights::Flight;
+use super::loss::LossShare;
 use crate::{Outcome, SubflowView, View};
 use plait_base::{Span, SubflowId, Time};
 
@@ -50,8 +51,7 @@ pub(super) struct Known<'a> {
     pub(super) rate: u64,
     /// Whether the rate was ever known.
     pub(super) sampled: bool,
-    /// Share of its data that is lost, in parts per million.
-    pub(super) loss_ppm: u64,
+    pub(super) losses: LossShare,
     /// Latest progress.
     pub(super) progress: Time,
 }
@@ -78,7 +78,7 @@ pub(super) struct Estimate<'a> {
     pub(super) main: bool,
     /// Whether its rate was ever known.
     sampled: bool,
-    loss_ppm: u64,
+    losses: LossShare,
     /// Whether it may carry new data.
     worth: bool,
 }
@@ -106,7 +106,7 @@ fn time_for(bytes: u64, rate: u64) -> Span {
 impl<'a> Estimate<'a> {
     /// Estimates a path. One without an RTT sample counts as one whose RTT is `unsampled`.
     fn new(known: Known<'a>, now: Time, mss: u64, unsampled: Span) -> Estimate<'a> {
-        let Known { view, rate, sampled, loss_ppm, progress } = known;
+        let Known { view, rate, sampled, losses, progress } = known;
         let min_rtt = view.min_rtt.or(view.srtt).unwrap_or(unsampled);
         let busy = view.inflight > 0;
         let age = now.since(view.rtt_at);
@@ -131,7 +131,7 @@ impl<'a> Estimate<'a> {
             limit: u64::MAX,
             main: false,
             sampled,
-            loss_ppm,
+            losses,
             worth: true,
         };
         estimate.arrival = estimate.arrives_in(mss);
@@ -203,14 +203,23 @@ impl<'a> Estimate<'a> {
     /// Returns true if the time that a segment saves on this path is worth the risk: the delay until a loss
     /// is repaired on `main`, less the time for which the window and the unsent data keep `main` busy.
     fn is_worth(&self, main: &Estimate<'_>, rules: &Rules, work: Work, mss: u64) -> bool {
+        let varies = self.view.rttvar.times(4).min(self.min_rtt.times(2));
+        let repair = self.min_rtt.over(2) + varies + rules.late + main.min_rtt.over(2);
+        let loss_ppm = self.losses.ppm();
+        let least = |delay: Span| {
+            let delay = delay.as_nanos().saturating_mul(loss_ppm) / 1_000_000;
+            delay.saturating_mul(rules.risk_percent) / 100
+        };
+        let sooner = main.arrival.minus(self.arrival).as_nanos();
+        let most = least(repair);
+        // Most paths pass here, without a division by a rate.
+        if sooner >= most || mss.saturating_mul(1_000_000_000) >= most.saturating_mul(main.pace) {
+            return true;
+        }
         let pace = main.pace.min(main.window_pace());
         let holds = bytes_in(main.pace, main.min_rtt).min(main.view.cwnd.min(main.view.cap));
         let busy = time_for(work.window.saturating_sub(holds).min(work.unsent), pace);
-        let varies = self.view.rttvar.times(4).min(self.min_rtt.times(2));
-        let repair = self.min_rtt.over(2) + varies + rules.late + main.min_rtt.over(2);
-        let delay = repair.minus(busy).as_nanos().saturating_mul(self.loss_ppm) / 1_000_000;
-        let saved = time_for(mss, pace).max(main.arrival.minus(self.arrival));
-        saved.as_nanos() >= delay.saturating_mul(rules.risk_percent) / 100
+        time_for(mss, pace).as_nanos().max(sooner) >= least(repair.minus(busy))
     }
 
     /// Returns true if the path holds as much as its rate needs without a queue.

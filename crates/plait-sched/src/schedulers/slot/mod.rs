@@ -104,7 +104,6 @@ const PROBE: Param = Param {
     help: "send only copies on paths other than the main one until their rate is known",
     clause: "ours",
 };
-
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     about: About {
@@ -125,9 +124,9 @@ acknowledgement is overdue, the delay counts too.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
-sends the data behind that. A path takes no more than its window, and no more than its rate needs:
-`main_cap` percent of rate * (min_rtt + 2 * rttvar) on the main path, `side_cap` percent of
-rate * (min_rtt + rttvar) on each other path, and a few segments more.
+sends the data behind that. A path takes no more than its window, and no more than its rate needs.
+On the main path that is `main_cap` percent of rate * (min_rtt + 2 * rttvar) and a few segments, and on
+each other path `side_cap` percent of rate * (min_rtt + rttvar) and a few segments.
 
 New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
@@ -214,7 +213,7 @@ impl Slot {
                 view,
                 rate: rate.rate(),
                 sampled: rate.sampled,
-                loss_ppm: losses.ppm(),
+                losses: *losses,
                 progress: *progress,
             }
         });
