@@ -384,12 +384,12 @@ fn documents_follow_their_schemas() {
 }
 
 #[test]
-fn a_scenario_file_that_names_no_scheduler_runs_minrtt() {
+fn a_scenario_file_that_names_no_scheduler_runs_the_default() {
     let dir = directory("no-scheduler");
     let file = dir.join("scenario.toml").display().to_string();
     text(&format!("compare {PAIR} --workload download:64kB --save-scenario {file}"));
     let run = json(&format!("run --scenario {file} --json"));
-    assert_eq!(run["scheduler"], "minrtt");
+    assert_eq!(run["scheduler"], plait_sched::DEFAULT);
 }
 
 #[test]

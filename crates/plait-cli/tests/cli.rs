@@ -707,7 +707,8 @@ fn the_help_of_help_is_that_of_the_program() {
 #[test]
 fn the_help_of_run_speaks_of_one_run() {
     let help = stdout(&plait(&["run", "--help"]));
-    assert!(help.contains("The scheduler [default: minrtt]"), "{help}");
+    let default = format!("The scheduler [default: {}]", plait_sched::DEFAULT);
+    assert!(help.contains(&default), "{help}");
     for word in ["default: all", "default: 30", "--vary", "--expect", "--jobs"] {
         assert!(!help.contains(word), "{word}");
     }
@@ -997,7 +998,7 @@ fn an_interrupt_flushes_what_there_is() {
     let workload = ["--workload", "bulk:60min"];
     let run = [&["run", "-v", "--json"], PATHS, &workload, &files].concat();
     let _ = fs::remove_file(&events);
-    let report = interrupted(&run, "minrtt, seed 1", Some(&events));
+    let report = interrupted(&run, &format!("{}, seed 1", plait_sched::DEFAULT), Some(&events));
     assert_eq!(report["complete"], false);
     assert!(report["interrupted_ms"].as_f64().unwrap() < 36e6, "{}", report["interrupted_ms"]);
     assert!(fs::read_to_string(page).unwrap().ends_with("</html>\n"));

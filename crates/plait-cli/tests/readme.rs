@@ -135,8 +135,13 @@ fn the_readme_has_the_score_of_the_claims() {
     }
     let [hard, hold, fail, undecided, vary] = sums;
     let vary = if vary == 1 { "one varies".to_owned() } else { format!("{} vary", word(vary)) };
+    let undecided = match undecided {
+        0 => "none is undecided".to_owned(),
+        1 => "one is undecided".to_owned(),
+        several => format!("{several} are undecided"),
+    };
     let score = format!(
-        "Of {hard} hard claims {hold} hold, {fail} fail, {undecided} are undecided, and {vary} with the seed."
+        "Of {hard} hard claims {hold} hold, {fail} fail, {undecided}, and {vary} with the seed."
     );
     states("docs/results/summary.md", "its table", &score);
     states("README.md", "docs/results/summary.md", &score);

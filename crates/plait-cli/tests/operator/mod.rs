@@ -181,7 +181,8 @@ fn two_public() -> Result<(), Failed> {
         assert_eq!(bytes, kernel::pattern(70_000), "{public}");
     }
     let told = crate::metrics(&bed.server, same);
-    for series in ["port=\"8080\",scheduler=\"ecf+copy\"", "port=\"443\",scheduler=\"redundant\""] {
+    let default = format!("port=\"8080\",scheduler=\"{}\"", plait_sched::DEFAULT);
+    for series in [&*default, "port=\"443\",scheduler=\"redundant\""] {
         let name = "plait_connections_accepted_total";
         let count = crate::value(&told, &format!("{name}{{{series},multipath=\"true\"}}"));
         assert_eq!(count, if series.contains("443") { 1 } else { 2 });
