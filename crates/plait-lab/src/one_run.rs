@@ -7,7 +7,7 @@ use plait_app::Role;
 use plait_base::Rate;
 
 impl RawScenario {
-    /// Reads the scenario of one run. The default scheduler is `minrtt`. If the scenario has several runs,
+    /// Reads the scenario of one run. The default scheduler is [`plait_sched::DEFAULT`]. If the scenario has several runs,
     /// it takes the first. `command` is the command that errors name, such as `plait run`. `read` returns the files that
     /// the scenario names.
     ///

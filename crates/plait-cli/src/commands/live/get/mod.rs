@@ -38,7 +38,7 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
 /// ends when both directions have ended. At the end it writes one line per path to stderr: bytes, share,
-/// rate and RTT. Each --from is an address of its own behind a TUN device, and a subflow starts from each.
+/// rate and RTT. A subflow starts from each --from, which is an address behind a TUN device, or a device.
 /// Packets for these addresses must reach this host, and this host must forward them. Needs CAP_NET_ADMIN,
 /// and CAP_NET_RAW for `@DEVICE`; drops both before it sends any packet.
 ///

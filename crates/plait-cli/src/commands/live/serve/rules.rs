@@ -7,6 +7,8 @@ use std::path::Path;
 
 /// Format of a line.
 const SHAPE: &str = "SCHEDULER [port=PORT] [from=ADDR[/BITS]]";
+/// Most rules of a file. Each new connection is compared with them one by one.
+const MAX_RULES: usize = 4_096;
 
 /// A rule: one line of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,8 +47,12 @@ fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Prob
         let Some(((column, scheduler), conditions)) = words.split_first() else { continue };
         let place = |problem| (at + 1, problem);
         // No client would ever reach this rule.
-        if rules.iter().any(|rule| rule.of == Match::default()) {
+        if rules.last().is_some_and(|rule| rule.of == Match::default()) {
             let problem = "a rule above matches every client\n  move this line above it".to_owned();
+            return Err(place((*column, problem)));
+        }
+        if rules.len() == MAX_RULES {
+            let problem = format!("more than {MAX_RULES} rules\n  join addresses: from=ADDR/BITS");
             return Err(place((*column, problem)));
         }
         plait_sched::Spec::parse(scheduler)
@@ -153,6 +159,15 @@ mod tests {
             assert_eq!((at, from), (line, column), "{text}: {problem}");
             assert!(problem.contains(words), "{text}: {problem}");
         }
+    }
+
+    #[test]
+    fn the_number_of_rules_has_a_limit() {
+        let most = "ecf port=80\n".repeat(MAX_RULES);
+        assert_eq!(parse(&most, HERE).unwrap().len(), MAX_RULES);
+        let (line, column, problem) = refused(&(most + "# one more\n ecf port=80\n"));
+        assert_eq!((line, column), (MAX_RULES + 2, 2));
+        assert!(problem.starts_with("more than 4096 rules"), "{problem}");
     }
 
     proptest! {
