@@ -20,9 +20,9 @@ const EXAMPLES: &str = "Examples:
 /// Repeat the papers' experiments and judge the papers' claims
 ///
 /// The report has, for each claim, the paper's statement, the result with its 95 % interval over the
-/// runs, and the verdict: it holds, it fails, or it is undecided, with a confidence of 95 %. An
-/// undecided claim gets more runs, up to --more times those of its file. Finished runs are cached, so
-/// an interrupted reproduction continues where it stopped.
+/// runs, and the verdict: it holds, it fails, or it is undecided, with a confidence of 95 %. An exact
+/// or hard claim that is undecided gets more runs, up to --more times those of its file. Finished runs
+/// are cached, so an interrupted reproduction continues where it stopped.
 ///
 /// A miss is a claim that is known to fail, with its cause. The exit code is 1 if an exact or hard claim
 /// fails and is not listed as a miss, or if a listed miss holds.

@@ -22,8 +22,8 @@ pub struct Progress<'a> {
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// Makes the runs that the store lacks. The results depend neither on the store nor on the number of parallel
-/// runs.
+/// Makes the runs that the store lacks, and returns the results of each plan. The results depend neither on the
+/// store nor on the number of parallel runs. After a cancellation, the runs that were not made are `None`.
 ///
 /// # Errors
 /// If the store cannot be written. It keeps the runs that were made before.

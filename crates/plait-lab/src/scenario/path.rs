@@ -97,7 +97,7 @@ pub struct Path {
     /// Times `[from, to)` in which the client has no address on the path and is aware of it. They
     /// do not overlap or touch.
     pub gone: Vec<(Time, Time)>,
-    /// The sending host's own link; by default 1 Gbit/s, without limit in an ideal scenario.
+    /// Rate of the own link of each host; by default 1 Gbit/s, without limit in an ideal scenario.
     pub nic: Option<Rate>,
     /// The shared link that packets cross after the path's own link, each way.
     pub via: Option<String>,
@@ -117,7 +117,7 @@ fn has_dice(chance: Chance) -> bool {
 pub struct PathLinks {
     /// The links of the path.
     pub link: Both<LinkConfig>,
-    /// Each host's own link, which packets cross first.
+    /// Rate of the own link of each host. Packets cross the link of their sender first.
     pub nic: Rate,
     /// Used only if no other path works.
     pub backup: bool,

@@ -31,14 +31,14 @@ const MAIN_CAP: Param = Param {
     name: "main_cap",
     kind: ParamKind::Whole { min: 100, max: 10000, default: 150 },
     unit: "%",
-    help: "limit of the main path, in bandwidth-delay products",
+    help: "data in flight on the main path at most, relative to its bandwidth-delay product",
     clause: "ours",
 };
 const SIDE_CAP: Param = Param {
     name: "side_cap",
     kind: ParamKind::Whole { min: 100, max: 10000, default: 125 },
     unit: "%",
-    help: "limit of each other path, in bandwidth-delay products",
+    help: "data in flight on each other path at most, relative to its bandwidth-delay product",
     clause: "ours",
 };
 const COPIES: Param = Param {
@@ -142,7 +142,7 @@ Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to
 Paper    none; the rule is plait's own.
 Good at  paths with very different rates or RTTs, streams, and small windows.
 Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay product of the main path.
-         Copies cost about a fifth of the data.
+         Copies cost about a fifth of the data, and as much again as a stream that fits one path.
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
