@@ -123,8 +123,11 @@ impl RawScenario {
         if !in_file(&given) {
             list.retain(|earlier| !in_file(earlier));
         }
-        if !setting.repeats() && !list.is_empty() {
-            return Err(given.error(Fault::Conflict, "given twice"));
+        if let Some(earlier) = list.first().filter(|_| !setting.repeats()) {
+            let error = given.error(Fault::Conflict, "the setting is given twice");
+            let one_list = format!("{},{} in one list", earlier.text.trim(), given.text.trim());
+            let is_list = ["schedulers", "cc"].contains(&setting.name);
+            return Err(if is_list { error.allow(&one_list) } else { error });
         }
         list.push(given);
         Ok(())
@@ -229,6 +232,10 @@ mod tests {
         raw.argument("runs", "7").unwrap();
         assert_eq!(raw.value("runs").unwrap().text, "7");
         assert_eq!(raw.argument("runs", "8").unwrap_err().fault, Fault::Conflict);
+        raw.argument("schedulers", "minrtt").unwrap();
+        let error = raw.argument("schedulers", "ecf").unwrap_err().to_string();
+        assert!(error.contains("`ecf`: the setting is given twice"), "{error}");
+        assert!(error.contains("minrtt,ecf in one list"), "{error}");
         assert_eq!(raw.argument("ruins", "8").unwrap_err().nearest.as_deref(), Some("runs"));
         raw.argument("expect", "a < 1").unwrap();
         raw.argument("expect", "b < 1").unwrap();
