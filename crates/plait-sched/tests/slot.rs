@@ -50,14 +50,14 @@ fn ask(scheduler: &mut dyn Scheduler, model: &Model) -> (Option<SubflowId>, Opti
 
 /// Asks and applies until no data is sent. Returns the subflow and the kind of each segment.
 fn send_all(scheduler: &mut dyn Scheduler, model: &mut Model) -> Vec<(SubflowId, What)> {
-    let mut sent = Vec::new();
-    while let (Some(subflow), Some(what)) = ask(scheduler, model) {
-        let decision = model.ask(scheduler, &mut Outcome::default());
+    let (mut sent, mut out) = (Vec::new(), Outcome::default());
+    loop {
+        let decision = model.ask(scheduler, &mut out);
+        let Decision::Send { subflow, what, .. } = decision else { return sent };
         model.apply(decision, &[]);
         sent.push((subflow, what));
         assert!(sent.len() < 100, "{sent:?}");
     }
-    sent
 }
 
 #[test]
@@ -83,7 +83,8 @@ fn a_side_path_of_known_rate_carries_new_data() {
     assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), Some(What::New { offset: 0 })));
 }
 
-/// Returns the subflow of a single segment if half of the data on the side path is lost.
+/// Returns the subflow of the next segment if `lost_segments` were lost on the side path, of which ten were
+/// acknowledged, and `unsent` segments wait.
 fn choice_with_loss(spec: &str, lost_segments: u64, unsent: u64) -> Option<SubflowId> {
     let mut scheduler = build(spec);
     let mut model = paths(unsent);
@@ -101,7 +102,7 @@ fn new_data_avoids_a_side_path_if_losses_cost_more_than_it_saves() {
     assert_eq!(choice_with_loss("slot", 0, 1), Some(SIDE));
     assert_eq!(choice_with_loss("slot", 400, 1), Some(MAIN));
     assert_eq!(choice_with_loss("slot:risk=0", 400, 1), Some(SIDE));
-    // 75 segments keep the main path busy for longer than a repair takes.
+    // 200 segments keep the main path busy for 400 ms, longer than a repair takes.
     assert_eq!(choice_with_loss("slot", 400, 200), Some(SIDE));
 }
 
