@@ -123,11 +123,9 @@ impl RawScenario {
         if !in_file(&given) {
             list.retain(|earlier| !in_file(earlier));
         }
-        if let Some(earlier) = list.first().filter(|_| !setting.repeats()) {
+        if !setting.repeats() && !list.is_empty() {
             let error = given.error(Fault::Conflict, "the setting is given twice");
-            let one_list = format!("{},{} in one list", earlier.text.trim(), given.text.trim());
-            let is_list = ["schedulers", "cc"].contains(&setting.name);
-            return Err(if is_list { error.allow(&one_list) } else { error });
+            return Err(error.allow(&format!("once: {}", setting.values())));
         }
         list.push(given);
         Ok(())
@@ -235,7 +233,7 @@ mod tests {
         raw.argument("schedulers", "minrtt").unwrap();
         let error = raw.argument("schedulers", "ecf").unwrap_err().to_string();
         assert!(error.contains("`ecf`: the setting is given twice"), "{error}");
-        assert!(error.contains("minrtt,ecf in one list"), "{error}");
+        assert!(error.contains("allowed: once: all, or a list such as"), "{error}");
         assert_eq!(raw.argument("ruins", "8").unwrap_err().nearest.as_deref(), Some("runs"));
         raw.argument("expect", "a < 1").unwrap();
         raw.argument("expect", "b < 1").unwrap();
