@@ -21,7 +21,7 @@ demo: ## every scheduler over WiFi and LTE, beside plain TCP on each (SEED=n)
 	@$(PLAIT) compare $(DEMO) --seed $(SEED)
 	@echo
 	@echo "Next:"
-	@echo "  $(PLAIT) run $(DEMO) --scheduler ecf --seed $(SEED)"
+	@echo "  $(PLAIT) run $(DEMO) --seed $(SEED)"
 	@if [ -f "$(DATA)/traces/pair_7_1_wifi.csv" ]; then \
 	  echo "  $(PLAIT) compare --path wifi:rtt=30ms,trace=$(DATA)/traces/pair_7_1_wifi.csv --path lte:rtt=60ms,trace=$(DATA)/traces/pair_7_1_cellular.csv --workload download:2MB"; \
 	  echo "  $(PLAIT) trace show $(DATA)/traces/pair_7_1_cellular.csv"; \
