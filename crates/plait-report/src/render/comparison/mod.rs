@@ -21,6 +21,10 @@ use verdict::{limits, verdict};
 /// Ratios closer to 1 than this count as equal.
 const EXACT: f64 = 0.005;
 
+/// The legend of the map of a grid.
+const MAP_LEGEND: &str =
+    "The first row of each point. +N: these runs do not distinguish N more rows from it.";
+
 /// Returns the document as text, in lines of at most `width` columns.
 #[must_use]
 pub fn text(document: &ComparisonDocument, width: usize, colour: bool) -> String {
@@ -44,7 +48,7 @@ pub fn text(document: &ComparisonDocument, width: usize, colour: bool) -> String
     let maps = map(document, width);
     let legend = match maps.is_empty() {
         true => String::new(),
-        false => paragraph("The first row of each point; +2: two more are tied with it.") + "\n",
+        false => paragraph(MAP_LEGEND) + "\n",
     };
     let maps: Vec<String> = maps.iter().map(|table| table.to_text(width, colour)).collect();
     let map = maps.join("\n") + &legend;
@@ -52,7 +56,7 @@ pub fn text(document: &ComparisonDocument, width: usize, colour: bool) -> String
         sweep_tables(document, width).iter().map(|it| it.to_text(width, colour)).collect();
     let precision = paragraph(&verdict::precision_of_points(document).unwrap_or_default());
     let limits: String = shared_limits(document).iter().map(|line| paragraph(line)).collect();
-    let legend = "* first at its point, or tied first";
+    let legend = "* first at its point, or not distinguished from the first row by these runs";
     format!("{head}\n\n{map}{}\n{legend}\n\n{precision}{limits}{again}\n", tables.join("\n"))
 }
 

@@ -255,8 +255,8 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
     let said = verdict(&report());
     assert!(
         said.starts_with(
-            "Tied first (not distinguished by 30 runs): ecf, blest; 1.31x to 1.32x faster than \
-             tcp:wifi, the best path alone. Slower than the best path alone: roundrobin (1.17x \
+            "Tied first (no significant difference above 1 %): ecf, blest; 1.31x to 1.32x faster \
+             than tcp:wifi, the best path alone. Slower than the best path alone: roundrobin (1.17x \
              slower). Identical in every run: minrtt, strict."
         ),
         "{said}"
@@ -278,8 +278,8 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
     let said = verdict(&lost);
     assert!(
         said.starts_with(
-            "No scheduler is distinguished from tcp:wifi, the best path alone; roundrobin is first, \
-             1.01x slower. None is measurably slower than the best path alone."
+            "No scheduler is distinguished by more than 1 % from tcp:wifi, the best path alone; \
+             roundrobin is first, 1.01x slower. None is measurably slower than the best path alone."
         ),
         "{said}"
     );
@@ -315,6 +315,17 @@ fn a_verdict_does_not_contradict_itself() {
             row.standing.paired_vs_best_path = Some(difference(ratio, told_apart));
         }
     }
+    // The interval of a small difference excludes 1.
+    let small = Difference { ci95: Some([0.994, 0.996]), ..difference(0.995, false) };
+    let wide = Difference { ci95: Some([0.99, 1.01]), ..difference(1.001, false) };
+    let mut close = tied.clone();
+    close.rows[4].standing.paired_vs_best_path = Some(small);
+    let text = said(close.clone());
+    assert!(text.contains("None of group 1 is distinguished by more than 1 % from tcp"), "{text}");
+    assert!(text.contains("; ecf, blest are tied first (no significant difference"), "{text}");
+    close.rows[5].standing.paired_vs_best = Some(wide);
+    let text = said(close);
+    assert!(text.contains("ecf, blest are tied first (not distinguished by 30 runs)"), "{text}");
     let text = said(tied.clone());
     assert!(text.contains("None of group 1 is distinguished from tcp:wifi"), "{text}");
     assert!(

@@ -3,7 +3,8 @@
 use super::tables::slower;
 use super::{central, is_tcp, label, made, ordered, primary, ratio, typical_speedup, undecided};
 use crate::render::{figure, percent};
-use plait_lab::{ComparisonDocument, Precision, Report, Row, TailDifference};
+use plait_lab::stats::MARGIN;
+use plait_lab::{ComparisonDocument, Difference, Precision, Report, Row, TailDifference};
 
 /// Greatest number of names in a sentence.
 const MAX_NAMES: usize = 8;
@@ -79,6 +80,9 @@ fn first(report: &Report) -> Vec<String> {
     let tied = match (several, made(report)) {
         (false, _) => String::new(),
         (true, 1) => " (one run cannot distinguish them)".to_owned(),
+        (true, _) if leading.iter().any(|row| small(row.standing.paired_vs_best)) => {
+            format!(" (no significant difference above {} %)", MARGIN * 100.0)
+        }
         (true, runs) => format!(" (not distinguished by {runs} runs)"),
     };
     let names = list(&names);
@@ -91,17 +95,23 @@ fn first(report: &Report) -> Vec<String> {
             format!("No scheduler reaches {reference}; {names} {comes} closest{tied}: {gain}.")
         }
         (false, Some(_)) => {
-            let ties: Vec<String> =
-                leading.iter().filter(|row| tie(row)).map(|row| label(report, row)).collect();
-            let none = if ties.len() < leading.len() {
+            let tied_rows: Vec<&Row> = leading.iter().copied().filter(|row| tie(row)).collect();
+            let none = if tied_rows.len() < leading.len() {
+                let ties: Vec<String> = tied_rows.iter().map(|row| label(report, row)).collect();
                 let are = if ties.len() == 1 { "is" } else { "are" };
-                format!("{} {are} not distinguished from", list(&ties))
+                format!("{} {are} not", list(&ties))
             } else if schedulers.iter().all(|row| tie(row)) {
-                "No scheduler is distinguished from".to_owned()
+                "No scheduler is".to_owned()
             } else {
-                "None of group 1 is distinguished from".to_owned()
+                "None of group 1 is".to_owned()
             };
-            format!("{none} {reference}; {names} {leads}{tied}, {gain}.")
+            // The runs show a difference, but one too small to count.
+            let above = match tied_rows.iter().any(|row| small(row.standing.paired_vs_best_path)) {
+                true => format!(" by more than {} %", MARGIN * 100.0),
+                false => String::new(),
+            };
+            let from = format!("{none} distinguished{above} from {reference}");
+            format!("{from}; {names} {leads}{tied}, {gain}.")
         }
         (_, speedup) => {
             let gain = match speedup {
@@ -115,6 +125,12 @@ fn first(report: &Report) -> Vec<String> {
         }
     };
     vec![sentence]
+}
+
+/// Returns true if the runs show a difference that is too small to distinguish the rows.
+fn small(found: Option<Difference>) -> bool {
+    let excludes_one = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
+    found.is_some_and(|it| !it.told_apart && it.ci95.is_some_and(excludes_one))
 }
 
 /// Returns `1.20x faster`, or `1.16x to 1.20x faster` for several rows.
