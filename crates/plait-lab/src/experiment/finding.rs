@@ -19,7 +19,7 @@ pub struct RelationResult {
     pub place: String,
     /// True if the relation holds at all places.
     pub holds: bool,
-    /// Number of places, and number of places at which it holds.
+    /// Number of places at which it holds, and number of places.
     pub places: (usize, usize),
     pub(super) margin: f64,
     /// The confidence at this point; 0 if it is unknown.

@@ -25,26 +25,26 @@
 //!
 //! Two results decide nothing, because runs are missing. If no run has a value for a relation, the relation
 //! is neither true nor false. If both sides of `a < b` are equal in every resample, the runs may have missed
-//! a rare event that separates them. Such a tie refutes the relation only if the runs show that at least
-//! [`KEPT_SHARE`] of all runs are tied.
+//! a rare event that separates them. Such a tie refutes the relation only if the runs show that at least 95 %
+//! of all runs are tied.
 //!
 //! Two statistics need another rule. The largest and the least value of the runs cannot be resampled. A bound
 //! on them is a statement about every run. One run refutes it. It is accepted if the runs show that at least
-//! [`KEPT_SHARE`] of all runs keep it (zero failures, binomial). A share of the runs is drawn from the Beta
+//! 95 % of all runs keep it (zero failures, binomial). A share of the runs is drawn from the Beta
 //! distribution of its counts (Jeffreys), because resampled runs that all agree would leave no doubt at all.
 
 use super::eval::{Cells, Evaluator};
+use super::evidence::{Evidence, agrees};
 use super::finding::{Atom, Group, RelationResult};
 use super::names::Names;
-use super::plan::measures_of;
 use super::results::Results;
 use super::statement::{Statistic, Value};
 use super::wanted::{self, Sure};
 use super::{Claim, ClaimKind};
-use crate::stats::{critical, deviation, normal, percentile};
+use crate::stats::{deviation, normal, percentile};
 use plait_base::RandomStream;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Confidence of a verdict with a single look.
@@ -53,10 +53,6 @@ pub const CONFIDENCE: f64 = 0.95;
 const RESAMPLES: usize = 2_000;
 /// Resamples after which unanimous answers are enough.
 const UNANIMOUS_RESAMPLES: usize = 1_000;
-/// Fewest random runs of a cell, or fewest networks of a sample, for a verdict.
-const LEAST_RUNS: usize = 8;
-/// Share of all runs that must keep a bound on the largest or least value.
-const KEPT_SHARE: f64 = 0.95;
 /// Largest correction of a bias, in standard deviations.
 const LARGEST_BIAS: f64 = 1.0;
 /// Share of resamples equal to the estimate above which the estimate is too discrete to correct.
@@ -123,90 +119,6 @@ pub(super) fn decide(
     Judgement { decision, share: Some(drawn.share), shown, intervals, factor }
 }
 
-/// The runs and networks that a claim uses.
-struct Evidence {
-    /// True if other seeds could give another answer.
-    random: bool,
-    /// True if every random cell has enough runs, or there are enough networks.
-    enough: bool,
-    /// Number of runs, or networks, that the spread is estimated from.
-    size: usize,
-    /// Axes that are samples of networks, with the points that the claim uses.
-    sampled: BTreeMap<usize, Vec<usize>>,
-    /// Number of runs that a bound on the largest or least value was checked in, if there is such a bound.
-    bounded_runs: Option<usize>,
-}
-
-impl Evidence {
-    fn of(results: &Results, claim: &Claim) -> Evidence {
-        let experiment = &results.plan.experiment;
-        let looked_at = measures_of(experiment, claim);
-        let mut sampled = BTreeMap::new();
-        for (axis, known) in experiment.axes.iter().enumerate().filter(|(_, it)| it.is_sample()) {
-            // A network that one of the rows lacks cannot replace another one.
-            let mut rows: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-            for (row, at, _) in &looked_at {
-                rows.entry(*row).or_default().insert(at[axis]);
-            }
-            let mut sets = rows.into_values();
-            let Some(points) = sets.next() else { continue };
-            if points.len() > 1 && sets.all(|other| other == points) && known.points.len() > 1 {
-                sampled.insert(axis, points.into_iter().collect::<Vec<_>>());
-            }
-        }
-        let cells: BTreeSet<usize> =
-            looked_at.iter().filter_map(|(row, at, _)| results.plan.position(*row, at)).collect();
-        let random = |cell: &usize| results.plan.cells[*cell].cell.scenario.is_random();
-        let runs = |cell: &usize| results.plan.cells[*cell].runs as usize;
-        let networks = sampled.values().map(Vec::len).max().unwrap_or(0);
-        let least = cells.iter().filter(|cell| random(cell)).map(runs).min();
-        let bounds: BTreeSet<usize> = looked_at
-            .iter()
-            .filter(|(.., value)| claim.holds.bounds_every_run(value))
-            .filter_map(|(row, at, _)| results.plan.position(*row, at))
-            .filter(random)
-            .collect();
-        Evidence {
-            random: networks > 0 || least.is_some(),
-            enough: networks >= LEAST_RUNS || least.is_none_or(|runs| runs >= LEAST_RUNS),
-            size: if networks > 0 { networks } else { least.unwrap_or(1) },
-            sampled,
-            bounded_runs: (!bounds.is_empty()).then(|| bounds.iter().map(runs).sum()),
-        }
-    }
-
-    /// Returns the share of resamples that corresponds to this doubt, given the few runs.
-    fn expanded(&self, doubt: f64) -> f64 {
-        let size = self.size.max(2) as f64;
-        // A resample draws one run fewer than there are, but as many networks as there are.
-        let drawn = if self.sampled.is_empty() { 1.0 } else { libm::sqrt(size / (size - 1.0)) };
-        // `critical` is two-sided.
-        normal(-drawn * critical(self.size.max(2) - 1, 2.0 * doubt))
-    }
-
-    /// Returns how many times the runs are the fewest for a verdict.
-    fn least_factor(&self, confidence: f64) -> f64 {
-        let least = if self.enough { 1.0 } else { LEAST_RUNS as f64 / self.size as f64 };
-        let bounded = self.bounded_runs.map_or(1.0, |runs| kept_runs(confidence) / runs as f64);
-        least.max(bounded)
-    }
-
-    /// Returns true if a bound that no run broke holds for nearly all runs, with this confidence.
-    fn kept(&self, confidence: f64) -> bool {
-        self.bounded_runs.is_none_or(|runs| agrees(runs, confidence))
-    }
-}
-
-/// Returns true if a property of all `runs` runs holds for nearly all runs, with this confidence.
-fn agrees(runs: usize, confidence: f64) -> bool {
-    runs as f64 >= kept_runs(confidence)
-}
-
-/// Returns how many runs must have a property for [`agrees`].
-fn kept_runs(confidence: f64) -> f64 {
-    libm::ceil(libm::log(1.0 - confidence) / libm::log(KEPT_SHARE))
-}
-
 /// How often each relation of a statement held, over all resamples.
 struct Resamples {
     count: usize,
@@ -221,7 +133,7 @@ struct Resamples {
 struct Tallies {
     any: bool,
     atoms: Vec<Tally>,
-    /// For a bound on each network of a sample: the same, network by network, with only the runs resampled.
+    /// If each atom is of one network of a sample: the same with only the runs resampled. Otherwise empty.
     each_network: Vec<Tally>,
 }
 
@@ -248,11 +160,11 @@ impl Resamples {
         let mut groups: Vec<Tallies> = now
             .iter()
             .map(|group| {
-                let bound = group.over_networks && !group.any;
+                let each = group.atoms.iter().filter(|_| group.over_networks);
                 Tallies {
                     any: group.any,
                     atoms: group.atoms.iter().map(tally).collect(),
-                    each_network: group.atoms.iter().filter(|_| bound).map(tally).collect(),
+                    each_network: each.map(tally).collect(),
                 }
             })
             .collect();
@@ -318,7 +230,7 @@ impl Resamples {
             let broken = networks.iter().filter(|it| refuted(it)).count() as f64;
             libm::pow(1.0 - broken / all, all)
         };
-        let bounds = self.groups.iter().filter(|it| !it.each_network.is_empty()).count();
+        let bounds = self.groups.iter().filter(|it| !it.any && !it.each_network.is_empty()).count();
         let seldom_kept =
             |networks: &[Tally]| !networks.is_empty() && kept(networks) <= level(doubt, bounds);
         let fails = |group: &Tallies| match group.any {
@@ -341,8 +253,13 @@ impl Resamples {
         self.groups.iter().map(|it| Sure { any: it.any, confidences: confidences(it) }).collect()
     }
 
+    /// Returns the 95 % interval of the left value of a relation. A value of one network varies only with the
+    /// runs of this network.
     fn interval(&self, shown: &RelationResult) -> Option<[f64; 2]> {
-        let mut atoms = self.groups.iter().flat_map(|it| &it.atoms);
+        let mut atoms = self.groups.iter().flat_map(|it| match it.each_network.is_empty() {
+            true => &it.atoms,
+            false => &it.each_network,
+        });
         let tally = atoms.nth(shown.atom).filter(|_| !shown.sign.is_empty())?;
         let mut values = tally.lefts.clone();
         values.retain(|value| value.is_finite());
@@ -513,20 +430,5 @@ mod tests {
         let below = draws.iter().filter(|it| **it < 0.9).count() as f64 / draws.len() as f64;
         // The Beta distribution (9.5, 1.5) has 0.5615 below 0.9, by numerical integration.
         assert!((below - 0.5615).abs() < 0.015, "{below}");
-    }
-
-    #[test]
-    fn few_runs_need_at_least_as_many_as_a_verdict() {
-        let evidence = |size, bounded_runs| Evidence {
-            random: true,
-            enough: size >= LEAST_RUNS,
-            size,
-            sampled: BTreeMap::new(),
-            bounded_runs,
-        };
-        assert_eq!(evidence(5, None).least_factor(0.95), 1.6);
-        assert_eq!(evidence(10, None).least_factor(0.95), 1.0);
-        // A bound on every run needs 59 of them.
-        assert_eq!(evidence(10, Some(10)).least_factor(0.95), 5.9);
     }
 }

@@ -11,6 +11,7 @@ mod check;
 mod design;
 mod embedded;
 mod eval;
+mod evidence;
 mod extra;
 mod file;
 mod finding;

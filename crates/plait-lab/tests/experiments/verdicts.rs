@@ -261,6 +261,12 @@ fn the_spread_over_networks_counts() {
     assert!(share(&tally, "fails") >= 75.0 && share(&tally, "holds") == 0.0, "{tally:?}");
     let tally = verdicts(&bound(125), &world, 1, 20);
     assert_eq!(share(&tally, "holds"), 100.0, "{tally:?}");
+    // The value of one network has the interval of its own runs, and not of other networks.
+    let judged = settled(&bound(105), &world, 1, 1).judged;
+    let (shown, interval) = (&judged[0].shown[0], judged[0].intervals[0].unwrap());
+    let [low, high] = interval;
+    assert!(low <= shown.left_value && shown.left_value <= high, "{interval:?} {shown:?}");
+    assert!(high - low < 1.0, "{interval:?}");
     // If all networks are on the edge, half of the means exceed it by chance. That refutes nothing, and
     // neither does a network without a value.
     let edge = Normal { effect_ms: 0.0, run_sd_ms: 5.0, network_sd_ms: 0.0 };
