@@ -52,7 +52,7 @@ results: ## docs/results/PAPER.md: every experiment of the papers, judged with s
 	  { echo "# Results of the claims: $$paper"; echo; \
 	    echo "After this page you know which claims of the paper hold here. A line of the table has a claim of the paper, the result here with"; \
 	    echo "its 95 % interval, and the verdict: the claim holds, fails or is undecided. A \`miss\` fails for a known cause, which"; \
-	    echo "[misses.md](misses.md) explains. \`make results PAPERS=$$paper\` makes the page again, which takes hours."; echo; \
+	    echo "[misses.md](misses.md) explains. \`make results PAPERS=$$paper\` measures everything again with the present version, which takes hours."; echo; \
 	    echo "Written by \`make results PAPERS=$$paper\` on $$(date -u +%F), $$(uname -sm), $$(sed -n 's/^model name.*: //p' /proc/cpuinfo 2>/dev/null | head -n 1), $$(nproc) cores."; echo; \
 	    $(PLAIT) reproduce $$paper --full --again 5 --format markdown; } > $$page.new || test $$? -eq 1; \
 	  mv $$page.new $$page; \

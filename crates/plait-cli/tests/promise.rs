@@ -97,18 +97,6 @@ fn every_recorded_pair_is_in_the_page() {
     assert!(!PAGE.contains("\nMissing:") && !PAGE.contains("Interrupted"));
 }
 
-#[test]
-fn the_readme_says_the_number_of_the_page() {
-    let standings = table("Schedulers by their worst cell");
-    let row = default_row(&standings);
-    let [scheduler, worst, place] = [&row[0], &row[1], &row[2]];
-    let readme =
-        include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = format!("`{scheduler}` is never below {worst} of the best path alone");
-    assert!(readme.contains(&sentence), "README.md lacks: {sentence}");
-    assert!(readme.contains(&format!("(`{place}`)")), "README.md does not name its worst cell");
-}
-
 /// Returns the median of a scheduler in a cell of A to F, relative to that of plain TCP.
 fn times(cell: &str, scheduler: &str) -> f64 {
     let cell = board().cells.iter().find(|it| it.cell == cell).unwrap();

@@ -210,13 +210,16 @@ fn pages_have_the_numbers_of_the_promise() {
     papers.retain(|name| !name.contains("+copy") && !others.contains(&name.as_str()));
     let best = papers.iter().map(|name| number(cells.of(place, name))).fold(0.0, f64::max);
     let linux = cells.of(place, "linux");
+    // The name of a cell is its pair of links, its start, its load and a percentile.
+    let name: Vec<&str> = place.split(' ').collect();
+    let [pair, _, load, percentile] = name[..] else { panic!("{page}: `{place}` has other parts") };
     for statement in [
         format!("Over [{count} measured cells](docs/promise.md)"),
         format!("`{}` is never below {worst} of the best path alone.", plait_sched::DEFAULT),
         format!(
             "Its median cell is {median}, and {slower} of the {count} are more than 2 % slower than plain TCP on the best path."
         ),
-        format!("In the worst cell (`{place}`)"),
+        format!("In the worst cell ({percentile} of a {load} over the recorded links {pair})"),
         format!(
             "the schedulers of the papers have at most {best:.2} there, and `linux`, the rule of the kernel, {linux}."
         ),
