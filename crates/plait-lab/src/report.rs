@@ -206,6 +206,18 @@ pub struct Traffic {
     pub retransmitted_share: Option<f64>,
 }
 
+impl Traffic {
+    /// Returns the numbers that each path has, by name.
+    #[must_use]
+    pub fn by_path(&self) -> [(&'static str, &BTreeMap<String, f64>); 3] {
+        [
+            ("path_share", &self.path_share),
+            ("path_bytes", &self.path_bytes),
+            ("rtt_ms", &self.rtt_ms),
+        ]
+    }
+}
+
 /// Comparison of a row with the other rows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {

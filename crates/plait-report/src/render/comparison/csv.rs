@@ -98,12 +98,11 @@ fn summaries(row: &Row) -> Vec<Vec<String>> {
 /// Returns the numbers of a row that have no statistics, in the column of the mean. Ratios have
 /// their interval.
 fn plain(row: &Row) -> Vec<Vec<String>> {
-    let by_path = |name: &str, of: &std::collections::BTreeMap<String, f64>| {
-        of.iter().map(|(path, it)| (format!("{name}.{path}"), *it)).collect::<Vec<_>>()
-    };
-    let mut numbers = by_path("path_share", &row.traffic.path_share);
-    numbers.extend(by_path("path_bytes", &row.traffic.path_bytes));
-    numbers.extend(by_path("rtt_ms", &row.traffic.rtt_ms));
+    let by_path = row.traffic.by_path();
+    let by_path = by_path.iter().flat_map(|(name, of_paths)| {
+        of_paths.iter().map(move |(path, it)| (format!("{name}.{path}"), *it))
+    });
+    let mut numbers: Vec<(String, f64)> = by_path.collect();
     let messages = row.messages.map(|it| {
         [
             ("pooled_message_delay_median_ms", it.median_ms),
