@@ -6,7 +6,7 @@ use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
 use plait_core::{Config, ConnectionSpec, Detail, Endpoint, Entropy, PathConfig};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
-    Payload, ResetReason, Segment, Timestamps,
+    Payload, ResetReason, Segment, Timestamps, WireDsn,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ fn mptcp() -> impl Strategy<Value = Mptcp> {
         answer,
         any::<[u8; 20]>().prop_map(|hmac| Mptcp::JoinAck(JoinAck { hmac })),
         any::<bool>().prop_map(|backup| Mptcp::Prio { backup }),
-        any::<u64>().prop_map(Mptcp::Fail),
+        any::<u64>().prop_map(|dsn| Mptcp::Fail(WireDsn(dsn))),
         any::<u64>().prop_map(|key| Mptcp::FastClose(Key(key))),
         prop::collection::vec(any::<u8>(), 1..9).prop_map(|ids| Mptcp::RemoveAddr(ids.into())),
         any::<bool>()
@@ -326,8 +326,8 @@ impl Bench {
             _ => {
                 let first = self.keys.1.idsn().0.wrapping_add(1);
                 let map = heard.options.dss.and_then(|dss| dss.mapping);
-                let value = map.map_or(first, |map| map.dsn + u64::from(map.len));
-                let data_ack = Some(DataAck { value, long: false });
+                let value = map.map_or(first, |map| map.dsn.0 + u64::from(map.len));
+                let data_ack = Some(DataAck { value: WireDsn(value), long: false });
                 answer.options.dss = Some(Dss { data_ack, ..Dss::default() });
             }
         }
@@ -374,10 +374,12 @@ impl Bench {
             window_scale: draft.scale,
             mptcp: draft.mptcp.clone().map(Box::new),
             dss: draft.dss.map(|(data_ack, mapping, data_fin)| Dss {
-                data_ack: data_ack
-                    .map(|(value, long)| DataAck { value: remote.wrapping_add(value), long }),
+                data_ack: data_ack.map(|(value, long)| DataAck {
+                    value: WireDsn(remote.wrapping_add(value)),
+                    long,
+                }),
                 mapping: mapping.map(|(dsn, long, ssn, len)| Mapping {
-                    dsn: first.wrapping_add(dsn),
+                    dsn: WireDsn(first.wrapping_add(dsn)),
                     long,
                     ssn: 1u32.wrapping_add(ssn),
                     len,

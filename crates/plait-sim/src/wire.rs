@@ -66,7 +66,7 @@ impl Wire {
 mod tests {
     use super::*;
     use plait_base::{ServerAddress, Span, Time};
-    use plait_wire::{DataAck, Dss, Mptcp, Options, Payload};
+    use plait_wire::{DataAck, Dss, Mptcp, Options, Payload, WireDsn};
 
     fn wire() -> Box<Wire> {
         let setup = Setup {
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn what_a_wire_cannot_carry() {
         let ack = |options| Segment { flags: Flags::ACK, options, ..Segment::default() };
-        let wide = DataAck { value: 1 << 32, long: false };
+        let wide = DataAck { value: WireDsn(1 << 32), long: false };
         let dss = Some(Dss { data_ack: Some(wide), ..Dss::default() });
         let ids = Mptcp::RemoveAddr(vec![1; 38].into());
         let hello = Payload::from_bytes(b"hello");

@@ -55,7 +55,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AddAddr, DataAck, Dss, Key, Mapping, Mptcp, Timestamps};
+    use crate::{AddAddr, DataAck, Dss, Key, Mapping, Mptcp, Timestamps, WireDsn};
     use alloc::boxed::Box;
     use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -63,7 +63,10 @@ mod tests {
     fn ack(long: bool, option: Option<Mptcp>) -> Options {
         let mut options = Options {
             timestamps: Some(Timestamps { value: 1, echo: 2 }),
-            dss: Some(Dss { data_ack: Some(DataAck { value: 7, long }), ..Dss::default() }),
+            dss: Some(Dss {
+                data_ack: Some(DataAck { value: WireDsn(7), long }),
+                ..Dss::default()
+            }),
             mptcp: option.map(Box::new),
             ..Options::default()
         };
@@ -85,7 +88,7 @@ mod tests {
             ("nothing", None, 2, false),
             ("MP_PRIO", Some(Mptcp::Prio { backup: true }), 1, false),
             ("REMOVE_ADDR", Some(Mptcp::RemoveAddr([1].into())), 1, false),
-            ("MP_FAIL", Some(Mptcp::Fail(1)), 0, false),
+            ("MP_FAIL", Some(Mptcp::Fail(WireDsn(1))), 0, false),
             ("MP_FASTCLOSE", Some(Mptcp::FastClose(Key(1))), 0, false),
             ("echo v4", add(v4, None, None), 1, false),
             ("echo v4 and port", add(v4, Some(80), None), 0, false),
@@ -112,9 +115,9 @@ mod tests {
     /// R2: a mapping is never left out, and neither is a DATA_FIN.
     #[test]
     fn mappings_stay() {
-        let mapping = Mapping { dsn: 1, long: true, ssn: 1, len: 9, checksum: Some(1) };
+        let mapping = Mapping { dsn: WireDsn(1), long: true, ssn: 1, len: 9, checksum: Some(1) };
         for data_fin in [false, true] {
-            let mut options = ack(true, Some(Mptcp::Fail(1)));
+            let mut options = ack(true, Some(Mptcp::Fail(WireDsn(1))));
             if let Some(dss) = &mut options.dss {
                 (dss.mapping, dss.data_fin) = (Some(mapping).filter(|_| !data_fin), data_fin);
             }

@@ -19,7 +19,7 @@ impl Sum {
     /// carries 32.
     #[must_use]
     pub const fn of_mapping(dsn: WireDsn, ssn: u32, len: u16) -> Sum {
-        let words = (dsn.0 >> 32) + dsn.field(false) + ssn as u64 + len as u64;
+        let words = (dsn.0 >> 32) + dsn.low() as u64 + ssn as u64 + len as u64;
         Sum { words, odd: false }
     }
 

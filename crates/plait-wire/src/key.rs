@@ -28,10 +28,10 @@ impl WireDsn {
         self.0 as u32
     }
 
-    /// Returns the value of its field in a DSS: all 64 bits if it is `long`, or else the low 32.
+    /// Returns what a field of a DSS has of it: all 64 bits if the field is `long`, or else the low 32.
     #[must_use]
-    pub const fn field(self, long: bool) -> u64 {
-        if long { self.0 } else { self.low() as u64 }
+    pub const fn field(self, long: bool) -> WireDsn {
+        if long { self } else { WireDsn(self.low() as u64) }
     }
 }
 

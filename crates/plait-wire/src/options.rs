@@ -2,8 +2,8 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::net::IpAddr;
 
-use crate::Key;
 use crate::header::{IPV4_HEADER, TCP_HEADER};
+use crate::{Key, WireDsn};
 
 /// Maximum length of the options of a TCP header, in bytes (RFC 9293 section 3.1).
 pub const MAX_OPTION_BYTES: u32 = 40;
@@ -74,7 +74,7 @@ impl SackBlocks {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataAck {
     /// Next data sequence number expected. The short form carries the low 32 bits only.
-    pub value: u64,
+    pub value: WireDsn,
     /// True if all 64 bits are sent.
     pub long: bool,
 }
@@ -83,7 +83,7 @@ pub struct DataAck {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mapping {
     /// Data sequence number of the first byte. The short form carries the low 32 bits only.
-    pub dsn: u64,
+    pub dsn: WireDsn,
     /// True if all 64 bits of the DSN are sent.
     pub long: bool,
     /// Subflow sequence number of the first byte, relative to the subflow's first SYN.
@@ -208,7 +208,7 @@ pub enum Mptcp {
         backup: bool,
     },
     /// Subtype 6: the DSN of the data whose checksum failed.
-    Fail(u64),
+    Fail(WireDsn),
     /// Subtype 7: the receiver's key.
     FastClose(Key),
     /// Subtype 8.
@@ -228,9 +228,9 @@ pub enum Mptcp {
 ///
 /// # Examples
 /// ```
-/// use plait_wire::{DataAck, Dss, Mptcp, Options};
+/// use plait_wire::{DataAck, Dss, Mptcp, Options, WireDsn};
 ///
-/// let data_ack = Some(DataAck { value: 1_000, long: false });
+/// let data_ack = Some(DataAck { value: WireDsn(1_000), long: false });
 /// let options = Options {
 ///     dss: Some(Dss { data_ack, ..Dss::default() }),
 ///     mptcp: Some(Box::new(Mptcp::Prio { backup: true })),
@@ -466,11 +466,11 @@ mod tests {
     const CLOCK: Option<Timestamps> = Some(Timestamps { value: 1, echo: 2 });
 
     fn ack(long: bool) -> Option<DataAck> {
-        Some(DataAck { value: 7, long })
+        Some(DataAck { value: WireDsn(7), long })
     }
 
     fn map(long: bool, checksum: Option<u16>) -> Option<Mapping> {
-        Some(Mapping { dsn: 1, long, ssn: 1, len: 1000, checksum })
+        Some(Mapping { dsn: WireDsn(1), long, ssn: 1, len: 1000, checksum })
     }
 
     fn dss(data_ack: Option<DataAck>, mapping: Option<Mapping>) -> Options {
@@ -543,7 +543,7 @@ mod tests {
             ("ADD_ADDR v4", acked(add_addr(V4, None, Some(1)), false), 36, 34),
             ("ADD_ADDR v4 and port", acked(add_addr(V4, Some(80), Some(1)), false), 40, 36),
             ("ADD_ADDR v6", with(add_addr(V6, None, Some(1))), 40, 38),
-            ("MP_FAIL", acked(Mptcp::Fail(1), false), 32, 30),
+            ("MP_FAIL", acked(Mptcp::Fail(WireDsn(1)), false), 32, 30),
             ("MP_FASTCLOSE", acked(Mptcp::FastClose(Key(1)), false), 32, 30),
         ];
         for (name, options, padded, raw) in table {

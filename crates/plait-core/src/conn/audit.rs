@@ -65,7 +65,7 @@ impl Audit {
         let acked = match conn.data.mode() {
             Mode::Multipath => {
                 let told = segment.options.dss.and_then(|dss| dss.data_ack)?.value;
-                conn.data.keys().theirs.read_low(told as u32, self.acked)
+                conn.data.keys().theirs.read_low(told, self.acked)
             }
             _ => {
                 let first = subflow.negotiated().irs.after_syn();
@@ -137,7 +137,7 @@ impl Audit {
             return None;
         }
         let ssn = WireSeq(segment.seq).since(iss);
-        let dsn = map.dsn as u32;
+        let dsn = map.dsn.low();
         let before = *self.mapped.entry((address, iss.0, ssn)).or_insert(dsn);
         (before != dsn || map.ssn != ssn)
             .then(|| format!("subflow sequence {ssn} was mapped to {before}, now to {dsn}"))
@@ -156,7 +156,7 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: RecvSsn) 
         return dsn_in_step(seq);
     }
     let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long)?;
-    let dsn = conn.data.keys().theirs.read_low(map.dsn as u32, conn.data.reassembly().nxt());
+    let dsn = conn.data.keys().theirs.read_low(map.dsn, conn.data.reassembly().nxt());
     dsn.checked_add(seq.checked_sub(RecvSsn::from_low(map.ssn, seq))?)
 }
 

@@ -42,12 +42,12 @@ impl Connection {
                 }
                 self.data.on_further_dss();
                 self.paths.note_stamp(id, segment);
-                let edge = self.data.keys().own.read_low(value as u32, self.data.queue().una());
+                let edge = self.data.keys().own.read_low(value, self.data.queue().una());
                 self.on_acknowledgements(ctx, id, segment, ack, Some(edge));
                 true
             }
             Some(map) => {
-                if !subflow.tells_no_news(&self.data, segment, value as u32) {
+                if !subflow.tells_no_news(&self.data, segment, value) {
                     return false;
                 }
                 let Connection { data, paths, notices, .. } = self;

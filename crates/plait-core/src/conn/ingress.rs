@@ -17,7 +17,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
 use plait_base::{DataRange, Dsn, RecvSsn, SendSsn, SubflowId};
-use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireDsn, WireSeq};
+use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireSeq};
 
 impl Connection {
     /// Processes a segment for the subflow `id`.
@@ -112,7 +112,7 @@ impl Connection {
                 }
             }
             Mptcp::Fail(dsn) => {
-                let dsn = self.data.keys().own.read(WireDsn(*dsn));
+                let dsn = self.data.keys().own.read(*dsn);
                 let decision = self.paths.on_mp_fail(&mut self.data, id, dsn);
                 self.apply_fallback(ctx, id, decision);
             }

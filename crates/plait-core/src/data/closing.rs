@@ -207,7 +207,7 @@ impl DataLevel {
     #[cold]
     pub(crate) fn take_data_fin(&mut self, dss: &Dss) -> bool {
         let Some(map) = dss.mapping else { return false };
-        let first = self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt());
+        let first = self.keys.theirs.read_low(map.dsn, self.recv.nxt());
         // An end before received data or beyond the window is invalid, and must not keep out the
         // true end. Numbers before the first byte wrap to the end of the space.
         let Some(end) = first.checked_add(u64::from(map.len).saturating_sub(1)) else {

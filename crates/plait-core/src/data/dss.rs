@@ -4,7 +4,7 @@ use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::ChecksummedMapping;
 use plait_base::{ByteRange, DataRange, Dsn, RecvRange, RecvSpace, RecvSsn, SendSsn, SubflowSpace};
-use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum, WireDsn};
+use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
 
 /// Bytes of MP_CAPABLE with data beyond a DSS: 24, and 20 (RFC 8684 sections 3.1 and 3.3).
 pub(crate) const KEYS_OVER_DSS: u64 = 4;
@@ -49,11 +49,7 @@ impl DataLevel {
 
     /// Returns the DSN of a mapping in our own numbers.
     pub(crate) fn mapped_dsn(&self, map: &Mapping) -> Dsn {
-        if map.long {
-            self.keys.theirs.read(WireDsn(map.dsn))
-        } else {
-            self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt())
-        }
+        self.keys.theirs.read_field(map.dsn, map.long, self.recv.nxt())
     }
 
     /// Returns true if the checksum of a peer's DATA_FIN without data is correct.
@@ -126,11 +122,8 @@ impl DataLevel {
             _ if self.sends_plain() => Some(dsn_in_step(ack)?.min(self.queue.nxt())),
             Mode::Multipath | Mode::Plain => {
                 let data_ack = segment.options.dss.as_ref()?.data_ack?;
-                Some(if data_ack.long {
-                    self.keys.own.read(WireDsn(data_ack.value))
-                } else {
-                    self.keys.own.read_low(data_ack.value as u32, self.queue.una())
-                })
+                let own = self.keys.own;
+                Some(own.read_field(data_ack.value, data_ack.long, self.queue.una()))
             }
             Mode::Offered => None,
         }

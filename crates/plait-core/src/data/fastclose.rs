@@ -73,7 +73,7 @@ impl DataLevel {
         let reset = |reason, transient| Mptcp::Reset { reason, transient };
         Some(match (cause, self.keys.peer) {
             (Cause::Close, Some(key)) => Mptcp::FastClose(key),
-            (Cause::Failed(dsn), _) => Mptcp::Fail(self.keys.theirs.wire(dsn).0),
+            (Cause::Failed(dsn), _) => Mptcp::Fail(self.keys.theirs.wire(dsn)),
             (Cause::Close, None) => reset(ResetReason::Unspecified, false),
             // Another attempt may succeed on a path that was only silent.
             (Cause::Reason(reason), _) => reset(reason, reason == ResetReason::Performance),

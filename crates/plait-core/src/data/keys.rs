@@ -34,10 +34,15 @@ impl FirstDsn {
         Dsn::new(wire.since(self.0))
     }
 
-    /// Returns the DSN of the low 32 bits on the wire that is closest to `near` (RFC 8684 section
-    /// 3.3.1).
-    pub(crate) fn read_low(self, wire: u32, near: Dsn) -> Dsn {
-        Dsn::from_low(wire.wrapping_sub(self.0.low()), near)
+    /// Returns the DSN of a field of a DSS. A field that is not `long` has the low 32 bits of the
+    /// DSN that is closest to `near` (RFC 8684 section 3.3.1).
+    pub(crate) fn read_field(self, wire: WireDsn, long: bool, near: Dsn) -> Dsn {
+        if long { self.read(wire) } else { self.read_low(wire, near) }
+    }
+
+    /// Returns the DSN of the low 32 bits on the wire that is closest to `near`.
+    pub(crate) fn read_low(self, wire: WireDsn, near: Dsn) -> Dsn {
+        Dsn::from_low(wire.low().wrapping_sub(self.0.low()), near)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::tcp::address::Address;
 use crate::tcp::clock::{StampClock, before};
 use alloc::boxed::Box;
 use plait_base::{Span, Time};
-use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps, WireSeq};
+use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps, WireDsn, WireSeq};
 
 /// A FIN is acknowledged at most once in this time.
 const FIN_INTERVAL: Span = Span::from_millis(50);
@@ -22,7 +22,7 @@ pub(crate) struct Remnant {
     /// The window field of our acknowledgements.
     window: u16,
     /// The DATA_ACK of Multipath TCP.
-    data_ack: Option<u32>,
+    data_ack: Option<WireDsn>,
     /// Our clock and the peer's latest timestamp, if timestamps are in use.
     stamps: Option<(StampClock, u32)>,
     /// The peer's FIN has not arrived.
@@ -54,7 +54,7 @@ impl Remnant {
             seq: WireSeq(last.seq),
             ack: WireSeq(last.ack),
             window: last.window,
-            data_ack: data_ack.map(|it| it.value as u32),
+            data_ack: data_ack.map(|it| it.value.field(false)),
             stamps: last.options.timestamps.map(|stamps| (clock, stamps.echo)),
             half_closed,
             until,
@@ -64,7 +64,7 @@ impl Remnant {
 
     /// Returns the acknowledgement of everything received.
     pub(crate) fn acknowledgement(&self, now: Time, address: Address) -> Transmit {
-        let data_ack = |value: u32| DataAck { value: value.into(), long: false };
+        let data_ack = |value| DataAck { value, long: false };
         let dss = self.data_ack.map(|it| Dss { data_ack: Some(data_ack(it)), ..Dss::default() });
         let stamps = self.stamps.map(|(clock, echo)| Timestamps { value: clock.at(now), echo });
         let segment = Segment {

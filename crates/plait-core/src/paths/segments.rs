@@ -127,7 +127,7 @@ impl Writer<'_> {
         let options = &mut transmit.segment.options;
         if fail {
             options.mptcp =
-                Some(Box::new(Mptcp::Fail(self.data.keys().theirs.wire(self.data.failed_dsn()).0)));
+                Some(Box::new(Mptcp::Fail(self.data.keys().theirs.wire(self.data.failed_dsn()))));
         }
         if infinite {
             // Beside MP_FAIL and timestamps there is no room for a DATA_ACK.

@@ -348,7 +348,7 @@ impl Subflow {
         self.sender.tx.forget_reneged();
         self.sender.tx.mark_all_lost();
         self.sender.phase = Phase::Loss { point: self.sender.tx.nxt() };
-        self.status.pf = true;
+        self.status.suspect();
         self.sender.rack.tail.forget();
         self.sender.rtt.back_off();
         self.arm_rto(now);

@@ -7,18 +7,18 @@ use crate::event::Event;
 use crate::tcp::clock::before;
 use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, Dsn};
-use plait_wire::{Mapping, Segment, WireSeq};
+use plait_wire::{Mapping, Segment, WireDsn, WireSeq};
 
 impl Subflow {
     /// Returns true if a data segment has no news about our own data. It acknowledges no more than
-    /// `acked` (the low half of a DSN on the wire), and the edge of the window stays.
+    /// `ack` (the low half of a DSN on the wire), and the edge of the window stays.
     #[inline(always)]
-    pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, acked: u32) -> bool {
+    pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, ack: WireDsn) -> bool {
         let (una, window) =
             (data.queue().una(), u64::from(segment.window) << self.negotiated().peer_scale);
         WireSeq(segment.ack) == self.negotiated().iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
-            && acked == data.keys().own.wire(una).low()
+            && ack.low() == data.keys().own.wire(una).low()
             && una + window <= data.window().end()
             && window <= data.window().largest()
     }
@@ -76,7 +76,7 @@ impl NextData<'_> {
         }
         let recv = data.reassembly();
         let before = recv.nxt();
-        let dsn = first.read_low(map.dsn as u32, before);
+        let dsn = first.read_low(map.dsn, before);
         let end = dsn.checked_add(len)?;
         // The slow path applies the limits when memory is short.
         if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {

@@ -4,19 +4,19 @@
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SubflowStatus {
     /// This end requested backup priority.
-    pub(super) backup: bool,
+    backup: bool,
     /// The peer requested it (RFC 8684 section 3.3.8).
-    pub(super) peer_backup: bool,
+    peer_backup: bool,
     /// Data may be sent on it.
-    pub(super) joined: bool,
+    joined: bool,
     /// Our FIN was sent.
-    pub(super) fin_sent: bool,
+    fin_sent: bool,
     /// A timeout expired and no valid packet has arrived since.
-    pub(super) pf: bool,
+    pf: bool,
     /// Probes of the current silence.
-    pub(super) probes: u16,
+    probes: u16,
     /// Segments in order without a mapping since the last one with a mapping.
-    pub(super) unmapped: u8,
+    unmapped: u8,
 }
 
 impl SubflowStatus {
@@ -54,7 +54,12 @@ impl SubflowStatus {
         core::mem::replace(&mut self.peer_backup, backup) != backup
     }
 
-    pub(crate) const fn set_joined(&mut self, joined: bool) {
+    /// Notes a segment that was sent, with or without our FIN.
+    pub(super) const fn note_sent(&mut self, fin: bool) {
+        self.fin_sent |= fin;
+    }
+
+    pub(super) const fn set_joined(&mut self, joined: bool) {
         self.joined = joined;
     }
 

@@ -288,7 +288,7 @@ impl Subflow {
         mss: u64,
     ) -> SendSsn {
         let seq = self.sender.tx.push(now, dsn, len, fin);
-        self.status.fin_sent |= fin;
+        self.status.note_sent(fin);
         self.after_send(now, u64::from(len), mss);
         seq
     }

@@ -44,7 +44,7 @@ impl Window<'_> {
         mode: IdleRestart,
     ) -> bool {
         let last = self.0.sender.last_send;
-        if !self.0.status.joined || !self.0.is_quiet() || last == Time::ZERO {
+        if !self.0.status.joined() || !self.0.is_quiet() || last == Time::ZERO {
             return false;
         }
         let rto = self.0.sender.rtt.base_rto();

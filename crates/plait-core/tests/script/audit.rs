@@ -80,11 +80,12 @@ impl Script {
             let remote = self.remote_key.map_or(0, |key| key.idsn().0.wrapping_add(1));
             let cut = |value: u64| if seg.long { value } else { value & 0xffff_ffff };
             Dss {
-                data_ack: seg
-                    .dack
-                    .map(|dack| DataAck { value: cut(remote.wrapping_add(dack)), long: seg.long }),
+                data_ack: seg.dack.map(|dack| DataAck {
+                    value: WireDsn(cut(remote.wrapping_add(dack))),
+                    long: seg.long,
+                }),
                 mapping: seg.map.map(|(dsn, ssn, len)| Mapping {
-                    dsn: cut(first.wrapping_add(dsn)),
+                    dsn: WireDsn(cut(first.wrapping_add(dsn))),
                     long: seg.long,
                     ssn,
                     len,
@@ -209,8 +210,8 @@ impl Script {
             dack: options
                 .dss
                 .and_then(|dss| dss.data_ack)
-                .map(|ack| dsn(own, ack.value, ack.long, self.dack)),
-            map: map.map(|map| (dsn(remote, map.dsn, map.long, self.data_rcv), map.ssn, map.len)),
+                .map(|ack| dsn(own, ack.value.0, ack.long, self.dack)),
+            map: map.map(|map| (dsn(remote, map.dsn.0, map.long, self.data_rcv), map.ssn, map.len)),
             data_fin: options.dss.is_some_and(|dss| dss.data_fin),
             long: map.is_some_and(|map| map.long),
             mptcp: options.mptcp.as_deref().cloned(),

@@ -24,7 +24,7 @@ fn asking(ask: bool, data_len: Option<u16>, s: &Script) -> Mptcp {
 
 /// Returns the MP_FAIL of the endpoint for a mapping with all 64 bits of its DSN.
 fn failed(s: &Script, dsn: u64) -> String {
-    format!("{:?}", Mptcp::Fail(s.key.idsn().0.wrapping_add(1).wrapping_add(dsn)))
+    format!("{:?}", Mptcp::Fail(s.key.idsn().plus(1).plus(dsn)))
 }
 
 /// R12: a server that does not request checksums uses them if the client does, and sets the flag.
@@ -192,7 +192,7 @@ fn a_subflow_that_is_reset_with_mp_fail() {
     s.expect(want(0, PSH).map(0, 1, MSS as u16));
     s.expect(want(0, PSH).map(1_428, 1_429, MSS as u16));
     s.ack(0, 2 * MSS + 1, u64::from(MSS));
-    let dsn = s.remote_key.unwrap().idsn().0.wrapping_add(1 + u64::from(MSS));
+    let dsn = s.remote_key.unwrap().idsn().plus(1 + u64::from(MSS));
     s.send(s.tx(0).flags(RST).mptcp(Mptcp::Fail(dsn)));
     s.expect(want(1, PSH).map(1_428, 1, MSS as u16));
     s.expect_nothing();

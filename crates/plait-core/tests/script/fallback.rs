@@ -18,12 +18,12 @@ fn reset(reason: ResetReason) -> String {
 impl Script {
     /// Returns the endpoint's MP_FAIL for the peer's data at `dsn`.
     fn their_fail(&self, dsn: u64) -> String {
-        format!("{:?}", Mptcp::Fail(self.key.idsn().0.wrapping_add(1 + dsn)))
+        format!("{:?}", Mptcp::Fail(self.key.idsn().plus(1 + dsn)))
     }
 
     /// Returns the peer's MP_FAIL for the endpoint's data at `dsn`.
     fn our_fail(&self, dsn: u64) -> Mptcp {
-        Mptcp::Fail(self.remote_key.unwrap().idsn().0.wrapping_add(1 + dsn))
+        Mptcp::Fail(self.remote_key.unwrap().idsn().plus(1 + dsn))
     }
 
     fn fallback(&self) -> Option<FallbackCause> {
@@ -456,7 +456,7 @@ fn our_infinite_mapping_on_the_wire() {
         s.lose_all();
         s.send(s.tx(0).mptcp(s.our_fail(0)));
         let (_, _, segment) = s.out.pop_front().unwrap();
-        let dsn = s.remote_key.unwrap().idsn().0.wrapping_add(1) & 0xffff_ffff;
+        let dsn = s.remote_key.unwrap().idsn().plus(1).field(false);
         let mapping = Mapping { dsn, long: false, ssn: 1, len: 0, checksum };
         let dss = Dss { data_ack: None, mapping: Some(mapping), data_fin: false };
         assert_eq!(segment.options.dss, Some(dss));

@@ -25,8 +25,8 @@ fn what_is_sent() {
         for (_, seg, segment) in core::mem::take(&mut s.out) {
             let map = segment.options.dss.unwrap().mapping.unwrap();
             assert_eq!((seg.map.unwrap().0, map.long), (acked, false));
-            wraps += usize::from((map.dsn as u32) < low);
-            low = map.dsn as u32;
+            wraps += usize::from(map.dsn.low() < low);
+            low = map.dsn.low();
             acked += u64::from(seg.len);
         }
         s.after(20);

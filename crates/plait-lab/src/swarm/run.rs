@@ -188,10 +188,10 @@ pub(super) fn segment_line(segment: &Segment) -> String {
     }
     if let Some(dss) = &options.dss {
         if let Some(data_ack) = dss.data_ack {
-            line.push_str(&format!(" data_ack {}", data_ack.value));
+            line.push_str(&format!(" data_ack {}", data_ack.value.0));
         }
         if let Some(map) = dss.mapping {
-            line.push_str(&format!(" dsn {} ssn {} map {}", map.dsn, map.ssn, map.len));
+            line.push_str(&format!(" dsn {} ssn {} map {}", map.dsn.0, map.ssn, map.len));
         }
         if dss.data_fin {
             line.push_str(" DATA_FIN");

@@ -46,8 +46,8 @@ impl<'a> Packet<'a> {
             ip_bytes: segment.ip_len(),
             sack: segment.options.sack.as_slice().to_vec(),
             mptcp: segment.options.mptcp.as_deref().map(Into::into),
-            wire_dsn: dss.mapping.map(|mapping| hex(mapping.dsn, mapping.long)),
-            wire_data_ack: dss.data_ack.map(|ack| hex(ack.value, ack.long)),
+            wire_dsn: dss.mapping.map(|mapping| hex(mapping.dsn.0, mapping.long)),
+            wire_data_ack: dss.data_ack.map(|ack| hex(ack.value.0, ack.long)),
             data_fin: dss.data_fin,
         }
     }

@@ -4,7 +4,7 @@ use super::error::{EncodeError, Why};
 use super::options::{MPTCP, Writer, once};
 use crate::{
     AddAddr, DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp,
-    Options, ResetReason,
+    Options, ResetReason, WireDsn,
 };
 use alloc::boxed::Box;
 use core::net::IpAddr;
@@ -104,15 +104,15 @@ fn begin(out: &mut Writer<'_>, len: u32, subtype: u8, low: u8) {
 /// Writes a data sequence number in its short or long form.
 fn put_number(
     out: &mut Writer<'_>,
-    value: u64,
+    value: WireDsn,
     long: bool,
     name: &'static str,
 ) -> Result<(), EncodeError> {
     if long {
-        out.put(&value.to_be_bytes());
+        out.put(&value.0.to_be_bytes());
         return Ok(());
     }
-    let short = u32::try_from(value).map_err(|_| EncodeError::Number(name))?;
+    let short = u32::try_from(value.0).map_err(|_| EncodeError::Number(name))?;
     out.put(&short.to_be_bytes());
     Ok(())
 }
@@ -171,7 +171,7 @@ pub(super) fn write(option: &Mptcp, out: &mut Writer<'_>) -> Result<(), EncodeEr
         Mptcp::Fail(dsn) => {
             begin(out, len, FAIL, 0);
             out.put(&[0]);
-            out.put(&dsn.to_be_bytes());
+            out.put(&dsn.0.to_be_bytes());
         }
         Mptcp::FastClose(key) => {
             begin(out, len, FAST_CLOSE, 0);
@@ -255,8 +255,8 @@ impl Fields<'_> {
         u64::from_be_bytes(self.take())
     }
 
-    fn number(&mut self, long: bool) -> u64 {
-        if long { self.long() } else { u64::from(self.word()) }
+    fn number(&mut self, long: bool) -> WireDsn {
+        WireDsn(if long { self.long() } else { u64::from(self.word()) })
     }
 }
 
@@ -278,7 +278,7 @@ pub(super) fn read(body: &[u8], flags: Flags, options: &mut Options) -> Result<(
         (PRIO, 3) => Mptcp::Prio { backup: low & BACKUP != 0 },
         (FAIL, 12) => {
             fields.byte();
-            Mptcp::Fail(fields.long())
+            Mptcp::Fail(WireDsn(fields.long()))
         }
         (FAST_CLOSE, 12) => {
             fields.byte();

@@ -3,7 +3,7 @@
 use plait_wire::codec::Headers;
 use plait_wire::{
     AddAddr, DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp,
-    Options, Payload, ResetReason, Segment, Timestamps,
+    Options, Payload, ResetReason, Segment, Timestamps, WireDsn,
 };
 use proptest::prelude::*;
 use std::net::IpAddr;
@@ -26,9 +26,10 @@ fn number() -> impl Strategy<Value = (u64, bool)> {
 }
 
 fn dss() -> impl Strategy<Value = Dss> {
-    let ack = number().prop_map(|(value, long)| DataAck { value, long });
-    let map = (number(), any::<u32>(), any::<u16>(), any::<Option<u16>>())
-        .prop_map(|((dsn, long), ssn, len, checksum)| Mapping { dsn, long, ssn, len, checksum });
+    let ack = number().prop_map(|(value, long)| DataAck { value: WireDsn(value), long });
+    let map = (number(), any::<u32>(), any::<u16>(), any::<Option<u16>>()).prop_map(
+        |((dsn, long), ssn, len, checksum)| Mapping { dsn: WireDsn(dsn), long, ssn, len, checksum },
+    );
     (proptest::option::of(ack), proptest::option::of(map), any::<bool>())
         .prop_map(|(data_ack, mapping, data_fin)| Dss { data_ack, mapping, data_fin })
 }
@@ -97,7 +98,7 @@ fn established(flags: impl Strategy<Value = MpCapable>) -> impl Strategy<Value =
         proptest::collection::vec(any::<u8>(), 1..=37)
             .prop_map(|ids| Mptcp::RemoveAddr(ids.into())),
         any::<bool>().prop_map(|backup| Mptcp::Prio { backup }),
-        any::<u64>().prop_map(Mptcp::Fail),
+        any::<u64>().prop_map(|dsn| Mptcp::Fail(WireDsn(dsn))),
         any::<u64>().prop_map(|key| Mptcp::FastClose(Key(key))),
         (0..REASONS.len(), any::<bool>())
             .prop_map(|(n, transient)| Mptcp::Reset { reason: REASONS[n], transient }),
@@ -112,7 +113,7 @@ fn several() -> impl Strategy<Value = Mptcp> {
             let all = [
                 Mptcp::RemoveAddr([id].into()),
                 Mptcp::Prio { backup: flag },
-                Mptcp::Fail(number),
+                Mptcp::Fail(WireDsn(number)),
                 Mptcp::Reset { reason: REASONS[reason], transient: flag },
             ];
             Mptcp::Several(which.into_iter().map(|at| all[at].clone()).collect())

@@ -4,7 +4,7 @@ use super::{hex, option_bytes, options_of};
 use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse, parse_into};
 use plait_wire::{
     AddAddr, DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp,
-    Options, ResetReason, Segment, Timestamps,
+    Options, ResetReason, Segment, Timestamps, WireDsn,
 };
 
 const SYN_ACK: Flags = Flags(0x12);
@@ -149,7 +149,11 @@ fn every_option_in_every_shape() {
         ("1e0840 0203040506".into(), Flags::ACK, Mptcp::RemoveAddr([2, 3, 4, 5, 6].into())),
         ("1e0350".into(), Flags::ACK, Mptcp::Prio { backup: false }),
         ("1e0351".into(), Flags::ACK, Mptcp::Prio { backup: true }),
-        ("1e0c6000 eccce7a8eff70ab6".into(), Flags::ACK, Mptcp::Fail(0xeccc_e7a8_eff7_0ab6)),
+        (
+            "1e0c6000 eccce7a8eff70ab6".into(),
+            Flags::ACK,
+            Mptcp::Fail(WireDsn(0xeccc_e7a8_eff7_0ab6)),
+        ),
         ("1e0c7000 683e36b25f2dbc92".into(), Flags::ACK, Mptcp::FastClose(SERVER)),
         ("1e048001".into(), Flags(0x14), reset(ResetReason::Mptcp, false)),
         ("1e048106".into(), Flags(0x14), reset(ResetReason::Middlebox, true)),
@@ -169,12 +173,13 @@ fn every_option_in_every_shape() {
 /// R18, R28, R29, R30, R33, R34, R41: the DSS in every shape: 4 + {0, 4, 8} + {0, 10, 14} (+ 2).
 #[test]
 fn the_dss_in_every_shape() {
-    let ack = |value, long| Some(DataAck { value, long });
-    let map = |dsn, long, len, checksum| Some(Mapping { dsn, long, ssn: 1, len, checksum });
+    let ack = |value, long| Some(DataAck { value: WireDsn(value), long });
+    let map =
+        |dsn, long, len, checksum| Some(Mapping { dsn: WireDsn(dsn), long, ssn: 1, len, checksum });
     let dss = |data_ack, mapping| Dss { data_ack, mapping, data_fin: false };
     let fin = Dss {
         data_ack: None,
-        mapping: Some(Mapping { dsn: 7, long: false, ssn: 0, len: 1, checksum: None }),
+        mapping: Some(Mapping { dsn: WireDsn(7), long: false, ssn: 0, len: 1, checksum: None }),
         data_fin: true,
     };
     let table = [
@@ -244,8 +249,8 @@ fn packed_options_have_no_nops() {
     let mut options = Options {
         timestamps: Some(Timestamps { value: 1, echo: 2 }),
         dss: Some(Dss {
-            data_ack: Some(DataAck { value: 3, long: false }),
-            mapping: Some(Mapping { dsn: 4, long: false, ssn: 5, len: 6, checksum: None }),
+            data_ack: Some(DataAck { value: WireDsn(3), long: false }),
+            mapping: Some(Mapping { dsn: WireDsn(4), long: false, ssn: 5, len: 6, checksum: None }),
             data_fin: false,
         }),
         ..Options::default()

@@ -6,7 +6,7 @@ use plait_wire::codec::{
     encode_to, parse,
 };
 use plait_wire::{
-    DataAck, Dss, Flags, Key, MpCapable, Mptcp, Options, Payload, SackBlocks, Segment,
+    DataAck, Dss, Flags, Key, MpCapable, Mptcp, Options, Payload, SackBlocks, Segment, WireDsn,
 };
 
 fn refused(packet: &[u8]) -> ParseError {
@@ -188,19 +188,19 @@ fn options_that_are_skipped() {
 fn the_first_of_a_kind_counts() {
     let twice = hex("1e082001 00000001 01 1e082001 00000002 080a 00000001 00000002");
     let (options, skipped) = options_of(Flags::ACK, &twice);
-    assert_eq!(options.dss.unwrap().data_ack.unwrap().value, 1);
+    assert_eq!(options.dss.unwrap().data_ack.unwrap().value, WireDsn(1));
     assert_eq!(skipped.first, Some(Unread { at: 9, kind: 30, why: Why::Twice }));
     assert!(options.timestamps.is_some());
     // A malformed first one is not used.
     let (options, _) = options_of(Flags::ACK, &hex("1e072001 000000 1e082001 00000002"));
-    assert_eq!(options.dss.unwrap().data_ack.unwrap().value, 2);
+    assert_eq!(options.dss.unwrap().data_ack.unwrap().value, WireDsn(2));
 }
 
 /// R4: options may share a segment, even with a DSS, unless one of them opens a subflow.
 #[test]
 fn several_options_in_one_segment() {
     let gone = Mptcp::RemoveAddr([2].into());
-    let (prio, fail) = (Mptcp::Prio { backup: true }, Mptcp::Fail(7));
+    let (prio, fail) = (Mptcp::Prio { backup: true }, Mptcp::Fail(WireDsn(7)));
     let bytes = hex("1e044002 1e082001 00000001 1e0351 01 1e0c6000 0000000000000007");
     let (options, skipped) = options_of(Flags::ACK, &bytes);
     assert_eq!(skipped.count, 0);
@@ -272,7 +272,7 @@ fn segments_that_are_refused() {
     let many = Mptcp::RemoveAddr(vec![1; 38].into());
     assert_eq!(encoded(&mptcp(Flags::ACK, many)), Err(EncodeError::Options(44)));
     let ack = |value, long| {
-        let data_ack = Some(DataAck { value, long });
+        let data_ack = Some(DataAck { value: WireDsn(value), long });
         with(Flags::ACK, Options { dss: Some(Dss { data_ack, ..Dss::default() }), ..default() })
     };
     assert_eq!(encoded(&ack(1 << 32, false)), Err(EncodeError::Number("DATA_ACK")));
