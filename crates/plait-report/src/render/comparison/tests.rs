@@ -273,7 +273,7 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
         "{said}"
     );
     let roundrobin = lost.rows.iter_mut().find(|it| it.scheduler == "roundrobin").unwrap();
-    roundrobin.standing.paired_vs_best_path = Some(difference(1.01, false));
+    roundrobin.standing.paired_vs_best_path = Some(difference(1.0099, false));
     roundrobin.standing.speedup_vs_best_path = Some(0.99);
     let said = verdict(&lost);
     assert!(
@@ -318,7 +318,11 @@ fn a_verdict_does_not_contradict_itself() {
     // The interval of a small difference excludes 1.
     let small = Difference { ci95: Some([0.994, 0.996]), ..difference(0.995, false) };
     let wide = Difference { ci95: Some([0.99, 1.01]), ..difference(1.001, false) };
+    let few_runs = Difference { ci95: Some([0.7, 0.9]), ..difference(0.8, false) };
     let mut close = tied.clone();
+    close.rows[4].standing.paired_vs_best_path = Some(few_runs);
+    let text = said(close.clone());
+    assert!(text.contains("None of group 1 is distinguished from tcp:wifi"), "{text}");
     close.rows[4].standing.paired_vs_best_path = Some(small);
     let text = said(close.clone());
     assert!(text.contains("None of group 1 is distinguished by more than 1 % from tcp"), "{text}");

@@ -130,7 +130,8 @@ fn first(report: &Report) -> Vec<String> {
 /// Returns true if the runs show a difference that is too small to distinguish the rows.
 fn small(found: Option<Difference>) -> bool {
     let excludes_one = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
-    found.is_some_and(|it| !it.told_apart && it.ci95.is_some_and(excludes_one))
+    let small = |it: &Difference| !it.told_apart && (it.ratio - 1.0).abs() <= MARGIN;
+    found.filter(small).and_then(|it| it.ci95).is_some_and(excludes_one)
 }
 
 /// Returns `1.20x faster`, or `1.16x to 1.20x faster` for several rows.
