@@ -13,7 +13,13 @@ const MIN_INTERVAL: Span = Span::from_millis(300);
 /// Length of an interval in smoothed RTTs.
 const INTERVAL_RTTS: u64 = 5;
 
-/// An acknowledgement that delivered data.
+/// Least time between the ends of two steps in round trips. Hosts and links pass acknowledgements on in
+/// bursts, so a shorter time says little about the rate of the path.
+const GRAINS_PER_RTT: u64 = 16;
+/// Longest such time.
+const MAX_GRAIN: Span = Span::from_millis(1);
+
+/// Acknowledgements that delivered data.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Step {
     pub(super) at: Time,
@@ -22,6 +28,14 @@ pub(super) struct Step {
     pub(super) bytes: u64,
     /// Whether that segment waited in a queue of the path.
     pub(super) queued: bool,
+}
+
+impl Step {
+    /// Adds an acknowledgement.
+    fn extend(&mut self, newer: Step) {
+        let bytes = self.bytes + newer.bytes;
+        *self = Step { bytes, queued: self.queued && newer.queued, ..newer };
+    }
 }
 
 /// The estimate of one path.
@@ -48,17 +62,30 @@ impl RateFilter {
 
     /// Takes in an acknowledgement on a path with this segment size and smoothed RTT.
     pub(super) fn on_acked(&mut self, step: Step, mss: u64, srtt: Span) {
+        let grain = Self::grain(srtt);
+        match &mut self.steps[..self.used] {
+            // A step ends no sooner than `grain` after the one before it.
+            [.., before, last] if last.at.since(before.at) < grain => last.extend(step),
+            _ => self.push(step),
+        }
+        self.turn(step.at, srtt);
+        if let Some(sample) = self.sample(mss, grain) {
+            self.now = self.now.max(sample);
+            self.sampled = true;
+        }
+    }
+
+    fn grain(srtt: Span) -> Span {
+        srtt.over(GRAINS_PER_RTT).min(MAX_GRAIN)
+    }
+
+    fn push(&mut self, step: Step) {
         if self.used == MAX_STEPS {
             self.steps.copy_within(1.., 0);
             self.used -= 1;
         }
         self.steps[self.used] = step;
         self.used += 1;
-        self.turn(step.at, srtt);
-        if let Some(sample) = self.sample(mss) {
-            self.now = self.now.max(sample);
-            self.sampled = true;
-        }
     }
 
     /// Forgets the run: one of its segments was sent more than once.
@@ -78,7 +105,7 @@ impl RateFilter {
 
     /// Returns the rate of the longest run whose pace the link set: it left at least twice as fast as it
     /// was acknowledged, or all its segments waited in a queue.
-    fn sample(&self, mss: u64) -> Option<u64> {
+    fn sample(&self, mss: u64, grain: Span) -> Option<u64> {
         let (last, earlier) = self.steps[..self.used].split_last()?;
         let mut run = RunSoFar { bytes: last.bytes, steps: 1, queued: last.queued };
         let mut longest = None;
@@ -87,6 +114,7 @@ impl RateFilter {
             let sent = last.sent.since(first.sent).as_nanos();
             let queued = run.queued && run.steps >= MIN_QUEUED_STEPS;
             if acked > 0
+                && acked >= grain.as_nanos()
                 && run.bytes >= MIN_RUN_SEGMENTS * mss
                 && (queued || sent.saturating_mul(2) <= acked)
             {
@@ -136,6 +164,20 @@ mod tests {
         // The run of two windows left in 100 ms and was acknowledged in 118: the sender set its pace.
         window(&mut filter, 1_100);
         assert_eq!(filter.rate(), 500_000);
+    }
+
+    /// On a fast path, a host passes the acknowledgements of 0.2 ms on at once.
+    #[test]
+    fn acknowledgements_in_bursts_do_not_raise_the_rate() {
+        let mut filter = RateFilter::default();
+        let micros = |it: u64| Time::ZERO + Span::from_micros(it);
+        for segment in 0..2_000_u64 {
+            // The link needs 10 us for a segment: 100 MB/s.
+            let passed_on = (10 * segment).next_multiple_of(200);
+            acked(&mut filter, micros(1_020_000 + passed_on), micros(1_000_000), false);
+        }
+        let rate = filter.rate();
+        assert!((95_000_000..125_000_000).contains(&rate), "{rate}");
     }
 
     /// 30 segments leave each 10 ms and are acknowledged 20 ms later.
