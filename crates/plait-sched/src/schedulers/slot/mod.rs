@@ -120,7 +120,7 @@ The queue is at least the wait that the latest RTT sample shows. Before the firs
 srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample
 is taken from a run of up to 16 steps if the link set its pace: the segments left at least twice as
 fast as they were acknowledged, or all of them waited in a queue. A step is an acknowledgement, or
-all those of min(srtt / 16, 1 ms), because hosts and links pass acknowledgements on in bursts. If an
+all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. If an
 acknowledgement is overdue, the delay counts too.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path

@@ -17,7 +17,7 @@ const INTERVAL_RTTS: u64 = 5;
 /// bursts, so a shorter time says little about the rate of the path.
 const GRAINS_PER_RTT: u64 = 16;
 /// Longest such time.
-const MAX_GRAIN: Span = Span::from_millis(1);
+const MAX_GRAIN: Span = Span::from_micros(500);
 
 /// Acknowledgements that delivered data.
 #[derive(Clone, Copy, Default, Debug)]
