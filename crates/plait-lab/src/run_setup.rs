@@ -131,8 +131,9 @@ fn competing_pair(
 ) -> PairSetup {
     let usual = Config::default();
     let config = scenario.connection(false).with(|it| {
-        it.buffers.rcvbuf = usual.buffers.rcvbuf;
-        it.buffers.sndbuf = usual.buffers.sndbuf;
+        (it.buffers.rcvbuf, it.buffers.sndbuf) = (usual.buffers.rcvbuf, usual.buffers.sndbuf);
+        it.buffers.rcvbuf_first = it.buffers.rcvbuf_first.or(usual.buffers.rcvbuf_first);
+        it.buffers.sndbuf_first = usual.buffers.sndbuf_first;
     });
     let scheduler = plait_sched::Spec::of(&plait_sched::SCHEDULERS[0]);
     let cc = cc.clone();

@@ -193,17 +193,21 @@ pub struct PacketSizes {
 /// Buffer sizes and advertised windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferSizes {
-    /// Receive buffer in bytes. All of it is advertised unless `rcvbuf_first` is set.
+    /// Largest receive buffer in bytes. All of it is advertised unless `rcvbuf_first` is set.
     pub rcvbuf: u64,
-    /// Advertised part of the receive buffer at the start, in bytes. It then grows with the bytes
-    /// that the application reads per round trip. If `None`, all of the buffer is advertised from
-    /// the start.
+    /// Receive buffer at the start, in bytes. It then grows with the bytes that the application
+    /// reads per round trip, up to `rcvbuf`. If `None`, or not less than `rcvbuf`, the buffer is
+    /// fixed.
     pub rcvbuf_first: Option<u64>,
-    /// Send buffer in bytes. Holds bytes until they are DATA_ACKed.
+    /// Largest send buffer in bytes. Holds bytes until they are DATA_ACKed.
     pub sndbuf: u64,
-    /// Buffers sized as in Linux; replaces `rcvbuf`, `rcvbuf_first` and `sndbuf`. Writers then wait
-    /// until a third of the send buffer is free. A reader that has read everything acknowledges a
-    /// short segment at once.
+    /// Send buffer at the start, in bytes. If a writer waits for it while the congestion windows
+    /// are not full, it grows to twice their sum, up to `sndbuf`. If `None`, or not less than
+    /// `sndbuf`, the buffer is fixed.
+    pub sndbuf_first: Option<u64>,
+    /// Buffers sized as in Linux; replaces the four sizes above. Writers then wait until a third of
+    /// the send buffer is free. A reader that has read everything acknowledges a short segment at
+    /// once.
     pub kernel: Option<KernelBuffers>,
     /// Send nothing beyond the window that the peer advertised on a subflow. Linux drops such data,
     /// in addition to data beyond the shared window (RFC 8684 section 3.3.4). Between plait's own
@@ -313,12 +317,25 @@ impl Default for PacketSizes {
     }
 }
 
+impl BufferSizes {
+    /// Default of the largest buffers, in bytes: `net.ipv4.tcp_rmem` of Linux 6.18, third number.
+    /// The send buffer has the same limit, because what the receiver takes has to fit in it.
+    pub const LARGEST: u64 = KernelBuffers::LINUX_6_18.most_rcvbuf;
+
+    /// Returns the send buffer at the start.
+    #[must_use]
+    pub fn initial_sndbuf(&self) -> u64 {
+        self.sndbuf_first.map_or(self.sndbuf, |first| first.min(self.sndbuf))
+    }
+}
+
 impl Default for BufferSizes {
     fn default() -> BufferSizes {
         BufferSizes {
-            rcvbuf: 6 << 20,
-            rcvbuf_first: None,
-            sndbuf: 4 << 20,
+            rcvbuf: BufferSizes::LARGEST,
+            rcvbuf_first: Some(6 << 20),
+            sndbuf: BufferSizes::LARGEST,
+            sndbuf_first: Some(4 << 20),
             kernel: None,
             subflow_windows: false,
         }

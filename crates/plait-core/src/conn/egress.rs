@@ -259,8 +259,9 @@ impl Connection {
     pub(crate) fn write(&mut self, ctx: &Context<'_>, written: &Written<'_>) -> Result<u64, Error> {
         let Connection { data, paths, scheduling, timers, .. } = self;
         data.closing().takes_data()?;
+        let waited = scheduling.is_app_blocked();
         let WriteRoom { room, blocked } =
-            paths.room_to_write(data, ctx.memory_limit(), written.len());
+            paths.room_to_write(data, ctx.memory_limit(), written.len(), waited);
         scheduling.on_write(room, blocked);
         if room > 0 {
             data.write(written, room);

@@ -220,15 +220,19 @@ impl Invariants<'_> {
         // Linux sizes a buffer for each subflow, in bytes of memory.
         let kernels = |it: KernelBuffers| it.most_sndbuf.saturating_mul(SubflowId::MAX as u64);
         if self.data.queue().occupied()
-            > config.buffers.kernel.map_or(config.buffers.sndbuf, kernels)
+            > config.buffers.kernel.map_or(self.data.queue().size(), kernels)
         {
             return Some(format!("{} bytes in the send buffer", self.data.queue().occupied()));
+        }
+        let sizes = (self.data.queue().size(), self.data.reassembly().size());
+        if sizes.0 > config.buffers.sndbuf || sizes.1 > config.buffers.rcvbuf {
+            return Some(format!("buffers of {} and {} bytes", sizes.0, sizes.1));
         }
         let held = self.data.reassembly().readable() + self.data.reassembly().out_of_order();
         // Linux accepts a segment while the buffer is not full, so the last one may exceed it
         // (`tcp_try_rmem_schedule`, net/ipv4/tcp_input.c).
         let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.packets.mtu);
-        let most = config.buffers.kernel.map_or(config.buffers.rcvbuf, kernels);
+        let most = config.buffers.kernel.map_or(sizes.1, kernels);
         (held > most).then(|| format!("{held} bytes in the receive buffer"))
     }
 }

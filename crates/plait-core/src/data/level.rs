@@ -42,7 +42,7 @@ impl DataLevel {
         DataLevel {
             agreed: Agreement::new(config),
             keys: Keys::new(key, config.start_offsets().idsn),
-            queue: SendQueue::new(config.buffers.kernel),
+            queue: SendQueue::new(&config.buffers),
             window: SendWindow::new(),
             recv: Reassembly::new(config.buffers.rcvbuf, config.most_held())
                 .tune(config.buffers.rcvbuf_first, config.segment_payload())

@@ -94,9 +94,9 @@ impl Reassembly {
     /// Starts with a window of `first` bytes, which grows with the data read, up to the whole
     /// buffer.
     pub(crate) fn tune(mut self, first: Option<u64>, mss: u64) -> Reassembly {
-        if let Some(first) = first {
+        if let Some(first) = first.filter(|first| *first < self.rcvbuf) {
             self.tuning = Some(Box::new(Tuned::Payload(Tuning::new(self.rcvbuf, mss))));
-            self.rcvbuf = first.min(self.rcvbuf);
+            self.rcvbuf = first;
         }
         self
     }
@@ -108,6 +108,11 @@ impl Reassembly {
             self.tuning = Some(Box::new(Tuned::Memory(memory)));
         }
         self
+    }
+
+    /// Returns the size of the receive buffer, unless it is counted in memory.
+    pub(crate) const fn size(&self) -> u64 {
+        self.rcvbuf
     }
 
     /// Returns true if the window may change now ([`Reassembly::retune`]).

@@ -3,7 +3,7 @@
 
 mod plan;
 
-use crate::config::KernelBuffers;
+use crate::config::BufferSizes;
 use crate::data::memory_usage::MemoryUsage;
 use crate::data::send_memory::SendMemory;
 use crate::seldom::Seldom;
@@ -34,6 +34,8 @@ pub(crate) struct SendQueue {
     nxt: Dsn,
     /// DSN after the last byte written.
     written: Dsn,
+    /// Size of the send buffer in bytes.
+    size: u64,
     unsent: DataRangeSet,
     sent: VecDeque<SentRange>,
     /// Allocated when more than a few segments are in flight.
@@ -53,10 +55,21 @@ pub(crate) struct SendQueue {
 
 impl SendQueue {
     /// Returns an empty queue.
-    pub(crate) fn new(buffers: Option<KernelBuffers>) -> SendQueue {
-        let memory = buffers.map(|buffers| Box::new(SendMemory::new(buffers.most_sndbuf)));
+    pub(crate) fn new(buffers: &BufferSizes) -> SendQueue {
+        let memory = buffers.kernel.map(|it| Box::new(SendMemory::new(it.most_sndbuf)));
         let repeats = memory.map(|memory| Repeats { memory: Some(memory), ..Repeats::default() });
-        SendQueue { repeats: repeats.map(Box::new), ..SendQueue::default() }
+        let size = buffers.initial_sndbuf();
+        SendQueue { repeats: repeats.map(Box::new), size, ..SendQueue::default() }
+    }
+
+    /// Returns the size of the send buffer in bytes, unless it is counted in memory.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Grows the send buffer to twice the congestion `windows`, at most to `most`. It never shrinks.
+    pub(crate) fn expand(&mut self, windows: u64, most: u64) {
+        self.size = self.size.max(windows.saturating_mul(2).min(most));
     }
 
     /// Returns the sizes of the send buffers, if they are counted in memory.

@@ -157,6 +157,11 @@ impl DataLevel {
         }
     }
 
+    /// Grows the send buffer for the sum of the congestion `windows`, at most to `most`.
+    pub(crate) fn expand_send_buffer(&mut self, windows: u64, most: u64) {
+        self.queue.expand(windows, most);
+    }
+
     /// Notes when data of `subflow` was last acknowledged. A DATA_ACK is overdue.
     pub(crate) fn note_progress(&mut self, subflow: SubflowId, progress: Time) {
         if let Some(memory) = self.queue.memory() {

@@ -2,6 +2,7 @@
 
 use crate::config::MemoryLimit;
 use crate::data::level::DataLevel;
+use crate::data::send_queue::SendQueue;
 use crate::paths::Paths;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -16,13 +17,14 @@ pub(crate) struct WriteRoom {
 
 impl Paths {
     /// Returns the free send buffer for `len` more bytes, and whether it is too small. If memory is
-    /// short, `limit` bounds the send buffer. If it is counted in memory, the sum of the subflows'
-    /// buffers bounds it.
+    /// short, `limit` bounds the send buffer and its growth. If it is counted in memory, the sum of
+    /// the subflows' buffers bounds it. `waited`: the application found it full before.
     pub(crate) fn room_to_write(
         &self,
         data: &mut DataLevel,
         limit: Option<MemoryLimit>,
         len: u64,
+        waited: bool,
     ) -> WriteRoom {
         let open =
             self.subflows.iter().filter(|it| it.status().joined() && it.state().sends_data());
@@ -30,9 +32,33 @@ impl Paths {
             return WriteRoom { room, blocked: len > room };
         }
         let most = limit.map_or(u64::MAX, |limit| self.sendable(data, limit));
-        let room =
-            most.min(self.spec.config.buffers.sndbuf).saturating_sub(data.queue().occupied());
+        let free = |queue: &SendQueue| most.min(queue.size()).saturating_sub(queue.occupied());
+        let mut room = free(data.queue());
+        let largest = most.min(self.spec.config.buffers.sndbuf);
+        if len > room && waited && data.queue().size() < largest {
+            self.expand_send_buffer(data, largest);
+            room = free(data.queue());
+        }
         WriteRoom { room: len.min(room), blocked: len > room }
+    }
+
+    /// Grows the send buffer, up to `largest`, if the congestion windows have more room than unsent
+    /// data could fill (`tcp_should_expand_sndbuf` and `tcp_sndbuf_expand` of Linux). A larger
+    /// buffer would not make full windows send more.
+    #[cold]
+    fn expand_send_buffer(&self, data: &mut DataLevel, largest: u64) {
+        let (mut windows, mut free) = (0, 0);
+        for subflow in self.subflows.iter() {
+            if subflow.status().joined() && subflow.state().sends_data() {
+                let (sender, id) = (subflow.sender(), subflow.id());
+                let used = sender.tx.inflight() + data.queue().assigned(id);
+                windows += sender.cwnd();
+                free += sender.cwnd().saturating_sub(used);
+            }
+        }
+        if free > data.queue().unsent() {
+            data.expand_send_buffer(windows, largest);
+        }
     }
 
     /// Sends a window update after a read if the window has opened enough (RFC 9293 section

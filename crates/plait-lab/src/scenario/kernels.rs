@@ -2,6 +2,7 @@
 //! names one (`--kernel 3.14`), it gets the settings of the profile. Its own settings take
 //! precedence.
 
+use super::buffers::FIXED;
 use super::lists::read;
 use super::placed_text::PlacedText;
 use super::raw_scenario::RawScenario;
@@ -82,10 +83,11 @@ impl KernelProfile {
         self.cc.get(name).map_or(name, String::as_str)
     }
 
-    /// Returns the settings that go with every controller.
+    /// Returns the settings that go with every controller. Buffers have a fixed size unless the
+    /// scenario says otherwise.
     pub(crate) fn of_every_controller(&self) -> impl Iterator<Item = (&str, &str)> {
         let settings = self.settings.iter().filter(|(name, _)| *name != HYSTART);
-        settings.map(|(name, value)| (name.as_str(), value.as_str()))
+        settings.map(|(name, value)| (name.as_str(), value.as_str())).chain(FIXED)
     }
 
     /// Replaces the controllers of a raw scenario by those of this kernel. If the raw scenario does

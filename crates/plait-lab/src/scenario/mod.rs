@@ -1,5 +1,6 @@
 //! Scenarios: all settings of `plait compare`, as types.
 
+mod buffers;
 mod build;
 mod compete;
 mod cross;
@@ -43,6 +44,7 @@ pub use path_parse::{Reader, no_files};
 pub use placed_text::{Misfit, PlacedText, whole};
 pub use profile::{PROFILES, Profile, Wander};
 pub use raw_scenario::{LATER_SETTINGS, RawPath, RawScenario, quoted};
+pub use buffers::Buffer;
 pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
 pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
 pub use settings::{SETTINGS, Setting};
@@ -50,6 +52,7 @@ pub use timing::{DEFAULT_HOST_JITTER, HostJitter, HostTiming, MAX_HOST_JITTER};
 pub use vary::{Point, Vary};
 
 use crate::expect::Expectation;
+use buffers::{AUTO_RCVBUF, DEFAULT_RCVBUF, DEFAULT_SNDBUF};
 use plait_app::Workload;
 use plait_app::quantity::Size;
 use plait_base::Span;
@@ -57,12 +60,6 @@ use plait_cc::HyStart;
 use plait_core::{Config, Dial, KernelBuffers, KernelRules};
 use std::fmt;
 use std::num::NonZeroUsize;
-
-/// First receive window if the receive buffer is tuned automatically, in bytes.
-const FIRST_WINDOW: u64 = 64 << 10;
-
-/// Default receive buffer.
-const DEFAULT_RCVBUF: Size = Size::Bytes(6 << 20);
 
 /// A scenario that is ready to run. [`RawScenario::build`] makes it.
 ///
@@ -145,11 +142,9 @@ pub struct Transport {
     /// The kernel that both ends behave as.
     pub kernel: Kernel,
     /// Receive buffer.
-    pub rcvbuf: Size,
-    /// Tune the receive buffer: its window begins at 64 KiB and follows the data read.
-    pub rcvbuf_auto: bool,
+    pub rcvbuf: Buffer,
     /// Send buffer.
-    pub sndbuf: Size,
+    pub sndbuf: Buffer,
 }
 
 /// A kernel whose whole behaviour both ends adopt.
@@ -211,8 +206,7 @@ impl Scenario {
                 send_cost: Span::ZERO,
                 kernel: Kernel::None,
                 rcvbuf: DEFAULT_RCVBUF,
-                rcvbuf_auto: false,
-                sndbuf: DEFAULT_RCVBUF,
+                sndbuf: DEFAULT_SNDBUF,
             },
             ideal: false,
             timing: HostTiming::default(),
@@ -263,9 +257,12 @@ impl Scenario {
         let transport = &self.transport;
         let mut config = Config { multipath, ..transport.config.clone() };
         let payload = config.segment_payload();
-        config.buffers.rcvbuf = transport.rcvbuf.bytes(payload);
-        config.buffers.rcvbuf_first = transport.rcvbuf_auto.then_some(FIRST_WINDOW);
-        config.buffers.sndbuf = transport.sndbuf.bytes(payload);
+        let first = |buffer: Buffer| buffer.first.map(|size| size.bytes(payload));
+        let (rcvbuf, sndbuf) = (transport.rcvbuf, transport.sndbuf);
+        config.buffers.rcvbuf = rcvbuf.largest.bytes(payload);
+        config.buffers.rcvbuf_first = first(rcvbuf);
+        config.buffers.sndbuf = sndbuf.largest.bytes(payload);
+        config.buffers.sndbuf_first = first(sndbuf);
         config.window.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
         config.joins.per_pair = match transport.subflows {
             Subflows::EachPath(each) => each,
@@ -284,7 +281,7 @@ impl Scenario {
     /// Applies the profile of Linux 6.18.
     fn do_as_linux_6_18(&self, config: &mut Config) {
         let mut buffers = KernelBuffers::LINUX_6_18;
-        if self.transport.rcvbuf != DEFAULT_RCVBUF {
+        if !matches!(self.transport.rcvbuf, DEFAULT_RCVBUF | AUTO_RCVBUF) {
             // The kernel doubles the value of SO_RCVBUF, and no longer tunes the buffer.
             (buffers.first_rcvbuf, buffers.most_rcvbuf) =
                 (2 * config.buffers.rcvbuf, 2 * config.buffers.rcvbuf);

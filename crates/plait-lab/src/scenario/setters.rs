@@ -8,7 +8,7 @@ use crate::error::{Fault, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::report::COMPETING;
 use plait_app::measure::Value;
-use plait_app::quantity::{self, Bytes, Percent, Size};
+use plait_app::quantity::{self, Percent, Size};
 use plait_app::workload::WorkloadError;
 use plait_app::{MEASURES, WORKLOADS, Workload};
 use plait_base::{Chance, Span, SubflowId};
@@ -119,27 +119,6 @@ pub(super) fn set_earlier(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) 
     Ok(())
 }
 
-/// Reads `6MiB`, `auto` or `auto:6MiB`: the size, and whether the buffer is tuned automatically.
-pub(super) fn set_rcvbuf(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
-    let (most, auto) = match given.text.trim().strip_prefix("auto") {
-        None => (given.text.as_str(), false),
-        Some("") => ("6MiB", true),
-        Some(rest) => match rest.strip_prefix(':') {
-            Some(most) => (most, true),
-            None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
-        },
-    };
-    it.transport.rcvbuf = window_size(&PlacedText::new(&given.place, most))?;
-    it.transport.rcvbuf_auto = auto;
-    Ok(())
-}
-
-/// Writes the form that [`set_rcvbuf`] reads.
-pub(super) fn rcvbuf_text(it: &Scenario) -> Vec<String> {
-    let auto = if it.transport.rcvbuf_auto { "auto:" } else { "" };
-    vec![format!("{auto}{}", size_text(it.transport.rcvbuf))]
-}
-
 pub(super) fn set_host_jitter(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     if given.text.trim() == "auto" {
         it.timing.jitter = HostJitter::Auto;
@@ -172,17 +151,6 @@ pub(super) fn set_expectation(it: &mut Scenario, given: &PlacedText, _: Reader<'
 /// Reads a buffer size. It must fit into a TCP window.
 pub(super) fn window_size(given: &PlacedText) -> Result<Size> {
     positive_size(given, LARGEST_WINDOW)
-}
-
-/// Writes a size in the unit of its default, so that `6MiB` stays `6MiB`.
-pub(super) fn size_text(size: Size) -> String {
-    match size {
-        Size::Bytes(bytes) if bytes != 0 && bytes.is_multiple_of(1 << 20) => {
-            format!("{}MiB", bytes >> 20)
-        }
-        Size::Bytes(bytes) => Bytes(bytes).to_string(),
-        Size::Segments(_) => size.to_string(),
-    }
 }
 
 /// Reads a size above zero and at most `most` bytes. Segments count with 65,535 bytes each.

@@ -157,7 +157,7 @@ impl Collector {
             paths: vec![OfPath::default(); paths],
             jumped: 0,
             covered: 0,
-            delivery: Delivery::new(config.buffers.sndbuf),
+            delivery: Delivery::new(config.buffers.initial_sndbuf()),
             out_of_order: Histogram::default(),
             objects: Objects::default(),
             messages: Messages::default(),

@@ -4,7 +4,7 @@ use super::setting::{BLANK, HOSTS, MPTCP, Setting, TCP};
 use crate::scenario::kind::{
     Field, SettingKind, count, names, on_off, read_count, read_time, text, time, words,
 };
-use crate::scenario::{Kernel, setters};
+use crate::scenario::{Kernel, buffers, setters};
 use plait_base::Span;
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{Config, Dial, JoinTiming, LossDetection, Pacing, Prr, RtoMode};
@@ -254,32 +254,31 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         name: "rcvbuf",
         group: TCP,
-        default: "6MiB",
-        help: "receive buffer of the connection; auto: its window begins at 64 KiB and follows the \
-               data read, up to MAX (6MiB)",
-        clause: "RFC 8684 section 3.3.1",
+        default: "auto:6MiB:32MiB",
+        help: "receive buffer of the connection. auto: it begins at FIRST (64KiB) and grows with the \
+               data read in a round trip, up to MAX (6MiB). A size alone is fixed",
+        clause: "RFC 8684 section 3.3.1; Linux, mptcp_rcv_space_adjust",
         field: text(
-            "a size such as 6MiB, or auto[:MAX]",
+            "a size such as 6MiB, or auto[:MAX], or auto:FIRST:MAX",
             "auto:1MiB",
-            setters::rcvbuf_text,
-            setters::set_rcvbuf,
+            buffers::rcvbuf_text,
+            buffers::set_rcvbuf,
         ),
         ..BLANK
     },
     Setting {
         name: "sndbuf",
         group: TCP,
-        default: "4MiB",
-        help: "send buffer of the connection",
-        clause: "RFC 8684 section 3.3.5",
+        default: "auto:32MiB",
+        help: "send buffer of the connection. auto: it begins at FIRST (4MiB) and grows to twice \
+               the congestion windows when a writer waits and they are not full, up to MAX (32MiB). \
+               A size alone is fixed",
+        clause: "RFC 8684 section 3.3.5; Linux, tcp_sndbuf_expand",
         field: text(
-            "a size such as 4MiB",
+            "a size such as 4MiB, or auto[:MAX], or auto:FIRST:MAX",
             "1MiB",
-            |it| vec![setters::size_text(it.transport.sndbuf)],
-            |it, given, _| {
-                it.transport.sndbuf = setters::window_size(given)?;
-                Ok(())
-            },
+            buffers::sndbuf_text,
+            buffers::set_sndbuf,
         ),
         ..BLANK
     },
