@@ -1,6 +1,7 @@
 //! The tests of the laboratory, as one program: each program links the whole tree below it.
 
 mod arithmetic;
+mod buffers;
 mod claims;
 mod common;
 mod corners;

@@ -38,6 +38,20 @@ pub(crate) struct Readable {
     pub(crate) subflow: SubflowId,
 }
 
+/// The round trip that the window is adjusted after.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// Longest round trip time of the subflows.
+    pub(crate) rtt: Span,
+    /// Payload bytes of a full segment.
+    pub(crate) mss: u64,
+    /// Number of subflows.
+    pub(crate) subflows: usize,
+}
+
+/// Bytes of a connection before a large window is tuned.
+const UNTUNED_BYTES: u64 = 1 << 20;
+
 /// How the window grows with the data read.
 #[derive(Debug)]
 enum Tuned {
@@ -92,13 +106,21 @@ impl Reassembly {
     }
 
     /// Starts with a window of `first` bytes, which grows with the data read, up to the whole
-    /// buffer.
+    /// buffer. A large window is tuned only after [`UNTUNED_BYTES`], so that a connection with
+    /// little data needs no memory for it.
     pub(crate) fn tune(mut self, first: Option<u64>, mss: u64) -> Reassembly {
         if let Some(first) = first.filter(|first| *first < self.rcvbuf) {
-            self.tuning = Some(Box::new(Tuned::Payload(Tuning::new(self.rcvbuf, mss))));
+            if first < UNTUNED_BYTES {
+                self.start_tuning(self.rcvbuf, mss);
+            }
             self.rcvbuf = first;
         }
         self
+    }
+
+    /// Starts to measure the data read, so that the window grows up to `largest` bytes.
+    fn start_tuning(&mut self, largest: u64, mss: u64) {
+        self.tuning = Some(Box::new(Tuned::Payload(Tuning::new(largest, mss))));
     }
 
     /// Counts the buffer in memory, as Linux does.
@@ -115,11 +137,11 @@ impl Reassembly {
         self.rcvbuf
     }
 
-    /// Returns true if the window may change now ([`Reassembly::retune`]).
+    /// Returns true if the window may change now ([`Reassembly::retune`]), at most to `largest`.
     #[inline]
-    pub(crate) fn is_tuned(&self, now: Time) -> bool {
+    pub(crate) fn is_tuned(&self, now: Time, largest: u64) -> bool {
         match self.tuning.as_deref() {
-            None => false,
+            None => self.rcvbuf < largest && self.nxt > Dsn::new(UNTUNED_BYTES),
             Some(Tuned::Payload(tuning)) => tuning.is_due(now),
             Some(Tuned::Memory(_)) => true,
         }
@@ -145,10 +167,14 @@ impl Reassembly {
         }
     }
 
-    /// Adjusts the window if a round trip is over; `rtt` is the longest of the subflows. Data in
-    /// order counts as read.
+    /// Adjusts the window if a round trip is over, at most to `largest`. Data in order counts as
+    /// read in memory.
     #[cold]
-    pub(crate) fn retune(&mut self, now: Time, rtt: Span, mss: u64, subflows: usize) {
+    pub(crate) fn retune(&mut self, now: Time, largest: u64, round: Round) {
+        let Round { rtt, mss, subflows } = round;
+        if self.tuning.is_none() {
+            self.start_tuning(largest, mss);
+        }
         match self.tuning.as_deref_mut() {
             Some(Tuned::Payload(tuning)) => {
                 self.rcvbuf = tuning.turn(now, self.read, rtt, mss, self.rcvbuf);
@@ -450,6 +476,40 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// R37: the right edge of a window that grows with the data read never moves left, and
+        /// never leaves the largest buffer.
+        #[test]
+        fn a_growing_window_never_shrinks(
+            first in prop::sample::select(alloc::vec![1u64 << 16, 1 << 20, 6 << 20]),
+            rounds in proptest::collection::vec((1u64..8 << 20, 1u64..200), 1..40),
+        ) {
+            let largest = 32 << 20;
+            let mut reassembly = Reassembly::new(largest, 64).tune(Some(first), 1_428);
+            let (mut now, mut grew, mut edge) = (Time::ZERO, false, Dsn::ZERO);
+            prop_assert_eq!(reassembly.window(), first);
+            for (len, rtt) in rounds {
+                let (offset, len) = (reassembly.nxt().get(), len.min(reassembly.window()) as u32);
+                let payload = Payload::Pattern { offset, len };
+                let run = Run { dsn: reassembly.nxt(), payload: &payload, at: now, subflow: SubflowId(0) };
+                reassembly.insert(now, run, &mut |_| {});
+                let told = reassembly.window();
+                reassembly.on_advertised(told);
+                reassembly.skip(u64::MAX);
+                if reassembly.is_tuned(now, largest) {
+                    let round = Round { rtt: Span::from_millis(rtt), mss: 1_428, subflows: 1 };
+                    reassembly.retune(now, largest, round);
+                }
+                grew |= reassembly.size() > first;
+                prop_assert!(reassembly.right_edge() >= edge);
+                edge = reassembly.right_edge();
+                prop_assert!(reassembly.size() >= first && reassembly.size() <= largest);
+                prop_assert!(reassembly.window() <= largest);
+                now = now + Span::from_millis(rtt);
+            }
+            // A window is at most four times the data read, and 32 segments.
+            prop_assert!(!grew || reassembly.size() <= 4 * reassembly.read.get() + 32 * 1_428);
+        }
+
         /// R35: for any order, overlaps and repetitions, every byte is readable once, in order, and
         /// counted as new once.
         #[test]
@@ -476,7 +536,7 @@ mod tests {
                 );
                 let fresh = (start..end).filter(|byte| model.insert(*byte)).count() as u64;
                 prop_assert_eq!(new, fresh);
-                let held = reassembly.held.iter().map(|held| held.range.len()).sum();
+                let held: u64 = reassembly.held.iter().map(|held| held.range.len()).sum();
                 prop_assert_eq!(reassembly.out_of_order(), held);
                 prop_assert!(runs.windows(2).all(|pair| pair[0].end == pair[1].start));
                 let mut buffer = [0; 64];
@@ -488,5 +548,36 @@ mod tests {
             }
             prop_assert_eq!(got, source);
         }
+    }
+
+    /// A window of 6 MiB grows when more than a quarter of it is read in a round trip. It needs no
+    /// state before a megabyte, and a fixed window none at all.
+    #[test]
+    fn a_large_window_grows_with_the_data_read() {
+        let round = Round { rtt: Span::from_millis(10), mss: 1_000, subflows: 1 };
+        let mut reassembly = Reassembly::new(32 << 20, 64).tune(Some(6 << 20), 1_000);
+        let mut sizes = Vec::new();
+        for (index, len) in
+            [1 << 20, 1, 1 << 20, 3 << 20, 4 << 20, 20 << 20].into_iter().enumerate()
+        {
+            let now = Time::ZERO + Span::from_millis(10 * index as u64);
+            let dsn = reassembly.nxt();
+            let payload = Payload::Pattern { offset: dsn.get(), len };
+            let run = Run { dsn, payload: &payload, at: now, subflow: SubflowId(0) };
+            reassembly.insert(now, run, &mut |_| {});
+            reassembly.skip(u64::MAX);
+            assert_eq!(reassembly.is_tuned(now, 32 << 20), index > 0);
+            assert!(!reassembly.is_tuned(now, reassembly.size()) || reassembly.tuning.is_some());
+            if index > 0 {
+                reassembly.retune(now, 32 << 20, round);
+            }
+            sizes.push(reassembly.size());
+        }
+        let twice = |read: u64| 2 * read + 16_000;
+        let grown = [2 * twice(3 << 20), 3 * twice(4 << 20) / 2, 32 << 20];
+        assert_eq!(sizes, [6 << 20, 6 << 20, 6 << 20, grown[0], grown[0].max(grown[1]), grown[2]]);
+        assert!(
+            !Reassembly::new(6 << 20, 64).tune(Some(6 << 20), 1_000).is_tuned(Time::ZERO, 6 << 20)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Changes of the received data by the subflows and the application.
 
 use crate::data::level::DataLevel;
-use crate::data::reassembly::{Readable, Reassembly, Run};
+use crate::data::reassembly::{Readable, Reassembly, Round, Run};
 use plait_base::{Dsn, Span, SubflowId, SubflowSet, Time};
 
 /// How the application reads.
@@ -51,8 +51,8 @@ impl DataLevel {
     }
 
     /// Adjusts the window if a round trip is over; `rtt` is the longest of the subflows.
-    pub(crate) fn retune(&mut self, now: Time, rtt: Span, mss: u64, subflows: usize) {
-        self.recv.retune(now, rtt, mss, subflows);
+    pub(crate) fn retune(&mut self, now: Time, largest: u64, round: Round) {
+        self.recv.retune(now, largest, round);
     }
 
     /// Notes a segment of `len` bytes on `subflow`, whose echoed timestamp `echo` has this `age`,

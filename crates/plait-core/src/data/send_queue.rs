@@ -519,6 +519,20 @@ mod tests {
     const SLOW: SubflowId = SubflowId(1);
 
     #[test]
+    fn the_buffer_grows_to_twice_the_windows_and_never_shrinks() {
+        let sizes =
+            |first| BufferSizes { sndbuf: 50_000, sndbuf_first: first, ..BufferSizes::default() };
+        let mut queue = SendQueue::new(&sizes(Some(10_000)));
+        for (windows, size) in [(4_000, 10_000), (8_000, 16_000), (1, 16_000), (u64::MAX, 50_000)] {
+            queue.expand(windows, 50_000);
+            assert_eq!(queue.size(), size, "{windows}");
+        }
+        for first in [None, Some(50_000), Some(60_000)] {
+            assert_eq!(SendQueue::new(&sizes(first)).size(), 50_000);
+        }
+    }
+
+    #[test]
     fn data_taken_ahead_leaves_a_hole_that_is_sent_later() {
         let mut queue = SendQueue::default();
         queue.write_pattern(1_000);

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::data::level::DataLevel;
+use crate::data::reassembly::Round;
 use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::tcp::arrival::{Arrival, Received};
@@ -35,10 +36,11 @@ impl Paths {
     /// Adapts the receive window to the reader's pace.
     #[inline(always)]
     pub(crate) fn retune(&self, data: &mut DataLevel, now: Time) {
-        if data.reassembly().is_tuned(now) {
+        let largest = self.spec.config.buffers.rcvbuf;
+        if data.reassembly().is_tuned(now, largest) {
             let longest = self.subflows.iter().filter_map(|it| it.sender().rtt.srtt()).max();
-            let (mss, subflows) = (self.mss(), self.subflows.len());
-            data.retune(now, longest.unwrap_or_default(), mss, subflows);
+            let (rtt, subflows) = (longest.unwrap_or_default(), self.subflows.len());
+            data.retune(now, largest, Round { rtt, mss: self.mss(), subflows });
         }
     }
 

@@ -55,7 +55,7 @@ fn multipath_without_state() {
     let mut s = flooded(multipath());
     let syn = s.syn(0).mptcp(capable_syn());
     s.send(syn);
-    s.expect(want(0, SYN.with(ACK)).ack(1).mptcp("capable1").scale(Some(7)));
+    s.expect(want(0, SYN.with(ACK)).ack(1).mptcp("capable1").scale(Some(10)));
     assert_eq!((s.endpoint.kept(), counts(&s)), (HALF_OPEN, [1, 0, 0]));
     s.after(300);
     s.send(s.proof(0).win(23));

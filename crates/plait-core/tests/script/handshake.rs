@@ -23,7 +23,7 @@ fn capable(sender: Option<Key>, receiver: Option<Key>, data_len: Option<u16>) ->
 #[test]
 fn plain_client() {
     let mut s = Script::client(spec(plain(), 1, None));
-    s.expect(want(0, SYN).seq(0).scale(Some(7)).plain());
+    s.expect(want(0, SYN).seq(0).scale(Some(10)).plain());
     s.expect_nothing();
     assert_eq!(s.state(), ConnectionState::Connecting);
     s.after(20);

@@ -31,6 +31,7 @@ mod timing;
 mod vary;
 mod written;
 
+pub use buffers::Buffer;
 pub use compete::{Competition, Sender};
 pub use cross::Udp;
 pub use delay::Delay;
@@ -44,7 +45,6 @@ pub use path_parse::{Reader, no_files};
 pub use placed_text::{Misfit, PlacedText, whole};
 pub use profile::{PROFILES, Profile, Wander};
 pub use raw_scenario::{LATER_SETTINGS, RawPath, RawScenario, quoted};
-pub use buffers::Buffer;
 pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
 pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
 pub use settings::{SETTINGS, Setting};

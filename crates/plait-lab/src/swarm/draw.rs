@@ -95,6 +95,8 @@ pub fn draw(seed: u64) -> Case {
         case.settings.hystart = pick(&mut part("hystart"), &all);
     }
     case.settings.kernel = one_in(&mut part("kernel"), 8);
+    let mut growth = part("growth");
+    (case.client.grows, case.server.grows) = (one_in(&mut growth, 3), one_in(&mut growth, 3));
     let mut works = part("send cost");
     if one_in(&mut works, 6) {
         case.settings.send_cost_ns = log_within(&mut works, 500, 100_000);
@@ -271,6 +273,7 @@ fn make_room(case: &mut Case) {
         let reader = case.end_mut(end);
         let segment = u64::from(reader.mtu_bytes);
         reader.rcvbuf_bytes = reader.rcvbuf_bytes.min((sent / 4).max(segment));
+        reader.grows = false;
     }
 }
 
@@ -321,6 +324,7 @@ mod tests {
             share(|case| case.client.send_bytes.max(case.server.send_bytes) >= 1_000_000) > 150
         );
         assert!(share(|case| case.server.rcvbuf_bytes <= 1_500) > 50);
+        assert!(share(|case| case.server.grows && case.client.rcvbuf_bytes < 1 << 18) > 50);
         assert!(share(|case| case.client.rcvbuf_bytes == 6 << 20) > 200);
         assert!(share(|case| case.client.real_bytes) > 200);
     }

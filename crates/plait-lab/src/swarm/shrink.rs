@@ -182,6 +182,7 @@ const END_CHANGES: &[fn(&mut EndCase)] = &[
     |end| end.rcvbuf_bytes = EndCase::default().rcvbuf_bytes,
     |end| end.rcvbuf_bytes = 65_536.min(end.rcvbuf_bytes),
     |end| end.sndbuf_bytes = EndCase::default().sndbuf_bytes,
+    |end| end.grows = false,
     |end| end.mtu_bytes = EndCase::default().mtu_bytes,
     |end| end.delayed_ack = true,
     |end| end.checksum = false,

@@ -180,7 +180,10 @@ fn bytes_of_a_path_have_copies_and_copies_have_a_share() {
     // 40 % of all bytes are copies, and 50 % are first transmissions.
     assert!((ecf.traffic.extra_share.unwrap() - 0.8).abs() < 1e-12);
     let [limit] = report.findings.limits.as_slice() else { panic!("{:?}", report.findings.limits) };
-    assert_eq!((limit.flag.as_str(), limit.size_bytes, limit.rows.len()), ("--sndbuf", 4 << 20, 5));
+    assert_eq!(
+        (limit.flag.as_str(), limit.size_bytes, limit.rows.len()),
+        ("--sndbuf", 32 << 20, 5)
+    );
     assert!((limit.longest_share - 0.95).abs() < 1e-12);
 }
 

@@ -10,7 +10,7 @@ fn the_command_line_says_what_differs() {
         ("workload", "stream:10kB@20ms,for=2s"),
         ("schedulers", "lrf,ecf:beta=0.5,blest+rp"),
         ("cc", "coupled,cubic"),
-        ("rcvbuf", "6291456B"),
+        ("rcvbuf", "auto:6144KiB:33554432B"),
         ("expect", "ecf:beta=0.5/lia.message_delay_ms.p95 < 1"),
         ("vary", "lte.rate_up=1mbit..2mbit:3"),
     ])

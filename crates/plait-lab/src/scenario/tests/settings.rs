@@ -1,7 +1,7 @@
 //! Settings of the connection and of the comparison.
 
 use super::*;
-use plait_core::{JoinTiming, RtoMode};
+use plait_core::{Config, JoinTiming, RtoMode};
 
 #[test]
 fn settings_become_a_connection() {
@@ -34,6 +34,44 @@ fn settings_become_a_connection() {
     assert_eq!(multipath.window.slow_start_limit, 1);
     assert!(!multipath.delayed_ack && multipath.window.initial == 4);
     assert_eq!((it.effective_runs(), it.deadline()), (7, Span::from_secs(3_600)));
+}
+
+/// The first and the largest size of both buffers. A first size that is left out is that of `auto`,
+/// and a command line has the same buffers as its scenario.
+#[test]
+fn buffers_are_fixed_or_grow() {
+    const KB: u64 = 1 << 10;
+    const MB: u64 = 1 << 20;
+    let with = |settings: &[(&str, &str)]| {
+        let mut list = vec![("path", "a:rtt=9ms,rate=1mbit"), ("workload", "download:1MB")];
+        list.extend(settings);
+        build(&list).unwrap()
+    };
+    let sizes = |it: &Scenario| {
+        let buffers = it.connection(true).buffers;
+        let receive = (buffers.rcvbuf_first, buffers.rcvbuf);
+        (receive, (buffers.sndbuf_first, buffers.sndbuf))
+    };
+    let usual = ((Some(6 * MB), 32 * MB), (Some(4 * MB), 32 * MB));
+    assert_eq!(sizes(&with(&[])), usual);
+    let live = Config::default().buffers;
+    assert_eq!((live.rcvbuf_first, live.sndbuf_first), (usual.0.0, usual.1.0));
+    assert_eq!((live.rcvbuf, live.sndbuf), (usual.0.1, usual.1.1));
+    for (receive, send, sizes_of) in [
+        ("6MiB", "4MiB", ((None, 6 * MB), (None, 4 * MB))),
+        ("auto", "auto", ((Some(64 * KB), 6 * MB), usual.1)),
+        ("auto:1MiB", "auto:64MiB", ((Some(64 * KB), MB), (Some(4 * MB), 64 * MB))),
+        ("auto:1MiB:2MiB", "auto:64KiB:1MiB", ((Some(MB), 2 * MB), (Some(64 * KB), MB))),
+        ("auto:2seg:9seg", "1seg", ((Some(2 * 1_428), 9 * 1_428), (None, 1_428))),
+    ] {
+        let it = with(&[("rcvbuf", receive), ("sndbuf", send)]);
+        assert_eq!(sizes(&it), sizes_of, "{receive} {send}");
+        assert_eq!(sizes(&from_line(&it.command_line())), sizes_of, "{}", it.command_line());
+    }
+    assert!(!with(&[]).command_line().contains("buf"), "{}", with(&[]).command_line());
+    // The kernels of the papers had buffers that did not grow beyond these.
+    let old = with(&[("kernel", "4.4"), ("sndbuf", "1MiB")]);
+    assert_eq!(sizes(&old), ((None, 6 * MB), (None, MB)));
 }
 
 #[test]
@@ -86,6 +124,11 @@ fn settings_are_refused_with_what_is_allowed() {
         ("rcvbuf", "0B", "above zero"),
         ("rcvbuf", "2GB", "a TCP window"),
         ("rcvbuf", "65536", "no unit"),
+        ("rcvbuf", "automatic", "auto:6MiB:32MiB"),
+        ("rcvbuf", "auto:7MiB:6MiB", "FIRST at most MAX"),
+        ("sndbuf", "auto:", "a size is missing"),
+        ("sndbuf", "auto:1MiB:2GB", "a TCP window"),
+        ("sndbuf", "auto:1MiB:2MiB:3MiB", "--sndbuf"),
         ("ssthresh", "0seg", "above zero"),
         ("join", "before", "after-data"),
         ("rto", "linus", "did you mean `linux`?"),

@@ -135,10 +135,12 @@ pub struct EndCase {
     pub real_bytes: bool,
     /// True if it negotiates Multipath TCP.
     pub multipath: bool,
-    /// Receive buffer in bytes.
+    /// Receive buffer in bytes, at the start if buffers grow.
     pub rcvbuf_bytes: u64,
-    /// Send buffer in bytes.
+    /// Send buffer in bytes, at the start if buffers grow.
     pub sndbuf_bytes: u64,
+    /// True if both buffers grow, up to eight times their first size.
+    pub grows: bool,
     /// Largest IP packet in bytes.
     pub mtu_bytes: u32,
     /// True if it delays acknowledgements.
@@ -338,6 +340,7 @@ impl Default for EndCase {
             multipath: true,
             rcvbuf_bytes: 6 << 20,
             sndbuf_bytes: 4 << 20,
+            grows: false,
             mtu_bytes: 1500,
             delayed_ack: true,
             checksum: false,

@@ -83,8 +83,11 @@ impl Case {
             it.kernel_rules = rules;
             it.multipath = end.multipath;
             it.packets.mtu = end.mtu_bytes;
-            it.buffers.rcvbuf = end.rcvbuf_bytes;
-            it.buffers.sndbuf = end.sndbuf_bytes;
+            let times = if end.grows { 8 } else { 1 };
+            it.buffers.rcvbuf = end.rcvbuf_bytes.saturating_mul(times);
+            it.buffers.sndbuf = end.sndbuf_bytes.saturating_mul(times);
+            it.buffers.rcvbuf_first = Some(end.rcvbuf_bytes);
+            it.buffers.sndbuf_first = Some(end.sndbuf_bytes);
             it.window.initial = settings.initial_window;
             it.window.ssthresh = (settings.ssthresh_bytes > 0).then_some(settings.ssthresh_bytes);
             it.window.hystart = settings.hystart;

@@ -1,0 +1,56 @@
+//! Buffers that grow with the connection.
+
+use crate::common::{median, report, row, runs};
+
+const FIXED: &str = "--rcvbuf 6MiB --sndbuf 4MiB";
+
+/// Runs a line, checks each run, and returns the report.
+fn checked(line: &str) -> plait_lab::Report {
+    let list = runs(line);
+    assert!(list.iter().all(|(_, run)| run.completed && run.violation.is_none()), "{line}");
+    report(line)
+}
+
+/// The fixed buffers stand in the queue of the first path. Growing ones fill both paths, and their limit
+/// holds: with the sizes of the fixed buffers as limits, nothing changes.
+#[test]
+fn default_buffers_fill_fast_paths() {
+    let line = "--path a:rate=1gbit,rtt=10ms,queue=100ms --path b:rate=500mbit,rtt=30ms,queue=100ms \
+                --workload bulk:2s --schedulers minrtt --runs 1";
+    let goodput = |buffers: &str| {
+        median(row(&checked(&format!("{line} {buffers}")), "minrtt"), "goodput_mbps")
+    };
+    let [grown, fixed, limited] =
+        ["", FIXED, "--rcvbuf auto:6MiB:6MiB --sndbuf auto:4MiB:4MiB"].map(goodput);
+    assert!(grown > 1.25 * fixed, "{grown} {fixed}");
+    assert!((limited - fixed).abs() < 1e-9, "{limited} {fixed}");
+}
+
+/// One path of 1 Gbit/s needs 6.25 MB in flight.
+#[test]
+fn default_buffers_fill_a_long_path() {
+    let line =
+        "--path a:rate=1gbit,rtt=50ms,queue=100ms --workload bulk:3s --schedulers minrtt --runs 1";
+    let goodput = |buffers: &str| {
+        median(row(&checked(&format!("{line} {buffers}")), "tcp:a"), "goodput_mbps")
+    };
+    let [grown, fixed] = ["", FIXED].map(goodput);
+    assert!(grown > 1.2 * fixed && grown > 750.0, "{grown} {fixed}");
+}
+
+/// On slow paths buffers keep their first size, even behind a queue of a second: every packet is the same as
+/// with fixed buffers.
+#[test]
+fn slow_paths_keep_the_first_size() {
+    let paths = "--path a:rate=10mbit,rtt=30ms,queue=1s --path b:rate=5mbit,rtt=60ms,queue=300ms";
+    for workload in ["stream:20kB@30ms,for=4s", "bulk:10s", "download:8MB"] {
+        let of = |buffers: &str| {
+            let line = format!(
+                "{paths} --workload {workload} --schedulers minrtt,ecf,slot --runs 1 {buffers}"
+            );
+            let report = checked(&line);
+            report.rows.iter().map(|row| format!("{:?}", row.measures)).collect::<Vec<String>>()
+        };
+        assert_eq!(of(""), of(FIXED), "{workload}");
+    }
+}
