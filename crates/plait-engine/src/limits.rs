@@ -17,8 +17,9 @@ const LEAST_SHARERS: u64 = 4;
 const IDLE_PARTS: u64 = 16;
 /// Connections are refused while less than this part of the limit is left.
 const RESERVE_PARTS: u64 = 16;
-/// Bytes that a connection may always hold, so that it makes progress, and the limit from which on
-/// there is none, because buffers are smaller.
+/// Bytes that a connection may always hold, so that it makes progress. There is no limit from
+/// `UNLIMITED_BYTES` on: both buffers of a connection can then hold a quarter of its part of the
+/// unused memory at most.
 const LEAST_BYTES: u64 = 16 * 1024;
 const UNLIMITED_BYTES: u64 = 16 << 20;
 /// Bytes that a new connection counts as until the next memory measurement.
