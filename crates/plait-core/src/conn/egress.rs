@@ -8,7 +8,7 @@ use crate::data::sending::Written;
 use crate::error::Error;
 use crate::event::Carry;
 use crate::paths::control::{Control, Dispatch, LostSegment, PendingAck, SentData};
-use crate::paths::writing::WriteRoom;
+use crate::paths::writing::{Write, WriteRoom};
 use crate::sched::NextStep;
 use crate::sched::orders::{AssignedData, SendOrder};
 use crate::segments::Transmit;
@@ -259,9 +259,8 @@ impl Connection {
     pub(crate) fn write(&mut self, ctx: &Context<'_>, written: &Written<'_>) -> Result<u64, Error> {
         let Connection { data, paths, scheduling, timers, .. } = self;
         data.closing().takes_data()?;
-        let waited = scheduling.is_app_blocked();
-        let WriteRoom { room, blocked } =
-            paths.room_to_write(data, ctx.memory_limit(), written.len(), waited);
+        let write = Write { len: written.len(), waited: scheduling.is_app_blocked() };
+        let WriteRoom { room, blocked } = paths.room_to_write(data, ctx.memory_limit(), write);
         scheduling.on_write(room, blocked);
         if room > 0 {
             data.write(written, room);

@@ -224,15 +224,14 @@ impl Invariants<'_> {
         {
             return Some(format!("{} bytes in the send buffer", self.data.queue().occupied()));
         }
-        let sizes = (self.data.queue().size(), self.data.reassembly().size());
-        if sizes.0 > config.buffers.sndbuf || sizes.1 > config.buffers.rcvbuf {
-            return Some(format!("buffers of {} and {} bytes", sizes.0, sizes.1));
+        if let Some(problem) = self.data.exceeds(&config.buffers) {
+            return Some(problem);
         }
         let held = self.data.reassembly().readable() + self.data.reassembly().out_of_order();
         // Linux accepts a segment while the buffer is not full, so the last one may exceed it
         // (`tcp_try_rmem_schedule`, net/ipv4/tcp_input.c).
         let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.packets.mtu);
-        let most = config.buffers.kernel.map_or(sizes.1, kernels);
+        let most = config.buffers.kernel.map_or(self.data.reassembly().size(), kernels);
         (held > most).then(|| format!("{held} bytes in the receive buffer"))
     }
 }

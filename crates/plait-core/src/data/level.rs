@@ -1,8 +1,8 @@
 //! The data level of a connection: the agreement of both ends, the data in either direction, and
 //! its end. It is independent of subflows.
 
-use crate::config::Config;
 use crate::config::MemoryLimit;
+use crate::config::{BufferSizes, Config};
 use crate::data::agreement::{Agreement, Mode, ModeStep};
 use crate::data::closing::Closing;
 use crate::data::keys::Keys;
@@ -118,6 +118,13 @@ impl DataLevel {
     /// delivered once.
     pub(crate) fn delivery_is_in_order(&self) -> Option<String> {
         self.recv.misplaced().map(|run| format!("wrong bytes delivered at {run:?}"))
+    }
+
+    /// Checks that no buffer has grown beyond its largest size.
+    pub(crate) fn exceeds(&self, largest: &BufferSizes) -> Option<String> {
+        let (send, receive) = (self.queue.size(), self.recv.size());
+        (send > largest.sndbuf || receive > largest.rcvbuf)
+            .then(|| format!("buffers of {send} and {receive} bytes"))
     }
 
     /// Returns how far a peer's sequence numbers may be behind the expected one, or on a subflow of

@@ -1,5 +1,6 @@
 //! Changes of the received data by the subflows and the application.
 
+use crate::config::Config;
 use crate::data::level::DataLevel;
 use crate::data::reassembly::{Readable, Reassembly, Round, Run};
 use plait_base::{Dsn, Span, SubflowId, SubflowSet, Time};
@@ -51,8 +52,8 @@ impl DataLevel {
     }
 
     /// Adjusts the window if a round trip is over; `rtt` is the longest of the subflows.
-    pub(crate) fn retune(&mut self, now: Time, largest: u64, round: Round) {
-        self.recv.retune(now, largest, round);
+    pub(crate) fn retune(&mut self, now: Time, config: &Config, round: Round) {
+        self.recv.retune(now, config.buffers.rcvbuf, round);
     }
 
     /// Notes a segment of `len` bytes on `subflow`, whose echoed timestamp `echo` has this `age`,

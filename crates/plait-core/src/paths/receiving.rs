@@ -36,11 +36,10 @@ impl Paths {
     /// Adapts the receive window to the reader's pace.
     #[inline(always)]
     pub(crate) fn retune(&self, data: &mut DataLevel, now: Time) {
-        let largest = self.spec.config.buffers.rcvbuf;
-        if data.reassembly().is_tuned(now, largest) {
+        if data.reassembly().is_tuned(now, self.spec.config.buffers.rcvbuf) {
             let longest = self.subflows.iter().filter_map(|it| it.sender().rtt.srtt()).max();
             let (rtt, subflows) = (longest.unwrap_or_default(), self.subflows.len());
-            data.retune(now, largest, Round { rtt, mss: self.mss(), subflows });
+            data.retune(now, &self.spec.config, Round { rtt, mss: self.mss(), subflows });
         }
     }
 

@@ -15,50 +15,69 @@ pub(crate) struct WriteRoom {
     pub(crate) blocked: bool,
 }
 
+/// A write of the application.
+#[derive(Clone, Copy)]
+pub(crate) struct Write {
+    /// Its bytes.
+    pub(crate) len: u64,
+    /// The application found the send buffer full before.
+    pub(crate) waited: bool,
+}
+
+impl Write {
+    /// Returns the room in a send buffer that may hold `most` bytes and grow to `largest`, with
+    /// these `open` subflows.
+    #[inline]
+    fn room<'a>(
+        self,
+        data: &mut DataLevel,
+        open: impl Iterator<Item = &'a Subflow>,
+        (most, largest): (u64, u64),
+    ) -> WriteRoom {
+        let free = |queue: &SendQueue| most.min(queue.size()).saturating_sub(queue.occupied());
+        let mut room = free(data.queue());
+        if self.len > room && self.waited && data.queue().size() < most.min(largest) {
+            expand(data, open, most.min(largest));
+            room = free(data.queue());
+        }
+        WriteRoom { room: self.len.min(room), blocked: self.len > room }
+    }
+}
+
+/// Grows the send buffer, up to `largest`, if the congestion windows of the `open` subflows have
+/// more room than unsent data could fill (`tcp_should_expand_sndbuf` and `tcp_sndbuf_expand` of
+/// Linux). A larger buffer would not make full windows send more.
+#[cold]
+fn expand<'a>(data: &mut DataLevel, open: impl Iterator<Item = &'a Subflow>, largest: u64) {
+    let (mut windows, mut free) = (0, 0);
+    for subflow in open {
+        let (sender, id) = (subflow.sender(), subflow.id());
+        let used = sender.tx.inflight() + data.queue().assigned(id);
+        windows += sender.cwnd();
+        free += sender.cwnd().saturating_sub(used);
+    }
+    if free > data.queue().unsent() {
+        data.expand_send_buffer(windows, largest);
+    }
+}
+
 impl Paths {
-    /// Returns the free send buffer for `len` more bytes, and whether it is too small. If memory is
-    /// short, `limit` bounds the send buffer and its growth. If it is counted in memory, the sum of
-    /// the subflows' buffers bounds it. `waited`: the application found it full before.
+    /// Returns the free send buffer for a write, and whether it is too small. If memory is short,
+    /// `limit` bounds the send buffer and its growth. If it is counted in memory, the sum of the
+    /// subflows' buffers bounds it.
     pub(crate) fn room_to_write(
         &self,
         data: &mut DataLevel,
         limit: Option<MemoryLimit>,
-        len: u64,
-        waited: bool,
+        write: Write,
     ) -> WriteRoom {
         let open =
             self.subflows.iter().filter(|it| it.status().joined() && it.state().sends_data());
-        if let Some(room) = data.room_in_memory(len, open.map(Subflow::id)) {
-            return WriteRoom { room, blocked: len > room };
+        if let Some(room) = data.room_in_memory(write.len, open.clone().map(Subflow::id)) {
+            return WriteRoom { room, blocked: write.len > room };
         }
         let most = limit.map_or(u64::MAX, |limit| self.sendable(data, limit));
-        let free = |queue: &SendQueue| most.min(queue.size()).saturating_sub(queue.occupied());
-        let mut room = free(data.queue());
-        let largest = most.min(self.spec.config.buffers.sndbuf);
-        if len > room && waited && data.queue().size() < largest {
-            self.expand_send_buffer(data, largest);
-            room = free(data.queue());
-        }
-        WriteRoom { room: len.min(room), blocked: len > room }
-    }
-
-    /// Grows the send buffer, up to `largest`, if the congestion windows have more room than unsent
-    /// data could fill (`tcp_should_expand_sndbuf` and `tcp_sndbuf_expand` of Linux). A larger
-    /// buffer would not make full windows send more.
-    #[cold]
-    fn expand_send_buffer(&self, data: &mut DataLevel, largest: u64) {
-        let (mut windows, mut free) = (0, 0);
-        for subflow in self.subflows.iter() {
-            if subflow.status().joined() && subflow.state().sends_data() {
-                let (sender, id) = (subflow.sender(), subflow.id());
-                let used = sender.tx.inflight() + data.queue().assigned(id);
-                windows += sender.cwnd();
-                free += sender.cwnd().saturating_sub(used);
-            }
-        }
-        if free > data.queue().unsent() {
-            data.expand_send_buffer(windows, largest);
-        }
+        write.room(data, open, (most, self.spec.config.buffers.sndbuf))
     }
 
     /// Sends a window update after a read if the window has opened enough (RFC 9293 section
