@@ -504,7 +504,7 @@ mod tests {
                 edge = reassembly.right_edge();
                 prop_assert!(reassembly.size() >= first && reassembly.size() <= largest);
                 prop_assert!(reassembly.window() <= largest);
-                now = now + Span::from_millis(rtt);
+                now += Span::from_millis(rtt);
             }
             // A window is at most four times the data read, and 32 segments.
             prop_assert!(!grew || reassembly.size() <= 4 * reassembly.read.get() + 32 * 1_428);
