@@ -47,6 +47,7 @@ fn settles(scheduler: &str, ssthresh: Option<u64>) -> (f64, f64, f64) {
         it.window.ssthresh = ssthresh;
         it.buffers.rcvbuf = 64 << 20;
         it.buffers.sndbuf = 64 << 20;
+        (it.buffers.rcvbuf_first, it.buffers.sndbuf_first) = (None, None);
     });
     let mut watcher = Watcher::default();
     let mut setup = setup(vec![path], &spec(scheduler, "cubic", 1, config), "bulk:60s");

@@ -52,6 +52,7 @@ fn gaps(scheduler: &str, queue: u32, seconds: u64) -> Vec<(Time, f64)> {
             config: Config::default().with(|it| {
                 it.buffers.rcvbuf = 64 << 20;
                 it.buffers.sndbuf = 64 << 20;
+                (it.buffers.rcvbuf_first, it.buffers.sndbuf_first) = (None, None);
             }),
             paths: (0..2)
                 .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
