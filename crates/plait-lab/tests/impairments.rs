@@ -73,7 +73,7 @@ fn a_tuned_window_follows_what_is_read() {
     let time = |rcvbuf: &str| {
         let line = format!(
             "--path a:rate=100mbit,rtt=40ms --path b:rate=50mbit,rtt=60ms --workload download:10MB \
-             --schedulers minrtt --runs 1 --rcvbuf {rcvbuf}"
+             --schedulers minrtt --runs 1 --sndbuf 4MiB --rcvbuf {rcvbuf}"
         );
         let list = runs(&line);
         assert!(list.iter().all(|(_, run)| run.completed && run.violation.is_none()), "{rcvbuf}");

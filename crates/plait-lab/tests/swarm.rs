@@ -155,6 +155,8 @@ fn seeds_that_took_long_are_over_soon() {
         991_000_088_688,
     ] {
         let mut case = draw(seed);
+        // These seeds were found with fixed buffers.
+        (case.client.grows, case.server.grows) = (false, false);
         if seed == 7_977 {
             // Both paths must be in use. Without this outage, the answer to the first SYN opens the
             // connection on path 0, where the options are stripped and wVegas grows by a segment each 287 ms.

@@ -56,7 +56,7 @@ fn random_loss_leaves_reno_what_the_square_root_law_says() {
         for delayed in ["on", "off"] {
             let scenario = scenario(&format!(
                 "--path a:rate=10gbit,rtt=50ms,queue=inf,nic=inf,loss={loss} --workload bulk:100s \
-                 --cc reno --delayed-ack {delayed}"
+                 --cc reno --delayed-ack {delayed} --rcvbuf 6MiB --sndbuf 4MiB"
             ));
             let cell = plait_lab::cells(&scenario).remove(0);
             let seeds = (0..SEEDS).map(|run| plait_lab::run_seed(1, run));
