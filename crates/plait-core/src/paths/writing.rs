@@ -46,14 +46,15 @@ impl Write {
 
 /// Grows the send buffer, up to `largest`, if the congestion windows of the `open` subflows have
 /// more room than unsent data could fill (`tcp_should_expand_sndbuf` and `tcp_sndbuf_expand` of
-/// Linux). A larger buffer would not make full windows send more.
+/// Linux). A larger buffer would not make full windows send more. A window in slow start counts half,
+/// because it may be twice of what its path can carry.
 #[cold]
 fn expand<'a>(data: &mut DataLevel, open: impl Iterator<Item = &'a Subflow>, largest: u64) {
     let (mut windows, mut free) = (0, 0);
     for subflow in open {
         let (sender, id) = (subflow.sender(), subflow.id());
         let used = sender.tx.inflight() + data.queue().assigned(id);
-        windows += sender.cwnd();
+        windows += if sender.cc.in_slow_start() { sender.cwnd() / 2 } else { sender.cwnd() };
         free += sender.cwnd().saturating_sub(used);
     }
     if free > data.queue().unsent() {
