@@ -23,7 +23,7 @@
 //! let controller = plait_cc::Spec::parse("cubic")?;
 //! let spec = Arc::new(ConnectionSpec {
 //!     config: Config::default(),
-//!     paths: vec![PathConfig { path: PathId(0), backup: false, ssthresh: None }],
+//!     paths: vec![PathConfig { path: PathId(0), backup: false, ssthresh: None, cost: 0 }],
 //!     addresses: Vec::new(),
 //!     scheduler: Arc::new(move || scheduler.build()),
 //!     controller: Arc::new(move |_| controller.build()),

@@ -31,6 +31,18 @@ pub struct ConnectionSpec {
     pub addresses: Vec<IpAddr>,
 }
 
+impl ConnectionSpec {
+    /// Returns the settings of a path, if there are any.
+    pub(crate) fn path(&self, path: PathId) -> Option<&PathConfig> {
+        self.paths.iter().find(|config| config.path == path)
+    }
+
+    /// Returns the price of a byte on a path; 0 is free.
+    pub(crate) fn cost(&self, path: PathId) -> u32 {
+        self.path(path).map_or(0, |config| config.cost)
+    }
+}
+
 impl fmt::Debug for ConnectionSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectionSpec")

@@ -189,7 +189,7 @@ impl Bench {
         let spec = ConnectionSpec {
             config,
             paths: (0..3)
-                .map(|id| PathConfig { path: PathId(id), backup: id == 2, ssthresh: None })
+                .map(|id| PathConfig { path: PathId(id), backup: id == 2, ssthresh: None, cost: 0 })
                 .collect(),
             addresses: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),

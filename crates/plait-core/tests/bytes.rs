@@ -164,7 +164,7 @@ fn spec(case: &Case, end: usize) -> ConnectionSpec {
     ConnectionSpec {
         config,
         paths: (0..case.paths)
-            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
+            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
             .collect(),
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),

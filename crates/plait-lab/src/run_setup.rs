@@ -139,7 +139,7 @@ fn competing_pair(
     let cc = cc.clone();
     let spec = ConnectionSpec {
         config,
-        paths: vec![PathConfig { path, backup: false, ssthresh: None }],
+        paths: vec![PathConfig { path, backup: false, ssthresh: None, cost: 0 }],
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| cc.build()),
@@ -171,7 +171,9 @@ fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
         path: PathId(*index as u32),
         backup: links.get(*index).is_some_and(|links| links.backup),
         ssthresh: None,
+        cost: links.get(*index).map_or(0, |links| links.cost),
     };
+    let scheduler = scenario.priced(scheduler);
     let config = cell.connection();
     let controllers: Vec<plait_cc::Spec> = (0..scenario.paths.len())
         .map(|path| controller(cell, &config, path, &links, seed))

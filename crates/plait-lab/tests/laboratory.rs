@@ -11,6 +11,7 @@ mod fairness;
 mod impairments;
 mod outage;
 mod pmtu_black_hole;
+mod price;
 mod recorded;
 mod server;
 mod ssthresh_cache;

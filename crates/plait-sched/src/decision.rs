@@ -191,6 +191,8 @@ pub enum Reason {
     SendMemory,
     /// All data is assigned, and the subflow that holds the first of it has no room.
     AssignedBusy,
+    /// The price keeps the data off a subflow that has room.
+    Price,
 }
 
 impl Reason {
@@ -225,6 +227,7 @@ impl Reason {
         Reason::GapReserved,
         Reason::SendMemory,
         Reason::AssignedBusy,
+        Reason::Price,
     ];
 
     /// Returns the word for the reason, as in reports.
@@ -260,6 +263,7 @@ impl Reason {
             Reason::GapReserved => "gap-reserved",
             Reason::SendMemory => "send-memory",
             Reason::AssignedBusy => "assigned-busy",
+            Reason::Price => "price",
         }
     }
 }

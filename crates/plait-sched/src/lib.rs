@@ -23,6 +23,7 @@ mod state;
 mod view;
 
 pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
+pub use decorators::Goal;
 pub use entry::{Decorator, Entry};
 pub use plait_params::{
     About, Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value, split_list,
@@ -32,7 +33,9 @@ pub use register::{RegisterError, register, schedulers};
 pub use registry::{DECORATORS, DEFAULT, SCHEDULERS};
 pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::Spec;
-pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};
+pub use view::{
+    CaState, ConnectionView, LatestView, PriceView, QueueView, SentRange, SubflowView, View,
+};
 
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet};
 

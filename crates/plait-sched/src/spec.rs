@@ -1,5 +1,7 @@
 //! Schedulers as text: `blest:mode=paper+rp:mode=retransmit`.
 
+use crate::Goal;
+use crate::decorators::PRICE;
 use crate::{Decorator, Entry, Params, Scheduler};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -61,6 +63,18 @@ impl Spec {
         }
         self.decorators.push(decorator);
         Ok(())
+    }
+
+    /// Wraps the scheduler in the decorator for paths with a cost, with this goal. A scheduler that
+    /// has it already stays as it is.
+    #[must_use]
+    pub fn with_goal(mut self, goal: Goal) -> Spec {
+        let mut price = Chosen::of(&PRICE);
+        if price.set("goal", goal.as_str()).is_ok() {
+            // The decorator that is there has its own goal.
+            let _ = self.decorate(price);
+        }
+        self
     }
 
     /// Sets one parameter of the scheduler, not of its decorators.
@@ -142,7 +156,7 @@ mod tests {
         assert!(known.starts_with("no scheduler `blesst`; known: minrtt, lrf, "));
         assert_eq!(error("blesst").given(), "blesst");
         assert!(error("").allowed().contains(&"lrf"));
-        assert_eq!(error("minrtt+bn").allowed(), ["rp", "bm", "copy"]);
+        assert_eq!(error("minrtt+bn").allowed(), ["rp", "bm", "copy", "price"]);
         assert_eq!(error("minrtt+rp+rp"), SpecError::Repeated { what: "decorator", name: "rp" });
         assert_eq!(error("blest:mod=paper").allowed(), ["mode", "lambda", "step"]);
         assert_eq!(error("blest:mode=papr").allowed(), ["code", "paper"]);

@@ -30,6 +30,8 @@ pub struct SubflowView {
     pub joined: bool,
     /// This end or the peer requested low priority.
     pub backup: bool,
+    /// Price of the subflow, and its consequences.
+    pub price: PriceView,
     /// Potentially failed: no valid packet from the peer since a retransmission timeout.
     pub pf: bool,
     /// Loss recovery.
@@ -69,11 +71,40 @@ pub struct SubflowView {
     pub rec_cwnd: u64,
     /// Pacing rate in bytes per second; zero if the scheduler does not [need](crate::Needs) it.
     pub pacing_rate: u64,
+    /// Consecutive timeouts since the last packet was received on the subflow.
+    pub timeouts: u32,
+    /// The latest segments.
+    pub latest: LatestView,
+}
+
+/// The price of a subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PriceView {
+    /// Price of a byte, relative to other subflows; 0 is free.
+    pub cost: u32,
+    /// The price keeps all data off the subflow for now. It counts as one that cannot send.
+    pub resting: bool,
+    /// Copies may be sent. The price may exclude them.
+    pub copies: bool,
+}
+
+impl PriceView {
+    /// The price of a subflow that costs nothing.
+    pub const FREE: PriceView = PriceView::of(0);
+
+    /// Returns the price of a subflow that takes data and copies.
+    #[must_use]
+    pub const fn of(cost: u32) -> PriceView {
+        PriceView { cost, resting: false, copies: true }
+    }
+}
+
+/// The latest segments of a subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LatestView {
     /// Delivery rate in bytes per second: the bytes in flight when a segment was sent, divided by
     /// its RTT; zero if unknown.
     pub delivery_rate: u64,
-    /// Consecutive timeouts since the last packet was received on the subflow.
-    pub timeouts: u32,
     /// Time of the last data segment sent.
     pub last_send: Time,
 }
@@ -148,11 +179,11 @@ pub struct View<'a> {
 }
 
 impl SubflowView {
-    /// Returns true if the subflow cannot send data: it is not open, not joined, or potentially
-    /// failed.
+    /// Returns true if the subflow cannot send data: it is not open, not joined, potentially
+    /// failed, or resting.
     #[must_use]
     pub const fn hard_down(&self) -> bool {
-        !self.open || !self.joined || self.pf
+        !self.open || !self.joined || self.pf || self.price.resting
     }
 
     /// Returns true if the subflow can send data and does not recover from a timeout.

@@ -114,7 +114,7 @@ fn a_gap_beyond_half_of_the_buffer_falls_if_the_slow_subflow_rests() {
         let mut model = Model::new(vec![path(0, 20, 50), path(1, 200, 50)], MSS);
         model.connection.sndbuf = sndbuf;
         model.subflow_mut(SLOW).outstanding = outstanding;
-        model.subflow_mut(SLOW).last_send = Time::ZERO + Span::from_millis(50);
+        model.subflow_mut(SLOW).latest.last_send = Time::ZERO + Span::from_millis(50);
         model.now = Time::ZERO + Span::from_millis(50 + after_ms);
         let mut scheduler = build(&format!("stms-a:gap0=300{rest}"));
         let edge = Some(LeftEdge { first: FAST, again: false });

@@ -8,9 +8,9 @@ mod model;
 use model::{MSS, Model, subflow};
 use plait_base::{DataRange, DataRangeSet, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, DECORATORS, Decision, LeftEdge, Notice, Outcome, Param, ParamKind,
-    QueueView, Reason, SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View,
-    What, WhenFull,
+    CaState, ConnectionView, DECORATORS, Decision, LatestView, LeftEdge, Notice, Outcome, Param,
+    ParamKind, QueueView, Reason, SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView,
+    View, What, WhenFull,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -35,9 +35,12 @@ fn specs() -> Vec<String> {
         );
         for decorator in DECORATORS {
             let decorated = format!("{}+{}", entry.about.name, decorator.about.name);
-            specs.extend(
-                variants(decorator.about.params).map(|given| format!("{decorated}:{given}")),
-            );
+            // The price has many parameters: its goals, and the least value of the others.
+            let wanted = |it: &String| {
+                decorator.about.name != "price" || it.starts_with("goal=") || it.ends_with("=0")
+            };
+            let given = variants(decorator.about.params).filter(wanted);
+            specs.extend(given.map(|given| format!("{decorated}:{given}")));
             specs.push(decorated);
         }
     }
@@ -170,6 +173,14 @@ impl Run {
         let mut model = Model::new(idle_paths(rtts_ms), 0);
         model.tsq = true;
         model.connection.wnd_end = Dsn::new(1 << 40);
+        if spec.contains("+price") {
+            let costs = [0, 2, 1].into_iter().cycle();
+            model
+                .subflows
+                .iter_mut()
+                .zip(costs)
+                .for_each(|(subflow, cost)| subflow.price.cost = cost);
+        }
         Run {
             flight: vec![VecDeque::new(); model.subflows.len()],
             model,
@@ -219,7 +230,8 @@ impl Run {
                 (subflow.srtt, subflow.last_rtt) = (Some(rtt), Some(rtt + rtt.over(3)));
                 subflow.min_rtt = Some(subflow.min_rtt.map_or(rtt, |least| least.min(rtt)));
                 subflow.rtt_at = self.model.now;
-                subflow.delivery_rate = subflow.inflight * 1_000 / (rtt.as_nanos() / 1_000_000 + 1);
+                subflow.latest.delivery_rate =
+                    subflow.inflight * 1_000 / (rtt.as_nanos() / 1_000_000 + 1);
             }
             Step::Cwnd(at, cwnd) => self.model.subflows[at % count].cwnd = cwnd,
             Step::Threshold(at, ssthresh) => self.model.subflows[at % count].ssthresh = ssthresh,
@@ -422,7 +434,7 @@ fn check(model: &Model, decision: Decision) {
             assert!(awaited.alive() || reason == Reason::UntriedBusy);
         }
         Decision::Wait { on: None, reason } => {
-            let nobody = matches!(reason, Reason::NoSubflow | Reason::AllBusy);
+            let nobody = matches!(reason, Reason::NoSubflow | Reason::AllBusy | Reason::Price);
             // The awaited subflow recovers from a timeout.
             let kernel = matches!(reason, Reason::SendMemory | Reason::SendWindow);
             assert!(nobody || kernel, "{reason:?}");
@@ -760,7 +772,7 @@ prop_compose! {
         SubflowView {
             open, joined, pf, backup, tsq_blocked, mss, cwnd, inflight, queued, rec_cwnd, ssthresh,
             srtt, last_rtt, min_rtt, rttvar, rto, rtt_at, cap, outstanding, pacing_rate,
-            delivery_rate, timeouts,
+            latest: LatestView { delivery_rate, ..LatestView::default() }, timeouts,
             ca: if loss { CaState::Loss } else { CaState::Open },
             ..subflow(0, Span::ZERO, 0)
         }

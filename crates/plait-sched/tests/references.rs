@@ -111,7 +111,7 @@ proptest! {
         (rate, by_rate) in (0..20_000_000_u64, any::<bool>()),
     ) {
         let mut model = model;
-        model.subflows[0].delivery_rate = rate;
+        model.subflows[0].latest.delivery_rate = rate;
         let lambda = lambda_milli as f64 / 1e3;
         let estimate = if by_rate { "rate" } else { "formula" };
         let mut scheduler = build(&format!("minrtt+bm:lambda={lambda},estimate={estimate}"));

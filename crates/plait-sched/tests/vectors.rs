@@ -7,8 +7,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use model::{MSS, Model, noted, subflow};
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    Decision, Effect, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What, WindowChange,
-    rec_cwnd_after,
+    Decision, Effect, Notice, Outcome, PriceView, Reason, Scheduler, Spec, SubflowView, What,
+    WindowChange, rec_cwnd_after,
 };
 use serde_json::{Value, json};
 
@@ -96,6 +96,7 @@ fn read_subflow(value: &Value) -> SubflowView {
     SubflowView {
         open: up,
         backup: switch(value, "backup", false),
+        price: PriceView::FREE,
         tsq_blocked: switch(value, "tsq", false),
         inflight: number(value, "inflight", 0) * MSS,
         outstanding: number(value, "inflight", 0) * MSS,
@@ -289,6 +290,7 @@ fn linux(inputs: &Value, _: &Value) -> Value {
             outstanding: number(value, "wmem", 0),
             pacing_rate: number(value, "pace", 0),
             backup: switch(value, "backup", false),
+            price: PriceView::FREE,
             ..subflow(id, Span::from_millis(10), 10 * MSS)
         }
     });

@@ -55,7 +55,7 @@ fn gaps(scheduler: &str, queue: u32, seconds: u64) -> Vec<(Time, f64)> {
                 (it.buffers.rcvbuf_first, it.buffers.sndbuf_first) = (None, None);
             }),
             paths: (0..2)
-                .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
+                .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
                 .collect(),
             addresses: Vec::new(),
             scheduler: Arc::new(move || {

@@ -46,7 +46,7 @@ fn spec(case: &Case) -> ConnectionSpec {
         config: Config { checksum: case.checksum, ..Config::default() },
         addresses: Vec::new(),
         paths: (0..case.paths)
-            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
+            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
             .collect(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

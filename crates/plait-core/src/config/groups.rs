@@ -162,6 +162,9 @@ pub struct PathConfig {
     /// Slow start threshold in bytes that this end remembers for the path; replaces
     /// [`WindowRules::ssthresh`].
     pub ssthresh: Option<u64>,
+    /// Price of a byte on the path, relative to other paths; 0 is free. Schedulers read it, and
+    /// the peer does not know it.
+    pub cost: u32,
 }
 
 /// Initial values of numbers that wrap, for tests that cross the wrap. A live endpoint keeps the

@@ -39,7 +39,7 @@ impl Paths {
     /// Returns the MPTCP option of our SYN or SYN/ACK on the subflow `id`.
     pub(super) fn syn_option(&self, data: &DataLevel, id: SubflowId) -> Option<Mptcp> {
         let subflow = &self.subflows[id];
-        let path = self.spec.paths.iter().find(|config| config.path == subflow.address().path());
+        let path = self.spec.path(subflow.address().path());
         let backup = path.is_some_and(|config| config.backup);
         let options = HandshakeOptions { subflow, data, config: &self.spec.config };
         options.of_syn(self.own_id(subflow.address()), backup)

@@ -146,8 +146,7 @@ impl ConnectionSpec {
         syn: SynState,
     ) -> Subflow {
         let algorithm = (self.controller)(address.path());
-        let known = self.paths.iter().find(|known| known.path == address.path());
-        let ssthresh = known.and_then(|known| known.ssthresh);
+        let ssthresh = self.path(address.path()).and_then(|known| known.ssthresh);
         let new = NewSubflow { id, address, state, syn, ssthresh, algorithm };
         let mut subflow = Subflow::new(new, &self.config);
         if let Some(size) = sizes.lowered() {

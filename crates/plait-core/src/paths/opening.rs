@@ -287,7 +287,7 @@ impl Paths {
             Opening::Active { address } => {
                 self.start_from(*address);
                 self.add_subflow(parts.notices, SubflowId(0), *address, State::SynSent, start);
-                let path = self.spec.paths.iter().find(|config| config.path == address.path());
+                let path = self.spec.path(address.path());
                 self.subflows[SubflowId::FIRST]
                     .set_backup(path.is_some_and(|config| config.backup));
                 self.subflows[SubflowId::FIRST].queue_control(ControlSegment::Syn);

@@ -59,7 +59,7 @@ impl Paths {
         let barred = self.joins.is_barred(path) || !self.addresses.may_join(path, server);
         let before = self.joins.waiting().len();
         if !unannounced && !barred {
-            let config = self.spec.paths.iter().find(|config| config.path == path);
+            let config = self.spec.path(path);
             let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
             self.joins.add(config.map(target));
         }

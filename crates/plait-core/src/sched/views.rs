@@ -7,7 +7,7 @@ use crate::sched::{SchedulerInputs, Scheduling};
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{SubflowSet, Time};
-use plait_sched::SubflowView;
+use plait_sched::{LatestView, PriceView, SubflowView};
 
 /// The views of the subflows that carry data.
 #[derive(Debug)]
@@ -76,6 +76,7 @@ impl Scheduling {
             open: subflow.state().sends_data(),
             joined: subflow.status().joined(),
             backup: subflow.status().is_backup(),
+            price: PriceView::of(seen.paths.spec.cost(subflow.address().path())),
             pf: subflow.status().pf(),
             ca: seen.data.ca(subflow.sender().ca()),
             mss,
@@ -99,9 +100,11 @@ impl Scheduling {
                 // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
                 None => subflow.sender().cwnd(),
             },
-            delivery_rate: subflow.sender().delivery_rate(),
             timeouts: if subflow.status().pf() { subflow.sender().rtt.backoff() } else { 0 },
-            last_send: subflow.sender().last_send(),
+            latest: LatestView {
+                delivery_rate: subflow.sender().delivery_rate(),
+                last_send: subflow.sender().last_send(),
+            },
         }
     }
 
@@ -166,7 +169,7 @@ impl Scheduling {
                 view.inflight = subflow.sender().tx.inflight();
                 view.outstanding = subflow.sender().tx.outstanding();
                 view.queued = data.queue().assigned(id);
-                view.last_send = subflow.sender().last_send();
+                view.latest.last_send = subflow.sender().last_send();
                 view.tsq_blocked = held;
             }
             if left.is_empty() {

@@ -28,7 +28,7 @@ pub(crate) fn spec(scheduler: &str, controller: &str, paths: Range<u32>) -> Conn
     ConnectionSpec {
         config: Config::default(),
         paths: paths
-            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
+            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
             .collect(),
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),

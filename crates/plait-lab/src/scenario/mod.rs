@@ -38,7 +38,7 @@ pub use delay::Delay;
 pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub(crate) use other_keys::{canonical, nearest_key};
-pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
+pub use path::{Both, Offset, Path, PathLinks, Recording, Speed, Usage};
 pub use path_build::LATER_PATH_KEYS;
 pub use path_keys::{PATH_KEYS, PathKey};
 pub use path_parse::{Reader, no_files};
@@ -58,6 +58,7 @@ use plait_app::quantity::Size;
 use plait_base::Span;
 use plait_cc::HyStart;
 use plait_core::{Config, Dial, KernelBuffers, KernelRules};
+use plait_sched::Goal;
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -141,6 +142,8 @@ pub struct Transport {
     pub send_cost: Span,
     /// The kernel that both ends behave as.
     pub kernel: Kernel,
+    /// What the paths with a cost may be used for.
+    pub goal: Goal,
     /// Receive buffer.
     pub rcvbuf: Buffer,
     /// Send buffer.
@@ -205,6 +208,7 @@ impl Scenario {
                 earlier_transfers: 0,
                 send_cost: Span::ZERO,
                 kernel: Kernel::None,
+                goal: Goal::Aggregate,
                 rcvbuf: DEFAULT_RCVBUF,
                 sndbuf: DEFAULT_SNDBUF,
             },
@@ -249,6 +253,16 @@ impl Scenario {
     pub fn via(&self, path: &Path) -> Option<usize> {
         let name = path.via.as_ref()?;
         self.shared.iter().position(|link| link.name == *name)
+    }
+
+    /// Returns a scheduler that keeps to the goal and to the costs of the paths, if there are any.
+    #[must_use]
+    pub fn priced(&self, scheduler: plait_sched::Spec) -> plait_sched::Spec {
+        let goal = self.transport.goal;
+        match goal == Goal::Aggregate && self.paths.iter().all(|path| path.usage.cost == 0) {
+            true => scheduler,
+            false => scheduler.with_goal(goal),
+        }
     }
 
     /// Returns the settings of a connection, with sizes in segments resolved to bytes.

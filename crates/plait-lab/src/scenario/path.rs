@@ -101,10 +101,19 @@ pub struct Path {
     pub nic: Option<Rate>,
     /// The shared link that packets cross after the path's own link, each way.
     pub via: Option<String>,
-    /// Used only if no other path works.
-    pub backup: bool,
+    /// When it is used, beside other paths.
+    pub usage: Usage,
     /// The middlebox that changes segments, each way.
     pub middlebox: MiddleboxConfig,
+}
+
+/// The use of a path beside others.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Usage {
+    /// Used only if no other path works.
+    pub backup: bool,
+    /// Price of a byte, relative to other paths; 0 is free.
+    pub cost: u32,
 }
 
 /// Returns true if the chance is neither 0 nor 1.
@@ -121,6 +130,8 @@ pub struct PathLinks {
     pub nic: Rate,
     /// Used only if no other path works.
     pub backup: bool,
+    /// Price of a byte; 0 is free.
+    pub cost: u32,
 }
 
 impl Path {
@@ -151,7 +162,8 @@ impl Path {
                 up: link(&self.speed.up, &self.delay.up, self.impairments.up),
             },
             nic: self.nic.unwrap_or(if ideal { Rate::INFINITE } else { NIC }),
-            backup: self.backup,
+            backup: self.usage.backup,
+            cost: self.usage.cost,
         }
     }
 
@@ -205,7 +217,7 @@ impl Path {
             via: self.via.clone(),
             trace: trace(&self.speed.down),
             trace_up: trace(&self.speed.up),
-            backup: self.backup,
+            backup: self.usage.backup,
             settings: self.written(),
         }
     }
@@ -255,7 +267,7 @@ impl Path {
             gone: Vec::new(),
             nic: None,
             via: None,
-            backup: false,
+            usage: Usage::default(),
             middlebox: MiddleboxConfig::default(),
         }
     }

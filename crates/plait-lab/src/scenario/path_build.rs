@@ -11,7 +11,7 @@ use super::raw_scenario::RawPath;
 use crate::error::{Fault, ScenarioError};
 
 /// Keys that are reserved for a later version.
-pub const LATER_PATH_KEYS: &[&str] = &["cost"];
+pub const LATER_PATH_KEYS: &[&str] = &["quota"];
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 

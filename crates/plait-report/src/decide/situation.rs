@@ -5,7 +5,8 @@ use super::Refusal;
 use super::question::{Happening, INFINITE_SSTHRESH, Question, Subflow};
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, LeftEdge, Notice, SentRange, Spec, StaticQueue, SubflowView, View,
+    CaState, ConnectionView, LatestView, LeftEdge, Notice, PriceView, SentRange, Spec, StaticQueue,
+    SubflowView, View,
 };
 
 /// Greatest number of bytes that a JSON number represents exactly: 2^53.
@@ -249,6 +250,7 @@ impl Subflow {
             open: self.alive,
             joined: self.joined,
             backup: self.backup,
+            price: PriceView::FREE,
             pf: self.pf,
             ca: self.ca.map_or(CaState::Open, |word| word.0),
             mss,
@@ -267,9 +269,11 @@ impl Subflow {
             tsq_blocked: self.tsq_blocked,
             rec_cwnd: size(self.rec_cwnd, "rec_cwnd")?,
             pacing_rate: self.pacing_rate_bps / 8,
-            delivery_rate: self.delivery_rate_bps / 8,
             timeouts: self.timeouts,
-            last_send: time(self.last_send_ms, &field("last_send_ms"))?,
+            latest: LatestView {
+                delivery_rate: self.delivery_rate_bps / 8,
+                last_send: time(self.last_send_ms, &field("last_send_ms"))?,
+            },
         })
     }
 }

@@ -153,10 +153,10 @@ impl Bm {
         let mss = u128::from(subflow.mss.max(1));
         let scale = u128::from(MILLION);
         let (above, below) = if self.by_rate {
-            if subflow.delivery_rate == 0 {
+            if subflow.latest.delivery_rate == 0 {
                 return u64::MAX;
             }
-            (u128::from(subflow.delivery_rate).min(LIMIT), scale * 1_000_000_000)
+            (u128::from(subflow.latest.delivery_rate).min(LIMIT), scale * 1_000_000_000)
         } else {
             (u128::from(subflow.cwnd).min(LIMIT), scale * srtt)
         };

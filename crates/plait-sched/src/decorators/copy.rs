@@ -94,7 +94,9 @@ impl Copy {
     fn copy(&mut self, view: &View<'_>) -> Option<Decision> {
         let candidates = view.candidates();
         let mut best: Option<(&SubflowView, DataRange)> = None;
-        for subflow in view.subflows.iter().filter(|it| candidates.contains(it.id)) {
+        for subflow in
+            view.subflows.iter().filter(|it| it.price.copies && candidates.contains(it.id))
+        {
             if best.is_some_and(|(best, _)| best.srtt_or_max() <= subflow.srtt_or_max()) {
                 continue;
             }

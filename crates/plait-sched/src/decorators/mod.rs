@@ -2,9 +2,13 @@
 
 mod bm;
 mod copy;
+mod price;
 mod rp;
 
 use crate::Decorator;
 
+pub(crate) use price::ENTRY as PRICE;
+pub use price::Goal;
+
 /// All decorators.
-pub static DECORATORS: &[Decorator] = &[rp::ENTRY, bm::ENTRY, copy::ENTRY];
+pub static DECORATORS: &[Decorator] = &[rp::ENTRY, bm::ENTRY, copy::ENTRY, price::ENTRY];

@@ -209,7 +209,8 @@ impl StmsA {
     /// the send buffer, `slow` can hardly ever send.
     fn has_rested(&self, view: &View<'_>, slow: &SubflowView, interval: u128) -> bool {
         let rests = slow.outstanding == 0
-            && twice_micro(view.now, slow.last_send) >= interval.saturating_mul(self.rest.into());
+            && twice_micro(view.now, slow.latest.last_send)
+                >= interval.saturating_mul(self.rest.into());
         let gap = self.learnt.get(slow.id.index()).and_then(|it| it.gap).unwrap_or_default();
         let reserved = gap.saturating_mul(rules::segment_len(view));
         self.rest > 0 && rests && reserved > view.connection.sndbuf / 2

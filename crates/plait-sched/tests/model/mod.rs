@@ -8,8 +8,8 @@ pub(crate) mod states;
 
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, Decision, Effect, Number, Outcome, Scheduler, SentRange, StaticQueue,
-    SubflowView, View, What,
+    CaState, ConnectionView, Decision, Effect, LatestView, Number, Outcome, PriceView, Scheduler,
+    SentRange, StaticQueue, SubflowView, View, What,
 };
 use proptest::prelude::ProptestConfig;
 
@@ -43,6 +43,7 @@ pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
         open: true,
         joined: true,
         backup: false,
+        price: PriceView::FREE,
         pf: false,
         ca: CaState::Open,
         mss: MSS as u32,
@@ -61,9 +62,8 @@ pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
         tsq_blocked: false,
         rec_cwnd: 0,
         pacing_rate: cwnd.saturating_mul(1_000_000_000) / srtt.as_nanos().max(1),
-        delivery_rate: 0,
         timeouts: 0,
-        last_send: Time::ZERO,
+        latest: LatestView::default(),
     }
 }
 

@@ -69,10 +69,27 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         help: "used only if no other path works",
         clause: "RFC 8684 section 3.3.8",
         of_links: false,
-        field: kept!(PlacedText::switch, |_: &bool| "on".to_owned(), backup),
+        field: kept!(PlacedText::switch, |_: &bool| "on".to_owned(), usage.backup),
+        ..BLANK
+    },
+    PathKey {
+        name: "cost",
+        form: "N",
+        example: "10",
+        help: "price of a byte, relative to other paths; default: 0,\n\
+               free (--goal)",
+        of_links: false,
+        field: kept!(cost, ToString::to_string, usage.cost),
         ..BLANK
     },
 ];
+
+/// Highest price of a byte.
+const HIGHEST_COST: u64 = 1_000_000;
+
+fn cost(given: &PlacedText) -> Result<u32> {
+    Ok(given.count(0, HIGHEST_COST)? as u32)
+}
 
 fn gone(path: &mut Path, given: &PlacedText, _: Reader<'_>) -> Result<()> {
     let (from, to) = outage(given)?;

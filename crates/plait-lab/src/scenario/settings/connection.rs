@@ -8,6 +8,7 @@ use crate::scenario::{Kernel, buffers, setters};
 use plait_base::Span;
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{Config, Dial, JoinTiming, LossDetection, Pacing, Prr, RtoMode};
+use plait_sched::Goal;
 
 /// The settings of a connection, in the order of the command line.
 pub(super) const SETTINGS: &[Setting] = &[
@@ -56,6 +57,17 @@ pub(super) const SETTINGS: &[Setting] = &[
             "too long for a first SYN",
             transport.config.joins.attempt_delay
         ),
+        ..BLANK
+    },
+    Setting {
+        name: "goal",
+        group: MPTCP,
+        default: "aggregate",
+        help: "use of a path with a cost. aggregate: if the cheaper ones do not suffice; interactive: \
+               also if data arrives notably sooner there; handover: only if they are down; thrifty: \
+               as handover, and never for copies",
+        clause: "RFC 9622",
+        field: words!(GOALS, transport.goal),
         ..BLANK
     },
     Setting {
@@ -284,6 +296,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
 ];
 
+const GOALS: &[(&str, Goal)] = Goal::ALL;
 // The swarm draws from these words, too.
 pub(crate) const JOINS: &[(&str, JoinTiming)] = &[
     ("after-data", JoinTiming::AfterData),

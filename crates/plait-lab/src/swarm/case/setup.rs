@@ -61,6 +61,7 @@ impl Case {
             path: PathId(index as u32),
             backup: path.backup,
             ssthresh: None,
+            cost: 0,
         };
         Ok(ConnectionSpec {
             config: self.config(end),

@@ -231,6 +231,11 @@ impl<'a> Estimate<'a> {
     fn has_room(&self, view: &View<'_>, len: u64) -> bool {
         self.view.usable(len.max(view.next_len()), view.tsq) && self.held_with(len) <= self.limit
     }
+
+    /// Returns true if the path may take a copy of `len` bytes.
+    fn may_copy(&self, view: &View<'_>, len: u64) -> bool {
+        self.view.price.copies && self.has_room(view, len)
+    }
 }
 
 impl<'a> Paths<'a> {
@@ -274,7 +279,9 @@ impl<'a> Paths<'a> {
         let paths = &mut self.list[..self.len];
         let Some(main) = paths.iter().flatten().find(|it| it.main).copied() else { return };
         for path in paths.iter_mut().flatten().filter(|it| !it.main) {
-            let unknown = self.rules.probe && main.sampled && !path.sampled;
+            // Without copies, only new data shows the rate.
+            let unknown =
+                self.rules.probe && path.view.price.cost == 0 && main.sampled && !path.sampled;
             path.worth = !unknown && path.is_worth(&main, &self.rules, work, self.mss);
         }
     }
@@ -324,10 +331,23 @@ impl<'a> Paths<'a> {
     }
 
     /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
-    pub(super) fn is_late(&self, flight: &Flight) -> bool {
-        let Some(path) = self.iter().find(|it| it.view.id == flight.subflow) else { return true };
+    pub(super) fn is_late(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let Some(path) = self.iter().find(|it| it.view.id == flight.subflow) else {
+            return self.is_late_at_rest(view, flight);
+        };
         let varies = path.view.rttvar.times(4).min(path.min_rtt.times(2));
         flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + varies + self.rules.late
+    }
+
+    /// As `is_late`, for a segment whose carrier takes no more data. It has time only if that is due to
+    /// the price.
+    fn is_late_at_rest(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let carrier = view.subflow(flight.subflow).filter(|it| it.price.resting && !it.pf);
+        carrier.is_none_or(|it| {
+            let srtt = it.srtt.unwrap_or_default();
+            let varies = it.rttvar.times(4).min(srtt.times(2));
+            flight.lost || self.now > flight.arrives + srtt.over(2) + varies + self.rules.late
+        })
     }
 
     /// Returns true if another path with room delivers a segment sooner than its carrier.
@@ -346,7 +366,7 @@ impl<'a> Paths<'a> {
         view: &View<'_>,
         len: u64,
     ) -> impl Iterator<Item = &Estimate<'a>> {
-        let able = move |it: &&Estimate<'_>| it.has_room(view, len) && (it.main || !it.is_filled());
+        let able = move |it: &&Estimate<'_>| it.may_copy(view, len) && (it.main || !it.is_filled());
         let (new, sampled) = (self.iter(), self.iter());
         let new = new.filter(|it| it.view.srtt.is_none());
         new.chain(sampled.filter(|it| it.view.srtt.is_some())).filter(able)
@@ -354,7 +374,7 @@ impl<'a> Paths<'a> {
 
     /// Returns a path with room that carries only copies because its rate is unknown.
     pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
-        self.iter().find(|it| !it.worth && !it.sampled && it.has_room(view, len))
+        self.iter().find(|it| !it.worth && !it.sampled && it.may_copy(view, len))
     }
 
     /// Returns the path with room on which a segment arrives first, except on `carrier`.
@@ -364,7 +384,7 @@ impl<'a> Paths<'a> {
         carrier: SubflowId,
         len: u64,
     ) -> Option<&Estimate<'a>> {
-        let others = self.iter().filter(|it| it.view.id != carrier && it.has_room(view, len));
+        let others = self.iter().filter(|it| it.view.id != carrier && it.may_copy(view, len));
         others.min_by_key(|it| it.arrives_in(len))
     }
 }

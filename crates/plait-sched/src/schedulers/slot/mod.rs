@@ -284,7 +284,7 @@ impl Slot {
 
     /// Copies one of the first segments if it is late.
     fn late(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
-        let late = self.flights.first(view, LATE_SEGMENTS, |flight| paths.is_late(flight))?;
+        let late = self.flights.first(view, LATE_SEGMENTS, |flight| paths.is_late(view, flight))?;
         self.copy_elsewhere(view, paths, &late)
     }
 
@@ -320,7 +320,7 @@ impl Slot {
         let least = paths.iter().map(|it| it.arrives_in(u64::from(it.view.mss))).min()?;
         let flight = self.flights.first(view, STALLED_SEGMENTS, |flight| {
             let waits = flight.arrives > view.now + least;
-            paths.is_late(flight) || (waits && paths.is_sooner_elsewhere(view, flight))
+            paths.is_late(view, flight) || (waits && paths.is_sooner_elsewhere(view, flight))
         })?;
         self.copy_elsewhere(view, paths, &flight)
     }

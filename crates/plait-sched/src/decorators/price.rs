@@ -1,0 +1,374 @@
+//! Goals for subflows with a cost: when they carry data, and how much of it may be copies.
+
+use crate::exact;
+use crate::state;
+use crate::{
+    About, Decision, Decorator, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+};
+use crate::{SubflowView, View, What, WhenFull, rules};
+use alloc::boxed::Box;
+use plait_base::{Dsn, Span, SubflowId, SubflowSet, Time};
+
+/// The use of paths with a cost.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Goal {
+    /// If the cheaper paths do not suffice for the application's rate.
+    #[default]
+    Aggregate,
+    /// As [`Goal::Aggregate`], and for data that arrives notably sooner there.
+    Interactive,
+    /// One path at a time: the cheapest one that is not down.
+    Handover,
+    /// If the cheaper paths are down, and never for copies.
+    Thrifty,
+}
+
+impl Goal {
+    /// All goals, with their words.
+    pub const ALL: &'static [(&'static str, Goal)] = &[
+        ("aggregate", Goal::Aggregate),
+        ("interactive", Goal::Interactive),
+        ("handover", Goal::Handover),
+        ("thrifty", Goal::Thrifty),
+    ];
+    const WORDS: &'static [&'static str] = &["aggregate", "interactive", "handover", "thrifty"];
+
+    /// Returns the goal of this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Goal> {
+        Goal::ALL.iter().find(|known| known.0 == word).map(|known| known.1)
+    }
+
+    /// Returns the word for the goal.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Goal::Aggregate => "aggregate",
+            Goal::Interactive => "interactive",
+            Goal::Handover => "handover",
+            Goal::Thrifty => "thrifty",
+        }
+    }
+}
+
+const GOAL: Param = Param {
+    name: "goal",
+    kind: ParamKind::Word { words: Goal::WORDS, default: "aggregate" },
+    unit: "",
+    help: "the use of a path with a cost",
+    clause: "RFC 9622",
+};
+const COPIES: Param = Param {
+    name: "copies",
+    kind: ParamKind::Whole { min: 0, max: 100, default: 5 },
+    unit: "%",
+    help: "copies on paths with a cost at most, relative to the payload; none if the goal is thrifty",
+    clause: "ours",
+};
+const WAIT: Param = Param {
+    name: "wait",
+    kind: ParamKind::Whole { min: 0, max: 10000, default: 100 },
+    unit: "ms",
+    help: "time for which data must have waited for the cheaper paths before they do not suffice",
+    clause: "ours",
+};
+const RTTS: Param = Param {
+    name: "rtts",
+    kind: ParamKind::Whole { min: 0, max: 100, default: 2 },
+    unit: "",
+    help: "the same time at least, in smoothed RTTs of the fastest cheaper path",
+    clause: "ours",
+};
+const SOONER: Param = Param {
+    name: "sooner",
+    kind: ParamKind::Whole { min: 0, max: 10000, default: 20 },
+    unit: "ms",
+    help: "time by which data must arrive sooner on a path with a cost if the goal is interactive",
+    clause: "ours",
+};
+
+/// The decorator's entry in the registry.
+pub(crate) const ENTRY: Decorator = Decorator {
+    about: About {
+        name: "price",
+        aliases: &[],
+        idea: "paths with a cost rest while cheaper ones suffice, and carry few copies",
+        page: "\
+The base scheduler sees a path that rests as one that cannot send. If no path costs more than another,
+nothing rests, except with the goal handover. `--goal` and the path key `cost` add this decorator.
+
+    aggregate    a path rests until data has waited max(wait, rtts * srtt) for the cheaper paths,
+                 or the application has been blocked for that time; srtt is that of the fastest one
+    interactive  as aggregate, but a path does not rest while
+                 arrival there + sooner <= arrival of all unsent data on a cheaper path
+    handover     all paths rest but the cheapest one that is not down; among equals, the first one
+    thrifty      a path rests unless all cheaper ones are down
+
+Data has waited since t if some data that was unsent at time t still is. If it has waited, the paths of
+the next higher cost may send as well, until all of that data is sent. A path is down if it
+cannot send or recovers from a timeout. A backup path counts only if no other works.
+
+On paths with a cost, a copy is sent only if all copies there remain at most `copies` percent of the
+payload sent. Data of a failed path is no copy: it has to be sent again.
+
+Numbers  rests (1) of each path that rests, copies_left (bytes of copies that the payload allows).
+Source   RFC 9622, which has the first three goals but no prices; the rules are plait's own.
+Good at  a second link that costs money, such as LTE beside WiFi.
+Bad at   short bursts above the rate of the cheaper paths: they end before the wait does.
+
+A scheduler that assigns data before it is sent may leave some on a path that would rest: the path rests
+only when that data is sent.
+",
+        params: &[GOAL, COPIES, WAIT, RTTS, SOONER],
+        state: &[
+            ("price.mark", "end (DSN, bytes) of the data that waits"),
+            ("price.since", "time since which it waits (ms)"),
+            ("price.ceiling", "highest cost of a path that need not rest, if above the lowest"),
+            ("price.blocked", "1 if the application was blocked"),
+            ("price.copied", "bytes of copies on paths with a cost"),
+        ],
+    },
+    wrap: |base, params: &Params| {
+        Box::new(Price {
+            base,
+            goal: Goal::named(params.word(&GOAL)).unwrap_or_default(),
+            percent: params.whole(&COPIES),
+            wait: Span::from_millis(params.whole(&WAIT)),
+            rtts: params.whole(&RTTS),
+            sooner: Span::from_millis(params.whole(&SOONER)),
+            backlog: Backlog::default(),
+            copied: 0,
+        })
+    },
+};
+
+/// The decorator.
+#[derive(Debug)]
+struct Price {
+    base: Box<dyn Scheduler>,
+    goal: Goal,
+    /// Most copies on subflows with a cost, in percent of the payload.
+    percent: u64,
+    wait: Span,
+    rtts: u64,
+    sooner: Span,
+    backlog: Backlog,
+    /// Bytes of copies on subflows with a cost.
+    copied: u64,
+}
+
+/// Data that waits for the cheaper subflows.
+#[derive(Clone, Copy, Default, Debug)]
+struct Backlog {
+    /// End of the data that waits.
+    mark: Dsn,
+    /// Time since which it waits.
+    since: Time,
+    /// Highest cost of a subflow that need not rest, if above the lowest.
+    ceiling: u32,
+    /// The application was blocked at the last call.
+    blocked: bool,
+}
+
+impl Backlog {
+    /// Notes what waits now.
+    fn note(&mut self, view: &View<'_>) {
+        let it = &view.connection;
+        let first = view.queue.unsent_at(0, 1).map_or(it.snd_nxt, |range| range.start);
+        let end = first.saturating_add(it.unsent).max(it.snd_nxt);
+        if first >= self.mark && !(self.blocked && it.app_blocked) {
+            *self = Backlog { mark: end, since: view.now, ..Backlog::default() };
+        }
+        self.blocked = it.app_blocked;
+        if it.app_blocked {
+            self.mark = self.mark.max(end);
+        }
+    }
+}
+
+/// Returns the subflows that compete: the live regular ones, or the live backup ones if there are none.
+fn group<'a>(view: &View<'a>) -> impl Iterator<Item = &'a SubflowView> + Clone {
+    let candidates = view.candidates();
+    view.subflows.iter().filter(move |it| candidates.contains(it.id))
+}
+
+impl Price {
+    /// Returns true if the goal or a cost can change a decision.
+    fn acts(&self, view: &View<'_>) -> bool {
+        let costs = || view.subflows.iter().any(|it| it.price.cost > 0);
+        view.subflows.len() > 1 && (self.goal == Goal::Handover || costs())
+    }
+
+    /// Returns the subflows that rest now.
+    fn resting(&mut self, view: &View<'_>) -> SubflowSet {
+        let Some(first) = group(view).min_by_key(|it| (it.price.cost, it.id)) else {
+            return SubflowSet::EMPTY;
+        };
+        let ceiling = match self.goal {
+            Goal::Aggregate | Goal::Interactive => self.ceiling(view, first.price.cost),
+            Goal::Handover | Goal::Thrifty => first.price.cost,
+        };
+        let rests = |it: &&SubflowView| match self.goal {
+            Goal::Handover => it.id != first.id,
+            _ => it.price.cost > ceiling,
+        };
+        // Data that is assigned to a subflow must be sent there.
+        let up = view.subflows.iter().filter(|it| !it.hard_down() && it.backup == first.backup);
+        let resting = up.filter(|it| it.queued == 0 && rests(it));
+        let mut resting: SubflowSet = resting.map(|it| it.id).collect();
+        if self.goal == Goal::Interactive {
+            resting = self.without_sooner(view, resting);
+        }
+        // A backup subflow does not take the place of a regular one that rests.
+        if !resting.is_empty() && !first.backup {
+            view.subflows.iter().filter(|it| it.backup).for_each(|it| resting.insert(it.id));
+        }
+        resting
+    }
+
+    /// Returns the highest cost that a subflow may have now, if `least` is the lowest one.
+    fn ceiling(&mut self, view: &View<'_>, least: u32) -> u32 {
+        self.backlog.note(view);
+        let ceiling = least.max(self.backlog.ceiling);
+        let Some(next) = group(view).map(|it| it.price.cost).filter(|cost| *cost > ceiling).min()
+        else {
+            return ceiling;
+        };
+        let allowed = group(view).filter(|it| it.price.cost <= ceiling);
+        let srtt = allowed.filter_map(|it| it.srtt).min().unwrap_or_default();
+        if view.now.since(self.backlog.since) < self.wait.max(srtt.times(self.rtts)) {
+            return ceiling;
+        }
+        (self.backlog.ceiling, self.backlog.since) = (next, view.now);
+        next
+    }
+
+    /// Returns the resting subflows without those on which the next data arrives notably sooner.
+    fn without_sooner(&self, view: &View<'_>, mut resting: SubflowSet) -> SubflowSet {
+        let unsent = view.connection.unsent;
+        let others = group(view).filter(|it| !resting.contains(it.id) && it.alive());
+        let Some(best) = others.filter_map(|it| it.plain_arrival(unsent)).min() else {
+            return resting;
+        };
+        for subflow in group(view).filter(|it| it.alive()) {
+            let arrival = subflow.plain_arrival(view.next_len());
+            if arrival.is_some_and(|arrival| arrival + self.sooner <= best) {
+                resting.remove(subflow.id);
+            }
+        }
+        resting
+    }
+
+    /// Returns the bytes of copies that subflows with a cost may still carry.
+    fn copies_left(&self, view: &View<'_>) -> u64 {
+        let percent = if self.goal == Goal::Thrifty { 0 } else { self.percent };
+        let payload = view.connection.snd_nxt.get();
+        (payload.saturating_mul(percent) / 100).saturating_sub(self.copied)
+    }
+
+    /// Asks the base scheduler. A copy beyond the budget is refused, and the base scheduler is asked
+    /// without that subflow.
+    fn ask(&mut self, view: &View<'_>, resting: SubflowSet, out: &mut Outcome) -> Decision {
+        let left = self.copies_left(view);
+        let copies = left >= rules::segment_len(view);
+        let Some(filler) = view.subflows.first() else { return self.base.schedule(view, out) };
+        let mut all = [*filler; SubflowId::MAX];
+        let count = view.subflows.len().min(all.len());
+        for (place, subflow) in all.iter_mut().zip(view.subflows) {
+            *place = *subflow;
+            place.price.resting = resting.contains(subflow.id);
+            place.price.copies = subflow.price.cost == 0 || copies;
+        }
+        loop {
+            let decision = self.base.schedule(&View { subflows: &all[..count], ..*view }, out);
+            let Some((id, len)) = copy_of(&decision) else { return decision };
+            let chosen = all[..count]
+                .iter()
+                .find(|it| it.id == id && it.price.cost > 0 && !it.price.resting);
+            let Some(chosen) = chosen.copied() else { return decision };
+            if len <= left {
+                self.copied = self.copied.saturating_add(len);
+                return decision;
+            }
+            // A backup subflow does not replace it.
+            for other in &mut all[..count] {
+                other.price.resting |= other.id == id || (other.backup && !chosen.backup);
+            }
+            out.clear();
+        }
+    }
+}
+
+/// Returns the subflow and the length of a copy.
+fn copy_of(decision: &Decision) -> Option<(SubflowId, u64)> {
+    match decision {
+        Decision::Send { subflow, what: What::Redundant(range) | What::OppRetx(range), .. } => {
+            Some((*subflow, range.len()))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the decision with the price as its reason, if only a resting subflow has room.
+fn explained(view: &View<'_>, resting: SubflowSet, decision: Decision) -> Decision {
+    let has_room =
+        |it: &SubflowView| resting.contains(it.id) && it.usable(view.next_len(), view.tsq);
+    match decision {
+        Decision::Wait { on: None, reason: Reason::AllBusy | Reason::NoSubflow }
+            if view.subflows.iter().any(has_room) =>
+        {
+            Decision::Wait { on: None, reason: Reason::Price }
+        }
+        other => other,
+    }
+}
+
+impl Scheduler for Price {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        if !self.acts(view) {
+            return self.base.schedule(view, out);
+        }
+        let resting = self.resting(view);
+        let decision = self.ask(view, resting, out);
+        for subflow in view.subflows.iter().filter(|it| resting.contains(it.id)) {
+            out.note("rests", Some(subflow.id), 1.0);
+        }
+        out.note("copies_left", None, self.copies_left(view) as f64);
+        // The next call may come to another answer at another time.
+        explained(view, resting, decision).one_segment(rules::segment_len(view))
+    }
+
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        self.base.on_notice(view, notice);
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { when_full: WhenFull::Always, ..self.base.needs() }
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        self.base.save_state(write);
+        write("price.mark", self.backlog.mark.get() as f64);
+        write("price.since", state::millis(self.backlog.since));
+        write("price.ceiling", f64::from(self.backlog.ceiling));
+        write("price.blocked", f64::from(u8::from(self.backlog.blocked)));
+        write("price.copied", self.copied as f64);
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "price.mark" => self.backlog.mark = Dsn::new(exact::nearest(value)),
+            "price.since" => match state::time(value) {
+                Some(since) => self.backlog.since = since,
+                None => return false,
+            },
+            "price.ceiling" => {
+                self.backlog.ceiling = u32::try_from(exact::nearest(value)).unwrap_or(u32::MAX);
+            }
+            "price.blocked" => self.backlog.blocked = value > 0.0,
+            "price.copied" => self.copied = exact::nearest(value),
+            _ => return self.base.load_state(name, value),
+        }
+        true
+    }
+}
