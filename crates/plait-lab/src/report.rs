@@ -121,8 +121,11 @@ pub struct TailDifference {
 pub struct BufferLimit {
     /// The flag that enlarges the buffer: `--sndbuf` or `--rcvbuf`.
     pub flag: String,
-    /// Size of the buffer in bytes.
+    /// Largest size of the buffer in bytes.
     pub size_bytes: u64,
+    /// The buffer grows up to this size.
+    #[serde(default)]
+    pub grows: bool,
     /// Largest share of the time for which the buffer held back one of the rows.
     pub longest_share: f64,
     /// The rows that the buffer held back for at least a tenth of the time.

@@ -310,17 +310,19 @@ impl<'a> Bench<'a> {
             }
             if runs > 0.0 { sum / runs } else { 0.0 }
         };
-        let buffers: [(&str, u64, OfRun); 2] = [
-            ("--sndbuf", config.buffers.sndbuf, |run| run.sndbuf_blocked_ms),
-            ("--rcvbuf", config.buffers.rcvbuf, |run| run.rwnd_blocked_ms),
+        let sizes = config.buffers;
+        let buffers: [(&str, u64, Option<u64>, OfRun); 2] = [
+            ("--sndbuf", sizes.sndbuf, sizes.sndbuf_first, |run| run.sndbuf_blocked_ms),
+            ("--rcvbuf", sizes.rcvbuf, sizes.rcvbuf_first, |run| run.rwnd_blocked_ms),
         ];
-        let limit = |(flag, size_bytes, of): (&str, u64, OfRun)| {
+        let limit = |(flag, size_bytes, first, of): (&str, u64, Option<u64>, OfRun)| {
             let shares: Vec<f64> = (0..rows.len()).map(|row| share(row, of)).collect();
             let limited = (0..rows.len()).filter(|row| shares[*row] >= LIMITING_SHARE);
             let named: Vec<String> = limited.map(|row| label(rows, row)).collect();
             (!named.is_empty()).then(|| BufferLimit {
                 flag: flag.to_owned(),
                 size_bytes,
+                grows: first.is_some_and(|it| it < size_bytes),
                 longest_share: shares.iter().copied().fold(0.0, f64::max),
                 rows: named,
             })

@@ -145,6 +145,7 @@ fn streams_show_percentiles_of_messages_and_what_the_tail_tells() {
     stream.findings.limits = vec![BufferLimit {
         flag: "--sndbuf".to_owned(),
         size_bytes: 4 << 20,
+        grows: false,
         longest_share: 0.95,
         rows: vec!["ecf".to_owned(), "minrtt".to_owned()],
     }];

@@ -41,8 +41,9 @@ pub(super) fn limits(report: &Report) -> Vec<String> {
             true => "all rows".to_owned(),
             false => list(&limit.rows),
         };
+        let most = if limit.grows { "at most " } else { "" };
         format!(
-            "The {buffer} buffer ({}) holds back {whom} for up to {} of the time: try {} {}.",
+            "The {buffer} buffer ({most}{}) holds back {whom} for up to {} of the time: try {} {}.",
             size(limit.size_bytes),
             percent(limit.longest_share),
             limit.flag,
