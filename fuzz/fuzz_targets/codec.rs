@@ -5,7 +5,7 @@
 mod check;
 
 libfuzzer_sys::fuzz_target!(|packet: &[u8]| {
-    if let Err(broken) = check::check(packet) {
+    if let Err(broken) = check::check(packet, &mut check::Words::default()) {
         panic!("{broken}");
     }
 });

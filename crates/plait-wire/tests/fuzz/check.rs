@@ -4,26 +4,66 @@ use plait_wire::codec::{
     EncodeError, ParseError, Problem, TcpChecksum, Verify, Why, encode, parse, parse_into,
 };
 use plait_wire::{AddAddr, Mptcp, Options, Segment};
+use std::fmt::{Arguments, Write};
 use std::net::IpAddr;
 
-/// Parses the bytes and checks the guarantees. Returns names of the cases that occurred, or the guarantee
+/// Names of the cases that occurred in one packet. The buffers are used again for the next packet.
+#[derive(Default)]
+pub(crate) struct Words {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Words {
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end])
+    }
+
+    fn add(&mut self, word: Arguments<'_>) {
+        self.text.write_fmt(word).unwrap();
+        self.ends.push(self.text.len());
+    }
+
+    /// Adds the beginning of a word, as `kept` returns it.
+    fn add_kept(&mut self, word: Arguments<'_>, kept: impl Fn(&str) -> &str) {
+        let start = self.text.len();
+        self.text.write_fmt(word).unwrap();
+        let end = start + kept(&self.text[start..]).len();
+        self.text.truncate(end);
+        self.ends.push(end);
+    }
+}
+
+/// Parses the bytes and checks the guarantees. Adds names of the cases that occurred, or returns the guarantee
 /// that was broken.
-pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
+pub(crate) fn check(packet: &[u8], met: &mut Words) -> Result<(), String> {
     // The ICMP parser gets the same bytes.
     let said = plait_wire::codec::parse_too_big(packet);
-    let said = said.map(|it| if it.src.is_ipv4() { "too big v4" } else { "too big v6" });
     let verified = parse(packet, Verify::Checksum);
     let mut segment = Segment::default();
     let parsed = match parse_into(packet, Verify::Trusted, &mut segment) {
         Ok(parsed) => parsed,
         Err(error) => {
             let outside = error.at > packet.len();
-            let told = format!("{error}, of {} bytes", packet.len());
+            let told = || format!("{error}, of {} bytes", packet.len());
             return match verified {
-                _ if outside => Err(format!("an error outside of the packet: {told}")),
-                Ok(_) => Err(format!("only the verified packet parses: {told}")),
+                _ if outside => Err(format!("an error outside of the packet: {}", told())),
+                Ok(_) => Err(format!("only the verified packet parses: {}", told())),
                 Err(_) => {
-                    Ok(said.map(str::to_owned).into_iter().chain([problem(&error)]).collect())
+                    if let Some(quoted) = said {
+                        met.add(format_args!(
+                            "too big v{}",
+                            if quoted.src.is_ipv4() { 4 } else { 6 }
+                        ));
+                    }
+                    problem(&error, met);
+                    Ok(())
                 }
             };
         }
@@ -44,14 +84,16 @@ pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
         return Err(format!("{bytes} bytes of options were read as {raw}: {segment:?}"));
     }
     round(packet, &segment)?;
-    let mut met = names(&segment.options);
-    met.extend(parsed.skipped.first.map(|unread| reason(unread.why)));
+    names(&segment.options, met);
+    if let Some(unread) = parsed.skipped.first {
+        reason(unread.why, met);
+    }
     match verified {
         Ok((_, again)) if again.options != segment.options => {
             Err("verifying changes the options".to_owned())
         }
-        Ok(_) => Ok(met),
-        Err(ParseError { problem: Problem::Checksum(_), .. }) => Ok(met),
+        Ok(_) => Ok(()),
+        Err(ParseError { problem: Problem::Checksum(_), .. }) => Ok(()),
         Err(error) => Err(format!("only the trusted packet parses: {error}")),
     }
 }
@@ -116,58 +158,63 @@ fn count(options: &Options) -> usize {
         + options.mptcp.as_deref().map_or(0, |option| option.all().len())
 }
 
-/// Returns the name of every option, with its shape.
-fn names(options: &Options) -> Vec<String> {
-    let mut names = Vec::new();
+/// Adds the name of every option, with its shape.
+fn names(options: &Options, met: &mut Words) {
     let simple = [
         ("MSS", options.mss.is_some()),
         ("window scale", options.window_scale.is_some()),
         ("SACK permitted", options.sack_permitted),
         ("timestamps", options.timestamps.is_some()),
     ];
-    names.extend(simple.iter().filter(|(_, there)| *there).map(|(name, _)| (*name).to_owned()));
+    for (name, _) in simple.iter().filter(|(_, there)| *there) {
+        met.add(format_args!("{name}"));
+    }
     if options.sack.count() > 0 {
-        names.push(format!("SACK {}", options.sack.count()));
+        met.add(format_args!("SACK {}", options.sack.count()));
     }
     if let Some(dss) = &options.dss {
-        names.push(format!("DSS {}", dss.len()));
+        met.add(format_args!("DSS {}", dss.len()));
         if dss.data_fin {
-            names.push("DATA_FIN".to_owned());
+            met.add(format_args!("DATA_FIN"));
         }
         if dss.mapping.is_some_and(|map| map.len == 0) {
-            names.push("infinite mapping".to_owned());
+            met.add(format_args!("infinite mapping"));
         }
     }
     for option in options.mptcp.iter().flat_map(|option| option.all()) {
-        names.push(name(option));
+        name(option, met);
     }
-    names
 }
 
-fn name(option: &Mptcp) -> String {
+fn name(option: &Mptcp, met: &mut Words) {
     let len = option.len();
     match option {
-        Mptcp::Capable(_) => format!("MP_CAPABLE {len}"),
-        Mptcp::JoinSyn(_) | Mptcp::JoinSynAck(_) | Mptcp::JoinAck(_) => format!("MP_JOIN {len}"),
-        Mptcp::AddAddr(AddAddr { address: IpAddr::V4(_), .. }) => format!("ADD_ADDR v4 {len}"),
-        Mptcp::AddAddr(_) => format!("ADD_ADDR v6 {len}"),
-        Mptcp::RemoveAddr(_) => "REMOVE_ADDR".to_owned(),
-        Mptcp::Prio { .. } => "MP_PRIO".to_owned(),
-        Mptcp::Fail(_) => "MP_FAIL".to_owned(),
-        Mptcp::FastClose(_) => "MP_FASTCLOSE".to_owned(),
-        Mptcp::Reset { reason, .. } => format!("MP_TCPRST {reason:?}"),
-        Mptcp::Several(_) => "several in several".to_owned(),
+        Mptcp::Capable(_) => met.add(format_args!("MP_CAPABLE {len}")),
+        Mptcp::JoinSyn(_) | Mptcp::JoinSynAck(_) | Mptcp::JoinAck(_) => {
+            met.add(format_args!("MP_JOIN {len}"));
+        }
+        Mptcp::AddAddr(AddAddr { address: IpAddr::V4(_), .. }) => {
+            met.add(format_args!("ADD_ADDR v4 {len}"));
+        }
+        Mptcp::AddAddr(_) => met.add(format_args!("ADD_ADDR v6 {len}")),
+        Mptcp::RemoveAddr(_) => met.add(format_args!("REMOVE_ADDR")),
+        Mptcp::Prio { .. } => met.add(format_args!("MP_PRIO")),
+        Mptcp::Fail(_) => met.add(format_args!("MP_FAIL")),
+        Mptcp::FastClose(_) => met.add(format_args!("MP_FASTCLOSE")),
+        Mptcp::Reset { reason, .. } => met.add(format_args!("MP_TCPRST {reason:?}")),
+        Mptcp::Several(_) => met.add(format_args!("several in several")),
     }
 }
 
-/// Returns the name of the problem of a packet.
-fn problem(error: &ParseError) -> String {
-    let text = format!("{:?}", error.problem);
-    let kind = text.split([',', ')']).next().unwrap_or_default();
-    kind.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('(').to_owned()
+/// Adds the name of the problem of a packet.
+fn problem(error: &ParseError, met: &mut Words) {
+    met.add_kept(format_args!("{:?}", error.problem), |text| {
+        let kind = text.split([',', ')']).next().unwrap_or_default();
+        kind.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('(')
+    });
 }
 
-fn reason(why: Why) -> String {
-    let text = format!("{why:?}");
-    format!("skipped: {}", text.split('(').next().unwrap_or_default())
+fn reason(why: Why, met: &mut Words) {
+    let kind = |text: &str| text.find('(').unwrap_or(text.len());
+    met.add_kept(format_args!("skipped: {why:?}"), |text| &text[..kind(text)]);
 }

@@ -10,7 +10,7 @@
 mod check;
 mod mutate;
 
-use check::check;
+use check::{Words, check};
 use mutate::Mutator;
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,24 +38,30 @@ fn corpus() -> Vec<Vec<u8>> {
 }
 
 /// Checks one packet. A panic counts as a broken guarantee.
-fn examine(packet: &[u8], met: &mut Met) -> Result<(), String> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| check(packet)));
-    let words = outcome.unwrap_or_else(|panic| {
+fn examine(packet: &[u8], words: &mut Words, met: &mut Met) -> Result<(), String> {
+    words.clear();
+    let outcome = catch_unwind(AssertUnwindSafe(|| check(packet, words)));
+    outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(format!("a panic: {}", text.unwrap_or("without words")))
     })?;
-    words.into_iter().for_each(|word| *met.entry(word).or_default() += 1);
+    for word in words.iter() {
+        match met.get_mut(word) {
+            Some(times) => *times += 1,
+            None => _ = met.insert(word.to_owned(), 1),
+        }
+    }
     Ok(())
 }
 
 /// Runs rounds until a guarantee is broken or `go_on` returns false.
 fn fuzz(seed: u64, met: &mut Met, go_on: impl Fn(u64) -> bool) -> Result<u64, Finding> {
     let mut mutator = Mutator::new(seed, &corpus());
-    let mut round = 0;
+    let (mut words, mut round) = (Words::default(), 0);
     while go_on(round) {
         let packet = mutator.next();
-        if let Err(broken) = examine(packet, met) {
+        if let Err(broken) = examine(packet, &mut words, met) {
             return Err(Finding { packet: packet.to_vec(), broken, round });
         }
         round += 1;
@@ -76,7 +82,7 @@ fn the_corpus_is_sound() {
     assert!(corpus.len() >= 30, "{}", corpus.len());
     for packet in corpus {
         let mut met = Met::new();
-        examine(&packet, &mut met).unwrap();
+        examine(&packet, &mut Words::default(), &mut met).unwrap();
         let parsed = plait_wire::codec::parse(&packet, plait_wire::codec::Verify::Checksum);
         assert!(parsed.is_ok(), "{parsed:?}, {packet:02x?}");
         assert!(!met.keys().any(|word| word.starts_with("skipped")), "{met:?}, {packet:02x?}");
