@@ -16,14 +16,15 @@ fn checked(line: &str) -> plait_lab::Report {
 #[test]
 fn default_buffers_fill_fast_paths() {
     let line = "--path a:rate=1gbit,rtt=10ms,queue=100ms --path b:rate=500mbit,rtt=30ms,queue=100ms \
-                --workload bulk:2s --schedulers linux --runs 1";
+                --workload bulk:2s --schedulers linux,slot --runs 1";
     let goodputs = |buffers: &str| {
         let report = checked(&format!("{line} {buffers}"));
-        ["linux", "tcp:a"].map(|name| median(row(&report, name), "goodput_mbps"))
+        ["linux", "tcp:a", "slot"].map(|name| median(row(&report, name), "goodput_mbps"))
     };
     let [grown, fixed, limited] =
         ["", FIXED, "--rcvbuf auto:6MiB:6MiB --sndbuf auto:4MiB:4MiB"].map(goodputs);
-    assert!(grown[0] > 1.3 * grown[1], "{grown:?}");
+    // Hosts pass acknowledgements on in bursts, which must not count as a higher rate.
+    assert!(grown[0] > 1.3 * grown[1] && grown[2] > 1.3 * grown[1], "{grown:?}");
     assert!(fixed[0] < 1.1 * fixed[1], "{fixed:?}");
     assert_eq!(limited.map(f64::to_bits), fixed.map(f64::to_bits));
 }

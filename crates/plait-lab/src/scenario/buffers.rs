@@ -41,7 +41,11 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 /// leaves out.
 fn read(given: &PlacedText, auto: Buffer) -> Result<Buffer> {
     let size = |text: &str| window_size(&PlacedText::new(&given.place, text));
-    let Some(rest) = given.text.trim().strip_prefix("auto") else {
+    let text = given.text.trim();
+    if text.starts_with(|it: char| it.is_ascii_alphabetic()) && !text.starts_with("auto") {
+        return Err(given.unknown("value", ["auto", "auto:32MiB", "auto:6MiB:32MiB", "6MiB"]));
+    }
+    let Some(rest) = text.strip_prefix("auto") else {
         return Ok(Buffer { first: None, largest: size(&given.text)? });
     };
     if rest.is_empty() {

@@ -125,6 +125,7 @@ fn settings_are_refused_with_what_is_allowed() {
         ("rcvbuf", "2GB", "a TCP window"),
         ("rcvbuf", "65536", "no unit"),
         ("rcvbuf", "automatic", "auto:6MiB:32MiB"),
+        ("sndbuf", "atuo", "auto:6MiB:32MiB"),
         ("rcvbuf", "auto:7MiB:6MiB", "FIRST at most MAX"),
         ("sndbuf", "auto:", "a size is missing"),
         ("sndbuf", "auto:1MiB:2GB", "a TCP window"),
