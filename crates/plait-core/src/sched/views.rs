@@ -40,6 +40,19 @@ pub(super) struct Stale {
     pub(super) sent: SubflowSet,
 }
 
+/// A subflow and its price, which never changes.
+#[derive(Clone, Copy)]
+struct Viewed<'a> {
+    subflow: &'a Subflow,
+    price: PriceView,
+}
+
+impl Viewed<'_> {
+    fn new<'a>(subflow: &'a Subflow, paths: &Paths) -> Viewed<'a> {
+        Viewed { subflow, price: PriceView::of(paths.spec.cost(subflow.address().path())) }
+    }
+}
+
 impl Stale {
     const NOTHING: Stale = Stale { all: false, acked: SubflowSet::EMPTY, sent: SubflowSet::EMPTY };
     pub(super) const ALL: Stale = Stale { all: true, ..Stale::NOTHING };
@@ -70,13 +83,14 @@ impl Scheduling {
 
     /// Returns the scheduler's view of a subflow.
     #[inline(always)]
-    fn subflow_view(&self, seen: SchedulerInputs<'_>, subflow: &Subflow, mss: u32) -> SubflowView {
+    fn subflow_view(&self, seen: SchedulerInputs<'_>, of: Viewed<'_>, mss: u32) -> SubflowView {
+        let Viewed { subflow, price } = of;
         SubflowView {
             id: subflow.id(),
             open: subflow.state().sends_data(),
             joined: subflow.status().joined(),
             backup: subflow.status().is_backup(),
-            price: PriceView::of(seen.paths.spec.cost(subflow.address().path())),
+            price,
             pf: subflow.status().pf(),
             ca: seen.data.ca(subflow.sender().ca()),
             mss,
@@ -111,7 +125,8 @@ impl Scheduling {
     /// Updates a view in place. Returning a new one would copy all of it.
     #[inline(never)]
     fn renew(&self, seen: SchedulerInputs<'_>, view: &mut SubflowView, mss: u32) {
-        *view = self.subflow_view(seen, seen.paths.subflow(view.id), mss);
+        let of = Viewed { subflow: seen.paths.subflow(view.id), price: view.price };
+        *view = self.subflow_view(seen, of, mss);
     }
 
     /// Builds the views of all subflows.
@@ -126,11 +141,8 @@ impl Scheduling {
             let subflow = paths.subflow(id);
             if subflow.status().joined() && subflow.state().synchronised() {
                 let mss = self.views.common.segment_size;
-                views.push(self.subflow_view(
-                    SchedulerInputs { data, paths },
-                    paths.subflow(id),
-                    mss,
-                ));
+                let of = Viewed::new(subflow, paths);
+                views.push(self.subflow_view(SchedulerInputs { data, paths }, of, mss));
             }
         }
         self.views.list = views;
@@ -187,6 +199,10 @@ impl Scheduling {
             .iter()
             .filter(|s| s.status().joined() && s.state().synchronised());
         let mss = self.next_segment_size(seen) as u32;
-        live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
+        live.map(|s| self.subflow_view(seen, Viewed::new(s, seen.paths), mss)).eq(self
+            .views
+            .list
+            .iter()
+            .copied())
     }
 }
