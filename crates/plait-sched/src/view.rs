@@ -82,7 +82,7 @@ pub struct SubflowView {
 pub struct PriceView {
     /// Price of a byte, relative to other subflows; 0 is free.
     pub cost: u32,
-    /// The price keeps all data off the subflow for now. It counts as one that cannot send.
+    /// The price keeps all data off the subflow for now, which is therefore not open.
     pub resting: bool,
     /// Copies may be sent. The price may exclude them.
     pub copies: bool,
@@ -179,11 +179,17 @@ pub struct View<'a> {
 }
 
 impl SubflowView {
-    /// Returns true if the subflow cannot send data: it is not open, not joined, potentially
-    /// failed, or resting.
+    /// Returns true if the subflow cannot send data: it is not open, not joined, or potentially
+    /// failed.
     #[must_use]
     pub const fn hard_down(&self) -> bool {
-        !self.open || !self.joined || self.pf || self.price.resting
+        !self.open || !self.joined || self.pf
+    }
+
+    /// Lets the subflow rest: it is not open to data, because of its price.
+    pub const fn rest(&mut self) {
+        self.open = false;
+        self.price.resting = true;
     }
 
     /// Returns true if the subflow can send data and does not recover from a timeout.

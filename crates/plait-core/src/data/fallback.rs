@@ -18,12 +18,12 @@ use plait_wire::Mapping;
 impl DataLevel {
     /// Returns true if our data has no mappings any more.
     pub(crate) fn sends_plain(&self) -> bool {
-        self.agreed.mode() == Mode::Plain || self.agreed.sending() != Sending::Mapped
+        self.agreed.mode() == Mode::Plain || !matches!(self.agreed.sending(), Sending::Mapped)
     }
 
     /// Returns true if the peer's data needs no mappings any more.
     pub(crate) fn receives_plain(&self) -> bool {
-        self.agreed.mode() == Mode::Plain || self.agreed.receiving() == Receiving::Plain
+        self.agreed.mode() == Mode::Plain || matches!(self.agreed.receiving(), Receiving::Plain)
     }
 
     /// Returns true for plain TCP, or during a fallback: no joins, no reset reasons.

@@ -57,7 +57,6 @@ impl Writer<'_> {
     }
 
     /// Builds an acknowledgement with sequence number `seq`.
-    #[inline]
     fn ack(&mut self, seq: SendSsn, flags: Flags) -> Transmit {
         let content = Content::bare(seq, flags);
         let segment = self.segment(content);
@@ -188,6 +187,7 @@ impl Writer<'_> {
     }
 
     /// Builds a segment with `content` and a full acknowledgement.
+    #[inline(always)]
     fn segment(&mut self, content: Content) -> Box<Segment> {
         let Content { seq, flags, payload, mapping } = content;
         let field = self.advertise();

@@ -31,7 +31,7 @@ impl Write {
     fn room<'a>(
         self,
         data: &mut DataLevel,
-        open: impl Iterator<Item = &'a Subflow>,
+        open: impl Iterator<Item = &'a Subflow> + Clone,
         (most, largest): (u64, u64),
     ) -> WriteRoom {
         let free = |queue: &SendQueue| most.min(queue.size()).saturating_sub(queue.occupied());
@@ -49,17 +49,19 @@ impl Write {
 /// Linux). A larger buffer would not make full windows send more. A window in slow start counts half,
 /// because it may be twice of what its path can carry.
 #[cold]
-fn expand<'a>(data: &mut DataLevel, open: impl Iterator<Item = &'a Subflow>, largest: u64) {
-    let (mut windows, mut free) = (0, 0);
-    for subflow in open {
-        let (sender, id) = (subflow.sender(), subflow.id());
-        let used = sender.tx.inflight() + data.queue().assigned(id);
-        windows += if sender.cc.in_slow_start() { sender.cwnd() / 2 } else { sender.cwnd() };
-        free += sender.cwnd().saturating_sub(used);
+fn expand<'a>(data: &mut DataLevel, open: impl Iterator<Item = &'a Subflow> + Clone, largest: u64) {
+    let free = |it: &Subflow| {
+        let used = it.sender().tx.inflight() + data.queue().assigned(it.id());
+        it.sender().cwnd().saturating_sub(used)
+    };
+    if open.clone().map(free).sum::<u64>() <= data.queue().unsent() {
+        return;
     }
-    if free > data.queue().unsent() {
-        data.expand_send_buffer(windows, largest);
-    }
+    let carried = |it: &Subflow| match it.sender().cc.in_slow_start() {
+        true => it.sender().cwnd() / 2,
+        false => it.sender().cwnd(),
+    };
+    data.expand_send_buffer(open.map(carried).sum(), largest);
 }
 
 impl Paths {

@@ -276,7 +276,9 @@ impl Price {
         let count = view.subflows.len().min(all.len());
         for (place, subflow) in all.iter_mut().zip(view.subflows) {
             *place = *subflow;
-            place.price.resting = resting.contains(subflow.id);
+            if resting.contains(subflow.id) {
+                place.rest();
+            }
             place.price.copies = subflow.price.cost == 0 || copies;
         }
         loop {
@@ -292,7 +294,9 @@ impl Price {
             }
             // A backup subflow does not replace it.
             for other in &mut all[..count] {
-                other.price.resting |= other.id == id || (other.backup && !chosen.backup);
+                if other.id == id || (other.backup && !chosen.backup) {
+                    other.rest();
+                }
             }
             out.clear();
         }

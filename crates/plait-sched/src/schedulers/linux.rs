@@ -155,7 +155,7 @@ impl Linux {
     /// Applies the kernel's own test, which ignores the window and the state of loss recovery.
     fn is_active(&self, view: &View<'_>, subflow: &SubflowView) -> bool {
         let stale = if counts_memory(view) { self.stale.max(STOCK_STALE) } else { self.stale };
-        subflow.open && subflow.joined && !subflow.price.resting && subflow.timeouts < stale
+        subflow.open && subflow.joined && subflow.timeouts < stale
     }
 
     /// Returns the memory of the subflow's data in its send buffer, in bytes.

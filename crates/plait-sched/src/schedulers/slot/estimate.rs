@@ -5,8 +5,6 @@ use super::loss::LossShare;
 use crate::{Outcome, SubflowView, View};
 use plait_base::{Span, SubflowId, Time};
 
-/// Most paths of a connection.
-const MAX_PATHS: usize = SubflowId::MAX;
 /// Time beyond twice the RTT variation after which an acknowledgement counts as overdue.
 const OVERDUE: Span = Span::from_millis(10);
 /// Time by which a copy must arrive sooner than the first transmission.
@@ -85,9 +83,8 @@ pub(super) struct Estimate<'a> {
 
 /// The estimates of all paths, in the order of arrival of a full segment.
 #[derive(Debug)]
-pub(super) struct Paths<'a> {
-    list: [Option<Estimate<'a>>; MAX_PATHS],
-    len: usize,
+pub(super) struct Paths<'p, 'a> {
+    list: &'p [Option<Estimate<'a>>],
     now: Time,
     mss: u64,
     rules: Rules,
@@ -105,9 +102,14 @@ fn time_for(bytes: u64, rate: u64) -> Span {
 
 impl<'a> Estimate<'a> {
     /// Estimates a path. One without an RTT sample counts as one whose RTT is `unsampled`.
-    fn new(known: Known<'a>, now: Time, mss: u64, unsampled: Span) -> Estimate<'a> {
+    fn new(
+        known: Known<'a>,
+        now: Time,
+        mss: u64,
+        unsampled: impl FnOnce() -> Span,
+    ) -> Estimate<'a> {
         let Known { view, rate, sampled, losses, progress } = known;
-        let min_rtt = view.min_rtt.or(view.srtt).unwrap_or(unsampled);
+        let min_rtt = view.min_rtt.or(view.srtt).unwrap_or_else(unsampled);
         let busy = view.inflight > 0;
         let age = now.since(view.rtt_at);
         let seen = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
@@ -238,70 +240,70 @@ impl<'a> Estimate<'a> {
     }
 }
 
-impl<'a> Paths<'a> {
-    /// Estimates each path.
+/// Decides which of the other paths may carry new data.
+fn weigh(
+    paths: &mut [Option<Estimate<'_>>],
+    main: &Estimate<'_>,
+    mss: u64,
+    rules: &Rules,
+    work: Work,
+) {
+    for path in paths.iter_mut().flatten().filter(|it| !it.main) {
+        // Without copies, only new data shows the rate.
+        let unknown = rules.probe && path.view.price.cost == 0 && main.sampled && !path.sampled;
+        path.worth = !unknown && path.is_worth(main, rules, work, mss);
+    }
+}
+
+/// Sorts by arrival.
+fn sort(paths: &mut [Option<Estimate<'_>>], main: &Estimate<'_>, doubts: bool) {
+    let varies = main.view.rttvar;
+    paths.sort_unstable_by_key(|path| match path {
+        Some(path) if doubts && !path.main => path.arrival + path.view.rttvar.max(varies),
+        Some(path) => path.arrival,
+        None => Span::MAX,
+    });
+}
+
+impl<'p, 'a> Paths<'p, 'a> {
+    /// Estimates each path, in the places of `list`. There are as many places as paths or more.
     pub(super) fn new(
-        now: Time,
-        mss: u64,
+        list: &'p mut [Option<Estimate<'a>>],
+        (now, mss): (Time, u64),
         rules: Rules,
         work: Work,
         known: impl Iterator<Item = Known<'a>> + Clone,
-    ) -> Paths<'a> {
-        let sampled = known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
-        let unsampled = sampled.max().unwrap_or_default();
-        let mut all = Paths { list: [None; MAX_PATHS], len: 0, now, mss, rules };
-        for known in known.take(MAX_PATHS) {
-            all.list[all.len] = Some(Estimate::new(known, now, mss, unsampled));
-            all.len += 1;
+    ) -> Paths<'p, 'a> {
+        let sampled = || known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
+        let unsampled = || sampled().max().unwrap_or_default();
+        // The main path has the largest pace.
+        let (mut count, mut main, mut pace) = (0, 0, 0);
+        for (place, known) in list.iter_mut().zip(known.clone()) {
+            let estimate = place.insert(Estimate::new(known, now, mss, unsampled));
+            if estimate.pace > pace {
+                (main, pace) = (count, estimate.pace);
+            }
+            count += 1;
         }
-        all.find_main();
-        all.weigh(work);
-        all.sort();
-        all
-    }
-
-    /// Finds the main path, which has the largest pace, and sets the limits.
-    fn find_main(&mut self) {
-        let paths = &mut self.list[..self.len];
-        let known = paths.iter().flatten();
-        let best = known.reduce(|best, it| if it.pace > best.pace { it } else { best });
-        let Some(main) = best.map(|it| it.view.id) else { return };
-        for path in paths.iter_mut().flatten() {
-            path.main = path.view.id == main;
-            if self.rules.cap && path.rate > 0 {
-                path.limit = path.needs(&self.rules, self.mss);
+        let list = &mut list[..count];
+        if let Some(Some(main)) = list.get_mut(main) {
+            main.main = true;
+        }
+        if rules.cap {
+            for path in list.iter_mut().flatten().filter(|it| it.rate > 0) {
+                path.limit = path.needs(&rules, mss);
             }
         }
-    }
-
-    /// Decides which of the other paths may carry new data.
-    fn weigh(&mut self, work: Work) {
-        let paths = &mut self.list[..self.len];
-        let Some(main) = paths.iter().flatten().find(|it| it.main).copied() else { return };
-        for path in paths.iter_mut().flatten().filter(|it| !it.main) {
-            // Without copies, only new data shows the rate.
-            let unknown =
-                self.rules.probe && path.view.price.cost == 0 && main.sampled && !path.sampled;
-            path.worth = !unknown && path.is_worth(&main, &self.rules, work, self.mss);
+        if let Some(Some(main)) = list.get(main).copied() {
+            weigh(list, &main, mss, &rules, work);
+            sort(list, &main, rules.doubt);
         }
-    }
-
-    /// Sorts by arrival.
-    fn sort(&mut self) {
-        let paths = &mut self.list[..self.len];
-        let varies = paths.iter().flatten().find(|it| it.main).map(|it| it.view.rttvar);
-        let varies = varies.unwrap_or_default();
-        let doubts = self.rules.doubt;
-        paths.sort_unstable_by_key(|path| match path {
-            Some(path) if doubts && !path.main => path.arrival + path.view.rttvar.max(varies),
-            Some(path) => path.arrival,
-            None => Span::MAX,
-        });
+        Paths { list, now, mss, rules }
     }
 
     /// Returns the paths; a full segment arrives first on the one in front.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Estimate<'a>> {
-        self.list[..self.len].iter().flatten()
+        self.list.iter().flatten()
     }
 
     /// Writes the numbers behind a decision.

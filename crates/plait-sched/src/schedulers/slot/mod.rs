@@ -205,8 +205,12 @@ impl Slot {
         }
     }
 
-    /// Estimates the candidates.
-    fn paths<'a>(&self, view: &View<'a>) -> Paths<'a> {
+    /// Estimates the candidates, in the places of `list`.
+    fn paths<'p, 'a>(
+        &self,
+        view: &View<'a>,
+        list: &'p mut [Option<Estimate<'a>>],
+    ) -> Paths<'p, 'a> {
         let candidates = view.candidates();
         let known = view.subflows.iter().filter(|it| candidates.contains(it.id)).map(|view| {
             let Lane { rate, losses, progress } = &self.lanes[view.id.index()];
@@ -220,7 +224,7 @@ impl Slot {
         });
         let ConnectionView { snd_una, wnd_end, unsent, .. } = view.connection;
         let work = Work { window: wnd_end.get().saturating_sub(snd_una.get()), unsent };
-        Paths::new(view.now, rules::segment_len(view), self.rules, work, known)
+        Paths::new(list, (view.now, rules::segment_len(view)), self.rules, work, known)
     }
 
     /// Notes a segment that is about to be sent.
@@ -233,7 +237,8 @@ impl Slot {
     /// Notes the sent segments that have no prediction. A lone subflow needs none, so its segments are
     /// noted when a second one begins.
     fn catch_up(&mut self, view: &View<'_>) {
-        let paths = self.paths(view);
+        let mut list = [None; SubflowId::MAX];
+        let paths = self.paths(view, &mut list);
         let ConnectionView { snd_una, snd_nxt, .. } = view.connection;
         let mss = rules::segment_len(view);
         let mut from = self.flights.end().max(snd_una);
@@ -275,15 +280,50 @@ impl Slot {
     fn copy_elsewhere(
         &mut self,
         view: &View<'_>,
-        paths: &Paths<'_>,
+        paths: &Paths<'_, '_>,
         flight: &Flight,
     ) -> Option<Decision> {
         let path = paths.fastest_except(view, flight.subflow, flight.range.len())?;
         Some(self.copy(view, path, flight.range))
     }
 
+    /// Chooses the path for the task, or a copy.
+    fn choose(
+        &mut self,
+        view: &View<'_>,
+        paths: &Paths<'_, '_>,
+        task: Task,
+        out: &mut Outcome,
+    ) -> Decision {
+        if out.explain {
+            paths.explain(out);
+        }
+        if self.copies
+            && view.connection.reinject.is_none()
+            && let Some(decision) = self.late(view, paths)
+        {
+            return decision;
+        }
+        let segment = match task {
+            Task::Settled(Decision::Idle) if self.hedge => {
+                return self.hedge(view, paths).unwrap_or(Decision::Idle);
+            }
+            Task::Settled(decision) => return self.settled(view, decision),
+            Task::Place(segment) => segment,
+        };
+        if let Some(decision) = self.place(view, paths, segment, out) {
+            return decision;
+        }
+        let copy = if self.copies { self.stalled(view, paths) } else { None };
+        let copy = copy.or_else(|| self.probe(view, paths));
+        copy.unwrap_or_else(|| match segment.end > view.connection.wnd_end {
+            true => Decision::Wait { on: None, reason: Reason::SendWindow },
+            false => rules::none_usable(view),
+        })
+    }
+
     /// Copies one of the first segments if it is late.
-    fn late(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+    fn late(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
         let late = self.flights.first(view, LATE_SEGMENTS, |flight| paths.is_late(view, flight))?;
         self.copy_elsewhere(view, paths, &late)
     }
@@ -292,7 +332,7 @@ impl Slot {
     fn place(
         &mut self,
         view: &View<'_>,
-        paths: &Paths<'_>,
+        paths: &Paths<'_, '_>,
         segment: DataRange,
         out: &mut Outcome,
     ) -> Option<Decision> {
@@ -316,7 +356,7 @@ impl Slot {
     }
 
     /// Copies data that another path delivers sooner than its carrier.
-    fn stalled(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+    fn stalled(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
         let least = paths.iter().map(|it| it.arrives_in(u64::from(it.view.mss))).min()?;
         let flight = self.flights.first(view, STALLED_SEGMENTS, |flight| {
             let waits = flight.arrives > view.now + least;
@@ -326,7 +366,7 @@ impl Slot {
     }
 
     /// Copies the first data that a path of unknown rate has not carried, to learn its rate.
-    fn probe(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+    fn probe(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
         let mss = rules::segment_len(view);
         let path = paths.unknown(view, mss)?;
         let range = uncarried(view, path.view.id, mss)?;
@@ -334,7 +374,7 @@ impl Slot {
     }
 
     /// Copies the first data that a path has not carried, on the path where it arrives first.
-    fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_>) -> Option<Decision> {
+    fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
         let mss = rules::segment_len(view);
         let (path, range) = paths
             .for_hedge(view, mss)
@@ -388,32 +428,11 @@ impl Scheduler for Slot {
         {
             return self.settled(view, decision);
         }
-        let paths = self.paths(view);
-        if out.explain {
-            paths.explain(out);
+        // Most connections have two paths. Eight places would cost a third of the decision.
+        match view.subflows.len() {
+            0..=2 => self.choose(view, &self.paths(view, &mut [None; 2]), task, out),
+            _ => self.choose(view, &self.paths(view, &mut [None; SubflowId::MAX]), task, out),
         }
-        if self.copies
-            && view.connection.reinject.is_none()
-            && let Some(decision) = self.late(view, &paths)
-        {
-            return decision;
-        }
-        let segment = match task {
-            Task::Settled(Decision::Idle) if self.hedge => {
-                return self.hedge(view, &paths).unwrap_or(Decision::Idle);
-            }
-            Task::Settled(decision) => return self.settled(view, decision),
-            Task::Place(segment) => segment,
-        };
-        if let Some(decision) = self.place(view, &paths, segment, out) {
-            return decision;
-        }
-        let copy = if self.copies { self.stalled(view, &paths) } else { None };
-        let copy = copy.or_else(|| self.probe(view, &paths));
-        copy.unwrap_or_else(|| match segment.end > view.connection.wnd_end {
-            true => Decision::Wait { on: None, reason: Reason::SendWindow },
-            false => rules::none_usable(view),
-        })
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
