@@ -5,9 +5,7 @@ use crate::failure::Failure;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use plait_app::WORKLOADS;
-use plait_lab::scenario::{
-    LATER_SETTINGS, PATH_KEYS, PROFILES, PathKey, SETTINGS, Setting, quoted,
-};
+use plait_lab::scenario::{PATH_KEYS, PROFILES, PathKey, SETTINGS, Setting, quoted};
 use plait_lab::{RawScenario, ScenarioError};
 use std::path::Path;
 
@@ -171,8 +169,7 @@ impl ScenarioFlags {
             }
             command = command.arg(arg);
         }
-        // Settings of later versions are known, so that the error can name them.
-        LATER_SETTINGS.iter().fold(command, |command, name| command.arg(flag(name).hide(true)))
+        command
     }
 }
 
@@ -199,7 +196,7 @@ impl FromArgMatches for ScenarioFlags {
         }
         let texts =
             SETTINGS.iter().filter(|setting| !setting.is_flag()).map(|setting| setting.name);
-        for name in ["path"].into_iter().chain(texts).chain(LATER_SETTINGS.iter().copied()) {
+        for name in ["path"].into_iter().chain(texts) {
             let values = matches.get_many::<String>(name).into_iter().flatten();
             flags.said.extend(values.map(|text| (name, text.clone())));
         }

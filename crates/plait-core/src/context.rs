@@ -1,9 +1,9 @@
 //! State that all connections of an endpoint share, and the context of each call.
 
-use crate::config::Config;
-use crate::config::MemoryLimit;
+use crate::config::{Config, MemoryLimit, PathConfig};
 use crate::directory::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
+use crate::quotas::{Quotas, SentOnPaths};
 use crate::stats::Counters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -67,6 +67,7 @@ pub(crate) struct Shared {
     /// Limit of each connection's data per direction, if memory is short.
     pub(crate) memory_limit: Option<MemoryLimit>,
     pub(crate) counters: Counters,
+    sent_on_paths: SentOnPaths,
 }
 
 impl Shared {
@@ -83,6 +84,7 @@ impl Shared {
             tokens: BTreeMap::new(),
             memory_limit: None,
             counters: Counters::default(),
+            sent_on_paths: SentOnPaths::default(),
         }
     }
 
@@ -210,6 +212,11 @@ impl Context<'_> {
     /// payload.
     pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
         self.shared.spare.take()
+    }
+
+    /// Returns the quotas of a new connection on these paths.
+    pub(crate) fn quotas(&mut self, paths: &[PathConfig]) -> Quotas {
+        self.shared.sent_on_paths.quotas(paths)
     }
 
     /// Emits an event of the connection.

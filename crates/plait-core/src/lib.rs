@@ -23,7 +23,7 @@
 //! let controller = plait_cc::Spec::parse("cubic")?;
 //! let spec = Arc::new(ConnectionSpec {
 //!     config: Config::default(),
-//!     paths: vec![PathConfig { path: PathId(0), backup: false, ssthresh: None, cost: 0 }],
+//!     paths: vec![PathConfig::new(PathId(0))],
 //!     addresses: Vec::new(),
 //!     scheduler: Arc::new(move || scheduler.build()),
 //!     controller: Arc::new(move |_| controller.build()),
@@ -72,6 +72,7 @@ mod paths;
 #[cfg(feature = "planted-bugs")]
 #[allow(dead_code, reason = "only the tree with the patch has the bugs")]
 pub mod planted;
+mod quotas;
 mod sched;
 mod segments;
 mod seldom;

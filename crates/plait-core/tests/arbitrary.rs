@@ -189,7 +189,7 @@ impl Bench {
         let spec = ConnectionSpec {
             config,
             paths: (0..3)
-                .map(|id| PathConfig { path: PathId(id), backup: id == 2, ssthresh: None, cost: 0 })
+                .map(|id| PathConfig { backup: id == 2, ..PathConfig::new(PathId(id)) })
                 .collect(),
             addresses: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),

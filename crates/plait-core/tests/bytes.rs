@@ -163,9 +163,7 @@ fn spec(case: &Case, end: usize) -> ConnectionSpec {
     });
     ConnectionSpec {
         config,
-        paths: (0..case.paths)
-            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
-            .collect(),
+        paths: (0..case.paths).map(|id| PathConfig::new(PathId(id))).collect(),
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

@@ -25,7 +25,7 @@ fn endpoint(name: &str) -> Endpoint {
 fn spec(superpacket: u32, checksum: bool) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
-    let path = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 };
+    let path = |id| PathConfig::new(PathId(id));
     ConnectionSpec {
         config: Config::default().with(|it| {
             it.packets.superpacket = superpacket;

@@ -253,8 +253,7 @@ impl<W: World> Engine<W> {
             // A raw socket does not cut superpackets.
             spec.config.packets.superpacket = 0;
         }
-        let path =
-            |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None, cost: 0 };
+        let path = |path: &PathId| PathConfig::new(*path);
         spec.paths = paths.iter().map(path).collect();
         let now = stack.world.now();
         let conn = stack.endpoint.connect(now, to.port(), spec).map_err(io::Error::other)?;

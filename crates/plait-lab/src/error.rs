@@ -45,8 +45,6 @@ pub enum Fault {
     Missing,
     /// Two settings exclude each other, or one was given twice.
     Conflict,
-    /// A known word that a later version will support.
-    NotYet,
     /// A file that cannot be read.
     Unreadable,
 }

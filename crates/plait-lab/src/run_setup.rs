@@ -139,7 +139,7 @@ fn competing_pair(
     let cc = cc.clone();
     let spec = ConnectionSpec {
         config,
-        paths: vec![PathConfig { path, backup: false, ssthresh: None, cost: 0 }],
+        paths: vec![PathConfig::new(path)],
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| cc.build()),
@@ -167,11 +167,16 @@ fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
         }
     };
     let links = scenario.links(seed);
-    let path_config = |index: &usize| PathConfig {
-        path: PathId(*index as u32),
-        backup: links.get(*index).is_some_and(|links| links.backup),
-        ssthresh: None,
-        cost: links.get(*index).map_or(0, |links| links.cost),
+    let path_config = |index: &usize| {
+        let usage = links.get(*index).map(|links| links.usage).unwrap_or_default();
+        let alone = matches!(cell.subject, Subject::SinglePath(_));
+        PathConfig {
+            path: PathId(*index as u32),
+            backup: usage.backup,
+            ssthresh: None,
+            cost: usage.cost,
+            quota: usage.quota.filter(|_| !alone),
+        }
     };
     let scheduler = scenario.priced(scheduler);
     let config = cell.connection();

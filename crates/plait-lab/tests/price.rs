@@ -3,9 +3,10 @@
 use crate::common;
 use plait_app::{Measures, Role};
 use plait_base::{SubflowId, Time};
-use plait_core::{Carry, Event};
-use plait_lab::{Cell, Simulator, World};
+use plait_core::{Carry, Detail, Event};
+use plait_lab::{Cell, Simulator, Subject, World};
 use plait_sim::{Watch, Who};
+use std::collections::BTreeSet;
 
 const LINKS: &str = "--path wifi:rate=20mbit,rtt=22ms --path lte:rate=10mbit,rtt=60ms,cost=1";
 
@@ -132,4 +133,152 @@ fn without_costs_the_decorator_changes_no_run() {
         let priced = run(&format!("{line} slot+price"), seed);
         assert_eq!(format!("{plain:?}"), format!("{priced:?}"));
     }
+}
+
+/// The payload bytes that the server sent on one subflow, beside TCP retransmissions.
+struct Metered {
+    subflow: SubflowId,
+    bytes: u64,
+    quota: u64,
+    /// Other subflows that may carry data, without those that had a timeout and no
+    /// acknowledgement since.
+    others: BTreeSet<SubflowId>,
+    /// Bytes that it sent beyond the quota although another one could send.
+    excess: u64,
+}
+
+impl Metered {
+    fn new(subflow: u8, quota: u64) -> Metered {
+        let (subflow, others) = (SubflowId(subflow), BTreeSet::new());
+        Metered { subflow, bytes: 0, quota, others, excess: 0 }
+    }
+}
+
+impl Watch for Metered {
+    fn detail(&self) -> Detail {
+        Detail::Everything
+    }
+
+    fn on_core(&mut self, _now: Time, who: Who, event: &Event) {
+        if who.host != Role::Server {
+            return;
+        }
+        match event {
+            Event::DataSent { subflow, data, carry }
+                if *subflow == self.subflow
+                    && !matches!(carry, Carry::Retransmission | Carry::TailProbe) =>
+            {
+                self.bytes += data.len();
+                if self.bytes > self.quota && !self.others.is_empty() {
+                    self.excess += data.len();
+                }
+            }
+            Event::SubflowUp { subflow, .. } | Event::Acked { subflow, .. }
+                if *subflow != self.subflow =>
+            {
+                self.others.insert(*subflow);
+            }
+            Event::Timeout { subflow, .. } | Event::SubflowDown { subflow } => {
+                self.others.remove(subflow);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Random links, quotas of nothing to half of the data, on the first path or the second.
+#[test]
+fn a_path_carries_no_more_than_its_quota_while_another_one_works() {
+    let schedulers = [
+        "slot",
+        "minrtt+rp",
+        "roundrobin",
+        "redundant",
+        "blest+copy",
+        "ecf",
+        "daps",
+        "otias",
+        "sttf",
+        "stms-c",
+        "linux",
+        "minrtt+bm",
+    ];
+    let (mut reached, mut beyond) = (0, 0);
+    for seed in 0..16_u64 {
+        let limited = seed % 2;
+        let quota = [0, 20_000, 100_000, 400_000][(seed / 2 % 4) as usize];
+        let key =
+            |path: u64| if path == limited { format!(",quota={quota}B") } else { String::new() };
+        let (rate, rtt, loss) = (4 + 3 * (seed % 5), 10 + 23 * (seed % 4), seed % 3);
+        let outage = if seed >= 12 { ",down=500ms..4s" } else { "" };
+        let workload = if seed % 3 == 0 { "stream:30kB@30ms,for=2s" } else { "download:1MB" };
+        for scheduler in schedulers {
+            for goal in ["aggregate", "interactive", "handover"] {
+                let line = format!(
+                    "--path wifi:rate={rate}mbit,rtt={rtt}ms,loss={loss}%{}{outage} \
+                     --path lte:rate=10mbit,rtt=60ms,cost=1,jitter=5ms{} --workload {workload} \
+                     --goal {goal} --schedulers {scheduler}",
+                    key(0),
+                    key(1)
+                );
+                let mut metered = Metered::new(limited as u8, quota);
+                let outcome = plait_lab::simulate(&cell(&line), seed, &mut metered);
+                assert_eq!(outcome.violation, None, "{line}");
+                assert!(outcome.complete(), "{line}");
+                assert_eq!(metered.excess, 0, "{} bytes: {line} (seed {seed})", metered.bytes);
+                reached += u32::from(metered.bytes + 1_500 > quota && quota > 0);
+                beyond += u32::from(metered.bytes > quota);
+            }
+        }
+    }
+    // Many runs use up the quota, and some continue beyond it in an outage.
+    assert!(reached > 150 && beyond > 30, "{reached}, {beyond}");
+}
+
+/// With thrifty, the data waits for the other path in an outage.
+#[test]
+fn thrifty_never_exceeds_a_quota() {
+    for seed in 1..5 {
+        for scheduler in ["slot", "minrtt", "redundant", "otias"] {
+            let line = format!(
+                "--path wifi:rate=20mbit,rtt=22ms,down=300ms..3s,loss=1% \
+                 --path lte:rate=10mbit,rtt=60ms,quota=100kB --workload download:3MB \
+                 --goal thrifty --schedulers {scheduler}"
+            );
+            let mut metered = Metered::new(1, 100_000);
+            let outcome = plait_lab::simulate(&cell(&line), seed, &mut metered);
+            assert!(outcome.complete(), "{line}");
+            assert!((97_000..=100_000).contains(&metered.bytes), "{}: {line}", metered.bytes);
+        }
+    }
+}
+
+/// A page opens several connections, and the quota is that of all of them.
+#[test]
+fn the_connections_of_a_run_share_a_quota() {
+    let line = "--path wifi:rate=5mbit,rtt=22ms --path lte:rate=10mbit,rtt=30ms,quota=200kB \
+                --workload web:amazon --schedulers minrtt";
+    let measures = run(line, 1);
+    let sent = measures.paths[1].sent_bytes;
+    assert!((190_000..=200_000).contains(&sent), "{sent}");
+    let free = run(&line.replace(",quota=200kB", ""), 1);
+    assert!(free.paths[1].sent_bytes > 400_000, "{}", free.paths[1].sent_bytes);
+}
+
+/// The rows of single-path TCP have no other path, and ignore the quota.
+#[test]
+fn a_single_path_ignores_its_quota() {
+    let line = |quota: &str| {
+        format!(
+            "--path lte:rate=10mbit,rtt=60ms{quota} --path wifi:rate=10mbit,rtt=20ms \
+             --workload download:300kB --schedulers minrtt --goal thrifty"
+        )
+    };
+    let single = |quota: &str| {
+        let cells = plait_lab::cells(&common::scenario(&line(quota)));
+        let alone =
+            cells.iter().find(|cell| cell.subject == Subject::SinglePath(0)).expect("a row");
+        format!("{:?}", Simulator.run(alone, 1).measures)
+    };
+    assert_eq!(single(",quota=50kB"), single(""));
 }

@@ -193,6 +193,8 @@ pub enum Reason {
     AssignedBusy,
     /// The price keeps the data off a subflow that has room.
     Price,
+    /// The quota keeps the data off a subflow that has room.
+    Quota,
 }
 
 impl Reason {
@@ -228,6 +230,7 @@ impl Reason {
         Reason::SendMemory,
         Reason::AssignedBusy,
         Reason::Price,
+        Reason::Quota,
     ];
 
     /// Returns the word for the reason, as in reports.
@@ -264,6 +267,7 @@ impl Reason {
             Reason::SendMemory => "send-memory",
             Reason::AssignedBusy => "assigned-busy",
             Reason::Price => "price",
+            Reason::Quota => "quota",
         }
     }
 }

@@ -86,16 +86,19 @@ pub struct PriceView {
     pub resting: bool,
     /// Copies may be sent. The price may exclude them.
     pub copies: bool,
+    /// Payload bytes that the quota of the path leaves to the subflow; `u64::MAX` without a quota.
+    /// Data that is assigned and not sent is deducted. Subflows of one path share what is left.
+    pub left: u64,
 }
 
 impl PriceView {
     /// The price of a subflow that costs nothing.
     pub const FREE: PriceView = PriceView::of(0);
 
-    /// Returns the price of a subflow that takes data and copies.
+    /// Returns the price of a subflow without a quota that takes data and copies.
     #[must_use]
     pub const fn of(cost: u32) -> PriceView {
-        PriceView { cost, resting: false, copies: true }
+        PriceView { cost, resting: false, copies: true, left: u64::MAX }
     }
 }
 

@@ -35,9 +35,10 @@ fn specs() -> Vec<String> {
         );
         for decorator in DECORATORS {
             let decorated = format!("{}+{}", entry.about.name, decorator.about.name);
-            // The price has many parameters: its goals, and the least value of the others.
+            // The price has many parameters: its words, and the least value of the others.
             let wanted = |it: &String| {
-                decorator.about.name != "price" || it.starts_with("goal=") || it.ends_with("=0")
+                let words = it.starts_with("goal=") || it.starts_with("over_quota=");
+                decorator.about.name != "price" || words || it.ends_with("=0")
             };
             let given = variants(decorator.about.params).filter(wanted);
             specs.extend(given.map(|given| format!("{decorated}:{given}")));
@@ -180,6 +181,13 @@ impl Run {
                 .iter_mut()
                 .zip(costs)
                 .for_each(|(subflow, cost)| subflow.price.cost = cost);
+        }
+        if let Some((_, word)) = spec.split_once("over_quota=") {
+            // With `never`, one subflow without a quota carries the rest.
+            let least = if word == "never" { 1 } else { 0 };
+            for id in (0..model.subflows.len() as u8).skip(least) {
+                model.set_quota(SubflowId(id), 20_000 * u64::from(id % 3));
+            }
         }
         Run {
             flight: vec![VecDeque::new(); model.subflows.len()],
@@ -327,6 +335,9 @@ impl Run {
             self.model.apply_effects(&self.out.effects);
             check(&self.model, decision);
             self.log.push(decision);
+            if self.spec.contains("over_quota=") {
+                check_quotas(&self.model, decision, &self.out.plan, self.spec.ends_with("never"));
+            }
             if let Decision::Assign { .. } = decision {
                 check_plan(&self.model, &self.spec, &self.out.plan);
                 self.plans.extend_from_slice(&self.out.plan);
@@ -425,7 +436,11 @@ fn check(model: &Model, decision: Decision) {
                     sent.or(waits).expect("a range that was sent, or assigned to one")
                 }
             };
-            let better = |s: &&SubflowView| !s.backup && s.alive() && !tried.contains(s.id);
+            // Without a quota that is used up, unless that of the chosen one is.
+            let least = chosen.price.left.min(MSS);
+            let better = |s: &&SubflowView| {
+                !s.backup && s.alive() && !tried.contains(s.id) && s.price.left >= least
+            };
             assert!(!chosen.backup || !view.subflows.iter().any(|s| better(&s)), "{reason:?}");
         }
         Decision::Wait { on: Some(on), reason } => {
@@ -434,7 +449,10 @@ fn check(model: &Model, decision: Decision) {
             assert!(awaited.alive() || reason == Reason::UntriedBusy);
         }
         Decision::Wait { on: None, reason } => {
-            let nobody = matches!(reason, Reason::NoSubflow | Reason::AllBusy | Reason::Price);
+            let nobody = matches!(
+                reason,
+                Reason::NoSubflow | Reason::AllBusy | Reason::Price | Reason::Quota
+            );
             // The awaited subflow recovers from a timeout.
             let kernel = matches!(reason, Reason::SendMemory | Reason::SendWindow);
             assert!(nobody || kernel, "{reason:?}");
@@ -451,7 +469,7 @@ fn check(model: &Model, decision: Decision) {
 /// also assigns data to a subflow that recovers from a timeout, and to backup subflows.
 fn check_plan(model: &Model, spec: &str, plan: &[(DataRange, SubflowId)]) {
     assert!(!plan.is_empty());
-    let candidates = model.view().candidates();
+    let candidates = within_quotas(model).view().candidates();
     let mut end = 0;
     for (range, subflow) in plan {
         let live = !model.view().subflow(*subflow).expect("one of the subflows").hard_down();
@@ -472,6 +490,50 @@ fn check_plan(model: &Model, spec: &str, plan: &[(DataRange, SubflowId)]) {
 }
 
 /// Returns true if the scheduler uses the kernel's own test, which allows more than the candidates.
+/// Returns true if the quota of the subflow is used up.
+fn is_spent(subflow: &SubflowView) -> bool {
+    subflow.price.left.saturating_add(subflow.queued) < MSS
+}
+
+/// Returns the connection with the subflows at rest whose quotas are used up, if another one can send.
+fn within_quotas(model: &Model) -> Model {
+    let mut model = model.clone();
+    if model.subflows.iter().any(|it| !it.hard_down() && !is_spent(it)) {
+        model.subflows.iter_mut().filter(|it| is_spent(it)).for_each(SubflowView::rest);
+    }
+    model
+}
+
+/// Checks that a decision keeps to the quotas: data beyond one is sent only if all other subflows cannot
+/// send or have used up theirs, and never if `never` is true.
+fn check_quotas(model: &Model, decision: Decision, plan: &[(DataRange, SubflowId)], never: bool) {
+    let left: Vec<u64> = model.subflows.iter().map(|it| it.price.left).collect();
+    let takes = |it: &SubflowView| !is_spent(it) && !it.hard_down();
+    let takes: Vec<bool> = model.subflows.iter().map(takes).collect();
+    let mut given: Vec<(SubflowId, u64)> = Vec::new();
+    if let Decision::Send { subflow, what, .. } = decision {
+        // Data that was assigned to the subflow counts already.
+        let range = model.range(what).expect("something to send");
+        let own = model.queue.assigned.iter().filter(|(_, id)| *id == subflow);
+        let own = own.map(|(held, _)| held.intersect(range).len()).sum::<u64>();
+        given.push((subflow, range.len() - own));
+        if let What::Redundant(_) | What::OppRetx(_) = what {
+            assert!(range.len() - own <= left[subflow.index()], "a copy beyond the quota");
+        }
+    }
+    if let Decision::Assign { .. } = decision {
+        let mut after = model.clone();
+        after.assign(plan);
+        let pairs = after.subflows.iter().zip(&model.subflows);
+        given.extend(pairs.map(|(it, before)| (it.id, it.queued.saturating_sub(before.queued))));
+    }
+    for (id, len) in given {
+        let others = takes.iter().enumerate().any(|(at, takes)| at != id.index() && *takes);
+        let within = len <= left[id.index()];
+        assert!(within || !others && !never, "{len} bytes of {left:?} on {id:?}");
+    }
+}
+
 fn is_kernel(spec: &str) -> bool {
     Spec::parse(spec).unwrap().entry().about.name == "linux"
 }

@@ -12,6 +12,7 @@ mod daps;
 mod linux;
 mod model;
 mod otias;
+mod price;
 mod references;
 mod rules;
 mod slot;

@@ -61,7 +61,7 @@ pub struct PairSetup {
 /// };
 /// let scheduler = plait_sched::Spec::parse("minrtt")?;
 /// let controller = plait_cc::Spec::parse("cubic")?;
-/// let use_of = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 };
+/// let use_of = |id| PathConfig::new(PathId(id));
 /// let spec = ConnectionSpec {
 ///     config: Config::default(),
 ///     paths: vec![use_of(0), use_of(1)],

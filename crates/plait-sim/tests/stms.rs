@@ -54,9 +54,7 @@ fn gaps(scheduler: &str, queue: u32, seconds: u64) -> Vec<(Time, f64)> {
                 it.buffers.sndbuf = 64 << 20;
                 (it.buffers.rcvbuf_first, it.buffers.sndbuf_first) = (None, None);
             }),
-            paths: (0..2)
-                .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
-                .collect(),
+            paths: (0..2).map(|id| PathConfig::new(PathId(id))).collect(),
             addresses: Vec::new(),
             scheduler: Arc::new(move || {
                 let inner = scheduler.build();

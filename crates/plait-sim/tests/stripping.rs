@@ -45,9 +45,7 @@ fn spec(case: &Case) -> ConnectionSpec {
     ConnectionSpec {
         config: Config { checksum: case.checksum, ..Config::default() },
         addresses: Vec::new(),
-        paths: (0..case.paths)
-            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
-            .collect(),
+        paths: (0..case.paths).map(|id| PathConfig::new(PathId(id))).collect(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),
     }

@@ -28,7 +28,7 @@ fn endpoint(name: &str) -> Endpoint {
 fn main() -> Result<(), Box<dyn Error>> {
     let (scheduler, controller) =
         (plait_sched::Spec::parse("minrtt")?, plait_cc::Spec::parse("lia")?);
-    let path = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 };
+    let path = |id| PathConfig::new(PathId(id));
     let spec = Arc::new(ConnectionSpec {
         config: Config::default(),
         paths: vec![path(0), path(1)],

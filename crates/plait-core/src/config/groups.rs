@@ -165,6 +165,17 @@ pub struct PathConfig {
     /// Price of a byte on the path, relative to other paths; 0 is free. Schedulers read it, and
     /// the peer does not know it.
     pub cost: u32,
+    /// Payload bytes that the connections of this endpoint may send on the path, TCP
+    /// retransmissions excluded. Schedulers keep to it.
+    pub quota: Option<u64>,
+}
+
+impl PathConfig {
+    /// Returns the settings of a regular path that is free.
+    #[must_use]
+    pub const fn new(path: PathId) -> PathConfig {
+        PathConfig { path, backup: false, ssthresh: None, cost: 0, quota: None }
+    }
 }
 
 /// Initial values of numbers that wrap, for tests that cross the wrap. A live endpoint keeps the

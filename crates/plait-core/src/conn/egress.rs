@@ -162,7 +162,7 @@ impl Connection {
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
         let SendOrder { subflow: id, range, carry, whole } =
-            scheduling.take_order(data, decision)?;
+            scheduling.take_order(data, paths, decision)?;
         if whole
             && paths.may_grow(data, id, range, scheduling.segment_size())
             && !self.tells_infinite(id)

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Block, Event};
 use crate::paths::Paths;
+use crate::quotas::Quotas;
 use crate::sched::views::{Stale, Views};
 use crate::tcp::ack_processing::AckEffects;
 use alloc::boxed::Box;
@@ -26,6 +27,8 @@ pub(crate) struct Scheduling {
     /// Decisions so far.
     decisions: u64,
     views: Views,
+    /// The quotas of its paths.
+    quotas: Quotas,
     /// New data that the last decision allows beyond its own segment.
     grant: Grant,
     /// The candidates of the last assignment.
@@ -71,13 +74,14 @@ impl Grant {
 }
 
 impl Scheduling {
-    pub(crate) fn new(scheduler: Box<dyn Scheduler>, started: Time) -> Scheduling {
+    pub(crate) fn new(scheduler: Box<dyn Scheduler>, started: Time, quotas: Quotas) -> Scheduling {
         Scheduling {
             needs: scheduler.needs(),
             scheduler,
             started,
             decisions: 0,
             views: Views::new(),
+            quotas,
             grant: Grant::NOTHING,
             assigned_among: SubflowSet::EMPTY,
             due: false,

@@ -102,6 +102,7 @@ impl Scheduling {
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window().end() {
                 data.take_assigned(range, id);
+                self.spend(paths, id, range);
                 return Some(AssignedData { id, range });
             }
         }
@@ -112,6 +113,7 @@ impl Scheduling {
     pub(crate) fn take_order(
         &mut self,
         data: &mut DataLevel,
+        paths: &Paths,
         decision: Decision,
     ) -> Option<SendOrder> {
         let Decision::Send { subflow, what, .. } = decision else { return None };
@@ -122,6 +124,7 @@ impl Scheduling {
             What::Redundant(range) => (data.still_needed(range, mss)?, Carry::Redundant),
             What::OppRetx(range) => match self.take_waiting(data, range, subflow) {
                 Some(range) => {
+                    self.spend(paths, subflow, range);
                     return Some(SendOrder { subflow, range, carry: Carry::New, whole: false });
                 }
                 None => (data.still_needed(range, mss)?, Carry::Opportunistic),
@@ -133,7 +136,16 @@ impl Scheduling {
         if carry != Carry::New {
             data.on_sent_again(range, subflow, carry);
         }
+        self.spend(paths, subflow, range);
         Some(SendOrder { subflow, range, carry, whole: carry == Carry::New })
+    }
+
+    /// Notes data that the subflow `id` sends for its quota, TCP retransmissions excluded.
+    #[inline(always)]
+    fn spend(&self, paths: &Paths, id: SubflowId, range: DataRange) {
+        if !self.quotas.is_empty() {
+            self.quotas.on_sent(paths.subflow(id).address().path(), range.len());
+        }
     }
 
     /// Notes that a full segment is sent for the first time. Returns its sequence number.
@@ -168,6 +180,7 @@ impl Scheduling {
             && self.take_granted_to(ctx, data, paths, id)
             && let Some(next) = data.take_new(0, cut, id)
         {
+            self.spend(paths, id, next);
             self.note_sent(ctx, paths, id, next);
             range.end = next.end;
         }

@@ -40,17 +40,11 @@ pub(super) struct Stale {
     pub(super) sent: SubflowSet,
 }
 
-/// A subflow and its price, which never changes.
+/// A subflow and its price. Only the rest of a quota changes.
 #[derive(Clone, Copy)]
 struct Viewed<'a> {
     subflow: &'a Subflow,
     price: PriceView,
-}
-
-impl Viewed<'_> {
-    fn new<'a>(subflow: &'a Subflow, paths: &Paths) -> Viewed<'a> {
-        Viewed { subflow, price: PriceView::of(paths.spec.cost(subflow.address().path())) }
-    }
 }
 
 impl Stale {
@@ -79,6 +73,24 @@ impl Scheduling {
         let mss = mss.min(seen.data.window().largest()).max(1);
         let left = seen.data.window().end().saturating_sub(seen.data.queue().nxt());
         if self.small_segments && left > 0 { mss.min(left) } else { mss }
+    }
+
+    /// Returns a subflow and its price.
+    fn viewed<'a>(&self, seen: SchedulerInputs<'_>, subflow: &'a Subflow) -> Viewed<'a> {
+        let mut price = PriceView::of(seen.paths.spec.cost(subflow.address().path()));
+        price.left = self.quota_left(seen, subflow);
+        Viewed { subflow, price }
+    }
+
+    /// Returns the payload bytes that the quota of its path leaves to a subflow; `u64::MAX` without
+    /// a quota. Subflows on one path share what is left in equal parts.
+    fn quota_left(&self, seen: SchedulerInputs<'_>, subflow: &Subflow) -> u64 {
+        let path = subflow.address().path();
+        let Some(left) = self.quotas.left(path) else { return u64::MAX };
+        let there = || seen.paths.subflows().iter().filter(|it| it.address().path() == path);
+        let assigned: u64 = there().map(|it| seen.data.queue().assigned(it.id())).sum();
+        let sharing = there().filter(|it| it.state().sends_data()).count() as u64;
+        left.saturating_sub(assigned) / sharing.max(1)
     }
 
     /// Returns the scheduler's view of a subflow.
@@ -129,6 +141,15 @@ impl Scheduling {
         *view = self.subflow_view(seen, of, mss);
     }
 
+    /// Updates the rest of the quotas, which other connections use as well.
+    #[cold]
+    fn renew_quotas(&mut self, seen: SchedulerInputs<'_>) {
+        for at in 0..self.views.list.len() {
+            let subflow = seen.paths.subflow(self.views.list[at].id);
+            self.views.list[at].price.left = self.quota_left(seen, subflow);
+        }
+    }
+
     /// Builds the views of all subflows.
     #[inline(never)]
     fn refresh_all_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
@@ -141,8 +162,8 @@ impl Scheduling {
             let subflow = paths.subflow(id);
             if subflow.status().joined() && subflow.state().synchronised() {
                 let mss = self.views.common.segment_size;
-                let of = Viewed::new(subflow, paths);
-                views.push(self.subflow_view(SchedulerInputs { data, paths }, of, mss));
+                let seen = SchedulerInputs { data, paths };
+                views.push(self.subflow_view(seen, self.viewed(seen, subflow), mss));
             }
         }
         self.views.list = views;
@@ -159,6 +180,9 @@ impl Scheduling {
         if stale.all || paths.spec.config.tsq || self.views.common != common {
             self.views.common = common;
             return self.refresh_all_views(data, paths, now);
+        }
+        if !self.quotas.is_empty() {
+            self.renew_quotas(SchedulerInputs { data, paths });
         }
         if (stale.acked.0 | stale.sent.0) == 0 {
             return;
@@ -199,7 +223,7 @@ impl Scheduling {
             .iter()
             .filter(|s| s.status().joined() && s.state().synchronised());
         let mss = self.next_segment_size(seen) as u32;
-        live.map(|s| self.subflow_view(seen, Viewed::new(s, seen.paths), mss)).eq(self
+        live.map(|s| self.subflow_view(seen, self.viewed(seen, s), mss)).eq(self
             .views
             .list
             .iter()

@@ -27,9 +27,7 @@ pub(crate) fn spec(scheduler: &str, controller: &str, paths: Range<u32>) -> Conn
     let controller = plait_cc::Spec::parse(controller).unwrap();
     ConnectionSpec {
         config: Config::default(),
-        paths: paths
-            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 })
-            .collect(),
+        paths: paths.map(|id| PathConfig::new(PathId(id))).collect(),
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

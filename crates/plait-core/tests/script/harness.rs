@@ -74,8 +74,7 @@ pub(crate) struct Script {
 pub(crate) fn spec(config: Config, paths: u32, backup: Option<u32>) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse("minrtt").expect("scheduler");
     let controller = plait_cc::Spec::parse("reno").expect("controller");
-    let path =
-        |id| PathConfig { path: PathId(id), backup: backup == Some(id), ssthresh: None, cost: 0 };
+    let path = |id| PathConfig { backup: backup == Some(id), ..PathConfig::new(PathId(id)) };
     ConnectionSpec {
         config,
         paths: (0..paths).map(path).collect(),

@@ -270,7 +270,7 @@ impl<'a> Source<'a> {
             }
             let spelled = canonical(&key.get_ref().replace('-', "_")).to_owned();
             let known = PathKey::named(&spelled);
-            if known.is_none() && !super::LATER_PATH_KEYS.contains(&spelled.as_str()) {
+            if known.is_none() {
                 let place = self.place(&key.span(), &field);
                 let names = PathKey::names().chain(["name"]);
                 return Err(unknown_key(&place, "path", key.get_ref(), names));

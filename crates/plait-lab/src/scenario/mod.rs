@@ -39,12 +39,11 @@ pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub(crate) use other_keys::{canonical, nearest_key};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed, Usage};
-pub use path_build::LATER_PATH_KEYS;
 pub use path_keys::{PATH_KEYS, PathKey};
 pub use path_parse::{Reader, no_files};
 pub use placed_text::{Misfit, PlacedText, whole};
 pub use profile::{PROFILES, Profile, Wander};
-pub use raw_scenario::{LATER_SETTINGS, RawPath, RawScenario, quoted};
+pub use raw_scenario::{RawPath, RawScenario, quoted};
 pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
 pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
 pub use settings::{SETTINGS, Setting};
@@ -255,11 +254,12 @@ impl Scenario {
         self.shared.iter().position(|link| link.name == *name)
     }
 
-    /// Returns a scheduler that keeps to the goal and to the costs of the paths, if there are any.
+    /// Returns a scheduler that keeps to the goal, and to the costs and quotas of the paths, if there
+    /// are any.
     #[must_use]
     pub fn priced(&self, scheduler: plait_sched::Spec) -> plait_sched::Spec {
         let goal = self.transport.goal;
-        match goal == Goal::Aggregate && self.paths.iter().all(|path| path.usage.cost == 0) {
+        match goal == Goal::Aggregate && !self.paths.iter().any(|path| path.usage.has_price()) {
             true => scheduler,
             false => scheduler.with_goal(goal),
         }

@@ -114,6 +114,16 @@ pub struct Usage {
     pub backup: bool,
     /// Price of a byte, relative to other paths; 0 is free.
     pub cost: u32,
+    /// Payload bytes that each end may send over it.
+    pub quota: Option<u64>,
+}
+
+impl Usage {
+    /// Returns true if the path has a cost or a quota.
+    #[must_use]
+    pub const fn has_price(&self) -> bool {
+        self.cost > 0 || self.quota.is_some()
+    }
 }
 
 /// Returns true if the chance is neither 0 nor 1.
@@ -128,10 +138,8 @@ pub struct PathLinks {
     pub link: Both<LinkConfig>,
     /// Rate of the own link of each host. Packets cross the link of their sender first.
     pub nic: Rate,
-    /// Used only if no other path works.
-    pub backup: bool,
-    /// Price of a byte; 0 is free.
-    pub cost: u32,
+    /// Its use beside others.
+    pub usage: Usage,
 }
 
 impl Path {
@@ -162,8 +170,7 @@ impl Path {
                 up: link(&self.speed.up, &self.delay.up, self.impairments.up),
             },
             nic: self.nic.unwrap_or(if ideal { Rate::INFINITE } else { NIC }),
-            backup: self.usage.backup,
-            cost: self.usage.cost,
+            usage: self.usage,
         }
     }
 

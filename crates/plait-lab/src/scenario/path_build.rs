@@ -10,9 +10,6 @@ use super::profile::{PROFILES, Profile};
 use super::raw_scenario::RawPath;
 use crate::error::{Fault, ScenarioError};
 
-/// Keys that are reserved for a later version.
-pub const LATER_PATH_KEYS: &[&str] = &["quota"];
-
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 /// Builds a path from its fields.
@@ -101,9 +98,6 @@ fn check_name(given: &PlacedText, what: &str) -> Result<()> {
 
 fn check_keys(raw: &RawPath, what: &str, has: impl Fn(&PathKey) -> bool) -> Result<()> {
     for (at, (key, given)) in raw.fields.iter().enumerate() {
-        if LATER_PATH_KEYS.contains(&key.as_str()) {
-            return Err(not_yet(given, key));
-        }
         if key.is_empty() {
             let problem = if given.text.is_empty() {
                 "a comma too many: there is no setting beside it"
@@ -160,8 +154,4 @@ fn no_rtt(name: &PlacedText, allowed: &str) -> ScenarioError {
             .allow(&format!("{it} as it is, or changed: {it}:profile={it},KEY=VALUE")),
         None => name.error(Fault::Missing, problem).allow(allowed),
     }
-}
-
-fn not_yet(given: &PlacedText, what: &str) -> ScenarioError {
-    given.error(Fault::NotYet, &format!("{what} is not available yet"))
 }

@@ -11,9 +11,6 @@ use plait_app::name::nearest;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Settings that are reserved for a later version.
-pub const LATER_SETTINGS: &[&str] = &[];
-
 /// A path as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RawPath {
@@ -190,9 +187,6 @@ impl fmt::Display for RawPath {
 }
 
 fn unknown_setting(name: &str, given: &PlacedText) -> ScenarioError {
-    if LATER_SETTINGS.contains(&name) {
-        return given.error(Fault::NotYet, &format!("{name} is not available yet"));
-    }
     let names = || SETTINGS.iter().map(|setting| setting.name).chain(["path"]);
     let mut error = given.unknown("setting", names());
     name.clone_into(&mut error.given);

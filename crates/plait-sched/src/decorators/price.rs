@@ -1,4 +1,6 @@
-//! Goals for subflows with a cost: when they carry data, and how much of it may be copies.
+//! Goals for subflows with a cost or a quota: when they carry data, and how much of it may be copies.
+
+mod quota;
 
 use crate::exact;
 use crate::state;
@@ -8,6 +10,7 @@ use crate::{
 use crate::{SubflowView, View, What, WhenFull, rules};
 use alloc::boxed::Box;
 use plait_base::{Dsn, Span, SubflowId, SubflowSet, Time};
+use quota::OverQuota;
 
 /// The use of paths with a cost.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -86,16 +89,25 @@ const SOONER: Param = Param {
     help: "time by which data must arrive sooner on a path with a cost if the goal is interactive",
     clause: "ours",
 };
+const OVER_QUOTA: Param = Param {
+    name: "over_quota",
+    kind: ParamKind::Word { words: OverQuota::WORDS, default: "auto" },
+    unit: "",
+    help: "data beyond the quota of a path: if all others cannot send (down), or none (never); auto \
+           is never if the goal is thrifty, and down otherwise",
+    clause: "ours",
+};
 
 /// The decorator's entry in the registry.
 pub(crate) const ENTRY: Decorator = Decorator {
     about: About {
         name: "price",
         aliases: &[],
-        idea: "paths with a cost rest while cheaper ones suffice, and carry few copies",
+        idea: "paths with a cost rest while cheaper ones suffice, and carry few copies; paths keep to quotas",
         page: "\
 The base scheduler sees a path that rests as one that cannot send. If no path costs more than another,
-nothing rests, except with the goal handover. `--goal` and the path key `cost` add this decorator.
+nothing rests, except with the goal handover. `--goal` and the path keys `cost` and `quota` add this
+decorator.
 
     aggregate    a path rests until data has waited max(wait, rtts * srtt) for the cheaper paths,
                  or the application has been blocked for that time; srtt is that of the fastest one
@@ -111,7 +123,12 @@ cannot send or recovers from a timeout. A backup path counts only if no other wo
 On paths with a cost, a copy is sent only if all copies there remain at most `copies` percent of the
 payload sent. Data of a failed path is no copy: it has to be sent again.
 
-Numbers  rests (1) of each path that rests, copies_left (bytes of copies that the payload allows).
+A path whose quota has no room for a full segment rests with every goal, and the others take its place.
+With `over_quota=down`, it carries data again while all other paths cannot send, but no copies. A path
+that recovers from a timeout can send. Data that is assigned ahead counts as sent.
+
+Numbers  rests (1) of each path that rests, copies_left (bytes of copies that the payload allows),
+         quota_left (bytes) of each path with a quota.
 Source   RFC 9622, which has the first three goals but no prices; the rules are plait's own.
 Good at  a second link that costs money, such as LTE beside WiFi.
 Bad at   short bursts above the rate of the cheaper paths: they end before the wait does.
@@ -119,7 +136,7 @@ Bad at   short bursts above the rate of the cheaper paths: they end before the w
 A scheduler that assigns data before it is sent may leave some on a path that would rest: the path rests
 only when that data is sent.
 ",
-        params: &[GOAL, COPIES, WAIT, RTTS, SOONER],
+        params: &[GOAL, COPIES, WAIT, RTTS, SOONER, OVER_QUOTA],
         state: &[
             ("price.mark", "end (DSN, bytes) of the data that waits"),
             ("price.since", "time since which it waits (ms)"),
@@ -129,9 +146,11 @@ only when that data is sent.
         ],
     },
     wrap: |base, params: &Params| {
+        let goal = Goal::named(params.word(&GOAL)).unwrap_or_default();
         Box::new(Price {
             base,
-            goal: Goal::named(params.word(&GOAL)).unwrap_or_default(),
+            goal,
+            over_quota: OverQuota::named(params.word(&OVER_QUOTA), goal),
             percent: params.whole(&COPIES),
             wait: Span::from_millis(params.whole(&WAIT)),
             rtts: params.whole(&RTTS),
@@ -147,6 +166,7 @@ only when that data is sent.
 struct Price {
     base: Box<dyn Scheduler>,
     goal: Goal,
+    over_quota: OverQuota,
     /// Most copies on subflows with a cost, in percent of the payload.
     percent: u64,
     wait: Span,
@@ -193,10 +213,11 @@ fn group<'a>(view: &View<'a>) -> impl Iterator<Item = &'a SubflowView> + Clone {
 }
 
 impl Price {
-    /// Returns true if the goal or a cost can change a decision.
+    /// Returns true if the goal, a cost or a quota can change a decision.
     fn acts(&self, view: &View<'_>) -> bool {
         let costs = || view.subflows.iter().any(|it| it.price.cost > 0);
-        view.subflows.len() > 1 && (self.goal == Goal::Handover || costs())
+        view.subflows.iter().any(quota::has_quota)
+            || view.subflows.len() > 1 && (self.goal == Goal::Handover || costs())
     }
 
     /// Returns the subflows that rest now.
@@ -268,32 +289,41 @@ impl Price {
 
     /// Asks the base scheduler. A copy beyond the budget is refused, and the base scheduler is asked
     /// without that subflow.
-    fn ask(&mut self, view: &View<'_>, resting: SubflowSet, out: &mut Outcome) -> Decision {
+    fn ask(
+        &mut self,
+        view: &View<'_>,
+        quotas: &mut quota::Limited,
+        resting: SubflowSet,
+        out: &mut Outcome,
+    ) -> Decision {
         let left = self.copies_left(view);
         let copies = left >= rules::segment_len(view);
-        let Some(filler) = view.subflows.first() else { return self.base.schedule(view, out) };
-        let mut all = [*filler; SubflowId::MAX];
-        let count = view.subflows.len().min(all.len());
-        for (place, subflow) in all.iter_mut().zip(view.subflows) {
-            *place = *subflow;
+        for subflow in quotas.subflows_mut() {
             if resting.contains(subflow.id) {
-                place.rest();
+                subflow.rest();
             }
-            place.price.copies = subflow.price.cost == 0 || copies;
+            subflow.price.copies &= subflow.price.cost == 0 || copies;
         }
         loop {
-            let decision = self.base.schedule(&View { subflows: &all[..count], ..*view }, out);
-            let Some((id, len)) = copy_of(&decision) else { return decision };
-            let chosen = all[..count]
-                .iter()
-                .find(|it| it.id == id && it.price.cost > 0 && !it.price.resting);
+            let decision = self.base.schedule(&quotas.view(view), out);
+            let Some((id, len)) = copy_of(&decision) else {
+                if let Decision::Assign { .. } = decision
+                    && !quotas.trim(view, &mut out.plan)
+                {
+                    out.plan.clear();
+                    return Decision::Wait { on: None, reason: Reason::Quota };
+                }
+                return decision;
+            };
+            let mut priced = quotas.view(view).subflows.iter().filter(|it| !it.price.resting);
+            let chosen = priced.find(|it| it.id == id && (it.price.cost > 0 || !it.price.copies));
             let Some(chosen) = chosen.copied() else { return decision };
-            if len <= left {
+            if len <= left && !quotas.exceeds(id) {
                 self.copied = self.copied.saturating_add(len);
                 return decision;
             }
             // A backup subflow does not replace it.
-            for other in &mut all[..count] {
+            for other in quotas.subflows_mut() {
                 if other.id == id || (other.backup && !chosen.backup) {
                     other.rest();
                 }
@@ -313,15 +343,26 @@ fn copy_of(decision: &Decision) -> Option<(SubflowId, u64)> {
     }
 }
 
-/// Returns the decision with the price as its reason, if only a resting subflow has room.
-fn explained(view: &View<'_>, resting: SubflowSet, decision: Decision) -> Decision {
-    let has_room =
-        |it: &SubflowView| resting.contains(it.id) && it.usable(view.next_len(), view.tsq);
+/// Returns the decision with the price or the quota as its reason, if only a resting subflow has room.
+/// The quotas of `spent` are used up.
+fn explained(
+    view: &View<'_>,
+    resting: SubflowSet,
+    spent: SubflowSet,
+    decision: Decision,
+) -> Decision {
+    let rests = |among: SubflowSet| {
+        let mut subflows = view.subflows.iter();
+        subflows.any(|it| among.contains(it.id) && it.usable(view.next_len(), view.tsq))
+    };
     match decision {
-        Decision::Wait { on: None, reason: Reason::AllBusy | Reason::NoSubflow }
-            if view.subflows.iter().any(has_room) =>
-        {
-            Decision::Wait { on: None, reason: Reason::Price }
+        Decision::Wait { on: None, reason: Reason::AllBusy | Reason::NoSubflow } => {
+            let reason = match (rests(resting), rests(spent)) {
+                (true, _) => Reason::Price,
+                (_, true) => Reason::Quota,
+                _ => return decision,
+            };
+            Decision::Wait { on: None, reason }
         }
         other => other,
     }
@@ -332,14 +373,23 @@ impl Scheduler for Price {
         if !self.acts(view) {
             return self.base.schedule(view, out);
         }
-        let resting = self.resting(view);
-        let decision = self.ask(view, resting, out);
-        for subflow in view.subflows.iter().filter(|it| resting.contains(it.id)) {
-            out.note("rests", Some(subflow.id), 1.0);
+        let Some(mut quotas) = quota::Limited::of(view, self.over_quota) else {
+            return self.base.schedule(view, out);
+        };
+        let spent = quotas.spent();
+        let resting = self.resting(&quotas.view(view));
+        let decision = self.ask(view, &mut quotas, resting, out);
+        for subflow in view.subflows.iter() {
+            if resting.contains(subflow.id) || spent.contains(subflow.id) {
+                out.note("rests", Some(subflow.id), 1.0);
+            }
+            if quota::has_quota(subflow) {
+                out.note("quota_left", Some(subflow.id), subflow.price.left as f64);
+            }
         }
         out.note("copies_left", None, self.copies_left(view) as f64);
         // The next call may come to another answer at another time.
-        explained(view, resting, decision).one_segment(rules::segment_len(view))
+        explained(view, resting, spent, decision).one_segment(rules::segment_len(view))
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {

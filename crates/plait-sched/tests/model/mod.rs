@@ -34,6 +34,10 @@ pub(crate) struct Model {
     pub(crate) subflows: Vec<SubflowView>,
     pub(crate) connection: ConnectionView,
     pub(crate) queue: StaticQueue,
+    /// Bytes that each subflow has sent, by id.
+    pub(crate) sent: [u64; SubflowId::MAX],
+    /// The quota of each subflow, by id; `u64::MAX` for none.
+    pub(crate) quotas: [u64; SubflowId::MAX],
 }
 
 /// Creates an idle subflow that is open and joined.
@@ -79,7 +83,8 @@ impl Model {
             ..ConnectionView::default()
         };
         let queue = StaticQueue::fresh(DataRange::between(0, unsent));
-        Model { now: Time::ZERO, tsq: false, subflows, connection, queue }
+        let (sent, quotas) = ([0; SubflowId::MAX], [u64::MAX; SubflowId::MAX]);
+        Model { now: Time::ZERO, tsq: false, subflows, connection, queue, sent, quotas }
     }
 
     pub(crate) fn view(&self) -> View<'_> {
@@ -128,6 +133,7 @@ impl Model {
 
     fn send(&mut self, range: DataRange, subflow: SubflowId) -> (SubflowId, DataRange) {
         self.queue.record(range, subflow);
+        self.sent[subflow.index()] += range.len();
         self.count();
         self.connection.snd_nxt = self.connection.snd_nxt.max(range.end);
         let it = self.subflow_mut(subflow);
@@ -174,7 +180,18 @@ impl Model {
         for subflow in &mut self.subflows {
             let own = self.queue.assigned.iter().filter(|(_, id)| *id == subflow.id);
             subflow.queued = own.map(|(range, _)| range.len()).sum();
+            let quota = self.quotas[subflow.id.index()];
+            if quota != u64::MAX {
+                let used = self.sent[subflow.id.index()] + subflow.queued;
+                subflow.price.left = quota.saturating_sub(used);
+            }
         }
+    }
+
+    /// Sets the quota of a subflow.
+    pub(crate) fn set_quota(&mut self, id: SubflowId, bytes: u64) {
+        self.quotas[id.index()] = bytes;
+        self.count();
     }
 
     /// Applies the effects of a decision, which come before the decision itself.

@@ -74,7 +74,7 @@ pub(crate) fn spec(
 ) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(scheduler).expect("scheduler");
     let controller = plait_cc::Spec::parse(controller).expect("controller");
-    let path = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None, cost: 0 };
+    let path = |id| PathConfig::new(PathId(id));
     ConnectionSpec {
         config,
         paths: (0..paths as u32).map(path).collect(),

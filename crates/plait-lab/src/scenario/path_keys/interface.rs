@@ -5,6 +5,7 @@ use crate::error::Fault;
 use crate::scenario::path::Path;
 use crate::scenario::path_parse::{Reader, outage, positive_rate, span_text};
 use crate::scenario::placed_text::PlacedText;
+use plait_app::quantity::{self, Bytes};
 
 /// The keys of outages and interfaces, in the order in which a path is written and read.
 pub(super) const PATH_KEYS: &[PathKey] = &[
@@ -82,6 +83,16 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
         field: kept!(cost, ToString::to_string, usage.cost),
         ..BLANK
     },
+    PathKey {
+        name: "quota",
+        form: "SIZE",
+        example: "50MB",
+        help: "payload that each end may send over it in a run,\n\
+               TCP retransmissions excluded (--goal)",
+        of_links: false,
+        field: may_keep!(quota, |bytes: &u64| Bytes(*bytes).to_string(), usage.quota),
+        ..BLANK
+    },
 ];
 
 /// Highest price of a byte.
@@ -89,6 +100,10 @@ const HIGHEST_COST: u64 = 1_000_000;
 
 fn cost(given: &PlacedText) -> Result<u32> {
     Ok(given.count(0, HIGHEST_COST)? as u32)
+}
+
+fn quota(given: &PlacedText) -> Result<u64> {
+    given.quantity(quantity::bytes)
 }
 
 fn gone(path: &mut Path, given: &PlacedText, _: Reader<'_>) -> Result<()> {

@@ -12,7 +12,7 @@ fn a_plain_path_has_its_defaults() {
     // 100 ms at 25 Mbit/s.
     assert_eq!(links.link.down.queue, QueueLimit::Bytes(312_500));
     assert_eq!(links.nic.as_bps(), 1_000_000_000);
-    assert!(!links.backup && !wifi.is_random(false));
+    assert!(!links.usage.backup && !wifi.is_random(false));
     let slow = path("slow:rtt=25ms,rate=1mbit").links(false, 1);
     assert_eq!(slow.link.down.queue, QueueLimit::Bytes(15_000));
 }
@@ -46,7 +46,7 @@ fn every_key_is_understood() {
         [(second(0), 600)]
     );
     assert_eq!(it.gone, [(second(4), second(5)), (second(6), Time::NEVER)]);
-    assert!(links.nic.is_infinite() && links.backup && it.is_random(false));
+    assert!(links.nic.is_infinite() && links.usage.backup && it.is_random(false));
 }
 
 #[test]

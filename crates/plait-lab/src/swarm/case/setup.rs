@@ -58,10 +58,8 @@ impl Case {
         let controller =
             plait_cc::Spec::parse(&self.controller).map_err(|error| CaseError::new(&error))?;
         let path = |(index, path): (usize, &PathCase)| PathConfig {
-            path: PathId(index as u32),
             backup: path.backup,
-            ssthresh: None,
-            cost: 0,
+            ..PathConfig::new(PathId(index as u32))
         };
         Ok(ConnectionSpec {
             config: self.config(end),

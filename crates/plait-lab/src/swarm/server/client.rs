@@ -90,12 +90,7 @@ impl Client {
         let mut endpoint =
             Endpoint::new(Box::new(Seeded(RandomStream::new(seed, &["server swarm", &name]))));
         endpoint.draw_ports();
-        let path = |at: usize| PathConfig {
-            path: PathId(at as u32),
-            backup: false,
-            ssthresh: None,
-            cost: 0,
-        };
+        let path = |at: usize| PathConfig::new(PathId(at as u32));
         spec.paths = (0..addresses.len()).map(path).collect();
         spec.config = spec.config.with(|it| {
             it.multipath = group.multipath;

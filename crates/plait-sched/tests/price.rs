@@ -1,0 +1,165 @@
+//! Quotas under the decorator price: hand cases.
+#![allow(clippy::panic)]
+
+use crate::model::{MSS, Model, noted, path, places, runs};
+use plait_base::{DataRange, Dsn, SubflowId, SubflowSet};
+use plait_sched::{CaState, Decision, Outcome, Reason, Scheduler, SentRange, Spec, What};
+
+const FAST: SubflowId = SubflowId(0);
+const SLOW: SubflowId = SubflowId(1);
+
+fn build(spec: &str) -> Box<dyn Scheduler> {
+    Spec::parse(spec).expect("a scheduler").build()
+}
+
+/// Returns two subflows, 10 ms and 50 ms, with 20 segments to send. The fast one has a quota.
+fn limited(quota: u64) -> Model {
+    let mut model = Model::new(vec![path(0, 10, 10), path(1, 50, 10)], 20 * MSS);
+    model.set_quota(FAST, quota);
+    model
+}
+
+fn decision(model: &Model, spec: &str) -> Decision {
+    model.ask(&mut *build(spec), &mut Outcome::default())
+}
+
+/// Returns the subflow of a decision to send, or the reason of one to wait.
+fn outcome(model: &Model, spec: &str) -> Result<SubflowId, Reason> {
+    match decision(model, spec) {
+        Decision::Send { subflow, .. } => Ok(subflow),
+        Decision::Wait { reason, .. } => Err(reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The last 500 bytes of the quota hold no full segment.
+#[test]
+fn a_path_carries_full_segments_up_to_its_quota() {
+    for spec in ["minrtt+price", "minrtt+price:goal=thrifty", "minrtt+price:over_quota=never"] {
+        let mut model = limited(3 * MSS + 500);
+        assert_eq!(runs(&places(&mut model, &mut *build(spec), 9)), [(0, 3), (1, 6)], "{spec}");
+        assert_eq!(model.subflows[0].price.left, 500);
+    }
+    let mut free = limited(u64::MAX);
+    assert_eq!(runs(&places(&mut free, &mut *build("minrtt+price"), 12)), [(0, 10), (1, 2)]);
+}
+
+#[test]
+fn a_decision_has_the_rest_of_the_quota() {
+    let mut out = Outcome::default();
+    let model = limited(700);
+    model.ask(&mut *build("minrtt+price"), &mut out);
+    assert_eq!((noted(&out, "quota_left", 0), noted(&out, "rests", 0)), (Some(700.0), Some(1.0)));
+    assert_eq!((noted(&out, "quota_left", 1), noted(&out, "rests", 1)), (None, None));
+}
+
+/// The other subflow is full, recovers from a timeout, is potentially failed, or closed.
+#[test]
+fn data_beyond_the_quota_is_sent_only_if_all_other_paths_cannot_send() {
+    let changes: [fn(&mut Model); 4] = [
+        |it| it.subflow_mut(SLOW).inflight = 10 * MSS,
+        |it| it.subflow_mut(SLOW).ca = CaState::Loss,
+        |it| it.subflow_mut(SLOW).pf = true,
+        |it| it.subflow_mut(SLOW).open = false,
+    ];
+    for (nth, change) in changes.into_iter().enumerate() {
+        let (mut model, down) = (limited(0), nth >= 2);
+        change(&mut model);
+        for (params, continues) in [
+            ("", down),
+            (":goal=interactive", down),
+            (":goal=handover", down),
+            (":goal=thrifty", false),
+            (":goal=thrifty,over_quota=down", down),
+            (":over_quota=never", false),
+        ] {
+            let expected = if continues { Ok(FAST) } else { Err(Reason::Quota) };
+            let spec = format!("minrtt+price{params}");
+            assert_eq!(outcome(&model, &spec), expected, "{nth}: {spec}");
+        }
+    }
+}
+
+/// The regular path has used up its quota, so the backup path takes its place.
+#[test]
+fn a_backup_path_takes_the_place_of_one_whose_quota_is_used_up() {
+    let mut model = limited(0);
+    model.subflow_mut(SLOW).backup = true;
+    assert_eq!(outcome(&model, "minrtt+price"), Ok(SLOW));
+    model.set_quota(FAST, MSS);
+    assert_eq!(outcome(&model, "minrtt+price"), Ok(FAST));
+}
+
+#[test]
+fn the_next_cheapest_path_takes_the_place_of_one_whose_quota_is_used_up() {
+    let mut model = Model::new(vec![path(0, 10, 10), path(1, 30, 10), path(2, 20, 10)], 3 * MSS);
+    model.subflow_mut(SLOW).price.cost = 1;
+    model.subflow_mut(SubflowId(2)).price.cost = 2;
+    for goal in ["aggregate", "interactive", "handover", "thrifty"] {
+        let spec = format!("minrtt+price:goal={goal}");
+        model.set_quota(FAST, u64::MAX);
+        model.subflow_mut(FAST).price.left = u64::MAX;
+        assert_eq!(outcome(&model, &spec), Ok(FAST), "{spec}");
+        model.set_quota(FAST, 0);
+        assert_eq!(outcome(&model, &spec), Ok(SLOW), "{spec}");
+    }
+}
+
+/// Copies count, and none is sent beyond the quota even if no other path can send.
+#[test]
+fn no_copy_is_sent_beyond_the_quota() {
+    let mut model = limited(MSS);
+    let sent = DataRange::new(Dsn::ZERO, Dsn::new(2 * MSS));
+    model.queue.unsent.clear();
+    model.connection.unsent = 0;
+    model.connection.snd_nxt = sent.end;
+    let carried = SubflowSet::one(SLOW);
+    model.queue.sent.push(SentRange { range: sent, carried, first: SLOW });
+    let copies = |model: &Model| {
+        matches!(
+            decision(model, "redundant+price"),
+            Decision::Send { subflow: FAST, what: What::Redundant(_), .. }
+        )
+    };
+    assert!(copies(&model));
+    model.set_quota(FAST, MSS - 1);
+    assert!(!copies(&model));
+    model.subflow_mut(SLOW).pf = true;
+    assert!(!copies(&model));
+}
+
+/// A scheduler that assigns ahead gets no more for the path than the quota holds.
+#[test]
+fn assigned_data_counts_as_sent() {
+    for base in ["otias", "sttf", "linux"] {
+        let mut scheduler = build(&format!("{base}+price"));
+        let mut model = limited(4 * MSS);
+        let mut out = Outcome::default();
+        for _ in 0..200 {
+            let decision = model.ask(&mut *scheduler, &mut out);
+            match decision {
+                Decision::Assign { .. } => model.assign(&out.plan),
+                Decision::Send { .. } => drop(model.apply(decision, &out.effects)),
+                _ => break,
+            }
+            while model.send_assigned().is_some() {}
+        }
+        let sent = model.sent[0] + model.subflows[0].queued;
+        assert!((1..=4 * MSS).contains(&sent), "{base}: {sent}");
+        assert!(model.sent[1] > 0, "{base}");
+    }
+}
+
+/// The subflow has room, but the data assigned to it takes the rest of the quota.
+#[test]
+fn assigned_data_leaves_no_room_for_other_data() {
+    let again = |quota: u64| {
+        let mut model = limited(u64::MAX);
+        model.assign(&[(DataRange::new(Dsn::new(MSS), Dsn::new(3 * MSS)), FAST)]);
+        model.reinject(DataRange::new(Dsn::ZERO, Dsn::new(MSS)), SubflowSet::EMPTY);
+        model.set_quota(FAST, quota);
+        outcome(&model, "minrtt+price")
+    };
+    assert_eq!(again(3 * MSS), Ok(FAST));
+    assert_eq!(again(3 * MSS - 1), Ok(SLOW));
+}
