@@ -197,6 +197,10 @@ pub struct Traffic {
     /// Ratio of copies and reinjections to first transmissions, in payload bytes; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_share: Option<f64>,
+    /// Ratio of copies and reinjections on each path to first transmissions on all paths, in payload bytes;
+    /// mean over the runs. Empty if no path has a cost or a quota.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub path_extra_share: BTreeMap<String, f64>,
     /// RTT that the sender measured on each path, in milliseconds; mean over the means of the runs. A path
     /// without an RTT sample is absent.
     #[serde(default)]
@@ -212,10 +216,11 @@ pub struct Traffic {
 impl Traffic {
     /// Returns the numbers that each path has, by name.
     #[must_use]
-    pub fn by_path(&self) -> [(&'static str, &BTreeMap<String, f64>); 3] {
+    pub fn by_path(&self) -> [(&'static str, &BTreeMap<String, f64>); 4] {
         [
             ("path_share", &self.path_share),
             ("path_bytes", &self.path_bytes),
+            ("path_extra_share", &self.path_extra_share),
             ("rtt_ms", &self.rtt_ms),
         ]
     }

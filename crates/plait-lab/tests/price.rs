@@ -265,6 +265,23 @@ fn the_connections_of_a_run_share_a_quota() {
     assert!(free.paths[1].sent_bytes > 400_000, "{}", free.paths[1].sent_bytes);
 }
 
+/// The extra shares of the paths add up to that of the row. Rows of scenarios without a price have none.
+#[test]
+fn rows_have_the_copies_on_each_path() {
+    let row = |cost: &str| {
+        let line = format!(
+            "--path wifi:rate=8mbit,rtt=22ms,loss=2% --path lte:rate=10mbit,rtt=40ms{cost} \
+             --workload stream:20kB@30ms,for=3s --schedulers redundant --runs 3"
+        );
+        common::report(&line).rows.swap_remove(0)
+    };
+    let traffic = row(",cost=2").traffic;
+    let (wifi, lte) = (traffic.path_extra_share["wifi"], traffic.path_extra_share["lte"]);
+    assert!((wifi + lte - traffic.extra_share.expect("a share")).abs() < 1e-9, "{traffic:?}");
+    assert!(wifi > 0.1 && lte < 0.05, "{traffic:?}");
+    assert!(row("").traffic.path_extra_share.is_empty());
+}
+
 /// The rows of single-path TCP have no other path, and ignore the quota.
 #[test]
 fn a_single_path_ignores_its_quota() {

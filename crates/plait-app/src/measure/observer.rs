@@ -8,7 +8,7 @@ use super::{Distribution, Histogram, MEASURES, Measures, PathMeasures};
 use crate::{AppEvent, Role, Workload};
 use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_core::{Carry, Event};
-use tallies::{Blocked, Messages, Objects, PathTotals, Sent, ratio};
+use tallies::{Blocked, Messages, Objects, PathTotals, Sent, is_extra, ratio};
 
 /// Takes the timestamped events of both hosts of one connection and returns [`Measures`].
 ///
@@ -255,6 +255,7 @@ impl Observer {
         if let Some(path) = self.path(subflow) {
             path.sent += bytes;
             path.first += if new { bytes } else { 0 };
+            path.extra += if is_extra(carry) { bytes } else { 0 };
         }
         if new {
             self.sent.first += bytes;

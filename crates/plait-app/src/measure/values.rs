@@ -15,6 +15,9 @@ pub struct PathMeasures {
     pub path_share: Option<f64>,
     /// Payload bytes sent on this path, including copies and retransmissions.
     pub sent_bytes: u64,
+    /// Payload bytes of copies and reinjections sent on this path.
+    #[serde(skip)]
+    pub extra_bytes: u64,
     /// Mean of the RTT samples in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<f64>,

@@ -92,12 +92,22 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>], bound: BoundOf<'_>) -> Row {
             |at: usize| mean(&mut completed.iter().filter_map(|run| of(run.paths.get(at)?)));
         paths.filter_map(|(at, path)| Some((path.name.clone(), mean_of(at)?))).collect()
     };
+    let extra_on =
+        |at: usize| mean(&mut completed.iter().filter_map(|run| extra_on(run, run.paths.get(at)?)));
+    let extra_by_path = || -> BTreeMap<String, f64> {
+        let paths = cell.scenario.paths.iter().enumerate();
+        paths.filter_map(|(at, path)| Some((path.name.clone(), extra_on(at)?))).collect()
+    };
     Row {
         messages: messages(&completed),
         traffic: Traffic {
             path_share: by_path(|path| path.path_share),
             path_bytes: by_path(|path| Some(path.sent_bytes as f64)),
             extra_share: mean(&mut completed.iter().filter_map(|run| extra(run))),
+            path_extra_share: match cell.scenario.has_prices() {
+                true => extra_by_path(),
+                false => BTreeMap::new(),
+            },
             rtt_ms: by_path(|path| path.rtt_ms),
             reinjected_share: mean(&mut completed.iter().filter_map(|run| run.reinjected_share)),
             retransmitted_share: mean(
@@ -132,6 +142,12 @@ pub(crate) fn extra(run: &Measures) -> Option<f64> {
     let copies = run.reinjected_share?;
     let first = 1.0 - copies - run.retransmitted_share.unwrap_or(0.0);
     (first > 0.0).then(|| copies / first)
+}
+
+/// Returns the ratio of copies and reinjections on one path to first transmissions on all paths in a run.
+fn extra_on(run: &Measures, path: &PathMeasures) -> Option<f64> {
+    let all: u64 = run.paths.iter().map(|path| path.extra_bytes).sum();
+    Some(extra(run)? * path.extra_bytes as f64 / all.max(1) as f64)
 }
 
 /// Returns the delays of the messages of all runs, pooled.
@@ -178,6 +194,10 @@ pub(super) fn each_run(scenario: &Scenario, outcomes: &Outcomes) -> Vec<RunRecor
                 .map(|(at, path)| (named("sent_bytes", at), path.sent_bytes as f64)),
         );
         values.extend(extra(&run.measures).map(|extra| ("extra_share".to_owned(), extra)));
+        let priced = run.measures.paths.iter().enumerate().filter(|_| scenario.has_prices());
+        values.extend(priced.filter_map(|(at, path)| {
+            Some((named("path_extra_share", at), extra_on(&run.measures, path)?))
+        }));
         values
     };
     let of_row = |(row, runs): (usize, &Vec<Option<RunOutcome>>)| -> Vec<RunRecord> {

@@ -254,12 +254,18 @@ impl Scenario {
         self.shared.iter().position(|link| link.name == *name)
     }
 
+    /// Returns true if a path has a cost or a quota.
+    #[must_use]
+    pub fn has_prices(&self) -> bool {
+        self.paths.iter().any(|path| path.usage.has_price())
+    }
+
     /// Returns a scheduler that keeps to the goal, and to the costs and quotas of the paths, if there
     /// are any.
     #[must_use]
     pub fn priced(&self, scheduler: plait_sched::Spec) -> plait_sched::Spec {
         let goal = self.transport.goal;
-        match goal == Goal::Aggregate && !self.paths.iter().any(|path| path.usage.has_price()) {
+        match goal == Goal::Aggregate && !self.has_prices() {
             true => scheduler,
             false => scheduler.with_goal(goal),
         }

@@ -79,7 +79,7 @@ fn of_paths(
 ) {
     let head = [
         "path",
-        "share of new data",
+        "share of payload",
         "sent",
         "segments",
         "retransmitted",

@@ -25,10 +25,8 @@ impl Sent {
     pub(super) fn again(&mut self, carry: Carry, bytes: u64) {
         match carry {
             Carry::New => self.first += bytes,
-            Carry::Retransmission | Carry::TailProbe => self.retransmitted += bytes,
-            Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => {
-                self.reinjected += bytes;
-            }
+            _ if is_extra(carry) => self.reinjected += bytes,
+            _ => self.retransmitted += bytes,
         }
     }
 
@@ -44,12 +42,22 @@ impl Sent {
     }
 }
 
+/// Returns true if the data was sent before on another subflow.
+pub(super) const fn is_extra(carry: Carry) -> bool {
+    match carry {
+        Carry::New | Carry::Retransmission | Carry::TailProbe => false,
+        Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => true,
+    }
+}
+
 /// Totals of one path at the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathTotals {
     pub(super) first: u64,
     /// All payload bytes, including copies and retransmissions.
     pub(super) sent: u64,
+    /// Payload bytes of copies and reinjections.
+    pub(super) extra: u64,
     rtt_sum: u128,
     rtt_count: u64,
     /// [`Span::MAX`] if there is no sample.
@@ -60,7 +68,7 @@ pub(super) struct PathTotals {
 impl Default for PathTotals {
     fn default() -> PathTotals {
         let (rtt_min, rtt_max) = (Span::MAX, Span::ZERO);
-        PathTotals { first: 0, sent: 0, rtt_sum: 0, rtt_count: 0, rtt_min, rtt_max }
+        PathTotals { first: 0, sent: 0, extra: 0, rtt_sum: 0, rtt_count: 0, rtt_min, rtt_max }
     }
 }
 
@@ -75,6 +83,7 @@ impl PathTotals {
     pub(super) fn join(&mut self, other: &PathTotals) {
         self.first += other.first;
         self.sent += other.sent;
+        self.extra += other.extra;
         self.rtt_sum += other.rtt_sum;
         self.rtt_count += other.rtt_count;
         self.rtt_min = self.rtt_min.min(other.rtt_min);
@@ -86,6 +95,7 @@ impl PathTotals {
         PathMeasures {
             path_share: ratio(self.first, all),
             sent_bytes: self.sent,
+            extra_bytes: self.extra,
             rtt_ms: sampled.then(|| mean_millis(self.rtt_sum, self.rtt_count)),
             rtt_min_ms: sampled.then(|| self.rtt_min.as_millis_f64()),
             rtt_max_ms: sampled.then(|| self.rtt_max.as_millis_f64()),

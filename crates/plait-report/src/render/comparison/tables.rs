@@ -190,8 +190,12 @@ pub(super) const COLUMNS: &[RowColumn] = &[
         title: "extra",
         rank: 1,
         missed: true,
-        legend: |_| "Extra: copies over payload.".to_owned(),
-        cell: Cell::Text(|_, row| match row.traffic.extra_share {
+        legend: |report| match has_prices(report) {
+            true => "Extra: copies over payload, by the path that carried them.".to_owned(),
+            false => "Extra: copies over payload.".to_owned(),
+        },
+        cell: Cell::Text(|report, row| match row.traffic.extra_share {
+            Some(_) if !is_tcp(row) && has_prices(report) => extra_by_path(report, row),
             Some(share) if !is_tcp(row) => percent(share),
             _ => dash(),
         }),
@@ -361,6 +365,20 @@ fn shares(report: &Report, row: &Row) -> String {
             "{:.0}",
             row.traffic.path_bytes.get(&path.name).copied().unwrap_or(0.0) / all * 100.0
         )
+    };
+    format!("{} %", report.paths.iter().map(share).collect::<Vec<_>>().join("/"))
+}
+
+/// Returns true if the rows have the copies on each path, because a path has a cost or a quota.
+fn has_prices(report: &Report) -> bool {
+    report.rows.iter().any(|row| !row.traffic.path_extra_share.is_empty())
+}
+
+/// Returns the copies on each path over the payload: `4.1/0.3 %`.
+fn extra_by_path(report: &Report, row: &Row) -> String {
+    let share = |path: &plait_lab::PathReport| {
+        let share = row.traffic.path_extra_share.get(&path.name).copied().unwrap_or(0.0);
+        percent(share).trim_end_matches([' ', '%']).to_owned()
     };
     format!("{} %", report.paths.iter().map(share).collect::<Vec<_>>().join("/"))
 }

@@ -432,6 +432,25 @@ fn a_sweep_marks_plain_tcp_that_is_first() {
     }
 }
 
+/// With a cost or a quota, the table and the CSV have the copies on each path.
+#[test]
+fn paths_with_a_price_show_their_copies() {
+    let mut priced = report();
+    for row in &mut priced.rows {
+        let extra = [("wifi".to_owned(), 0.041), ("lte".to_owned(), 0.0)];
+        row.traffic.path_extra_share = extra.into();
+    }
+    let ecf =
+        |text: &str, cell: &str| text.lines().any(|it| it.contains("ecf") && it.contains(cell));
+    let narrow = text(&document(priced.clone()), 80, false);
+    fits(&narrow, 80);
+    assert!(narrow.contains("wifi/lte    extra") && ecf(&narrow, " 4.1/0 %"), "{narrow}");
+    assert!(legend(&priced, &[]).contains("by the path that carried them"));
+    let page = markdown(&document(priced.clone()));
+    assert!(page.contains("| wifi/lte | extra |") && ecf(&page, "4.1/0 %"), "{page}");
+    assert!(csv(&document(priced)).contains("\necf,cubic,path_extra_share.wifi,0.041,"));
+}
+
 /// Each title has a line in the table of docs/compare.md, and each line a title.
 #[test]
 fn the_page_on_comparisons_explains_every_column() {
