@@ -3,12 +3,12 @@
 use crate::config::{Config, MemoryLimit, PathConfig};
 use crate::directory::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
-use crate::quotas::{Quotas, SentOnPaths};
+use crate::prices::{PathPrices, Prices};
 use crate::stats::Counters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use plait_base::{ConnId, Time};
+use plait_base::{ConnId, PathId, Time};
 use plait_sched::Outcome;
 use plait_wire::{Key, Payload, Segment, WireSeq};
 
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     /// Limit of each connection's data per direction, if memory is short.
     pub(crate) memory_limit: Option<MemoryLimit>,
     pub(crate) counters: Counters,
-    sent_on_paths: SentOnPaths,
+    pub(crate) prices: PathPrices,
 }
 
 impl Shared {
@@ -84,7 +84,7 @@ impl Shared {
             tokens: BTreeMap::new(),
             memory_limit: None,
             counters: Counters::default(),
-            sent_on_paths: SentOnPaths::default(),
+            prices: PathPrices::default(),
         }
     }
 
@@ -214,9 +214,14 @@ impl Context<'_> {
         self.shared.spare.take()
     }
 
-    /// Returns the quotas of a new connection on these paths.
-    pub(crate) fn quotas(&mut self, paths: &[PathConfig]) -> Quotas {
-        self.shared.sent_on_paths.quotas(paths)
+    /// Returns the prices of a new connection on these paths.
+    pub(crate) fn prices(&mut self, paths: &[PathConfig]) -> Prices {
+        self.shared.prices.of(paths)
+    }
+
+    /// Returns the cost that the endpoint's user has set for a path.
+    pub(crate) fn cost(&self, path: PathId) -> Option<u32> {
+        self.shared.prices.cost(path)
     }
 
     /// Emits an event of the connection.

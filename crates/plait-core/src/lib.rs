@@ -72,7 +72,7 @@ mod paths;
 #[cfg(feature = "planted-bugs")]
 #[allow(dead_code, reason = "only the tree with the patch has the bugs")]
 pub mod planted;
-mod quotas;
+mod prices;
 mod sched;
 mod segments;
 mod seldom;

@@ -36,11 +36,6 @@ impl ConnectionSpec {
     pub(crate) fn path(&self, path: PathId) -> Option<&PathConfig> {
         self.paths.iter().find(|config| config.path == path)
     }
-
-    /// Returns the price of a byte on a path; 0 is free.
-    pub(crate) fn cost(&self, path: PathId) -> u32 {
-        self.path(path).map_or(0, |config| config.cost)
-    }
 }
 
 impl fmt::Debug for ConnectionSpec {

@@ -253,8 +253,9 @@ impl<W: World> Engine<W> {
             // A raw socket does not cut superpackets.
             spec.config.packets.superpacket = 0;
         }
-        let path = |path: &PathId| PathConfig::new(*path);
-        spec.paths = paths.iter().map(path).collect();
+        let names = &stack.names;
+        let path = |path: PathId| PathConfig { cost: names.cost(path), ..PathConfig::new(path) };
+        spec.paths = paths.into_iter().map(path).collect();
         let now = stack.world.now();
         let conn = stack.endpoint.connect(now, to.port(), spec).map_err(io::Error::other)?;
         let mut relay = Relay::new(conn, stream, false).dialled(now, to);

@@ -1,5 +1,6 @@
 //! Maps addresses of packets to paths and server addresses, and back.
 
+use crate::choice::Prefix;
 use crate::numbers::Numbers;
 use crate::path_table::{OwnAddress, PathTable};
 use crate::world::Exit;
@@ -22,9 +23,29 @@ enum Role {
         peers: Numbers<IpAddr>,
         /// Packets of clients whose address got no number.
         unnumbered: u64,
+        prices: Prices,
     },
     /// This end dials. A path is one of its own addresses and the dialled address.
     Client(PathTable),
+}
+
+/// Prices of the paths to clients.
+#[derive(Default, Debug)]
+struct Prices {
+    /// Price of a byte to the addresses of each prefix. The first prefix that contains an address
+    /// applies; others are free.
+    costs: Vec<(Prefix, u32)>,
+    /// The latest path that got a number, and its price.
+    latest: Option<(PathId, u32)>,
+}
+
+impl Prices {
+    fn on_new(&mut self, path: PathId, client: IpAddr) {
+        if !self.costs.is_empty() {
+            let cost = self.costs.iter().find(|(prefix, _)| prefix.contains(client));
+            self.latest = Some((path, cost.map_or(0, |(_, cost)| *cost)));
+        }
+    }
 }
 
 /// Source and destination of a packet, and its exit.
@@ -47,7 +68,18 @@ impl Names {
     #[must_use]
     pub fn server_with(dialled: IpAddr, mut stand_ins: Vec<(IpAddr, IpAddr)>) -> Names {
         stand_ins.retain(|(local, known)| local != known);
-        Names(Role::Server { dialled, stand_ins, peers: Numbers::default(), unnumbered: 0 })
+        let (peers, prices) = (Numbers::default(), Prices::default());
+        Names(Role::Server { dialled, stand_ins, peers, unnumbered: 0, prices })
+    }
+
+    /// Sets the price of a byte to clients with these prefixes. The first prefix that contains an
+    /// address applies; others are free. It has no effect on an end that dials.
+    #[must_use]
+    pub fn priced(mut self, costs: Vec<(Prefix, u32)>) -> Names {
+        if let Role::Server { prices, .. } = &mut self.0 {
+            prices.costs = costs;
+        }
+        self
     }
 
     /// Returns the names of an end that dials.
@@ -66,7 +98,7 @@ impl Names {
         port: u16,
     ) -> Option<(PathId, ServerAddress)> {
         match &mut self.0 {
-            Role::Server { dialled, stand_ins, peers, unnumbered } => {
+            Role::Server { dialled, stand_ins, peers, unnumbered, prices } => {
                 let stood_for = stand_ins.iter().find(|(local, _)| *local == dst);
                 let server = match dst == *dialled {
                     true => FIRST,
@@ -74,7 +106,9 @@ impl Names {
                 };
                 let path = peers.known(src).or_else(|| {
                     peers.make_room(1, |path| endpoint.uses_path(path));
-                    peers.give(src)
+                    let path = peers.give(src)?;
+                    prices.on_new(path, src);
+                    Some(path)
                 });
                 *unnumbered += u64::from(path.is_none());
                 Some((path?, server))
@@ -84,6 +118,23 @@ impl Names {
                 let server = if announced { endpoint.number_of(src)? } else { FIRST };
                 Some((path, server))
             }
+        }
+    }
+
+    /// Returns the path that has got its number since the last call, and the price of a byte there.
+    /// It returns `None` if all clients are free.
+    pub(crate) fn take_price(&mut self) -> Option<(PathId, u32)> {
+        match &mut self.0 {
+            Role::Server { prices, .. } => prices.latest.take(),
+            Role::Client(_) => None,
+        }
+    }
+
+    /// Returns the price of a byte on a path of an end that dials; 0 is free.
+    pub(crate) fn cost(&self, path: PathId) -> u32 {
+        match &self.0 {
+            Role::Server { .. } => 0,
+            Role::Client(paths) => paths.addresses(path).map_or(0, |(own, _)| own.cost),
         }
     }
 
@@ -168,7 +219,7 @@ impl Names {
                 Some(Departure { src, dst: peers.key(path)?, exit: None })
             }
             Role::Client(paths) => {
-                let (OwnAddress { address, exit }, theirs) = paths.addresses(path)?;
+                let (OwnAddress { address, exit, .. }, theirs) = paths.addresses(path)?;
                 let dst = endpoint.address(server).unwrap_or(theirs);
                 Some(Departure { src: *address, dst, exit: *exit })
             }
@@ -231,5 +282,24 @@ mod tests {
         }
         assert_eq!(arrive(&mut names, 1, false), client);
         assert_eq!(names.unnumbered(), 0);
+    }
+
+    #[test]
+    fn a_new_path_to_a_client_has_the_price_of_its_prefix() {
+        let endpoint = Endpoint::new(Box::new(Counted::default()));
+        let served = IpAddr::from([192, 0, 2, 1]);
+        let price = |names: &mut Names, client: [u8; 4]| {
+            let path = names.of_arrival(&endpoint, client.into(), served, 80)?.0;
+            Some((path, names.take_price().map(|(priced, cost)| (priced == path, cost))))
+        };
+        let costs = [("100.64.1.0/24", 0), ("100.64.0.0/10", 3)];
+        let costs = costs.map(|(prefix, cost)| (prefix.parse().unwrap(), cost));
+        let mut names = Names::server(served).priced(costs.to_vec());
+        for (client, cost) in [([100, 64, 2, 1], 3), ([100, 64, 1, 1], 0), ([10, 0, 0, 1], 0)] {
+            assert_eq!(price(&mut names, client).unwrap().1, Some((true, cost)), "{client:?}");
+            // It has its number now.
+            assert_eq!(price(&mut names, client).unwrap().1, None, "{client:?}");
+        }
+        assert_eq!(price(&mut Names::server(served), [100, 64, 2, 1]).unwrap().1, None);
     }
 }

@@ -22,6 +22,8 @@ pub struct OwnAddress {
     pub address: IpAddr,
     /// The exit; `None` is the device.
     pub exit: Option<Exit>,
+    /// Price of a byte sent from it, relative to other addresses; 0 is free.
+    pub cost: u32,
 }
 
 /// One path.
@@ -149,7 +151,7 @@ mod tests {
     use crate::stack::tests::Counted;
 
     fn own(last: u8) -> OwnAddress {
-        OwnAddress { address: IpAddr::from([10, 0, 0, last]), exit: None }
+        OwnAddress { address: IpAddr::from([10, 0, 0, last]), exit: None, cost: 0 }
     }
 
     fn server(number: u32) -> IpAddr {
@@ -185,7 +187,8 @@ mod tests {
     #[test]
     fn a_path_has_two_addresses_of_one_family() {
         let endpoint = Endpoint::new(Box::new(Counted::default()));
-        let v6 = OwnAddress { address: IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]), exit: None };
+        let v6 = IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]);
+        let v6 = OwnAddress { address: v6, exit: None, cost: 0 };
         let mut table = PathTable::new(vec![own(1), v6]);
         let paths = table.to(&endpoint, server(0));
         assert_eq!(paths.len(), 1);

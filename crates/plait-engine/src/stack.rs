@@ -159,6 +159,9 @@ impl<W: World> Stack<W> {
         let Headers { src, dst, .. } = packet.headers;
         let (path, server) =
             self.names.of_arrival(&self.endpoint, src, dst, self.segment.dst_port)?;
+        if let Some((path, cost)) = self.names.take_price() {
+            self.endpoint.set_cost(path, cost);
+        }
         self.segment.server = server;
         if !packet.payload.is_empty() {
             self.segment.payload = Payload::from_bytes(packet.payload);

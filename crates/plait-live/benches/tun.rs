@@ -144,6 +144,7 @@ fn relay(case: Case, meter: &Meter) -> io::Result<()> {
         proxy_header: false,
         spec: spec(case.offload),
         ports: Vec::new(),
+        costs: Vec::new(),
         choices: Vec::new(),
     };
     let mut server = Server::open(settings)?;

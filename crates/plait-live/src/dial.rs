@@ -29,6 +29,8 @@ pub struct Origin {
     pub address: IpAddr,
     /// The device by which packets from this address leave. `None` uses the routing table.
     pub device: Option<String>,
+    /// Price of a byte sent from it, relative to other addresses; 0 is free.
+    pub cost: u32,
 }
 
 /// Configuration of a [`Client`].
@@ -98,14 +100,14 @@ impl Client {
         let mut kernel = Kernel::new(device)?;
         let mut own = Vec::new();
         let routed = from.iter().map(|origin| origin.address).collect();
-        for Origin { address, device: exit } in from {
+        for Origin { address, device: exit, cost } in from {
             add_route(&kernel.device, address)?;
             let exit = exit.map(|name| exit::Exit::open(&name, address)).transpose()?;
             let place = exit.map(|exit| {
                 kernel.exits.push(exit);
                 Exit(kernel.exits.len() - 1)
             });
-            own.push(OwnAddress { address, exit: place });
+            own.push(OwnAddress { address, exit: place, cost });
         }
         let stack = kernel.stack(Names::client(PathTable::new(own)))?;
         let mut driver = Driver::new(stack, None)?;

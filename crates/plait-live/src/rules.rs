@@ -33,7 +33,7 @@ impl Rule {
     fn expressions(&self) -> Vec<Vec<u8>> {
         match self {
             Rule::Redirect { public, to } => nftables::redirect(*public, *to),
-            Rule::Masquerade(Origin { address, device }) => {
+            Rule::Masquerade(Origin { address, device, .. }) => {
                 nftables::masquerade(*address, device.as_deref())
             }
         }
@@ -48,7 +48,7 @@ impl fmt::Display for Rule {
                 let (ip, address, port) = (family(public.is_ipv4()), public.ip(), public.port());
                 write!(f, "{ip} daddr {address} tcp dport {port} dnat {ip} to {to}")
             }
-            Rule::Masquerade(Origin { address, device }) => {
+            Rule::Masquerade(Origin { address, device, .. }) => {
                 write!(f, "{} saddr {address}", family(address.is_ipv4()))?;
                 if let Some(device) = device {
                     write!(f, " oifname \"{device}\"")?;

@@ -5,7 +5,7 @@ use crate::world::{Kernel, is_own};
 use crate::{Asker, Device, add_route};
 use plait_base::{Span, Time};
 use plait_core::{Config, ConnectionSpec};
-use plait_engine::{Choice, Limits, LogEvent, Names, Observe, Service, StackCounters};
+use plait_engine::{Choice, Limits, LogEvent, Names, Observe, Prefix, Service, StackCounters};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -48,6 +48,9 @@ pub struct ServeSettings {
     pub spec: ConnectionSpec,
     /// Further ports of the same addresses, each with the settings of its connections.
     pub ports: Vec<(u16, ConnectionSpec)>,
+    /// Price of a byte to clients with these prefixes. The first prefix that contains an address applies;
+    /// others are free.
+    pub costs: Vec<(Prefix, u32)>,
     /// Other settings for some clients. The first entry that matches a client applies.
     pub choices: Vec<Choice>,
 }
@@ -73,8 +76,8 @@ impl Server {
     /// # Errors
     /// If the process may not create devices, or if an address already has a route.
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
-        let ServeSettings { listen, further, to, device, proxy_header, spec, ports, choices } =
-            settings;
+        let ServeSettings { listen, further, to, device, proxy_header, spec, .. } = settings;
+        let ServeSettings { ports, costs, choices, .. } = settings;
         let device = Device::build(
             &device,
             spec.config.packets.mtu as u16,
@@ -86,7 +89,8 @@ impl Server {
         }
         let routed = own().collect();
         let stand_ins = further.iter().map(|it| (it.local, it.address)).collect();
-        let mut stack = Kernel::new(device)?.stack(Names::server_with(listen.ip(), stand_ins))?;
+        let names = Names::server_with(listen.ip(), stand_ins).priced(costs);
+        let mut stack = Kernel::new(device)?.stack(names)?;
         for it in &further {
             stack.endpoint.number_address(it.address);
         }

@@ -2,6 +2,7 @@
 #![allow(unreachable_pub)]
 
 mod dropped;
+mod priced;
 
 use crate::net::kernel::{self, Service, Speaks};
 use crate::net::{self, Bed, Family, Line};
@@ -28,6 +29,8 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("the_log_counts_what_clients_have_acknowledged", logged),
         Trial::test("a_log_that_nobody_reads_stops_no_server", unread_log),
         Trial::test("lines_that_nobody_reads_are_dropped_and_counted", dropped::dropped),
+        Trial::test("paths_of_clients_with_a_cost_rest", priced::server),
+        Trial::test("a_device_with_a_cost_rests", priced::client),
         Trial::test("own_addresses_reset_old_clients_after_a_crash", crashed_public),
     ];
     for family in [Family::V4, Family::V6] {

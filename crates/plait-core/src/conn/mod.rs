@@ -363,7 +363,7 @@ impl Connection {
     ) -> Connection {
         let mut conn = Connection {
             data: DataLevel::new(&spec.config, key),
-            scheduling: Scheduling::new((spec.scheduler)(), ctx.now, ctx.quotas(&spec.paths)),
+            scheduling: Scheduling::new((spec.scheduler)(), ctx.now, ctx.prices(&spec.paths)),
             paths: Paths::new(spec, matches!(opening, Opening::Active { .. })),
             timers: ConnectionTimers::new(),
             rounds: Rounds::default(),

@@ -110,8 +110,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Returns an endpoint that draws keys, random numbers and initial sequence numbers from
-    /// `entropy`.
+    /// Returns an endpoint that draws all random numbers from `entropy`.
     #[must_use]
     pub fn new(entropy: Box<dyn Entropy>) -> Endpoint {
         Endpoint {
@@ -142,9 +141,8 @@ impl Endpoint {
         self.shared.log.detail = detail;
     }
 
-    /// Returns the number of a listening host's address, and assigns the next free one if it has
-    /// none. Number 0 belongs to the address that clients dial. Returns `None` if all numbers are
-    /// in use.
+    /// Returns the number of a listening host's address, or gives it the next free one. Number 0 is
+    /// that of the address that clients dial. Returns `None` if all numbers are in use.
     pub fn number_address(&mut self, address: IpAddr) -> Option<ServerAddress> {
         self.shared.directory.number(address)
     }
@@ -155,11 +153,15 @@ impl Endpoint {
         self.shared.directory.known(address)
     }
 
-    /// Returns the address with a number; `None` for number 0, which the driver has, and for
-    /// unassigned numbers.
+    /// Returns the address with a number; `None` for number 0 and for unassigned numbers.
     #[must_use]
     pub fn address(&self, number: ServerAddress) -> Option<IpAddr> {
         self.shared.directory.address(number)
+    }
+
+    /// Sets the price of a byte on a path, in place of `PathConfig::cost`, for later subflows.
+    pub fn set_cost(&mut self, path: PathId, cost: u32) {
+        self.shared.prices.set_cost(path, cost);
     }
 
     /// Accepts connections to `port`, all created from the shared `spec`.
@@ -167,14 +169,12 @@ impl Endpoint {
         self.listeners.insert(port, spec.into());
     }
 
-    /// Stops accepting connections to `port`: their SYNs are answered with a reset. Joins of
-    /// existing connections are still accepted.
+    /// Answers SYNs to `port` with a reset. Existing connections still accept joins.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.remove(&port);
     }
 
-    /// Dials `port` at the other end of the spec's first path. Connections created from one `Arc`
-    /// share it.
+    /// Dials `port` on the spec's first path. Connections created from one `Arc` share it.
     ///
     /// # Errors
     /// [`Error::NoPath`] if the spec has none.

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Block, Event};
 use crate::paths::Paths;
-use crate::quotas::Quotas;
+use crate::prices::Prices;
 use crate::sched::views::{Stale, Views};
 use crate::tcp::ack_processing::AckEffects;
 use alloc::boxed::Box;
@@ -27,8 +27,8 @@ pub(crate) struct Scheduling {
     /// Decisions so far.
     decisions: u64,
     views: Views,
-    /// The quotas of its paths.
-    quotas: Quotas,
+    /// The prices of its paths.
+    prices: Prices,
     /// New data that the last decision allows beyond its own segment.
     grant: Grant,
     /// The candidates of the last assignment.
@@ -74,14 +74,14 @@ impl Grant {
 }
 
 impl Scheduling {
-    pub(crate) fn new(scheduler: Box<dyn Scheduler>, started: Time, quotas: Quotas) -> Scheduling {
+    pub(crate) fn new(scheduler: Box<dyn Scheduler>, started: Time, prices: Prices) -> Scheduling {
         Scheduling {
             needs: scheduler.needs(),
             scheduler,
             started,
             decisions: 0,
             views: Views::new(),
-            quotas,
+            prices,
             grant: Grant::NOTHING,
             assigned_among: SubflowSet::EMPTY,
             due: false,
@@ -321,6 +321,10 @@ impl Scheduling {
         paths: &mut Paths,
         began: Option<SubflowId>,
     ) {
+        let path = began.map(|id| paths.subflow(id).address().path());
+        if let Some((path, cost)) = path.and_then(|path| Some((path, ctx.cost(path)?))) {
+            self.prices.set_cost(path, cost);
+        }
         self.wake();
         let live = paths.subflows().live();
         self.notify(ctx, data, paths, Notice::SubflowsChanged { live, began });

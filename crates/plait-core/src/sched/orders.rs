@@ -143,8 +143,8 @@ impl Scheduling {
     /// Notes data that the subflow `id` sends for its quota, TCP retransmissions excluded.
     #[inline(always)]
     fn spend(&self, paths: &Paths, id: SubflowId, range: DataRange) {
-        if !self.quotas.is_empty() {
-            self.quotas.on_sent(paths.subflow(id).address().path(), range.len());
+        if !self.prices.is_empty() {
+            self.prices.on_sent(paths.subflow(id).address().path(), range.len());
         }
     }
 

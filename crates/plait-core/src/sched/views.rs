@@ -77,7 +77,7 @@ impl Scheduling {
 
     /// Returns a subflow and its price.
     fn viewed<'a>(&self, seen: SchedulerInputs<'_>, subflow: &'a Subflow) -> Viewed<'a> {
-        let mut price = PriceView::of(seen.paths.spec.cost(subflow.address().path()));
+        let mut price = PriceView::of(self.prices.cost(subflow.address().path()));
         price.left = self.quota_left(seen, subflow);
         Viewed { subflow, price }
     }
@@ -86,7 +86,7 @@ impl Scheduling {
     /// a quota. Subflows on one path share what is left in equal parts.
     fn quota_left(&self, seen: SchedulerInputs<'_>, subflow: &Subflow) -> u64 {
         let path = subflow.address().path();
-        let Some(left) = self.quotas.left(path) else { return u64::MAX };
+        let Some(left) = self.prices.left(path) else { return u64::MAX };
         let there = || seen.paths.subflows().iter().filter(|it| it.address().path() == path);
         let assigned: u64 = there().map(|it| seen.data.queue().assigned(it.id())).sum();
         let sharing = there().filter(|it| it.state().sends_data()).count() as u64;
@@ -181,7 +181,7 @@ impl Scheduling {
             self.views.common = common;
             return self.refresh_all_views(data, paths, now);
         }
-        if !self.quotas.is_empty() {
+        if !self.prices.is_empty() {
             self.renew_quotas(SchedulerInputs { data, paths });
         }
         if (stale.acked.0 | stale.sent.0) == 0 {

@@ -39,7 +39,7 @@ pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub(crate) use other_keys::{canonical, nearest_key};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed, Usage};
-pub use path_keys::{PATH_KEYS, PathKey};
+pub use path_keys::{HIGHEST_COST, PATH_KEYS, PathKey};
 pub use path_parse::{Reader, no_files};
 pub use placed_text::{Misfit, PlacedText, whole};
 pub use profile::{PROFILES, Profile, Wander};

@@ -48,6 +48,7 @@ impl Serving {
             proxy_header: false,
             spec,
             ports: Vec::new(),
+            costs: Vec::new(),
             choices: Vec::new(),
         };
         let mut server = bed.server.within(|| Server::open(settings))??;
@@ -95,8 +96,11 @@ pub fn exchange(
     request: &[u8],
     ready: impl Fn() -> bool,
 ) -> io::Result<(Vec<u8>, Vec<LogEvent>, StackCounters)> {
-    let from = (0..paths)
-        .map(|at| Origin { address: bed.family.guest(at), device: Some(format!("c{at}")) });
+    let from = (0..paths).map(|at| Origin {
+        address: bed.family.guest(at),
+        device: Some(format!("c{at}")),
+        cost: 0,
+    });
     let (from, device) = (from.collect(), "plait0".to_owned());
     let settings = DialSettings { from, device, spec };
     let mut client = bed.client.within(|| Client::open(settings))??;

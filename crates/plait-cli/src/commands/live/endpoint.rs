@@ -9,6 +9,7 @@ use plait_live::argument::{device_name, host_problem, not_of_a_host};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use plait_report::live::{LiveFiles, Tell};
 use plait_report::names::spec_problem;
+use plait_sched::Goal;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -57,16 +58,25 @@ enum Offload {
 }
 
 impl EndpointFlags {
-    /// Returns the settings of connections.
-    pub(crate) fn spec(&self) -> Result<ConnectionSpec, Failure> {
-        self.spec_with("--scheduler", &self.scheduler)
+    /// Returns the settings of connections. The scheduler keeps to `goal`, if there is one.
+    pub(crate) fn spec(&self, goal: Option<Goal>) -> Result<ConnectionSpec, Failure> {
+        self.spec_with("--scheduler", &self.scheduler, goal)
     }
 
     /// Returns the settings of connections with another scheduler, which `flag` names.
-    pub(crate) fn spec_with(&self, flag: &str, scheduler: &str) -> Result<ConnectionSpec, Failure> {
+    pub(crate) fn spec_with(
+        &self,
+        flag: &str,
+        scheduler: &str,
+        goal: Option<Goal>,
+    ) -> Result<ConnectionSpec, Failure> {
         self.check_files()?;
         let scheduler = plait_sched::Spec::parse(scheduler)
             .map_err(|error| Failure::Usage(format!("{flag}: {}", spec_problem(&error))))?;
+        let scheduler = match goal {
+            Some(goal) => scheduler.with_goal(goal),
+            None => scheduler,
+        };
         let controller = plait_cc::Spec::parse(&self.cc)
             .map_err(|error| Failure::Usage(format!("--cc: {}", spec_problem(&error))))?;
         let superpacket = if self.offload == Offload::On { Config::SUPERPACKET } else { 0 };
@@ -140,7 +150,7 @@ impl EndpointFlags {
     /// Describes the settings for an end that dials from these addresses.
     pub(crate) fn plan_for(&self, from: &Origins) -> String {
         let mut plan = self.plan(from.all.iter().map(|origin| origin.address));
-        for Origin { address, device } in &from.all {
+        for Origin { address, device, .. } in &from.all {
             if let Some(device) = device {
                 plan.push_str(&format!("packets from {address} leave by {device}: a raw socket\n"));
             }
@@ -199,7 +209,7 @@ pub(crate) struct Origins {
 impl Origins {
     /// Fails if this host lacks one of the devices.
     pub(crate) fn check_devices(&self, flag: &str) -> Result<(), Failure> {
-        for Origin { address, device } in &self.all {
+        for Origin { address, device, .. } in &self.all {
             if let Some(device) = device.as_deref().filter(|name| !is_device(name)) {
                 let device = device.escape_debug();
                 return Err(Failure::Usage(format!(
@@ -337,12 +347,13 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
                     let problem = "the address is given twice\n  give each path its own address";
                     return Err(Failure::Usage(format!("{flag}: `{address}`: {problem}")));
                 }
-                Origin { address, device }
+                Origin { address, device, cost: 0 }
             }
             Err(_) if is_device => {
                 let place = origins.hidden.len().to_string();
                 let own = stand_in(&[&std::process::id().to_string(), &place], true);
-                let origin = Origin { address: own, device: Some(address.to_owned()) };
+                let device = Some(address.to_owned());
+                let origin = Origin { address: own, device, cost: 0 };
                 origins.hidden.push(origin.clone());
                 origin
             }

@@ -5,5 +5,6 @@ pub(crate) mod doctor;
 mod endpoint;
 pub(crate) mod get;
 mod limits;
+mod prices;
 pub(crate) mod proxy;
 pub(crate) mod serve;

@@ -96,7 +96,7 @@ pub(super) const PATH_KEYS: &[PathKey] = &[
 ];
 
 /// Highest price of a byte.
-const HIGHEST_COST: u64 = 1_000_000;
+pub const HIGHEST_COST: u64 = 1_000_000;
 
 fn cost(given: &PlacedText) -> Result<u32> {
     Ok(given.count(0, HIGHEST_COST)? as u32)

@@ -9,6 +9,7 @@ mod rates;
 
 use super::path::Path;
 use super::tables::{count, joined};
+pub use interface::HIGHEST_COST;
 pub use key::PathKey;
 
 const TABLES: [&[PathKey]; 3] = [rates::PATH_KEYS, impairments::PATH_KEYS, interface::PATH_KEYS];

@@ -6,6 +6,7 @@ mod target;
 
 use crate::commands::live::endpoint::{self, EndpointFlags, origins, resolve, stop_on_signal};
 use crate::commands::live::limits::DialFlags;
+use crate::commands::live::prices::DialPrices;
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use plait_app::Role;
@@ -66,6 +67,8 @@ pub(crate) struct Args {
     /// The document goes to stdout (`plait schema get`), and the answer to --output.
     #[arg(long, requires = "output")]
     json: bool,
+    #[command(flatten, next_help_heading = "Prices")]
+    prices: DialPrices,
     #[command(flatten, next_help_heading = "Limits")]
     dial: DialFlags,
     #[command(flatten, next_help_heading = "Connections and device")]
@@ -75,7 +78,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let target = Target::parse(&args.target)?;
-    let from = origins("--from", &args.from)?;
+    let mut from = origins("--from", &args.from)?;
+    let goal = args.prices.set("--from", &mut from.all)?;
     let of_v4 = from.all.iter().filter(|origin| origin.address.is_ipv4()).count();
     if of_v4 != 0 && of_v4 != from.all.len() {
         return Err(Failure::Usage(
@@ -87,7 +91,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if let Some(problem) = not_dialled(to.ip()) {
         return Err(Failure::Usage(format!("the target: `{}`: {problem}", target.authority)));
     }
-    let spec = args.endpoint.spec()?;
+    let spec = args.endpoint.spec(goal)?;
     check_writable("--output", args.output.as_deref())?;
     from.check_devices("--from")?;
     if let Some(problem) = endpoint::astray("--from", to.ip(), &from.all) {

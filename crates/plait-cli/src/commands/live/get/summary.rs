@@ -164,6 +164,7 @@ mod tests {
         let origin = |last, device: Option<&str>| Origin {
             address: IpAddr::from([10, 0, 0, last]),
             device: device.map(str::to_owned),
+            cost: 0,
         };
         // 3 MB of 4 MB in 2 s are 75 % and 12 Mbit/s.
         assert_eq!(

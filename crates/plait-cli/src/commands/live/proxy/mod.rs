@@ -2,6 +2,7 @@
 
 use crate::commands::live::endpoint::{EndpointFlags, astray, ended, origins, stop_on_signal};
 use crate::commands::live::limits::{DialFlags, LimitFlags};
+use crate::commands::live::prices::DialPrices;
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use crate::log;
@@ -47,6 +48,8 @@ pub(crate) struct Args {
     /// A connection begins on the first path of its address family.
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
+    #[command(flatten, next_help_heading = "Prices")]
+    prices: DialPrices,
     #[command(flatten, next_help_heading = "Limits")]
     dial: DialFlags,
     #[command(flatten, next_help_heading = "Limits")]
@@ -57,8 +60,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
-    let from = origins("--via", &args.via)?;
-    let mut spec = args.endpoint.spec()?;
+    let mut from = origins("--via", &args.via)?;
+    let goal = args.prices.set("--via", &mut from.all)?;
+    let mut spec = args.endpoint.spec(goal)?;
     args.limits.apply(&mut spec);
     let limits = args.limits.limits()?;
     from.check_devices("--via")?;

@@ -6,6 +6,7 @@ mod top;
 
 use crate::commands::live::endpoint::{EndpointFlags, ended, resolve, set_rules, stop_on_signal};
 use crate::commands::live::limits::LimitFlags;
+use crate::commands::live::prices::{ServePrices, ServerPrices, named};
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
 use crate::log;
@@ -17,6 +18,7 @@ use plait_live::{
     Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress, metrics, systemd,
 };
 use plait_report::metrics::{Schedulers, render};
+use plait_sched::Goal;
 use reach::Reach;
 use rules::Rule;
 use std::collections::BTreeMap;
@@ -64,7 +66,8 @@ pub(crate) struct Args {
     port: Vec<String>,
     /// Choose the scheduler by the client's address and port
     ///
-    /// Each line of the file is `SCHEDULER [port=PORT] [from=ADDR[/BITS]]`. The first line that matches counts.
+    /// Each line of the file is `SCHEDULER [port=PORT] [from=ADDR[/BITS]] [goal=GOAL]`. The first line that
+    /// matches counts.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Send each client's address to the service, by the PROXY protocol
@@ -76,6 +79,8 @@ pub(crate) struct Args {
     /// Show connections and paths every second
     #[arg(long)]
     top: bool,
+    #[command(flatten, next_help_heading = "Prices")]
+    prices: ServePrices,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitFlags,
     #[command(flatten, next_help_heading = "Connections and device")]
@@ -99,13 +104,15 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
             &format!("plait: --rules: `{file}` has no rule: only the port selects the scheduler"),
         );
     }
-    let reach = Reach::of(args, &args.ports()?)?;
-    let settings = args.settings(&rules, &reach)?;
+    let ports = args.ports()?;
+    let reach = Reach::of(args, &ports)?;
+    let prices = args.prices.read(args.listen.is_ipv4(), &ports)?;
+    let settings = args.settings(&rules, &reach, &prices)?;
     let limits = args.limits.limits()?;
     if args.endpoint.dry_run {
         return deliver(&args.plan(&reach), None);
     }
-    let schedulers = Arc::new(args.schedulers(rules));
+    let schedulers = Arc::new(args.schedulers(rules, &prices));
     let of = Arc::clone(&schedulers);
     let metrics = args.metrics.map(listen).transpose()?;
     let files = args.endpoint.files(Role::Server, BTreeMap::new(), console)?;
@@ -186,8 +193,14 @@ impl Args {
         plan + "All of this is removed when the process ends.\n"
     }
 
-    fn settings(&self, rules: &[Rule], reach: &Reach) -> Result<ServeSettings, Failure> {
-        let spec = self.spec("--scheduler", &self.endpoint.scheduler)?;
+    fn settings(
+        &self,
+        rules: &[Rule],
+        reach: &Reach,
+        prices: &ServerPrices,
+    ) -> Result<ServeSettings, Failure> {
+        let goal = prices.goal(None, Some(self.listen.port()));
+        let spec = self.spec("--scheduler", &self.endpoint.scheduler, goal)?;
         let to = resolve("--to", &self.to, None)?;
         self.check_loop(to, reach)?;
         let mut ports = Vec::new();
@@ -197,11 +210,11 @@ impl Args {
                     "--port: {port} is given twice\n  give each port once"
                 )));
             }
-            ports.push((port, self.spec("--port", scheduler)?));
+            ports.push((port, self.spec("--port", scheduler, prices.goal(None, Some(port)))?));
         }
         let choice = |rule: &Rule| {
             // The scheduler of a rule was checked when the file was read.
-            let spec = self.spec("--rules", &rule.scheduler)?;
+            let spec = self.spec("--rules", &rule.scheduler, rule.goal(prices))?;
             Ok(Choice { of: rule.of, spec })
         };
         Ok(ServeSettings {
@@ -212,13 +225,19 @@ impl Args {
             proxy_header: self.proxy_protocol.is_some(),
             spec,
             ports,
+            costs: prices.costs.clone(),
             choices: rules.iter().map(choice).collect::<Result<_, Failure>>()?,
         })
     }
 
     /// Returns the settings of connections with the scheduler that `flag` names.
-    fn spec(&self, flag: &str, scheduler: &str) -> Result<ConnectionSpec, Failure> {
-        let mut spec = self.endpoint.spec_with(flag, scheduler)?;
+    fn spec(
+        &self,
+        flag: &str,
+        scheduler: &str,
+        goal: Option<Goal>,
+    ) -> Result<ConnectionSpec, Failure> {
+        let mut spec = self.endpoint.spec_with(flag, scheduler, goal)?;
         self.limits.apply(&mut spec);
         Ok(spec)
     }
@@ -256,13 +275,16 @@ impl Args {
     }
 
     /// Returns the schedulers, for metrics. Call it only after `settings` has accepted the arguments.
-    fn schedulers(&self, rules: Vec<Rule>) -> Schedulers {
+    fn schedulers(&self, rules: Vec<Rule>, prices: &ServerPrices) -> Schedulers {
         let further = self.further_ports().unwrap_or_default();
-        let further = further.into_iter().map(|(port, name)| (port, name.to_owned()));
-        let own = (self.listen.port(), self.endpoint.scheduler.clone());
+        let own = (self.listen.port(), self.endpoint.scheduler.as_str());
+        let all = further.into_iter().chain([own]);
+        let of_rule = |rule: Rule| named(&rule.scheduler, rule.goal(prices));
         Schedulers {
-            ports: further.chain([own]).collect(),
-            rules: rules.into_iter().map(|rule| rule.scheduler).collect(),
+            ports: all
+                .map(|(port, name)| (port, named(name, prices.goal(None, Some(port)))))
+                .collect(),
+            rules: rules.into_iter().map(of_rule).collect(),
         }
     }
 }

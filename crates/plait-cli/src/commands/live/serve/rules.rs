@@ -1,12 +1,14 @@
 //! `--rules`: a file that selects the scheduler by client.
 
+use crate::commands::live::prices::{self, ServerPrices};
 use crate::failure::Failure;
 use plait_live::{Match, Prefix};
 use plait_report::names::spec_problem;
+use plait_sched::Goal;
 use std::path::Path;
 
 /// Format of a line.
-const SHAPE: &str = "SCHEDULER [port=PORT] [from=ADDR[/BITS]]";
+const SHAPE: &str = "SCHEDULER [port=PORT] [from=ADDR[/BITS]] [goal=GOAL]";
 /// Most rules of a file. Each new connection is compared with them one by one.
 const MAX_RULES: usize = 4_096;
 
@@ -17,6 +19,15 @@ pub(super) struct Rule {
     pub(super) of: Match,
     /// The scheduler, with its parameters.
     pub(super) scheduler: String,
+    /// Its use of paths with a cost.
+    goal: Option<Goal>,
+}
+
+impl Rule {
+    /// Returns the goal that its scheduler keeps to; `None` if there is no price and no goal.
+    pub(super) fn goal(&self, prices: &ServerPrices) -> Option<Goal> {
+        prices.goal(self.goal, self.of.port)
+    }
 }
 
 /// Column of an error (in characters, from 1), and its description.
@@ -57,11 +68,12 @@ fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Prob
         }
         plait_sched::Spec::parse(scheduler)
             .map_err(|error| place((*column, spec_problem(&error))))?;
-        let mut of = Match::default();
+        let (of, scheduler) = (Match::default(), (*scheduler).to_owned());
+        let mut rule = Rule { of, scheduler, goal: None };
         for (column, word) in conditions {
-            condition(word, &mut of, listening).map_err(|problem| place((*column, problem)))?;
+            condition(word, &mut rule, listening).map_err(|problem| place((*column, problem)))?;
         }
-        rules.push(Rule { of, scheduler: (*scheduler).to_owned() });
+        rules.push(rule);
     }
     Ok(rules)
 }
@@ -80,7 +92,8 @@ fn words(line: &str) -> Vec<(usize, &str)> {
     words
 }
 
-fn condition(word: &str, of: &mut Match, listening: Listening<'_>) -> Result<(), String> {
+fn condition(word: &str, rule: &mut Rule, listening: Listening<'_>) -> Result<(), String> {
+    let of = &mut rule.of;
     let given = word.escape_debug();
     let (key, value) = word.split_once('=').unwrap_or((word, ""));
     let twice = || Err(format!("`{given}`: `{key}` is given twice\n  allowed: {SHAPE}"));
@@ -106,6 +119,10 @@ fn condition(word: &str, of: &mut Match, listening: Listening<'_>) -> Result<(),
                 return Err(format!("`{given}`: {problem}"));
             }
             if of.from.replace(prefix).is_some() { twice() } else { Ok(()) }
+        }
+        "goal" => {
+            let goal = prices::goal(value)?;
+            if rule.goal.replace(goal).is_some() { twice() } else { Ok(()) }
         }
         _ => Err(format!("`{given}` is no condition\n  allowed: {SHAPE}")),
     }
@@ -135,8 +152,12 @@ mod tests {
             (of(Some(443), None), "ecf:beta=0.5"),
             (of(None, None), "blest+rp"),
         ];
-        let expected = expected.map(|(of, name)| Rule { of, scheduler: name.to_owned() });
+        let expected =
+            expected.map(|(of, name)| Rule { of, scheduler: name.to_owned(), goal: None });
         assert_eq!(rules, expected);
+        let rules = parse("slot goal=thrifty port=80\nslot goal=handover", HERE).unwrap();
+        assert_eq!(rules[0].goal, Some(Goal::Thrifty));
+        assert_eq!((rules[1].goal, rules[1].of), (Some(Goal::Handover), Match::default()));
         assert_eq!(parse("# nothing\n", HERE), Ok(Vec::new()));
     }
 
@@ -153,6 +174,8 @@ mod tests {
             ("ecf from=10.0.0.1 from=10.0.0.2", 1, 19, "`from` is given twice"),
             ("ecf\nminrtt port=80", 2, 1, "a rule above matches every client"),
             ("ecf é=1 x", 1, 5, "is no condition"),
+            ("ecf goal=thriftty", 1, 5, "did you mean `thrifty`?"),
+            ("ecf goal=handover goal=thrifty", 1, 19, "`goal` is given twice"),
             ("minrtt port=80\n\u{a0}ecf x", 2, 6, "is no condition"),
         ] {
             let (at, from, problem) = refused(text);

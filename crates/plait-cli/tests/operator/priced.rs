@@ -1,0 +1,114 @@
+//! Paths with a cost, of a server and of a client.
+
+use crate::net::kernel::{self, Service, Speaks};
+use crate::net::timely::agreed;
+use crate::net::{self, Bed, Family, Line};
+use crate::{PLAIT, metrics, serve, value};
+use libtest_mimic::Failed;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+/// Bytes of each transfer. The first path needs 0.4 s for them.
+const LEN: usize = 1_000_000;
+
+fn lines() -> [Line; 2] {
+    [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)]
+}
+
+/// Fails unless the second path carried nothing with thrifty, and a part with aggregate.
+fn wrong([thrifty, aggregate]: &[u64; 2]) -> Option<String> {
+    let right = *thrifty == 0 && *aggregate > LEN as u64 / 50;
+    (!right)
+        .then(|| format!("thrifty sent {thrifty} bytes on the second path, aggregate {aggregate}"))
+}
+
+/// A server whose clients' second addresses cost something, with a goal for each of two ports.
+pub(super) fn server() -> Result<(), Failed> {
+    agreed("the second path of a client rests", by_port, wrong).map(drop)
+}
+
+/// Returns the bytes sent on joined subflows, by port. Returns `None` if packets were late.
+fn by_port() -> Result<Option<[u64; 2]>, Failed> {
+    let bed = Bed::build(Family::V4, &lines())?;
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 2)?;
+    let listen = SocketAddr::new(bed.family.service(), 80);
+    let scraped = "127.0.0.1:9100";
+    let flags = ["--scheduler", "minrtt", "--port", "81=minrtt", "--metrics", scraped];
+    let prices = ["--cost", "10.98.2.0/24=1", "--goal", "81=thrifty"];
+    let flags = [&flags[..], &prices].concat();
+    let mut server = bed.server.within(|| serve(listen, served.address, &flags))?;
+    let joined = || {
+        let all = metrics(&bed.server, scraped.parse().unwrap());
+        value(&all, "plait_sent_bytes_total{subflow=\"joined\"}")
+    };
+    let get = |port: u16| {
+        let before = joined();
+        bed.client.within(|| {
+            let to = SocketAddr::new(listen.ip(), port);
+            let from = Some(bed.family.on_path(0).0);
+            let request = ["get ", &format!("{LEN}\n")];
+            let mut stream = kernel::request_from(from, to, Speaks::Over(2), request)?;
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes)?;
+            assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(LEN)));
+            std::io::Result::Ok(())
+        })??;
+        Ok::<u64, Failed>(joined() - before)
+    };
+    let sent = [get(81)?, get(80)?];
+    served.join();
+    let all = metrics(&bed.server, scraped.parse()?);
+    for labels in [
+        "port=\"81\",scheduler=\"minrtt+price:goal=thrifty\"",
+        "port=\"80\",scheduler=\"minrtt+price\"",
+    ] {
+        let name = "plait_connections_accepted_total";
+        assert_eq!(value(&all, &format!("{name}{{{labels},multipath=\"true\"}}")), 1);
+    }
+    server.kill()?;
+    server.wait()?;
+    Ok(bed.emulator.stop()?.lateness.allows_timing().then_some(sent))
+}
+
+/// A client whose second device costs something.
+pub(super) fn client() -> Result<(), Failed> {
+    let look = || {
+        let (thrifty, aggregate) = (upload("thrifty")?, upload("aggregate")?);
+        Ok(thrifty.zip(aggregate).map(|(thrifty, aggregate)| [thrifty, aggregate]))
+    };
+    agreed("the second device of a client rests", look, wrong).map(drop)
+}
+
+/// Returns the bytes that an upload to a kernel sent on the second path. Returns `None` if packets were late.
+fn upload(goal: &str) -> Result<Option<u64>, Failed> {
+    let bed = Bed::build(Family::V4, &lines())?;
+    bed.own_service()?;
+    let to = SocketAddr::new(bed.family.service(), 80);
+    let served = Service::start(&bed.server, to, Speaks::Mptcp, 1)?;
+    let [_, before] = bed.counters();
+    let mut child = bed.client.within(|| {
+        Command::new(PLAIT)
+            .args(["get", &to.to_string(), "--json", "--output", "/dev/null"])
+            .args(["--from", "10.98.1.77@c0", "--from", "10.98.2.77@c1"])
+            .args(["--scheduler", "minrtt", "--cost", "c1=1", "--goal", goal])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+    })??;
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"put ")?;
+    net::until("a join", || bed.has_taken(1, &before));
+    stdin.write_all(format!("{LEN}\n").as_bytes())?;
+    stdin.write_all(&kernel::pattern(LEN))?;
+    drop(stdin);
+    let output = child.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(0));
+    served.join();
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    let of = |at: usize| document["paths"][at]["sent_bytes"].as_u64().unwrap();
+    assert!(of(0) > LEN as u64 / 4, "{document}");
+    Ok(bed.emulator.stop()?.lateness.allows_timing().then(|| of(1)))
+}

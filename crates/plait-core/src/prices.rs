@@ -1,0 +1,105 @@
+//! Prices of paths: costs, and quotas that the connections of an endpoint share.
+
+use crate::config::PathConfig;
+use crate::seldom::Seldom;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+use plait_base::PathId;
+
+/// Prices of the paths of an endpoint.
+#[derive(Default, Debug)]
+pub(crate) struct PathPrices {
+    /// Costs that replace those of [`PathConfig`].
+    costs: BTreeMap<PathId, u32>,
+    /// Payload bytes that the connections have sent on paths with a quota.
+    sent: BTreeMap<PathId, Arc<AtomicU64>>,
+}
+
+/// Prices of a connection's paths. Paths that are free are not in the list.
+#[derive(Default, Debug)]
+pub(crate) struct Prices(Seldom<Price>);
+
+#[derive(Debug)]
+struct Price {
+    path: PathId,
+    cost: u32,
+    quota: Option<Quota>,
+}
+
+#[derive(Debug)]
+struct Quota {
+    bytes: u64,
+    /// Bytes sent by all connections.
+    sent: Arc<AtomicU64>,
+}
+
+impl PathPrices {
+    /// Sets the cost of a path for subflows that begin later.
+    pub(crate) fn set_cost(&mut self, path: PathId, cost: u32) {
+        match self.costs.get_mut(&path) {
+            Some(known) => *known = cost,
+            None if cost > 0 => drop(self.costs.insert(path, cost)),
+            None => {}
+        }
+    }
+
+    /// Returns the cost that was set for a path.
+    pub(crate) fn cost(&self, path: PathId) -> Option<u32> {
+        self.costs.get(&path).copied()
+    }
+
+    /// Returns the prices of a new connection.
+    pub(crate) fn of(&mut self, paths: &[PathConfig]) -> Prices {
+        let mut prices = Prices::default();
+        for PathConfig { path, cost, quota, .. } in paths.iter().copied() {
+            let sent = |bytes| {
+                let sent = Arc::clone(self.sent.entry(path).or_default());
+                Quota { bytes, sent }
+            };
+            if cost > 0 || quota.is_some() {
+                prices.0.push(Price { path, cost, quota: quota.map(sent) });
+            }
+        }
+        prices
+    }
+}
+
+impl Prices {
+    /// Returns true if every path is free.
+    #[inline(always)]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn of(&self, path: PathId) -> Option<&Price> {
+        self.0.iter().find(|price| price.path == path)
+    }
+
+    /// Changes the cost of a path.
+    pub(crate) fn set_cost(&mut self, path: PathId, cost: u32) {
+        match self.0.iter_mut().find(|price| price.path == path) {
+            Some(price) => price.cost = cost,
+            None if cost > 0 => self.0.push(Price { path, cost, quota: None }),
+            None => {}
+        }
+    }
+
+    /// Returns the price of a byte on a path; 0 is free.
+    pub(crate) fn cost(&self, path: PathId) -> u32 {
+        self.of(path).map_or(0, |price| price.cost)
+    }
+
+    /// Returns the bytes that the quota of a path leaves; `None` without a quota.
+    pub(crate) fn left(&self, path: PathId) -> Option<u64> {
+        let Quota { bytes, sent } = self.of(path)?.quota.as_ref()?;
+        Some(bytes.saturating_sub(sent.load(Ordering::Relaxed)))
+    }
+
+    /// Notes `len` bytes of payload sent on a path.
+    pub(crate) fn on_sent(&self, path: PathId, len: u64) {
+        if let Some(Quota { sent, .. }) = self.of(path).and_then(|price| price.quota.as_ref()) {
+            sent.fetch_add(len, Ordering::Relaxed);
+        }
+    }
+}
