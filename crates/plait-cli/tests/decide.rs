@@ -666,6 +666,38 @@ fn what_sttf_assigned_is_assigned_anew_when_an_acknowledgement_frees_a_path() {
     assert_eq!(kept["reason"], "assigned-busy");
 }
 
+#[test]
+fn the_price_reads_costs_and_quotas() {
+    let question = |goal: &str, cost: u32, left: Value| {
+        json!({
+            "scheduler": "minrtt+price", "params": {"price.goal": goal},
+            "connection": {"unsent": 4},
+            "subflows": [{"id": 0, "srtt_ms": 10}, {"id": 1, "srtt_ms": 50}],
+            "prices": [{"subflow": 0, "cost": cost, "quota_left_bytes": left}],
+        })
+    };
+    let subflow = |answer: &Value| answer["subflow"].clone();
+    assert_eq!(subflow(&ask(&question("aggregate", 0, Value::Null))), 0);
+    assert_eq!(subflow(&ask(&question("aggregate", 1, Value::Null))), 1);
+    let spent = ask(&question("aggregate", 0, json!(1_459)));
+    assert_eq!((subflow(&spent), &spent["numbers"]["rests.0"]), (json!(1), &json!(1)), "{spent}");
+    assert_eq!(spent["numbers"]["quota_left.0"], 1_459);
+    assert_eq!(subflow(&ask(&question("aggregate", 0, json!(1_460)))), 0);
+    // The other subflow is down, and the quota is used up.
+    let down = |goal: &str| {
+        let mut question = question(goal, 0, json!(0));
+        question["subflows"][1]["pf"] = json!(true);
+        ask(&question)
+    };
+    assert_eq!(subflow(&down("handover")), 0);
+    let waits = down("thrifty");
+    assert_eq!(
+        (&waits["decision"], &waits["reason"]),
+        (&json!("wait"), &json!("quota")),
+        "{waits}"
+    );
+}
+
 /// Returns the error for an invalid question.
 fn refused(args: &[&str], question: &Value) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_plait"))

@@ -6,6 +6,7 @@ use crate::scenario::{IDLE_RESTARTS, JOINS, RTOS};
 use plait_base::RandomStream;
 use plait_cc::HyStart;
 use plait_core::{Prr, ReduceFrom};
+use plait_sched::Goal;
 
 /// Approximate transfer time on the slowest path alone without faults, in milliseconds. It limits
 /// the sent bytes.
@@ -97,6 +98,7 @@ pub fn draw(seed: u64) -> Case {
     case.settings.kernel = one_in(&mut part("kernel"), 8);
     let mut growth = part("growth");
     (case.client.grows, case.server.grows) = (one_in(&mut growth, 3), one_in(&mut growth, 3));
+    draw_prices(&mut part("price"), &mut case);
     let mut works = part("send cost");
     if one_in(&mut works, 6) {
         case.settings.send_cost_ns = log_within(&mut works, 500, 100_000);
@@ -135,8 +137,25 @@ fn draw_paths(stream: &mut RandomStream) -> Vec<PathCase> {
             codel: one_in(stream, 6),
             shared: shares && !one_in(stream, 3),
             backup: backup && index + 1 == count,
+            ..PathCase::default()
         })
         .collect()
+}
+
+/// Draws costs and quotas of paths, and a goal. Data continues beyond a quota if no other path works, because
+/// every transfer must end.
+fn draw_prices(stream: &mut RandomStream, case: &mut Case) {
+    if !one_in(stream, 6) {
+        return;
+    }
+    for path in &mut case.paths {
+        path.cost = pick(stream, &[0, 0, 1, 1, 2, 3]);
+        if one_in(stream, 3) {
+            path.quota_bytes = log_within(stream, 2_000, 2_000_000);
+        }
+    }
+    let (goal, _) = pick(stream, Goal::ALL);
+    case.scheduler.push_str(&format!("+price:goal={goal},over_quota=down"));
 }
 
 /// Draws a scheduler. Those that were added after seeds had been named are drawn from a stream of their own,
@@ -327,5 +346,7 @@ mod tests {
         assert!(share(|case| case.server.grows && case.client.rcvbuf_bytes < 1 << 18) > 50);
         assert!(share(|case| case.client.rcvbuf_bytes == 6 << 20) > 200);
         assert!(share(|case| case.client.real_bytes) > 200);
+        assert!(share(|case| case.paths.iter().any(|path| path.cost > 0)) > 100);
+        assert!(share(|case| case.paths.iter().any(|path| path.quota_bytes > 0)) > 50);
     }
 }

@@ -217,6 +217,8 @@ const PATH_CHANGES: &[fn(&mut PathCase)] = &[
     |path| path.codel = false,
     |path| path.shared = false,
     |path| path.backup = false,
+    |path| path.cost = 0,
+    |path| path.quota_bytes = 0,
 ];
 
 /// Returns the case with milder faults, and with an earlier end of faults.

@@ -75,6 +75,9 @@ const SUBFLOW: &[(&str, &str)] = &[
     ("last_send_ms", "10"),
 ];
 
+const PRICE: &[(&str, &str)] =
+    &[("subflow", "1"), ("subflow", "0"), ("cost", "3"), ("quota_left_bytes", "4000")];
+
 const FLOW: &[(&str, &str)] = &[
     ("cwnd", "20"),
     ("cwnd_bytes", "29200.25"),
@@ -143,13 +146,14 @@ proptest! {
         connection in object(CONNECTION),
         mut subflows in prop::collection::vec(object(SUBFLOW), 0..4),
         state in object(&[("waiting", "1"), ("next", "1"), ("ptr.0", "1460"), ("lambda_milli", "1200")]),
+        prices in prop::collection::vec(object(PRICE), 0..2),
         stray in prop::bool::weighted(0.05),
     ) {
         for (id, subflow) in subflows.iter_mut().enumerate() {
             subflow["id"] = json!(id);
         }
         let mut question = json!({
-            "scheduler": scheduler, "connection": connection, "subflows": subflows,
+            "scheduler": scheduler, "connection": connection, "subflows": subflows, "prices": prices,
         });
         if stray {
             question["state"] = state;

@@ -33,6 +33,24 @@ pub struct Question {
     pub(super) connection: Connection,
     /// The live subflows, ids ascending.
     pub(super) subflows: Vec<Subflow>,
+    /// Prices of subflows; the others are free.
+    #[serde(default)]
+    pub(super) prices: Vec<Price>,
+}
+
+/// The price of a subflow.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Price {
+    /// The subflow.
+    pub(super) subflow: u8,
+    /// Price of a byte, relative to other subflows; 0 is free.
+    #[serde(default)]
+    pub(super) cost: u32,
+    /// Payload bytes that the quota of the path leaves to the subflow, beside its assigned data; null
+    /// is no quota.
+    #[serde(default)]
+    pub(super) quota_left_bytes: Option<u64>,
 }
 
 /// A DATA_ACK that moved the left edge. `connection` is the state after it.

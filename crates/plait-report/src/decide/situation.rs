@@ -83,6 +83,7 @@ impl Question {
                 None => now,
             };
         }
+        self.price(&mut subflows)?;
         let sent = self.sent()?;
         let assigned = self.assigned(&mut subflows)?;
         let snd_una = dsn_of(connection.snd_una, mss, "connection.snd_una")?;
@@ -106,6 +107,19 @@ impl Question {
         let mut queue = StaticQueue { sent, assigned, ..StaticQueue::default() };
         self.fill(&mut queue, &view, start);
         Ok(Situation { now, tsq: connection.tsq, connection: view, subflows, queue })
+    }
+
+    /// Gives the subflows their prices.
+    fn price(&self, subflows: &mut [SubflowView]) -> Result<(), Refusal> {
+        for (nth, given) in self.prices.iter().enumerate() {
+            let Some(priced) = subflows.iter_mut().find(|it| it.id.0 == given.subflow) else {
+                let problem = format!("there is no subflow {}", given.subflow);
+                return Err(Refusal::new(&format!("prices[{nth}].subflow"), &problem));
+            };
+            let left = given.quota_left_bytes.unwrap_or(u64::MAX);
+            priced.price = PriceView { left, ..PriceView::of(given.cost) };
+        }
+        Ok(())
     }
 
     /// Places the unsent data. It first fills the holes between the ranges of `connection.sent`,

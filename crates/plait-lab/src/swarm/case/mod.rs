@@ -71,6 +71,17 @@ pub struct PathCase {
     pub shared: bool,
     /// True for a backup path, which is used only if no other path works.
     pub backup: bool,
+    /// Price of a byte, for the decorator `+price`.
+    pub cost: u32,
+    /// Payload bytes that each end may send on it, for the decorator `+price`; 0 for no quota.
+    pub quota_bytes: u64,
+}
+
+impl PathCase {
+    /// Returns true if it has a cost or a quota.
+    const fn has_price(&self) -> bool {
+        self.cost > 0 || self.quota_bytes > 0
+    }
 }
 
 /// Settings of both ends.
@@ -301,6 +312,8 @@ impl Default for PathCase {
             codel: false,
             shared: false,
             backup: false,
+            cost: 0,
+            quota_bytes: 0,
         }
     }
 }
@@ -390,25 +403,29 @@ impl Case {
         ["olia", "fixed"].iter().any(|name| self.controller.starts_with(name))
     }
 
-    /// Returns the longest time that assigned data can wait for a window of one segment. The model
-    /// of a stock kernel leaves a full send buffer there (`linux:back`), and a coupled controller
-    /// can keep such a window for ever. Stock kernels have no coupled controller.
+    /// Returns the longest time that data can wait for a window of one segment, which a coupled
+    /// controller can keep for ever. The model of a stock kernel leaves a full send buffer there
+    /// (`linux:back`). Stock kernels have no coupled controller. If a price keeps the data off the other
+    /// paths, all data waits: their windows count for the controller.
     fn holds_up(&self) -> Span {
         let holds = COUPLED.iter().any(|name| self.controller.starts_with(name));
-        if !(self.settings.kernel && holds && self.scheduler.starts_with("linux")) {
-            return Span::ZERO;
-        }
+        let most = match (self.has_prices(), self.scheduler.starts_with("linux")) {
+            (true, _) if holds => u64::MAX,
+            (_, true) if holds && self.settings.kernel => KernelBuffers::LINUX_6_18.most_sndbuf,
+            _ => return Span::ZERO,
+        };
         let rtt = self.paths.iter().map(|path| path.rtt_us + 2 * path.jitter_us).max().unwrap_or(0);
         let waits = |end: &EndCase| {
             let segment = u64::from(end.mtu_bytes).saturating_sub(HEADERS_BYTES).max(1);
-            let held = end.send_bytes.min(KernelBuffers::LINUX_6_18.most_sndbuf);
+            let held = end.send_bytes.min(most);
             Span::from_micros(held.div_ceil(segment).saturating_mul(rtt))
         };
         waits(&self.client).max(waits(&self.server))
     }
 
     /// Returns the transfer time of all connections in one direction, without other traffic. It assumes
-    /// the faster of the shared link and the best path beside it. `redundant` sends a copy on each subflow.
+    /// the faster of the shared link and the best path beside it, or the slowest of them if a price may
+    /// keep the data off the others. `redundant` sends a copy on each subflow.
     fn takes(&self) -> Span {
         let sent = self.client.send_bytes.max(self.server.send_bytes);
         let all = sent * u64::from(self.pairs) * u64::from(self.connections);
@@ -418,12 +435,19 @@ impl Case {
         let span = |copies: u64, kbps: u64| {
             Span::from_micros(all.saturating_mul(8_000 * copies) / kbps.max(1))
         };
-        let used = || self.paths.iter().filter(|path| !path.backup);
+        let priced = self.has_prices();
+        let used = || self.paths.iter().filter(|path| priced || !path.backup);
         let sharing = used().filter(|path| path.shared).count() as u64;
         let beside = if redundant { sharing } else { 1 };
         let shared = (sharing > 0).then(|| span(copies * beside, self.shared_kbps));
         let own = used().filter(|path| !path.shared).map(|path| span(copies, path.rate_kbps));
-        own.chain(shared).min().unwrap_or_default()
+        let times = own.chain(shared);
+        if priced { times.max() } else { times.min() }.unwrap_or_default()
+    }
+
+    /// Returns true if a path has a cost or a quota, or if one path is used at a time.
+    fn has_prices(&self) -> bool {
+        self.paths.iter().any(PathCase::has_price) || self.scheduler.contains("goal=handover")
     }
 
     /// Returns the time at which every fault has healed.
@@ -478,6 +502,11 @@ mod tests {
         assert_eq!(case.grace(), patient);
         case.controller = "reno".to_owned();
         assert_eq!(case.grace(), GRACE);
+        // A price keeps all data on one path, which may have a window of one segment.
+        case.paths[0].cost = 1;
+        case.settings.kernel = false;
+        case.controller = "lia".to_owned();
+        assert_eq!(case.grace(), GRACE + Span::from_secs(400));
     }
 
     #[test]

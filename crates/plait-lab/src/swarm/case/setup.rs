@@ -59,6 +59,8 @@ impl Case {
             plait_cc::Spec::parse(&self.controller).map_err(|error| CaseError::new(&error))?;
         let path = |(index, path): (usize, &PathCase)| PathConfig {
             backup: path.backup,
+            cost: path.cost,
+            quota: (path.quota_bytes > 0).then_some(path.quota_bytes),
             ..PathConfig::new(PathId(index as u32))
         };
         Ok(ConnectionSpec {

@@ -1,6 +1,7 @@
 //! Prints a case as JSON on one line, without default values, and parses it.
 
 use super::{Case, Finish, LATEST_MS, PathCase};
+use crate::scenario::HIGHEST_COST;
 use serde_json::Value;
 use std::fmt;
 
@@ -57,6 +58,8 @@ impl Case {
             within(&format!("paths[{index}].rate_kbps"), path.rate_kbps, 1, 100_000_000)?;
             within(&format!("paths[{index}].rtt_us"), path.rtt_us, 0, 60_000_000)?;
             within(&format!("paths[{index}].jitter_us"), path.jitter_us, 0, 60_000_000)?;
+            within(&format!("paths[{index}].cost"), path.cost.into(), 0, HIGHEST_COST)?;
+            within(&format!("paths[{index}].quota_bytes"), path.quota_bytes, 0, MOST_BYTES)?;
         }
         within("pairs", u64::from(self.pairs), 1, 8)?;
         within("connections", u64::from(self.connections), 1, 8)?;
