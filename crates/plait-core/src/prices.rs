@@ -86,17 +86,21 @@ impl Prices {
     }
 
     /// Returns the price of a byte on a path; 0 is free.
+    #[inline(never)]
     pub(crate) fn cost(&self, path: PathId) -> u32 {
         self.of(path).map_or(0, |price| price.cost)
     }
 
     /// Returns the bytes that the quota of a path leaves; `None` without a quota.
+    #[inline(never)]
     pub(crate) fn left(&self, path: PathId) -> Option<u64> {
         let Quota { bytes, sent } = self.of(path)?.quota.as_ref()?;
         Some(bytes.saturating_sub(sent.load(Ordering::Relaxed)))
     }
 
     /// Notes `len` bytes of payload sent on a path.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn on_sent(&self, path: PathId, len: u64) {
         if let Some(Quota { sent, .. }) = self.of(path).and_then(|price| price.quota.as_ref()) {
             sent.fetch_add(len, Ordering::Relaxed);

@@ -255,12 +255,19 @@ impl Observer {
         if let Some(path) = self.path(subflow) {
             path.sent += bytes;
             path.first += if new { bytes } else { 0 };
-            path.extra += if is_extra(carry) { bytes } else { 0 };
         }
         if new {
             self.sent.first += bytes;
         } else {
-            self.sent.again(carry, bytes);
+            self.sent_again(subflow, carry, bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn sent_again(&mut self, subflow: SubflowId, carry: Carry, bytes: u64) {
+        self.sent.again(carry, bytes);
+        if let Some(path) = self.path(subflow).filter(|_| is_extra(carry)) {
+            path.extra += bytes;
         }
     }
 

@@ -162,7 +162,7 @@ impl Connection {
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
         let SendOrder { subflow: id, range, carry, whole } =
-            scheduling.take_order(data, paths, decision)?;
+            scheduling.take_order(data, decision)?;
         if whole
             && paths.may_grow(data, id, range, scheduling.segment_size())
             && !self.tells_infinite(id)
@@ -272,7 +272,7 @@ impl Connection {
     #[inline(always)]
     fn emit_data(&mut self, ctx: &mut Context<'_>, id: SubflowId, dispatch: Dispatch) -> Transmit {
         let Connection { data, paths, scheduling, notices, .. } = self;
-        scheduling.on_sent(id);
+        scheduling.on_data_sent(paths, id, dispatch);
         let SentData { transmit, resized } = paths.emit(ctx, data, notices, id, dispatch);
         if resized {
             scheduling.on_subflows_changed();

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Carry, Event};
 use crate::paths::Paths;
+use crate::paths::control::Dispatch;
 use crate::sched::{Grant, SchedulerInputs, Scheduling};
 use crate::tcp::subflow::Subflow;
 use plait_base::{DataRange, SendSsn, SubflowId, Time};
@@ -102,7 +103,6 @@ impl Scheduling {
                 || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window().end() {
                 data.take_assigned(range, id);
-                self.spend(paths, id, range);
                 return Some(AssignedData { id, range });
             }
         }
@@ -113,7 +113,6 @@ impl Scheduling {
     pub(crate) fn take_order(
         &mut self,
         data: &mut DataLevel,
-        paths: &Paths,
         decision: Decision,
     ) -> Option<SendOrder> {
         let Decision::Send { subflow, what, .. } = decision else { return None };
@@ -124,7 +123,6 @@ impl Scheduling {
             What::Redundant(range) => (data.still_needed(range, mss)?, Carry::Redundant),
             What::OppRetx(range) => match self.take_waiting(data, range, subflow) {
                 Some(range) => {
-                    self.spend(paths, subflow, range);
                     return Some(SendOrder { subflow, range, carry: Carry::New, whole: false });
                 }
                 None => (data.still_needed(range, mss)?, Carry::Opportunistic),
@@ -136,14 +134,22 @@ impl Scheduling {
         if carry != Carry::New {
             data.on_sent_again(range, subflow, carry);
         }
-        self.spend(paths, subflow, range);
         Some(SendOrder { subflow, range, carry, whole: carry == Carry::New })
     }
 
-    /// Notes data that the subflow `id` sends for its quota, TCP retransmissions excluded.
+    /// Notes that the subflow `id` sends data. Its quota does not count TCP retransmissions.
     #[inline(always)]
-    fn spend(&self, paths: &Paths, id: SubflowId, range: DataRange) {
+    pub(crate) fn on_data_sent(&mut self, paths: &Paths, id: SubflowId, sent: Dispatch) {
+        self.on_sent(id);
         if !self.prices.is_empty() {
+            self.spend(paths, id, sent);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn spend(&self, paths: &Paths, id: SubflowId, Dispatch { range, carry, .. }: Dispatch) {
+        if !matches!(carry, Carry::Retransmission | Carry::TailProbe) {
             self.prices.on_sent(paths.subflow(id).address().path(), range.len());
         }
     }
@@ -157,8 +163,9 @@ impl Scheduling {
         data: DataRange,
     ) -> SendSsn {
         ctx.emit(Event::DataSent { subflow: id, data, carry: Carry::New });
-        self.on_sent(id);
-        paths.on_sent(ctx.now, id, data)
+        let seq = paths.on_sent(ctx.now, id, data);
+        self.on_data_sent(paths, id, Dispatch { seq, range: data, carry: Carry::New });
+        seq
     }
 
     /// Extends `first` by granted data of the subflow `id`, up to a superpacket, and returns
@@ -180,7 +187,6 @@ impl Scheduling {
             && self.take_granted_to(ctx, data, paths, id)
             && let Some(next) = data.take_new(0, cut, id)
         {
-            self.spend(paths, id, next);
             self.note_sent(ctx, paths, id, next);
             range.end = next.end;
         }

@@ -76,6 +76,7 @@ impl Scheduling {
     }
 
     /// Returns a subflow and its price.
+    #[inline(never)]
     fn viewed<'a>(&self, seen: SchedulerInputs<'_>, subflow: &'a Subflow) -> Viewed<'a> {
         let mut price = PriceView::of(self.prices.cost(subflow.address().path()));
         price.left = self.quota_left(seen, subflow);
@@ -143,6 +144,7 @@ impl Scheduling {
 
     /// Updates the rest of the quotas, which other connections use as well.
     #[cold]
+    #[inline(never)]
     fn renew_quotas(&mut self, seen: SchedulerInputs<'_>) {
         for at in 0..self.views.list.len() {
             let subflow = seen.paths.subflow(self.views.list[at].id);
