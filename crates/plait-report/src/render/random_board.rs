@@ -55,6 +55,11 @@ pub fn markdown(board: &RandomBoard) -> String {
     page + &format!("\nplait {version}, seed {}:\n\n    {}\n", board.seed, board.command)
 }
 
+/// Name of the best scheduler of each comparison.
+const BEST: &str = "best of each";
+/// Name of plain TCP in further runs.
+const AGAIN: &str = "tcp again";
+
 /// Title and first sentence of the page in `docs/`.
 const HEAD: &str = "\
 # Schedulers on random links
@@ -66,7 +71,8 @@ for it. The command at the end of the page makes the page again.
 
 /// Explains the table of classes.
 const CLASSES: &str = "Share of the comparisons that take more than 10 % longer than `startable`, by property \
-                       of the cell. A cell has several properties.";
+                       of the cell. A cell has several properties. `best path first`: plain TCP is fastest on \
+                       the first path.";
 
 /// Returns the board as CSV, one line per comparison and scheduler.
 #[must_use]
@@ -108,8 +114,12 @@ fn title(board: &RandomBoard) -> String {
         true => "the path on which plain TCP is fastest is dialled first",
         false => "the path that is dialled first is drawn by chance",
     };
+    let runs = match board.runs {
+        1 => String::new(),
+        runs => format!(" of {runs} runs each"),
+    };
     let text = format!(
-        "{} random cells, {} comparisons with plain TCP, seed {}; {order}.",
+        "{} random cells{runs}, {} comparisons with plain TCP, seed {}; {order}.",
         board.cells.len(),
         board.comparisons,
         board.seed
@@ -128,7 +138,14 @@ fn legend(board: &RandomBoard) -> String {
     if bound {
         text += " Of bound: median share of the speed that any sender could have.";
     }
-    text + " Extra: mean of copies over payload."
+    text += " Extra: mean of copies over payload.";
+    if board.runs > 1 {
+        text += " A value is the median of its runs.";
+    }
+    text + &format!(
+        " {BEST}: the best scheduler of each comparison, which is known only afterwards. {AGAIN}: startable in \
+         further runs, with other losses and jitter. Its row has the harm that chance alone shows."
+    )
 }
 
 fn standings(board: &RandomBoard) -> Table {
@@ -148,7 +165,20 @@ fn standings(board: &RandomBoard) -> Table {
         let emphasis = if at == 0 { Emphasis::Best } else { Emphasis::None };
         table.row(emphasis, row(it));
     }
+    for (name, it) in [(BEST, &board.best_of_each), (AGAIN, &board.again)] {
+        if let Some(it) = it {
+            table.row(Emphasis::None, floor(name, it));
+        }
+    }
     table
+}
+
+/// Returns a row for comparison, which is no scheduler.
+fn floor(name: &str, it: &Against) -> Vec<String> {
+    let mut row = vec![name.to_owned(), percent(it.worse_2), percent(it.worse_10)];
+    row.extend([times(it.worst), format!("{:.3}", it.median)]);
+    row.extend(["-"; 4].map(str::to_owned));
+    row
 }
 
 fn row(it: &Standing) -> Vec<String> {
@@ -176,6 +206,7 @@ fn classes(board: &RandomBoard, most: usize) -> Table {
         Column::new(name, Align::Right).dispensable(u8::try_from(at).unwrap_or(u8::MAX))
     };
     columns.extend(names.iter().enumerate().map(column));
+    columns.extend([BEST, AGAIN].map(|name| Column::new(name, Align::Right)));
     let mut table = Table::new(columns);
     for class in &board.classes {
         let share = |name: &&str| {
@@ -183,6 +214,10 @@ fn classes(board: &RandomBoard, most: usize) -> Table {
         };
         let mut row = vec![class.class.clone(), class.comparisons.to_string()];
         row.extend(names.iter().map(share));
+        let share = |it: &Option<Against>| {
+            it.as_ref().map_or_else(|| "-".to_owned(), |it| percent(it.worse_10))
+        };
+        row.extend([share(&class.best_of_each), share(&class.again)]);
         table.row(Emphasis::None, row);
     }
     table
@@ -273,6 +308,7 @@ mod tests {
                 first: 150.0,
                 known: 100.0,
                 startable: 120.0,
+                again: 126.0,
                 bound: (number == 0).then_some(60.0),
                 values: [("ecf".to_owned(), ecf), ("minrtt".to_owned(), minrtt)].into(),
             }],
@@ -282,6 +318,7 @@ mod tests {
             count: 3,
             seed: 7,
             order: PathOrder::Startable,
+            runs: 1,
             schedulers: "ecf,minrtt".to_owned(),
             settings: Vec::new(),
             jobs: None,

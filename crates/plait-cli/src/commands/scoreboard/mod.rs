@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WORKLOAD", requires = "path")]
     workload: Vec<String>,
     /// Number of random cells
-    #[arg(long, value_name = "CELLS", conflicts_with_all = ["links", "path", "runs"])]
+    #[arg(long, value_name = "CELLS", conflicts_with_all = ["links", "path"])]
     #[arg(value_parser = whole(1, MOST_CELLS), allow_negative_numbers = true)]
     random: Option<u64>,
     /// The path that a random cell dials first
@@ -97,10 +97,10 @@ pub(crate) struct Args {
     /// Congestion controller
     #[arg(long, value_name = "CC", default_value = "cubic")]
     cc: String,
-    /// Runs of each row if its links are random
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    /// Runs of each row if its links are random [default: 30, or 1 with --random]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = whole(1, u32::MAX.into()), allow_negative_numbers = true)]
-    runs: u64,
+    runs: Option<u64>,
     /// Seed of the first run
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
@@ -144,13 +144,18 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 impl Args {
+    /// Returns the runs of each row. A random scoreboard has many cells, which average over chance.
+    fn runs(&self) -> u64 {
+        self.runs.unwrap_or(if self.random.is_some() { 1 } else { 30 })
+    }
+
     fn options(&self) -> Result<Options, Failure> {
         let (grounds, missing) = self.grounds()?;
         let schedulers = self.schedulers.clone().unwrap_or_else(|| format!("all,{VARIANTS}"));
         let mut settings = vec![
             ("schedulers", schedulers),
             ("cc", self.cc.clone()),
-            ("runs", self.runs.to_string()),
+            ("runs", self.runs().to_string()),
             ("seed", self.seed.to_string()),
         ];
         settings.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));
@@ -201,7 +206,7 @@ impl Args {
         if self.cc != "cubic" {
             line += &format!(" --cc {}", self.cc);
         }
-        line + &format!(" --runs {} --seed {}", self.runs, self.seed)
+        line + &format!(" --runs {} --seed {}", self.runs(), self.seed)
     }
 
     fn text(&self, board: &Board, console: Console) -> Result<String, Failure> {

@@ -46,6 +46,10 @@ fn options(args: &Args, count: u64) -> RandomOptions {
     if args.schedulers.is_some() {
         command += &format!(" --schedulers {schedulers}");
     }
+    let runs = args.runs();
+    if runs != 1 {
+        command += &format!(" --runs {runs}");
+    }
     let mut settings = Vec::new();
     if args.cc != "cubic" {
         command += &format!(" --cc {}", args.cc);
@@ -62,6 +66,7 @@ fn options(args: &Args, count: u64) -> RandomOptions {
             Order::Startable => PathOrder::Startable,
             Order::Known => PathOrder::Known,
         },
+        runs: u32::try_from(runs).unwrap_or(u32::MAX),
         schedulers,
         settings,
         jobs: args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?)),
@@ -76,8 +81,8 @@ fn finished_cells(
     options: &RandomOptions,
     console: Console,
 ) -> Result<Option<FinishedCells>, Failure> {
-    let RandomOptions { seed, order, schedulers, settings, .. } = options;
-    let key = || format!("{} {seed} {order:?} {schedulers} {settings:?}", program());
+    let RandomOptions { seed, order, runs, schedulers, settings, .. } = options;
+    let key = || format!("{} {seed} {order:?} {runs} {schedulers} {settings:?}", program());
     let open = |directory: &Path| FinishedCells::open(directory, &key());
     cache::open(args.cache.as_deref(), args.no_cache, "cells", console, open)
 }

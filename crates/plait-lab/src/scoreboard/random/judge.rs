@@ -12,6 +12,8 @@ pub const SCHEMA: &str = "plait.scoreboard.random/1";
 
 /// Number of cells in the list of the worst.
 const WORST_CELLS: usize = 20;
+/// Property of the comparisons in which plain TCP is fastest on the first path.
+const BEST_PATH_FIRST: &str = "best path first";
 /// Bounds between the columns and rows of the map: ratios of rates and of RTTs.
 const STEPS: [f64; 6] = [1.0 / 16.0, 1.0 / 4.0, 1.0 / 1.5, 1.5, 4.0, 16.0];
 
@@ -26,10 +28,18 @@ pub struct RandomBoard {
     pub seed: u64,
     /// True if the path on which plain TCP is fastest is dialled first.
     pub best_path_first: bool,
+    /// Runs of each row; a value is their median.
+    pub runs: u32,
     /// Number of comparisons: two for a stream, else one for each cell.
     pub comparisons: usize,
     /// The schedulers, the one that is least often more than 10 % slower than `startable` first.
     pub standings: Vec<Standing>,
+    /// The best scheduler of each comparison: no choice between these schedulers harms less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best_of_each: Option<Against>,
+    /// `startable` in further runs against itself: the harm that chance alone shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<Against>,
     /// The schedulers by property of the cell.
     pub classes: Vec<Class>,
     /// The first scheduler by the ratios of the paths' rates and RTTs.
@@ -117,12 +127,18 @@ pub struct Against {
 /// The schedulers in cells with a property.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Class {
-    /// The property, such as `download` or `loss`.
+    /// The property, such as `download` or `loss`. `best path first` is one of each comparison.
     pub class: String,
     /// Number of comparisons.
     pub comparisons: usize,
     /// Against `startable`, by scheduler.
     pub against: BTreeMap<String, Against>,
+    /// The best scheduler of each comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best_of_each: Option<Against>,
+    /// `startable` in further runs against itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<Against>,
 }
 
 /// The first scheduler in cells with like ratios of the paths.
@@ -172,7 +188,10 @@ pub fn judge(
         command: options.command.clone(),
         seed: options.seed,
         best_path_first: options.order == PathOrder::Known,
+        runs: options.runs,
         comparisons: pairs.len(),
+        best_of_each: best_of_each(&pairs),
+        again: again(&pairs),
         classes: classes(&names, &pairs),
         map: map(&first, &pairs),
         worst: worst(&first, &pairs),
@@ -202,7 +221,6 @@ fn standing(name: &str, cells: &[Played], pairs: &[(&Played, &Comparison)]) -> O
         .map(|baseline| Some((baseline, against(name, baseline, pairs)?)))
         .collect::<Option<_>>()?;
     let value = |it: &Comparison| it.values.get(name).copied();
-    let best = |it: &Comparison| it.values.values().copied().fold(f64::INFINITY, f64::min);
     let shares: Vec<f64> =
         pairs.iter().filter_map(|(_, it)| Some(it.bound? / value(it)?)).collect();
     let extra: Vec<f64> = cells.iter().filter_map(|it| it.extra.get(name).copied()).collect();
@@ -219,7 +237,25 @@ fn against(name: &str, baseline: Baseline, pairs: &[(&Played, &Comparison)]) -> 
     let ratio = |(cell, it): &(&Played, &Comparison)| {
         Some((it.values.get(name)? / baseline.of(it), cell.number))
     };
-    let ratios: Vec<(f64, u32)> = pairs.iter().filter_map(ratio).collect();
+    judged(pairs.iter().filter_map(ratio).collect())
+}
+
+fn best(comparison: &Comparison) -> f64 {
+    comparison.values.values().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// Compares the best scheduler of each comparison with `startable`.
+fn best_of_each(pairs: &[(&Played, &Comparison)]) -> Option<Against> {
+    judged(pairs.iter().map(|(cell, it)| (best(it) / it.startable, cell.number)).collect())
+}
+
+/// Compares `startable` with itself in further runs.
+fn again(pairs: &[(&Played, &Comparison)]) -> Option<Against> {
+    judged(pairs.iter().map(|(cell, it)| (it.again / it.startable, cell.number)).collect())
+}
+
+/// Judges ratios of times, each with the number of its cell. Returns `None` of nothing.
+fn judged(ratios: Vec<(f64, u32)>) -> Option<Against> {
     let (worst, worst_cell) = *ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let values: Vec<f64> = ratios.iter().map(|(ratio, _)| *ratio).collect();
     let share = |limit: f64| {
@@ -235,16 +271,31 @@ fn against(name: &str, baseline: Baseline, pairs: &[(&Played, &Comparison)]) -> 
 }
 
 fn classes(names: &BTreeSet<&String>, pairs: &[(&Played, &Comparison)]) -> Vec<Class> {
-    let all: BTreeSet<&String> = pairs.iter().flat_map(|(cell, _)| &cell.classes).collect();
-    let class = |class: &&String| {
+    let all: BTreeSet<&str> =
+        pairs.iter().flat_map(|(cell, _)| &cell.classes).map(String::as_str).collect();
+    let class = |class: &str| {
         let within: Vec<(&Played, &Comparison)> =
-            pairs.iter().filter(|(cell, _)| cell.classes.contains(class)).copied().collect();
+            pairs.iter().filter(|(cell, it)| has(cell, it, class)).copied().collect();
         let row =
             |name: &&String| Some(((*name).clone(), against(name, Baseline::Startable, &within)?));
         let against = names.iter().filter_map(row).collect();
-        Class { class: (*class).clone(), comparisons: within.len(), against }
+        let (class, comparisons) = (class.to_owned(), within.len());
+        Class {
+            class,
+            comparisons,
+            against,
+            best_of_each: best_of_each(&within),
+            again: again(&within),
+        }
     };
-    all.iter().map(class).collect()
+    [BEST_PATH_FIRST].into_iter().chain(all).map(class).collect()
+}
+
+fn has(cell: &Played, comparison: &Comparison, class: &str) -> bool {
+    match class {
+        BEST_PATH_FIRST => comparison.first <= comparison.known,
+        _ => cell.classes.iter().any(|it| it == class),
+    }
 }
 
 fn map(name: &str, pairs: &[(&Played, &Comparison)]) -> Vec<MapCell> {

@@ -9,9 +9,11 @@ pub use draw::{Drawn, draw};
 pub use judge::{Against, Baseline, Class, MapCell, RandomBoard, SCHEMA, Standing, judge};
 
 use super::{measures, one_controller};
+use crate::bound::Bound;
 use crate::compare::{Cell, RunOutcome, Subject, World, cells, extra};
 use crate::error::ScenarioError;
 use crate::scenario::{RawScenario, Scenario, no_files, quoted};
+use crate::stats::median;
 use crate::workers::on_threads;
 use plait_app::measure::{MEASURES, Value};
 use schemars::JsonSchema;
@@ -20,6 +22,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Distance between the seeds of a cell and those of the runs that show how much chance alone changes.
+const OTHER_SEEDS: u64 = 1 << 32;
 
 /// The cells and rows of a random scoreboard.
 #[derive(Clone, Debug)]
@@ -30,6 +35,8 @@ pub struct RandomOptions {
     pub seed: u64,
     /// Which path is dialled first.
     pub order: PathOrder,
+    /// Runs of each row, with a seed each; a value is their median.
+    pub runs: u32,
     /// The schedulers, as in `--schedulers`.
     pub schedulers: String,
     /// Settings of every comparison, such as the controller.
@@ -80,10 +87,12 @@ pub struct Comparison {
     pub known: f64,
     /// The lesser of plain TCP on the first path, and plain TCP on another one plus two RTTs of the first.
     pub startable: f64,
+    /// `startable` in further runs, with other losses and jitter.
+    pub again: f64,
     /// The bound, if the load has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
-    /// By scheduler. A run that did not finish counts as its deadline.
+    /// By scheduler, the median of its runs. A run that did not finish counts as its deadline.
     pub values: BTreeMap<String, f64>,
 }
 
@@ -112,6 +121,7 @@ pub fn random_scoreboard<W: World>(
     one_controller(&options.settings)?;
     // The first cell reads every setting that the cells share.
     scenario(options, &draw(options.seed, 0).settings)?;
+    let options = &RandomOptions { runs: options.runs.max(1), ..options.clone() };
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let total = options.count as usize;
     let played: Mutex<Vec<Played>> = Mutex::new(Vec::new());
@@ -172,49 +182,56 @@ fn play<W: World>(
 ) -> Result<Option<Played>, String> {
     let mut drawn = draw(options.seed, number);
     let seed = options.seed.wrapping_add(u64::from(number));
-    let run = |cell: &Cell| world.run_unless(cell, seed, cancelled);
+    let runs = Runs { world, cancelled, first: seed, count: options.runs };
     let refused = |error: ScenarioError| error.to_string();
     let mut made = scenario(options, &drawn.settings).map_err(refused)?;
-    let Some(mut singles) = singles(&made, run) else { return Ok(None) };
+    let Some(mut singles) = runs.singles(&made) else { return Ok(None) };
     if options.order == PathOrder::Known {
         let (measure, _) = measures(&made.workload)[0];
-        let value = |run: &(Cell, RunOutcome)| value(&run.1, measure, &made);
-        let best = (0..singles.len())
-            .min_by(|a, b| value(&singles[*a]).total_cmp(&value(&singles[*b])))
-            .unwrap_or(0);
+        let value = |it: &usize| value(&singles[*it], measure, &made);
+        let best = (0..singles.len()).min_by(|a, b| value(a).total_cmp(&value(b))).unwrap_or(0);
         drawn.put_first(best);
         made = scenario(options, &drawn.settings).map_err(refused)?;
-        singles = match self::singles(&made, run) {
+        singles = match runs.singles(&made) {
             Some(singles) => singles,
             None => return Ok(None),
         };
     }
-    if singles.iter().all(|(_, run)| !run.counts()) {
+    if singles.iter().flatten().all(|run| !run.counts()) {
         return Err("plain TCP finishes on no path".to_owned());
     }
+    let others = Runs { first: seed.wrapping_add(OTHER_SEEDS), ..runs };
+    let Some(again) = others.singles(&made) else { return Ok(None) };
     let rows = cells(&made).into_iter().filter(|it| matches!(it.subject, Subject::Scheduler(_)));
-    let Some(rows) = rows.map(|cell| Some((run(&cell)?, cell))).collect::<Option<Vec<_>>>() else {
-        return Ok(None);
-    };
-    let bound = singles.first().and_then(|(cell, _)| world.bound(cell, seed));
+    let rows = rows.map(|cell| Some((runs.of(&cell)?, cell.to_string())));
+    let Some(rows) = rows.collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let bounds = runs.bounds(&made);
     let comparison = |(measure, _): (&'static str, &'static str)| {
-        let tcp: Vec<f64> = singles.iter().map(|(_, run)| value(run, measure, &made)).collect();
-        let first = tcp[0];
         let late = 2.0 * drawn.rtts_ms.first().copied().unwrap_or(0.0);
-        let other = tcp.iter().skip(1).map(|value| value + late).fold(first, f64::min);
+        let all = |singles: &[Vec<RunOutcome>]| -> Vec<f64> {
+            singles.iter().map(|runs| value(runs, measure, &made)).collect()
+        };
+        let startable = |tcp: &[f64]| tcp.iter().skip(1).map(|it| it + late).fold(tcp[0], f64::min);
+        let tcp = all(&singles);
+        let bounds: Vec<f64> = bounds.iter().filter_map(|it| it.of_measure(measure)).collect();
         Comparison {
             measure: measure.to_owned(),
-            first,
-            known: tcp.iter().copied().fold(first, f64::min),
-            startable: other,
-            bound: bound.as_ref().and_then(|bound| bound.of_measure(measure)),
+            first: tcp[0],
+            known: tcp.iter().copied().fold(tcp[0], f64::min),
+            startable: startable(&tcp),
+            again: startable(&all(&again)),
+            bound: median(&bounds),
             values: rows
                 .iter()
-                .map(|(run, cell)| (cell.to_string(), value(run, measure, &made)))
+                .map(|(runs, name)| (name.clone(), value(runs, measure, &made)))
                 .collect(),
         }
     };
-    let extra = |(run, cell): &(RunOutcome, Cell)| Some((cell.to_string(), extra(&run.measures)?));
+    let extra = |(runs, name): &(Vec<RunOutcome>, String)| {
+        let shares: Vec<f64> = runs.iter().filter_map(|run| extra(&run.measures)).collect();
+        let sum: f64 = shares.iter().sum();
+        (!shares.is_empty()).then(|| (name.clone(), sum / shares.len() as f64))
+    };
     Ok(Some(Played {
         number,
         command: command(options, &drawn, seed),
@@ -226,22 +243,61 @@ fn play<W: World>(
     }))
 }
 
-/// Runs plain TCP on each path.
-fn singles(
-    scenario: &Scenario,
-    run: impl Fn(&Cell) -> Option<RunOutcome>,
-) -> Option<Vec<(Cell, RunOutcome)>> {
-    let single = |cell: &Cell| matches!(cell.subject, Subject::SinglePath(_));
-    let rows = cells(scenario).into_iter().filter(single);
-    rows.map(|cell| Some((cell.clone(), run(&cell)?))).collect()
+/// The runs of a cell's rows.
+struct Runs<'a, W> {
+    world: &'a W,
+    cancelled: &'a AtomicBool,
+    /// Seed of the first run.
+    first: u64,
+    count: u32,
 }
 
-/// Returns a measure of a run in ms, or the deadline if the run did not finish.
-fn value(run: &RunOutcome, measure: &str, scenario: &Scenario) -> f64 {
+impl<W> Clone for Runs<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Runs<'_, W> {}
+
+impl<W: World> Runs<'_, W> {
+    fn seeds(&self) -> impl Iterator<Item = u64> + use<W> {
+        let first = self.first;
+        (0..u64::from(self.count)).map(move |run| first.wrapping_add(run))
+    }
+
+    /// Runs a row. Returns `None` if it was cancelled.
+    fn of(&self, cell: &Cell) -> Option<Vec<RunOutcome>> {
+        self.seeds().map(|seed| self.world.run_unless(cell, seed, self.cancelled)).collect()
+    }
+
+    /// Runs plain TCP on each path. Returns `None` if it was cancelled.
+    fn singles(&self, scenario: &Scenario) -> Option<Vec<Vec<RunOutcome>>> {
+        single_cells(scenario).map(|cell| self.of(&cell)).collect()
+    }
+
+    /// Returns the bound of each run, if the load has one.
+    fn bounds(&self, scenario: &Scenario) -> Vec<Bound> {
+        single_cells(scenario).next().map_or_else(Vec::new, |cell| {
+            self.seeds().filter_map(|seed| self.world.bound(&cell, seed)).collect()
+        })
+    }
+}
+
+/// Returns the rows of plain TCP, one for each path.
+fn single_cells(scenario: &Scenario) -> impl Iterator<Item = Cell> + use<> {
+    cells(scenario).into_iter().filter(|cell| matches!(cell.subject, Subject::SinglePath(_)))
+}
+
+/// Returns the median of a measure of runs in ms. A run that did not finish counts as its deadline.
+fn value(runs: &[RunOutcome], measure: &str, scenario: &Scenario) -> f64 {
     let deadline = scenario.deadline().as_millis_f64();
-    let entry = MEASURES.iter().find(|entry| entry.name == measure).filter(|_| run.counts());
-    let Some(Value::Run(of)) = entry.map(|entry| entry.value) else { return deadline };
-    of(&run.measures).unwrap_or(deadline)
+    let one = |run: &RunOutcome| {
+        let entry = MEASURES.iter().find(|entry| entry.name == measure).filter(|_| run.counts());
+        let Some(Value::Run(of)) = entry.map(|entry| entry.value) else { return deadline };
+        of(&run.measures).unwrap_or(deadline)
+    };
+    median(&runs.iter().map(one).collect::<Vec<f64>>()).unwrap_or(deadline)
 }
 
 /// Returns the command line that compares the rows of a cell.
@@ -249,7 +305,8 @@ fn command(options: &RandomOptions, drawn: &Drawn, seed: u64) -> String {
     let flag = |(name, text): &(&str, String)| format!(" --{name} {}", quoted(text));
     let settings: String = drawn.settings.iter().chain(&options.settings).map(flag).collect();
     let schedulers = quoted(&options.schedulers);
-    format!("plait compare{settings} --schedulers {schedulers} --exact --runs 1 --seed {seed}")
+    let runs = options.runs;
+    format!("plait compare{settings} --schedulers {schedulers} --exact --runs {runs} --seed {seed}")
 }
 
 impl Drawn {

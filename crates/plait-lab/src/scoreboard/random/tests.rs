@@ -10,6 +10,7 @@ fn options(count: u32, schedulers: &str) -> RandomOptions {
         count,
         seed: 5,
         order: PathOrder::Startable,
+        runs: 1,
         schedulers: schedulers.to_owned(),
         settings: Vec::new(),
         jobs: None,
@@ -36,6 +37,7 @@ fn played(number: u32, classes: &[&str], values: &[(&str, f64)]) -> Played {
             first: 150.0,
             known: 100.0,
             startable: 120.0,
+            again: 126.0,
             bound: Some(60.0),
             values: values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
         }],
@@ -84,6 +86,13 @@ fn schedulers_are_ranked_by_how_often_they_harm() {
     // Against the best of each cell: 1 and 240 / 123.
     assert!((wild.vs_best - libm::sqrt(240.0 / 123.0)).abs() < 1e-12);
     assert_eq!(wild.of_bound, Some((1.0 + 0.25) / 2.0));
+    // 126 against 120 is 5 % more.
+    let again = board.again.unwrap();
+    assert_eq!((again.worse_2, again.worse_10, again.worst), (1.0, 0.0, 1.05));
+    assert_eq!(
+        (board.classes[0].class.as_str(), board.classes[0].comparisons),
+        ("best path first", 0)
+    );
     let loss = board.classes.iter().find(|it| it.class == "loss").unwrap();
     assert_eq!((loss.comparisons, loss.against["wild"].worse_2), (1, 0.0));
     assert_eq!(board.worst[0].command, "plait compare 1");
@@ -136,6 +145,41 @@ fn kept_cells_are_not_run_again() {
     // One thread gives the same board as several.
     let alone = RandomOptions { jobs: NonZeroUsize::new(1), ..options };
     assert_eq!(random_scoreboard(&alone, &Simulator, &control).unwrap(), first);
+}
+
+/// With several runs a value is their median, and only chance makes further runs of plain TCP differ.
+#[test]
+fn a_value_is_the_median_of_the_runs() {
+    let of = |runs: u32, seed: u64| {
+        let options = RandomOptions { runs, seed, ..options(16, "minrtt") };
+        board(&options).cells
+    };
+    let three = of(3, 5);
+    let mut random = 0;
+    for cell in &three {
+        let raw = draw(5, cell.number);
+        let made = scenario(&options(16, "minrtt"), &raw.settings).unwrap();
+        let it = &cell.comparisons[0];
+        if !made.is_random() {
+            assert_eq!(it.again, it.startable, "{}", cell.command);
+            continue;
+        }
+        let is_scheduler = |it: &Cell| matches!(it.subject, Subject::Scheduler(_));
+        let minrtt = cells(&made).into_iter().find(is_scheduler).unwrap();
+        let never = AtomicBool::new(false);
+        let seed = 5 + u64::from(cell.number);
+        let runs = Runs { world: &Simulator, cancelled: &never, first: seed, count: 3 };
+        let mut values: Vec<f64> = runs
+            .of(&minrtt)
+            .unwrap()
+            .iter()
+            .map(|run| value(std::slice::from_ref(run), &it.measure, &made))
+            .collect();
+        values.sort_by(f64::total_cmp);
+        assert_eq!(it.values["minrtt"], values[1], "{}", cell.command);
+        random += usize::from(values[0] < values[2]);
+    }
+    assert!(random > 3, "{random}");
 }
 
 #[test]
