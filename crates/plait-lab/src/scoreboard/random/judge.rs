@@ -237,7 +237,7 @@ fn against(name: &str, baseline: Baseline, pairs: &[(&Played, &Comparison)]) -> 
     let ratio = |(cell, it): &(&Played, &Comparison)| {
         Some((it.values.get(name)? / baseline.of(it), cell.number))
     };
-    judged(pairs.iter().filter_map(ratio).collect())
+    judged(&pairs.iter().filter_map(ratio).collect::<Vec<_>>())
 }
 
 fn best(comparison: &Comparison) -> f64 {
@@ -246,16 +246,18 @@ fn best(comparison: &Comparison) -> f64 {
 
 /// Compares the best scheduler of each comparison with `startable`.
 fn best_of_each(pairs: &[(&Played, &Comparison)]) -> Option<Against> {
-    judged(pairs.iter().map(|(cell, it)| (best(it) / it.startable, cell.number)).collect())
+    let ratio = |(cell, it): &(&Played, &Comparison)| (best(it) / it.startable, cell.number);
+    judged(&pairs.iter().map(ratio).collect::<Vec<_>>())
 }
 
 /// Compares `startable` with itself in further runs.
 fn again(pairs: &[(&Played, &Comparison)]) -> Option<Against> {
-    judged(pairs.iter().map(|(cell, it)| (it.again / it.startable, cell.number)).collect())
+    let ratio = |(cell, it): &(&Played, &Comparison)| (it.again / it.startable, cell.number);
+    judged(&pairs.iter().map(ratio).collect::<Vec<_>>())
 }
 
 /// Judges ratios of times, each with the number of its cell. Returns `None` of nothing.
-fn judged(ratios: Vec<(f64, u32)>) -> Option<Against> {
+fn judged(ratios: &[(f64, u32)]) -> Option<Against> {
     let (worst, worst_cell) = *ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let values: Vec<f64> = ratios.iter().map(|(ratio, _)| *ratio).collect();
     let share = |limit: f64| {

@@ -272,7 +272,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         (now, mss): (Time, u64),
         rules: Rules,
         work: Work,
-        known: impl Iterator<Item = Known<'a>> + Clone,
+        known: &(impl Iterator<Item = Known<'a>> + Clone),
     ) -> Paths<'p, 'a> {
         let sampled = || known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
         let unsampled = || sampled().max().unwrap_or_default();

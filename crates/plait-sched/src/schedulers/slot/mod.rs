@@ -224,7 +224,7 @@ impl Slot {
         });
         let ConnectionView { snd_una, wnd_end, unsent, .. } = view.connection;
         let work = Work { window: wnd_end.get().saturating_sub(snd_una.get()), unsent };
-        Paths::new(list, (view.now, rules::segment_len(view)), self.rules, work, known)
+        Paths::new(list, (view.now, rules::segment_len(view)), self.rules, work, &known)
     }
 
     /// Notes a segment that is about to be sent.
