@@ -4,7 +4,7 @@ use crate::config::PathConfig;
 use crate::seldom::Seldom;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use plait_base::PathId;
 
 /// Prices of the paths of an endpoint.
@@ -13,7 +13,7 @@ pub(crate) struct PathPrices {
     /// Costs that replace those of [`PathConfig`].
     costs: BTreeMap<PathId, u32>,
     /// Payload bytes that the connections have sent on paths with a quota.
-    sent: BTreeMap<PathId, Arc<AtomicU64>>,
+    sent: BTreeMap<PathId, Arc<AtomicUsize>>,
 }
 
 /// Prices of a connection's paths. Paths that are free are not in the list.
@@ -29,9 +29,10 @@ struct Price {
 
 #[derive(Debug)]
 struct Quota {
-    bytes: u64,
+    /// At most `usize::MAX`. Targets of 32 bits have no counter of 64 bits that connections share.
+    bytes: usize,
     /// Bytes sent by all connections.
-    sent: Arc<AtomicU64>,
+    sent: Arc<AtomicUsize>,
 }
 
 impl PathPrices {
@@ -55,7 +56,7 @@ impl PathPrices {
         for PathConfig { path, cost, quota, .. } in paths.iter().copied() {
             let sent = |bytes| {
                 let sent = Arc::clone(self.sent.entry(path).or_default());
-                Quota { bytes, sent }
+                Quota { bytes: usize::try_from(bytes).unwrap_or(usize::MAX), sent }
             };
             if cost > 0 || quota.is_some() {
                 prices.0.push(Price { path, cost, quota: quota.map(sent) });
@@ -95,7 +96,7 @@ impl Prices {
     #[inline(never)]
     pub(crate) fn left(&self, path: PathId) -> Option<u64> {
         let Quota { bytes, sent } = self.of(path)?.quota.as_ref()?;
-        Some(bytes.saturating_sub(sent.load(Ordering::Relaxed)))
+        Some(bytes.saturating_sub(sent.load(Ordering::Relaxed)) as u64)
     }
 
     /// Notes `len` bytes of payload sent on a path.
@@ -103,7 +104,9 @@ impl Prices {
     #[inline(never)]
     pub(crate) fn on_sent(&self, path: PathId, len: u64) {
         if let Some(Quota { sent, .. }) = self.of(path).and_then(|price| price.quota.as_ref()) {
-            sent.fetch_add(len, Ordering::Relaxed);
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            let more = |sent: usize| Some(sent.saturating_add(len));
+            let _ = sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         }
     }
 }
