@@ -218,3 +218,22 @@ fn delays_and_losses_are_those_of_their_direction() {
     };
     assert!(again("loss=1%,queue=inf").is_some_and(|share| share > 0.008 && share < 0.02));
 }
+
+/// The second path becomes so slow that its subflow still drains when the first one leaves TIME-WAIT.
+#[test]
+fn a_subflow_drains_after_another_has_left_time_wait() {
+    let line = "--path a:rtt=17ms,rate=3mbit \
+                --path b:rtt=48ms,rate=33mbit@0s/0.1mbit@700ms,queue=2700000B \
+                --workload download:5MB --schedulers slot --exact";
+    let cells = plait_lab::cells(&crate::common::scenario(line));
+    let mut setup = plait_lab::setup(&cells[0], 1);
+    (setup.linger, setup.check) = (true, true);
+    setup.until = plait_base::Time::ZERO + plait_base::Span::from_secs(600);
+    let outcome = plait_sim::run(&setup);
+    assert_eq!((outcome.violation, outcome.over), (None, true));
+    assert!(
+        outcome.ended > plait_base::Time::ZERO + plait_base::Span::from_secs(70),
+        "{:?}",
+        outcome.ended
+    );
+}

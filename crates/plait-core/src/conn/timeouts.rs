@@ -137,6 +137,7 @@ impl Connection {
         match paths.on_timer(&mut parts, id, timer) {
             TimerEffect::Nothing => {}
             TimerEffect::Wake => self.scheduling.wake(),
+            TimerEffect::Closed => self.scheduling.give_back(),
             TimerEffect::Released => self.scheduling.on_released(id),
             TimerEffect::Gone { tell_peer } => self.kill_subflow(ctx, id, tell_peer),
             TimerEffect::Reset(cause) => self.reset_subflow(ctx, id, cause),
@@ -153,8 +154,7 @@ impl Connection {
     /// Handles a long time without a DATA_ACK. If acknowledgements arrived without a DSS, the
     /// connection may fall back and use them instead.
     fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
-        let timeouts = self.timers.retries();
-        let overdue = self.paths.on_overdue_ack(&mut self.data, timeouts);
+        let overdue = self.paths.on_overdue_ack(&mut self.data, self.timers.retries());
         let Some(OverdueAck { id, decision }) = overdue else { return };
         self.apply_fallback(ctx, id, decision);
         if matches!(decision, Fallback::Step(_)) {

@@ -25,6 +25,8 @@ pub(crate) enum TimerEffect {
     Nothing,
     /// The scheduler may choose again.
     Wake,
+    /// The subflow has left TIME-WAIT. Its view must go.
+    Closed,
     /// Pacing no longer holds the subflow.
     Released,
     /// The subflow is given up.
@@ -126,9 +128,9 @@ impl Paths {
             }
             Timer::Ack => subflow.queue_ack(),
             Timer::TimeWait => {
-                if self.wait_over(parts.data, parts.notices, id) {
-                    return TimerEffect::Gone { tell_peer: false };
-                }
+                let gone = self.wait_over(parts.data, parts.notices, id);
+                let left = TimerEffect::Closed;
+                return if gone { TimerEffect::Gone { tell_peer: false } } else { left };
             }
             Timer::Probe => subflow.on_probe_timer(parts.data, &self.spec.config, parts.ctx.now),
             Timer::HostQueue => {
