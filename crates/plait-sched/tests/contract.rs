@@ -489,7 +489,6 @@ fn check_plan(model: &Model, spec: &str, plan: &[(DataRange, SubflowId)]) {
     }
 }
 
-/// Returns true if the scheduler uses the kernel's own test, which allows more than the candidates.
 /// Returns true if the quota of the subflow is used up.
 fn is_spent(subflow: &SubflowView) -> bool {
     subflow.price.left.saturating_add(subflow.queued) < MSS
@@ -534,6 +533,7 @@ fn check_quotas(model: &Model, decision: Decision, plan: &[(DataRange, SubflowId
     }
 }
 
+/// Returns true if the scheduler uses the kernel's own test, which allows more than the candidates.
 fn is_kernel(spec: &str) -> bool {
     Spec::parse(spec).unwrap().entry().about.name == "linux"
 }

@@ -143,7 +143,7 @@ fn legend(board: &RandomBoard) -> String {
         text += " A value is the median of its runs.";
     }
     text + &format!(
-        " {BEST}: the best scheduler of each comparison, which is known only afterwards. {AGAIN}: startable in \
+        " `{BEST}`: the best scheduler of each comparison, which is known only afterwards. `{AGAIN}`: startable in \
          further runs, with other losses and jitter. Its row has the harm that chance alone shows."
     )
 }
