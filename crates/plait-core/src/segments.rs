@@ -39,13 +39,15 @@ pub(crate) struct Syn<'a> {
     /// It answers the peer's SYN.
     pub(crate) answer: bool,
     pub(crate) window: u64,
+    /// It offers joins right after the SYN/ACK, or agrees to them.
+    pub(crate) early_joins: bool,
     pub(crate) mptcp: Option<Mptcp>,
 }
 
 impl Syn<'_> {
     /// Returns the segment as sent at `now`.
     pub(crate) fn transmit(self, config: &Config, now: Time) -> Transmit {
-        let Syn { negotiated, scale, address, answer, window, mptcp } = self;
+        let Syn { negotiated, scale, address, answer, window, early_joins, mptcp } = self;
         let stamps = Timestamps {
             value: StampClock::new(config.start_offsets().timestamp).at(now),
             echo: negotiated.ts_recent,
@@ -54,6 +56,7 @@ impl Syn<'_> {
             mss: Some((config.packets.mtu - 40).min(0xffff) as u16),
             window_scale: scale.then(|| scale_for(config.buffers.rcvbuf)),
             sack_permitted: negotiated.sack,
+            early_joins,
             timestamps: negotiated.timestamps.then_some(stamps),
             mptcp: mptcp.map(Box::new),
             ..Options::default()

@@ -248,6 +248,9 @@ pub struct Options {
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018 section 2).
     pub sack_permitted: bool,
+    /// The sender agrees on joins right after the SYN/ACK. RFC 8684 section 3.2 allows them later only.
+    /// The option is an experiment of plait (RFC 6994): kind 253 with the identifier 0x504A. Other stacks ignore it.
+    pub early_joins: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgements.
@@ -368,6 +371,7 @@ impl Options {
         self.mss = None;
         self.window_scale = None;
         self.sack_permitted = false;
+        self.early_joins = false;
         self.timestamps = None;
         self.sack.truncate(0);
         self.dss = None;
@@ -375,7 +379,7 @@ impl Options {
 
     /// Returns the length of all options, each padded with NOPs to whole words as in common stacks.
     ///
-    /// Lengths in bytes: MSS 4, window scale 4, timestamps 12, SACK 4 + 8n. SACK permitted shares the
+    /// Lengths in bytes: MSS 4, window scale 4, early joins 4, timestamps 12, SACK 4 + 8n. SACK permitted shares the
     /// 12 bytes of the timestamps on a SYN. MPTCP options are rounded up to whole words.
     #[must_use]
     #[inline]
@@ -387,6 +391,7 @@ impl Options {
         };
         let dss = self.dss.as_ref().map_or(0, Dss::padded_len);
         let offers = self.mss.is_some() || self.window_scale.is_some() || self.sack_permitted;
+        let offers = offers || self.early_joins;
         let rare = if offers || self.mptcp.is_some() { self.padded_len_of_rare() } else { 0 };
         clock + sack + dss + rare
     }
@@ -397,8 +402,9 @@ impl Options {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let scale = if self.window_scale.is_some() { 4 } else { 0 };
         let permitted = if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
+        let early = if self.early_joins { 4 } else { 0 };
         let mptcp = self.mptcp.as_ref().map_or(0, |option| option.padded_len());
-        mss + scale + permitted + mptcp
+        mss + scale + permitted + early + mptcp
     }
 
     /// Returns the length in bytes of all options back to back, without padding.
@@ -407,6 +413,7 @@ impl Options {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let scale = if self.window_scale.is_some() { 3 } else { 0 };
         let permitted = if self.sack_permitted { 2 } else { 0 };
+        let early = if self.early_joins { 4 } else { 0 };
         let clock = if self.timestamps.is_some() { 10 } else { 0 };
         let sack = match self.sack.count() {
             0 => 0,
@@ -414,7 +421,7 @@ impl Options {
         };
         let dss = self.dss.map_or(0, |dss| dss.len());
         let mptcp = self.mptcp.as_ref().map_or(0, |option| option.len());
-        mss + scale + permitted + clock + sack + dss + mptcp
+        mss + scale + permitted + early + clock + sack + dss + mptcp
     }
 
     /// Returns the bytes that the options occupy in the header, always whole words.

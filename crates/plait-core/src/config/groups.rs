@@ -11,7 +11,13 @@ pub enum JoinTiming {
     /// After the first DSS of the peer (RFC 8684 section 3.2).
     #[default]
     AfterData,
-    /// Right after the SYN/ACK.
+    /// Right after the SYN/ACK, if both ends agree to it in their SYNs ([`Options::early_joins`]), and
+    /// otherwise after the first DSS of the peer.
+    ///
+    /// [`Options::early_joins`]: plait_wire::Options::early_joins
+    Agreed,
+    /// Right after the SYN/ACK, without asking the peer. Stock kernels refuse a join that arrives before the
+    /// third ACK.
     AfterSynAck,
     /// Together with the first SYN. Works only when both ends are plait: in RFC 8684, the token
     /// needs the peer's key. The answer to such a join cannot be authenticated.
@@ -20,6 +26,11 @@ pub enum JoinTiming {
 }
 
 impl JoinTiming {
+    /// Returns true if the client waits until the peer accepts joins.
+    pub(crate) const fn asks_peer(self) -> bool {
+        matches!(self, JoinTiming::AfterData | JoinTiming::Agreed)
+    }
+
     /// Returns true for joins together with the first SYN, which only simulations have.
     pub(crate) const fn is_simultaneous(self) -> bool {
         #[cfg(feature = "laboratory")]

@@ -88,14 +88,23 @@ pub(crate) fn ssn_in_step<S: SubflowSpace>(dsn: Dsn) -> Sequence<S> {
     Sequence::FIRST + dsn.get()
 }
 
+/// The progress of the peer in the handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PeerProgress {
+    Silent,
+    /// Its SYN/ACK agrees on joins right after it.
+    AwaitsJoins,
+    /// A DSS was seen: the peer holds our key (RFC 8684 section 3.1).
+    DssSeen,
+}
+
 /// The agreement of both ends, and the state of a fallback.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreement {
     mode: Mode,
     /// DSS checksums are in use in both directions.
     checksums: bool,
-    /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
-    peer_dss_seen: bool,
+    peer: PeerProgress,
     cause: Option<FallbackCause>,
     /// A subflow other than the first was used, or the peer may have used it.
     others_used: bool,
@@ -117,7 +126,7 @@ impl Agreement {
         Agreement {
             mode: if config.multipath { Mode::Offered } else { Mode::Plain },
             checksums: config.checksum,
-            peer_dss_seen: false,
+            peer: PeerProgress::Silent,
             cause: None,
             others_used: false,
             others_joined: false,
@@ -149,8 +158,13 @@ impl Agreement {
         self.checksums
     }
 
+    /// Returns true if the peer accepts joins.
+    pub(crate) const fn peer_accepts_joins(&self) -> bool {
+        !matches!(self.peer, PeerProgress::Silent)
+    }
+
     pub(crate) const fn peer_dss_seen(&self) -> bool {
-        self.peer_dss_seen
+        matches!(self.peer, PeerProgress::DssSeen)
     }
 
     pub(crate) const fn others_used(&self) -> bool {
@@ -181,6 +195,13 @@ impl Agreement {
     }
 
     /// Notes that the peer requests checksums in its SYN, or does not.
+    /// Notes that both ends agree on joins right after the SYN/ACK.
+    pub(super) const fn on_early_joins(&mut self) {
+        if matches!(self.peer, PeerProgress::Silent) {
+            self.peer = PeerProgress::AwaitsJoins;
+        }
+    }
+
     pub(super) const fn on_checksum_request(&mut self, required: bool) {
         self.checksums |= required;
     }
@@ -252,7 +273,10 @@ impl DataLevel {
     /// Notes a DSS of the peer. Returns true if it is the first one.
     pub(crate) const fn on_dss(&mut self) -> bool {
         self.on_further_dss();
-        !core::mem::replace(&mut self.agreed.peer_dss_seen, true)
+        !matches!(
+            core::mem::replace(&mut self.agreed.peer, PeerProgress::DssSeen),
+            PeerProgress::DssSeen
+        )
     }
 
     /// Returns once whether our SYN was answered only without MP_CAPABLE.

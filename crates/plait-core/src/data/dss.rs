@@ -1,5 +1,6 @@
 //! Mappings and their checksums, for sending and receiving (DSS: RFC 8684 sections 3.3.1 and 3.7).
 
+use crate::config::{Config, JoinTiming};
 use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::ChecksummedMapping;
@@ -18,6 +19,14 @@ pub(crate) struct MappedRange<S: SubflowSpace> {
 }
 
 impl DataLevel {
+    /// Reads the peer's SYN/ACK: its checksum request, and if it agrees on joins right after it.
+    pub(crate) fn agree_on_answer(&mut self, config: &Config, syn: &Segment) {
+        self.agree_on_checksums(syn);
+        if syn.options.early_joins && config.joins.timing == JoinTiming::Agreed {
+            self.agreed.on_early_joins();
+        }
+    }
+
     /// Reads the checksum request of the peer's SYN or SYN/ACK. Both ends use checksums if either
     /// requests them.
     pub(crate) fn agree_on_checksums(&mut self, syn: &Segment) {

@@ -74,7 +74,7 @@ impl Endpoint {
         let first = Address::default().on_path(path).key();
         self.addresses.range(first..=first | Address::WITHIN_PATH).next().is_some()
             || self.remnants.on(path).is_some()
-            || self.early.syns.iter().any(|(early, ..)| *early == path)
+            || self.early.held.iter().any(|join| join.path == path)
             || self.early.answered.iter().any(|early| early.address.path() == path)
             || self.answers.iter().any(|answer| answer.path == path)
     }

@@ -1,33 +1,27 @@
 //! Segments that belong to no connection yet: SYNs, early joins, and strays.
 
 use crate::JoinTiming;
-use crate::conn::Connection;
 use crate::endpoint::cookies::Client;
-use crate::endpoint::{Endpoint, MAX_EARLY_JOINS};
+use crate::endpoint::{Endpoint, HeldJoin, MAX_EARLY_JOINS, MAX_HELD_JOINS};
 use crate::paths::admission::{DENIED, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Opening, SynRequest, syn_request};
 use crate::segments::Transmit;
-use crate::spec::{ConnectionSpec, ConnectionState};
+use crate::spec::ConnectionState;
 use crate::tcp::address::Address;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
+use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment, WireSeq};
 
 /// Largest number of half-open connections. Further SYNs are answered without state.
 const MAX_HALF_OPEN: usize = 4_096;
 /// Joins accepted per second, over all connections.
 const JOINS_PER_SECOND: u64 = 1_000;
-/// A SYN is retransmitted after one second (RFC 6298 section 2.1), less the delay variation of the
-/// network.
-const SOONEST_REPEAT: Span = Span::from_millis(500);
-
-/// Returns true if both SYNs are for the same subflow.
-fn is_same(path: PathId, early: &Segment, address: Address, syn: &Segment) -> bool {
-    (path, early.src_port, early.dst_port) == (address.path(), syn.src_port, syn.dst_port)
-}
+/// A join that is refused for good.
+const REFUSED: Mptcp = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
 
 impl Endpoint {
     /// Processes a SYN. `after` is the last sequence number of the address's previous connection,
@@ -54,25 +48,16 @@ impl Endpoint {
                     .get(&token)
                     .copied()
                     .or_else(|| self.by_peer_token(address, token));
-                let accepts = |conn: &mut Connection| conn.data().accepts_joins();
-                let ready =
-                    known.and_then(|id| accepts(self.connections.find_mut(id)?).then_some(id));
-                if let Some(id) = ready {
+                if let Some(id) = known.filter(|id| self.accepts_joins(*id)) {
                     self.on_join(now, id, address, syn);
                 } else if known.is_none() && self.denies_early_join(address) {
                     self.reset(address, syn, Some(DENIED));
                 } else if known.is_none() && self.joins_simultaneously(address) {
                     self.answer_early_join(now, address, syn);
-                } else if self.repeats_early_join_too_soon(now, address, syn) {
-                    // The network has duplicated it.
-                } else if self.drop_repeated_early_join(address, syn) {
-                    let reason = ResetReason::Mptcp;
-                    self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
-                } else if self.may_hold_early_join(known, address) {
-                    self.early.syns.push((address.path(), syn.clone(), now));
+                } else if let Some(id) = known.filter(|id| self.awaits_third_ack(*id)) {
+                    self.hold_join(id, address.path(), syn);
                 } else {
-                    let reason = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
-                    self.reset(address, syn, Some(reason));
+                    self.reset(address, syn, Some(REFUSED));
                 }
             }
             _ => match self.listeners.get(&address.local_port) {
@@ -114,15 +99,31 @@ impl Endpoint {
             })
     }
 
-    /// Returns true if a join may arrive before its connection's handshake. It is then kept until
-    /// the connection exists.
-    fn may_hold_early_join(&self, known: Option<ConnId>, address: Address) -> bool {
-        let early = |spec: &Arc<ConnectionSpec>| spec.config.joins.timing != JoinTiming::AfterData;
-        let listens = self.listeners.get(&address.local_port).is_some_and(early);
-        let half_open = known.is_none_or(|id| {
-            self.connection(id).is_some_and(|conn| conn.state() == ConnectionState::Connecting)
-        });
-        listens && half_open && self.early.syns.len() < MAX_EARLY_JOINS
+    fn accepts_joins(&self, id: ConnId) -> bool {
+        self.connection(id).is_some_and(|conn| conn.data().accepts_joins())
+    }
+
+    /// Returns true if a join to the connection may arrive before its third ACK.
+    fn awaits_third_ack(&self, id: ConnId) -> bool {
+        self.connection(id).is_some_and(|conn| {
+            let paths = conn.paths();
+            let early = paths.spec.config.joins.timing != JoinTiming::AfterData;
+            early && !paths.client && conn.state() == ConnectionState::Connecting
+        })
+    }
+
+    /// Keeps a join until the third ACK of its connection, or until the connection ends.
+    fn hold_join(&mut self, conn: ConnId, path: PathId, syn: &Segment) {
+        let same =
+            |it: &HeldJoin| it.conn == conn && it.path == path && it.syn.src_port == syn.src_port;
+        if self.early.held.iter().any(same) {
+            return;
+        }
+        if self.early.held.len() >= MAX_HELD_JOINS {
+            self.early.held.pop_front();
+            self.shared.counters.on_join_replaced();
+        }
+        self.early.held.push_back(HeldJoin { conn, path, syn: syn.clone() });
     }
 
     /// Returns the connection that a simultaneous join names by the token of its client.
@@ -132,21 +133,6 @@ impl Endpoint {
         }
         let mut all = self.connections.iter();
         all.find(|(_, conn)| conn.data().keys().peer_token() == Some(token)).map(|(id, _)| id)
-    }
-
-    /// Drops a kept join that arrives again. Its connection has not arrived within a whole timeout,
-    /// so the client gets a reset.
-    fn drop_repeated_early_join(&mut self, address: Address, syn: &Segment) -> bool {
-        let before = self.early.syns.len();
-        self.early.syns.retain(|(path, early, _)| !is_same(*path, early, address, syn));
-        self.early.syns.len() < before
-    }
-
-    /// Returns true if a kept join arrives again sooner than its client can retransmit it.
-    fn repeats_early_join_too_soon(&self, now: Time, address: Address, syn: &Segment) -> bool {
-        self.early.syns.iter().any(|(path, early, at)| {
-            is_same(*path, early, address, syn) && now < *at + SOONEST_REPEAT
-        })
     }
 
     fn joins_simultaneously(&self, address: Address) -> bool {
@@ -174,16 +160,15 @@ impl Endpoint {
         for early in mine {
             self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
         }
-        for (path, syn, at) in core::mem::take(&mut self.early.syns) {
+        let (mine, others) =
+            core::mem::take(&mut self.early.held).into_iter().partition(|join| join.conn == id);
+        self.early.held = others;
+        let mine: VecDeque<HeldJoin> = mine;
+        for HeldJoin { path, syn, .. } in mine {
             let address = Address::of_arrival(path, &syn);
-            let token = match syn_request(&syn) {
-                SynRequest::Join(token) => token,
-                _ => continue,
-            };
-            if self.shared.tokens.get(&token) == Some(&id) {
-                self.on_join(now, id, address, &syn);
-            } else {
-                self.early.syns.push((path, syn, at));
+            match self.accepts_joins(id) {
+                true => self.on_join(now, id, address, &syn),
+                false => self.reset(address, &syn, Some(REFUSED)),
             }
         }
     }

@@ -46,7 +46,10 @@ use plait_wire::{Segment, WireSeq};
 use records::{Record, Records};
 use remnants::Remnants;
 
-/// Largest number of joins kept that arrived before their connection.
+/// Largest number of joins that are kept until the third ACK of their connection. Beyond it, the oldest is
+/// dropped. Its client repeats it.
+const MAX_HELD_JOINS: usize = 256;
+/// Largest number of simultaneous joins that are answered before their connection exists.
 const MAX_EARLY_JOINS: usize = 16;
 
 /// The connection that an address belongs to.
@@ -57,11 +60,18 @@ struct KnownSubflow {
     subflow: SubflowId,
 }
 
-/// Joins that arrived before their connection.
+/// A join that waits for the third ACK of its connection.
+struct HeldJoin {
+    conn: ConnId,
+    path: PathId,
+    syn: Segment,
+}
+
+/// Joins that arrived before the client's key.
 #[derive(Default)]
 struct EarlyJoins {
-    /// Joins that wait for it, and since when.
-    syns: Vec<(PathId, Segment, Time)>,
+    /// Joins to half-open connections.
+    held: VecDeque<HeldJoin>,
     /// Joins that were answered; their keys have not arrived yet.
     answered: Vec<EarlyJoin>,
 }
@@ -246,6 +256,7 @@ impl Endpoint {
             self.shared.tokens.remove(&token);
         }
         self.connections.remove(id);
+        self.early.held.retain(|join| join.conn != id);
         self.checks.forget(id);
     }
 
@@ -309,6 +320,7 @@ impl Endpoint {
         let (token, gone) = (*token, conn.is_gone());
         if gone && self.connections.let_go(id) {
             self.shared.tokens.remove(&token);
+            self.early.held.retain(|join| join.conn != id);
             self.checks.forget(id);
             return;
         }

@@ -54,6 +54,8 @@ impl EarlyJoin {
         let window = spec.config.buffers.rcvbuf.min(0xffff);
         let mptcp = Some(Mptcp::JoinSynAck(answer));
         let (scale, address) = (handshake.scale, self.address);
-        Syn { negotiated, scale, address, answer: true, window, mptcp }.transmit(&spec.config, now)
+        let syn =
+            Syn { negotiated, scale, address, answer: true, window, early_joins: false, mptcp };
+        syn.transmit(&spec.config, now)
     }
 }

@@ -1,6 +1,6 @@
 //! Further subflows: which to open, and when.
 
-use crate::config::{JoinTiming, PathConfig};
+use crate::config::PathConfig;
 use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::Event;
@@ -231,10 +231,7 @@ impl Paths {
         // silent before it arrived, only another path can continue. The peer refuses the join if it
         // does not have the connection.
         let stuck = self.subflows.first().is_some_and(|s| s.status().pf());
-        let ready = match timing {
-            JoinTiming::AfterData => parts.data.agreed().peer_dss_seen() || stuck,
-            _ => true,
-        };
+        let ready = !timing.asks_peer() || parts.data.agreed().peer_accepts_joins() || stuck;
         let agreed =
             parts.data.speaks_multipath() || parts.data.is_offered() && timing.is_simultaneous();
         if !ready || !agreed {

@@ -149,7 +149,7 @@ impl Paths {
                 if parts.data.is_offered() =>
             {
                 parts.data.on_peer_key(&self.spec.config, *key);
-                parts.data.agree_on_checksums(segment);
+                parts.data.agree_on_answer(&self.spec.config, segment);
                 if denies_joins(segment) {
                     self.deny_first_address();
                     return SynAck::Accepted(JoinFate::Denied);

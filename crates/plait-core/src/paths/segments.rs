@@ -274,9 +274,12 @@ impl Paths {
         data.on_advertised(window);
         let subflow = &mut self.subflows[id];
         let answer = subflow.state() == State::SynReceived;
+        let early_joins =
+            subflow.handshake().is_some_and(|it| it.offers_joins(config, answer, mptcp.as_ref()));
         let scale = subflow.offer_scale(scale);
         let (negotiated, address) = (subflow.negotiated(), subflow.address());
-        Syn { negotiated, scale, address, answer, window, mptcp }.transmit(config, now)
+        let syn = Syn { negotiated, scale, address, answer, window, early_joins, mptcp };
+        syn.transmit(config, now)
     }
 
     /// Returns the SYN/ACK of a connection that has just been opened, and notes it as sent.

@@ -1,10 +1,10 @@
 //! The handshake of a subflow: the state that it leaves, and the state that ends with it.
 
-use crate::config::Config;
+use crate::config::{Config, JoinTiming};
 use crate::context::Context;
 use core::marker::PhantomData;
 use plait_base::{RecvSpace, SendSpace, Sequence, SubflowSpace, Time};
-use plait_wire::{JoinSyn, Segment, WireSeq};
+use plait_wire::{JoinSyn, Mptcp, Segment, WireSeq};
 
 /// The initial sequence number of one direction as on the wire (RFC 9293 section 3.4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -75,6 +75,8 @@ pub(crate) struct Handshake {
     pub(crate) retries: u8,
     /// The peer's SYN has a window scale. Until it arrives, ours has.
     pub(crate) scale: bool,
+    /// The peer's SYN offers joins right after the SYN/ACK.
+    pub(crate) early_joins: bool,
 }
 
 /// The state of a new subflow at its first SYN.
@@ -83,6 +85,20 @@ pub(crate) struct SynState {
     pub(crate) origin: Origin,
     pub(crate) negotiated: Negotiated,
     pub(crate) handshake: Handshake,
+}
+
+impl Handshake {
+    /// Returns true if our SYN with `option` offers joins right after the SYN/ACK, or agrees to them as an answer.
+    pub(crate) fn offers_joins(
+        &self,
+        config: &Config,
+        answer: bool,
+        option: Option<&Mptcp>,
+    ) -> bool {
+        let asked = !answer || self.early_joins;
+        let first = matches!(option, Some(Mptcp::Capable(_)));
+        asked && first && config.joins.timing == JoinTiming::Agreed
+    }
 }
 
 impl SynState {
@@ -106,6 +122,7 @@ impl SynState {
                 sent_at: ctx.now,
                 retries: 0,
                 scale: true,
+                early_joins: false,
             },
         }
     }
@@ -157,6 +174,7 @@ impl SynState {
     pub(crate) fn take_syn(&mut self, config: &Config, syn: &Segment) {
         self.negotiated.take_syn(config, syn);
         self.handshake.scale = syn.options.window_scale.is_some();
+        self.handshake.early_joins = syn.options.early_joins;
     }
 }
 

@@ -98,6 +98,7 @@ impl Script {
             mss: seg.mss,
             window_scale: seg.scale,
             sack_permitted: seg.sack_permitted,
+            early_joins: seg.early_joins,
             timestamps: seg.stamps.map(|(value, echo)| Timestamps { value, echo }),
             dss,
             mptcp: seg.mptcp.clone().map(Box::new),
@@ -201,6 +202,7 @@ impl Script {
             mss: options.mss,
             scale: options.window_scale,
             sack_permitted: options.sack_permitted,
+            early_joins: options.early_joins,
             sack: options
                 .sack
                 .as_slice()

@@ -1,7 +1,7 @@
 //! MP_JOIN: the four segments, correct and wrong HMACs, priorities.
 
-use crate::harness::{MSS, Script, multipath, spec};
-use crate::segment::{ACK, PSH, RST, SYN, want};
+use crate::harness::{MSS, Script, capable_syn, multipath, spec};
+use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::SubflowId;
 use plait_core::JoinTiming;
 use plait_wire::{Flags, JoinAck, JoinSynAck, Mptcp};
@@ -35,6 +35,169 @@ fn the_join_may_follow_the_syn_ack() {
     s.send(s.syn_ack(0));
     s.expect(want(1, SYN).mptcp("join").at(20.0));
     s.expect(want(0, ACK).mptcp("capable2"));
+}
+
+fn agreeing() -> plait_core::Config {
+    multipath().with(|it| it.joins.timing = JoinTiming::Agreed)
+}
+
+/// The client offers joins right after the SYN/ACK. It sends them then only if the peer agrees.
+#[test]
+fn both_ends_may_agree_on_early_joins() {
+    for agrees in [true, false] {
+        let mut s = Script::client(spec(agreeing(), 2, None));
+        assert!(s.expect(want(0, SYN)).early_joins);
+        s.after(20);
+        s.send(Seg { early_joins: agrees, ..s.syn_ack(0) });
+        let early = agrees.then(|| s.expect(want(1, SYN).mptcp("join").at(20.0)));
+        s.expect(want(0, ACK).mptcp("capable2"));
+        s.expect_nothing();
+        s.after(30);
+        s.send(s.tx(0));
+        let join = early.unwrap_or_else(|| s.expect(want(1, SYN).mptcp("join").at(50.0)));
+        assert!(!join.early_joins);
+    }
+}
+
+/// An agreement that the client has not offered has no effect, and neither has one in a SYN/ACK of plain TCP.
+#[test]
+fn an_agreement_without_an_offer_changes_nothing() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    assert!(!s.expect(want(0, SYN)).early_joins);
+    s.after(20);
+    s.send(Seg { early_joins: true, ..s.syn_ack(0) });
+    s.expect(want(0, ACK).mptcp("capable2"));
+    s.expect_nothing();
+    let mut s = Script::client(spec(agreeing(), 2, None));
+    s.lose_all();
+    s.after(20);
+    s.send(Seg { early_joins: true, ..s.syn_ack(0).stripped() });
+    s.expect(want(0, ACK));
+    s.expect_nothing();
+}
+
+/// The SYN that a middlebox might drop for its options is repeated without any of them.
+#[test]
+fn a_syn_without_mptcp_offers_no_early_joins() {
+    let mut s = Script::client(spec(agreeing(), 1, None));
+    let mut last = s.expect(want(0, SYN));
+    while last.mptcp.is_some() {
+        assert!(last.early_joins);
+        s.after(60_000);
+        while !s.out.is_empty() {
+            last = s.expect(want(0, SYN));
+        }
+    }
+    assert!(!last.early_joins);
+}
+
+/// A server agrees only if it was asked, and only with Multipath TCP.
+#[test]
+fn a_server_agrees_if_it_is_asked() {
+    for (config, asked, agrees) in
+        [(agreeing(), true, true), (agreeing(), false, false), (multipath(), true, false)]
+    {
+        let mut s = Script::server(spec(config, 2, None));
+        let syn = Seg { early_joins: asked, ..s.syn(0).mptcp(capable_syn()) };
+        s.send(syn);
+        assert_eq!(s.expect(want(0, SYN.with(ACK))).early_joins, agrees);
+    }
+    let mut s = Script::server(spec(agreeing(), 2, None));
+    let syn = Seg { early_joins: true, ..s.syn(0) };
+    s.send(syn);
+    assert!(!s.expect(want(0, SYN.with(ACK))).early_joins);
+}
+
+/// A join that arrives before the third ACK is answered once that has arrived. Its repetition changes nothing.
+#[test]
+fn a_server_keeps_an_early_join_until_the_third_ack() {
+    let mut s = Script::server(spec(agreeing(), 2, None));
+    let syn = Seg { early_joins: true, ..s.syn(0).mptcp(capable_syn()) };
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)));
+    s.after(5);
+    let join = s.join_syn(1, false);
+    s.send(join.clone());
+    s.expect_nothing();
+    s.after(400);
+    s.lose_all();
+    s.send(join);
+    s.expect_nothing();
+    s.send(s.proof(0));
+    let answer = s.expect(want(1, SYN.with(ACK)).at(405.0));
+    assert!(answer.mptcp.is_some());
+    s.lose_all();
+    s.send(s.proof(1));
+    s.id = s.endpoint.poll_accept().expect("accepted");
+    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 2);
+    assert!(up(&s, 1));
+}
+
+/// If the third ACK falls back to plain TCP, a kept join is refused.
+#[test]
+fn an_early_join_is_refused_after_a_fallback() {
+    let mut s = Script::server(spec(agreeing(), 2, None));
+    let syn = s.syn(0).mptcp(capable_syn());
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)));
+    let join = s.join_syn(1, false);
+    s.send(join);
+    s.expect_nothing();
+    s.send(s.tx(0).stripped());
+    s.expect(want(1, RST));
+}
+
+/// A server that accepts joins after data only refuses one that arrives before the third ACK. So does any server
+/// whose half-open connection has ended.
+#[test]
+fn an_early_join_ends_with_its_connection() {
+    let mut s = Script::server(spec(multipath(), 2, None));
+    let syn = s.syn(0).mptcp(capable_syn());
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)));
+    let join = s.join_syn(1, false);
+    s.send(join);
+    s.expect(want(1, RST));
+    let mut s = Script::server(spec(agreeing(), 2, None));
+    let syn = s.syn(0).mptcp(capable_syn());
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)));
+    let join = s.join_syn(1, false);
+    s.send(join.clone());
+    assert!(s.endpoint.uses_path(plait_base::PathId(1)));
+    s.send(s.tx(0).flags(RST).stripped());
+    assert!(!s.endpoint.uses_path(plait_base::PathId(1)));
+    s.send(join);
+    s.expect(want(1, RST));
+}
+
+/// The joins that a server keeps are bounded. The oldest one gives way, and its client repeats it.
+#[test]
+fn early_joins_are_bounded() {
+    let mut s = Script::server(spec(agreeing(), 1, None));
+    let mut keys = Vec::new();
+    for path in 0..257 {
+        let syn = Seg { early_joins: true, ..s.syn(path).mptcp(capable_syn()) };
+        s.send(syn);
+        let answer = s.expect(want(path, SYN.with(ACK)));
+        let Some(Mptcp::Capable(capable)) = answer.mptcp else { panic!() };
+        s.remote_key = capable.sender_key;
+        keys.push(capable.sender_key);
+        let join = s.join_syn(1_000 + path, false);
+        s.send(join);
+    }
+    s.expect_nothing();
+    assert_eq!(s.endpoint.overflows().joins_replaced, 1);
+    for path in [0, 1, 256] {
+        s.remote_key = keys[path as usize];
+        // The keys are those of a first subflow on any path.
+        let proof = Seg { mptcp: s.proof(0).mptcp, dack: None, ..s.tx(path) };
+        s.send(proof);
+        match path {
+            0 => s.expect_nothing(),
+            _ => drop(s.expect(want(1_000 + path, SYN.with(ACK)))),
+        }
+    }
 }
 
 /// R21, R22: the client repeats the third ACK with its HMAC until the fourth ACK. It sends no data

@@ -26,6 +26,7 @@ pub(crate) struct Seg {
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
     pub(crate) sack_permitted: bool,
+    pub(crate) early_joins: bool,
     pub(crate) sack: Vec<(u32, u32)>,
     pub(crate) dack: Option<u64>,
     /// DSN, subflow sequence number, length.

@@ -45,7 +45,7 @@ pub use placed_text::{Misfit, PlacedText, whole};
 pub use profile::{PROFILES, Profile, Wander};
 pub use raw_scenario::{RawPath, RawScenario, quoted};
 pub use setters::{DEFAULT_DEADLINE, MOST_JOBS};
-pub(crate) use settings::{IDLE_RESTARTS, JOINS, RTOS};
+pub(crate) use settings::{IDLE_RESTARTS, RTOS};
 pub use settings::{SETTINGS, Setting};
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, HostTiming, MAX_HOST_JITTER};
 pub use vary::{Point, Vary};

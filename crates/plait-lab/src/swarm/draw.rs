@@ -2,10 +2,10 @@
 
 use super::case::{Case, End, EndCase, Finish, LATEST_MS, PathCase, Settings};
 use super::fault::{Fault, KINDS, log_within};
-use crate::scenario::{IDLE_RESTARTS, JOINS, RTOS};
+use crate::scenario::{IDLE_RESTARTS, RTOS};
 use plait_base::RandomStream;
 use plait_cc::HyStart;
-use plait_core::{Prr, ReduceFrom};
+use plait_core::{JoinTiming, Prr, ReduceFrom};
 use plait_sched::Goal;
 
 /// Approximate transfer time on the slowest path alone without faults, in milliseconds. It limits
@@ -87,6 +87,9 @@ pub fn draw(seed: u64) -> Case {
     };
     if one_in(&mut part("copy"), 8) {
         case.scheduler.push_str("+copy");
+    }
+    if case.settings.join == JoinTiming::AfterSynAck && one_in(&mut part("join"), 2) {
+        case.settings.join = JoinTiming::Agreed;
     }
     if one_in(&mut part("recovery"), 4) {
         case.settings.prr = Prr::Rfc6937;
@@ -188,9 +191,13 @@ fn draw_controller(stream: &mut RandomStream) -> (String, u64) {
     }
 }
 
+/// The values that seeds drew before [`JoinTiming::Agreed`] was added, which replaces half of one of them.
+const FIRST_JOINS: [JoinTiming; 3] =
+    [JoinTiming::AfterData, JoinTiming::AfterSynAck, JoinTiming::Simultaneous];
+
 fn draw_settings(stream: &mut RandomStream) -> Settings {
     Settings {
-        join: pick(stream, JOINS).1,
+        join: pick(stream, &FIRST_JOINS),
         rto: pick(stream, RTOS).1,
         idle_restart: pick(stream, IDLE_RESTARTS).1,
         reduce_from: pick(stream, &[ReduceFrom::Window, ReduceFrom::Flight]),

@@ -1,7 +1,7 @@
 //! plait as the server and as the client.
 
 use super::{Bed, until};
-use plait_core::{Config, ConnectionSpec};
+use plait_core::{Config, ConnectionSpec, JoinTiming};
 use plait_live::{
     Client, DialSettings, LogEvent, Origin, ServeSettings, Server, ServiceAddress, StackCounters,
 };
@@ -18,7 +18,8 @@ pub fn spec(scheduler: &str) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(scheduler).unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
     ConnectionSpec {
-        config: Config::default(),
+        // As `plait get` and `plait serve`.
+        config: Config::default().with(|it| it.joins.timing = JoinTiming::Agreed),
         paths: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

@@ -12,6 +12,10 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 pub(super) const MPTCP: u8 = 30;
+const EXPERIMENT: u8 = 253;
+
+/// Identifier of the experiment [`Options::early_joins`] (RFC 6994 section 3).
+const EARLY_JOINS: [u8; 2] = [0x50, 0x4a];
 
 /// The largest window scale shift (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
@@ -76,6 +80,10 @@ pub(super) fn write(segment: &Segment, room: &mut [u8]) -> Result<(), EncodeErro
         out.lead(&[NOP]);
         out.put(&[WINDOW_SCALE, 3, scale]);
     }
+    if options.early_joins {
+        out.put(&[EXPERIMENT, 4]);
+        out.put(&EARLY_JOINS);
+    }
     if options.sack.count() > 0 {
         out.lead(&[NOP, NOP]);
         out.put(&[SACK, 2 + 8 * options.sack.count() as u8]);
@@ -109,6 +117,7 @@ fn check_places(segment: &Segment) -> Result<(), EncodeError> {
     place(options.mss.is_some() && !syn, "MSS")?;
     place(options.window_scale.is_some() && !syn, "window scale")?;
     place(options.sack_permitted && !syn, "SACK permitted")?;
+    place(options.early_joins && !syn, "early joins")?;
     place(options.sack.count() > 0 && syn, "SACK")?;
     place(options.dss.is_some() && syn, "DSS")?;
     if options.window_scale.is_some_and(|scale| scale > MAX_SCALE) {
@@ -182,6 +191,14 @@ fn read_one(kind: u8, body: &[u8], flags: Flags, options: &mut Options) -> Resul
             options.sack_permitted = true;
             Ok(())
         }
+        (EXPERIMENT, [high, low]) if [*high, *low] == EARLY_JOINS => match () {
+            () if !syn => Err(Why::Place),
+            () if options.early_joins => Err(Why::Twice),
+            () => {
+                options.early_joins = true;
+                Ok(())
+            }
+        },
         (MSS | WINDOW_SCALE | SACK_PERMITTED | TIMESTAMPS, _) => wrong_len,
         _ => Err(Why::Kind),
     }

@@ -124,16 +124,23 @@ fn several() -> impl Strategy<Value = Mptcp> {
 fn options(syn: bool, ack: bool) -> impl Strategy<Value = Options> {
     let clock = any::<Option<(u32, u32)>>()
         .prop_map(|clock| clock.map(|(value, echo)| Timestamps { value, echo }));
-    let opening = (any::<Option<u16>>(), proptest::option::of(0u8..=14), any::<bool>());
+    let opening = (any::<Option<u16>>(), proptest::option::of(0u8..=14), any::<[bool; 2]>());
     let sack = proptest::collection::vec(any::<(u32, u32)>(), 0..=4);
     let dss = proptest::option::of(dss());
     let mptcp = proptest::option::of(mptcp(syn, ack).prop_map(Box::new));
     (clock, opening, sack, dss, mptcp).prop_map(
-        move |(timestamps, (mss, window_scale, sack_permitted), sack, dss, mptcp)| {
+        move |(
+            timestamps,
+            (mss, window_scale, [sack_permitted, early_joins]),
+            sack,
+            dss,
+            mptcp,
+        )| {
             let mut options = Options { timestamps, mptcp, ..Options::default() };
             if syn {
                 (options.mss, options.window_scale) = (mss, window_scale);
                 options.sack_permitted = sack_permitted;
+                options.early_joins = early_joins;
             } else {
                 options.dss = dss;
                 sack.iter().for_each(|(left, right)| {

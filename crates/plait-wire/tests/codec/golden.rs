@@ -66,6 +66,26 @@ fn the_syn_ack_that_a_kernel_took() {
     assert_eq!(options_of(SYN_ACK, &bytes).0, segment.options);
 }
 
+/// A SYN/ACK of plait to plait. One word of the option space is left.
+#[test]
+fn a_syn_ack_that_agrees_on_early_joins() {
+    let bytes =
+        hex("02040578 0402 080a001a55d074ea5476 01030307 fd04504a 1e0c0101 683e36b25f2dbc92");
+    let mptcp = Mptcp::Capable(MpCapable { sender_key: Some(SERVER), ..capable() });
+    let options = Options {
+        mss: Some(1400),
+        window_scale: Some(7),
+        sack_permitted: true,
+        early_joins: true,
+        timestamps: Some(Timestamps { value: 0x001a_55d0, echo: 0x74ea_5476 }),
+        ..with(mptcp)
+    };
+    let segment = Segment { flags: SYN_ACK, options, ..Segment::default() };
+    assert_eq!((segment.options.header_len(), segment.options.raw_len()), (36, 35));
+    assert_eq!(option_bytes(&segment), bytes);
+    assert_eq!(options_of(SYN_ACK, &bytes).0, segment.options);
+}
+
 fn keys(data_len: Option<u16>, checksum: Option<u16>) -> MpCapable {
     let (sender_key, receiver_key) = (Some(CLIENT), Some(SERVER));
     MpCapable { sender_key, receiver_key, data_len, checksum, ..capable() }

@@ -152,6 +152,7 @@ fn count(options: &Options) -> usize {
     usize::from(options.mss.is_some())
         + usize::from(options.window_scale.is_some())
         + usize::from(options.sack_permitted)
+        + usize::from(options.early_joins)
         + usize::from(options.timestamps.is_some())
         + usize::from(options.sack.count() > 0)
         + usize::from(options.dss.is_some())
@@ -164,6 +165,7 @@ fn names(options: &Options, met: &mut Words) {
         ("MSS", options.mss.is_some()),
         ("window scale", options.window_scale.is_some()),
         ("SACK permitted", options.sack_permitted),
+        ("early joins", options.early_joins),
         ("timestamps", options.timestamps.is_some()),
     ];
     for (name, _) in simple.iter().filter(|(_, there)| *there) {

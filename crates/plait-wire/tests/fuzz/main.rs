@@ -115,10 +115,11 @@ fn no_bytes_break_the_codec() {
 
 /// All cases that the parser distinguishes.
 #[cfg(not(feature = "planted-bugs"))]
-const EXPECTED: [&str; 72] = [
+const EXPECTED: [&str; 73] = [
     "MSS",
     "window scale",
     "SACK permitted",
+    "early joins",
     "timestamps",
     "SACK 1",
     "SACK 2",

@@ -4,7 +4,7 @@ use crate::console::{Console, remark};
 use crate::failure::Failure;
 use plait_app::Role;
 use plait_base::RandomStream;
-use plait_core::{Config, ConnectionSpec};
+use plait_core::{Config, ConnectionSpec, JoinTiming};
 use plait_live::argument::{device_name, host_problem, not_of_a_host};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use plait_report::live::{LiveFiles, Tell};
@@ -34,6 +34,11 @@ pub(crate) struct EndpointFlags {
     /// Let the kernel segment superpackets (TSO) and compute checksums
     #[arg(long, hide_short_help = true, value_name = "on|off", default_value = "on")]
     offload: Offload,
+    /// When further paths join: right after the SYN/ACK if both ends agree, or after the first data
+    ///
+    /// Ends that are not plait ignore the offer, which is a TCP option (kind 253, identifier 0x504A).
+    #[arg(long, hide_short_help = true, value_name = "agreed|after-data", default_value = "agreed")]
+    join: Join,
     /// Write every packet to this file (pcapng), with the reasons of the scheduler as comments
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pcap: Option<PathBuf>,
@@ -48,6 +53,13 @@ pub(crate) struct EndpointFlags {
     /// Print the changes to this host, and make none
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// When further paths join.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Join {
+    Agreed,
+    AfterData,
 }
 
 /// Whether the kernel works for the device.
@@ -80,8 +92,15 @@ impl EndpointFlags {
         let controller = plait_cc::Spec::parse(&self.cc)
             .map_err(|error| Failure::Usage(format!("--cc: {}", spec_problem(&error))))?;
         let superpacket = if self.offload == Offload::On { Config::SUPERPACKET } else { 0 };
+        let timing = match self.join {
+            Join::Agreed => JoinTiming::Agreed,
+            Join::AfterData => JoinTiming::AfterData,
+        };
         Ok(ConnectionSpec {
-            config: Config::default().with(|it| it.packets.superpacket = superpacket),
+            config: Config::default().with(|it| {
+                it.packets.superpacket = superpacket;
+                it.joins.timing = timing;
+            }),
             paths: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),
             controller: Arc::new(move |_| controller.build()),

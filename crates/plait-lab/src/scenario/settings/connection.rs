@@ -30,7 +30,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "join",
         group: MPTCP,
         default: "after-data",
-        help: "the start of further subflows",
+        help: "the start of further subflows. agreed: after the SYN/ACK if both ends are plait and have this value, \
+               and otherwise after the first data",
         clause: "RFC 8684 section 3.2",
         field: words!(JOINS, transport.config.joins.timing),
         ..BLANK
@@ -297,9 +298,9 @@ pub(super) const SETTINGS: &[Setting] = &[
 ];
 
 const GOALS: &[(&str, Goal)] = Goal::ALL;
-// The swarm draws from these words, too.
-pub(crate) const JOINS: &[(&str, JoinTiming)] = &[
+const JOINS: &[(&str, JoinTiming)] = &[
     ("after-data", JoinTiming::AfterData),
+    ("agreed", JoinTiming::Agreed),
     ("after-synack", JoinTiming::AfterSynAck),
     ("simultaneous", JoinTiming::Simultaneous),
 ];

@@ -10,7 +10,7 @@ mod setting;
 
 use super::tables::{count, joined};
 pub(super) use connection::KERNELS;
-pub(crate) use connection::{IDLE_RESTARTS, JOINS, RTOS};
+pub(crate) use connection::{IDLE_RESTARTS, RTOS};
 pub use setting::Setting;
 
 const TABLES: [&[Setting]; 3] = [comparison::SETTINGS, connection::SETTINGS, execution::SETTINGS];

@@ -206,6 +206,8 @@ pub enum Finish {
 enum Join {
     /// After the first DSS.
     AfterData,
+    /// After the SYN/ACK, if both ends agree.
+    Agreed,
     /// After the SYN/ACK.
     #[serde(rename = "after-synack")]
     AfterSynAck,
