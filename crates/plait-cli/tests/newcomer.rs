@@ -39,6 +39,9 @@ const LISTS: [List; 2] = [
 /// Measured results of the schedulers.
 const MEASURED: &str = "crates/plait-report/src/list/measured.txt";
 
+/// The crates that do most of the work of a simulation.
+const SIMULATING: [&str; 5] = ["plait-cc", "plait-core", "plait-link", "plait-sched", "plait-sim"];
+
 /// The unit tests of plait-report in the copy, as a test of their own. `--lib` would build those of every package.
 const UNIT_TESTS: &str = "unit_tests";
 
@@ -220,9 +223,11 @@ fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
     // The whole workspace is built, so that external crates have the same features as in `make test`.
     cargo.args(["test", "--workspace", "--offline", "--locked", "--no-run"]);
     cargo.arg("--message-format=json");
-    // The copy's programs run for seconds, but would take minutes to optimise. Nobody debugs them.
+    // Full optimisation would take minutes. The crates that simulate run long enough to gain from a little of it.
     for package in packages(copy) {
-        for setting in ["opt-level=0", "debug=false"] {
+        let level =
+            if SIMULATING.contains(&package.as_str()) { "opt-level=1" } else { "opt-level=0" };
+        for setting in [level, "debug=false"] {
             cargo.args(["--config", &format!("profile.dev.package.{package}.{setting}")]);
         }
     }
