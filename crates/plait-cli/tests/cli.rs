@@ -352,6 +352,25 @@ fn no_report_is_wider_than_80_columns() {
     }
 }
 
+/// A random scoreboard writes its page and its map beside the report. A directory is refused before any cell runs.
+#[test]
+fn a_random_scoreboard_is_drawn() {
+    let dir = directory("random-scoreboard");
+    let [svg, html] = ["map.svg", "board.html"].map(|name| dir.join(name));
+    let [svg, html] = [&svg, &html].map(|path| path.to_str().unwrap());
+    let board = ["scoreboard", "--random", "6", "--schedulers", "minrtt", "--no-cache"];
+    let report = stdout(&plait(&[&board[..], &["--svg", svg, "--html", html]].concat()));
+    let first = report.lines().next().unwrap();
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.contains(first) && page.contains("<td>minrtt</td>"), "{first}");
+    assert!(fs::read_to_string(svg).unwrap().starts_with("<svg "));
+    for flag in ["--svg", "--html"] {
+        let refused = refusal(&plait(&[&board[..], &[flag, dir.to_str().unwrap()]].concat()), 2);
+        assert!(refused.contains(flag), "{refused}");
+    }
+    assert!(refusal(&plait(&["scoreboard", "--svg", svg]), 2).contains("--random"));
+}
+
 /// Every command fits its `-h` on one screen.
 #[test]
 fn every_short_help_fits_a_screen() {

@@ -1,7 +1,8 @@
-//! Writes the pages of `plait reproduce --html`: a page for each paper or for one figure, and an
+//! Writes the page of a random scoreboard, and the pages of `plait reproduce --html`: a page for each paper or for one figure, and an
 //! index of all pages in the directory. Every figure is also a file. Pages need no external
 //! resources.
 
+mod board;
 mod figure;
 mod index;
 mod labels;
@@ -13,6 +14,7 @@ mod standalone;
 use super::page::{STYLE, escaped};
 use crate::reproduction::{LeftOut, Paper, ReproductionDocument, Verdict, papers};
 use crate::{Contents, Error};
+pub use board::{board_map, board_page};
 use figure::{Drawn, draw};
 use palette::Palette;
 use plait_lab::experiment::Results;
@@ -103,11 +105,11 @@ pub fn render(
         };
         let entry = index::entry(&entry, &place, &tally);
         let heading = if place.is_empty() { title } else { format!("{title} ({place})") };
-        let page = page(&heading, &entry, &body, document);
+        let page = page(&heading, &entry, &body, &document.command);
         write(&directory.join(format!("{name}.html")), &page)?;
     }
     let (title, body) = index::body(directory)?;
-    write(&directory.join("index.html"), &page(title, "", &body, document))
+    write(&directory.join("index.html"), &page(title, "", &body, &document.command))
 }
 
 /// Returns the number of claims for each standing.
@@ -127,20 +129,23 @@ fn tally(claims: &[&Verdict]) -> String {
     parts.join(", ")
 }
 
-fn page(title: &str, entry: &str, body: &str, document: &ReproductionDocument) -> String {
+fn page(title: &str, entry: &str, body: &str, command: &str) -> String {
+    // The program and its subcommand.
+    let made_by: Vec<&str> = command.split(' ').take(2).collect();
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n{entry}\
-         <title>{} \u{b7} plait reproduce</title>\n<style>\n{STYLE}{PAGES}{PLOTS}</style>\n</head>\n\
+         <title>{} \u{b7} {}</title>\n<style>\n{STYLE}{PAGES}{PLOTS}</style>\n</head>\n\
          <body>\n<main>\n{body}<footer>plait {} ({}): <code>{}</code></footer>\n</main>\n</body>\n\
          </html>\n",
         escaped(title),
+        escaped(&made_by.join(" ")),
         crate::VERSION,
         crate::COMMIT,
-        escaped(&document.command),
+        escaped(command),
     )
 }
 

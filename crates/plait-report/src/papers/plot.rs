@@ -346,14 +346,20 @@ impl Plot {
         );
     }
 
-    /// Draws a cell of a heat map, `share` of the way to the full colour. Its number is drawn if it
-    /// fits.
-    pub(super) fn cell(&mut self, x: f64, y: f64, share: f64, text: &str, says: &str) {
+    /// Draws a cell of a heat map in the colour with this number, `share` of the way to the full colour. Its
+    /// number is drawn if it fits.
+    pub(super) fn cell(
+        &mut self,
+        (x, y): (f64, f64),
+        (colour, share): (usize, f64),
+        text: &str,
+        says: &str,
+    ) {
         let (left, bottom) = self.at(x - 0.5, y - 0.5);
         let (right, top) = self.at(x + 0.5, y + 0.5);
         let _ = write!(
             self.svg,
-            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" class=\"f0\" \
+            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" class=\"f{colour}\" \
              opacity=\"{:.3}\"><title>{}</title></rect>",
             right - left,
             bottom - top,

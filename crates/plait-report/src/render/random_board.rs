@@ -8,7 +8,7 @@ const MAX_SCHEDULER_COLUMNS: usize = 4;
 /// Number of the worst cells in text; Markdown has all of the list.
 const MAX_WORST_CELLS: usize = 3;
 /// Comparisons that a cell of the map needs at least.
-const MIN_COMPARISONS: usize = 3;
+pub(crate) const MIN_COMPARISONS: usize = 3;
 
 /// Returns the board as text.
 #[must_use]
@@ -70,7 +70,7 @@ for it. The command at the end of the page makes the page again.
 ";
 
 /// Explains the table of classes.
-const CLASSES: &str = "Share of the comparisons that take more than 10 % longer than `startable`, by property \
+pub(crate) const CLASSES: &str = "Share of the comparisons that take more than 10 % longer than `startable`, by property \
                        of the cell. A cell has several properties. `best path first`: plain TCP is fastest on \
                        the first path.";
 
@@ -105,11 +105,11 @@ pub fn csv(board: &RandomBoard) -> String {
     super::csv(&header, &rows)
 }
 
-fn first(board: &RandomBoard) -> &str {
+pub(crate) fn first(board: &RandomBoard) -> &str {
     board.standings.first().map_or("", |it| it.scheduler.as_str())
 }
 
-fn title(board: &RandomBoard) -> String {
+pub(crate) fn title(board: &RandomBoard) -> String {
     let order = match board.best_path_first {
         true => "the path on which plain TCP is fastest is dialled first",
         false => "the path that is dialled first is drawn by chance",
@@ -127,7 +127,7 @@ fn title(board: &RandomBoard) -> String {
     if board.interrupted { text + " Interrupted: cells are missing." } else { text }
 }
 
-fn legend(board: &RandomBoard) -> String {
+pub(crate) fn legend(board: &RandomBoard) -> String {
     let bound = board.standings.iter().any(|it| it.of_bound.is_some());
     let mut text = "Columns `> 2 %` and `> 10 %`: share of the comparisons in which the scheduler takes that \
                     much longer than `startable`, which is plain TCP on the first path, or on another one \
@@ -148,7 +148,7 @@ fn legend(board: &RandomBoard) -> String {
     )
 }
 
-fn standings(board: &RandomBoard) -> Table {
+pub(crate) fn standings(board: &RandomBoard) -> Table {
     let number = |title: &str| Column::new(title, Align::Right);
     let mut table = Table::new(vec![
         Column::new("scheduler", Align::Left),
@@ -198,7 +198,7 @@ fn row(it: &Standing) -> Vec<String> {
     ]
 }
 
-fn classes(board: &RandomBoard, most: usize) -> Table {
+pub(crate) fn classes(board: &RandomBoard, most: usize) -> Table {
     let names: Vec<&str> =
         board.standings.iter().take(most).map(|it| it.scheduler.as_str()).collect();
     let mut columns = vec![Column::new("property", Align::Left), Column::new("of", Align::Right)];
@@ -223,7 +223,7 @@ fn classes(board: &RandomBoard, most: usize) -> Table {
     table
 }
 
-fn about_map(board: &RandomBoard) -> String {
+pub(crate) fn about_map(board: &RandomBoard) -> String {
     format!(
         "{}: geometric mean of its time over that of `startable`, by the ratios of the second path to the first; \
          below 1 is faster. Cells with fewer than {MIN_COMPARISONS} comparisons are empty.",
@@ -246,7 +246,7 @@ fn map(board: &RandomBoard) -> Table {
     table
 }
 
-fn columns_of(board: &RandomBoard) -> Vec<[Option<f64>; 2]> {
+pub(crate) fn columns_of(board: &RandomBoard) -> Vec<[Option<f64>; 2]> {
     let first = board.map.first().map(|cell| cell.rtt_ratio);
     let of_row = board.map.iter().take_while(|cell| Some(cell.rtt_ratio) == first);
     of_row.map(|cell| cell.rate_ratio).collect()
@@ -260,7 +260,7 @@ fn mean_text(cell: &MapCell) -> String {
 }
 
 /// Returns a range of ratios: `< 1/16`, `1/4..1/1.5`, `> 16`.
-fn range_text([low, high]: [Option<f64>; 2]) -> String {
+pub(crate) fn range_text([low, high]: [Option<f64>; 2]) -> String {
     let one = |ratio: f64| match ratio < 1.0 {
         true => format!("1/{}", short(1.0 / ratio)),
         false => short(ratio),
@@ -291,12 +291,12 @@ fn again_command(command: &str, width: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use plait_lab::scoreboard::random::{Comparison, PathOrder, Played, RandomOptions, judge};
     use std::collections::BTreeMap;
 
-    fn board() -> RandomBoard {
+    pub(crate) fn board() -> RandomBoard {
         let played = |number: u32, class: &str, ecf: f64, minrtt: f64| Played {
             number,
             command: format!("plait compare --path a:rtt=20ms,rate=9mbit --seed {number}"),

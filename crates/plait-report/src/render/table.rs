@@ -1,5 +1,6 @@
 //! Tables: aligned text that fits the reader's width, Markdown, and CSV.
 
+use crate::page::escaped as html;
 use anstyle::Style;
 
 /// Alignment of a column.
@@ -192,6 +193,30 @@ impl Table {
             }
         }
         parts.iter().map(|part| of(part)).collect()
+    }
+
+    /// Returns an HTML table, without drawings. The classes of rows and cells are those of `papers.css`.
+    #[must_use]
+    pub(crate) fn to_html(&self) -> String {
+        let columns: Vec<_> = self.columns.iter().enumerate().filter(|(_, c)| !c.drawing).collect();
+        let class = |column: &Column| match column.align {
+            Align::Left => "",
+            Align::Right => " class=\"right\"",
+        };
+        let mut text = "<div class=\"scroll\"><table class=\"board\"><thead><tr>".to_owned();
+        for (_, column) in &columns {
+            text += &format!("<th{}>{}</th>", class(column), html(&column.title));
+        }
+        text += "</tr></thead><tbody>\n";
+        for (emphasis, cells) in &self.rows {
+            text += if *emphasis == Emphasis::Best { "<tr class=\"best\">" } else { "<tr>" };
+            for (at, column) in &columns {
+                let cell = cells.get(*at).map(|it| html(it)).unwrap_or_default();
+                text += &format!("<td{}>{cell}</td>", class(column));
+            }
+            text += "</tr>\n";
+        }
+        text + "</tbody></table></div>\n"
     }
 
     /// Returns a table in GitHub's Markdown, without drawings.

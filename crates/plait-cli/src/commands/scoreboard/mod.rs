@@ -86,6 +86,12 @@ pub(crate) struct Args {
     /// Cache the finished random cells in this directory [default: the user's cache]
     #[arg(long, hide_short_help = true, value_name = "DIR", requires = "random")]
     cache: Option<PathBuf>,
+    /// Write the map of the first scheduler to this file, as a drawing
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "random")]
+    svg: Option<PathBuf>,
+    /// Write a page for a browser to this file, with the tables and the map
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "random")]
+    html: Option<PathBuf>,
     /// Run every random cell, and cache none
     #[arg(long, hide_short_help = true, conflicts_with = "cache", requires = "random")]
     no_cache: bool,

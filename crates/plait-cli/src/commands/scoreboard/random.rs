@@ -4,7 +4,7 @@ use super::finished_cells::FinishedCells;
 use super::{Args, Order};
 use crate::commands::cache;
 use crate::commands::making::program;
-use crate::console::{Console, json};
+use crate::console::{Console, check_writable, json, write};
 use crate::failure::Failure;
 use crate::output::TableFormat;
 use crate::progress::{self, Tally};
@@ -12,6 +12,7 @@ use plait_lab::Simulator;
 use plait_lab::scoreboard::random::{
     PathOrder, Played, RandomBoard, RandomControl, RandomOptions, random_scoreboard,
 };
+use plait_report::papers;
 use plait_report::render::random_board as render;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -22,6 +23,10 @@ const USUAL: &str = "slot,ecf+copy,minrtt,blest,ecf,stms-c+copy,linux";
 
 pub(super) fn run(args: &Args, count: u64, console: Console) -> Result<(), Failure> {
     args.output.check()?;
+    let drawings = [("--svg", &args.svg, papers::board_map as fn(&RandomBoard) -> String), ("--html", &args.html, papers::board_page)];
+    for (flag, file, _) in &drawings {
+        check_writable(flag, file.as_deref())?;
+    }
     let options = options(args, count);
     let finished = finished_cells(args, &options, console)?;
     let cancelled = progress::on_interrupt()?;
@@ -34,6 +39,9 @@ pub(super) fn run(args: &Args, count: u64, console: Console) -> Result<(), Failu
     tally.clear();
     finished.map_or(Ok(()), FinishedCells::check)?;
     args.output.deliver(&text(args, &board, console)?)?;
+    for (flag, file, draw) in &drawings {
+        file.as_deref().map_or(Ok(()), |file| write(flag, file, &draw(&board)))?;
+    }
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 

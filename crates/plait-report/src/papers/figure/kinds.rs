@@ -219,7 +219,7 @@ impl View<'_> {
             for (x, y, value) in grid {
                 let share = if most > least { (value - least) / (most - least) } else { 0.5 };
                 let says = format!("{}, {}: {}", columns[*x], lines[*y], figure(*value));
-                plot.cell(*x as f64, *y as f64, share, &brief(*value), &says);
+                plot.cell((*x as f64, *y as f64), (0, share), &brief(*value), &says);
             }
             let places: Vec<f64> = (0..columns.len()).map(|at| at as f64).collect();
             plot.words(&places, &columns, &self.axis_name(true));
