@@ -21,6 +21,7 @@ mod pairs;
 mod report;
 mod table;
 
+use measure::Sender;
 use pairs::{Group, Pair};
 use std::path::PathBuf;
 use std::process::exit;
@@ -109,7 +110,7 @@ fn measure_all(options: &Options) -> std::io::Result<()> {
     }
     for round in 0..options.runs {
         for pair in &options.pairs {
-            match measure::run(pair, &options.cc) {
+            match measure::run(pair, &Sender::Kernel(options.cc.clone())) {
                 Ok(run) => {
                     table::append(&options.file, pair, &options.cc, &run)?;
                     eprintln!("{} {} {round}: {:.0} ms", options.cc, pair.name, run.completion_ms);

@@ -1,9 +1,11 @@
-//! Measures a stock kernel on both ends of emulated links.
+//! Measures a sender over emulated links. The client is a stock kernel.
 
 use super::net::kernel::persist;
+use super::net::plait::{Serving, spec};
 use super::net::urgent::Urgent;
 use super::net::{Bed, Family};
 use super::pairs::{Load, Pair};
+use plait_core::Config;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -23,6 +25,35 @@ const SETTLING: Duration = Duration::from_millis(400);
 /// Longest wait for the peer.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The sender of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sender {
+    /// Multipath TCP of the kernel with this congestion controller.
+    Kernel(String),
+    /// Plain TCP of the kernel with this congestion controller, over the first link.
+    Tcp(String),
+    /// plait in front of a service, with this scheduler and cubic.
+    Plait(String),
+}
+
+impl Sender {
+    /// Returns the protocol of the client's socket, and of the listener at the service address.
+    fn protocol(&self) -> Protocol {
+        match self {
+            Sender::Kernel(_) | Sender::Plait(_) => Protocol::MPTCP,
+            Sender::Tcp(_) => Protocol::TCP,
+        }
+    }
+
+    /// Returns the congestion controller of the kernel's sockets.
+    fn cc(&self) -> &str {
+        match self {
+            Sender::Kernel(cc) | Sender::Tcp(cc) => cc,
+            Sender::Plait(_) => "cubic",
+        }
+    }
+}
+
 /// The results of one run.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -41,11 +72,11 @@ pub struct Run {
 }
 
 /// Measures a pair once. Repeats the run if the emulator was late.
-pub fn run(pair: &Pair, cc: &str) -> io::Result<Run> {
+pub fn run(pair: &Pair, sender: &Sender) -> io::Result<Run> {
     let _urgent = Urgent::start();
     let mut late = 0;
     for _ in 0..TRIES {
-        let run = attempt(pair, cc)?;
+        let run = attempt(pair, sender)?;
         match run {
             Ok(run) => return Ok(run),
             Err(us) => late = us,
@@ -55,27 +86,46 @@ pub fn run(pair: &Pair, cc: &str) -> io::Result<Run> {
     Err(io::Error::other(format!("{}: the emulator was late in every run ({late} us)", pair.name)))
 }
 
-fn attempt(pair: &Pair, cc: &str) -> io::Result<Result<Run, u64>> {
+fn attempt(pair: &Pair, sender: &Sender) -> io::Result<Result<Run, u64>> {
     let bed = Bed::build(Family::V4, &pair.lines)?;
-    bed.own_service()?;
     let address = SocketAddr::new(Family::V4.service(), 80);
-    let listener = bed.server.within(|| -> io::Result<Socket> {
-        let listener = socket(cc)?;
-        listener.bind(&address.into())?;
+    let (cc, protocol) = (sender.cc(), sender.protocol());
+    let listen = |at: SocketAddr, protocol| -> io::Result<Socket> {
+        let listener = socket(cc, protocol)?;
+        listener.bind(&at.into())?;
         listener.listen(4)?;
         Ok(listener)
-    })??;
+    };
+    let (listener, plait) = match sender {
+        Sender::Kernel(_) | Sender::Tcp(_) => {
+            bed.own_service()?;
+            (bed.server.within(|| listen(address, protocol))??, None)
+        }
+        Sender::Plait(scheduler) => {
+            let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+            let listener = bed.server.within(|| listen(local, Protocol::TCP))??;
+            let to = listener.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+            let mut spec = spec(scheduler);
+            spec.config.packets.superpacket = Config::SUPERPACKET;
+            let serving = Serving::start(&bed, to, spec)?;
+            (listener, Some(serving))
+        }
+    };
     let before = bed.counters();
     let began = OnceLock::new();
     let (completion_ms, delays_ms) = thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&listener, cc, pair.load, &began));
         let client = bed.client.try_clone()?;
         let began = &began;
-        let asking = scope.spawn(move || client.within(|| ask(address, cc, pair, began))?);
+        let asking =
+            scope.spawn(move || client.within(|| ask(address, (cc, protocol), pair, began))?);
         let seen = asking.join().map_err(|_| io::Error::other("the client panicked"))??;
         serving.join().map_err(|_| io::Error::other("the server panicked"))??;
         io::Result::Ok(seen)
     })?;
+    if let Some(plait) = plait {
+        plait.stop()?;
+    }
     let [_, server] = bed.counters();
     let reinjected = server.since(&before[1], "MPTCPRetrans");
     let report = bed.emulator.stop()?;
@@ -83,7 +133,7 @@ fn attempt(pair: &Pair, cc: &str) -> io::Result<Result<Run, u64>> {
     if late_us > MOST_LATE_US {
         return Ok(Err(late_us));
     }
-    let down = |at: usize| report.links[at][0];
+    let down = |at: usize| report.links.get(at).map(|link| link[0]).unwrap_or_default();
     Ok(Ok(Run {
         completion_ms,
         delays_ms,
@@ -94,9 +144,9 @@ fn attempt(pair: &Pair, cc: &str) -> io::Result<Result<Run, u64>> {
     }))
 }
 
-/// Returns an MPTCP socket with the congestion controller `cc`.
-fn socket(cc: &str) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+/// Returns a socket with the congestion controller `cc`.
+fn socket(cc: &str, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol))?;
     socket.set_tcp_congestion(cc.as_bytes())?;
     let set = socket.tcp_congestion()?;
     assert!(set.starts_with(cc.as_bytes()), "the kernel took {set:?} instead of {cc}");
@@ -131,13 +181,13 @@ fn serve(listener: &Socket, cc: &str, load: Load, began: &OnceLock<Instant>) -> 
 /// Downloads the load; returns the completion time and the delay of each message, in ms.
 fn ask(
     address: SocketAddr,
-    cc: &str,
+    (cc, protocol): (&str, Protocol),
     pair: &Pair,
     began: &OnceLock<Instant>,
 ) -> io::Result<(f64, Vec<f64>)> {
     // Wait until the devices are up and programs that watch them are done.
     thread::sleep(SETTLING);
-    let mut stream = socket(cc)?;
+    let mut stream = socket(cc, protocol)?;
     if let Some(bytes) = pair.rcvbuf {
         stream.set_recv_buffer_size(bytes as usize)?;
     }
