@@ -14,6 +14,17 @@ use alloc::boxed::Box;
 use plait_base::{Slim, Span, Time};
 use undo::Before;
 
+/// Where the slow start threshold comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ThresholdSource {
+    /// The settings, or this subflow.
+    Own,
+    /// An earlier connection.
+    Recalled,
+    /// An [`Algorithm::fixed_window`]: neither window nor threshold change.
+    Fixed,
+}
+
 /// The congestion window of one subflow.
 ///
 /// The transport reports events in order, and time never goes back. The type handles slow start,
@@ -34,8 +45,7 @@ pub struct Congestion {
     watches: bool,
     /// Result of [`Algorithm::couples`].
     couples: bool,
-    /// True if there is an [`Algorithm::fixed_window`].
-    is_fixed: bool,
+    source: ThresholdSource,
     cwnd: u64,
     /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
     fraction: f64,
@@ -59,7 +69,7 @@ impl Congestion {
             sizes,
             watches: algorithm.watches(),
             couples: algorithm.couples(),
-            is_fixed: false,
+            source: ThresholdSource::Own,
             algorithm,
             cwnd: sizes.initial_bytes(),
             fraction: 0.0,
@@ -161,7 +171,7 @@ impl Congestion {
     /// Returns true if the window never changes.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
-        self.is_fixed
+        self.source == ThresholdSource::Fixed
     }
 
     /// Returns the larger of two byte counts: acknowledged since the last loss, and between the
@@ -341,11 +351,13 @@ impl Congestion {
     /// Sets the window that never changes, if the algorithm has one for this segment size.
     fn fix(&mut self) -> bool {
         let window = self.fixed();
-        self.is_fixed = window.is_some();
         if let Some(window) = window {
             (self.cwnd, self.ssthresh) = (window, Slim::some(window));
+            self.source = ThresholdSource::Fixed;
+        } else if self.is_fixed() {
+            self.source = ThresholdSource::Own;
         }
-        self.is_fixed
+        window.is_some()
     }
 
     fn fixed(&self) -> Option<u64> {
@@ -406,7 +418,7 @@ impl Congestion {
         let Some(hystart) = &mut self.hystart else { return Growth::Full };
         let growth = hystart.on_ack(ack, segments, first);
         if growth == Growth::End {
-            self.ssthresh = Slim::some(self.cwnd);
+            (self.ssthresh, self.source) = (Slim::some(self.cwnd), ThresholdSource::Own);
         }
         growth
     }
@@ -440,7 +452,7 @@ impl Congestion {
     fn reduce_threshold(&mut self, now: Time, inflight: u64, flows: Flows<'_>) -> u64 {
         let view = View::new(self.own(flows), flows);
         let threshold = self.algorithm.threshold(now, inflight, &view).max(self.sizes.segment());
-        self.ssthresh = Slim::some(threshold);
+        (self.ssthresh, self.source) = (Slim::some(threshold), ThresholdSource::Own);
         threshold
     }
 }
@@ -448,6 +460,67 @@ impl Congestion {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns a subflow with a window of ten segments of 1,000 bytes and a threshold of an earlier
+    /// connection.
+    fn recalled(ssthresh: u64) -> Congestion {
+        let settings = Settings { mss: 1_000, initial_window: 10, ..Settings::default() };
+        let mut cc = Congestion::new(settings, crate::Spec::parse("cubic").unwrap().build());
+        cc.recall(ssthresh);
+        cc
+    }
+
+    fn acked(cc: &mut Congestion, bytes: u64) {
+        let ms = Span::from_millis;
+        let (rtt, srtt, min_rtt) = (Some(ms(20)), ms(20), ms(20));
+        let now = Time::ZERO + ms(20);
+        let ack = Ack { now, bytes, rtt, srtt, min_rtt, cwnd_limited: true, round: false };
+        let own = [cc.flow(Some(srtt), true)];
+        cc.on_ack(&ack, Flows { all: &own, own: 0 });
+    }
+
+    #[test]
+    fn a_threshold_of_an_earlier_connection_ends_slow_start_if_a_queue_grows() {
+        let mut cc = recalled(20_700);
+        assert_eq!(cc.ssthresh(), Some(20_000));
+        // Below the threshold there is nothing to judge.
+        cc.doubt_recalled(false);
+        assert!(cc.is_recalled());
+        (0..10).for_each(|_| acked(&mut cc, 1_000));
+        cc.doubt_recalled(true);
+        assert!(!cc.is_recalled() && !cc.in_slow_start());
+        cc.doubt_recalled(false);
+        assert_eq!(cc.ssthresh(), Some(20_000));
+    }
+
+    #[test]
+    fn a_threshold_of_an_earlier_connection_is_dropped_if_there_is_room() {
+        for ssthresh in [0, 3_000, 20_000] {
+            let mut cc = recalled(ssthresh);
+            (0..10).for_each(|_| acked(&mut cc, 1_000));
+            cc.doubt_recalled(false);
+            assert_eq!((cc.ssthresh(), cc.is_recalled()), (None, false));
+            let before = cc.cwnd();
+            acked(&mut cc, 1_000);
+            assert_eq!(cc.cwnd(), before + 1_000, "slow start continues");
+        }
+    }
+
+    #[test]
+    fn a_configured_threshold_and_one_after_a_loss_are_the_own_ones() {
+        let settings = Settings { ssthresh: Some(50_000), ..Settings::default() };
+        let mut cc = Congestion::new(settings, crate::Spec::parse("reno").unwrap().build());
+        cc.recall(20_000);
+        assert!(!cc.is_recalled());
+        let mut cc = recalled(40_000);
+        let own = [cc.flow(None, true)];
+        cc.on_loss(Time::ZERO, 10_000, Flows { all: &own, own: 0 });
+        cc.on_recovered(Time::ZERO);
+        let own = cc.ssthresh();
+        assert!(!cc.is_recalled() && own < Some(40_000));
+        cc.doubt_recalled(false);
+        assert_eq!(cc.ssthresh(), own);
+    }
 
     /// RFC 2861 section 3.2: halfway to the used bytes, and three quarters for the threshold.
     #[test]

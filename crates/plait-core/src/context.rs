@@ -3,12 +3,14 @@
 use crate::config::{Config, MemoryLimit, PathConfig};
 use crate::directory::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
+use crate::path_memory::{PathKey, PathMemory, PathRecord};
 use crate::prices::{PathPrices, Prices};
 use crate::stats::Counters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use plait_base::{ConnId, PathId, Time};
+use core::net::IpAddr;
+use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_sched::Outcome;
 use plait_wire::{Key, Payload, Segment, WireSeq};
 
@@ -68,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) memory_limit: Option<MemoryLimit>,
     pub(crate) counters: Counters,
     pub(crate) prices: PathPrices,
+    /// Earlier measurements of paths, if they are kept.
+    pub(crate) path_memory: Option<Box<PathMemory>>,
 }
 
 impl Shared {
@@ -85,6 +89,7 @@ impl Shared {
             memory_limit: None,
             counters: Counters::default(),
             prices: PathPrices::default(),
+            path_memory: None,
         }
     }
 
@@ -92,6 +97,23 @@ impl Shared {
     pub(crate) fn draw_ports(&mut self) {
         self.port_stride = 8;
         self.next_port = FIRST_PORT | self.entropy.bits() as u16;
+    }
+
+    /// Returns the path that a connection over `paths` begins on.
+    pub(crate) fn first_path(&mut self, now: Time, paths: &[PathConfig]) -> Option<PathId> {
+        match &mut self.path_memory {
+            Some(memory) => memory.first_path(now, paths),
+            None => Some(paths.first()?.path),
+        }
+    }
+
+    /// Notes the address of the client that `path` stands for, if paths are remembered.
+    pub(crate) fn name_client(&mut self, path: PathId, source: Option<IpAddr>) {
+        if let Some(memory) = &mut self.path_memory
+            && let Some(source) = source
+        {
+            memory.name_client(path, source);
+        }
     }
 
     /// Returns the context of a call for the connection `speaker`.
@@ -258,6 +280,24 @@ impl Context<'_> {
     /// Returns the counters of the endpoint.
     pub(crate) fn counters(&mut self) -> &mut Counters {
         &mut self.shared.counters
+    }
+
+    /// Returns the path memory with the key of a path, if there is a memory and the path has a name.
+    pub(crate) fn memory_of(
+        &mut self,
+        path: PathId,
+        server: ServerAddress,
+    ) -> Option<(&mut PathMemory, PathKey)> {
+        let memory = self.shared.path_memory.as_deref_mut()?;
+        let key = memory.key(path, self.shared.directory.address(server))?;
+        Some((memory, key))
+    }
+
+    /// Returns the remembered values of a path, if there are any.
+    pub(crate) fn recall(&mut self, path: PathId, server: ServerAddress) -> Option<PathRecord> {
+        let now = self.now;
+        let (memory, key) = self.memory_of(path, server)?;
+        memory.recall(now, key)
     }
 
     /// Returns the numbers of addresses.

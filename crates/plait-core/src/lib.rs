@@ -68,6 +68,7 @@ mod event;
 pub mod formulas;
 mod notices;
 mod parts;
+mod path_memory;
 mod paths;
 #[cfg(feature = "planted-bugs")]
 #[allow(dead_code, reason = "only the tree with the patch has the bugs")]
@@ -92,6 +93,7 @@ pub use context::Entropy;
 pub use endpoint::{Endpoint, MemoryReport, SubflowPorts};
 pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, FallbackCause, SizeCause, WindowCause};
+pub use path_memory::{MemorySettings, PathEntry, PathKey, PathMemory, PathName, PathRecord};
 pub use segments::{Report, Transmit};
 pub use spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
 /// True if bugs can be switched on in this build. Shipped builds cannot do so.

@@ -80,6 +80,16 @@ pub enum Notice {
         /// must be dropped.
         began: Option<SubflowId>,
     },
+    /// An earlier connection has measured the path of a subflow that begins. It comes right after
+    /// [`Notice::SubflowsChanged`], and only if paths are remembered.
+    Remembered {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Delivery rate in bytes per second.
+        rate: u64,
+        /// Minimum RTT.
+        min_rtt: Span,
+    },
 }
 
 impl Notice {

@@ -1,6 +1,8 @@
 //! Changes of the window from outside the formula.
 
-use super::Congestion;
+use super::{Congestion, ThresholdSource};
+use crate::Phase;
+use plait_base::Slim;
 
 impl Congestion {
     /// Sets the segment size to `mss` bytes (zero counts as one), after an MSS of the peer or a
@@ -37,6 +39,33 @@ impl Congestion {
             self.forget();
             self.ssthresh = ssthresh.map(|bytes| bytes.max(self.sizes.segment())).into();
             self.put(cwnd);
+        }
+    }
+
+    /// Begins with the threshold of an earlier connection, in whole segments, unless there is a threshold.
+    pub fn recall(&mut self, ssthresh: u64) {
+        if !self.is_fixed() && self.ssthresh().is_none() {
+            let segment = self.sizes.segment();
+            self.ssthresh = Slim::some((ssthresh / segment * segment).max(segment));
+            self.source = ThresholdSource::Recalled;
+        }
+    }
+
+    /// Returns true if the threshold is that of an earlier connection. The transport then calls
+    /// [`doubt_recalled`](Congestion::doubt_recalled) at the start of each round trip.
+    #[must_use]
+    pub fn is_recalled(&self) -> bool {
+        self.source == ThresholdSource::Recalled
+    }
+
+    /// Judges the threshold of an earlier connection once the window has reached it. If no `queue`
+    /// has grown, the path has room for more: the threshold is removed, and slow start continues.
+    pub fn doubt_recalled(&mut self, queue: bool) {
+        if self.is_recalled() && !self.below_threshold() {
+            self.source = ThresholdSource::Own;
+            if !queue && self.phase != Phase::Recovery {
+                self.ssthresh = Slim::NONE;
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::JoinTiming;
 use crate::endpoint::cookies::Client;
-use crate::endpoint::{Endpoint, HeldJoin, MAX_EARLY_JOINS, MAX_HELD_JOINS};
+use crate::endpoint::{EarlyJoins, Endpoint, HeldJoin, MAX_EARLY_JOINS, MAX_HELD_JOINS};
 use crate::paths::admission::{DENIED, LIMIT_REACHED};
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Opening, SynRequest, syn_request};
@@ -22,6 +22,24 @@ const MAX_HALF_OPEN: usize = 4_096;
 const JOINS_PER_SECOND: u64 = 1_000;
 /// A join that is refused for good.
 const REFUSED: Mptcp = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
+
+impl EarlyJoins {
+    /// Keeps a join until the third ACK of its connection, or until the connection ends. Returns true if the
+    /// oldest join was dropped for it.
+    fn hold(&mut self, conn: ConnId, path: PathId, syn: &Segment) -> bool {
+        let same =
+            |it: &HeldJoin| it.conn == conn && it.path == path && it.syn.src_port == syn.src_port;
+        if self.held.iter().any(same) {
+            return false;
+        }
+        let full = self.held.len() >= MAX_HELD_JOINS;
+        if full {
+            self.held.pop_front();
+        }
+        self.held.push_back(HeldJoin { conn, path, syn: syn.clone() });
+        full
+    }
+}
 
 impl Endpoint {
     /// Processes a SYN. `after` is the last sequence number of the address's previous connection,
@@ -49,13 +67,17 @@ impl Endpoint {
                     .copied()
                     .or_else(|| self.by_peer_token(address, token));
                 if let Some(id) = known.filter(|id| self.accepts_joins(*id)) {
+                    self.shared.name_client(address.path(), client.source());
                     self.on_join(now, id, address, syn);
                 } else if known.is_none() && self.denies_early_join(address) {
                     self.reset(address, syn, Some(DENIED));
                 } else if known.is_none() && self.joins_simultaneously(address) {
                     self.answer_early_join(now, address, syn);
                 } else if let Some(id) = known.filter(|id| self.awaits_third_ack(*id)) {
-                    self.hold_join(id, address.path(), syn);
+                    self.shared.name_client(address.path(), client.source());
+                    if self.early.hold(id, address.path(), syn) {
+                        self.shared.counters.on_join_replaced();
+                    }
                 } else {
                     self.reset(address, syn, Some(REFUSED));
                 }
@@ -70,6 +92,7 @@ impl Endpoint {
                     if self.connections.untold() >= MAX_HALF_OPEN {
                         self.answer_without_state(now, client, &spec, address, syn);
                     } else {
+                        self.shared.name_client(address.path(), client.source());
                         self.open(now, spec, &Opening::Passive { address, syn, after });
                     }
                 }
@@ -110,20 +133,6 @@ impl Endpoint {
             let early = paths.spec.config.joins.timing != JoinTiming::AfterData;
             early && !paths.client && conn.state() == ConnectionState::Connecting
         })
-    }
-
-    /// Keeps a join until the third ACK of its connection, or until the connection ends.
-    fn hold_join(&mut self, conn: ConnId, path: PathId, syn: &Segment) {
-        let same =
-            |it: &HeldJoin| it.conn == conn && it.path == path && it.syn.src_port == syn.src_port;
-        if self.early.held.iter().any(same) {
-            return;
-        }
-        if self.early.held.len() >= MAX_HELD_JOINS {
-            self.early.held.pop_front();
-            self.shared.counters.on_join_replaced();
-        }
-        self.early.held.push_back(HeldJoin { conn, path, syn: syn.clone() });
     }
 
     /// Returns the connection that a simultaneous join names by the token of its client.
@@ -173,26 +182,26 @@ impl Endpoint {
         }
     }
 
-    /// Answers a segment of an unknown connection (RFC 9293 section 3.10.7.1).
+    /// Answers a segment of an unknown connection.
     #[cold]
     pub(super) fn reset(&mut self, address: Address, segment: &Segment, mptcp: Option<Mptcp>) {
-        let acked = segment.flags.has(Flags::ACK);
-        let reset = Segment {
-            src_port: address.local_port,
-            dst_port: address.remote_port,
-            seq: if acked { segment.ack } else { 0 },
-            ack: if acked { 0 } else { segment.seq.wrapping_add(segment.seq_len()) },
-            flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
-            server: address.server(),
-            window: 0,
-            options: Options { mptcp: mptcp.map(Box::new), ..Options::default() },
-            payload: Payload::Empty,
-        };
-        self.answers.push_back(Transmit {
-            path: address.path(),
-            segment: Box::new(reset),
-            report: None,
-            cut: 0,
-        });
+        self.answers.push_back(reset_of(address, segment, mptcp));
     }
+}
+
+/// Returns the answer to a segment of an unknown connection (RFC 9293 section 3.10.7.1).
+fn reset_of(address: Address, segment: &Segment, mptcp: Option<Mptcp>) -> Transmit {
+    let acked = segment.flags.has(Flags::ACK);
+    let reset = Segment {
+        src_port: address.local_port,
+        dst_port: address.remote_port,
+        seq: if acked { segment.ack } else { 0 },
+        ack: if acked { 0 } else { segment.seq.wrapping_add(segment.seq_len()) },
+        flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
+        server: address.server(),
+        window: 0,
+        options: Options { mptcp: mptcp.map(Box::new), ..Options::default() },
+        payload: Payload::Empty,
+    };
+    Transmit { path: address.path(), segment: Box::new(reset), report: None, cut: 0 }
 }

@@ -18,7 +18,7 @@ use crate::spec::{ConnectionSpec, ConnectionState};
 use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 use plait_base::{PathId, SubflowId, Time};
 use plait_wire::{Flags, Key, MpCapable, Mptcp, Options, Secret, Segment, Timestamps, WireSeq};
 
@@ -52,6 +52,13 @@ impl Client {
             IpAddr::V4(source) => source.to_ipv6_mapped().octets(),
             IpAddr::V6(source) => source.octets(),
         })
+    }
+
+    /// Returns the address of the client, if it has one and not only a path number. These numbers
+    /// have 24 bits, and no client has an address below 2^32.
+    pub(super) fn source(self) -> Option<IpAddr> {
+        let address = u128::from_be_bytes(self.0);
+        (address >> 32 > 0).then(|| Ipv6Addr::from(address).to_canonical())
     }
 }
 
@@ -278,6 +285,7 @@ impl Endpoint {
         // The window of the ACK is scaled, that of a SYN is not.
         let scale = syn.options.window_scale.unwrap_or(0).min(14);
         syn.window = (u32::from(segment.window) << scale).min(0xffff) as u16;
+        self.shared.name_client(address.path(), subject.client.source());
         let conn = self.with_context(now, |ctx| {
             let opening = Opening::Stateless { address, syn: &syn, iss };
             let mut conn = super::Connection::open(spec, key, &opening, ctx);

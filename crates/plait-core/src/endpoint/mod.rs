@@ -10,6 +10,7 @@ mod ingress;
 mod memory;
 mod mp_capable_blackhole;
 mod ordered;
+mod path_memory;
 mod records;
 
 mod remnants;
@@ -184,7 +185,8 @@ impl Endpoint {
         self.listeners.remove(&port);
     }
 
-    /// Dials `port` on the spec's first path. Connections created from one `Arc` share it.
+    /// Dials `port` at the other end of the spec's first path, or of the one that a path memory
+    /// prefers. Connections created from one `Arc` share it.
     ///
     /// # Errors
     /// [`Error::NoPath`] if the spec has none.
@@ -195,7 +197,7 @@ impl Endpoint {
         spec: impl Into<Arc<ConnectionSpec>>,
     ) -> Result<ConnId, Error> {
         let spec = spec.into();
-        let path = spec.paths.first().ok_or(Error::NoPath)?.path;
+        let path = self.shared.first_path(now, &spec.paths).ok_or(Error::NoPath)?;
         Ok(self.dial(now, port, spec, path))
     }
 

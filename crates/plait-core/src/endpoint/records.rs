@@ -1,8 +1,10 @@
 //! The connections of an endpoint.
 
 use crate::conn::Connection;
+use crate::context::Shared;
 use crate::endpoint::wakes::{Slot, Wakes};
 use crate::stats::Totals;
+use crate::tcp::remembered::Remembered;
 use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -321,6 +323,16 @@ impl Records {
         }
         self.remove(id);
         true
+    }
+
+    /// Leaves the values of open subflows in the path memory.
+    pub(super) fn leave_values(&self, shared: &mut Shared, now: Time) {
+        for record in &self.list {
+            let mut ctx = shared.context(now, record.id);
+            let open = record.conn.paths().subflows().iter();
+            let open = open.filter(|it| it.status().joined() && it.state().synchronised());
+            open.for_each(|it| Remembered(it).leave(&mut ctx, false));
+        }
     }
 
     /// Returns the traffic of all connections, removed ones included.

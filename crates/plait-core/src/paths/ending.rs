@@ -56,7 +56,7 @@ impl Paths {
         id: SubflowId,
         tell_peer: bool,
     ) -> Option<ClosedSubflow> {
-        let closed = self.subflows[id].close(tell_peer)?;
+        let closed = self.subflows.close(&mut parts.ctx, id, tell_peer)?;
         parts.notices.tell_endpoint();
         self.rejoin_later(parts, id, closed.was_joined);
         Some(closed)

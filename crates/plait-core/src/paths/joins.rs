@@ -269,7 +269,7 @@ impl Paths {
     /// Marks the subflow `id` as usable for data.
     pub(crate) fn on_up(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, id: SubflowId) {
         let subflow = &mut self.subflows[id];
-        subflow.join();
+        subflow.join(ctx);
         // From now on, the peer's join may carry data of both ends.
         if subflow.origin().join {
             data.on_joined();

@@ -1,12 +1,14 @@
 //! The subflows of a connection by slot: open ones, free ones, lookups, and questions about all of
 //! them.
 
+use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::stats::{SubflowStats, Totals};
 use crate::tcp::address::Address;
 use crate::tcp::pending::ControlSegment;
+use crate::tcp::remembered::Remembered;
 use crate::tcp::state::State;
-use crate::tcp::subflow::Subflow;
+use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -104,6 +106,22 @@ impl Slots {
                 self.list.push(subflow);
             }
         }
+    }
+
+    /// Closes a subflow at once ([`Subflow::close`]). It leaves its values in the path memory, unless
+    /// it has done so.
+    pub(super) fn close(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: SubflowId,
+        tell_peer: bool,
+    ) -> Option<ClosedSubflow> {
+        let subflow = &mut self[id];
+        let ended = matches!(subflow.state(), State::Closed | State::TimeWait);
+        if subflow.status().joined() && !ended {
+            Remembered(subflow).leave(ctx, true);
+        }
+        subflow.close(tell_peer)
     }
 
     /// Frees unused capacity.

@@ -13,6 +13,7 @@ use crate::paths::Paths;
 use crate::prices::Prices;
 use crate::sched::views::{Stale, Views};
 use crate::tcp::ack_processing::AckEffects;
+use crate::tcp::remembered::Remembered;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
@@ -328,6 +329,11 @@ impl Scheduling {
         self.wake();
         let live = paths.subflows().live();
         self.notify(ctx, data, paths, Notice::SubflowsChanged { live, began });
+        if let Some(subflow) = began
+            && let Some(notice) = Remembered(paths.subflow(subflow)).notice(ctx)
+        {
+            self.notify(ctx, data, paths, notice);
+        }
     }
 
     /// Processes a DATA_ACK of the data `acked`.

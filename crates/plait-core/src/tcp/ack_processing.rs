@@ -120,6 +120,9 @@ impl Sender {
             let flight = self.tx.outstanding() + outcome.advanced;
             let limited = capped || self.cwnd_validation.limited(false, cwnd);
             self.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
+            if self.cc.is_recalled() {
+                self.doubt_threshold(rtt.unwrap_or(srtt));
+            }
         }
         let ack = Ack {
             now,

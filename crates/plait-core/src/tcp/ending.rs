@@ -5,6 +5,7 @@ use crate::data::closing::TIME_WAIT;
 use crate::data::level::DataLevel;
 use crate::event::Event;
 use crate::tcp::pending::{ControlSegment, Pending};
+use crate::tcp::remembered::Remembered;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -35,6 +36,7 @@ impl Subflow {
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
         if gone(self.state()) && !gone(before) && self.status.joined() {
             ctx.emit(Event::SubflowDown { subflow: self.id() });
+            Remembered(self).leave(ctx, true);
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) mod pending;
 pub(crate) mod pmtu_black_hole;
 pub(crate) mod probing;
 pub(crate) mod recv;
+pub(crate) mod remembered;
 pub(crate) mod reports;
 pub(crate) mod rtt;
 mod segment_size;

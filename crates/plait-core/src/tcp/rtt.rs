@@ -4,9 +4,9 @@ use crate::RtoMode;
 use plait_base::{Slim, Span, Time, WindowedMin};
 
 /// Timeout before the first sample (RFC 6298 section 2.1).
-const INITIAL_RTO: Span = Span::from_secs(1);
+const INITIAL_RTO_MS: u16 = 1_000;
 /// Timeout at the start of data if the SYN had timed out (RFC 6298 section 5.7).
-const AFTER_SYN_TIMEOUT: Span = Span::from_secs(3);
+const AFTER_SYN_TIMEOUT_MS: u16 = 3_000;
 /// Upper bound (RFC 6298 section 2.5 requires at least 60 s; Linux has 120 s).
 const MAX_RTO: Span = Span::from_secs(120);
 /// Lifetime of a minimum RTT for loss detection (RFC 8985 section 6.2 leaves it open; Linux uses
@@ -23,8 +23,8 @@ pub(crate) struct Rtt {
     sampled_at: Time,
     backoff: u8,
     mode: RtoMode,
-    /// A SYN timed out, and there was no sample before data was sent.
-    after_syn_timeout: bool,
+    /// Timeout before the first sample, in ms.
+    first_rto_ms: u16,
 }
 
 impl Rtt {
@@ -37,7 +37,7 @@ impl Rtt {
             sampled_at: Time::ZERO,
             backoff: 0,
             mode,
-            after_syn_timeout: false,
+            first_rto_ms: INITIAL_RTO_MS,
         }
     }
 
@@ -82,15 +82,28 @@ impl Rtt {
     /// Returns the timeout without backoff.
     pub(crate) fn base_rto(&self) -> Span {
         let Some(srtt) = self.srtt() else {
-            return if self.after_syn_timeout { AFTER_SYN_TIMEOUT } else { INITIAL_RTO };
+            return Span::from_millis(self.first_rto_ms.into());
         };
-        let var = self.rttvar.times(4);
+        self.timeout(srtt, self.rttvar)
+    }
+
+    /// Returns the timeout for an RTT and its variation.
+    fn timeout(&self, srtt: Span, rttvar: Span) -> Span {
+        let var = rttvar.times(4);
         let rto = match self.mode {
             RtoMode::Linux => srtt + var.max(Span::from_millis(200)),
             RtoMode::Rfc => (srtt + var).max(Span::from_secs(1)),
             RtoMode::Rfc200 => (srtt + var).max(Span::from_millis(200)),
         };
         rto.min(MAX_RTO)
+    }
+
+    /// Lengthens the timeout before the first sample to that of an earlier connection. It is never
+    /// shortened: RFC 6298 section 2.1 has one second without a measurement of this connection.
+    pub(crate) fn expect(&mut self, srtt: Span, rttvar: Span) {
+        let millis = self.timeout(srtt, rttvar).as_nanos() / 1_000_000;
+        let millis = u16::try_from(millis).unwrap_or(u16::MAX);
+        self.first_rto_ms = self.first_rto_ms.max(millis);
     }
 
     /// Returns the current timeout.
@@ -128,7 +141,7 @@ impl Rtt {
     pub(crate) fn start_data(&mut self, syn_timed_out: bool) {
         self.backoff = 0;
         if syn_timed_out && self.srtt.is_none() {
-            self.after_syn_timeout = true;
+            self.first_rto_ms = AFTER_SYN_TIMEOUT_MS;
         }
     }
 }
@@ -148,6 +161,24 @@ mod tests {
             rtt.back_off();
         }
         (rtt.backoff(), rtt.retransmitted_for())
+    }
+
+    #[test]
+    fn an_earlier_rtt_only_lengthens_the_first_timeout() {
+        let ms = Span::from_millis;
+        let mut rtt = Rtt::new(RtoMode::Linux);
+        rtt.expect(ms(40), ms(10));
+        assert_eq!(rtt.rto(), ms(1_000));
+        rtt.expect(ms(900), ms(100));
+        assert_eq!(rtt.rto(), ms(1_300));
+        rtt.start_data(true);
+        assert_eq!(rtt.rto(), ms(3_000));
+        rtt.expect(ms(2_000), ms(500));
+        assert_eq!(rtt.rto(), ms(4_000));
+        rtt.expect(Span::MAX, ms(500));
+        assert_eq!(rtt.rto(), ms(65_535));
+        rtt.sample(Time::ZERO, ms(40));
+        assert_eq!(rtt.rto(), ms(240));
     }
 
     /// Linux compares the time as well: a long path has fewer retransmissions, not a longer time.

@@ -1,6 +1,7 @@
 //! One subflow: the parts of a TCP connection, and their updates when a segment is sent.
 
 use crate::config::Config;
+use crate::context::Context;
 use crate::data::dss::MappedRange;
 use crate::data::verifier::Verifier;
 use crate::stats::{Carried, SubflowCounters};
@@ -11,6 +12,7 @@ use crate::tcp::loss::{Phase, probe_timeout};
 use crate::tcp::mappings::{Mappings, SuperpacketMapping};
 use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::recv::{AckDue, Receiver};
+use crate::tcp::remembered::Remembered;
 use crate::tcp::sender::Sender;
 use crate::tcp::state::{State, Step};
 use crate::tcp::status::SubflowStatus;
@@ -219,7 +221,8 @@ impl Subflow {
     }
 
     /// Allows data on it, and forgets its handshake.
-    pub(crate) fn join(&mut self) {
+    pub(crate) fn join(&mut self, ctx: &mut Context<'_>) {
+        Remembered::begin(self, ctx);
         self.status.set_joined(true);
         self.handshake = None;
     }
