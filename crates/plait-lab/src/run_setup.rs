@@ -58,7 +58,7 @@ pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> 
         seed,
         paths: paths.collect(),
         shared: scenario.shared.iter().map(shared).collect(),
-        pairs: vec![PairSetup { connections: vec![connection], background: false }],
+        pairs: vec![PairSetup { connections: vec![connection], background: false, memory: None }],
         until: scenario.start(seed) + scenario.deadline(),
         check: scenario.check,
         wire: scenario.wire,
@@ -150,7 +150,7 @@ fn competing_pair(
         workload: Workload::Bulk { duration: scenario.deadline() },
         start: Time::ZERO + start,
     };
-    PairSetup { connections: vec![connection], background: true }
+    PairSetup { connections: vec![connection], background: true, memory: None }
 }
 
 /// The server's second address in a mesh.

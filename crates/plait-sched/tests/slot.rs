@@ -83,6 +83,22 @@ fn a_side_path_of_known_rate_carries_new_data() {
     assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), Some(What::New { offset: 0 })));
 }
 
+#[test]
+fn a_side_path_of_remembered_rate_carries_new_data() {
+    let mut scheduler = build("slot");
+    let mut model = paths(200);
+    teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+    let (rate, min_rtt) = (250 * MSS, Span::from_millis(SIDE_RTT));
+    let notice = Notice::Remembered { subflow: SIDE, rate, min_rtt };
+    scheduler.on_notice(&model.view(), notice);
+    assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), Some(What::New { offset: 0 })));
+    // A subflow that reuses the id begins without it.
+    let notice = Notice::SubflowsChanged { live: SubflowSet(0b11), began: Some(SIDE) };
+    scheduler.on_notice(&model.view(), notice);
+    let sent = send_all(&mut *scheduler, &mut model);
+    assert!(!sent.iter().any(|it| it.0 == SIDE && matches!(it.1, What::New { .. })), "{sent:?}");
+}
+
 /// Returns the subflow of the next segment if `lost_segments` were lost on the side path, of which ten were
 /// acknowledged, and `unsent` segments wait.
 fn choice_with_loss(spec: &str, lost_segments: u64, unsent: u64) -> Option<SubflowId> {

@@ -2,7 +2,9 @@
 
 use crate::network::Direction;
 use crate::setup::Setup;
+use plait_app::Role;
 use plait_base::{PathId, ServerAddress};
+use plait_core::PathName;
 use plait_wire::codec::Headers;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -60,6 +62,21 @@ impl Addresses {
         let known = further.and_then(|further| self.servers.get(pair)?.get(further));
         let next = || IpAddr::V4(Ipv4Addr::from(DIALLED + u32::from(number.0)));
         known.copied().unwrap_or_else(next)
+    }
+}
+
+/// The address that clients dial.
+pub(crate) const fn dialled() -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(DIALLED))
+}
+
+/// Returns the addresses of a path for the memory of one end. The client's addresses are in networks of
+/// their own there, as those of different providers are, so each path has an entry of its own.
+pub(crate) fn path_name(side: Role, path: PathId) -> PathName {
+    let client = IpAddr::V4(Ipv4Addr::from_bits(OTHER_CLIENTS | (path.0 & 0xffff) << 8 | 1));
+    match side {
+        Role::Client => PathName { own: Some(client), theirs: dialled() },
+        Role::Server => PathName { own: None, theirs: client },
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::changes::PathChanges;
 use crate::strict_turns::StrictTurns;
 use plait_app::{App, AppEvent, Role, Stream, StreamState};
-use plait_base::{ConnId, RandomStream, Time};
-use plait_core::{ConnectionState, Endpoint, Entropy};
+use plait_base::{ConnId, PathId, RandomStream, Time};
+use plait_core::{ConnectionState, Endpoint, Entropy, MemorySettings, PathEntry, PathName};
 use plait_sched::Scheduler;
 
 /// Seeded randomness for an endpoint in virtual time.
@@ -71,6 +71,26 @@ impl Host {
             changes: PathChanges::default(),
             next_dial: Time::NEVER,
         }
+    }
+
+    /// Remembers paths from now on, and begins with these entries. `names` has every path.
+    pub(crate) fn remember(
+        &mut self,
+        settings: &MemorySettings,
+        names: impl Iterator<Item = (PathId, PathName)>,
+        entries: &[PathEntry],
+    ) {
+        self.endpoint.remember_paths(settings);
+        if let Some(memory) = self.endpoint.path_memory() {
+            names.for_each(|(path, name)| memory.name(path, name));
+            entries.iter().for_each(|entry| memory.restore(Time::ZERO, entry));
+        }
+    }
+
+    /// Returns the entries of the path memory, with the values of open subflows.
+    pub(crate) fn remembered(&mut self, now: Time) -> Vec<PathEntry> {
+        self.endpoint.learn_paths(now);
+        self.endpoint.path_memory().map_or_else(Vec::new, |memory| memory.entries(now))
     }
 
     pub(crate) fn add(&mut self, session: usize, index: usize, app: Box<dyn App>) {

@@ -26,6 +26,6 @@ pub use middlebox::{Cut, Middlebox, MiddleboxConfig, MiddleboxCounters, Strip, S
 pub use network::{Direction, Hop, PathSetup, SharedLink};
 pub use plait_app::Ends;
 pub use setup::{
-    ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,
+    ConnectionOutcome, ConnectionSetup, Outcome, PairMemory, PairSetup, Setup, Snapshot, Watch, Who,
 };
 pub use world::{EVENTS_BETWEEN_LOOKS, run, run_apps, run_unless, run_watched};

@@ -5,7 +5,7 @@ use crate::middlebox::{MiddleboxConfig, MiddleboxCounters};
 use crate::network::{Direction, Hop, PathSetup, SharedLink};
 use plait_app::{AppEvent, Measures, Role, Workload};
 use plait_base::{PathId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event};
+use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event, PathEntry};
 use plait_link::LinkCounters;
 use plait_wire::Segment;
 
@@ -31,6 +31,19 @@ pub struct PairSetup {
     /// If true, these connections are only competing traffic, and the run does not wait for them. A
     /// watcher sees their bytes in the queues, but neither their events nor their segments.
     pub background: bool,
+    /// The path memories with which the hosts begin; `None` if they remember no paths.
+    pub memory: Option<PairMemory>,
+}
+
+/// The path memories of a pair of hosts.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct PairMemory {
+    /// Entries of the client.
+    pub client: Vec<PathEntry>,
+    /// Entries of the server.
+    pub server: Vec<PathEntry>,
+    /// Subflows begin with the remembered slow start threshold.
+    pub ssthresh: bool,
 }
 
 /// The configuration of a run.
@@ -79,7 +92,7 @@ pub struct PairSetup {
 ///     seed: 1,
 ///     paths: vec![path("wifi", 10), path("lte", 30)],
 ///     shared: Vec::new(),
-///     pairs: vec![PairSetup { connections: vec![connection], background: false }],
+///     pairs: vec![PairSetup { connections: vec![connection], background: false, memory: None }],
 ///     until: Time::ZERO + Span::from_secs(60),
 ///     check: false,
 ///     wire: false,
@@ -228,6 +241,8 @@ pub struct Outcome {
     /// Bytes that the queues accepted from each source of cross traffic towards the client: first
     /// for each path's own link, then for each shared link.
     pub cross: Vec<Vec<u64>>,
+    /// By pair: the path memories at the end, if the hosts remember paths.
+    pub memories: Vec<Option<PairMemory>>,
     /// The first violated invariant, if `check` or `wire` was set or a segment was malformed.
     pub violation: Option<String>,
 }

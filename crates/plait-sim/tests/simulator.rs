@@ -10,6 +10,7 @@ mod hystart;
 mod network;
 mod outage;
 mod pacing;
+mod path_memory;
 mod priority;
 mod session;
 mod shapes;

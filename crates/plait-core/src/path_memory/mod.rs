@@ -10,6 +10,7 @@ mod table;
 
 pub use key::{PathKey, PathName};
 pub use record::PathRecord;
+use record::Received;
 pub(crate) use record::{PathSample, shows_queue};
 pub use table::PathEntry;
 
@@ -23,13 +24,14 @@ use table::Table;
 /// Paths with a name before those that are not in use lose theirs. Afterwards they do each time
 /// the list has doubled.
 const MIN_NAMES: usize = 1_024;
-/// Bytes of a transfer for which the first path is chosen, because its size is not known.
-const CHOICE_BYTES: u64 = 1 << 20;
-/// Percent of the time on the first path that a transfer on another one may take, if the
-/// connection is to begin there.
+/// Bytes of the small and of the large transfer for which the first path is chosen, because the
+/// size of the coming one is not known.
+const CHOICE_BYTES: [u64; 2] = [64 << 10, 1 << 20];
+/// Percent of the time on the first path that both transfers together may take on another one, if
+/// the connection is to begin there.
 const CHOICE_PERCENT: u64 = 90;
 /// Bytes that must have arrived for a rate of arrivals.
-const MIN_RECEIVED_BYTES: u64 = 64 << 10;
+const MIN_RECEIVED_BYTES: u64 = 16 << 10;
 
 /// Settings of a path memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +42,9 @@ pub struct MemorySettings {
     pub lifetime: Span,
     /// The address that clients dial, on an end that listens.
     pub own: Option<IpAddr>,
+    /// Subflows begin with the remembered slow start threshold. Linux has stored none by default
+    /// since 5.6 (`net.ipv4.tcp_no_ssthresh_metrics_save`).
+    pub ssthresh: bool,
 }
 
 impl MemorySettings {
@@ -52,7 +57,7 @@ impl MemorySettings {
 impl Default for MemorySettings {
     fn default() -> MemorySettings {
         let (entries, lifetime) = (MemorySettings::ENTRIES, MemorySettings::LIFETIME);
-        MemorySettings { entries, lifetime, own: None }
+        MemorySettings { entries, lifetime, own: None, ssthresh: false }
     }
 }
 
@@ -67,6 +72,7 @@ struct Arrivals {
 #[derive(Debug)]
 pub struct PathMemory {
     own: Option<IpAddr>,
+    ssthresh: bool,
     table: Table,
     names: BTreeMap<PathId, PathName>,
     /// Number of names at which those of unused paths are dropped.
@@ -78,6 +84,7 @@ impl PathMemory {
     pub(crate) fn new(settings: &MemorySettings) -> PathMemory {
         PathMemory {
             own: settings.own,
+            ssthresh: settings.ssthresh,
             table: Table::new(settings.entries, settings.lifetime),
             names: BTreeMap::new(),
             enough: MIN_NAMES,
@@ -134,6 +141,14 @@ impl PathMemory {
         self.table.recall(now, key)
     }
 
+    /// Returns the threshold with which a subflow begins: the remembered one, but not less than two
+    /// bandwidth-delay products, so that a wrong one costs little.
+    pub(crate) fn first_threshold(&self, known: &PathRecord) -> Option<u64> {
+        let (threshold, rate, rtt) = (known.ssthresh?, known.rate?, known.min_rtt?);
+        let product = rate.saturating_mul(rtt.as_micros()) / 1_000_000;
+        self.ssthresh.then_some(threshold.max(product.saturating_mul(2)))
+    }
+
     /// Notes a subflow that this end has opened.
     pub(crate) fn on_opened(&mut self, now: Time, conn: ConnId, subflow: SubflowId, bytes: u64) {
         self.arrivals.insert((conn, subflow), Arrivals { since: now, bytes });
@@ -147,7 +162,8 @@ impl PathMemory {
             let (bytes, span) =
                 (received - arrivals.bytes.min(received), now.since(arrivals.since));
             if bytes >= MIN_RECEIVED_BYTES && span > Span::ZERO {
-                seen.received = Some(bytes.saturating_mul(1_000_000) / span.as_micros().max(1));
+                let rate = bytes.saturating_mul(1_000_000) / span.as_micros().max(1);
+                seen.received = Some(Received { rate, bytes });
             }
             *arrivals = Arrivals { since: now, bytes: received };
         }
@@ -157,23 +173,28 @@ impl PathMemory {
         self.table.learn(now, key, &seen);
     }
 
-    /// Returns the path that a connection should begin on: the first one, unless a transfer takes
-    /// notably less time on another. Paths are compared if both have a rate, or neither has one.
-    /// A backup or a more costly path is never preferred.
+    /// Returns the path that a connection should begin on: the first one, unless another one is
+    /// better. On that path a small and a large transfer take no more time, and both together take
+    /// notably less. Paths are compared if both have a rate: the RTT of a handshake does not show a
+    /// slow link. A backup or a more costly path is never preferred.
     pub(crate) fn first_path(&mut self, now: Time, paths: &[PathConfig]) -> Option<PathId> {
         let first = paths.first()?;
-        let mut recall = |path| self.recall(now, self.key(path, None)?);
-        let Some(known) = recall(first.path) else { return Some(first.path) };
+        let mut times = |path| {
+            let known = self.recall(now, self.key(path, None)?)?;
+            let [small, large] = CHOICE_BYTES.map(|bytes| known.transfer_time(bytes));
+            Some((small?, large?))
+        };
+        let Some((small, large)) = times(first.path) else { return Some(first.path) };
+        let least = (small + large).times(CHOICE_PERCENT).over(100);
         let usable = |it: &&PathConfig| !it.backup && it.cost <= first.cost;
-        let times = paths.iter().skip(1).filter(usable).filter_map(|it| {
-            let other = recall(it.path)?;
-            let alike = other.best_rate().is_some() == known.best_rate().is_some();
-            Some((other.transfer_time(CHOICE_BYTES).filter(|_| alike)?, it.path))
+        let others = paths.iter().skip(1).filter(usable);
+        let sums = others.filter_map(|it| {
+            let (other_small, other_large) = times(it.path)?;
+            let better = other_small <= small && other_large <= large;
+            better.then_some((other_small + other_large, it.path))
         });
-        let best = times.min();
-        let least = known.transfer_time(CHOICE_BYTES).map(|it| it.times(CHOICE_PERCENT).over(100));
-        let better = best.filter(|(time, _)| least.is_some_and(|least| *time < least));
-        Some(better.map_or(first.path, |(_, path)| path))
+        let best = sums.min().filter(|(sum, _)| *sum < least);
+        Some(best.map_or(first.path, |(_, path)| path))
     }
 }
 
@@ -232,11 +253,13 @@ mod tests {
         // Nothing is known of the first path.
         assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(0)));
         know(&mut memory, 0, 10, Some(1_000_000));
-        know(&mut memory, 2, 200, Some(50_000_000));
+        know(&mut memory, 2, 12, Some(40_000_000));
         assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(1)));
-        // 1 MiB at 1 MB/s takes longer than two round trips of 200 ms.
         know(&mut memory, 1, 10, Some(1_050_000));
         assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(2)));
+        // 64 KiB take four round trips there, and 100 ms on the first path.
+        know(&mut memory, 2, 50, Some(40_000_000));
+        assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(0)));
         // Without the third path, the second one is not notably better.
         assert_eq!(memory.first_path(at(0), &paths()[..2]), Some(PathId(0)));
         assert_eq!(memory.first_path(at(0), &[]), None);
@@ -259,12 +282,29 @@ mod tests {
     }
 
     #[test]
-    fn without_rates_the_shorter_rtt_decides() {
+    fn a_path_without_a_rate_is_not_compared() {
         let mut memory = client();
         know(&mut memory, 0, 50, None);
+        know(&mut memory, 1, 20, Some(50_000_000));
+        assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(0)));
+        know(&mut memory, 0, 50, Some(1_000_000));
         know(&mut memory, 1, 20, None);
-        know(&mut memory, 2, 10, Some(50_000_000));
-        assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(1)));
+        assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(0)));
+    }
+
+    #[test]
+    fn a_first_threshold_is_at_least_two_bandwidth_delay_products() {
+        let min_rtt = Some(Span::from_millis(20));
+        let known = |ssthresh| {
+            let (rate, ssthresh) = (Some(1_000_000), Some(ssthresh));
+            PathRecord { rate, min_rtt, ssthresh, ..PathRecord::default() }
+        };
+        let of = |ssthresh| MemorySettings { ssthresh, ..MemorySettings::default() };
+        let (off, on) = (PathMemory::new(&of(false)), PathMemory::new(&of(true)));
+        assert_eq!(off.first_threshold(&known(90_000)), None);
+        assert_eq!(on.first_threshold(&known(90_000)), Some(90_000));
+        assert_eq!(on.first_threshold(&known(9_000)), Some(40_000));
+        assert_eq!(on.first_threshold(&PathRecord { rate: None, ..known(9_000) }), None);
     }
 
     #[test]
@@ -313,10 +353,10 @@ mod tests {
         memory.on_opened(at(1), ConnId(1), SubflowId(0), 0);
         memory.learn(at(3), key, of(200_000, false), PathSample::default());
         assert_eq!(memory.recall(at(3), key).unwrap().received, Some(100_000));
-        // Less than 64 KiB is no sample.
-        memory.learn(at(5), key, of(260_000, false), PathSample::default());
+        // Less than 16 KiB is no sample.
+        memory.learn(at(5), key, of(216_000, false), PathSample::default());
         assert_eq!(memory.recall(at(3), key).unwrap().received, Some(100_000));
-        memory.learn(at(6), key, of(460_000, true), PathSample::default());
+        memory.learn(at(6), key, of(416_000, true), PathSample::default());
         assert_eq!(memory.recall(at(3), key).unwrap().received, Some(200_000));
         assert!(memory.arrivals.is_empty());
     }

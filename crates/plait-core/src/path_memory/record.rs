@@ -6,6 +6,10 @@ use plait_base::Span;
 const LOSS_WEIGHT_SEGMENTS: u64 = 300;
 /// Segments that a subflow must have sent before its losses count as a share of the path.
 const MIN_LOSS_SEGMENTS: u64 = 100;
+/// Arrivals from which on a lower mean rate halves the difference to the remembered one.
+const LONG_BYTES: u64 = 1 << 20;
+/// Initial window in bytes (RFC 6928).
+const FIRST_WINDOW_BYTES: u64 = 14_600;
 /// Least time above the minimum RTT that shows a queue.
 const MIN_QUEUE: Span = Span::from_millis(2);
 
@@ -32,10 +36,12 @@ pub struct PathRecord {
 /// The values of one subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct PathSample {
-    /// Delivery rate in bytes per second; 0 if unknown.
+    /// Largest delivery rate of the latest rounds in bytes per second; 0 if unknown.
     pub(crate) rate: u64,
-    /// Mean rate of arrivals, if enough data has arrived.
-    pub(crate) received: Option<u64>,
+    /// A queue has shown that the path was full.
+    pub(crate) filled: bool,
+    /// Arrivals, if enough data has arrived.
+    pub(crate) received: Option<Received>,
     pub(crate) min_rtt: Option<Span>,
     pub(crate) srtt: Option<Span>,
     pub(crate) rttvar: Span,
@@ -51,12 +57,19 @@ pub(crate) struct PathSample {
     pub(crate) open: bool,
 }
 
+/// Data that has arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Received {
+    /// Mean rate in bytes per second.
+    pub(crate) rate: u64,
+    pub(crate) bytes: u64,
+}
+
 impl PathSample {
-    /// Returns true if the subflow has filled the path: its window has reached the threshold, or
-    /// its RTT shows a queue. Before, the rate is that of its window.
+    /// Returns true if the subflow has filled the path, or has used all that losses allow: its
+    /// window has reached the threshold. Before, the rate is that of its window.
     fn fills_path(&self) -> bool {
-        let avoids = self.ssthresh.is_some_and(|threshold| self.cwnd >= threshold);
-        avoids || self.srtt.zip(self.min_rtt).is_some_and(|(srtt, min)| shows_queue(srtt, min))
+        self.filled || self.ssthresh.is_some_and(|threshold| self.cwnd >= threshold)
     }
 }
 
@@ -103,10 +116,11 @@ impl PathRecord {
             (Some(known), true) => Some(known.midpoint(seen.rate)),
             (known, false) => known.map(|known| known.max(seen.rate)),
         };
-        if let Some(received) = seen.received {
-            let known = self.received.unwrap_or(received);
-            // Most lower values are those of short or slow transfers.
-            self.received = Some(received.max(known - known.saturating_sub(received) / 8));
+        if let Some(Received { rate, bytes }) = seen.received {
+            let known = self.received.unwrap_or(rate);
+            // The start of a short transfer makes its mean low.
+            let part = if bytes >= LONG_BYTES { 2 } else { 8 };
+            self.received = Some(rate.max(known - known.saturating_sub(rate) / part));
         }
     }
 
@@ -138,12 +152,15 @@ impl PathRecord {
         self.rate.max(self.received)
     }
 
-    /// Returns the time for a transfer of `bytes`: two round trips (the handshake, and the request)
-    /// and the time at the remembered rate. Without a rate it is that of the round trips.
+    /// Returns the time for a transfer of `bytes` over a connection that begins on the path: a round
+    /// trip for the handshake, those of slow start, and the time at the remembered rate.
     pub(crate) fn transfer_time(&self, bytes: u64) -> Option<Span> {
-        let rate = self.best_rate().unwrap_or(u64::MAX).max(1);
+        let (rate, rtt) = (self.best_rate()?.max(1), self.min_rtt?);
+        let window = bytes.min(rate.saturating_mul(rtt.as_micros()) / 1_000_000);
+        // After n round trips, 2^n - 1 initial windows are sent.
+        let round_trips = 64 - (window / FIRST_WINDOW_BYTES).leading_zeros();
         let sending = Span::from_nanos(bytes.saturating_mul(1_000_000_000) / rate);
-        Some(self.min_rtt?.times(2) + sending)
+        Some(rtt.times(1 + u64::from(round_trips)) + sending)
     }
 }
 
@@ -201,17 +218,28 @@ mod tests {
         assert_eq!(after(&[avoidance, of(5_000, 30_000, None)]).rate, Some(9_000));
         assert_eq!(after(&[avoidance, of(12_000, 30_000, Some(40_000))]).rate, Some(12_000));
         // A queue shows that the link is full.
-        let queue = PathSample { min_rtt: Some(ms(16)), ..slow_start };
-        assert_eq!(after(&[queue]).rate, Some(1_000));
-        assert_eq!(after(&[PathSample { min_rtt: Some(ms(17)), ..slow_start }]).rate, None);
+        assert_eq!(after(&[PathSample { filled: true, ..slow_start }]).rate, Some(1_000));
+    }
+
+    #[test]
+    fn a_queue_delays_by_a_quarter_of_the_rtt_and_two_ms() {
+        for (rtt, min, queue) in [(20, 16, true), (20, 17, false), (3, 1, true), (2, 1, false)] {
+            assert_eq!(shows_queue(ms(rtt), ms(min)), queue, "{rtt} {min}");
+        }
     }
 
     #[test]
     fn a_lower_rate_of_arrivals_counts_little() {
-        let of = |received| PathSample { received: Some(received), ..sample(20, 1) };
-        assert_eq!(after(&[of(8_000)]).received, Some(8_000));
-        assert_eq!(after(&[of(8_000), of(16_000)]).received, Some(16_000));
-        assert_eq!(after(&[of(16_000), of(8_000), sample(20, 1)]).received, Some(15_000));
+        let of =
+            |rate, bytes| PathSample { received: Some(Received { rate, bytes }), ..sample(20, 1) };
+        let (short, long) = (LONG_BYTES - 1, LONG_BYTES);
+        assert_eq!(after(&[of(8_000, short)]).received, Some(8_000));
+        assert_eq!(after(&[of(8_000, long), of(16_000, short)]).received, Some(16_000));
+        assert_eq!(
+            after(&[of(16_000, long), of(8_000, short), sample(20, 1)]).received,
+            Some(15_000)
+        );
+        assert_eq!(after(&[of(16_000, long), of(8_000, long)]).received, Some(12_000));
     }
 
     #[test]
@@ -242,11 +270,17 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_takes_two_round_trips_and_its_time_at_the_rate() {
+    fn a_transfer_takes_its_round_trips_and_its_time_at_the_rate() {
         let record = PathRecord { min_rtt: Some(ms(30)), ..PathRecord::default() };
-        assert_eq!(record.transfer_time(1_000_000), Some(ms(60)));
-        let rated = PathRecord { rate: Some(500_000), received: Some(1_000_000), ..record };
-        assert_eq!(rated.transfer_time(1_000_000), Some(ms(1_060)));
+        assert_eq!(record.transfer_time(1_000_000), None);
+        // The window that the rate needs is 15,000 bytes: the second one of slow start suffices.
+        let rated = PathRecord { received: Some(500_000), rate: Some(50_000), ..record };
+        assert_eq!(rated.transfer_time(1_000_000), Some(ms(60 + 2_000)));
+        assert_eq!(rated.transfer_time(10_000), Some(ms(30 + 20)));
+        // 3.4 initial windows take two round trips, 34 take six, and 300,000 bytes are the most in flight.
+        let fast = PathRecord { rate: Some(10_000_000), ..record };
+        assert_eq!(fast.transfer_time(50_000), Some(ms(30 + 60 + 5)));
+        assert_eq!(fast.transfer_time(1_000_000), Some(ms(30 + 150 + 100)));
         assert_eq!(PathRecord { min_rtt: None, ..rated }.transfer_time(1), None);
     }
 }

@@ -1,7 +1,9 @@
 //! Acknowledgements and retransmission timeouts of a subflow.
 
 use crate::config::{self, ReduceFrom};
+use crate::path_memory::shows_queue;
 use crate::tcp::clock::before;
+use crate::tcp::delivery::Round;
 use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
 use crate::tcp::sender::Sender;
@@ -119,9 +121,14 @@ impl Sender {
             // The last segment was sent before this acknowledgement advanced the left edge.
             let flight = self.tx.outstanding() + outcome.advanced;
             let limited = capped || self.cwnd_validation.limited(false, cwnd);
-            self.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
+            // An edge that jumps over data delivered earlier says nothing about the rate.
+            let in_order = outcome.delivered >= outcome.advanced;
+            let clean = rtt.is_some() && in_order && matches!(self.phase, Phase::Open);
+            let rtt = rtt.unwrap_or(srtt);
+            let queue = self.rtt.min().is_some_and(|min| shows_queue(rtt, min));
+            self.delivery.on_round(&Round { now, rtt, flight, limited, clean, queue });
             if self.cc.is_recalled() {
-                self.doubt_threshold(rtt.unwrap_or(srtt));
+                self.cc.doubt_recalled(queue);
             }
         }
         let ack = Ack {

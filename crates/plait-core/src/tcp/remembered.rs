@@ -1,10 +1,9 @@
 //! Values that a subflow takes from the path memory, and leaves there.
 
 use crate::context::Context;
-use crate::path_memory::{Learner, PathSample, shows_queue};
+use crate::path_memory::{Learner, PathSample};
 use crate::tcp::sender::Sender;
 use crate::tcp::subflow::Subflow;
-use plait_base::Span;
 use plait_sched::{CaState, Notice};
 
 /// A subflow and the entry of its path in the path memory.
@@ -12,8 +11,8 @@ pub(crate) struct Remembered<'a>(pub(crate) &'a Subflow);
 
 impl Remembered<'_> {
     /// Gives `subflow` the remembered values of its path when data may be sent, as `tcp_init_metrics` of
-    /// Linux does: the slow start threshold, unless one is configured. The initial window stays. The RTT
-    /// counts only if the handshake gave none.
+    /// Linux does: the slow start threshold, if the memory gives it and none is configured. The initial
+    /// window stays. The RTT counts only if the handshake gave none.
     pub(super) fn begin(subflow: &mut Subflow, ctx: &mut Context<'_>) {
         let (now, conn) = (ctx.now, ctx.conn());
         let (path, server) = (subflow.address.path(), subflow.address.server());
@@ -22,7 +21,7 @@ impl Remembered<'_> {
             memory.on_opened(now, conn, subflow.id, subflow.rx.taken_in());
         }
         let Some(known) = memory.recall(now, key) else { return };
-        if let Some(threshold) = known.ssthresh {
+        if let Some(threshold) = memory.first_threshold(&known) {
             subflow.sender.cc.recall(threshold);
         }
         if let (None, Some(srtt)) = (subflow.sender.rtt.srtt(), known.srtt) {
@@ -52,8 +51,10 @@ impl Remembered<'_> {
         let mss = u64::from(cc.flow(None, true).mss.max(1));
         let carried = self.0.carried();
         let counters = carried.counters;
+        let (rate, filled) = self.0.sender.largest_delivery_rate();
         PathSample {
-            rate: self.0.sender.delivery_rate(),
+            rate,
+            filled,
             received: None,
             min_rtt: rtt.min(),
             srtt: rtt.srtt(),
@@ -65,15 +66,5 @@ impl Remembered<'_> {
             ssthresh: cc.ssthresh(),
             open: self.0.sender.ca() == CaState::Open,
         }
-    }
-}
-
-impl Sender {
-    /// Drops a remembered slow start threshold if the window has reached it and the first RTT of a
-    /// round shows no queue: the path has room for more.
-    #[cold]
-    pub(super) fn doubt_threshold(&mut self, rtt: Span) {
-        let queue = self.rtt.min().is_some_and(|min| shows_queue(rtt, min));
-        self.cc.doubt_recalled(queue);
     }
 }

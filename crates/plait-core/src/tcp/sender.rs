@@ -248,6 +248,12 @@ impl Sender {
         self.delivery.bytes_per_second()
     }
 
+    /// Returns the largest delivery rate of the latest rounds in bytes per second, and whether the
+    /// path was full.
+    pub(crate) const fn largest_delivery_rate(&self) -> (u64, bool) {
+        self.delivery.largest()
+    }
+
     /// Returns true if the congestion window limits the sender.
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         self.cwnd_validation.limited(self.cc.in_slow_start(), self.cwnd())

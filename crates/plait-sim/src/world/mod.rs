@@ -5,16 +5,19 @@ mod onlookers;
 mod serving;
 mod telling;
 
+use crate::addresses::{dialled, path_name};
 use crate::changes::PathChanges;
 use crate::digest::RunDigest;
 use crate::host::{ConnSlot, Host};
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::EventQueue;
-use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch};
+use crate::setup::{
+    ConnectionOutcome, ConnectionSetup, Outcome, PairMemory, PairSetup, Setup, Snapshot, Watch,
+};
 use onlookers::{Onlookers, SegmentEvent};
 use plait_app::{Ends, Observer, Role};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{Detail, Event};
+use plait_core::{Detail, Event, MemorySettings};
 use plait_wire::Segment;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -99,6 +102,17 @@ const fn peer(host: usize) -> usize {
     host ^ 1
 }
 
+/// Makes the hosts of a pair remember the paths of a run.
+fn remember(client: &mut Host, server: &mut Host, memory: &PairMemory, paths: usize) {
+    let (own, ssthresh) = (Some(dialled()), memory.ssthresh);
+    let settings = MemorySettings { own, ssthresh, ..MemorySettings::default() };
+    for (host, entries) in [(client, &memory.client), (server, &memory.server)] {
+        let side = host.side;
+        let paths = (0..paths as u32).map(PathId);
+        host.remember(&settings, paths.map(|path| (path, path_name(side, path))), entries);
+    }
+}
+
 /// Creates an observer for each connection of a pair.
 fn observers(setup: &Setup, client: &Host, pair: usize) -> Vec<Observer> {
     let observer = |slot: &ConnSlot| {
@@ -161,6 +175,9 @@ impl<'a> World<'a> {
             server.endpoint.record_events(detail);
             client.endpoint.check_invariants(setup.check);
             server.endpoint.check_invariants(setup.check);
+            if let Some(memory) = &config.memory {
+                remember(&mut client, &mut server, memory, setup.paths.len());
+            }
             for (session, connection) in config.connections.iter().enumerate() {
                 // Both ends number the server's addresses in the same order.
                 for address in &connection.server.addresses {
@@ -339,8 +356,22 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Returns the path memories of each pair of hosts that remembers paths.
+    fn memories(&mut self) -> Vec<Option<PairMemory>> {
+        let (now, setup) = (self.now, self.setup);
+        let pairs = self.hosts.chunks_exact_mut(2).zip(&setup.pairs);
+        let memory = |(hosts, pair): (&mut [Host], &PairSetup)| {
+            let ssthresh = pair.memory.as_ref()?.ssthresh;
+            let [client, server] = hosts else { return None };
+            let (client, server) = (client.remembered(now), server.remembered(now));
+            Some(PairMemory { client, server, ssthresh })
+        };
+        pairs.map(memory).collect()
+    }
+
     fn finish(mut self) -> Outcome {
         let (now, over) = (self.now, self.over());
+        let memories = self.memories();
         let mut pairs = Vec::with_capacity(self.observers.len());
         for (pair, observers) in self.observers.into_iter().enumerate() {
             let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
@@ -377,6 +408,7 @@ impl<'a> World<'a> {
             middlebox_counters: self.network.middlebox_counters(),
             shared: self.network.shared_counters(),
             cross: self.network.cross_bytes(now),
+            memories,
             violation: self.onlookers.violation,
         }
     }

@@ -95,7 +95,7 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
         seed: 1,
         paths,
         shared: Vec::new(),
-        pairs: vec![PairSetup { connections: vec![connection], background: false }],
+        pairs: vec![PairSetup { connections: vec![connection], background: false, memory: None }],
         until: Time::ZERO + Span::from_secs(3_600),
         check: true,
         wire: false,

@@ -43,7 +43,10 @@ impl Case {
             seed: self.seed,
             paths,
             shared: shared.into_iter().collect(),
-            pairs: vec![PairSetup { connections, background: false }; self.pairs as usize],
+            pairs: vec![
+                PairSetup { connections, background: false, memory: None };
+                self.pairs as usize
+            ],
             until: heals + self.grace(),
             check: true,
             wire: self.settings.wire,

@@ -2,6 +2,7 @@
 
 use super::flights::Flight;
 use super::loss::LossShare;
+use super::rate::RateSource;
 use crate::{Outcome, SubflowView, View};
 use plait_base::{Span, SubflowId, Time};
 
@@ -47,11 +48,12 @@ pub(super) struct Known<'a> {
     pub(super) view: &'a SubflowView,
     /// Bytes a second; zero if unknown.
     pub(super) rate: u64,
-    /// Whether the rate was ever known.
-    pub(super) sampled: bool,
+    pub(super) source: RateSource,
     pub(super) losses: LossShare,
     /// Latest progress.
     pub(super) progress: Time,
+    /// Minimum RTT.
+    pub(super) min_rtt: Option<Span>,
 }
 
 /// The estimate of one path.
@@ -74,8 +76,7 @@ pub(super) struct Estimate<'a> {
     /// Most bytes that the path may hold.
     limit: u64,
     pub(super) main: bool,
-    /// Whether its rate was ever known.
-    sampled: bool,
+    source: RateSource,
     losses: LossShare,
     /// Whether it may carry new data.
     worth: bool,
@@ -108,8 +109,8 @@ impl<'a> Estimate<'a> {
         mss: u64,
         unsampled: impl FnOnce() -> Span,
     ) -> Estimate<'a> {
-        let Known { view, rate, sampled, losses, progress } = known;
-        let min_rtt = view.min_rtt.or(view.srtt).unwrap_or_else(unsampled);
+        let Known { view, rate, source, losses, progress, min_rtt } = known;
+        let min_rtt = min_rtt.unwrap_or_else(unsampled);
         let busy = view.inflight > 0;
         let age = now.since(view.rtt_at);
         let seen = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
@@ -132,7 +133,7 @@ impl<'a> Estimate<'a> {
             arrival: Span::ZERO,
             limit: u64::MAX,
             main: false,
-            sampled,
+            source,
             losses,
             worth: true,
         };
@@ -250,7 +251,10 @@ fn weigh(
 ) {
     for path in paths.iter_mut().flatten().filter(|it| !it.main) {
         // Without copies, only new data shows the rate.
-        let unknown = rules.probe && path.view.price.cost == 0 && main.sampled && !path.sampled;
+        let unknown = rules.probe
+            && path.view.price.cost == 0
+            && main.source.is_known()
+            && !path.source.is_known();
         path.worth = !unknown && path.is_worth(main, rules, work, mss);
     }
 }
@@ -274,8 +278,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         work: Work,
         known: &(impl Iterator<Item = Known<'a>> + Clone),
     ) -> Paths<'p, 'a> {
-        let sampled = || known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
-        let unsampled = || sampled().max().unwrap_or_default();
+        let unsampled = || known.clone().filter_map(|it| it.min_rtt).max().unwrap_or_default();
         // The main path has the largest pace.
         let (mut count, mut main, mut pace) = (0, 0, 0);
         for (place, known) in list.iter_mut().zip(known.clone()) {
@@ -290,7 +293,9 @@ impl<'p, 'a> Paths<'p, 'a> {
             main.main = true;
         }
         if rules.cap {
-            for path in list.iter_mut().flatten().filter(|it| it.rate > 0) {
+            // A remembered rate may be far too low. Its path must get enough data for a sample.
+            let sampled = |it: &&mut Estimate<'_>| it.rate > 0 && it.source == RateSource::Own;
+            for path in list.iter_mut().flatten().filter(sampled) {
                 path.limit = path.needs(&rules, mss);
             }
         }
@@ -376,7 +381,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns a path with room that carries only copies because its rate is unknown.
     pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
-        self.iter().find(|it| !it.worth && !it.sampled && it.may_copy(view, len))
+        self.iter().find(|it| !it.worth && !it.source.is_known() && it.may_copy(view, len))
     }
 
     /// Returns the path with room on which a segment arrives first, except on `carrier`.

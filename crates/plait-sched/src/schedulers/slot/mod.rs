@@ -132,7 +132,8 @@ each other path `side_cap` percent of rate * (min_rtt + rttvar) and a few segmen
 New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
-While the rate of such a path is unknown, it carries only copies (`probe`).
+While the rate of such a path is unknown, it carries only copies (`probe`). If paths are remembered,
+slot begins with the rate of an earlier connection. Its first own sample replaces that rate.
 
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. If it can place nothing new, it copies
@@ -168,6 +169,8 @@ struct Lane {
     losses: LossShare,
     /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path.
     progress: Time,
+    /// Minimum RTT that an earlier connection has measured.
+    min_rtt: Option<Span>,
 }
 
 /// The scheduler.
@@ -213,13 +216,14 @@ impl Slot {
     ) -> Paths<'p, 'a> {
         let candidates = view.candidates();
         let known = view.subflows.iter().filter(|it| candidates.contains(it.id)).map(|view| {
-            let Lane { rate, losses, progress } = &self.lanes[view.id.index()];
+            let Lane { rate, losses, progress, min_rtt } = &self.lanes[view.id.index()];
             Known {
                 view,
                 rate: rate.rate(),
-                sampled: rate.sampled,
+                source: rate.source,
                 losses: *losses,
                 progress: *progress,
+                min_rtt: view.min_rtt.or(view.srtt).or(*min_rtt),
             }
         });
         let ConnectionView { snd_una, wnd_end, unsent, .. } = view.connection;
@@ -446,6 +450,11 @@ impl Scheduler for Slot {
                 }
             }
             Notice::Acked { subflow, bytes, rtt } => self.on_acked(view, subflow, bytes, rtt),
+            Notice::Remembered { subflow, rate, min_rtt } => {
+                let lane = &mut self.lanes[subflow.index()];
+                lane.rate.recall(view.now, rate);
+                lane.min_rtt = Some(min_rtt);
+            }
             Notice::SubflowsChanged { began: Some(_), .. } if view.subflows.len() > 1 => {
                 self.catch_up(view);
             }

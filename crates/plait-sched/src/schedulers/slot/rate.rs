@@ -38,6 +38,25 @@ impl Step {
     }
 }
 
+/// Where the rate of a path comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum RateSource {
+    /// It was never known.
+    #[default]
+    None,
+    /// An earlier connection, until there is a sample.
+    Earlier,
+    /// Samples.
+    Own,
+}
+
+impl RateSource {
+    /// Returns true if the rate was ever known.
+    pub(super) fn is_known(self) -> bool {
+        self != RateSource::None
+    }
+}
+
 /// The estimate of one path.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct RateFilter {
@@ -50,8 +69,7 @@ pub(super) struct RateFilter {
     pub(super) before: u64,
     /// Start of this interval.
     pub(super) began: Time,
-    /// Whether there was ever a sample.
-    pub(super) sampled: bool,
+    pub(super) source: RateSource,
 }
 
 impl RateFilter {
@@ -68,10 +86,33 @@ impl RateFilter {
             [.., before, last] if last.at.since(before.at) < grain => last.extend(step),
             _ => self.push(step),
         }
+        if self.source == RateSource::Earlier {
+            self.doubt_earlier();
+        }
         self.turn(step.at, srtt);
         if let Some(sample) = self.sample(mss, grain) {
+            if self.source == RateSource::Earlier {
+                (self.now, self.before) = (0, 0);
+            }
             self.now = self.now.max(sample);
-            self.sampled = true;
+            self.source = RateSource::Own;
+        }
+    }
+
+    /// Begins with the rate that an earlier connection has measured. The first sample replaces it.
+    pub(super) fn recall(&mut self, now: Time, rate: u64) {
+        (self.now, self.before, self.began) = (rate, 0, now);
+        self.source = RateSource::Earlier;
+    }
+
+    /// Drops a remembered rate if the last step was far faster. That is no sample, but such a rate
+    /// would keep data off the path.
+    #[cold]
+    fn doubt_earlier(&mut self) {
+        let [.., before, last] = &self.steps[..self.used] else { return };
+        let span = last.at.since(before.at).as_nanos().max(1);
+        if last.bytes.saturating_mul(1_000_000_000) / span > self.rate().saturating_mul(2) {
+            (self.now, self.before, self.source) = (0, 0, RateSource::None);
         }
     }
 
@@ -198,6 +239,44 @@ mod tests {
     #[test]
     fn segments_that_waited_in_a_queue_give_the_rate() {
         assert_eq!(paced(true), 100_000);
+    }
+
+    #[test]
+    fn the_first_sample_replaces_a_remembered_rate() {
+        for earlier in [250_000, 5_000_000] {
+            let mut filter = RateFilter::default();
+            assert!(!filter.source.is_known());
+            filter.recall(at(1_000), earlier);
+            assert!(filter.source.is_known());
+            // A lone segment is no sample.
+            acked(&mut filter, at(1_020), at(1_000), false);
+            assert_eq!(filter.rate(), earlier);
+            window(&mut filter, 1_020);
+            assert_eq!((filter.rate(), filter.source), (500_000, RateSource::Own));
+        }
+    }
+
+    #[test]
+    fn a_remembered_rate_that_is_far_too_low_is_dropped_by_two_acknowledgements() {
+        let mut filter = RateFilter::default();
+        filter.recall(at(1_000), 50_000);
+        acked(&mut filter, at(1_020), at(1_000), false);
+        assert_eq!(filter.rate(), 50_000);
+        // 1,000 bytes in 10 ms are twice the rate, which is not far.
+        acked(&mut filter, at(1_030), at(1_000), false);
+        assert_eq!(filter.rate(), 50_000);
+        acked(&mut filter, at(1_039), at(1_000), false);
+        assert_eq!((filter.rate(), filter.source), (0, RateSource::None));
+    }
+
+    #[test]
+    fn a_remembered_rate_is_forgotten_without_samples() {
+        let mut filter = RateFilter::default();
+        filter.recall(at(1_000), 70_000);
+        acked(&mut filter, at(1_350), at(1_330), false);
+        assert_eq!(filter.rate(), 70_000);
+        acked(&mut filter, at(1_700), at(1_680), false);
+        assert_eq!(filter.rate(), 0);
     }
 
     #[test]

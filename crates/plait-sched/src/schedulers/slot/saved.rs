@@ -2,16 +2,20 @@
 
 use super::Lane;
 use super::flights::Flights;
-use super::rate::{MAX_STEPS, RateFilter, Step};
+use super::rate::{MAX_STEPS, RateFilter, RateSource, Step};
 use alloc::string::String;
 use core::fmt::{self, Write};
-use plait_base::{DataRange, Dsn, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 
 pub(super) const NAMES: &[(&str, &str)] = &[
     ("rate.ID.now", "largest rate of this interval, in bytes a second"),
     ("rate.ID.before", "largest rate of the interval before, in bytes a second"),
     ("rate.ID.began_ns", "start of this interval"),
-    ("rate.ID.sampled", "1 if the rate was ever known"),
+    (
+        "rate.ID.sampled",
+        "1 if the rate was ever sampled, 2 if an earlier connection has measured it",
+    ),
+    ("remembered.ID.min_rtt_ns", "minimum RTT that an earlier connection has measured"),
     ("loss.ID.lost", "bytes that the path lost"),
     ("loss.ID.acked", "bytes that the path delivered"),
     ("progress.ID_ns", "latest progress of the path"),
@@ -29,12 +33,14 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 /// Writes the state. Zeroes are left out.
 pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str, f64)) {
     let mut names = Names { name: String::new(), prefix: 0, write };
-    for (id, Lane { rate, losses, progress }) in lanes.iter().enumerate() {
+    for (id, Lane { rate, losses, progress, min_rtt }) in lanes.iter().enumerate() {
         names.begin(format_args!("rate.{id}"));
         names.write(".now", rate.now);
         names.write(".before", rate.before);
         names.write(".began_ns", rate.began.as_nanos());
-        names.write(".sampled", u64::from(rate.sampled));
+        names.write(".sampled", source_number(rate.source));
+        names.begin(format_args!("remembered.{id}"));
+        names.write(".min_rtt_ns", min_rtt.unwrap_or_default().as_nanos());
         names.begin(format_args!("loss.{id}"));
         names.write(".lost", losses.lost);
         names.write(".acked", losses.acked);
@@ -55,6 +61,22 @@ pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str
         names.write(".subflow", u64::from(flight.subflow.0));
         names.write(".arrives_ns", flight.arrives.as_nanos());
         names.write(".lost", u64::from(flight.lost));
+    }
+}
+
+const fn source_number(source: RateSource) -> u64 {
+    match source {
+        RateSource::None => 0,
+        RateSource::Own => 1,
+        RateSource::Earlier => 2,
+    }
+}
+
+const fn source_of(number: u64) -> RateSource {
+    match number {
+        1 => RateSource::Own,
+        2 => RateSource::Earlier,
+        _ => RateSource::None,
     }
 }
 
@@ -102,7 +124,7 @@ pub(super) fn load(
                 "now" => rate.now = whole,
                 "before" => rate.before = whole,
                 "began_ns" => rate.began = Time::from_nanos(whole),
-                "sampled" => rate.sampled = whole == 1,
+                "sampled" => rate.source = source_of(whole),
                 _ => return None,
             }
         }
@@ -113,6 +135,9 @@ pub(super) fn load(
                 "acked" => losses.acked = whole,
                 _ => return None,
             }
+        }
+        ("remembered", id) if parts.next()? == "min_rtt_ns" => {
+            lanes.get_mut(id.parse::<usize>().ok()?)?.min_rtt = Some(Span::from_nanos(whole));
         }
         ("progress", id) => {
             let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
