@@ -19,6 +19,7 @@ mod expect;
 pub mod experiment;
 pub mod explain;
 mod one_run;
+mod path_memory;
 mod relation;
 mod report;
 mod run_setup;

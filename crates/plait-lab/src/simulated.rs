@@ -2,6 +2,7 @@
 
 use crate::bound::{Bound, BoundedRun};
 use crate::compare::{Cell, RunOutcome, Subject, World};
+use crate::path_memory;
 use crate::run_setup::{Unseen, setup_with};
 use crate::scenario::{Competition, Path, Scenario, Sender, Subflows};
 use crate::ssthresh_cache;
@@ -147,8 +148,7 @@ pub fn simulate_unless(
     watch: &mut dyn Watch,
     cancelled: &AtomicBool,
 ) -> Option<Outcome> {
-    let thresholds = ssthresh_cache::thresholds(cell, seed, cancelled)?;
-    let setup = setup_with(cell, seed, &thresholds);
+    let setup = setup_unless(cell, seed, cancelled)?;
     Some(of_scenario(cell, plait_sim::run_unless(&setup, watch, cancelled)?))
 }
 
@@ -221,10 +221,16 @@ fn link_of(scenario: &Scenario, links: usize, kind: &Competition) -> Option<usiz
 
 /// Returns the set-up of one run of a cell. It has the paths with the randomness of `seed`, a pair
 /// of hosts with the connection, and a pair for each competing flow. Every row has every path, so
-/// that all rows get the same network. It first runs the earlier transfers, if there are any, to
-/// find the thresholds that the sender has stored.
+/// that all rows get the same network. It first runs the earlier connections, if there are any, to
+/// find the thresholds and the path memories that they have left.
 #[must_use]
 pub fn setup(cell: &Cell, seed: u64) -> Setup {
-    let known = ssthresh_cache::thresholds(cell, seed, &AtomicBool::new(false));
-    setup_with(cell, seed, &known.unwrap_or_default())
+    let setup = setup_unless(cell, seed, &AtomicBool::new(false));
+    setup.unwrap_or_else(|| setup_with(cell, seed, &[]))
+}
+
+/// As [`setup`]; returns `None` if `cancelled` becomes true.
+fn setup_unless(cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<Setup> {
+    let thresholds = ssthresh_cache::thresholds(cell, seed, cancelled)?;
+    path_memory::with_memory(cell, seed, setup_with(cell, seed, &thresholds), cancelled)
 }

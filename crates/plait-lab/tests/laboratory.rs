@@ -14,6 +14,7 @@ mod pmtu_black_hole;
 mod price;
 mod recorded;
 mod server;
+mod path_memory;
 mod ssthresh_cache;
 mod swarm;
 mod tables;

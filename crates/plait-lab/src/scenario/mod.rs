@@ -137,6 +137,8 @@ pub struct Transport {
     pub ssthresh: Option<Size>,
     /// Number of earlier transfers of the same kind with the same peer.
     pub earlier_transfers: u32,
+    /// The use of an earlier connection's path memory.
+    pub path_memory: MemoryUse,
     /// Time that a host needs to send one segment; zero in an ideal scenario.
     pub send_cost: Span,
     /// The kernel that both ends behave as.
@@ -147,6 +149,17 @@ pub struct Transport {
     pub rcvbuf: Buffer,
     /// Send buffer.
     pub sndbuf: Buffer,
+}
+
+/// The use of the path memory that an earlier connection has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryUse {
+    /// There is no memory.
+    Off,
+    /// Both ends remember the paths.
+    On,
+    /// As [`MemoryUse::On`], and subflows begin with the remembered slow start threshold.
+    Ssthresh,
 }
 
 /// A kernel whose whole behaviour both ends adopt.
@@ -205,6 +218,7 @@ impl Scenario {
                 subflows: Subflows::EachPath(1),
                 ssthresh: None,
                 earlier_transfers: 0,
+                path_memory: MemoryUse::Off,
                 send_cost: Span::ZERO,
                 kernel: Kernel::None,
                 goal: Goal::Aggregate,

@@ -83,6 +83,9 @@ pub(crate) struct Args {
     /// Start of further subflows, as in `plait compare`
     #[arg(long, hide_short_help = true, value_name = "TIMING", requires = "random")]
     join: Option<String>,
+    /// Let every row remember the paths of an earlier connection, as in `plait compare`
+    #[arg(long, hide_short_help = true, value_name = "off|on|ssthresh", requires = "random")]
+    path_memory: Option<String>,
     /// Cache the finished random cells in this directory [default: the user's cache]
     #[arg(long, hide_short_help = true, value_name = "DIR", requires = "random")]
     cache: Option<PathBuf>,

@@ -63,9 +63,11 @@ fn options(args: &Args, count: u64) -> RandomOptions {
         command += &format!(" --cc {}", args.cc);
         settings.push(("cc", args.cc.clone()));
     }
-    if let Some(join) = &args.join {
-        command += &format!(" --join {join}");
-        settings.push(("join", join.clone()));
+    for (name, text) in [("join", &args.join), ("path-memory", &args.path_memory)] {
+        if let Some(text) = text {
+            command += &format!(" --{name} {text}");
+            settings.push((name, text.clone()));
+        }
     }
     RandomOptions {
         count: u32::try_from(count).unwrap_or(u32::MAX),

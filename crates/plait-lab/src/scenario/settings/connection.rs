@@ -4,7 +4,7 @@ use super::setting::{BLANK, HOSTS, MPTCP, Setting, TCP};
 use crate::scenario::kind::{
     Field, SettingKind, count, names, on_off, read_count, read_time, text, time, words,
 };
-use crate::scenario::{Kernel, buffers, setters};
+use crate::scenario::{Kernel, MemoryUse, buffers, setters};
 use plait_base::Span;
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{Config, Dial, JoinTiming, LossDetection, Pacing, Prr, RtoMode};
@@ -107,6 +107,16 @@ pub(super) const SETTINGS: &[Setting] = &[
             |it| vec![it.transport.earlier_transfers.to_string()],
             setters::set_earlier,
         ),
+        ..BLANK
+    },
+    Setting {
+        name: "path-memory",
+        group: MPTCP,
+        default: "off",
+        help: "on: both ends remember each path from an earlier connection of the same kind; \
+               ssthresh: and begin with its slow start threshold",
+        clause: "RFC 9040 section 6",
+        field: words!(MEMORIES, transport.path_memory),
         ..BLANK
     },
     Setting {
@@ -298,6 +308,10 @@ pub(super) const SETTINGS: &[Setting] = &[
 ];
 
 const GOALS: &[(&str, Goal)] = Goal::ALL;
+
+/// Uses of the path memory, by name.
+const MEMORIES: &[(&str, MemoryUse)] =
+    &[("off", MemoryUse::Off), ("on", MemoryUse::On), ("ssthresh", MemoryUse::Ssthresh)];
 const JOINS: &[(&str, JoinTiming)] = &[
     ("after-data", JoinTiming::AfterData),
     ("agreed", JoinTiming::Agreed),
