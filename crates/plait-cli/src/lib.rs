@@ -72,6 +72,8 @@ enum Task {
     #[cfg(live)]
     Proxy(commands::live::proxy::Args),
     #[cfg(live)]
+    Paths(commands::live::paths::Args),
+    #[cfg(live)]
     Doctor(commands::live::doctor::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
@@ -96,6 +98,8 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Get(args) => commands::live::get::run(args, console),
         #[cfg(live)]
         Task::Proxy(args) => commands::live::proxy::run(args, console),
+        #[cfg(live)]
+        Task::Paths(args) => commands::live::paths::run(args, console),
         #[cfg(live)]
         Task::Doctor(args) => commands::live::doctor::run(args, console),
         Task::Schema(args) => commands::schema::run(args),

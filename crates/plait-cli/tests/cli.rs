@@ -68,6 +68,8 @@ const COMMANDS: &[&str] = &[
     "serve",
     "get",
     "proxy",
+    "paths",
+    "paths forget",
     "doctor",
     "schema",
     "completions",
@@ -146,6 +148,7 @@ fn help_lists_what_works_and_nothing_else() {
             "serve",
             "get",
             "proxy",
+            "paths",
             "doctor",
             "schema",
             "completions",
@@ -264,6 +267,7 @@ fn every_schema_is_printed() {
         "swarm",
         "swarm-replay",
         "trace",
+        "paths",
         "doctor",
     ] {
         let schema: Value = serde_json::from_str(&stdout(&plait(&["schema", command]))).unwrap();

@@ -9,6 +9,8 @@ mod decide_cc;
 mod decoder;
 mod events;
 mod explain;
+#[cfg(target_os = "linux")]
+mod paths;
 mod promise;
 mod readme;
 mod reproduce;

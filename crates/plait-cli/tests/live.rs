@@ -41,6 +41,7 @@ fn main() {
         trials.push(Trial::test(name, move || clean_up(signal)));
     }
     trials.push(Trial::test("a_file_is_fetched_from_a_kernel", fetch));
+    trials.push(Trial::test("a_second_fetch_begins_on_the_better_path", remembered));
     for family in [Family::V4, Family::V6] {
         let name = format!("another_decoder_understands_a_server/{family:?}");
         trials.push(Trial::test(name, move || capture_server(family)));
@@ -81,6 +82,63 @@ fn main() {
     trials.extend(operator::trials());
     trials.extend(net::trials(("sim_live", sim_live::cases())));
     net::conduct(trials)
+}
+
+/// The first path is slow and far. A first `plait get` begins there, and leaves a file. A second one reads it
+/// and begins on the other path.
+fn remembered() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(3, 120, 60_000), Line::new(30, 20, 60_000)])?;
+    let service = bed.family.service();
+    bed.own_service()?;
+    let served = Service::start(&bed.server, SocketAddr::new(service, 80), Speaks::Mptcp, 2)?;
+    let memory = std::env::temp_dir().join(format!("plait-paths-{}.toml", std::process::id()));
+    let answer = memory.with_extension("answer");
+    let _ = fs::remove_file(&memory);
+    let fetch = || -> Result<Value, Failed> {
+        let [_, before] = bed.counters();
+        let mut child = bed.client.within(|| {
+            Command::new(PLAIT)
+                .args(["get", &served.address.to_string(), "--json", "--path-memory"])
+                .arg(&memory)
+                .arg("--output")
+                .arg(&answer)
+                .args(["--from", "10.98.1.77@c0", "--from", "10.98.2.77@c1"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+        })??;
+        let stdin = child.stdin.as_mut().unwrap();
+        stdin.write_all(b"get ")?;
+        net::until("a join", || bed.has_taken(1, &before));
+        stdin.write_all(b"3000000\n")?;
+        net::until("the answer", || fs::metadata(&answer).is_ok_and(|it| it.len() == 3_000_000));
+        let output = child.wait_with_output()?;
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(kernel::hash(&fs::read(&answer)?), kernel::hash(&kernel::pattern(3_000_000)));
+        fs::remove_file(&answer)?;
+        Ok(serde_json::from_slice(&output.stdout)?)
+    };
+    let paths = || -> Result<Vec<Value>, Failed> {
+        let output =
+            Command::new(PLAIT).args(["paths", "--json", "--file"]).arg(&memory).output()?;
+        let document: Value = serde_json::from_slice(&output.stdout)?;
+        Ok(document["paths"].as_array().unwrap().clone())
+    };
+    assert_eq!(fetch()?["paths"][0]["name"], "c0");
+    let known = paths()?;
+    let texts = |name: &str| known.iter().map(|path| path[name].clone()).collect::<Vec<_>>();
+    assert_eq!(texts("local"), ["10.98.1.77", "10.98.2.77"]);
+    assert_eq!(texts("destination"), ["10.99.0.0/24"; 2]);
+    assert_eq!(texts("source"), ["get"; 2]);
+    let received = |path: &Value| path["received_bps"].as_u64().unwrap_or(0);
+    assert!(received(&known[1]) > 2 * received(&known[0]), "{known:?}");
+    assert_eq!(fetch()?["paths"][0]["name"], "c1", "{known:?}");
+    let forget = ["paths", "forget", "10.99.0.0/16", "--file"];
+    let output = Command::new(PLAIT).args(forget).arg(&memory).output()?;
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2 paths forgotten, 0 left\n");
+    assert_eq!(paths()?.len(), 0);
+    fs::remove_file(&memory)?;
+    Ok(())
 }
 
 /// Links, addresses, routes, rules, nft tables and sysctls of the namespace of the calling thread.
@@ -266,7 +324,7 @@ fn fetch() -> Result<(), Failed> {
     let [_, before] = bed.counters();
     let mut child = bed.client.within(|| {
         Command::new(PLAIT)
-            .args(["get", &served.address.to_string()])
+            .args(["get", &served.address.to_string(), "--path-memory", "off"])
             .args(["--from", "10.98.1.77@c0", "--from", "10.98.2.77@c1"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -384,7 +442,7 @@ fn capture_client() -> Result<(), Failed> {
     let [_, before] = bed.counters();
     let mut child = bed.client.within(|| {
         Command::new(PLAIT)
-            .args(["get", &service.to_string(), "--from", "10.98.1.77@c0"])
+            .args(["get", &service.to_string(), "--path-memory", "off", "--from", "10.98.1.77@c0"])
             .args(["--from", "10.98.2.77@c1"])
             .arg("--pcap")
             .arg(&pcap)
@@ -1041,7 +1099,7 @@ fn own_address() -> Result<(), Failed> {
     let to = served.address;
     let get = |from: &str| -> std::io::Result<Output> {
         let mut get = Command::new(PLAIT)
-            .args(["get", &to.to_string(), "--from", from, "-q"])
+            .args(["get", &to.to_string(), "--from", from, "-q", "--path-memory", "off"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -1063,7 +1121,15 @@ fn own_address() -> Result<(), Failed> {
     for (via, expected) in [("10.98.1.77@c0", 4), ("10.98.2.77@c1", 0)] {
         let mut proxy = bed.client.within(|| {
             Command::new(PLAIT)
-                .args(["proxy", "--socks", &socks.to_string(), "--via", via])
+                .args([
+                    "proxy",
+                    "--socks",
+                    &socks.to_string(),
+                    "--via",
+                    via,
+                    "--path-memory",
+                    "off",
+                ])
                 .stderr(Stdio::piped())
                 .spawn()
                 .map(Running)
@@ -1264,6 +1330,7 @@ fn proxied(family: Family, via: &[String; 2]) -> Result<(), Failed> {
     let mut proxy = bed.client.within(|| {
         Command::new(PLAIT)
             .args(["proxy", "--socks", &socks.to_string(), "--via", &via[0], "--via", &via[1]])
+            .args(["--path-memory", "off"])
             .args(["--scheduler", "minrtt"])
             .stderr(Stdio::piped())
             .spawn()

@@ -249,6 +249,7 @@ impl<W: World> Engine<W> {
         if paths.is_empty() {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
+        stack.name_paths(&paths);
         if stack.names.has_exits() {
             // A raw socket does not cut superpackets.
             spec.config.packets.superpacket = 0;

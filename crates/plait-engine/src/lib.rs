@@ -23,6 +23,7 @@ mod path_table;
 pub mod planted;
 mod proxy_header;
 mod relay;
+mod remembered;
 mod stack;
 mod stream;
 mod virtio;

@@ -5,7 +5,7 @@ use crate::numbers::Numbers;
 use crate::path_table::{OwnAddress, PathTable};
 use crate::world::Exit;
 use plait_base::{PathId, ServerAddress};
-use plait_core::Endpoint;
+use plait_core::{Endpoint, PathName};
 use std::net::IpAddr;
 
 /// The numbers of this end's addresses and of its peers' addresses in the endpoint.
@@ -201,6 +201,17 @@ impl Names {
         match &self.0 {
             Role::Server { peers, .. } => peers.key(path),
             Role::Client(paths) => paths.addresses(path).map(|(own, _)| own.address),
+        }
+    }
+
+    /// Returns both addresses of a path of an end that dials.
+    pub(crate) fn of_path(&self, path: PathId) -> Option<PathName> {
+        match &self.0 {
+            Role::Server { .. } => None,
+            Role::Client(paths) => {
+                let (own, theirs) = paths.addresses(path)?;
+                Some(PathName { own: Some(own.address), theirs })
+            }
         }
     }
 

@@ -110,6 +110,14 @@ impl<W: World> Stack<W> {
         }
     }
 
+    /// Passes the addresses of dialled paths to the path memory, if there is one.
+    pub(crate) fn name_paths(&mut self, paths: &[PathId]) {
+        if let Some(memory) = self.endpoint.path_memory() {
+            let names = paths.iter().filter_map(|path| Some((*path, self.names.of_path(*path)?)));
+            names.for_each(|(path, name)| memory.name(path, name));
+        }
+    }
+
     /// Returns the time.
     pub fn now(&self) -> Time {
         self.world.now()
@@ -310,6 +318,7 @@ impl<W: World> Stack<W> {
         if now >= self.rests_at {
             self.endpoint.shrink_idle(now);
             self.names.shrink_idle(&self.endpoint);
+            self.endpoint.learn_paths(now);
             self.rests_at = now + REST;
         }
     }

@@ -7,7 +7,7 @@ use crate::serve::fit_to_kernels;
 use crate::world::Kernel;
 use crate::{Device, add_route, exit};
 use plait_base::{ConnId, Span, Time};
-use plait_core::ConnectionSpec;
+use plait_core::{ConnectionSpec, MemorySettings, PathEntry};
 use plait_engine::{
     Exit, Greeting, Limits, LogEvent, Names, Observe, OwnAddress, PathTable, StackCounters,
 };
@@ -143,6 +143,16 @@ impl Client {
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
         self.driver.engine.stack.world.device.short_queue()
+    }
+
+    /// Remembers paths from now on, and begins with the entries of an earlier process.
+    pub fn remember_paths(&mut self, settings: &MemorySettings, entries: &[PathEntry]) {
+        self.driver.engine.remember_paths(settings, entries);
+    }
+
+    /// Returns the remembered paths, with the values of open subflows.
+    pub fn remembered_paths(&mut self) -> Vec<PathEntry> {
+        self.driver.engine.remembered_paths()
     }
 
     /// Returns the name of the device.

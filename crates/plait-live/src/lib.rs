@@ -25,6 +25,7 @@ pub mod metrics;
 mod namespace;
 mod netlink;
 mod nftables;
+mod path_file;
 mod poller;
 mod program;
 mod routes;
@@ -47,6 +48,7 @@ pub use dial::{Client, Dial, DialSettings, Dialler, Origin};
 pub use entropy::SystemEntropy;
 pub use host::Host;
 pub use namespace::Namespace;
+pub use path_file::{PathFile, PathFileError, StoredPath, StoredPaths, merged, now_s};
 pub use plait_engine::{
     Choice, ConnectionView, Greeting, Limits, LogEvent, Match, Observe, Opened, Overview,
     PacketEvent, PathTraffic, Prefix, Shortage, StackCounters, Tally, Untaken,

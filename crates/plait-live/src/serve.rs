@@ -4,7 +4,7 @@ use crate::driver::{DRAIN, Driver};
 use crate::world::{Kernel, is_own};
 use crate::{Asker, Device, add_route};
 use plait_base::{Span, Time};
-use plait_core::{Config, ConnectionSpec};
+use plait_core::{Config, ConnectionSpec, MemorySettings, PathEntry};
 use plait_engine::{Choice, Limits, LogEvent, Names, Observe, Prefix, Service, StackCounters};
 use std::fmt;
 use std::io;
@@ -59,6 +59,8 @@ pub struct ServeSettings {
 pub struct Server {
     driver: Driver,
     ports: Vec<u16>,
+    /// The address that clients dial.
+    dialled: IpAddr,
 }
 
 impl fmt::Debug for Server {
@@ -109,7 +111,7 @@ impl Server {
         driver.engine.listen(&all, choices.collect());
         driver.routed = routed;
         let ports = all.into_iter().map(|(port, _)| port).collect();
-        Ok(Server { driver, ports })
+        Ok(Server { driver, ports, dialled: listen.ip() })
     }
 
     /// Passes every packet and every event to `observer` from now on. Without an observer the endpoint
@@ -146,6 +148,18 @@ impl Server {
     #[must_use]
     pub fn asker(&self) -> Asker {
         self.driver.questions.asker()
+    }
+
+    /// Remembers paths from now on, and begins with the entries of an earlier process.
+    pub fn remember_paths(&mut self, settings: &MemorySettings, entries: &[PathEntry]) {
+        self.driver
+            .engine
+            .remember_paths(&MemorySettings { own: Some(self.dialled), ..*settings }, entries);
+    }
+
+    /// Returns the remembered paths, with the values of open subflows.
+    pub fn remembered_paths(&mut self) -> Vec<PathEntry> {
+        self.driver.engine.remembered_paths()
     }
 
     /// Returns the name of the device.

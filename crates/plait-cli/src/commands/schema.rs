@@ -40,6 +40,9 @@ enum Reporting {
     /// `plait get --json`
     #[cfg(live)]
     Get,
+    /// `plait paths --json`
+    #[cfg(live)]
+    Paths,
     /// A line of `plait run --events`
     Events,
     /// `plait explain --json`
@@ -83,6 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Doctor => written::<plait_live::doctor::DoctorDocument>(),
         #[cfg(live)]
         Reporting::Get => written::<crate::commands::live::get::GetDocument>(),
+        #[cfg(live)]
+        Reporting::Paths => written::<crate::commands::live::paths::PathsDocument>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<plait_report::list::ListDocument>(),

@@ -200,7 +200,7 @@ fn documented() -> Result<(), Failed> {
 /// Starts `plait get` in a namespace, with pipes for its stdin, stdout and stderr.
 fn spawn_get(space: &Namespace, to: SocketAddr, flags: &[String]) -> Result<Child, Failed> {
     let mut command = Command::new(PLAIT);
-    command.args(["get", &to.to_string()]).args(flags);
+    command.args(["get", &to.to_string(), "--path-memory", "off"]).args(flags);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Ok(space.within(|| command.spawn())??)
 }

@@ -106,6 +106,7 @@ fn unprivileged() -> Result<(), Failed> {
         let get = ["get", "10.99.0.1:81", "--from", "c0", "--connect-timeout", "30", "-v"];
         Command::new(PLAIT)
             .args(get)
+            .args(["--path-memory", "off"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

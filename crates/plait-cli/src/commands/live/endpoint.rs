@@ -1,5 +1,6 @@
 //! Flags, addresses and signals common to `serve`, `get` and `proxy`.
 
+use crate::commands::live::memory::MemoryFlags;
 use crate::console::{Console, remark};
 use crate::failure::Failure;
 use plait_app::Role;
@@ -50,6 +51,8 @@ pub(crate) struct EndpointFlags {
     /// Without GROUP, the group is that of the user.
     #[arg(long, hide_short_help = true, value_name = "NAME|UID[:GROUP]", value_parser = Identity::find)]
     user: Option<Identity>,
+    #[command(flatten)]
+    pub(crate) memory: MemoryFlags,
     /// Print the changes to this host, and make none
     #[arg(long)]
     pub(crate) dry_run: bool,

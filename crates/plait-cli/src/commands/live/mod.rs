@@ -5,6 +5,8 @@ pub(crate) mod doctor;
 mod endpoint;
 pub(crate) mod get;
 mod limits;
+mod memory;
+pub(crate) mod paths;
 mod prices;
 pub(crate) mod proxy;
 pub(crate) mod serve;

@@ -10,6 +10,7 @@ use crate::commands::live::prices::DialPrices;
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use plait_app::Role;
+use plait_core::PathEntry;
 use plait_live::HostState;
 use plait_live::argument::not_dialled;
 use plait_live::http::{self, Broken, Whole};
@@ -103,6 +104,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
     let device = args.endpoint.device.clone();
+    let memory = args.endpoint.memory.open("get", console)?;
     let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let hiding = from.hide("--from")?;
     let origins = from.all.clone();
@@ -113,6 +115,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     host.problems().iter().for_each(|problem| console.remark(1, problem));
     args.endpoint.drop_privileges()?;
     args.dial.apply(&mut client);
+    memory.iter().for_each(|it| client.remember_paths(&it.settings, &it.entries));
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;
     client.connect(to, theirs.into(), None).map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
@@ -122,8 +125,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let running = Running::start(client, console);
     let outcome = args.talk(&target, &ours, stopper, console);
-    let ended = running.join()?;
+    let (ended, paths) = running.join()?;
     drop(hiding);
+    memory.into_iter().for_each(|it| it.close(&paths, console));
+    let ended = ended.map_err(|error| endpoint::ended(&error))?;
     files.map_or(Ok(()), |files| files.finish())?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
@@ -137,8 +142,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
 }
 
+/// How a connection ended, and the paths that are remembered then.
+type Outcomes = (io::Result<Option<Ended>>, Vec<PathEntry>);
+
 /// A connection that runs on its own thread.
-struct Running(JoinHandle<io::Result<Option<Ended>>>);
+struct Running(JoinHandle<Outcomes>);
 
 impl Running {
     fn start(mut client: Client, console: Console) -> Running {
@@ -152,14 +160,14 @@ impl Running {
                 }
                 _ => {}
             };
-            client.run(hear).map(|()| last)
+            let ran = client.run(hear).map(|()| last);
+            (ran, client.remembered_paths())
         }))
     }
 
-    /// Waits until the connection has ended, and returns how it ended.
-    fn join(self) -> Result<Option<Ended>, Failure> {
-        let ended = self.0.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
-        ended.map_err(|error| endpoint::ended(&error))
+    /// Waits until the connection has ended.
+    fn join(self) -> Result<Outcomes, Failure> {
+        self.0.join().map_err(|_| Failure::Internal("a panic".to_owned()))
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
+    let memory = args.endpoint.memory.open("proxy", console)?;
     let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let listener = TcpListener::bind(args.socks).map_err(|error| {
         let remedy = "give a free address and port of this host";
@@ -83,6 +84,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let host =
         HostState::look(client.device(), client.short_queue(), via.iter().map(|it| it.address));
     client.limit(limits);
+    memory.iter().for_each(|it| client.remember_paths(&it.settings, &it.entries));
     client.drain_for(args.limits.drain);
     args.endpoint.drop_privileges()?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
@@ -100,6 +102,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         console.remark(level, &happening.to_string());
     });
     drop(hiding);
+    memory.into_iter().for_each(|it| it.close(&client.remembered_paths(), console));
     files.map_or(Ok(()), |files| files.finish())?;
     served.map_err(|error| ended(&error))?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }

@@ -115,10 +115,12 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let schedulers = Arc::new(args.schedulers(rules, &prices));
     let of = Arc::clone(&schedulers);
     let metrics = args.metrics.map(listen).transpose()?;
+    let memory = args.endpoint.memory.open("serve", console)?;
     let files = args.endpoint.files(Role::Server, BTreeMap::new(), console)?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
     server.limit(limits);
+    memory.iter().for_each(|it| server.remember_paths(&it.settings, &it.entries));
     server.drain_for(args.limits.drain);
     let own = std::iter::once(args.listen.ip());
     let host = HostState::look(server.device(), server.short_queue(), own);
@@ -156,6 +158,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     };
     let served = server.run(tell).map_err(|error| ended(&error));
     drop(translation);
+    memory.into_iter().for_each(|it| it.close(&server.remembered_paths(), console));
     systemd::tell(systemd::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
     served.and(written.map_err(Failure::from))?;
