@@ -125,8 +125,10 @@ impl Sender {
             let in_order = outcome.delivered >= outcome.advanced;
             let clean = rtt.is_some() && in_order && matches!(self.phase, Phase::Open);
             let rtt = rtt.unwrap_or(srtt);
-            let queue = self.rtt.min().is_some_and(|min| shows_queue(rtt, min));
-            self.delivery.on_round(&Round { now, rtt, flight, limited, clean, queue });
+            let min_rtt = self.rtt.min().unwrap_or(rtt);
+            let queue = shows_queue(rtt, min_rtt);
+            let round = Round { now, rtt, min_rtt, flight, limited, clean, queue };
+            self.delivery.on_round(&round);
             if self.cc.is_recalled() {
                 self.cc.doubt_recalled(queue);
             }

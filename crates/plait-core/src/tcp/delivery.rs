@@ -5,6 +5,8 @@ use plait_base::{Span, Time};
 
 /// Divisor of the part that the largest rate loses in a round with a lower one.
 const DECAY: u64 = 8;
+/// Least bytes of a round that counts for the largest rate.
+const MIN_ROUND_BYTES: u64 = 8_000;
 /// Unit of the largest rate in bytes per second, so that it fits 32 bits.
 const UNIT_BYTES: u64 = 64;
 
@@ -23,7 +25,9 @@ pub(crate) struct DeliveryRate {
     limited: bool,
     /// Nothing was lost at the start of this round.
     clean: bool,
-    /// The path was full: in a round with a queue, the rate did not grow by a quarter.
+    /// The RTT showed a queue at the start of this round.
+    queued: bool,
+    /// The path was full: there was a queue for a round, and the rate did not grow by a quarter.
     filled: bool,
 }
 
@@ -33,6 +37,8 @@ pub(crate) struct Round {
     pub(crate) now: Time,
     /// RTT of the acknowledgement; the smoothed one if it has none.
     pub(crate) rtt: Span,
+    /// Minimum RTT.
+    pub(crate) min_rtt: Span,
     /// Bytes in flight at the start of the next round.
     pub(crate) flight: u64,
     /// The window (or a cap) limits the sender then.
@@ -65,21 +71,26 @@ impl DeliveryRate {
                 self.rate = sample;
             }
             if self.clean && round.clean {
-                self.note_largest(now_us, round.queue);
+                self.note_largest(now_us, round);
             }
         }
         self.began = now_us;
         self.flight = u32::try_from(round.flight).unwrap_or(u32::MAX);
-        (self.limited, self.clean) = (round.limited, round.clean);
+        (self.limited, self.clean, self.queued) = (round.limited, round.clean, round.queue);
     }
 
     /// Compares a round without losses with the largest one. Its bytes count over its whole time, not
-    /// over an RTT: the acknowledgement that ends it may be that of a later segment.
-    fn note_largest(&mut self, now_us: u32, queue: bool) {
+    /// over an RTT: the acknowledgement that ends it may be that of a later segment. A round that is
+    /// short, in bytes or in time, shows the bursts of the sender.
+    fn note_largest(&mut self, now_us: u32, round: &Round) {
         let micros = u64::from(now_us.wrapping_sub(self.began).max(1));
-        let sample = u64::from(self.flight) * 1_000_000 / UNIT_BYTES / micros;
+        let flight = u64::from(self.flight);
+        if flight < MIN_ROUND_BYTES || micros < round.min_rtt.times(3).over(4).as_micros() {
+            return;
+        }
+        let sample = flight * 1_000_000 / UNIT_BYTES / micros;
         let largest = u64::from(self.largest);
-        self.filled |= queue && sample / 5 <= largest / 4;
+        self.filled |= self.queued && round.queue && sample / 5 <= largest / 4;
         let kept = largest - if self.limited { largest / DECAY } else { 0 };
         self.largest = u32::try_from(sample.max(kept)).unwrap_or(u32::MAX);
     }
@@ -107,15 +118,16 @@ mod tests {
     /// Ends a round of `rtt` ms and begins one with `flight` bytes.
     fn round(rate: &mut DeliveryRate, rtt: u64, flight: u64, limited: bool) {
         let rtt = Span::from_millis(rtt);
-        let now = Time::ZERO;
-        rate.on_round(&Round { now, rtt, flight, limited, clean: true, queue: false });
+        let (now, min_rtt) = (Time::ZERO, rtt);
+        rate.on_round(&Round { now, rtt, min_rtt, flight, limited, clean: true, queue: false });
     }
 
     /// The end of the `number`th round of 20 ms, with 64 kB in flight after it.
     fn ended(number: u64) -> Round {
         let rtt = Span::from_millis(20);
         let now = Time::ZERO + Span::from_secs(4_294) + rtt.times(number);
-        Round { now, rtt, flight: 64_000, limited: true, clean: true, queue: false }
+        let min_rtt = rtt;
+        Round { now, rtt, min_rtt, flight: 64_000, limited: true, clean: true, queue: false }
     }
 
     #[test]
@@ -124,8 +136,8 @@ mod tests {
         // The clock of 32 bits wraps meanwhile, after 4,294.97 s.
         for (number, flight, limited, largest) in [
             (46, 64_000, true, 0),
-            (47, 6_400, true, 3_200_000),
-            (48, 6_400, false, 2_800_000),
+            (47, 8_000, true, 3_200_000),
+            (48, 8_000, false, 2_800_000),
             (49, 80_000, true, 2_800_000),
             (50, 0, false, 4_000_000),
         ] {
@@ -141,6 +153,20 @@ mod tests {
         // The sender paused, and the RTT is that of a segment after the pause.
         rate.on_round(&ended(2));
         assert_eq!((rate.bytes_per_second(), rate.largest().0), (3_200_000, 1_600_000));
+    }
+
+    #[test]
+    fn a_short_round_does_not_count() {
+        let mut rate = DeliveryRate::default();
+        rate.on_round(&Round { flight: 7_999, ..ended(0) });
+        rate.on_round(&ended(1));
+        assert_eq!(rate.largest().0, 0);
+        // Three quarters of the minimum RTT are 15 ms.
+        let at = |micros| ended(1).now + Span::from_micros(micros);
+        rate.on_round(&Round { now: at(14_999), ..ended(0) });
+        assert_eq!(rate.largest().0, 0);
+        rate.on_round(&Round { now: at(29_999), ..ended(0) });
+        assert_eq!(rate.largest().0, 64_000 * 1_000 / 15 / 64 * 64);
     }
 
     #[test]
@@ -163,9 +189,10 @@ mod tests {
             (1, 32_000, true, false),
             // It doubles in slow start.
             (2, 32_000, true, false),
-            // There is no queue.
+            // There is no queue at the end, and then none at the start.
             (3, 32_000, false, false),
-            (4, 32_000, true, true),
+            (4, 32_000, true, false),
+            (5, 32_000, true, true),
         ] {
             rate.on_round(&Round { flight, queue, ..ended(number) });
             assert_eq!(rate.largest().1, filled, "{number}");
