@@ -52,8 +52,8 @@ pub(super) struct Known<'a> {
     pub(super) losses: LossShare,
     /// Latest progress.
     pub(super) progress: Time,
-    /// Minimum RTT.
-    pub(super) min_rtt: Option<Span>,
+    /// Minimum RTT that an earlier connection has measured; zero if there is none.
+    pub(super) remembered: Span,
 }
 
 /// The estimate of one path.
@@ -101,6 +101,12 @@ fn time_for(bytes: u64, rate: u64) -> Span {
     Span::from_nanos(bytes.saturating_mul(1_000_000_000) / rate.max(1))
 }
 
+/// Returns the RTT of a path without a sample: the remembered one, or else `unsampled`.
+#[cold]
+fn first_rtt(remembered: Span, unsampled: impl FnOnce() -> Span) -> Span {
+    if remembered == Span::ZERO { unsampled() } else { remembered }
+}
+
 impl<'a> Estimate<'a> {
     /// Estimates a path. One without an RTT sample counts as one whose RTT is `unsampled`.
     fn new(
@@ -109,8 +115,9 @@ impl<'a> Estimate<'a> {
         mss: u64,
         unsampled: impl FnOnce() -> Span,
     ) -> Estimate<'a> {
-        let Known { view, rate, source, losses, progress, min_rtt } = known;
-        let min_rtt = min_rtt.unwrap_or_else(unsampled);
+        let Known { view, rate, source, losses, progress, remembered } = known;
+        let own = view.min_rtt.or(view.srtt);
+        let min_rtt = own.unwrap_or_else(|| first_rtt(remembered, unsampled));
         let busy = view.inflight > 0;
         let age = now.since(view.rtt_at);
         let seen = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
@@ -278,7 +285,8 @@ impl<'p, 'a> Paths<'p, 'a> {
         work: Work,
         known: &(impl Iterator<Item = Known<'a>> + Clone),
     ) -> Paths<'p, 'a> {
-        let unsampled = || known.clone().filter_map(|it| it.min_rtt).max().unwrap_or_default();
+        let sampled = || known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
+        let unsampled = || sampled().max().unwrap_or_default();
         // The main path has the largest pace.
         let (mut count, mut main, mut pace) = (0, 0, 0);
         for (place, known) in list.iter_mut().zip(known.clone()) {

@@ -169,8 +169,8 @@ struct Lane {
     losses: LossShare,
     /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path.
     progress: Time,
-    /// Minimum RTT that an earlier connection has measured.
-    min_rtt: Option<Span>,
+    /// Minimum RTT that an earlier connection has measured; zero if there is none.
+    min_rtt: Span,
 }
 
 /// The scheduler.
@@ -223,7 +223,7 @@ impl Slot {
                 source: rate.source,
                 losses: *losses,
                 progress: *progress,
-                min_rtt: view.min_rtt.or(view.srtt).or(*min_rtt),
+                remembered: *min_rtt,
             }
         });
         let ConnectionView { snd_una, wnd_end, unsent, .. } = view.connection;
@@ -453,7 +453,7 @@ impl Scheduler for Slot {
             Notice::Remembered { subflow, rate, min_rtt } => {
                 let lane = &mut self.lanes[subflow.index()];
                 lane.rate.recall(view.now, rate);
-                lane.min_rtt = Some(min_rtt);
+                lane.min_rtt = min_rtt;
             }
             Notice::SubflowsChanged { began: Some(_), .. } if view.subflows.len() > 1 => {
                 self.catch_up(view);

@@ -40,7 +40,7 @@ pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str
         names.write(".began_ns", rate.began.as_nanos());
         names.write(".sampled", source_number(rate.source));
         names.begin(format_args!("remembered.{id}"));
-        names.write(".min_rtt_ns", min_rtt.unwrap_or_default().as_nanos());
+        names.write(".min_rtt_ns", min_rtt.as_nanos());
         names.begin(format_args!("loss.{id}"));
         names.write(".lost", losses.lost);
         names.write(".acked", losses.acked);
@@ -137,7 +137,7 @@ pub(super) fn load(
             }
         }
         ("remembered", id) if parts.next()? == "min_rtt_ns" => {
-            lanes.get_mut(id.parse::<usize>().ok()?)?.min_rtt = Some(Span::from_nanos(whole));
+            lanes.get_mut(id.parse::<usize>().ok()?)?.min_rtt = Span::from_nanos(whole);
         }
         ("progress", id) => {
             let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
