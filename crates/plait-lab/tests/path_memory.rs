@@ -1,4 +1,5 @@
 //! Tests `--path-memory`: what an earlier connection leaves helps, and wrong numbers do little harm.
+#![allow(clippy::unwrap_used)]
 
 use crate::common::{raw, scenario};
 use plait_base::RandomStream;
@@ -19,7 +20,7 @@ fn cell(paths: &str, size: &str, memory: &str) -> Cell {
 fn draw(stream: &mut RandomStream) -> String {
     let mut between = |least: f64, most: f64| {
         let share = (stream.bits() >> 11) as f64 / (1_u64 << 53) as f64;
-        least * (most / least).powf(share)
+        least * libm::pow(most / least, share)
     };
     let mut path = |name| {
         let (rtt, rate) = (between(5.0, 200.0), between(1.0, 100.0));

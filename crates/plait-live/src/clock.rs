@@ -38,3 +38,9 @@ impl Clock {
         Duration::from_nanos(at.since(self.now()).min(longest).as_nanos())
     }
 }
+
+/// Returns the seconds since 1970.
+#[must_use]
+pub fn now_s() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

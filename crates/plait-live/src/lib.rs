@@ -42,13 +42,13 @@ pub use addresses::{has_address, has_addresses};
 pub use asker::Asker;
 pub use capabilities::{Capabilities, Identity, drop_capabilities};
 pub use capacity::{connections_of_host, memory_of_host};
-pub use clock::Clock;
+pub use clock::{Clock, now_s};
 pub use device::Device;
 pub use dial::{Client, Dial, DialSettings, Dialler, Origin};
 pub use entropy::SystemEntropy;
 pub use host::Host;
 pub use namespace::Namespace;
-pub use path_file::{PathFile, PathFileError, StoredPath, StoredPaths, merged, now_s};
+pub use path_file::{PathFile, PathFileError, StoredPath, StoredPaths, merged};
 pub use plait_engine::{
     Choice, ConnectionView, Greeting, Limits, LogEvent, Match, Observe, Opened, Overview,
     PacketEvent, PathTraffic, Prefix, Shortage, StackCounters, Tally, Untaken,

@@ -7,13 +7,13 @@ use plait_base::Span;
 use plait_core::{PathEntry, PathKey, PathRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The version of the file.
 const VERSION: i64 = 1;
@@ -77,12 +77,6 @@ pub enum PathFileError {
     Unreadable(io::Error),
     /// It is no file of remembered paths, for this reason.
     Malformed(String),
-}
-
-/// Returns the seconds since 1970.
-#[must_use]
-pub fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn micros(span: Span) -> u64 {
@@ -231,7 +225,7 @@ pub fn merged(
     }
     let oldest = now_s.saturating_sub(lifetime.as_nanos() / 1_000_000_000);
     all.retain(|path| (oldest..=now_s).contains(&path.learnt_s));
-    all.sort_by(|a, b| b.learnt_s.cmp(&a.learnt_s));
+    all.sort_by_key(|path| Reverse(path.learnt_s));
     all.truncate(most);
     all.sort_by(|a, b| (a.local, &a.destination).cmp(&(b.local, &b.destination)));
     all

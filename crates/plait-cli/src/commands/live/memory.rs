@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use plait_base::Span;
 use plait_core::{MemorySettings, PathEntry};
-use plait_live::{PathFile, PathFileError, StoredPath, StoredPaths, merged, now_s};
+use plait_live::{PathFile, PathFileError, StoredPath, merged, now_s};
 use std::path::PathBuf;
 
 /// Flags of `serve`, `get` and `proxy`.
@@ -128,9 +128,15 @@ impl Memory {
     pub(crate) fn close(self, entries: &[PathEntry], console: Console) {
         let Some(file) = &self.file else { return };
         // Another process may have written since.
-        let stored = file.read().map_or_else(|_| StoredPaths::default(), |stored| stored);
-        let new = self.added_to(stored.paths.clone(), entries);
-        if new != stored.paths
+        let stored = match file.read() {
+            Ok(stored) => stored.paths,
+            Err(PathFileError::Unreadable(error)) => {
+                return console.remark(1, &unkept(file, &plait_lab::unreadable(&error)));
+            }
+            Err(PathFileError::Malformed(why)) => return console.remark(1, &unkept(file, &why)),
+        };
+        let new = self.added_to(stored.clone(), entries);
+        if new != stored
             && let Err(error) = file.replace(&new)
         {
             console.remark(1, &unkept(file, &plait_lab::unreadable(&error)));
