@@ -125,8 +125,8 @@ mod tests {
 
     /// Returns the source of the first packet of a connection from `own(1)` and `own(2)`.
     fn first_source(settings: Option<&MemorySettings>, entries: &[PathEntry]) -> IpAddr {
-        let table =
-            PathTable::new([1, 2].map(|it| OwnAddress { address: own(it), exit: None }).into());
+        let own = |it| OwnAddress { address: own(it), exit: None, cost: 0 };
+        let table = PathTable::new([1, 2].map(own).into());
         let stack =
             Stack::new(Sources::default(), Names::client(table), Box::new(Counted::default()));
         let mut engine = Engine::new(stack, None);

@@ -176,7 +176,8 @@ impl PathMemory {
     /// Returns the path that a connection should begin on: the first one, unless another one is
     /// better. On that path a small and a large transfer take no more time, and both together take
     /// notably less. Paths are compared if both have a rate: the RTT of a handshake does not show a
-    /// slow link. A backup or a more costly path is never preferred.
+    /// slow link. A backup or a more costly path is never preferred, nor a path with a quota to one
+    /// without.
     pub(crate) fn first_path(&mut self, now: Time, paths: &[PathConfig]) -> Option<PathId> {
         let first = paths.first()?;
         let mut times = |path| {
@@ -186,7 +187,10 @@ impl PathMemory {
         };
         let Some((small, large)) = times(first.path) else { return Some(first.path) };
         let least = (small + large).times(CHOICE_PERCENT).over(100);
-        let usable = |it: &&PathConfig| !it.backup && it.cost <= first.cost;
+        let usable = |it: &&PathConfig| {
+            let limited = it.quota.is_some() && first.quota.is_none();
+            !it.backup && it.cost <= first.cost && !limited
+        };
         let others = paths.iter().skip(1).filter(usable);
         let sums = others.filter_map(|it| {
             let (other_small, other_large) = times(it.path)?;
@@ -234,7 +238,7 @@ mod tests {
     }
 
     fn paths() -> Vec<PathConfig> {
-        let path = |path| PathConfig { path: PathId(path), backup: false, ssthresh: None, cost: 0 };
+        let path = |path| PathConfig::new(PathId(path));
         (0..3).map(path).collect()
     }
 
@@ -278,6 +282,10 @@ mod tests {
         paths[1].cost = 1;
         assert_eq!(memory.first_path(at(0), &paths), Some(PathId(0)));
         paths[0].cost = 2;
+        assert_eq!(memory.first_path(at(0), &paths), Some(PathId(1)));
+        paths[1].quota = Some(1_000_000);
+        assert_eq!(memory.first_path(at(0), &paths), Some(PathId(0)));
+        paths[0].quota = Some(1_000_000);
         assert_eq!(memory.first_path(at(0), &paths), Some(PathId(1)));
     }
 
