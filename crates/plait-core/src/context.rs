@@ -1,10 +1,11 @@
 //! State that all connections of an endpoint share, and the context of each call.
 
-use crate::config::{Config, MemoryLimit, PathConfig};
+use crate::config::{Config, Dial, MemoryLimit, PathConfig};
 use crate::directory::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
 use crate::path_memory::{PathKey, PathMemory, PathRecord};
 use crate::prices::{PathPrices, Prices};
+use crate::spec::ConnectionSpec;
 use crate::stats::Counters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -99,11 +100,11 @@ impl Shared {
         self.next_port = FIRST_PORT | self.entropy.bits() as u16;
     }
 
-    /// Returns the path that a connection over `paths` begins on.
-    pub(crate) fn first_path(&mut self, now: Time, paths: &[PathConfig]) -> Option<PathId> {
-        match &mut self.path_memory {
-            Some(memory) => memory.first_path(now, paths),
-            None => Some(paths.first()?.path),
+    /// Returns the path that a connection begins on. With [`Dial::Primary`] this is the first one.
+    pub(crate) fn first_path(&mut self, now: Time, spec: &ConnectionSpec) -> Option<PathId> {
+        match (&mut self.path_memory, spec.config.joins.dial) {
+            (Some(memory), Dial::Any) => memory.first_path(now, &spec.paths),
+            _ => Some(spec.paths.first()?.path),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{checked, limited, ms, setup, spec};
 use plait_base::{PathId, Span};
-use plait_core::{Config, PathEntry};
+use plait_core::{Config, Dial, PathEntry};
 use plait_sim::{Outcome, PairMemory, Setup};
 
 /// A download over 20 Mbit/s with 20 ms and 10 Mbit/s with 60 ms, between hosts with this memory.
@@ -82,6 +82,9 @@ fn a_connection_begins_on_the_path_that_the_memory_prefers() {
     memory.client[1].record.received = Some(50_000_000);
     memory.client[1].record.min_rtt = Some(ms(15));
     assert_eq!(first_path(&download("download:100kB", Some(memory.clone()))), PathId(1));
+    let mut primary = download("download:100kB", Some(memory.clone()));
+    primary.pairs[0].connections[0].client.config.joins.dial = Dial::Primary;
+    assert_eq!(first_path(&primary), PathId(0));
     // An entry that is too old does not count.
     memory.client[1].age = Span::from_secs(3_601);
     assert_eq!(first_path(&download("download:100kB", Some(memory))), PathId(0));

@@ -87,7 +87,8 @@ pub enum Dial {
     /// [`JoinRules::attempt_delay`].
     #[default]
     Any,
-    /// The same path, as on a host whose routing table chose it.
+    /// The same path, as on a host whose routing table chose it. A path memory does not choose
+    /// another one.
     Primary,
 }
 

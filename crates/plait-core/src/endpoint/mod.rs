@@ -197,7 +197,7 @@ impl Endpoint {
         spec: impl Into<Arc<ConnectionSpec>>,
     ) -> Result<ConnId, Error> {
         let spec = spec.into();
-        let path = self.shared.first_path(now, &spec.paths).ok_or(Error::NoPath)?;
+        let path = self.shared.first_path(now, &spec).ok_or(Error::NoPath)?;
         Ok(self.dial(now, port, spec, path))
     }
 
