@@ -175,30 +175,49 @@ impl PathMemory {
 
     /// Returns the path that a connection should begin on: the first one, unless another one is
     /// better. On that path a small and a large transfer take no more time, and both together take
-    /// notably less. Paths are compared if both have a rate: the RTT of a handshake does not show a
-    /// slow link. A backup or a more costly path is never preferred, nor a path with a quota to one
-    /// without.
+    /// notably less. A rate may change more than an RTT, and a connection stays where it has begun. So
+    /// on a path with twice the RTT, this must hold even if the first path has twice the remembered
+    /// rate, and so on. Paths are compared if both have a rate: the RTT of a handshake does not
+    /// show a slow link. A backup or a more costly path is never preferred, nor a path with a quota to
+    /// one without.
     pub(crate) fn first_path(&mut self, now: Time, paths: &[PathConfig]) -> Option<PathId> {
         let first = paths.first()?;
-        let mut times = |path| {
-            let known = self.recall(now, self.key(path, None)?)?;
-            let [small, large] = CHOICE_BYTES.map(|bytes| known.transfer_time(bytes));
-            Some((small?, large?))
-        };
-        let Some((small, large)) = times(first.path) else { return Some(first.path) };
-        let least = (small + large).times(CHOICE_PERCENT).over(100);
+        let mut recall = |path| self.recall(now, self.key(path, None)?);
+        let Some(known) = recall(first.path) else { return Some(first.path) };
+        let Some(times) = Times::of(&known) else { return Some(first.path) };
+        let least = times.sum().times(CHOICE_PERCENT).over(100);
         let usable = |it: &&PathConfig| {
             let limited = it.quota.is_some() && first.quota.is_none();
             !it.backup && it.cost <= first.cost && !limited
         };
         let others = paths.iter().skip(1).filter(usable);
         let sums = others.filter_map(|it| {
-            let (other_small, other_large) = times(it.path)?;
-            let better = other_small <= small && other_large <= large;
-            better.then_some((other_small + other_large, it.path))
+            let other = recall(it.path)?;
+            let (own, longer) = (Times::of(&other)?, known.min_rtt?.max(other.min_rtt?));
+            let better = own.at_most(&Times::of(&known.scaled(longer, known.min_rtt?))?);
+            better.then_some((own.sum(), it.path))
         });
         let best = sums.min().filter(|(sum, _)| *sum < least);
         Some(best.map_or(first.path, |(_, path)| path))
+    }
+}
+
+/// Times of the small and of the large transfer over a path.
+struct Times([Span; 2]);
+
+impl Times {
+    fn of(known: &PathRecord) -> Option<Times> {
+        let [small, large] = CHOICE_BYTES.map(|bytes| known.transfer_time(bytes));
+        Some(Times([small?, large?]))
+    }
+
+    fn sum(&self) -> Span {
+        self.0[0] + self.0[1]
+    }
+
+    /// Returns true if no transfer takes longer than in `other`.
+    fn at_most(&self, other: &Times) -> bool {
+        self.0.iter().zip(&other.0).all(|(own, other)| own <= other)
     }
 }
 
@@ -257,7 +276,7 @@ mod tests {
         // Nothing is known of the first path.
         assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(0)));
         know(&mut memory, 0, 10, Some(1_000_000));
-        know(&mut memory, 2, 12, Some(40_000_000));
+        know(&mut memory, 2, 10, Some(30_000_000));
         assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(1)));
         know(&mut memory, 1, 10, Some(1_050_000));
         assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(2)));
@@ -268,6 +287,20 @@ mod tests {
         assert_eq!(memory.first_path(at(0), &paths()[..2]), Some(PathId(0)));
         assert_eq!(memory.first_path(at(0), &[]), None);
         assert_eq!(memory.first_path(at(3_601), &paths()), Some(PathId(0)), "all are old");
+    }
+
+    #[test]
+    fn a_longer_rtt_needs_a_rate_that_is_higher_by_more() {
+        let mut memory = client();
+        know(&mut memory, 1, 30, Some(40_000_000));
+        // 64 KiB take 122 ms there, and 174 ms on the first path. At three times the rate they take 65 ms.
+        know(&mut memory, 0, 10, Some(400_000));
+        assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(0)));
+        // At three times this rate they take 155 ms.
+        know(&mut memory, 0, 10, Some(150_000));
+        assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(1)));
+        know(&mut memory, 0, 30, Some(400_000));
+        assert_eq!(memory.first_path(at(0), &paths()), Some(PathId(1)));
     }
 
     #[test]

@@ -152,6 +152,13 @@ impl PathRecord {
         self.rate.max(self.received)
     }
 
+    /// Returns the record with its rates times `times` over `over`.
+    pub(crate) fn scaled(self, times: Span, over: Span) -> PathRecord {
+        let (times, over) = (times.as_micros(), over.as_micros().max(1));
+        let scaled = |rate: Option<u64>| rate.map(|rate| rate.saturating_mul(times) / over);
+        PathRecord { rate: scaled(self.rate), received: scaled(self.received), ..self }
+    }
+
     /// Returns the time for a transfer of `bytes` over a connection that begins on the path: a round
     /// trip for the handshake, those of slow start, and the time at the remembered rate.
     pub(crate) fn transfer_time(&self, bytes: u64) -> Option<Span> {
