@@ -4,7 +4,7 @@ use crate::network::Direction;
 use crate::setup::Setup;
 use plait_app::Role;
 use plait_base::{PathId, ServerAddress};
-use plait_core::PathName;
+use plait_core::{PathKey, PathName};
 use plait_wire::codec::Headers;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -78,6 +78,13 @@ pub(crate) fn path_name(side: Role, path: PathId) -> PathName {
         Role::Client => PathName { own: Some(client), theirs: dialled() },
         Role::Server => PathName { own: None, theirs: client },
     }
+}
+
+/// Returns the addresses of a path in the path memory of one end ([`crate::PairMemory`]).
+#[must_use]
+pub fn path_key(side: Role, path: PathId) -> PathKey {
+    let PathName { own, theirs } = path_name(side, path);
+    PathKey::new(own.unwrap_or_else(dialled), theirs)
 }
 
 fn client(pair: usize, path: PathId, v6: bool) -> IpAddr {

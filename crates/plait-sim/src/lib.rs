@@ -20,7 +20,7 @@ mod strict_turns;
 mod wire;
 mod world;
 
-pub use addresses::Addresses;
+pub use addresses::{Addresses, path_key};
 pub use digest::RunDigest;
 pub use middlebox::{Cut, Middlebox, MiddleboxConfig, MiddleboxCounters, Strip, StripAt};
 pub use network::{Direction, Hop, PathSetup, SharedLink};

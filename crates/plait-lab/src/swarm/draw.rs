@@ -1,6 +1,6 @@
 //! Draws the case of a seed.
 
-use super::case::{Case, End, EndCase, Finish, LATEST_MS, PathCase, Settings};
+use super::case::{Case, End, EndCase, Finish, LATEST_MS, MemoryCase, PathCase, Settings};
 use super::fault::{Fault, KINDS, log_within};
 use crate::scenario::{IDLE_RESTARTS, RTOS};
 use plait_base::RandomStream;
@@ -106,6 +106,7 @@ pub fn draw(seed: u64) -> Case {
     if one_in(&mut works, 6) {
         case.settings.send_cost_ns = log_within(&mut works, 500, 100_000);
     }
+    draw_memory(&mut part("memory"), &mut case);
     let shape = shape(&case);
     for kind in KINDS {
         let mut stream = part(kind.name);
@@ -159,6 +160,41 @@ fn draw_prices(stream: &mut RandomStream, case: &mut Case) {
     }
     let (goal, _) = pick(stream, Goal::ALL);
     case.scheduler.push_str(&format!("+price:goal={goal},over_quota=down"));
+}
+
+/// Draws what the hosts remember of their paths: right numbers, wrong ones, and old ones.
+fn draw_memory(stream: &mut RandomStream, case: &mut Case) {
+    if !one_in(stream, 4) {
+        return;
+    }
+    let wrong = stream.below(3);
+    let thresholds = one_in(stream, 3);
+    for end in [End::Client, End::Server] {
+        for (path, known) in case.paths.iter().enumerate() {
+            let mut memory = MemoryCase {
+                end,
+                path,
+                rate_kbps: known.rate_kbps,
+                received_kbps: if end == End::Client { known.rate_kbps * 3 / 4 } else { 0 },
+                rtt_us: known.rtt_us,
+                ssthresh_bytes: if thresholds { log_within(stream, 1_000, 4_000_000) } else { 0 },
+                age_s: if one_in(stream, 8) { stream.within(3_500, 3_700) } else { 0 },
+            };
+            // All numbers are right, all are wrong, or each may be either.
+            let mut is_wrong = || wrong == 1 || wrong == 2 && one_in(stream, 2);
+            let [rate, rtt] = [is_wrong(), is_wrong()];
+            if rate {
+                memory.rate_kbps = log_within(stream, 1, 100_000_000);
+                memory.received_kbps = log_within(stream, 1, 100_000_000);
+            }
+            if rtt {
+                memory.rtt_us = log_within(stream, 1, 60_000_000);
+            }
+            if !one_in(stream, 6) {
+                case.memory.push(memory);
+            }
+        }
+    }
 }
 
 /// Draws a scheduler. Those that were added after seeds had been named are drawn from a stream of their own,
@@ -355,5 +391,14 @@ mod tests {
         assert!(share(|case| case.client.real_bytes) > 200);
         assert!(share(|case| case.paths.iter().any(|path| path.cost > 0)) > 100);
         assert!(share(|case| case.paths.iter().any(|path| path.quota_bytes > 0)) > 50);
+        assert!((200..300).contains(&share(|case| !case.memory.is_empty())));
+        assert!(share(|case| case.memory.iter().any(|it| it.ssthresh_bytes > 0)) > 50);
+        assert!(share(|case| case.memory.iter().any(|it| it.age_s > 3_600)) > 50);
+        let is_right = |case: &Case, it: &MemoryCase| it.rate_kbps == case.paths[it.path].rate_kbps;
+        let some = |right: bool| {
+            let has = |case: &&Case| case.memory.iter().any(|it| is_right(case, it) == right);
+            cases.iter().filter(has).count()
+        };
+        assert!(some(true) > 100 && some(false) > 100);
     }
 }

@@ -12,7 +12,9 @@ mod server;
 mod shrink;
 mod swarm_app;
 
-pub use case::{Case, CaseError, Directions, End, EndCase, Finish, GRACE, PathCase, Settings};
+pub use case::{
+    Case, CaseError, Directions, End, EndCase, Finish, GRACE, MemoryCase, PathCase, Settings,
+};
 pub use draw::draw;
 pub use fault::{Fault, FaultKind, KINDS, Share, StripFrom};
 pub use report::{

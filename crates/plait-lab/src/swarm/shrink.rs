@@ -28,7 +28,7 @@ pub fn shrink(
     let mut best = Shrunk { case: case.clone(), violation: violation.clone(), runs: 0 };
     loop {
         let before = best.case.clone();
-        for step in [fewer_faults, fewer_paths, fewer_bytes, plainer, milder] {
+        for step in [fewer_faults, fewer_memories, fewer_paths, fewer_bytes, plainer, milder] {
             try_all(step, &mut best, most_runs, cancelled);
         }
         let over = best.runs >= most_runs || cancelled.load(Ordering::Relaxed);
@@ -94,7 +94,18 @@ fn fewer_faults(case: &Case) -> Vec<Case> {
     list
 }
 
-/// Returns the case without each path and the faults of that path.
+/// Returns the case without all memories of paths, and without each of them.
+fn fewer_memories(case: &Case) -> Vec<Case> {
+    let mut list = vec![Case { memory: Vec::new(), ..case.clone() }];
+    list.extend((0..case.memory.len()).map(|index| {
+        let mut smaller = case.clone();
+        smaller.memory.remove(index);
+        smaller
+    }));
+    list
+}
+
+/// Returns the case without each path, and the faults and memories of that path.
 fn fewer_paths(case: &Case) -> Vec<Case> {
     if case.paths.len() < 2 {
         return Vec::new();
@@ -106,6 +117,8 @@ fn without_path(case: &Case, gone: usize) -> Case {
     let mut smaller = case.clone();
     smaller.paths.remove(gone);
     smaller.faults.retain(|fault| fault.path() != Some(gone));
+    smaller.memory.retain(|it| it.path != gone);
+    smaller.memory.iter_mut().for_each(|it| it.path -= usize::from(it.path > gone));
     for path in smaller.faults.iter_mut().filter_map(|fault| fault.path_mut()) {
         *path -= usize::from(*path > gone);
     }

@@ -1,8 +1,10 @@
 //! A case: all inputs of one run of the swarm, as data that can be printed and parsed.
 
+mod memory;
 mod setup;
 mod text;
 
+pub use memory::MemoryCase;
 pub use text::CaseError;
 pub(super) use text::shorten;
 
@@ -47,6 +49,8 @@ pub struct Case {
     pub client: EndCase,
     /// The end that listens.
     pub server: EndCase,
+    /// What the hosts remember of the paths at the start. They remember no paths if it is empty.
+    pub memory: Vec<MemoryCase>,
     /// The faults.
     pub faults: Vec<Fault>,
     /// Time in milliseconds at which every fault has healed.
@@ -298,6 +302,7 @@ impl Default for Case {
             connections: 1,
             client: EndCase::default(),
             server: EndCase::default(),
+            memory: Vec::new(),
             faults: Vec::new(),
             heals_ms: 10_000,
         }

@@ -44,7 +44,7 @@ impl Case {
             paths,
             shared: shared.into_iter().collect(),
             pairs: vec![
-                PairSetup { connections, background: false, memory: None };
+                PairSetup { connections, background: false, memory: self.pair_memory() };
                 self.pairs as usize
             ],
             until: heals + self.grace(),

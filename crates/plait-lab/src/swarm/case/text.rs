@@ -1,6 +1,6 @@
 //! Prints a case as JSON on one line, without default values, and parses it.
 
-use super::{Case, Finish, LATEST_MS, PathCase};
+use super::{Case, Finish, LATEST_MS, MemoryCase, PathCase};
 use crate::scenario::HIGHEST_COST;
 use serde_json::Value;
 use std::fmt;
@@ -87,6 +87,9 @@ impl Case {
         if self.client.finish == Finish::AfterPeer && self.server.finish == Finish::AfterPeer {
             return Err("server.finish: `after-peer` at both ends never ends".into());
         }
+        for (index, it) in self.memory.iter().enumerate() {
+            it.verify(self.paths.len()).map_err(|error| format!("memory[{index}].{error}"))?;
+        }
         within("heals_ms", self.heals_ms, 0, LATEST_MS)?;
         for (index, fault) in self.faults.iter().enumerate() {
             fault.verify(self.paths.len()).map_err(|error| format!("faults[{index}].{error}"))?;
@@ -95,7 +98,7 @@ impl Case {
     }
 }
 
-fn within(field: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
+pub(super) fn within(field: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
     if (low..=high).contains(&value) {
         return Ok(());
     }
@@ -111,8 +114,11 @@ impl fmt::Display for Case {
         let mut own = value(self)?;
         shorten(&mut own, &value(&plain)?);
         let path = serde_json::to_value(PathCase::default()).map_err(|_| fmt::Error)?;
-        for own in own.get_mut("paths").and_then(Value::as_array_mut).into_iter().flatten() {
-            shorten(own, &path);
+        let memory = serde_json::to_value(MemoryCase::default()).map_err(|_| fmt::Error)?;
+        for (name, plain) in [("paths", path), ("memory", memory)] {
+            for own in own.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten() {
+                shorten(own, &plain);
+            }
         }
         for fault in own.get_mut("faults").and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(members) = fault.as_object_mut() {
@@ -178,6 +184,8 @@ mod tests {
         assert!(error(text).starts_with("paths[0].rate_kbps: invalid type"), "{}", error(text));
         let text = r#"{"paths":[{}],"faults":[{"kind":"loss","path":1,"ppm":5}]}"#;
         assert_eq!(error(text), "faults[0].path: 1 is out of range; allowed: 0 to 0");
+        let text = r#"{"paths":[{}],"memory":[{"path":1}]}"#;
+        assert_eq!(error(text), "memory[0].path: 1 is out of range; allowed: 0 to 0");
         assert!(error(r#"{"paths":[{}],"scheduler":"blast"}"#).starts_with("scheduler: "));
         assert!(error(r#"{"paths":[{}],"controller":"fixed:cwnd=BDP"}"#).contains("20seg"));
         let both =
