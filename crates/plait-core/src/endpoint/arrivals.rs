@@ -8,6 +8,7 @@ use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::{Opening, SynRequest, syn_request};
 use crate::segments::Transmit;
 use crate::spec::ConnectionState;
+use crate::stats::Counters;
 use crate::tcp::address::Address;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -24,20 +25,19 @@ const JOINS_PER_SECOND: u64 = 1_000;
 const REFUSED: Mptcp = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
 
 impl EarlyJoins {
-    /// Keeps a join until the third ACK of its connection, or until the connection ends. Returns true if the
-    /// oldest join was dropped for it.
-    fn hold(&mut self, conn: ConnId, path: PathId, syn: &Segment) -> bool {
+    /// Keeps a join until the third ACK of its connection, or until the connection ends. If there are too many, the
+    /// oldest one is dropped.
+    fn hold(&mut self, conn: ConnId, path: PathId, syn: &Segment, counters: &mut Counters) {
         let same =
             |it: &HeldJoin| it.conn == conn && it.path == path && it.syn.src_port == syn.src_port;
         if self.held.iter().any(same) {
-            return false;
+            return;
         }
-        let full = self.held.len() >= MAX_HELD_JOINS;
-        if full {
+        if self.held.len() >= MAX_HELD_JOINS {
             self.held.pop_front();
+            counters.on_join_replaced();
         }
         self.held.push_back(HeldJoin { conn, path, syn: syn.clone() });
-        full
     }
 }
 
@@ -75,9 +75,7 @@ impl Endpoint {
                     self.answer_early_join(now, address, syn);
                 } else if let Some(id) = known.filter(|id| self.awaits_third_ack(*id)) {
                     self.shared.name_client(address.path(), client.source());
-                    if self.early.hold(id, address.path(), syn) {
-                        self.shared.counters.on_join_replaced();
-                    }
+                    self.early.hold(id, address.path(), syn, &mut self.shared.counters);
                 } else {
                     self.reset(address, syn, Some(REFUSED));
                 }

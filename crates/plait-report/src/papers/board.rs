@@ -34,10 +34,10 @@ pub fn board_page(board: &RandomBoard) -> String {
         let _ =
             write!(body, "<section>\n<h2>{heading}</h2>\n{content}<p>{about}</p>\n</section>\n");
     };
-    section("Schedulers", &legend(board), &standings(board).to_html());
+    section("Schedulers", &legend(board), &standings(board).to_html(escaped));
     let drawn = format!("<div class=\"plots\"><figure>{}</figure></div>\n", map(board));
     section("By the ratios of the paths", &about_map(board), &drawn);
-    section("By property of the cell", CLASSES, &classes(board, usize::MAX).to_html());
+    section("By property of the cell", CLASSES, &classes(board, usize::MAX).to_html(escaped));
     let mut worst = String::new();
     for it in &board.worst {
         let (measure, command) = (escaped(&it.measure), escaped(&it.command));

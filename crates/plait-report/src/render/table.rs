@@ -1,6 +1,5 @@
 //! Tables: aligned text that fits the reader's width, Markdown, and CSV.
 
-use crate::page::escaped as html;
 use anstyle::Style;
 
 /// Alignment of a column.
@@ -195,9 +194,9 @@ impl Table {
         parts.iter().map(|part| of(part)).collect()
     }
 
-    /// Returns an HTML table, without drawings. The classes of rows and cells are those of `papers.css`.
-    #[must_use]
-    pub(crate) fn to_html(&self) -> String {
+    /// Returns an HTML table, without drawings. The classes of rows and cells are those of `papers.css`, and `html`
+    /// escapes a text.
+    pub(crate) fn to_html(&self, html: fn(&str) -> String) -> String {
         let columns: Vec<_> = self.columns.iter().enumerate().filter(|(_, c)| !c.drawing).collect();
         let class = |column: &Column| match column.align {
             Align::Left => "",

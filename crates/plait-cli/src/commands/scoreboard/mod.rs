@@ -71,33 +71,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CELLS", conflicts_with_all = ["links", "path"])]
     #[arg(value_parser = whole(1, MOST_CELLS), allow_negative_numbers = true)]
     random: Option<u64>,
-    /// The path that a random cell dials first
-    #[arg(
-        long,
-        hide_short_help = true,
-        value_name = "ORDER",
-        default_value = "startable",
-        requires = "random"
-    )]
-    path_order: Order,
-    /// Start of further subflows, as in `plait compare`
-    #[arg(long, hide_short_help = true, value_name = "TIMING", requires = "random")]
-    join: Option<String>,
-    /// Let every row remember the paths of an earlier connection, as in `plait compare`
-    #[arg(long, hide_short_help = true, value_name = "off|on|ssthresh", requires = "random")]
-    path_memory: Option<String>,
-    /// Cache the finished random cells in this directory [default: the user's cache]
-    #[arg(long, hide_short_help = true, value_name = "DIR", requires = "random")]
-    cache: Option<PathBuf>,
-    /// Write the map of the first scheduler to this file, as a drawing
-    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "random")]
-    svg: Option<PathBuf>,
-    /// Write a page for a browser to this file, with the tables and the map
-    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "random")]
-    html: Option<PathBuf>,
-    /// Run every random cell, and cache none
-    #[arg(long, hide_short_help = true, conflicts_with = "cache", requires = "random")]
-    no_cache: bool,
+    #[command(flatten)]
+    board: BoardFlags,
     /// The schedulers [default: all, and variants]
     ///
     /// The variants have decorators or parameters.
@@ -119,6 +94,38 @@ pub(crate) struct Args {
     jobs: Option<u64>,
     #[command(flatten)]
     output: Output,
+}
+
+/// Flags of random scoreboards.
+#[derive(clap::Args, Debug)]
+struct BoardFlags {
+    /// The path that a random cell dials first
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "ORDER",
+        default_value = "startable",
+        requires = "random"
+    )]
+    path_order: Order,
+    /// Start of further subflows, as in `plait compare`
+    #[arg(long, hide_short_help = true, value_name = "TIMING", requires = "random")]
+    join: Option<String>,
+    /// Let every row remember the paths of an earlier connection, as in `plait compare`
+    #[arg(long, hide_short_help = true, value_name = "off|on|ssthresh", requires = "random")]
+    path_memory: Option<String>,
+    /// Cache the finished random cells in this directory [default: the user's cache]
+    #[arg(long, hide_short_help = true, value_name = "DIR", requires = "random")]
+    cache: Option<PathBuf>,
+    /// Run every random cell, and cache none
+    #[arg(long, hide_short_help = true, conflicts_with = "cache", requires = "random")]
+    no_cache: bool,
+    /// Write the map of the first scheduler to this file, as a drawing
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "random")]
+    svg: Option<PathBuf>,
+    /// Write a page for a browser to this file, with the tables and the map
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "random")]
+    html: Option<PathBuf>,
 }
 
 /// The path that a random cell dials first.

@@ -23,7 +23,10 @@ const USUAL: &str = "slot,ecf+copy,minrtt,blest,ecf,stms-c+copy,linux";
 
 pub(super) fn run(args: &Args, count: u64, console: Console) -> Result<(), Failure> {
     args.output.check()?;
-    let drawings = [("--svg", &args.svg, papers::board_map as fn(&RandomBoard) -> String), ("--html", &args.html, papers::board_page)];
+    let drawings = [
+        ("--svg", &args.board.svg, papers::board_map as fn(&RandomBoard) -> String),
+        ("--html", &args.board.html, papers::board_page),
+    ];
     for (flag, file, _) in &drawings {
         check_writable(flag, file.as_deref())?;
     }
@@ -48,7 +51,7 @@ pub(super) fn run(args: &Args, count: u64, console: Console) -> Result<(), Failu
 fn options(args: &Args, count: u64) -> RandomOptions {
     let schedulers = args.schedulers.clone().unwrap_or_else(|| USUAL.to_owned());
     let mut command = format!("plait scoreboard --random {count} --seed {}", args.seed);
-    if args.path_order == Order::Known {
+    if args.board.path_order == Order::Known {
         command += " --path-order known";
     }
     if args.schedulers.is_some() {
@@ -63,7 +66,7 @@ fn options(args: &Args, count: u64) -> RandomOptions {
         command += &format!(" --cc {}", args.cc);
         settings.push(("cc", args.cc.clone()));
     }
-    for (name, text) in [("join", &args.join), ("path-memory", &args.path_memory)] {
+    for (name, text) in [("join", &args.board.join), ("path-memory", &args.board.path_memory)] {
         if let Some(text) = text {
             command += &format!(" --{name} {text}");
             settings.push((name, text.clone()));
@@ -72,7 +75,7 @@ fn options(args: &Args, count: u64) -> RandomOptions {
     RandomOptions {
         count: u32::try_from(count).unwrap_or(u32::MAX),
         seed: args.seed,
-        order: match args.path_order {
+        order: match args.board.path_order {
             Order::Startable => PathOrder::Startable,
             Order::Known => PathOrder::Known,
         },
@@ -94,7 +97,7 @@ fn finished_cells(
     let RandomOptions { seed, order, runs, schedulers, settings, .. } = options;
     let key = || format!("{} {seed} {order:?} {runs} {schedulers} {settings:?}", program());
     let open = |directory: &Path| FinishedCells::open(directory, &key());
-    cache::open(args.cache.as_deref(), args.no_cache, "cells", console, open)
+    cache::open(args.board.cache.as_deref(), args.board.no_cache, "cells", console, open)
 }
 
 fn text(args: &Args, board: &RandomBoard, console: Console) -> Result<String, Failure> {
