@@ -217,7 +217,7 @@ was more than 2 ms late. The second command runs the same links in the simulator
 * The last three columns compare the median of plait with the simulator's, with the better one of the two kernels, and with plain
   TCP. Below 1.00 plait is faster.
 
-Measured on {stamp}.
+Written on {stamp}.
 
 | pair | links | load | measure | simulator | plait, `slot` | kernel, cubic | kernel, bbr | plain TCP | live over simulator | over the kernel | over plain TCP |
 |---|---|---|---|---:|---|---|---|---|---:|---:|---:|
