@@ -1,6 +1,6 @@
 //! The contract between the owner of the window and the algorithm.
 
-use crate::{Flow, View};
+use crate::{Flow, RateControl, View};
 use plait_base::{Span, Time};
 
 /// An acknowledgement of new data.
@@ -39,6 +39,12 @@ pub trait Algorithm: core::fmt::Debug + Send {
     /// the view has only the algorithm's own flow.
     fn couples(&self) -> bool {
         true
+    }
+
+    /// Returns the controller if it sets the pacing rate and the window by itself. Its owner then calls
+    /// nothing else that changes the window.
+    fn rate_control(&mut self) -> Option<&mut dyn RateControl> {
+        None
     }
 
     /// Returns true if the owner must call [`watch`](Algorithm::watch).

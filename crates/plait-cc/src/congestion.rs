@@ -1,6 +1,7 @@
 //! The window of one subflow, except for the formulas of the algorithms.
 
 mod outside;
+mod rated;
 mod undo;
 
 use crate::books::Sizes;
@@ -14,15 +15,15 @@ use alloc::boxed::Box;
 use plait_base::{Slim, Span, Time};
 use undo::Before;
 
-/// Where the slow start threshold comes from.
+/// What determines the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ThresholdSource {
-    /// The settings, or this subflow.
-    Own,
-    /// An earlier connection.
-    Recalled,
-    /// An [`Algorithm::fixed_window`]: neither window nor threshold change.
+enum Owner {
+    /// Slow start and the formulas of the algorithm.
+    Formulas,
+    /// It is an [`Algorithm::fixed_window`].
     Fixed,
+    /// The [`Algorithm::rate_control`].
+    Rate,
 }
 
 /// The congestion window of one subflow.
@@ -45,7 +46,9 @@ pub struct Congestion {
     watches: bool,
     /// Result of [`Algorithm::couples`].
     couples: bool,
-    source: ThresholdSource,
+    owner: Owner,
+    /// Whether the threshold is that of an earlier connection.
+    recalled: bool,
     cwnd: u64,
     /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
     fraction: f64,
@@ -65,19 +68,22 @@ impl Congestion {
         let sizes = Sizes::from(&settings);
         let mss = sizes.segment();
         let ssthresh = settings.ssthresh.map(|bytes| (bytes / mss * mss).max(mss));
+        let mut algorithm = algorithm;
+        let rated = algorithm.rate_control().is_some();
         let mut congestion = Congestion {
             sizes,
             watches: algorithm.watches(),
             couples: algorithm.couples(),
-            source: ThresholdSource::Own,
+            owner: if rated { Owner::Rate } else { Owner::Formulas },
+            recalled: false,
             algorithm,
             cwnd: sizes.initial_bytes(),
             fraction: 0.0,
-            ssthresh: ssthresh.into(),
+            ssthresh: ssthresh.filter(|_| !rated).into(),
             phase: Phase::SlowStart { after_timeout: false },
             intervals: LossIntervals::default(),
             idle: IdlePeriod::default(),
-            hystart: Detector::of(settings.hystart).map(Box::new),
+            hystart: Detector::of(settings.hystart).filter(|_| !rated).map(Box::new),
             before: None,
         };
         congestion.fix();
@@ -137,6 +143,12 @@ impl Congestion {
         self.cwnd
     }
 
+    /// Returns the payload bytes of a full segment.
+    #[must_use]
+    pub const fn mss(&self) -> u32 {
+        self.sizes.mss
+    }
+
     /// Returns the slow start threshold in bytes; `None` is infinite.
     #[must_use]
     pub fn ssthresh(&self) -> Option<u64> {
@@ -171,7 +183,7 @@ impl Congestion {
     /// Returns true if the window never changes.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
-        self.source == ThresholdSource::Fixed
+        self.owner == Owner::Fixed
     }
 
     /// Returns the larger of two byte counts: acknowledged since the last loss, and between the
@@ -204,7 +216,7 @@ impl Congestion {
             self.watch(ack, flows);
         }
         let start = self.judge_start(ack);
-        if self.phase == Phase::Recovery || !ack.cwnd_limited || self.is_fixed() {
+        if self.phase == Phase::Recovery || !ack.cwnd_limited || self.owner != Owner::Formulas {
             return;
         }
         let mut bytes = ack.bytes;
@@ -239,8 +251,10 @@ impl Congestion {
         }
         self.remember();
         self.intervals.on_loss();
-        if self.is_fixed() {
-            return;
+        match self.owner {
+            Owner::Fixed => return,
+            Owner::Rate => return self.begin_rated_recovery(),
+            Owner::Formulas => {}
         }
         if let Some(hystart) = &mut self.hystart {
             hystart.on_loss();
@@ -252,16 +266,16 @@ impl Congestion {
         self.phase = Phase::Recovery;
     }
 
-    /// Ends recovery: all data in flight when the loss was detected is repaired.
+    /// Ends recovery: all data in flight when the loss was detected is repaired. After a timeout it
+    /// matters to a [`RateControl`](crate::RateControl) only.
     pub fn on_recovered(&mut self, now: Time) {
+        if self.owner == Owner::Rate {
+            return self.end_rated_recovery();
+        }
         if self.phase != Phase::Recovery {
             return;
         }
-        self.phase = if self.below_threshold() {
-            Phase::SlowStart { after_timeout: false }
-        } else {
-            Phase::Avoidance
-        };
+        self.phase = self.phase_by_threshold();
         self.algorithm.on_recovered(now, &self.flow(None, true));
     }
 
@@ -273,8 +287,10 @@ impl Congestion {
             self.remember();
         }
         self.intervals.on_loss();
-        if self.is_fixed() {
-            return;
+        match self.owner {
+            Owner::Fixed => return,
+            Owner::Rate => return self.time_out_rated(),
+            Owner::Formulas => {}
         }
         if first_expiry {
             self.reduce_threshold(now, inflight, flows);
@@ -305,7 +321,7 @@ impl Congestion {
         if more > Span::ZERO {
             self.algorithm.on_idle(now, more);
         }
-        if self.is_fixed() {
+        if self.owner != Owner::Formulas {
             return None;
         }
         let before = self.cwnd;
@@ -327,7 +343,7 @@ impl Congestion {
     pub fn reduce_unused(&mut self, used: u64) -> Option<IdleReset> {
         let (before, segment) = (self.cwnd, self.sizes.segment());
         let used = used.max(self.sizes.initial_bytes());
-        if self.is_fixed() || used >= before {
+        if self.owner != Owner::Formulas || used >= before {
             return None;
         }
         let three_quarters = before / 2 + before / 4;
@@ -342,7 +358,7 @@ impl Congestion {
     /// one. Returns `None` if it is there already, or if no idle time reduces it to that.
     #[must_use]
     pub fn idle_until_initial(&self, rto: Span, mode: IdleRestart) -> Option<Span> {
-        if self.is_fixed() {
+        if self.owner != Owner::Formulas {
             return None;
         }
         self.idle.until_initial(mode, &self.sizes, self.cwnd, rto)
@@ -352,10 +368,10 @@ impl Congestion {
     fn fix(&mut self) -> bool {
         let window = self.fixed();
         if let Some(window) = window {
+            (self.owner, self.recalled) = (Owner::Fixed, false);
             (self.cwnd, self.ssthresh) = (window, Slim::some(window));
-            self.source = ThresholdSource::Fixed;
         } else if self.is_fixed() {
-            self.source = ThresholdSource::Own;
+            self.owner = Owner::Formulas;
         }
         window.is_some()
     }
@@ -399,7 +415,7 @@ impl Congestion {
         let view = View::new(self.own(flows), flows);
         let Some(change) = self.algorithm.watch(ack, &view) else { return };
         let kept = self.phase == Phase::Recovery || change > 0.0 && !ack.cwnd_limited;
-        if kept || self.is_fixed() {
+        if kept || self.owner != Owner::Formulas {
             return;
         }
         self.grow(change);
@@ -418,7 +434,7 @@ impl Congestion {
         let Some(hystart) = &mut self.hystart else { return Growth::Full };
         let growth = hystart.on_ack(ack, segments, first);
         if growth == Growth::End {
-            (self.ssthresh, self.source) = (Slim::some(self.cwnd), ThresholdSource::Own);
+            (self.ssthresh, self.recalled) = (Slim::some(self.cwnd), false);
         }
         growth
     }
@@ -452,7 +468,7 @@ impl Congestion {
     fn reduce_threshold(&mut self, now: Time, inflight: u64, flows: Flows<'_>) -> u64 {
         let view = View::new(self.own(flows), flows);
         let threshold = self.algorithm.threshold(now, inflight, &view).max(self.sizes.segment());
-        (self.ssthresh, self.source) = (Slim::some(threshold), ThresholdSource::Own);
+        (self.ssthresh, self.recalled) = (Slim::some(threshold), false);
         threshold
     }
 }

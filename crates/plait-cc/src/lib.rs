@@ -32,6 +32,7 @@ mod books;
 mod congestion;
 mod hystart;
 mod idle;
+mod rate;
 mod registry;
 mod rounds;
 mod spec;
@@ -52,6 +53,7 @@ pub use idle::{IdleReset, IdleRestart, Restarted, restart};
 pub use plait_params::{
     About, FixedWindow, Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value,
 };
+pub use rate::{LostSegment, RateControl, RateSample, RateWindow};
 pub use registry::{CONTROLLERS, Entry};
 pub use rounds::{Round, Rounds};
 pub use spec::Spec;

@@ -1,6 +1,6 @@
 //! Changes of the window from outside the formula.
 
-use super::{Congestion, ThresholdSource};
+use super::{Congestion, Owner};
 use crate::Phase;
 use plait_base::Slim;
 
@@ -44,10 +44,10 @@ impl Congestion {
 
     /// Begins with the threshold of an earlier connection, in whole segments, unless there is a threshold.
     pub fn recall(&mut self, ssthresh: u64) {
-        if !self.is_fixed() && self.ssthresh().is_none() {
+        if self.owner == Owner::Formulas && self.ssthresh().is_none() {
             let segment = self.sizes.segment();
             self.ssthresh = Slim::some((ssthresh / segment * segment).max(segment));
-            self.source = ThresholdSource::Recalled;
+            self.recalled = true;
         }
     }
 
@@ -55,14 +55,14 @@ impl Congestion {
     /// [`doubt_recalled`](Congestion::doubt_recalled) at the start of each round trip.
     #[must_use]
     pub fn is_recalled(&self) -> bool {
-        self.source == ThresholdSource::Recalled
+        self.recalled
     }
 
     /// Judges the threshold of an earlier connection once the window has reached it. If no `queue`
     /// has grown, the path has room for more: the threshold is removed, and slow start continues.
     pub fn doubt_recalled(&mut self, queue: bool) {
         if self.is_recalled() && !self.below_threshold() {
-            self.source = ThresholdSource::Own;
+            self.recalled = false;
             if !queue && self.phase != Phase::Recovery {
                 self.ssthresh = Slim::NONE;
             }

@@ -1,6 +1,6 @@
 //! Undoing a reduction that was not caused by congestion.
 
-use super::Congestion;
+use super::{Congestion, Owner};
 use crate::{LossIntervals, Phase};
 use plait_base::{Slim, Time};
 
@@ -25,19 +25,21 @@ impl Congestion {
             since_last: before.intervals.since_last.saturating_add(self.intervals.since_last),
             between_last_two: before.intervals.between_last_two,
         };
-        if self.is_fixed() {
-            return true;
+        match self.owner {
+            Owner::Fixed => return true,
+            Owner::Rate => {
+                self.phase = Phase::Avoidance;
+                self.rated(|control, window| control.on_spurious(now, window));
+                return true;
+            }
+            Owner::Formulas => {}
         }
         if self.cwnd <= before.cwnd {
             (self.cwnd, self.fraction) = (before.cwnd, before.fraction);
         }
         self.ssthresh = before.ssthresh;
         self.algorithm.on_undo(now);
-        self.phase = if self.below_threshold() {
-            Phase::SlowStart { after_timeout: false }
-        } else {
-            Phase::Avoidance
-        };
+        self.phase = self.phase_by_threshold();
         true
     }
 
