@@ -69,9 +69,9 @@ impl Paths {
     pub(crate) fn new(spec: Arc<ConnectionSpec>, client: bool) -> Paths {
         Paths {
             sizes: SegmentSizes::new(&spec.config),
+            subflows: Slots::new(&spec.config),
             spec,
             client,
-            subflows: Slots::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
             challenges: Challenges::default(),

@@ -139,7 +139,7 @@ impl Paths {
                 }
             }
             Timer::Pace => {
-                subflow.release();
+                subflow.release(parts.ctx.now);
                 return TimerEffect::Released;
             }
         }

@@ -99,10 +99,8 @@ impl Paths {
     }
 
     /// Returns true if TSQ, pacing or subflow windows can hold subflows back.
-    pub(crate) fn holds_back(&self) -> bool {
-        self.spec.config.tsq
-            || self.spec.config.window.pacing.is_some()
-            || self.spec.config.buffers.subflow_windows
+    pub(crate) const fn holds_back(&self) -> bool {
+        self.subflows.holds_back
     }
 
     /// Returns true if `subflow` waits for the host's queue, for its release time or for its

@@ -198,10 +198,11 @@ impl Scheduling {
                 continue;
             }
             left.remove(id);
-            if stale.acked.contains(id) {
+            let subflow = paths.subflow(id);
+            // A start after an idle time may change all that such a controller sets.
+            if stale.acked.contains(id) || subflow.sender().cc.is_rated() {
                 self.renew(SchedulerInputs { data, paths }, view, common.segment_size);
             } else {
-                let subflow = paths.subflow(id);
                 let held = paths.held_back(subflow);
                 view.cwnd = subflow.sender().uncapped_cwnd();
                 view.inflight = subflow.sender().tx.inflight();

@@ -53,6 +53,9 @@ impl Sender {
     /// Sets the window in fast recovery from the delivered bytes (RFC 6937). `kept` bytes were in
     /// flight before loss detection.
     fn reduce_in_proportion(&mut self, outcome: &AckOutcome, kept: u64, mss: u64) {
+        if self.cc.is_rated() {
+            return;
+        }
         let Sender { tx, rack, phase, recovery, cc, .. } = self;
         if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
             (&*phase, recovery.as_deref_mut())
@@ -76,6 +79,7 @@ impl Sender {
             }
             Phase::Loss { point } if self.tx.una() >= point => {
                 self.phase = Phase::Open;
+                self.cc.on_recovered(now);
                 self.rack.on_recovered();
                 effects.left_recovery = true;
             }
@@ -217,6 +221,7 @@ impl Subflow {
         if outcome.delivered > 0 {
             self.arm_tail_probe(now);
         }
+        self.sender.on_paced_ack(now, &outcome, effects.rtt, self.negotiated.sack);
     }
 
     /// Takes an RTT sample if the acknowledgement allows one.
@@ -303,6 +308,7 @@ impl Subflow {
             self.enter_recovery(now, flows, mss);
             effects.entered_recovery = true;
         }
+        self.sender.note_marked(now, marked);
     }
 
     #[cold]
@@ -314,6 +320,7 @@ impl Subflow {
         let prr = Prr::new(flight, ssthresh, self.sender.tx.inflight(), mss);
         self.make_room().prr = prr;
         self.sender.phase = Phase::Recovery { point: self.sender.tx.nxt() };
+        self.sender.follow_window();
         self.sender.rack.tail.forget();
         self.timers.clear(Timer::Tail);
     }
@@ -358,7 +365,7 @@ impl Subflow {
         self.make_room();
         self.sender.cc.on_timeout(now, self.sender.reduced_from(), first_expiry, flows);
         self.sender.tx.forget_reneged();
-        self.sender.tx.mark_all_lost();
+        self.sender.mark_all_lost(now);
         self.sender.phase = Phase::Loss { point: self.sender.tx.nxt() };
         self.status.suspect();
         self.sender.rack.tail.forget();

@@ -228,6 +228,11 @@ impl Prr {
     pub(crate) const fn cwnd(&self) -> u64 {
         self.cwnd
     }
+
+    /// Sets the window that a controller has computed by itself.
+    pub(crate) fn set_cwnd(&mut self, bytes: u64) {
+        self.cwnd = bytes;
+    }
 }
 
 /// State kept from the first loss on.

@@ -21,6 +21,8 @@ pub(crate) mod pace;
 pub(crate) mod pending;
 pub(crate) mod pmtu_black_hole;
 pub(crate) mod probing;
+pub(crate) mod rate_samples;
+mod rated;
 pub(crate) mod recv;
 pub(crate) mod remembered;
 pub(crate) mod reports;

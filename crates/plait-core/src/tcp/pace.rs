@@ -2,6 +2,8 @@
 //! each segment sets the earliest time of the next one.
 
 use crate::config::Pacing;
+use crate::tcp::rated::Rated;
+use alloc::boxed::Box;
 use plait_base::{Span, Time};
 
 /// Returns the rate in bytes per second: `start_percent` of a window per round trip while the
@@ -22,19 +24,30 @@ pub(crate) fn rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>, pacing:
     }
 }
 
+/// The longest wait at the rate of a controller (sch_fq of Linux). The rate may rise at any time: a reader that
+/// was slow for a while leaves a rate of some bytes per second.
+const LONGEST_WAIT: Span = Span::from_secs(1);
+
 /// Holds a subflow back until its release time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Pacer {
     settings: Pacing,
     /// Segments that may still be sent without pacing.
     burst: u32,
     release: Time,
     held: bool,
+    /// Set if the controller sets the rate.
+    pub(super) rated: Option<Box<Rated>>,
 }
 
 impl Pacer {
     pub(crate) const fn new(settings: Pacing) -> Pacer {
-        Pacer { settings, burst: settings.burst, release: Time::ZERO, held: false }
+        Pacer { settings, burst: settings.burst, release: Time::ZERO, held: false, rated: None }
+    }
+
+    /// Returns a pacer whose rate the controller sets.
+    pub(super) fn rated() -> Pacer {
+        Pacer { burst: 0, rated: Some(Box::new(Rated::new())), ..Pacer::new(Pacing::default()) }
     }
 
     /// Returns its settings.
@@ -57,17 +70,36 @@ impl Pacer {
         if rate == 0 {
             return None;
         }
-        let nanos = u128::from(len) * 1_000_000_000 / u128::from(rate);
-        let gap = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        self.release = self.release.max(now) + gap;
+        self.release = self.release.max(now) + gap(len, rate);
         self.held = self.release > now;
         self.held.then_some(self.release)
     }
 
-    /// Notes that the release time has come.
-    pub(crate) const fn release(&mut self) {
-        self.held = false;
+    /// As [`Pacer::on_sent`], at the rate of the controller. The segments of a send quantum leave at once.
+    pub(super) fn on_sent_rated(&mut self, now: Time, len: u64) -> Option<Time> {
+        let rated = self.rated.as_mut()?;
+        if self.release <= now {
+            rated.renew_quantum();
+        }
+        let release = self.release.max(now) + gap(len, rated.rate());
+        self.release = release.min(now + LONGEST_WAIT);
+        self.held = rated.use_quantum(len) && self.release > now;
+        self.held.then_some(self.release)
     }
+
+    /// Notes that the release time has come.
+    pub(crate) fn release(&mut self) {
+        self.held = false;
+        if let Some(rated) = &mut self.rated {
+            rated.renew_quantum();
+        }
+    }
+}
+
+/// Returns the time of `len` bytes at `rate` bytes per second.
+fn gap(len: u64, rate: u64) -> Span {
+    let nanos = u128::from(len) * 1_000_000_000 / u128::from(rate.max(1));
+    Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -88,6 +120,30 @@ mod tests {
         pacer.release();
         // Idle time is not saved up.
         assert_eq!(pacer.on_sent(at(9_000_000), 1_448, 1_448_000), Some(at(10_000_000)));
+    }
+
+    /// A quantum of two segments leaves at once, and the next one after the time of both.
+    #[test]
+    fn a_quantum_at_once_then_one_a_gap() {
+        let mut pacer = Pacer::rated();
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        if let Some(rated) = &mut pacer.rated {
+            rated.set(100_000, 2_000);
+        }
+        assert_eq!(pacer.on_sent_rated(at(5), 1_000), None);
+        assert_eq!(pacer.on_sent_rated(at(5), 1_000), Some(at(25)));
+        assert!(pacer.is_held());
+        pacer.release();
+        assert_eq!(pacer.on_sent_rated(at(25), 1_000), None);
+        // The rest of the quantum ends with its time.
+        assert_eq!(pacer.on_sent_rated(at(40), 1_000), None);
+        assert_eq!(pacer.on_sent_rated(at(40), 1_000), Some(at(60)));
+        // Ten bytes per second are not waited for.
+        pacer.release();
+        if let Some(rated) = &mut pacer.rated {
+            rated.set(10, 1_000);
+        }
+        assert_eq!(pacer.on_sent_rated(at(60), 1_000), Some(at(1_060)));
     }
 
     #[test]

@@ -384,6 +384,20 @@ impl TxRing {
         lost.map(|sent| DataRange::new(sent.dsn, sent.dsn + u64::from(sent.len)))
     }
 
+    /// Returns the lost segments that wait for their retransmission, from `seq` on.
+    pub(crate) fn lost_from(&self, seq: SendSsn) -> impl Iterator<Item = &Sent> {
+        let from = match self.lost {
+            0 => self.ring.len(),
+            _ => self.index_of(self.lost_from.max(seq)),
+        };
+        self.ring.range(from..).filter(|sent| sent.state == SentState::Lost)
+    }
+
+    /// Returns the first segment that begins at `seq` or above.
+    pub(crate) fn at_or_above(&self, seq: SendSsn) -> Option<&Sent> {
+        self.ring.get(self.index_of(seq))
+    }
+
     /// Frees the memory when nothing is in flight.
     pub(crate) fn give_back(&mut self) {
         if self.ring.is_empty() {

@@ -3,6 +3,7 @@
 use crate::config::{Config, Pacing};
 use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
+use crate::tcp::handshake::InitialSsn;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, RecoveryState};
 use crate::tcp::pace::{self, Pacer};
@@ -11,7 +12,7 @@ use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{Sent, TxRing};
 use crate::tcp::spurious_recovery::SpuriousRecovery;
 use alloc::boxed::Box;
-use plait_base::{SendSsn, Time};
+use plait_base::{SendRange, SendSpace, SendSsn, Time};
 use plait_cc::{Algorithm, Congestion, Settings};
 use plait_sched::CaState;
 
@@ -86,6 +87,7 @@ impl Sender {
         config: &Config,
         ssthresh: Option<u64>,
         algorithm: Box<dyn Algorithm>,
+        iss: InitialSsn<SendSpace>,
     ) -> Sender {
         let settings = Settings {
             mss: config.segment_payload() as u32,
@@ -94,18 +96,25 @@ impl Sender {
             slow_start_limit: config.slow_start_limit(),
             hystart: config.window.hystart,
         };
+        let mut cc = Congestion::new(settings, algorithm);
+        // The initial sequence number is drawn at random.
+        cc.rated(|control, _| control.seed(iss.syn().0.into()));
+        let pacer = match cc.is_rated() {
+            true => Some(Pacer::rated()),
+            false => config.window.pacing.map(Pacer::new),
+        };
         Sender {
             tx: TxRing::new(),
             rtt: Rtt::new(config.recovery.rto),
             rack: Rack::new(config),
             phase: Phase::Open,
             recovery: None,
-            cc: Congestion::new(settings, algorithm),
+            cc,
             limits: SendLimits::default(),
             cwnd_validation: CwndValidation::default(),
             delivery: DeliveryRate::default(),
             spurious_recovery: SpuriousRecovery::default(),
-            pacer: config.window.pacing.map(|settings| Box::new(Pacer::new(settings))),
+            pacer: pacer.map(Box::new),
             last_send: Time::ZERO,
             round_end: SendSsn::ZERO,
             host_queue: None,
@@ -134,18 +143,26 @@ impl Sender {
 
     /// Returns the pacing rate in bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
+        let rated = self.pacer.as_ref().and_then(|it| it.rated.as_ref());
+        // Before the first data, the controller has set no rate.
+        if let Some(rated) = rated.filter(|it| it.rate() > 0) {
+            return rated.rate();
+        }
         let settings = self.pacer.as_ref().map_or_else(Pacing::default, |it| it.settings());
         pace::rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt(), settings)
     }
 
-    /// Notes `len` bytes as sent. Returns the earliest time of the next segment, if it must wait. As in
+    /// Notes `range` as sent. Returns the earliest time of the next segment, if it must wait. As in
     /// Linux, bytes in flight beyond the window count.
     #[inline(never)]
-    pub(super) fn pace(&mut self, now: Time, len: u64) -> Option<Time> {
+    pub(super) fn pace(&mut self, now: Time, range: SendRange) -> Option<Time> {
+        if self.cc.is_rated() {
+            return self.pace_rated(now, range);
+        }
         let window = self.cwnd().max(self.tx.inflight());
         let pacer = self.pacer.as_mut()?;
         let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), pacer.settings());
-        pacer.on_sent(now, len, rate)
+        pacer.on_sent(now, range.len(), rate)
     }
 
     /// Returns true if the host's queue holds enough of this subflow's data that more must wait.
@@ -211,13 +228,6 @@ impl Sender {
     pub(crate) fn drain_host_queue(&mut self, now: Time) {
         if let Some(queue) = &mut self.host_queue {
             queue.drain(now);
-        }
-    }
-
-    /// Releases the next segment.
-    pub(crate) fn release(&mut self) {
-        if let Some(pacer) = &mut self.pacer {
-            pacer.release();
         }
     }
 

@@ -84,7 +84,7 @@ impl Subflow {
             negotiated: syn.negotiated,
             handshake: Some(Box::new(syn.handshake)),
             status: SubflowStatus::default(),
-            sender: Sender::new(config, ssthresh, algorithm),
+            sender: Sender::new(config, ssthresh, algorithm, syn.negotiated.iss),
             rx: Receiver::new(
                 if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
                 config.most_held(),
@@ -292,7 +292,7 @@ impl Subflow {
     ) -> SendSsn {
         let seq = self.sender.tx.push(now, dsn, len, fin);
         self.status.note_sent(fin);
-        self.after_send(now, u64::from(len), mss);
+        self.after_send(now, SendRange::with_len(seq, u64::from(len)), mss);
         seq
     }
 
@@ -303,18 +303,18 @@ impl Subflow {
         let probe = !matches!(self.sender.phase, Phase::Recovery { .. } | Phase::Loss { .. });
         let range = SendRange::with_len(seq, u64::from(len));
         self.sender.spurious_recovery.on_retransmitted(range, self.clock.at(now), probe);
-        self.after_send(now, u64::from(len), mss);
+        self.after_send(now, range, mss);
     }
 
-    fn after_send(&mut self, now: Time, len: u64, mss: u64) {
+    fn after_send(&mut self, now: Time, range: SendRange, mss: u64) {
         self.sender.last_send = now;
         self.sender.cc.on_send();
         if let (Phase::Recovery { .. }, Some(it)) = (&self.sender.phase, &mut self.sender.recovery)
         {
-            it.prr.on_sent(len);
+            it.prr.on_sent(range.len());
         }
         if self.sender.pacer.is_some()
-            && let Some(release) = self.sender.pace(now, len)
+            && let Some(release) = self.sender.pace(now, range)
         {
             self.timers.set(Timer::Pace, release);
         }
@@ -405,9 +405,8 @@ impl Subflow {
         // The effect of a retransmission is visible at most one timeout later. Neither a reduction
         // nor a retransmission can be reported as spurious then.
         if self.sender.last_send + self.sender.rtt.rto() < before {
-            self.sender.spurious_recovery.give_back();
+            self.sender.give_back();
             self.rx.forget_duplicate();
-            self.sender.cc.give_back();
             let black_hole = self.sender.black_hole().is_likely();
             if !black_hole && !matches!(self.sender.phase, Phase::Recovery { .. }) {
                 self.sender.recovery = None;

@@ -60,8 +60,8 @@ impl Subflow {
     }
 
     /// Lets a paced subflow send its next segment.
-    pub(crate) fn release(&mut self) {
-        self.sender.release();
+    pub(crate) fn release(&mut self, now: Time) {
+        self.sender.release(now);
     }
 
     /// Removes segments that have left the host from its queue there.
