@@ -40,6 +40,7 @@ mod view;
 
 pub use algorithm::{Ack, Algorithm};
 pub use algorithms::balia::{self, Balia};
+pub use algorithms::bbr::{self, Bbr};
 pub use algorithms::cubic::{self, Cubic};
 pub use algorithms::fixed::Fixed;
 pub use algorithms::lia::{self, Lia};

@@ -583,7 +583,7 @@ fn a_server_that_cannot_be_is_refused_before_anything_is_set() {
         (with(listen, to, &["--pcap", "x", "--qlog", "./x"]), ["--qlog: `./x`", "file of --pcap"]),
         (with(listen, to, &["--device", "1234567890123456"]), ["--device: ", "allowed: 1 to 15"]),
         (with(listen, to, &["--device", "a/b"]), ["--device: `a/b`", "allowed: 1 to 15"]),
-        (with(listen, to, &["--cc", "bbr"]), ["--cc: unknown", "\n  allowed: "]),
+        (with(listen, to, &["--cc", "bbx"]), ["--cc: unknown", "\n  allowed: "]),
         (with("fd77::1:80", to, &[]), ["--listen: `fd77::1:80`", "as [fd77::1]:80"]),
         (
             with(listen, "http://web:81", &[]),

@@ -205,6 +205,16 @@ fn for_peaks_only(scheduler: &'static str) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Its probes for bandwidth reach new peaks after the warm-up.
+fn bbr_for_peaks_only(scheduler: &'static str) -> Result<(), Failed> {
+    let case = Case { scheduler, controller: "bbr", detail: Detail::Nothing, ..CASE };
+    let (packets, allocations) = steady(case);
+    if packets < FEWEST_PACKETS || allocations > FEW {
+        return Err(format!("{allocations} allocations in {packets} packets").into());
+    }
+    Ok(())
+}
+
 fn main() {
     let mut trials = Vec::new();
     for scheduler in AHEAD {
@@ -220,6 +230,10 @@ fn main() {
                 trials.push(Trial::test(name, move || expect(steady(case), 0)));
             }
         }
+    }
+    for scheduler in ["minrtt", "ecf", "roundrobin"] {
+        let name = format!("{scheduler}_over_bbr_allocates_for_peaks_only");
+        trials.push(Trial::test(name, move || bbr_for_peaks_only(scheduler)));
     }
     for (name, duplicate, reorder) in [
         ("losses", false, false),

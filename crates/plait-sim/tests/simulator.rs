@@ -1,6 +1,7 @@
 //! The tests of the simulator, as one program: each program links the whole crate.
 
 mod addresses;
+mod bbr;
 mod bufferbloat;
 mod burst_table;
 mod claims_csws;

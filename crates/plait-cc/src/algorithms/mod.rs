@@ -30,4 +30,5 @@ controllers! {
     balia,
     wvegas,
     fixed,
+    bbr,
 }

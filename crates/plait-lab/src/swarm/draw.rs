@@ -70,7 +70,8 @@ fn one_in(stream: &mut RandomStream, n: u64) -> bool {
 pub fn draw(seed: u64) -> Case {
     let part = |name: &str| RandomStream::new(seed, &["swarm", name]);
     let paths = draw_paths(&mut part("paths"));
-    let (controller, window) = draw_controller(&mut part("controller"));
+    let (controller, window) =
+        draw_controller(&mut part("controller"), &mut part("added controller"));
     let (client, server) = draw_ends(&mut part("ends"), &paths, window);
     let mut case = Case {
         seed,
@@ -215,10 +216,19 @@ fn draw_scheduler(stream: &mut RandomStream, added: &mut RandomStream) -> String
     name
 }
 
-/// Draws a controller, and the largest window that it can have, in segments.
-fn draw_controller(stream: &mut RandomStream) -> (String, u64) {
+/// Number of controllers when seeds were first named in tests.
+const FIRST_CONTROLLERS: usize = 7;
+
+/// Draws a controller, and the largest window that it can have, in segments. Later ones are drawn as later
+/// schedulers are.
+fn draw_controller(stream: &mut RandomStream, added: &mut RandomStream) -> (String, u64) {
     let names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.about.name).collect();
-    match pick(stream, &names) {
+    let (first, later) = names.split_at(FIRST_CONTROLLERS.min(names.len()));
+    let name = pick(stream, first);
+    if added.below(names.len() as u64) < later.len() as u64 {
+        return (pick(added, later).to_owned(), u64::MAX);
+    }
+    match name {
         "fixed" => {
             let window = stream.within(1, 60);
             (format!("fixed:cwnd={window}seg"), window)

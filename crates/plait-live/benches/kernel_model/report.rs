@@ -372,7 +372,8 @@ fn row(line: &Line) -> String {
 /// Reports the measurements with congestion controllers that the simulator lacks.
 fn others(options: &Options) -> io::Result<String> {
     let measured = loaded(options)?;
-    let mut text = "The simulator has no bbr (`plait list cc`), so the table has the kernel alone. Medians and ranges in ms.\n\n\
+    let mut text = "The kernel has version 1 of bbr and the simulator version 3 ([comparison](bbr.md)), so the table has the \
+                    kernel alone. Medians\nand ranges in ms.\n\n\
                     | pair | controller | measure | kernel |\n|---|---|---|---|\n"
         .to_owned();
     for pair in &options.pairs {

@@ -30,6 +30,11 @@ pub fn answer(line: &str) -> Result<String, Refusal> {
     for (nth, known) in known.iter().enumerate() {
         windows.push(window(&spec, known, &question.flows[nth].state, nth)?);
     }
+    if windows[own].is_rated() {
+        let problem =
+            "sets its rate by samples of the delivery rate, which a question does not have";
+        return Err(Refusal::new("cc", &format!("`{}` {problem}", spec.name())));
+    }
     let mut all: Vec<Flow> = known.iter().map(FlowState::flow).collect();
     // The parameter of a fixed window overrides the given window.
     for (flow, window) in all.iter_mut().zip(&windows) {
