@@ -79,6 +79,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST")]
     schedulers: Option<String>,
     /// Congestion controller
+    ///
+    /// With --random it may be a list, such as cubic,bbr. Each cell then has one of them, drawn at random.
     #[arg(long, value_name = "CC", default_value = "cubic")]
     cc: String,
     /// Runs of each row if its links are random [default: 30, or 1 with --random]

@@ -8,7 +8,7 @@ mod tests;
 pub use draw::{Drawn, draw};
 pub use judge::{Against, Baseline, Class, MapCell, RandomBoard, SCHEMA, Standing, judge};
 
-use super::{measures, one_controller};
+use super::measures;
 use crate::bound::Bound;
 use crate::compare::{Cell, RunOutcome, Subject, World, cells, extra};
 use crate::error::ScenarioError;
@@ -16,6 +16,7 @@ use crate::scenario::{RawScenario, Scenario, no_files, quoted};
 use crate::stats::median;
 use crate::workers::on_threads;
 use plait_app::measure::{MEASURES, Value};
+use plait_base::RandomStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ pub struct RandomOptions {
     pub runs: u32,
     /// The schedulers, as in `--schedulers`.
     pub schedulers: String,
-    /// Settings of every comparison, such as the controller.
+    /// Settings of every comparison, such as the controller. Of several controllers, each cell has one.
     pub settings: Vec<(&'static str, String)>,
     /// Cells at a time; by default one for each core.
     pub jobs: Option<NonZeroUsize>,
@@ -118,9 +119,8 @@ pub fn random_scoreboard<W: World>(
     world: &W,
     control: &RandomControl<'_>,
 ) -> Result<RandomBoard, ScenarioError> {
-    one_controller(&options.settings)?;
     // The first cell reads every setting that the cells share.
-    scenario(options, &draw(options.seed, 0).settings)?;
+    let controllers = scenario(options, &draw(options.seed, 0).settings)?.ccs;
     let options = &RandomOptions { runs: options.runs.max(1), ..options.clone() };
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let total = options.count as usize;
@@ -134,7 +134,7 @@ pub fn random_scoreboard<W: World>(
             };
             let found = match (control.known)(number) {
                 Some(known) => Ok(known),
-                None => match play(options, number, world, control.cancelled) {
+                None => match play((options, &controllers), number, world, control.cancelled) {
                     Ok(None) => return,
                     Ok(Some(new)) => {
                         (control.keep)(&new);
@@ -175,12 +175,13 @@ fn scenario(
 
 /// Runs a cell. Returns `None` if it was cancelled, and the reason if it cannot be judged.
 fn play<W: World>(
-    options: &RandomOptions,
+    (options, controllers): (&RandomOptions, &[plait_cc::Spec]),
     number: u32,
     world: &W,
     cancelled: &AtomicBool,
 ) -> Result<Option<Played>, String> {
     let mut drawn = draw(options.seed, number);
+    let options = &with_one_controller(options, controllers, &mut drawn);
     let seed = options.seed.wrapping_add(u64::from(number));
     let runs = Runs { world, cancelled, first: seed, count: options.runs };
     let refused = |error: ScenarioError| error.to_string();
@@ -241,6 +242,24 @@ fn play<W: World>(
         comparisons: measures(&made.workload).into_iter().map(comparison).collect(),
         extra: rows.iter().filter_map(extra).collect(),
     }))
+}
+
+/// Returns the options of a cell. Of several controllers it has one, drawn from a stream of its own.
+fn with_one_controller(
+    options: &RandomOptions,
+    controllers: &[plait_cc::Spec],
+    drawn: &mut Drawn,
+) -> RandomOptions {
+    let mut own = options.clone();
+    if controllers.len() > 1 {
+        let words = ["random scoreboard", "cc", &drawn.number.to_string()];
+        let at = RandomStream::new(options.seed, &words).below(controllers.len() as u64);
+        let cc = &controllers[at as usize];
+        let given = own.settings.iter_mut().filter(|(name, _)| *name == "cc");
+        given.for_each(|(_, text)| *text = cc.name());
+        drawn.classes.push(cc.entry().about.name);
+    }
+    own
 }
 
 /// The runs of a cell's rows.

@@ -191,11 +191,30 @@ fn a_setting_that_is_refused_stops_it_before_it_begins() {
         known: &|_| None,
         keep: &|_| (),
     };
-    let several =
-        RandomOptions { settings: vec![("cc", "cubic,reno".to_owned())], ..options(2, "minrtt") };
-    for refused in [options(2, "minrt"), several] {
+    let unknown =
+        RandomOptions { settings: vec![("cc", "cubic,remo".to_owned())], ..options(2, "minrtt") };
+    for refused in [options(2, "minrt"), unknown] {
         assert!(random_scoreboard(&refused, &Simulator, &control).is_err());
     }
+}
+
+/// The cells stay the same, and each one has the numbers of a board with its controller alone.
+#[test]
+fn of_several_controllers_each_cell_has_one() {
+    let with = |cc: &str| {
+        let settings = vec![("cc", cc.to_owned())];
+        board(&RandomOptions { settings, ..options(12, "minrtt") }).cells
+    };
+    let (cubic, bbr, both) = (with("cubic"), with("bbr"), with("cubic,bbr"));
+    let mut drawn = [0, 0];
+    for (at, cell) in both.iter().enumerate() {
+        let is_bbr = cell.classes.iter().any(|class| class == "bbr");
+        assert_ne!(is_bbr, cell.classes.iter().any(|class| class == "cubic"));
+        let alone = if is_bbr { &bbr[at] } else { &cubic[at] };
+        assert_eq!((&cell.command, &cell.comparisons), (&alone.command, &alone.comparisons));
+        drawn[usize::from(is_bbr)] += 1;
+    }
+    assert!(drawn.iter().all(|count| *count > 2), "{drawn:?}");
 }
 
 /// No run of any scheduler, and none of plain TCP, beats the bound.
