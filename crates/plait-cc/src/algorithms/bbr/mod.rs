@@ -53,9 +53,15 @@ the next probe. A recovery that proves spurious restores them.
 
 The subflow is always paced, also with `--pacing off`. A restart after an idle time paces at bw, and neither
 `--idle-restart` nor `--hystart` applies. A round trip in which the scheduler uses other subflows counts as
-one with too little to send. So does one in which the peer's window is full, unlike the draft. The draft has
-no packet conservation, so proportional rate reduction does not apply either. A timeout sets the window to
-one segment. The ECN parts of the kernel's code are not in the draft and not here.
+one with too little to send, if nothing was sent for more than 1 ms. The draft has no packet conservation, so
+proportional rate reduction does not apply either. A timeout sets the window to one segment. The ECN parts of
+the kernel's code are not in the draft and not here.
+
+There are three differences from the draft. First, the state for an undo is saved when a recovery begins. The
+draft's pseudocode saves it again with the first loss of each round trip, when the bounds are reduced already.
+Second, pacing waits for 1 s at most, as sch_fq of Linux does. A reader that was slow for long would leave a
+rate of some bytes per second. Third, a peer's window that is full for more than 1 ms counts as too little to
+send.
 
 Good at: random losses, deep queues, and long paths.
 Bad at: a queue below one BDP beside other bbr subflows; several subflows over one bottleneck, which take
