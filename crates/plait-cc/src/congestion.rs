@@ -20,6 +20,8 @@ use undo::Before;
 enum Owner {
     /// Slow start and the formulas of the algorithm.
     Formulas,
+    /// The same. The threshold is that of an earlier connection.
+    Recalled,
     /// It is an [`Algorithm::fixed_window`].
     Fixed,
     /// The [`Algorithm::rate_control`].
@@ -47,8 +49,6 @@ pub struct Congestion {
     /// Result of [`Algorithm::couples`].
     couples: bool,
     owner: Owner,
-    /// Whether the threshold is that of an earlier connection.
-    recalled: bool,
     cwnd: u64,
     /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
     fraction: f64,
@@ -75,7 +75,6 @@ impl Congestion {
             watches: algorithm.watches(),
             couples: algorithm.couples(),
             owner: if rated { Owner::Rate } else { Owner::Formulas },
-            recalled: false,
             algorithm,
             cwnd: sizes.initial_bytes(),
             fraction: 0.0,
@@ -186,6 +185,11 @@ impl Congestion {
         self.owner == Owner::Fixed
     }
 
+    /// Returns true if slow start and the formulas of the algorithm determine the window.
+    fn has_formulas(&self) -> bool {
+        matches!(self.owner, Owner::Formulas | Owner::Recalled)
+    }
+
     /// Returns the larger of two byte counts: acknowledged since the last loss, and between the
     /// last two.
     #[must_use]
@@ -216,7 +220,7 @@ impl Congestion {
             self.watch(ack, flows);
         }
         let start = self.judge_start(ack);
-        if self.phase == Phase::Recovery || !ack.cwnd_limited || self.owner != Owner::Formulas {
+        if self.phase == Phase::Recovery || !ack.cwnd_limited || !self.has_formulas() {
             return;
         }
         let mut bytes = ack.bytes;
@@ -254,7 +258,7 @@ impl Congestion {
         match self.owner {
             Owner::Fixed => return,
             Owner::Rate => return self.begin_rated_recovery(),
-            Owner::Formulas => {}
+            Owner::Formulas | Owner::Recalled => {}
         }
         if let Some(hystart) = &mut self.hystart {
             hystart.on_loss();
@@ -290,7 +294,7 @@ impl Congestion {
         match self.owner {
             Owner::Fixed => return,
             Owner::Rate => return self.time_out_rated(),
-            Owner::Formulas => {}
+            Owner::Formulas | Owner::Recalled => {}
         }
         if first_expiry {
             self.reduce_threshold(now, inflight, flows);
@@ -321,7 +325,7 @@ impl Congestion {
         if more > Span::ZERO {
             self.algorithm.on_idle(now, more);
         }
-        if self.owner != Owner::Formulas {
+        if !self.has_formulas() {
             return None;
         }
         let before = self.cwnd;
@@ -343,7 +347,7 @@ impl Congestion {
     pub fn reduce_unused(&mut self, used: u64) -> Option<IdleReset> {
         let (before, segment) = (self.cwnd, self.sizes.segment());
         let used = used.max(self.sizes.initial_bytes());
-        if self.owner != Owner::Formulas || used >= before {
+        if !self.has_formulas() || used >= before {
             return None;
         }
         let three_quarters = before / 2 + before / 4;
@@ -358,7 +362,7 @@ impl Congestion {
     /// one. Returns `None` if it is there already, or if no idle time reduces it to that.
     #[must_use]
     pub fn idle_until_initial(&self, rto: Span, mode: IdleRestart) -> Option<Span> {
-        if self.owner != Owner::Formulas {
+        if !self.has_formulas() {
             return None;
         }
         self.idle.until_initial(mode, &self.sizes, self.cwnd, rto)
@@ -368,7 +372,7 @@ impl Congestion {
     fn fix(&mut self) -> bool {
         let window = self.fixed();
         if let Some(window) = window {
-            (self.owner, self.recalled) = (Owner::Fixed, false);
+            self.owner = Owner::Fixed;
             (self.cwnd, self.ssthresh) = (window, Slim::some(window));
         } else if self.is_fixed() {
             self.owner = Owner::Formulas;
@@ -415,7 +419,7 @@ impl Congestion {
         let view = View::new(self.own(flows), flows);
         let Some(change) = self.algorithm.watch(ack, &view) else { return };
         let kept = self.phase == Phase::Recovery || change > 0.0 && !ack.cwnd_limited;
-        if kept || self.owner != Owner::Formulas {
+        if kept || !self.has_formulas() {
             return;
         }
         self.grow(change);
@@ -434,7 +438,7 @@ impl Congestion {
         let Some(hystart) = &mut self.hystart else { return Growth::Full };
         let growth = hystart.on_ack(ack, segments, first);
         if growth == Growth::End {
-            (self.ssthresh, self.recalled) = (Slim::some(self.cwnd), false);
+            self.set_threshold(self.cwnd);
         }
         growth
     }
@@ -468,8 +472,14 @@ impl Congestion {
     fn reduce_threshold(&mut self, now: Time, inflight: u64, flows: Flows<'_>) -> u64 {
         let view = View::new(self.own(flows), flows);
         let threshold = self.algorithm.threshold(now, inflight, &view).max(self.sizes.segment());
-        (self.ssthresh, self.recalled) = (Slim::some(threshold), false);
+        self.set_threshold(threshold);
         threshold
+    }
+
+    /// Sets a threshold of this connection.
+    fn set_threshold(&mut self, bytes: u64) {
+        self.ssthresh = Slim::some(bytes);
+        self.forget_recalled();
     }
 }
 

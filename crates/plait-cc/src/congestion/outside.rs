@@ -44,10 +44,10 @@ impl Congestion {
 
     /// Begins with the threshold of an earlier connection, in whole segments, unless there is a threshold.
     pub fn recall(&mut self, ssthresh: u64) {
-        if self.owner == Owner::Formulas && self.ssthresh().is_none() {
+        if self.has_formulas() && self.ssthresh().is_none() {
             let segment = self.sizes.segment();
             self.ssthresh = Slim::some((ssthresh / segment * segment).max(segment));
-            self.recalled = true;
+            self.owner = Owner::Recalled;
         }
     }
 
@@ -55,14 +55,21 @@ impl Congestion {
     /// [`doubt_recalled`](Congestion::doubt_recalled) at the start of each round trip.
     #[must_use]
     pub fn is_recalled(&self) -> bool {
-        self.recalled
+        self.owner == Owner::Recalled
+    }
+
+    /// Notes that the threshold is no longer that of an earlier connection.
+    pub(super) fn forget_recalled(&mut self) {
+        if self.is_recalled() {
+            self.owner = Owner::Formulas;
+        }
     }
 
     /// Judges the threshold of an earlier connection once the window has reached it. If no `queue`
     /// has grown, the path has room for more: the threshold is removed, and slow start continues.
     pub fn doubt_recalled(&mut self, queue: bool) {
         if self.is_recalled() && !self.below_threshold() {
-            self.recalled = false;
+            self.forget_recalled();
             if !queue && self.phase != Phase::Recovery {
                 self.ssthresh = Slim::NONE;
             }

@@ -32,7 +32,7 @@ impl Congestion {
                 self.rated(|control, window| control.on_spurious(now, window));
                 return true;
             }
-            Owner::Formulas => {}
+            Owner::Formulas | Owner::Recalled => {}
         }
         if self.cwnd <= before.cwnd {
             (self.cwnd, self.fraction) = (before.cwnd, before.fraction);

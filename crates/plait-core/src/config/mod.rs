@@ -129,6 +129,11 @@ impl Config {
         self
     }
 
+    /// Returns true if TSQ, pacing or subflow windows can hold subflows back.
+    pub(crate) const fn holds_back(&self) -> bool {
+        self.tsq || self.window.pacing.is_some() || self.buffers.subflow_windows
+    }
+
     /// Returns L of RFC 3465. HyStart++ uses its own: 8, or no limit when segments are paced (RFC
     /// 9406 section 4.2).
     pub(crate) fn slow_start_limit(&self) -> u32 {

@@ -3,6 +3,7 @@
 //! After the last retry, and if the peer may not know our key, it is sent on RSTs.
 
 use crate::data::level::DataLevel;
+use core::num::NonZeroU8;
 use plait_base::{Dsn, SubflowId};
 use plait_wire::{Key, Mptcp, ResetReason};
 
@@ -30,13 +31,14 @@ const MAX_FASTCLOSE_RETRIES: u8 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FastClose {
     carrier: SubflowId,
-    retries: u8,
+    /// Transmissions so far. An `Option` of this type needs no further byte.
+    sent: NonZeroU8,
 }
 
 impl FastClose {
     /// Returns the wait for the answer to an MP_FASTCLOSE on the subflow `carrier`.
     pub(crate) const fn on(carrier: SubflowId) -> FastClose {
-        FastClose { carrier, retries: 0 }
+        FastClose { carrier, sent: NonZeroU8::MIN }
     }
 
     pub(crate) const fn carrier(&self) -> SubflowId {
@@ -45,8 +47,10 @@ impl FastClose {
 
     /// Counts a retransmission. Returns false if there were enough.
     pub(crate) const fn retry(&mut self) -> bool {
-        let again = self.retries < MAX_FASTCLOSE_RETRIES;
-        self.retries += again as u8;
+        let again = self.sent.get() <= MAX_FASTCLOSE_RETRIES;
+        if again {
+            self.sent = self.sent.saturating_add(1);
+        }
         again
     }
 }

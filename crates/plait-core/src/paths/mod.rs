@@ -52,6 +52,8 @@ pub(crate) struct Paths {
     pub(crate) spec: Arc<ConnectionSpec>,
     /// This end dialled.
     pub(crate) client: bool,
+    /// TSQ, pacing or subflow windows can hold subflows back.
+    holds_back: bool,
     subflows: Slots,
     joins: Joins,
     addresses: Addresses,
@@ -69,9 +71,10 @@ impl Paths {
     pub(crate) fn new(spec: Arc<ConnectionSpec>, client: bool) -> Paths {
         Paths {
             sizes: SegmentSizes::new(&spec.config),
-            subflows: Slots::new(&spec.config),
+            holds_back: spec.config.holds_back(),
             spec,
             client,
+            subflows: Slots::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
             challenges: Challenges::default(),
@@ -114,7 +117,8 @@ impl Paths {
         syn: SynState,
     ) {
         notices.tell_endpoint();
-        self.subflows.add(self.spec.new_subflow(self.sizes, id, address, state, syn));
+        let subflow = self.spec.new_subflow(self.sizes, id, address, state, syn);
+        self.holds_back |= self.subflows.add(subflow);
     }
 
     /// Sets the reason in the RST of the subflow `id`.

@@ -223,7 +223,7 @@ impl Paths {
         parts.timers.arm_release(&mut parts.ctx, config, parts.data);
         parts.notices.tell_endpoint();
         self.subflows.clear();
-        self.subflows.add(attempt.subflow);
+        self.holds_back |= self.subflows.add(attempt.subflow);
         self.start_from(address);
     }
 

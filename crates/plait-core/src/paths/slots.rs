@@ -1,7 +1,6 @@
 //! The subflows of a connection by slot: open ones, free ones, lookups, and questions about all of
 //! them.
 
-use crate::config::Config;
 use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::stats::{SubflowStats, Totals};
@@ -33,12 +32,11 @@ const NO_FLOW: Flow = Flow {
 };
 
 /// The subflows of a connection by slot, closed ones included. Only `paths/` can change them.
+#[derive(Default)]
 pub(crate) struct Slots {
     list: Vec<Subflow>,
     /// Totals of subflows whose slot has been reused.
     replaced: Option<Box<Totals>>,
-    /// TSQ, pacing or subflow windows can hold subflows back.
-    pub(super) holds_back: bool,
 }
 
 /// Returns a subflow as its siblings see it. An idle backup has no share of the coupled window.
@@ -82,12 +80,6 @@ impl IndexMut<SubflowId> for Slots {
 }
 
 impl Slots {
-    pub(super) const fn new(config: &Config) -> Slots {
-        let holds_back =
-            config.tsq || config.window.pacing.is_some() || config.buffers.subflow_windows;
-        Slots { list: Vec::new(), replaced: None, holds_back }
-    }
-
     /// Returns a slot for a subflow: a closed subflow's slot, or a new one.
     pub(crate) fn free_slot(&self) -> Option<SubflowId> {
         let free =
@@ -101,9 +93,10 @@ impl Slots {
         (0..self.len() as u8).map(SubflowId)
     }
 
-    /// Puts a subflow in its slot. The traffic of an earlier one there still counts.
-    pub(super) fn add(&mut self, subflow: Subflow) {
-        self.holds_back |= subflow.sender().cc.is_rated();
+    /// Puts a subflow in its slot. The traffic of an earlier one there still counts. Returns true if its
+    /// controller paces, and so can hold it back.
+    pub(super) fn add(&mut self, subflow: Subflow) -> bool {
+        let paces = subflow.sender().cc.is_rated();
         match self.list.get_mut(subflow.id().index()) {
             Some(slot) => {
                 let totals = self.replaced.get_or_insert_default();
@@ -115,6 +108,7 @@ impl Slots {
                 self.list.push(subflow);
             }
         }
+        paces
     }
 
     /// Closes a subflow at once ([`Subflow::close`]). It leaves its values in the path memory, unless

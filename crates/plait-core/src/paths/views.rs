@@ -100,7 +100,7 @@ impl Paths {
 
     /// Returns true if TSQ, pacing or subflow windows can hold subflows back.
     pub(crate) const fn holds_back(&self) -> bool {
-        self.subflows.holds_back
+        self.holds_back
     }
 
     /// Returns true if `subflow` waits for the host's queue, for its release time or for its

@@ -320,7 +320,6 @@ impl Subflow {
         let prr = Prr::new(flight, ssthresh, self.sender.tx.inflight(), mss);
         self.make_room().prr = prr;
         self.sender.phase = Phase::Recovery { point: self.sender.tx.nxt() };
-        self.sender.follow_window();
         self.sender.rack.tail.forget();
         self.timers.clear(Timer::Tail);
     }

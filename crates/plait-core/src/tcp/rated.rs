@@ -139,6 +139,7 @@ impl Sender {
             from = next;
         }
         rated.follow(cc);
+        self.follow_window();
     }
 
     /// Processes an acknowledgement, after its losses, if the controller sets the rate. `sack` is true if the
@@ -203,7 +204,7 @@ impl Sender {
     }
 
     /// Applies the window of the controller in fast recovery.
-    pub(super) fn follow_window(&mut self) {
+    fn follow_window(&mut self) {
         if !self.cc.is_rated() {
             return;
         }
