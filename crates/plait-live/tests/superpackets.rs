@@ -12,6 +12,7 @@ use plait_core::{Config, ConnectionSpec};
 use plait_live::Namespace;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use Family::{V4, V6};
 
@@ -24,6 +25,8 @@ pub fn cases() -> Vec<Case> {
                 let name = format!("superpackets_are_cut/{family:?}/{speaks:?}/loss={loss}%");
                 cases.push(Case::test(name, move || cut(family, speaks, false, loss)));
             }
+            let name = format!("superpackets_are_paced/{family:?}/loss={loss}%");
+            cases.push(Case::test(name, move || paced(family, loss)));
             let name = format!("superpackets_with_checksums_are_cut/{family:?}/loss={loss}%");
             cases.push(Case::test(name, move || cut(family, Speaks::Over(2), true, loss)));
         }
@@ -82,6 +85,31 @@ fn cut(family: Family, speaks: Speaks, checksum: bool, loss: u32) -> Result<(), 
         if loss == 0 { lost == 0 } else { lost > 3 },
         "{lost} packets were lost on the way down"
     );
+    Ok(())
+}
+
+/// Tests a download at the pacing rate of bbr, in superpackets of its quanta.
+fn paced(family: Family, loss: u32) -> Result<(), Failed> {
+    const LEN: usize = 20_000_000;
+    let bed = Bed::build(family, &[Line { loss, ..Line::new(200, 20, 400_000) }])?;
+    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
+    let mut spec = offloaded();
+    let controller = plait_cc::Spec::parse("bbr").unwrap();
+    spec.controller = Arc::new(move |_| controller.build());
+    let serving = Serving::start(&bed, served.address, spec)?;
+    let to = SocketAddr::new(family.service(), 80);
+    let bytes = bed.client.within(|| kernel::get(to, Speaks::Mptcp, LEN))??;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(LEN)));
+    served.join();
+    serving.until_ended(1);
+    let (_, counters) = serving.stop()?;
+    // At 200 Mbit/s a quantum has 17 segments. Segments that leave when an ACK opens the window leave alone.
+    let share = counters.bytes_cut as f64 / counters.bytes_out as f64;
+    assert!(share > 0.2 && counters.longest_out > 9 * 1_400, "{share:.3}: {counters:?}");
+    let report = bed.emulator.stop()?;
+    let lost: u64 = report.links.iter().map(|[down, _]| down.dropped_loss).sum();
+    assert!(loss == 0 || lost > 3, "{lost} packets were lost on the way down");
     Ok(())
 }
 
