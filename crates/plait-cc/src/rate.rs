@@ -116,6 +116,10 @@ pub trait RateControl {
     /// Returns the pacing rate in bytes per second, at least 1.
     fn pacing_rate(&self) -> u64;
 
+    /// Returns the bandwidth that the controller has found, in bytes per second; 0 as long as it
+    /// [starts](RateControl::is_starting).
+    fn bandwidth(&self) -> u64;
+
     /// Returns the bytes that may leave at once.
     fn quantum(&self) -> u64;
 }

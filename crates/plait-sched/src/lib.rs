@@ -61,6 +61,9 @@ pub enum Notice {
         bytes: u64,
         /// RTT of the newest delivered segment; `None` if it was sent more than once.
         rtt: Option<Span>,
+        /// The bandwidth that the controller of the subflow has found, in bytes per second; 0 if it looks for
+        /// none, or has not found it.
+        bandwidth: u64,
     },
     /// A subflow counts this data as lost and has not retransmitted it yet. It comes after [`Notice::Acked`]
     /// and for the first [`Notice::MAX_LOST`] such segments; the same segment may be reported more than once.

@@ -35,7 +35,7 @@ fn teach_rate(scheduler: &mut dyn Scheduler, model: &mut Model, subflow: Subflow
     for index in 0..10 {
         let waited = Span::from_millis(spacing * index);
         model.now = at(1_000) + rtt + waited;
-        let notice = Notice::Acked { subflow, bytes: MSS, rtt: Some(rtt + waited) };
+        let notice = Notice::Acked { subflow, bytes: MSS, rtt: Some(rtt + waited), bandwidth: 0 };
         scheduler.on_notice(&model.view(), notice);
     }
     model.now = at(2_000);
@@ -81,6 +81,22 @@ fn a_side_path_of_known_rate_carries_new_data() {
     teach_rate(&mut *scheduler, &mut model, MAIN, 2);
     teach_rate(&mut *scheduler, &mut model, SIDE, 4);
     assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), Some(What::New { offset: 0 })));
+}
+
+/// A controller that paces lets no run leave faster than it is acknowledged, but knows the bandwidth.
+#[test]
+fn a_side_path_whose_controller_knows_the_bandwidth_carries_new_data() {
+    for (bandwidth, new_data) in [(0, false), (250 * MSS, true)] {
+        let mut scheduler = build("slot");
+        let mut model = paths(200);
+        teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+        let rtt = Some(Span::from_millis(SIDE_RTT));
+        let notice = Notice::Acked { subflow: SIDE, bytes: MSS, rtt, bandwidth };
+        scheduler.on_notice(&model.view(), notice);
+        let sent = send_all(&mut *scheduler, &mut model);
+        let new = sent.iter().any(|it| it.0 == SIDE && matches!(it.1, What::New { .. }));
+        assert_eq!(new, new_data, "{bandwidth}");
+    }
 }
 
 #[test]

@@ -109,6 +109,21 @@ fn a_stream_has_the_delay_of_the_path() {
     assert!((41.0..=1.1 * cubic).contains(&bbr), "{bbr} ms, {cubic} ms with cubic");
 }
 
+/// A stream of 7.5 Mbit/s over two paths of 5 Mbit/s. slot knows the rate of the second one, so it sends data
+/// there, and not only copies to find the rate.
+#[test]
+fn slot_knows_the_rates_of_paced_subflows() {
+    let mut far = limited("b", 5, ms(137));
+    far.down.queue = QueueLimit::Bytes(10_000);
+    let mut near = limited("a", 5, ms(17));
+    near.down.queue = QueueLimit::Bytes(BDP);
+    let spec = spec("slot", "bbr", 2, Config::default());
+    let outcome = checked(&setup(vec![near, far], &spec, "stream:47kB@50ms,for=8s"));
+    let measures = &outcome.pairs[0][0].measures;
+    let delay = measures.message_delay_ms.as_ref().map_or(f64::NAN, |it| it.median);
+    assert!(delay < 200.0, "{delay} ms");
+}
+
 /// Two subflows over paths of their own use both, under the rules of the kernel as well.
 #[test]
 fn subflows_have_controllers_of_their_own() {

@@ -209,7 +209,8 @@ impl Scheduling {
         effects: &AckEffects,
     ) {
         let AckEffects { delivered: bytes, rtt, .. } = *effects;
-        self.notify(ctx, data, paths, Notice::Acked { subflow, bytes, rtt });
+        let bandwidth = paths.subflow(subflow).sender().bandwidth();
+        self.notify(ctx, data, paths, Notice::Acked { subflow, bytes, rtt, bandwidth });
         let mut lost = [None; Notice::MAX_LOST];
         let waiting = paths.subflow(subflow).sender().tx.lost_data();
         lost.iter_mut().zip(waiting).for_each(|(place, range)| *place = Some(range));

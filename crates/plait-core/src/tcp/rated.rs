@@ -1,7 +1,7 @@
 //! Sending under a controller that sets the pacing rate and the window.
 
 use crate::tcp::loss::Phase;
-use crate::tcp::rate_samples::{Loss, RateSamples};
+use crate::tcp::rate_samples::{Loss, RateSamples, Sample};
 use crate::tcp::send::{AckOutcome, Departure};
 use crate::tcp::sender::Sender;
 use plait_base::{SendRange, SendSsn, Span, Time};
@@ -14,6 +14,8 @@ pub(super) struct Rated {
     /// Pacing rate in bytes per second, and the bytes that may leave at once.
     rate: u64,
     quantum: u64,
+    /// The bandwidth that the controller has found.
+    bandwidth: u64,
     /// Bytes of the quantum that have left.
     used: u64,
     /// The peer sends selective acknowledgements.
@@ -22,7 +24,14 @@ pub(super) struct Rated {
 
 impl Rated {
     pub(super) fn new() -> Rated {
-        Rated { samples: RateSamples::new(), rate: 0, quantum: 0, used: 0, sack: true }
+        Rated {
+            samples: RateSamples::new(),
+            rate: 0,
+            quantum: 0,
+            bandwidth: 0,
+            used: 0,
+            sack: true,
+        }
     }
 
     pub(super) const fn rate(&self) -> u64 {
@@ -31,11 +40,10 @@ impl Rated {
 
     /// Takes over the rate that the controller has set.
     fn follow(&mut self, cc: &mut Congestion) {
-        if let Some((rate, quantum)) =
-            cc.rated(|control, _| (control.pacing_rate(), control.quantum()))
-        {
-            (self.rate, self.quantum) = (rate, quantum);
-        }
+        cc.rated(|control, _| {
+            (self.rate, self.quantum) = (control.pacing_rate(), control.quantum());
+            self.bandwidth = control.bandwidth();
+        });
     }
 
     /// Sets the rate and the quantum.
@@ -57,6 +65,12 @@ impl Rated {
 }
 
 impl Sender {
+    /// Returns the bandwidth that the controller has found, in bytes per second; 0 if it looks for none.
+    pub(crate) fn bandwidth(&self) -> u64 {
+        let rated = self.pacer.as_ref().and_then(|pacer| pacer.rated.as_ref());
+        rated.map_or(0, |it| it.bandwidth)
+    }
+
     /// Notes whether the window lets a segment be sent, if pacing does.
     fn note_room(&mut self, now: Time) {
         let room = self.tx.inflight() + u64::from(self.cc.mss()) <= self.cwnd();
@@ -182,15 +196,17 @@ impl Sender {
         let least = times.min().unwrap_or(Span::ZERO);
         let sample = rated.samples.sample(now, newest, least);
         rated.samples.drop_old(tx);
+        // Data that the peer had reneged on has no record.
+        let Some(Sample { sent, rate, lost }) = sample else { return };
         let sample = RateSample {
             now,
             acked: outcome.delivered,
             total: rated.samples.delivered(),
-            prior_total: sample.map_or(0, |it| it.sent.delivered),
-            rate: sample.map_or(0, |it| it.rate),
-            app_limited: sample.is_some_and(|it| it.sent.app_limited),
-            sent_inflight: sample.map_or(0, |it| it.sent.inflight),
-            lost: sample.map_or(0, |it| it.lost),
+            prior_total: sent.delivered,
+            rate,
+            app_limited: sent.app_limited,
+            sent_inflight: sent.inflight,
+            lost,
             inflight: tx.inflight(),
             rtt,
             srtt: times.srtt(),

@@ -207,6 +207,10 @@ impl RateControl for Bbr {
         self.output.rate.max(1)
     }
 
+    fn bandwidth(&self) -> u64 {
+        if self.full_pipe.reached { self.bandwidth } else { 0 }
+    }
+
     fn quantum(&self) -> u64 {
         self.output.quantum
     }

@@ -120,8 +120,9 @@ The queue is at least the wait that the latest RTT sample shows. Before the firs
 srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample
 is taken from a run of up to 16 steps if the link set its pace: the segments left at least twice as
 fast as they were acknowledged, or all of them waited in a queue. A step is an acknowledgement, or
-all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. If an
-acknowledgement is overdue, the delay counts too.
+all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. If the
+controller measures the bandwidth and has found it (bbr), that is the rate. If an acknowledgement is
+overdue, the delay counts too.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
@@ -449,7 +450,12 @@ impl Scheduler for Slot {
                     self.flights.lost(range, subflow);
                 }
             }
-            Notice::Acked { subflow, bytes, rtt } => self.on_acked(view, subflow, bytes, rtt),
+            Notice::Acked { subflow, bytes, rtt, bandwidth } => {
+                self.on_acked(view, subflow, bytes, rtt);
+                if bandwidth > 0 {
+                    self.lanes[subflow.index()].rate.follow(view.now, bandwidth);
+                }
+            }
             Notice::Remembered { subflow, rate, min_rtt } => {
                 let lane = &mut self.lanes[subflow.index()];
                 lane.rate.recall(view.now, rate);

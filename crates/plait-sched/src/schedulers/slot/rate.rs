@@ -105,6 +105,13 @@ impl RateFilter {
         self.source = RateSource::Earlier;
     }
 
+    /// Takes over the bandwidth that the controller of the subflow has found. It paces, so the link sets the
+    /// pace of no run.
+    pub(super) fn follow(&mut self, now: Time, bandwidth: u64) {
+        (self.now, self.before, self.began) = (bandwidth, 0, now);
+        self.source = RateSource::Own;
+    }
+
     /// Drops a remembered rate if the last step was far faster. That is no sample, but such a rate
     /// would keep data off the path.
     #[cold]
