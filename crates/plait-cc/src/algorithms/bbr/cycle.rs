@@ -292,8 +292,8 @@ impl Bbr {
     /// `CheckProbeRTT`. Returns true while samples show less than the path could deliver.
     pub(super) fn check_probe_rtt(&mut self, sample: &RateSample, window: &mut RateWindow) -> bool {
         if self.phase != Phase::ProbeRtt && self.rtt.expired && !self.rounds.is_restart {
-            self.save_cwnd(window);
             self.phase = Phase::ProbeRtt;
+            self.save_cwnd(window);
             self.probe_rtt = ProbeRtt::default();
             self.cycle.feedback = Feedback::Stopping;
             self.rounds.restart();

@@ -129,6 +129,29 @@ mod tests {
         assert_eq!(max.value(), 8);
     }
 
+    /// The RTT of 100 ms at the start is replaced after 10 s, by the lowest one of the time since ProbeRTT was
+    /// due. A lower one counts at once.
+    #[test]
+    fn the_lowest_rtt_lasts_for_ten_seconds() {
+        let periods = super::super::Rules::new(&crate::Params::default()).periods;
+        let ms = Span::from_millis;
+        let at = |nanos| Time::ZERO + Span::from_nanos(nanos);
+        let mut rtt = LowestRtt::default();
+        rtt.begin(at(0), Some(ms(100)));
+        for (now, sample, lowest, expired) in [
+            (1_000_000_000, 120, 100, false),
+            (6_000_000_000, 200, 100, false),
+            // After more than 5 s, any sample is the recent one.
+            (6_000_000_001, 200, 100, true),
+            (10_000_000_000, 250, 100, false),
+            (10_000_000_001, 250, 200, false),
+            (10_500_000_000, 150, 150, false),
+        ] {
+            rtt.update(at(now), Some(ms(sample)), &periods);
+            assert_eq!((rtt.value, rtt.expired), (Some(ms(lowest)), expired), "{now}");
+        }
+    }
+
     #[test]
     fn two_cycles_count_and_empty_ones_do_not() {
         let mut max = MaxBandwidth::default();

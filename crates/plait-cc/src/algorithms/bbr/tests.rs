@@ -433,19 +433,107 @@ fn a_timeout_leaves_one_segment() {
     assert_eq!(flow.window.cwnd, cwnd);
 }
 
-/// Section 5.5.9: 60,000 bytes arrive in an instant, of which 5,000 were expected in 10 ms.
+/// Section 5.5.9. The last round trip was acknowledged at once: 50,000 bytes. With 10,000 more in the same
+/// instant they are 60,000. Another 60,000 follow in 10 ms, in which 5,000 were expected.
 #[test]
 fn acknowledgements_that_arrive_together_enlarge_the_window() {
     let mut flow = Flow::in_cruise();
-    let before = flow.bbr.aggregation.extra();
-    let sample = flow.sample(10_000, 500_000);
-    flow.take(RateSample { prior_total: 0, ..sample });
-    flow.now += Span::from_millis(10);
-    let sample = flow.sample(60_000, 500_000);
-    flow.take(RateSample { prior_total: 0, ..sample });
-    let extra = flow.bbr.aggregation.extra();
-    // The window bounds it.
-    assert!(extra > before && extra <= flow.window.cwnd, "{extra} after {before}");
+    for (wait, acked, extra) in [(0, 10_000, 60_000), (10, 60_000, 115_000)] {
+        flow.now += Span::from_millis(wait);
+        let sample = flow.sample(acked, 500_000);
+        flow.take(RateSample { prior_total: 0, inflight: 50_000, ..sample });
+        // Two BDPs of 50,000 beside it.
+        assert_eq!((flow.bbr.aggregation.extra(), flow.window.cwnd), (extra, 100_000 + extra));
+    }
+}
+
+/// Sections 5.6.1 and 5.6.4: in Startup the window grows to two BDPs of 10,000, and the 10,000 bytes that
+/// arrive together.
+#[test]
+fn startup_has_a_window_of_two_bdps() {
+    let mut flow = Flow::new();
+    for cwnd in [20_000, 30_000, 30_000] {
+        flow.round(100_000, 10_000);
+        assert_eq!((flow.bbr.phase, flow.window.cwnd), (Phase::Startup, cwnd));
+    }
+}
+
+/// Sections 5.5.8 and 5.6.3. A BDP of 1,000 bytes is less than 3 quanta of 2 segments. A millisecond of
+/// 30,000,000 bytes per second is a quantum, and one of 100,000,000 is above 64 KiB.
+#[test]
+fn quanta_have_limits_and_three_fit_in_flight() {
+    let mut flow = Flow::in_cruise();
+    assert_eq!(flow.bbr.wanted_inflight(10_000, &flow.window), 6_000);
+    for (rate, quantum) in [(30_000_000, 30_000), (100_000_000, 65_536), (1, 2_000)] {
+        flow.bbr.output.rate = rate;
+        flow.bbr.set_quantum(&flow.window);
+        assert_eq!(flow.bbr.quantum(), quantum, "{rate}");
+    }
+}
+
+/// Section 5.5.10.2: without selective acknowledgements, any loss shows too much in flight, and ends Startup
+/// (section 5.3.1.3).
+#[test]
+fn without_sack_one_loss_is_too_much() {
+    let mut flow = Flow::in_up();
+    let lost = flow.loss(100_000, 1_000);
+    flow.lose(LostSegment { sack: false, ..lost });
+    // 99,000 before the segment, and (0.02 * 99,000 - 0) / 0.98 = 2,020 of it.
+    assert_eq!((flow.bbr.phase, flow.bbr.bounds.inflight_longterm), (Phase::Down, 101_020));
+    let mut flow = Flow::new();
+    flow.round(1_000_000, 100_000);
+    flow.bbr.on_recovery(&mut flow.window);
+    let lost = flow.loss(100_000, 1_000);
+    flow.lose(LostSegment { sack: false, ..lost });
+    let sample = flow.sample(1_000, 1_000_000);
+    flow.take(RateSample { sack: false, prior_total: 0, ..sample });
+    assert_eq!(flow.bbr.phase, Phase::Drain);
+}
+
+/// Section 5.6.4.7: ProbeBW_DOWN is bounded by inflight_longterm, and ProbeBW_CRUISE by 0.85 of it.
+#[test]
+fn the_bound_limits_the_window_and_cruise_leaves_headroom() {
+    let mut flow = Flow::in_up();
+    flow.lose(flow.loss(100_000, 3_000));
+    for (inflight, phase, cwnd) in [(84_151, Phase::Down, 99_000), (50_000, Phase::Cruise, 84_150)]
+    {
+        flow.round(500_000, inflight);
+        assert_eq!((flow.bbr.phase, flow.window.cwnd), (phase, cwnd));
+    }
+}
+
+/// Section 5.3.4.3: the lowest RTT was seen first at 100 ms, so ProbeRTT begins after 5.1 s.
+#[test]
+fn probe_rtt_begins_after_more_than_five_seconds() {
+    for (nanos, begins) in [(0, false), (1, true)] {
+        let mut flow = Flow::in_cruise();
+        flow.now = Time::ZERO + Span::from_millis(5_100) + Span::from_nanos(nanos);
+        let sample = flow.sample(0, 500_000);
+        flow.take(RateSample { prior_total: 0, inflight: 50_000, ..sample });
+        assert_eq!(flow.bbr.phase == Phase::ProbeRtt, begins);
+    }
+}
+
+/// Section 5.6.4.4: the window to restore after ProbeRTT is the largest one, also of the recovery before it.
+#[test]
+fn probe_rtt_keeps_the_window_from_before_a_recovery() {
+    let mut flow = Flow::in_cruise();
+    flow.bbr.on_recovery(&mut flow.window);
+    flow.window.cwnd = 60_000;
+    flow.now += Span::from_secs(6);
+    let sample = flow.sample(0, 500_000);
+    flow.take(RateSample { prior_total: 0, inflight: 60_000, ..sample });
+    assert_eq!((flow.bbr.phase, flow.bbr.output.prior_cwnd), (Phase::ProbeRtt, 150_000));
+    assert_eq!(flow.window.cwnd, 25_000);
+}
+
+/// The bandwidth is known once Startup has found it.
+#[test]
+fn startup_reports_no_bandwidth() {
+    let mut flow = Flow::new();
+    flow.round(100_000, 10_000);
+    assert_eq!(flow.bbr.bandwidth(), 0);
+    assert_eq!(Flow::in_cruise().bbr.bandwidth(), 500_000);
 }
 
 /// Something that happens to a subflow.
