@@ -38,7 +38,12 @@ pub(crate) struct EndpointFlags {
     /// When further paths join: right after the SYN/ACK if both ends agree, or after the first data
     ///
     /// Ends that are not plait ignore the offer, which is a TCP option (kind 253, identifier 0x504A).
-    #[arg(long, hide_short_help = true, value_name = "agreed|after-data", default_value = "agreed")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "agreed|after-data",
+        default_value = "agreed"
+    )]
     join: Join,
     /// Write every packet to this file (pcapng), with the reasons of the scheduler as comments
     #[arg(long, hide_short_help = true, value_name = "FILE")]
