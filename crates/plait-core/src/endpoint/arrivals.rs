@@ -14,30 +14,56 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use plait_base::{ConnId, PathId, ServerAddress, Time};
+use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment, WireSeq};
 
 /// Largest number of half-open connections. Further SYNs are answered without state.
 const MAX_HALF_OPEN: usize = 4_096;
 /// Joins accepted per second, over all connections.
 const JOINS_PER_SECOND: u64 = 1_000;
+/// A SYN is retransmitted after one second (RFC 6298 section 2.1), less the delay variation of the
+/// network.
+const SOONEST_REPEAT: Span = Span::from_millis(500);
+/// A join that is refused, but not for good.
+const TRY_AGAIN: Mptcp = Mptcp::Reset { reason: ResetReason::Mptcp, transient: true };
 /// A join that is refused for good.
 const REFUSED: Mptcp = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
 
 impl EarlyJoins {
     /// Keeps a join until the third ACK of its connection, or until the connection ends. If there are too many, the
-    /// oldest one is dropped.
-    fn hold(&mut self, conn: ConnId, path: PathId, syn: &Segment, counters: &mut Counters) {
-        let same =
-            |it: &HeldJoin| it.conn == conn && it.path == path && it.syn.src_port == syn.src_port;
-        if self.held.iter().any(same) {
-            return;
+    /// oldest one is dropped. Returns false if the join is a repetition: the third ACK has not arrived within a whole
+    /// timeout. The client then needs a reset, so that it dials on this path.
+    fn hold(&mut self, join: HeldJoin, counters: &mut Counters) -> bool {
+        let same = |it: &HeldJoin| it.is_same(&join);
+        if let Some(at) = self.held.iter().position(same) {
+            let duplicated = join.since < self.held[at].since + SOONEST_REPEAT;
+            if !duplicated {
+                self.held.remove(at);
+            }
+            return duplicated;
         }
         if self.held.len() >= MAX_HELD_JOINS {
             self.held.pop_front();
             counters.on_join_replaced();
         }
-        self.held.push_back(HeldJoin { conn, path, syn: syn.clone() });
+        self.held.push_back(join);
+        true
+    }
+
+    /// Takes the joins of a connection.
+    fn take_held(&mut self, conn: ConnId) -> VecDeque<HeldJoin> {
+        let all = core::mem::take(&mut self.held).into_iter();
+        let (mine, others) = all.partition(|join| join.conn == conn);
+        self.held = others;
+        mine
+    }
+}
+
+impl HeldJoin {
+    /// Returns true if both SYNs are for the same subflow.
+    fn is_same(&self, other: &HeldJoin) -> bool {
+        let ports = |it: &HeldJoin| (it.syn.src_port, it.syn.dst_port);
+        (self.conn, self.path, ports(self)) == (other.conn, other.path, ports(other))
     }
 }
 
@@ -75,7 +101,11 @@ impl Endpoint {
                     self.answer_early_join(now, address, syn);
                 } else if let Some(id) = known.filter(|id| self.awaits_third_ack(*id)) {
                     self.shared.name_client(address.path(), client.source());
-                    self.early.hold(id, address.path(), syn, &mut self.shared.counters);
+                    let join =
+                        HeldJoin { conn: id, path: address.path(), syn: syn.clone(), since: now };
+                    if !self.early.hold(join, &mut self.shared.counters) {
+                        self.reset(address, syn, Some(TRY_AGAIN));
+                    }
                 } else {
                     self.reset(address, syn, Some(REFUSED));
                 }
@@ -167,11 +197,7 @@ impl Endpoint {
         for early in mine {
             self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
         }
-        let (mine, others) =
-            core::mem::take(&mut self.early.held).into_iter().partition(|join| join.conn == id);
-        self.early.held = others;
-        let mine: VecDeque<HeldJoin> = mine;
-        for HeldJoin { path, syn, .. } in mine {
+        for HeldJoin { path, syn, .. } in self.early.take_held(id) {
             let address = Address::of_arrival(path, &syn);
             match self.accepts_joins(id) {
                 true => self.on_join(now, id, address, &syn),

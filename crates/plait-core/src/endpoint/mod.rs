@@ -66,6 +66,7 @@ struct HeldJoin {
     conn: ConnId,
     path: PathId,
     syn: Segment,
+    since: Time,
 }
 
 /// Joins that arrived before the client's key.

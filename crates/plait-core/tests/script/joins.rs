@@ -133,6 +133,23 @@ fn a_server_keeps_an_early_join_until_the_third_ack() {
     assert!(up(&s, 1));
 }
 
+/// If the third ACK is still missing when the client repeats its join, the join is reset. The client then dials on that
+/// path.
+#[test]
+fn a_repeated_early_join_is_reset() {
+    let mut s = Script::server(spec(agreeing(), 2, None));
+    let syn = s.syn(0).mptcp(capable_syn());
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)));
+    let join = s.join_syn(1, false);
+    s.send(join.clone());
+    s.expect_nothing();
+    s.after(600);
+    s.lose_all();
+    s.send(join);
+    s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: true }"));
+}
+
 /// If the third ACK falls back to plain TCP, a kept join is refused.
 #[test]
 fn an_early_join_is_refused_after_a_fallback() {
