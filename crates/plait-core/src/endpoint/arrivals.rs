@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
+use plait_base::{ConnId, ServerAddress, Span, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment, WireSeq};
 
 /// Largest number of half-open connections. Further SYNs are answered without state.
