@@ -246,6 +246,7 @@ fn the_readme_has_the_numbers_of_the_random_cells() {
             board.of(earlier, "> 10 %"),
             board.of(earlier, "worst")
         ),
+        format!("Against TCP on the best path it is {}.", board.of(own, "known")),
         format!("Copies add {} there", board.of(own, "extra")),
     ] {
         states("README.md", page, &statement);

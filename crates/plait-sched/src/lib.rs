@@ -148,8 +148,8 @@ impl Needs {
 /// A packet scheduler.
 ///
 /// After every event that can change the answer, the core calls [`Scheduler::schedule`] in a loop
-/// until it returns [`Decision::Wait`] or [`Decision::Idle`]. The same views give the same
-/// decisions: a scheduler has no clock and no source of randomness.
+/// until it returns [`Decision::Wait`] or [`Decision::Idle`]. The same sequence of
+/// views and notices gives the same decisions: a scheduler has no clock and no source of randomness.
 ///
 /// # Examples
 /// A scheduler that takes the first usable subflow. [`rules::task`] decides the cases that are the same for

@@ -76,8 +76,7 @@ mod tests {
         options
     }
 
-    /// R2, R43, R45: how many SACK blocks fit beside each signal, and when the DATA_ACK is left out
-    /// (protocol notes, section 1.9).
+    /// R2, R43, R45: how many SACK blocks fit beside each signal, and when the DATA_ACK is left out.
     #[test]
     fn who_gives_way_to_whom() {
         let (v4, v6) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));

@@ -300,7 +300,7 @@ impl Dss {
 }
 
 impl Mptcp {
-    /// Returns the length in bytes (RFC 8684 section 3; table in section 1.9 of the protocol notes).
+    /// Returns the length in bytes (RFC 8684 section 3), without padding.
     #[must_use]
     pub fn len(&self) -> u32 {
         match self {

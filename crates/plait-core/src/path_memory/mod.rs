@@ -98,7 +98,7 @@ impl PathMemory {
         self.table.entries(now)
     }
 
-    /// Adds an entry of an earlier memory. It replaces an older entry of these addresses.
+    /// Adds an entry of an earlier memory, unless it is too old or a younger one of these addresses is known.
     pub fn restore(&mut self, now: Time, entry: &PathEntry) {
         self.table.restore(now, entry);
     }

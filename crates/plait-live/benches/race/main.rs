@@ -214,8 +214,8 @@ was more than 2 ms late. The second command runs the same links in the simulator
   the delay of messages.
 * **Links** are rate in Mbit/s, round-trip time in ms and queue in kB. The connection begins on the first one, and plain TCP uses
   only that one.
-* The last three columns compare the median of plait with the simulator's, with the better one of the two kernels, and with plain
-  TCP. Below 1.00 plait is faster.
+* `live over simulator` is the difference of the median of plait from the simulator's. The last two columns are its ratios to the
+  better one of the two kernels and to plain TCP: below 1.00 plait is faster.
 
 Written on {stamp}.
 

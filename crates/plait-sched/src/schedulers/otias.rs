@@ -38,11 +38,11 @@ Counts are in segments. Only data within the send window is assigned. Assigned d
 when a subflow joins, fails or recovers. `back` takes it back in two more cases:
 
     small    it waits for a full window of four segments or less
-    overdue  with small queues (TSQ), it waits for any full window whose queue takes more than twice
-             the sum of the longest other drain time and the highest RTT
+    overdue  with small queues (TSQ), it waits for a full window, and its queue takes more than
+             2 * (longest drain time of another subflow + highest RTT)
 
-The second case exists because TSQ may hold the better subflow back for microseconds. All written
-data is then assigned to another one. Data that is taken back goes, in order, to a subflow with room
+The second case exists because TSQ may hold the better subflow back for microseconds. Meanwhile
+OTIAS assigns all written data to another one. Data that is taken back goes, in order, to a subflow with room
 if T of the next segment is lower there. With `back=off`, hundreds of segments may wait for a window
 of one segment.
 

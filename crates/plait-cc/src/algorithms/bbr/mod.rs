@@ -26,8 +26,8 @@ pub(crate) const ENTRY: Entry = Entry {
         idea: "BBRv3: paces at the measured bandwidth, and bounds the data in flight by a model of the path",
         page: "\
 Each ACK gives a sample of the delivery rate: the bytes delivered since the newest delivered segment was
-sent, over the longer of the times in which they were sent and acknowledged. A sample counts less if the
-subflow had too little to send. bw is the largest sample of this cycle and the one before, and min_rtt
+sent, over the longer of the times in which they were sent and acknowledged. If the
+subflow had too little to send, a sample counts only if it is not below bw. bw is the largest sample of this cycle and the one before, and min_rtt
 the lowest RTT of 10 s.
 
   pacing rate  = gain * bw * 0.99
@@ -48,7 +48,7 @@ the lowest RTT of 10 s.
 Losses set bounds. If more than 2 % of the data in flight is lost during a probe, inflight_longterm is the
 data in flight at that point, or 0.7 of the BDP if that is more. It grows again in ProbeBW_UP by 1, 2, 4, ...
 segments in successive round trips, and ProbeBW_CRUISE leaves 15 % of it free. Losses outside of a probe
-reduce bw and the window once per round trip to what was delivered in it, or to 0.7 if that is more, until
+reduce bw and the window once per round trip to what was delivered in it, or to 0.7 of the bound if that is more, until
 the next probe. A recovery that proves spurious restores them.
 
 The subflow is always paced, also with `--pacing off`. A restart after an idle time paces at bw, and neither

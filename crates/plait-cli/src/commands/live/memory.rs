@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) struct MemoryFlags {
     /// Remember the paths for later connections: in this file, only in this process (on), or not (off)
     ///
-    /// `plait paths` shows them. The default of `get` and `proxy` is a file of the user,
+    /// `plait paths` shows a file. The default of `get` and `proxy` is a file of the user,
     /// ~/.local/state/plait/paths.toml or that of $XDG_STATE_HOME. The default of `serve` is `on`.
     #[arg(long, hide_short_help = true, value_name = "FILE|on|off", value_parser = place)]
     path_memory: Option<Place>,

@@ -45,8 +45,8 @@ const EXAMPLES: &str = "Examples:
 /// and CAP_NET_RAW for `@DEVICE`; drops both before it sends any packet.
 ///
 /// Exit codes: 0 if the answer is complete and the server has acknowledged all input; 2 for wrong
-/// arguments and files; 3 for a missing privilege; 4 if the server has failed, refused or not
-/// answered; 130 after Ctrl-C.
+/// arguments and files; 3 for a missing privilege; 4 if the server refuses, fails, or
+/// answers with an error; 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -40,7 +40,8 @@ const EXAMPLES: &str = "Examples:
 /// when it starts; both disappear with the process, however it ends. Needs CAP_NET_ADMIN, and drops it
 /// after it has created the device.
 ///
-/// Exit codes: 0 after TERM, 2 for wrong arguments, 3 for a missing privilege, 130 after Ctrl-C.
+/// Exit codes: 0 after TERM; 2 for wrong arguments, or a capture that can no longer be written; 3 for a
+/// missing privilege or a removed device; 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
