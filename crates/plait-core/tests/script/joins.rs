@@ -41,6 +41,15 @@ fn agreeing() -> plait_core::Config {
     multipath().with(|it| it.joins.timing = JoinTiming::Agreed)
 }
 
+/// Returns a server that has answered the first SYN and waits for the third ACK.
+fn half_open(config: plait_core::Config) -> Script {
+    let mut s = Script::server(spec(config, 2, None));
+    let syn = s.syn(0).mptcp(capable_syn());
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)));
+    s
+}
+
 /// The client offers joins right after the SYN/ACK. It sends them then only if the peer agrees.
 #[test]
 fn both_ends_may_agree_on_early_joins() {
@@ -137,10 +146,7 @@ fn a_server_keeps_an_early_join_until_the_third_ack() {
 /// path.
 #[test]
 fn a_repeated_early_join_is_reset() {
-    let mut s = Script::server(spec(agreeing(), 2, None));
-    let syn = s.syn(0).mptcp(capable_syn());
-    s.send(syn);
-    s.expect(want(0, SYN.with(ACK)));
+    let mut s = half_open(agreeing());
     let join = s.join_syn(1, false);
     s.send(join.clone());
     s.expect_nothing();
@@ -153,10 +159,7 @@ fn a_repeated_early_join_is_reset() {
 /// If the third ACK falls back to plain TCP, a kept join is refused.
 #[test]
 fn an_early_join_is_refused_after_a_fallback() {
-    let mut s = Script::server(spec(agreeing(), 2, None));
-    let syn = s.syn(0).mptcp(capable_syn());
-    s.send(syn);
-    s.expect(want(0, SYN.with(ACK)));
+    let mut s = half_open(agreeing());
     let join = s.join_syn(1, false);
     s.send(join);
     s.expect_nothing();
@@ -168,17 +171,11 @@ fn an_early_join_is_refused_after_a_fallback() {
 /// whose half-open connection has ended.
 #[test]
 fn an_early_join_ends_with_its_connection() {
-    let mut s = Script::server(spec(multipath(), 2, None));
-    let syn = s.syn(0).mptcp(capable_syn());
-    s.send(syn);
-    s.expect(want(0, SYN.with(ACK)));
+    let mut s = half_open(multipath());
     let join = s.join_syn(1, false);
     s.send(join);
     s.expect(want(1, RST));
-    let mut s = Script::server(spec(agreeing(), 2, None));
-    let syn = s.syn(0).mptcp(capable_syn());
-    s.send(syn);
-    s.expect(want(0, SYN.with(ACK)));
+    let mut s = half_open(agreeing());
     let join = s.join_syn(1, false);
     s.send(join.clone());
     assert!(s.endpoint.uses_path(plait_base::PathId(1)));
