@@ -32,6 +32,8 @@ pub(super) struct Rules {
     pub(super) risk_percent: u64,
     /// Whether a path other than the main one carries only copies until its rate is known.
     pub(super) probe: bool,
+    /// Whether late data is not copied if its own path repairs it in time.
+    pub(super) patient: bool,
 }
 
 /// What the connection may send.
@@ -40,6 +42,8 @@ pub(super) struct Work {
     /// Bytes from the left edge to the end of the send window.
     pub(super) window: u64,
     pub(super) unsent: u64,
+    /// Unsent bytes within the send window.
+    pub(super) at_hand: u64,
 }
 
 /// What is known of a path beside its view.
@@ -89,6 +93,7 @@ pub(super) struct Paths<'p, 'a> {
     now: Time,
     mss: u64,
     rules: Rules,
+    work: Work,
 }
 
 /// Returns the bytes that a rate of bytes a second gives in `span`.
@@ -311,7 +316,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             weigh(list, &main, mss, &rules, work);
             sort(list, &main, rules.doubt);
         }
-        Paths { list, now, mss, rules }
+        Paths { list, now, mss, rules, work }
     }
 
     /// Returns the paths; a full segment arrives first on the one in front.
@@ -363,6 +368,23 @@ impl<'p, 'a> Paths<'p, 'a> {
             let varies = it.rttvar.times(4).min(srtt.times(2));
             flight.lost || self.now > flight.arrives + srtt.over(2) + varies + self.rules.late
         })
+    }
+
+    /// Returns true if the carrier of a late segment makes progress, and repairs the segment before the
+    /// paths have sent the data at hand. A copy would then only take the place of other data.
+    ///
+    /// The retransmission of a segment that counts as lost leaves now. The loss of any other is noticed
+    /// within a round trip.
+    pub(super) fn repairs_in_time(&self, flight: &Flight) -> bool {
+        let carrier = self.iter().find(|it| it.view.id == flight.subflow);
+        let Some(carrier) = carrier.filter(|it| self.rules.patient && it.overdue == Span::ZERO)
+        else {
+            return false;
+        };
+        let noticed = if flight.lost { Span::ZERO } else { carrier.min_rtt };
+        let pace = self.iter().filter(|it| it.worth).map(|it| it.pace);
+        let busy = time_for(self.work.at_hand, pace.fold(0, u64::saturating_add));
+        busy >= noticed + carrier.arrives_in(flight.range.len())
     }
 
     /// Returns true if another path with room delivers a segment sooner than its carrier.

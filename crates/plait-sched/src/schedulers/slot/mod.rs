@@ -17,7 +17,7 @@ use alloc::boxed::Box;
 use estimate::{Estimate, Known, Paths, Rules, Work};
 use flights::{Flight, Flights};
 use loss::LossShare;
-use plait_base::{DataRange, Span, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use rate::{RateFilter, Step};
 
 const CAP: Param = Param {
@@ -104,6 +104,13 @@ const PROBE: Param = Param {
     help: "send only copies on paths other than the main one until their rate is known",
     clause: "ours",
 };
+const PATIENT: Param = Param {
+    name: "patient",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "do not copy late data if its own path repairs it before the data at hand is sent",
+    clause: "ours",
+};
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     about: About {
@@ -137,9 +144,11 @@ While the rate of such a path is unknown, it carries only copies (`probe`). If p
 slot begins with the rate of an earlier connection. Its first own sample replaces that rate.
 
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
-copies a late segment to the path where it arrives first. If it can place nothing new, it copies
-segments that another path would deliver sooner. If nothing waits, each path with room copies the first
-data that it has not carried.
+copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
+segment's own path still makes progress, and the unsent data within the window keeps the paths busy
+until that path has repaired the loss. If slot can place nothing new, it copies segments that another
+path would deliver sooner. If nothing waits, each path with room copies the first data that it has not
+carried.
 
 Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to the paths before it).
 Paper    none; the rule is plait's own.
@@ -148,7 +157,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
          Copies cost about a fifth of the data, and as much again as a stream that fits one path.
 ",
     params: &[
-        CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
+        CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
     ],
     state: saved::NAMES,
     },
@@ -197,6 +206,7 @@ impl Slot {
             doubt: params.switch(&DOUBT),
             risk_percent: params.whole(&RISK),
             probe: params.switch(&PROBE),
+            patient: params.switch(&PATIENT),
         };
         Slot {
             rules,
@@ -227,8 +237,10 @@ impl Slot {
                 remembered: *min_rtt,
             }
         });
-        let ConnectionView { snd_una, wnd_end, unsent, .. } = view.connection;
-        let work = Work { window: wnd_end.get().saturating_sub(snd_una.get()), unsent };
+        let ConnectionView { snd_una, snd_nxt, wnd_end, unsent, .. } = view.connection;
+        let to_window_end = |from: Dsn| wnd_end.get().saturating_sub(from.get());
+        let at_hand = unsent.min(to_window_end(snd_nxt));
+        let work = Work { window: to_window_end(snd_una), unsent, at_hand };
         Paths::new(list, (view.now, rules::segment_len(view)), self.rules, work, &known)
     }
 
@@ -327,9 +339,11 @@ impl Slot {
         })
     }
 
-    /// Copies one of the first segments if it is late.
+    /// Copies one of the first segments if it is late, and its own path does not repair it in time.
     fn late(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
-        let late = self.flights.first(view, LATE_SEGMENTS, |flight| paths.is_late(view, flight))?;
+        let late = self.flights.first(view, LATE_SEGMENTS, |flight| {
+            paths.is_late(view, flight) && !paths.repairs_in_time(flight)
+        })?;
         self.copy_elsewhere(view, paths, &late)
     }
 
