@@ -203,7 +203,9 @@ impl<'a> Estimate<'a> {
             true => (10, 4, 2, rules.main_percent),
             false => (4, 3, 1, rules.side_percent),
         };
-        let span = self.min_rtt + self.view.rttvar.times(variations);
+        // A queue that drains varies the RTT too, and needs no more data for that.
+        let varies = self.view.rttvar.min(self.min_rtt.over(2));
+        let span = self.min_rtt + varies.times(variations);
         let held = bytes_in(self.rate, span).saturating_mul(percent) / 100;
         (base * mss).max(held.saturating_add(spare * mss))
     }
@@ -265,8 +267,8 @@ fn weigh(
         // Without copies, only new data shows the rate.
         let unknown = rules.probe
             && path.view.price.cost == 0
-            && main.source.is_known()
-            && !path.source.is_known();
+            && main.source.is_own()
+            && !path.source.is_own();
         path.worth = !unknown && path.is_worth(main, rules, work, mss);
     }
 }
@@ -307,7 +309,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         }
         if rules.cap {
             // A remembered rate may be far too low. Its path must get enough data for a sample.
-            let sampled = |it: &&mut Estimate<'_>| it.rate > 0 && it.source == RateSource::Own;
+            let sampled = |it: &&mut Estimate<'_>| it.rate > 0 && it.source.is_own();
             for path in list.iter_mut().flatten().filter(sampled) {
                 path.limit = path.needs(&rules, mss);
             }
@@ -411,7 +413,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns a path with room that carries only copies because its rate is unknown.
     pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
-        self.iter().find(|it| !it.worth && !it.source.is_known() && it.may_copy(view, len))
+        self.iter().find(|it| !it.worth && !it.source.is_own() && it.may_copy(view, len))
     }
 
     /// Returns the path with room on which a segment arrives first, except on `carrier`.

@@ -18,7 +18,7 @@ use estimate::{Estimate, Known, Paths, Rules, Work};
 use flights::{Flight, Flights};
 use loss::LossShare;
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
-use rate::{RateFilter, Step};
+use rate::{RateFilter, RoundTrips, Step};
 
 const CAP: Param = Param {
     name: "cap",
@@ -124,24 +124,25 @@ For each path, slot predicts when a segment sent now would arrive:
     queue   = max(0, (inflight + queued + segment) / rate - min_rtt)
 
 The queue is at least the wait that the latest RTT sample shows. Before the first rate sample it is
-srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample
+srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * min_rtt, 300 ms). A sample
 is taken from a run of up to 16 steps if the link set its pace: the segments left at least twice as
-fast as they were acknowledged, or all of them waited in a queue. A step is an acknowledgement, or
-all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. If the
-controller measures the bandwidth and has found it (bbr), that is the rate. If an acknowledgement is
+fast as they were acknowledged, or all of them waited in a queue. A step is an acknowledgement, or all
+those of min(srtt / 16, max(rttvar / 4, 0.5 ms)), because hosts and links pass acknowledgements on in
+bursts, and jitter bunches them. If the controller measures the bandwidth and has found it (bbr), that is the rate. If an acknowledgement is
 overdue, the delay counts too.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
 sends the data behind that. A path takes no more than its window, and no more than its rate needs.
-On the main path that is `main_cap` percent of rate * (min_rtt + 2 * rttvar) and a few segments, and on
-each other path `side_cap` percent of rate * (min_rtt + rttvar) and a few segments.
+On the main path that is `main_cap` percent of rate * (min_rtt + 2 * v) and a few segments, and on each
+other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v = min(rttvar, min_rtt / 2).
 
 New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
-While the rate of such a path is unknown, it carries only copies (`probe`). If paths are remembered,
-slot begins with the rate of an earlier connection. Its first own sample replaces that rate.
+Once the main path has shown its rate, such a path carries only copies until it has shown its own
+(`probe`). If paths are remembered, slot begins with the rate of an earlier connection. The first
+sample of a path replaces that rate.
 
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
@@ -417,7 +418,8 @@ impl Slot {
             && path.inflight >= 2 * mss
             && waited >= path.rttvar.times(2).max(least.over(4)).max(MIN_QUEUE);
         let sent = Time::from_nanos(view.now.as_nanos().saturating_sub(rtt.as_nanos()));
-        lane.rate.on_acked(Step { at: view.now, sent, bytes, queued }, mss, srtt);
+        let round = RoundTrips { smoothed: srtt, least, variation: path.rttvar };
+        lane.rate.on_acked(Step { at: view.now, sent, bytes, queued }, mss, round);
     }
 }
 

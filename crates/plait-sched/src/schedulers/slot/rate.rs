@@ -10,14 +10,16 @@ const MIN_RUN_SEGMENTS: u64 = 4;
 const MIN_QUEUED_STEPS: usize = 4;
 /// Least length of an interval of the maximum.
 const MIN_INTERVAL: Span = Span::from_millis(300);
-/// Length of an interval in smoothed RTTs.
+/// Length of an interval in minimum RTTs.
 const INTERVAL_RTTS: u64 = 5;
 
 /// Least time between the ends of two steps in round trips. Hosts and links pass acknowledgements on in
 /// bursts, so a shorter time says little about the rate of the path.
 const GRAINS_PER_RTT: u64 = 16;
-/// Longest such time.
+/// Longest such time on a path whose RTT varies little.
 const MAX_GRAIN: Span = Span::from_micros(500);
+/// Share of the RTT variation that a step may take. Jitter spreads and bunches acknowledgements.
+const GRAINS_PER_VARIATION: u64 = 4;
 
 /// Acknowledgements that delivered data.
 #[derive(Clone, Copy, Default, Debug)]
@@ -38,6 +40,14 @@ impl Step {
     }
 }
 
+/// The round trips of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrips {
+    pub(super) smoothed: Span,
+    pub(super) least: Span,
+    pub(super) variation: Span,
+}
+
 /// Where the rate of a path comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum RateSource {
@@ -51,9 +61,9 @@ pub(super) enum RateSource {
 }
 
 impl RateSource {
-    /// Returns true if the rate was ever known.
-    pub(super) fn is_known(self) -> bool {
-        self != RateSource::None
+    /// Returns true if the path itself has shown its rate.
+    pub(super) fn is_own(self) -> bool {
+        self == RateSource::Own
     }
 }
 
@@ -78,9 +88,9 @@ impl RateFilter {
         self.now.max(self.before)
     }
 
-    /// Takes in an acknowledgement on a path with this segment size and smoothed RTT.
-    pub(super) fn on_acked(&mut self, step: Step, mss: u64, srtt: Span) {
-        let grain = Self::grain(srtt);
+    /// Takes in an acknowledgement on a path with this segment size.
+    pub(super) fn on_acked(&mut self, step: Step, mss: u64, round: RoundTrips) {
+        let grain = Self::grain(round);
         match &mut self.steps[..self.used] {
             // A step ends no sooner than `grain` after the one before it.
             [.., before, last] if last.at.since(before.at) < grain => last.extend(step),
@@ -89,7 +99,7 @@ impl RateFilter {
         if self.source == RateSource::Earlier {
             self.doubt_earlier();
         }
-        self.turn(step.at, srtt);
+        self.turn(step.at, round.least);
         if let Some(sample) = self.sample(mss, grain) {
             if self.source == RateSource::Earlier {
                 (self.now, self.before) = (0, 0);
@@ -123,8 +133,9 @@ impl RateFilter {
         }
     }
 
-    fn grain(srtt: Span) -> Span {
-        srtt.over(GRAINS_PER_RTT).min(MAX_GRAIN)
+    fn grain(round: RoundTrips) -> Span {
+        let most = MAX_GRAIN.max(round.variation.over(GRAINS_PER_VARIATION));
+        round.smoothed.over(GRAINS_PER_RTT).min(most)
     }
 
     fn push(&mut self, step: Step) {
@@ -142,8 +153,8 @@ impl RateFilter {
     }
 
     /// Begins a new interval if the present one is over.
-    fn turn(&mut self, at: Time, srtt: Span) {
-        let length = srtt.times(INTERVAL_RTTS).max(MIN_INTERVAL);
+    fn turn(&mut self, at: Time, least: Span) {
+        let length = least.times(INTERVAL_RTTS).max(MIN_INTERVAL);
         let age = at.since(self.began);
         if age >= length {
             self.before = if age >= length.times(2) { 0 } else { self.now };
@@ -188,13 +199,14 @@ mod tests {
     use super::*;
 
     const SRTT: Span = Span::from_millis(20);
+    const ROUND: RoundTrips = RoundTrips { smoothed: SRTT, least: SRTT, variation: Span::ZERO };
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
     }
 
     fn acked(filter: &mut RateFilter, at: Time, sent: Time, queued: bool) {
-        filter.on_acked(Step { at, sent, bytes: 1_000, queued }, 1_000, SRTT);
+        filter.on_acked(Step { at, sent, bytes: 1_000, queued }, 1_000, ROUND);
     }
 
     /// A window of ten segments leaves at once, and its acknowledgements arrive each 2 ms.
@@ -252,9 +264,9 @@ mod tests {
     fn the_first_sample_replaces_a_remembered_rate() {
         for earlier in [250_000, 5_000_000] {
             let mut filter = RateFilter::default();
-            assert!(!filter.source.is_known());
+            assert_eq!(filter.source, RateSource::None);
             filter.recall(at(1_000), earlier);
-            assert!(filter.source.is_known());
+            assert_eq!(filter.source, RateSource::Earlier);
             // A lone segment is no sample.
             acked(&mut filter, at(1_020), at(1_000), false);
             assert_eq!(filter.rate(), earlier);
