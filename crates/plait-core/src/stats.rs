@@ -146,6 +146,10 @@ pub struct Overflows {
     pub cookies_refused: u64,
     /// Half-open joins replaced by a newer join of their connection.
     pub joins_replaced: u64,
+    /// Third ACKs of joins with a wrong HMAC; each subflow was reset.
+    pub joins_forged: u64,
+    /// Segments with data of a join whose HMAC had not arrived; they were ignored.
+    pub unproven_data: u64,
     /// Released connections that were reset, because too many were still closing.
     pub closing_aborted: u64,
     /// Subflows in TIME-WAIT or FIN-WAIT-2 that were removed early, because there were too many.
@@ -157,12 +161,14 @@ pub struct Overflows {
 impl Overflows {
     /// Returns all counts with their names.
     #[must_use]
-    pub const fn counts(&self) -> [(&'static str, u64); 7] {
+    pub const fn counts(&self) -> [(&'static str, u64); 9] {
         [
             ("cookies_sent", self.cookies_sent),
             ("cookies_accepted", self.cookies_accepted),
             ("cookies_refused", self.cookies_refused),
             ("joins_replaced", self.joins_replaced),
+            ("joins_forged", self.joins_forged),
+            ("unproven_data", self.unproven_data),
             ("closing_aborted", self.closing_aborted),
             ("time_waits_recycled", self.time_waits_recycled),
             ("syns_with_fin", self.syns_with_fin),
@@ -177,6 +183,8 @@ impl Overflows {
             cookies_accepted: self.cookies_accepted - before.cookies_accepted,
             cookies_refused: self.cookies_refused - before.cookies_refused,
             joins_replaced: self.joins_replaced - before.joins_replaced,
+            joins_forged: self.joins_forged - before.joins_forged,
+            unproven_data: self.unproven_data - before.unproven_data,
             closing_aborted: self.closing_aborted - before.closing_aborted,
             time_waits_recycled: self.time_waits_recycled - before.time_waits_recycled,
             syns_with_fin: self.syns_with_fin - before.syns_with_fin,
@@ -224,6 +232,16 @@ impl Counters {
     /// Counts a half-open join that was replaced by another one.
     pub(crate) const fn on_join_replaced(&mut self) {
         self.overflows.joins_replaced += 1;
+    }
+
+    /// Counts a third ACK of a join with a wrong HMAC.
+    pub(crate) const fn on_join_forged(&mut self) {
+        self.overflows.joins_forged += 1;
+    }
+
+    /// Counts data of a join without an HMAC.
+    pub(crate) const fn on_unproven_data(&mut self) {
+        self.overflows.unproven_data += 1;
     }
 
     /// Counts a released connection that was reset.

@@ -26,7 +26,8 @@ pub struct SubflowView {
     pub id: SubflowId,
     /// The TCP state allows sending data (ESTABLISHED or CLOSE-WAIT).
     pub open: bool,
-    /// Data may be sent. If this end joined, its HMAC has been acknowledged.
+    /// Data may be sent. If this end joined, its HMAC has been acknowledged, or both ends agree on early
+    /// joins and the HMAC has been sent.
     pub joined: bool,
     /// This end or the peer requested low priority.
     pub backup: bool,

@@ -14,6 +14,9 @@ pub enum JoinTiming {
     /// Right after the SYN/ACK, if both ends agree to it in their SYNs ([`Options::early_joins`]), and
     /// otherwise after the first DSS of the peer.
     ///
+    /// With the agreement, the client may send data on a join right after its third ACK, if the peer has
+    /// acknowledged data by a DATA_ACK. Otherwise data waits for the fourth ACK (RFC 8684 section 3.2).
+    ///
     /// [`Options::early_joins`]: plait_wire::Options::early_joins
     Agreed,
     /// Right after the SYN/ACK, without asking the peer. Stock kernels refuse a join that arrives before the

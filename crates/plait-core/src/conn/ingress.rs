@@ -64,12 +64,13 @@ impl Connection {
         if !self.paths.is_acceptable(ctx, &self.data, id, segment, numbers) {
             return;
         }
-        let AcceptedSegment { revived, asked, proven } = self.paths.on_accepted_segment(id);
+        let AcceptedSegment { revived, asked, joined } =
+            self.paths.on_accepted_segment(ctx.now, id);
         if asked {
             let heard = self.paths.subflows().heard();
             self.timers.listen_anew(&self.paths.spec.config, heard, ctx.now);
         }
-        if proven {
+        if joined {
             self.subflow_up(ctx, id);
         } else if revived {
             self.notify_subflows(ctx, None);
@@ -179,6 +180,11 @@ impl Connection {
         if new > old {
             let Connection { data, paths, scheduling, .. } = self;
             scheduling.on_data_acked(ctx, data, paths, DataRange::new(old, new));
+            if old == Dsn::ZERO {
+                for id in self.paths.early_joins(&self.data).iter() {
+                    self.subflow_up(ctx, id);
+                }
+            }
         }
     }
 
@@ -228,7 +234,9 @@ impl Connection {
         self.paths.on_handshake_answered(ctx.now, id);
         self.size_segments(id);
         if is_join {
-            self.paths.await_fourth_ack(&mut self.data, ctx.now, id);
+            if self.paths.await_fourth_ack(&mut self.data, ctx.now, id) {
+                self.subflow_up(ctx, id);
+            }
         } else {
             self.data.on_syn_window(segment);
             self.subflow_up(ctx, id);

@@ -120,9 +120,7 @@ impl Invariants<'_> {
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.data.closing().done() => Timer::TimeWait,
-                _ if !s.sender().tx.is_empty() || s.origin().initiator && !s.status().joined() => {
-                    Timer::Rto
-                }
+                _ if !s.sender().tx.is_empty() || s.awaits_fourth_ack() => Timer::Rto,
                 _ => return false,
             };
             let pending = s.pending().has(ControlSegment::Syn)

@@ -88,14 +88,16 @@ pub(crate) fn ssn_in_step<S: SubflowSpace>(dsn: Dsn) -> Sequence<S> {
     Sequence::FIRST + dsn.get()
 }
 
-/// The progress of the peer in the handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum PeerProgress {
-    Silent,
-    /// Its SYN/ACK agrees on joins right after it.
-    AwaitsJoins,
-    /// A DSS was seen: the peer holds our key (RFC 8684 section 3.1).
-    DssSeen,
+/// Use of subflows other than the first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Others {
+    No,
+    /// A join of the peer was answered that may carry its data before its third ACK arrives.
+    Answered,
+    /// One was used, or the peer may have used it.
+    Used,
+    /// This end could send on one.
+    Joined,
 }
 
 /// The agreement of both ends, and the state of a fallback.
@@ -104,12 +106,12 @@ pub(crate) struct Agreement {
     mode: Mode,
     /// DSS checksums are in use in both directions.
     checksums: bool,
-    peer: PeerProgress,
+    /// Both ends agree on early joins in their SYNs.
+    early_joins: bool,
+    /// A DSS was seen: the peer holds our key (RFC 8684 section 3.1).
+    peer_dss_seen: bool,
     cause: Option<FallbackCause>,
-    /// A subflow other than the first was used, or the peer may have used it.
-    others_used: bool,
-    /// This end could send on a subflow other than the first.
-    others_joined: bool,
+    others: Others,
     receiving: Receiving,
     sending: Sending,
     /// Start of our infinite mapping: the last DATA_ACKed byte.
@@ -126,10 +128,10 @@ impl Agreement {
         Agreement {
             mode: if config.multipath { Mode::Offered } else { Mode::Plain },
             checksums: config.checksum,
-            peer: PeerProgress::Silent,
+            early_joins: false,
+            peer_dss_seen: false,
             cause: None,
-            others_used: false,
-            others_joined: false,
+            others: Others::No,
             receiving: Receiving::Mapped,
             sending: Sending::Mapped,
             from: Dsn::ZERO,
@@ -160,19 +162,26 @@ impl Agreement {
 
     /// Returns true if the peer accepts joins.
     pub(crate) const fn peer_accepts_joins(&self) -> bool {
-        !matches!(self.peer, PeerProgress::Silent)
+        self.early_joins || self.peer_dss_seen
     }
 
     pub(crate) const fn peer_dss_seen(&self) -> bool {
-        matches!(self.peer, PeerProgress::DssSeen)
+        self.peer_dss_seen
     }
 
-    pub(crate) const fn others_used(&self) -> bool {
-        self.others_used
+    /// Returns true if both ends agree on early joins.
+    pub(crate) const fn early_joins(&self) -> bool {
+        self.early_joins
     }
 
-    pub(crate) const fn others_joined(&self) -> bool {
-        self.others_joined
+    /// Returns true if a subflow other than the first was used, or the peer may have used it.
+    pub(crate) fn others_used(&self) -> bool {
+        self.others >= Others::Used
+    }
+
+    /// Returns true if this end could send on a subflow other than the first.
+    pub(crate) fn others_joined(&self) -> bool {
+        self.others == Others::Joined
     }
 
     pub(crate) const fn receiving(&self) -> Receiving {
@@ -194,14 +203,12 @@ impl Agreement {
         self.mode = next.unwrap_or(self.mode);
     }
 
-    /// Notes that the peer requests checksums in its SYN, or does not.
-    /// Notes that both ends agree on joins right after the SYN/ACK.
+    /// Notes that both ends agree on early joins.
     pub(super) const fn on_early_joins(&mut self) {
-        if matches!(self.peer, PeerProgress::Silent) {
-            self.peer = PeerProgress::AwaitsJoins;
-        }
+        self.early_joins = true;
     }
 
+    /// Notes that the peer requests checksums in its SYN, or does not.
     pub(super) const fn on_checksum_request(&mut self, required: bool) {
         self.checksums |= required;
     }
@@ -273,10 +280,7 @@ impl DataLevel {
     /// Notes a DSS of the peer. Returns true if it is the first one.
     pub(crate) const fn on_dss(&mut self) -> bool {
         self.on_further_dss();
-        !matches!(
-            core::mem::replace(&mut self.agreed.peer, PeerProgress::DssSeen),
-            PeerProgress::DssSeen
-        )
+        !core::mem::replace(&mut self.agreed.peer_dss_seen, true)
     }
 
     /// Returns once whether our SYN was answered only without MP_CAPABLE.
@@ -285,13 +289,33 @@ impl DataLevel {
     }
 
     /// Notes that the peer may have used a subflow other than the first.
-    pub(crate) const fn on_others_used(&mut self) {
-        self.agreed.others_used = true;
+    pub(crate) fn on_others_used(&mut self) {
+        self.agreed.others = self.agreed.others.max(Others::Used);
+    }
+
+    /// Returns true if this end may send data on its join before the fourth ACK. The peer must have
+    /// received mapped data: until then it may fall back, and data on another subflow forbids that.
+    pub(crate) fn sends_early(&self) -> bool {
+        self.agreed.early_joins && !self.falls_back() && self.queue.una() > Dsn::ZERO
+    }
+
+    /// Notes that a join of the peer is answered.
+    pub(crate) fn on_join_answered(&mut self) {
+        if self.agreed.early_joins {
+            self.agreed.others = self.agreed.others.max(Others::Answered);
+        }
+    }
+
+    /// Returns true if the peer may have used a subflow other than the first. On a join, it sends
+    /// data before its third ACK has arrived only after a DATA_ACK of ours.
+    pub(crate) fn others_possible(&self) -> bool {
+        let answered = self.agreed.others == Others::Answered;
+        self.agreed.others_used() || answered && self.recv.nxt() > Dsn::ZERO
     }
 
     /// Notes that both ends can send on a subflow other than the first.
     pub(crate) const fn on_joined(&mut self) {
-        (self.agreed.others_used, self.agreed.others_joined) = (true, true);
+        self.agreed.others = Others::Joined;
     }
 
     /// Counts an acknowledgement without a DSS. Returns the number since the last DSS.

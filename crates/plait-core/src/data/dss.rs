@@ -19,19 +19,13 @@ pub(crate) struct MappedRange<S: SubflowSpace> {
 }
 
 impl DataLevel {
-    /// Reads the peer's SYN/ACK: its checksum request, and if it agrees on joins right after it.
-    pub(crate) fn agree_on_answer(&mut self, config: &Config, syn: &Segment) {
-        self.agree_on_checksums(syn);
+    /// Reads the peer's SYN or SYN/ACK. Both ends use checksums if either requests them, and early
+    /// joins if both offer them.
+    pub(crate) fn agree(&mut self, config: &Config, syn: &Segment) {
+        let Some(Mptcp::Capable(capable)) = syn.options.mptcp.as_deref() else { return };
+        self.agreed.on_checksum_request(capable.checksum_required);
         if syn.options.early_joins && config.joins.timing == JoinTiming::Agreed {
             self.agreed.on_early_joins();
-        }
-    }
-
-    /// Reads the checksum request of the peer's SYN or SYN/ACK. Both ends use checksums if either
-    /// requests them.
-    pub(crate) fn agree_on_checksums(&mut self, syn: &Segment) {
-        if let Some(Mptcp::Capable(capable)) = syn.options.mptcp.as_deref() {
-            self.agreed.on_checksum_request(capable.checksum_required);
         }
     }
 

@@ -58,7 +58,7 @@ impl Paths {
     ) -> Option<ClosedSubflow> {
         let closed = self.subflows.close(&mut parts.ctx, id, tell_peer)?;
         parts.notices.tell_endpoint();
-        self.rejoin_later(parts, id, closed.was_joined);
+        self.rejoin_later(parts, id, closed.was_proven);
         Some(closed)
     }
 

@@ -78,9 +78,7 @@ pub(crate) struct Evidence<'a> {
 impl Evidence<'_> {
     /// Returns true if sequence numbers and DSNs run in step.
     pub(super) fn may_fall_back(&self) -> bool {
-        self.data.speaks_multipath()
-            && !self.data.agreed().others_used()
-            && !self.subflow.origin().join
+        self.data.speaks_multipath() && !self.data.others_possible() && !self.subflow.origin().join
     }
 
     /// Returns true if they run in step for our own data. A peer that never received our proof of a

@@ -55,8 +55,8 @@ pub(crate) struct AcceptedSegment {
     pub(crate) revived: bool,
     /// A keep-alive probe was unanswered.
     pub(crate) asked: bool,
-    /// The peer has our proof of a join.
-    pub(crate) proven: bool,
+    /// Our join may carry data from now on, because the peer has our HMAC.
+    pub(crate) joined: bool,
 }
 
 impl Paths {
@@ -99,6 +99,7 @@ impl Paths {
         let subflow = &mut self.subflows[id];
         subflow.on_peer_priority(join.backup);
         subflow.queue_control(ControlSegment::Syn);
+        parts.data.on_join_answered();
     }
 
     /// Takes over a join that arrived before its connection existed. Returns its third ACK, if that
@@ -149,7 +150,7 @@ impl Paths {
                 if parts.data.is_offered() =>
             {
                 parts.data.on_peer_key(&self.spec.config, *key);
-                parts.data.agree_on_answer(&self.spec.config, segment);
+                parts.data.agree(&self.spec.config, segment);
                 if denies_joins(segment) {
                     self.deny_first_address();
                     return SynAck::Accepted(JoinFate::Denied);
@@ -243,11 +244,21 @@ impl Paths {
                 let authentic = hmac.is_some_and(|it| it.matches160(&proof.hmac));
                 // The fourth ACK (RFC 8684 section 3.2).
                 subflow.queue_ack_if(authentic);
-                if authentic { ThirdAck::Accepted } else { ThirdAck::Refused }
+                if authentic {
+                    return ThirdAck::Accepted;
+                }
+                parts.ctx.counters().on_join_forged();
+                ThirdAck::Refused
             }
             // No other segment may precede the fourth ACK: the proof was stripped.
             (true, None) if segment.options.dss.is_none() => ThirdAck::Stripped,
-            (true, _) => ThirdAck::Ignored,
+            (true, _) => {
+                if !segment.payload.is_empty() {
+                    // The peer retransmits it with its third ACK.
+                    parts.ctx.counters().on_unproven_data();
+                }
+                ThirdAck::Ignored
+            }
         }
     }
 
@@ -320,25 +331,42 @@ impl Paths {
                 FallbackCause::Syn,
             );
         }
-        parts.data.agree_on_checksums(syn);
+        parts.data.agree(&self.spec.config, syn);
     }
 
     /// Handles an acceptable segment on the subflow `id`: the peer is alive.
-    pub(crate) fn on_accepted_segment(&mut self, id: SubflowId) -> AcceptedSegment {
+    pub(crate) fn on_accepted_segment(&mut self, now: Time, id: SubflowId) -> AcceptedSegment {
         let subflow = &mut self.subflows[id];
         AcceptedSegment {
-            proven: subflow.take_fourth_ack(),
+            joined: subflow.take_fourth_ack(now),
             revived: subflow.revive(),
             asked: subflow.on_probe_answered(),
         }
     }
 
     /// Waits for the fourth ACK after the peer's answer to our join. The peer may use the subflow
-    /// when it has our third ACK, which is retransmitted until the fourth ACK arrives.
-    pub(crate) fn await_fourth_ack(&mut self, data: &mut DataLevel, now: Time, id: SubflowId) {
+    /// when it has our third ACK, which is retransmitted until the fourth ACK arrives. Returns true
+    /// if this end may use it now.
+    pub(crate) fn await_fourth_ack(
+        &mut self,
+        data: &mut DataLevel,
+        now: Time,
+        id: SubflowId,
+    ) -> bool {
         data.on_others_used();
         let subflow = &mut self.subflows[id];
         subflow.arm_rto(now);
+        if data.agreed().early_joins() {
+            subflow.send_proof();
+        }
+        data.sends_early()
+    }
+
+    /// Returns our joins that may carry data only now: the peer has acknowledged the first data.
+    #[cold]
+    pub(crate) fn early_joins(&self, data: &DataLevel) -> SubflowSet {
+        let early = data.sends_early();
+        self.subflows.set_of(|s| early && s.awaits_fourth_ack() && !s.status().joined())
     }
 
     /// Repeats the fourth ACK when the peer repeats the third ACK of its join. The peer may not

@@ -31,7 +31,7 @@ impl Paths {
 
     /// Schedules a new join after our subflow has ended, with backoff while other subflows are
     /// live.
-    pub(super) fn rejoin_later(&mut self, parts: &mut Parts<'_>, id: SubflowId, was_joined: bool) {
+    pub(super) fn rejoin_later(&mut self, parts: &mut Parts<'_>, id: SubflowId, was_proven: bool) {
         let last = !self.subflows.has_subflow();
         let base = match parts.data.probe_interval(&self.spec.config) {
             Some(base) => base,
@@ -47,7 +47,7 @@ impl Paths {
                     || parts.data.closing().peer_finished()
             }
         };
-        let foreign = !self.subflows[id].origin().initiator && !was_joined;
+        let foreign = !self.subflows[id].origin().initiator && !was_proven;
         if !self.client || over || foreign {
             return;
         }
@@ -55,7 +55,7 @@ impl Paths {
         let (path, server, port) = (address.path(), address.server(), address.remote_port);
         // After a failed join, an announced address is not used until it is announced again (RFC
         // 8684 section 3.4.1).
-        let unannounced = !was_joined && server != self.addresses.first().server();
+        let unannounced = !was_proven && server != self.addresses.first().server();
         let barred = self.joins.is_barred(path) || !self.addresses.may_join(path, server);
         let before = self.joins.waiting().len();
         if !unannounced && !barred {

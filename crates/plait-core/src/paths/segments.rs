@@ -198,9 +198,10 @@ impl Writer<'_> {
         };
         let signals = subflow.has_ack_option(data);
         // The first data is carried with MP_CAPABLE, which implies its mapping (RFC 8684 section
-        // 3.1). A join has no DSS until it is proven.
+        // 3.1). On a join, only its data has a DSS until our HMAC is acknowledged.
+        let join = subflow.origin().join;
         let has_dss = data.tells_dss(mapping)
-            && (!signals || mapping.is_some_and(|range| range.start > Dsn::ZERO));
+            && (!signals || mapping.is_some_and(|range| join || range.start > Dsn::ZERO));
         let mut segment = ctx.blank_segment();
         let options = &mut segment.options;
         if has_dss {

@@ -122,7 +122,7 @@ impl Paths {
                 self.on_reorder(&mut parts.ctx, id);
                 return TimerEffect::Wake;
             }
-            Timer::Tail => subflow.queue_control(ControlSegment::TailProbe),
+            Timer::Tail => subflow.queue_proven(ControlSegment::TailProbe),
             Timer::Rto => {
                 return self.on_rto(parts, id);
             }
@@ -224,13 +224,17 @@ impl Paths {
             }
             return TimerEffect::Nothing;
         }
-        if !subflow.status().joined() {
-            return match self.subflows[id].repeat_proof(parts.ctx.now) > SYN_RETRIES {
-                true => TimerEffect::Gone { tell_peer: true },
-                false => TimerEffect::Nothing,
-            };
+        let quiet = subflow.is_quiet();
+        if subflow.awaits_fourth_ack() {
+            let silent = subflow.status().joined();
+            if self.subflows[id].repeat_proof(parts.ctx.now) > SYN_RETRIES {
+                return TimerEffect::Gone { tell_peer: true };
+            }
+            if quiet && silent {
+                return TimerEffect::Silent { reinject: false };
+            }
         }
-        if subflow.is_quiet() {
+        if quiet {
             return TimerEffect::Nothing;
         }
         if self.on_data_timeout(&mut parts.ctx, parts.data, id) {

@@ -42,10 +42,9 @@ impl Subflow {
 
     /// Returns true if it must send its FIN now.
     pub(crate) fn owes_fin(&self, data: &DataLevel) -> bool {
-        // An unproven join sends only its third ACK (RFC 8684 section 3.2); its timer belongs to
-        // that ACK.
+        // The timer of an unproven join belongs to its third ACK (RFC 8684 section 3.2).
         let status = self.status;
-        if !self.state().sends_data() || status.pf() || !status.joined() {
+        if !self.state().sends_data() || status.pf() || !status.proven() {
             return false;
         }
         if data.sends_plain() { data.at_end() } else { data.closing().done() }

@@ -38,7 +38,7 @@ impl Subflow {
     pub(crate) fn is_steady(&self) -> bool {
         debug_assert!(self.verifier.is_none());
         let answered = self.pending.unanswered() == 0 && !self.status.pf();
-        self.state().takes_data() && self.status.joined() && answered && self.rx.is_in_order()
+        self.state().takes_data() && self.status.proven() && answered && self.rx.is_in_order()
     }
 
     /// Returns true if the segment is older than one already processed (RFC 7323 section 5.3).

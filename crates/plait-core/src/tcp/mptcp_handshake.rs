@@ -7,6 +7,7 @@ use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
+use plait_base::Time;
 use plait_wire::{JoinAck, JoinHmac, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
 
 impl Subflow {
@@ -14,7 +15,7 @@ impl Subflow {
     #[inline]
     pub(crate) fn has_ack_option(&self, data: &DataLevel) -> bool {
         let told =
-            if self.origin().join { self.status.joined() } else { data.agreed().peer_dss_seen() };
+            if self.origin().join { self.status.proven() } else { data.agreed().peer_dss_seen() };
         !told && self.origin().initiator && data.speaks_multipath() && data.keys().peer.is_some()
     }
 
@@ -42,15 +43,40 @@ impl Subflow {
         data.on_syn_window(syn);
     }
 
-    /// Handles an acceptable segment of the peer. Returns true if it is the fourth ACK: our HMAC has
-    /// arrived.
-    pub(crate) fn take_fourth_ack(&mut self) -> bool {
+    /// Returns true if it is our join, and the peer has not acknowledged our HMAC.
+    pub(crate) const fn awaits_fourth_ack(&self) -> bool {
         let Origin { initiator, join, .. } = self.origin;
-        let proven = !self.status.joined() && initiator && join && self.state.synchronised();
-        if proven {
-            self.timers.clear(Timer::Rto);
+        !self.status.proven() && initiator && join && self.state.synchronised()
+    }
+
+    /// Handles an acceptable segment of the peer at `now`. If it is the fourth ACK, our HMAC has
+    /// arrived. Returns true if data may be sent from now on.
+    pub(crate) fn take_fourth_ack(&mut self, now: Time) -> bool {
+        if !self.awaits_fourth_ack() {
+            return false;
         }
-        proven
+        let waited = !self.status.joined();
+        // The timer of the third ACK is that of data from now on.
+        if self.is_quiet() {
+            self.timers.clear(Timer::Rto);
+        } else {
+            self.arm_rto(now);
+        }
+        self.end_handshake();
+        waited
+    }
+
+    /// Sends the third ACK of our join at once, before any data.
+    pub(crate) fn send_proof(&mut self) {
+        self.pending.add(ControlSegment::JoinAck);
+    }
+
+    /// Queues `segment` behind our HMAC, if that is unacknowledged. Without it, the peer ignores data.
+    pub(crate) fn queue_proven(&mut self, segment: ControlSegment) {
+        if self.awaits_fourth_ack() {
+            self.send_proof();
+        }
+        self.pending.add(segment);
     }
 }
 

@@ -1,5 +1,16 @@
 //! Flags of a subflow within its connection.
 
+/// Whether a subflow may carry our data.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Use {
+    /// Its handshake is not complete.
+    #[default]
+    No,
+    /// It may, but the peer has not acknowledged our HMAC (`JoinTiming::Agreed`).
+    Early,
+    Yes,
+}
+
 /// Status of a subflow within its connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct SubflowStatus {
@@ -7,8 +18,8 @@ pub(crate) struct SubflowStatus {
     backup: bool,
     /// The peer requested it (RFC 8684 section 3.3.8).
     peer_backup: bool,
-    /// Data may be sent on it.
-    joined: bool,
+    /// Whether data may be sent on it.
+    data: Use,
     /// Our FIN was sent.
     fin_sent: bool,
     /// A timeout expired and no valid packet has arrived since.
@@ -29,8 +40,14 @@ impl SubflowStatus {
         self.backup || self.peer_backup
     }
 
+    /// Returns true if data may be sent on it.
     pub(crate) const fn joined(&self) -> bool {
-        self.joined
+        !matches!(self.data, Use::No)
+    }
+
+    /// Returns true if data may be sent on it and no HMAC of ours is unacknowledged.
+    pub(crate) const fn proven(&self) -> bool {
+        matches!(self.data, Use::Yes)
     }
 
     pub(crate) const fn fin_sent(&self) -> bool {
@@ -59,8 +76,14 @@ impl SubflowStatus {
         self.fin_sent |= fin;
     }
 
-    pub(super) const fn set_joined(&mut self, joined: bool) {
-        self.joined = joined;
+    /// Allows data on it. `proven` is false if our HMAC is not acknowledged yet.
+    pub(super) const fn set_joined(&mut self, proven: bool) {
+        self.data = if proven { Use::Yes } else { Use::Early };
+    }
+
+    /// Forbids data on it.
+    pub(super) const fn end(&mut self) {
+        self.data = Use::No;
     }
 
     /// Marks the path as silent until a valid packet arrives.

@@ -58,7 +58,7 @@ pub(crate) struct Subflow {
     pub(super) state: State,
     pub(super) origin: Origin,
     pub(super) negotiated: Negotiated,
-    /// Set until data may be sent on it.
+    /// Set until data may be sent on it and our HMAC of a join is acknowledged.
     pub(super) handshake: Option<Box<Handshake>>,
     pub(super) status: SubflowStatus,
     pub(super) sender: Sender,
@@ -151,7 +151,7 @@ impl Subflow {
         &self.pending
     }
 
-    /// Returns the state of its handshake, until data may be sent on it.
+    /// Returns the state of its handshake, until that is complete.
     pub(crate) fn handshake(&self) -> Option<&Handshake> {
         self.handshake.as_deref()
     }
@@ -220,9 +220,18 @@ impl Subflow {
         }
     }
 
-    /// Allows data on it, and forgets its handshake.
+    /// Allows data on it. Its handshake is complete unless our HMAC of a join is unacknowledged.
     pub(crate) fn join(&mut self, ctx: &mut Context<'_>) {
         Remembered::begin(self, ctx);
+        if self.awaits_fourth_ack() {
+            self.status.set_joined(false);
+        } else {
+            self.end_handshake();
+        }
+    }
+
+    /// Completes its handshake.
+    pub(super) fn end_handshake(&mut self) {
         self.status.set_joined(true);
         self.handshake = None;
     }
@@ -358,7 +367,7 @@ impl Subflow {
 
     /// Returns true if a signal or a probe can be sent on it and be answered.
     pub(crate) fn is_reachable(&self) -> bool {
-        self.state.synchronised() && self.state != State::TimeWait && self.status.joined()
+        self.state.synchronised() && self.state != State::TimeWait && self.status.proven()
     }
 
     /// Returns true if nothing is in flight and nothing is lost.
@@ -391,12 +400,13 @@ impl Subflow {
         }
         let closed = ClosedSubflow {
             was_joined: self.status.joined(),
+            was_proven: self.status.proven(),
             was_down: self.state == State::TimeWait,
         };
         self.pending = Pending::default();
         self.pending.set(ControlSegment::Rst, tell_peer);
         self.step(Step::Aborted);
-        self.status.set_joined(false);
+        self.status.end();
         Some(closed)
     }
 
@@ -440,6 +450,7 @@ impl Subflow {
 /// State of a subflow before it was closed.
 pub(crate) struct ClosedSubflow {
     pub(crate) was_joined: bool,
+    pub(crate) was_proven: bool,
     /// The event that it is down was already emitted.
     pub(crate) was_down: bool,
 }

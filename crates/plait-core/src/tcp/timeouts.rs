@@ -1,6 +1,5 @@
 //! Expired timers of a subflow that concern nothing else.
 
-use crate::tcp::pending::ControlSegment;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use plait_base::Time;
@@ -35,9 +34,15 @@ impl Subflow {
     /// Retransmits an unanswered third ACK with our HMAC. Returns the number
     /// of retransmissions so far.
     pub(crate) fn repeat_proof(&mut self, now: Time) -> u8 {
-        self.sender.rtt.back_off();
-        self.arm_rto(now);
-        self.pending.add(ControlSegment::JoinAck);
+        self.send_proof();
+        if self.is_quiet() {
+            // Otherwise the timeout of the data does this.
+            self.sender.rtt.back_off();
+            self.arm_rto(now);
+            if self.status.joined() {
+                self.status.suspect();
+            }
+        }
         self.count_handshake_retry()
     }
 
