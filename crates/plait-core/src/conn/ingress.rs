@@ -59,13 +59,11 @@ impl Connection {
     }
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
-        let numbers = Numbers::of(self.paths.subflow(id), segment);
-        let Numbers { seq, ack } = numbers;
+        let numbers @ Numbers { seq, ack } = Numbers::of(self.paths.subflow(id), segment);
         if !self.paths.is_acceptable(ctx, &self.data, id, segment, numbers) {
             return;
         }
-        let AcceptedSegment { revived, asked, joined } =
-            self.paths.on_accepted_segment(ctx.now, id);
+        let AcceptedSegment { revived, asked, joined } = self.paths.on_accepted(ctx.now, id);
         if asked {
             let heard = self.paths.subflows().heard();
             self.timers.listen_anew(&self.paths.spec.config, heard, ctx.now);
@@ -180,10 +178,8 @@ impl Connection {
         if new > old {
             let Connection { data, paths, scheduling, .. } = self;
             scheduling.on_data_acked(ctx, data, paths, DataRange::new(old, new));
-            if old == Dsn::ZERO {
-                for id in self.paths.early_joins(&self.data).iter() {
-                    self.subflow_up(ctx, id);
-                }
+            while let Some(id) = self.paths.subflows().next_early_join(&self.data, old) {
+                self.subflow_up(ctx, id);
             }
         }
     }
@@ -230,19 +226,15 @@ impl Connection {
         if !is_join {
             self.paths.drop_waiting_dials(&mut self.notices, |_| true);
             self.data.judge(&self.paths.spec.config, &mut self.notices);
+            self.data.on_syn_window(segment);
         }
         self.paths.on_handshake_answered(ctx.now, id);
         self.size_segments(id);
-        if is_join {
-            if self.paths.await_fourth_ack(&mut self.data, ctx.now, id) {
-                self.subflow_up(ctx, id);
-            }
-        } else {
-            self.data.on_syn_window(segment);
+        if !is_join || self.paths.await_fourth_ack(&mut self.data, ctx.now, id) {
             self.subflow_up(ctx, id);
-            for early in self.paths.take_early_answers() {
-                self.handle(ctx, early.id, &early.segment);
-            }
+        }
+        for early in self.paths.take_early_answers() {
+            self.handle(ctx, early.id, &early.segment);
         }
         self.start_joins(ctx);
     }

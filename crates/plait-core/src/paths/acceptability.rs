@@ -31,11 +31,6 @@ impl Paths {
     /// Sends a challenge ACK, within the limit (RFC 5961 section 7).
     pub(crate) fn challenge(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
         let may = self.challenges.take(ctx);
-        let subflow = &mut self.subflows[id];
-        if may && subflow.awaits_fourth_ack() {
-            // A data segment cannot replace it.
-            subflow.send_proof();
-        }
-        subflow.queue_ack_if(may);
+        self.subflows[id].proof().challenge(may);
     }
 }

@@ -12,6 +12,7 @@ use crate::tcp::address::Address;
 use crate::tcp::handshake::SynState;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
+use crate::tcp::subflow::Subflow;
 use plait_base::{SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, WireSeq};
 
@@ -239,26 +240,7 @@ impl Paths {
                 parts.data.tell_plain_syn(&mut parts.ctx);
                 ThirdAck::Accepted
             }
-            (true, Some(Mptcp::JoinAck(proof))) => {
-                let hmac = subflow.peer_hmac(parts.data);
-                let authentic = hmac.is_some_and(|it| it.matches160(&proof.hmac));
-                // The fourth ACK (RFC 8684 section 3.2).
-                subflow.queue_ack_if(authentic);
-                if authentic {
-                    return ThirdAck::Accepted;
-                }
-                parts.ctx.counters().on_join_forged();
-                ThirdAck::Refused
-            }
-            // No other segment may precede the fourth ACK: the proof was stripped.
-            (true, None) if segment.options.dss.is_none() => ThirdAck::Stripped,
-            (true, _) => {
-                if !segment.payload.is_empty() {
-                    // The peer retransmits it with its third ACK.
-                    parts.ctx.counters().on_unproven_data();
-                }
-                ThirdAck::Ignored
-            }
+            (true, option) => read_proof(parts, subflow, segment, option),
         }
     }
 
@@ -335,10 +317,10 @@ impl Paths {
     }
 
     /// Handles an acceptable segment on the subflow `id`: the peer is alive.
-    pub(crate) fn on_accepted_segment(&mut self, now: Time, id: SubflowId) -> AcceptedSegment {
+    pub(crate) fn on_accepted(&mut self, now: Time, id: SubflowId) -> AcceptedSegment {
         let subflow = &mut self.subflows[id];
         AcceptedSegment {
-            joined: subflow.take_fourth_ack(now),
+            joined: subflow.proof().take_fourth_ack(now),
             revived: subflow.revive(),
             asked: subflow.on_probe_answered(),
         }
@@ -354,19 +336,8 @@ impl Paths {
         id: SubflowId,
     ) -> bool {
         data.on_others_used();
-        let subflow = &mut self.subflows[id];
-        subflow.arm_rto(now);
-        if data.agreed().early_joins() {
-            subflow.send_proof();
-        }
+        self.subflows[id].proof().send_first(now, data);
         data.sends_early()
-    }
-
-    /// Returns our joins that may carry data only now: the peer has acknowledged the first data.
-    #[cold]
-    pub(crate) fn early_joins(&self, data: &DataLevel) -> SubflowSet {
-        let early = data.sends_early();
-        self.subflows.set_of(|s| early && s.awaits_fourth_ack() && !s.status().joined())
     }
 
     /// Repeats the fourth ACK when the peer repeats the third ACK of its join. The peer may not
@@ -381,4 +352,35 @@ impl Paths {
 fn denies_joins(syn: &Segment) -> bool {
     let option = syn.options.mptcp.as_deref();
     matches!(option, Some(Mptcp::Capable(MpCapable { joins_denied: true, .. })))
+}
+
+/// Processes the third ACK of the peer's join, or a segment that arrives before it.
+fn read_proof(
+    parts: &mut Parts<'_>,
+    subflow: &mut Subflow,
+    segment: &Segment,
+    option: Option<&Mptcp>,
+) -> ThirdAck {
+    match option {
+        Some(Mptcp::JoinAck(proof)) => {
+            let hmac = subflow.peer_hmac(parts.data);
+            let authentic = hmac.is_some_and(|it| it.matches160(&proof.hmac));
+            // The fourth ACK (RFC 8684 section 3.2).
+            subflow.queue_ack_if(authentic);
+            if authentic {
+                return ThirdAck::Accepted;
+            }
+            parts.ctx.counters().on_join_forged();
+            ThirdAck::Refused
+        }
+        // No other segment may precede the fourth ACK: the proof was stripped.
+        None if segment.options.dss.is_none() => ThirdAck::Stripped,
+        _ => {
+            if !segment.payload.is_empty() {
+                // The peer retransmits it with its third ACK.
+                parts.ctx.counters().on_unproven_data();
+            }
+            ThirdAck::Ignored
+        }
+    }
 }

@@ -201,6 +201,15 @@ impl Slots {
         self.iter().any(|s| s.state().synchronised())
     }
 
+    /// Returns the next of our joins that may carry data only now, because the peer has acknowledged
+    /// the first data. All data below `before` was acknowledged earlier.
+    #[inline(always)]
+    pub(crate) fn next_early_join(&self, data: &DataLevel, before: Dsn) -> Option<SubflowId> {
+        let waits = |s: &&Subflow| s.awaits_fourth_ack() && !s.status().joined();
+        let first = before == Dsn::ZERO && data.sends_early();
+        if first { self.iter().find(waits).map(Subflow::id) } else { None }
+    }
+
     /// Returns the subflows that may carry data and are not silent.
     pub(crate) fn live(&self) -> SubflowSet {
         self.set_of(|s| s.state().synchronised() && s.status().joined() && !s.status().pf())

@@ -122,7 +122,7 @@ impl Paths {
                 self.on_reorder(&mut parts.ctx, id);
                 return TimerEffect::Wake;
             }
-            Timer::Tail => subflow.queue_proven(ControlSegment::TailProbe),
+            Timer::Tail => subflow.proof().queue(ControlSegment::TailProbe),
             Timer::Rto => {
                 return self.on_rto(parts, id);
             }
@@ -224,15 +224,12 @@ impl Paths {
             }
             return TimerEffect::Nothing;
         }
-        let quiet = subflow.is_quiet();
-        if subflow.awaits_fourth_ack() {
-            let silent = subflow.status().joined();
-            if self.subflows[id].repeat_proof(parts.ctx.now) > SYN_RETRIES {
-                return TimerEffect::Gone { tell_peer: true };
-            }
-            if quiet && silent {
-                return TimerEffect::Silent { reinject: false };
-            }
+        let (quiet, unproven) = (subflow.is_quiet(), subflow.awaits_fourth_ack());
+        if unproven && self.subflows[id].proof().repeat(parts.ctx.now) > SYN_RETRIES {
+            return TimerEffect::Gone { tell_peer: true };
+        }
+        if quiet && unproven && self.subflows[id].status().joined() {
+            return TimerEffect::Silent { reinject: false };
         }
         if quiet {
             return TimerEffect::Nothing;

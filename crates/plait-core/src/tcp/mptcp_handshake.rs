@@ -49,34 +49,73 @@ impl Subflow {
         !self.status.proven() && initiator && join && self.state.synchronised()
     }
 
+    /// Returns our HMAC of a join, to send it or to note its acknowledgement.
+    pub(crate) const fn proof(&mut self) -> Proof<'_> {
+        Proof(self)
+    }
+}
+
+/// The third ACK of a subflow, if it is our join. Until the peer has it, the peer ignores our data.
+pub(crate) struct Proof<'a>(&'a mut Subflow);
+
+impl Proof<'_> {
+    /// Sends the third ACK after the answer of the peer. If data may follow at once, it is sent before the
+    /// data, and not with it.
+    pub(crate) fn send_first(&mut self, now: Time, data: &DataLevel) {
+        self.0.arm_rto(now);
+        if data.agreed().early_joins() {
+            self.0.pending.add(ControlSegment::JoinAck);
+        }
+    }
+
     /// Handles an acceptable segment of the peer at `now`. If it is the fourth ACK, our HMAC has
     /// arrived. Returns true if data may be sent from now on.
     pub(crate) fn take_fourth_ack(&mut self, now: Time) -> bool {
-        if !self.awaits_fourth_ack() {
+        let subflow = &mut *self.0;
+        if !subflow.awaits_fourth_ack() {
             return false;
         }
-        let waited = !self.status.joined();
+        let waited = !subflow.status.joined();
         // The timer of the third ACK is that of data from now on.
-        if self.is_quiet() {
-            self.timers.clear(Timer::Rto);
+        if subflow.is_quiet() {
+            subflow.timers.clear(Timer::Rto);
         } else {
-            self.arm_rto(now);
+            subflow.arm_rto(now);
         }
-        self.end_handshake();
+        subflow.end_handshake();
         waited
     }
 
-    /// Sends the third ACK of our join at once, before any data.
-    pub(crate) fn send_proof(&mut self) {
-        self.pending.add(ControlSegment::JoinAck);
+    /// Retransmits an unanswered third ACK. Returns the number of retransmissions so far.
+    pub(crate) fn repeat(&mut self, now: Time) -> u8 {
+        let subflow = &mut *self.0;
+        subflow.pending.add(ControlSegment::JoinAck);
+        if subflow.is_quiet() {
+            // Otherwise the timeout of the data does this.
+            subflow.sender.rtt.back_off();
+            subflow.arm_rto(now);
+            if subflow.status.joined() {
+                subflow.status.suspect();
+            }
+        }
+        subflow.count_handshake_retry()
     }
 
-    /// Queues `segment` behind our HMAC, if that is unacknowledged. Without it, the peer ignores data.
-    pub(crate) fn queue_proven(&mut self, segment: ControlSegment) {
-        if self.awaits_fourth_ack() {
-            self.send_proof();
+    /// Queues `segment` behind an unacknowledged third ACK.
+    pub(crate) fn queue(&mut self, segment: ControlSegment) {
+        if self.0.awaits_fourth_ack() {
+            self.0.pending.add(ControlSegment::JoinAck);
         }
-        self.pending.add(segment);
+        self.0.pending.add(segment);
+    }
+
+    /// Queues a challenge ACK if it is `wanted`. Data does not replace it if it is the third ACK.
+    pub(crate) fn challenge(&mut self, wanted: bool) {
+        let unanswered = wanted && self.0.awaits_fourth_ack();
+        self.0.queue_ack_if(wanted);
+        if unanswered {
+            self.0.pending.add(ControlSegment::JoinAck);
+        }
     }
 }
 

@@ -30,7 +30,7 @@ impl Subflow {
     pub(crate) fn on_probe_timer(&mut self, data: &DataLevel, config: &Config, now: Time) {
         if self.status.pf() && !self.is_quiet() {
             self.status.count_probe();
-            self.queue_proven(ControlSegment::PathProbe);
+            self.proof().queue(ControlSegment::PathProbe);
             self.arm_path_probe(data, config, now);
         } else {
             self.status.forget_probes();

@@ -31,21 +31,6 @@ impl Subflow {
         self.timers.set(Timer::Rto, again);
     }
 
-    /// Retransmits an unanswered third ACK with our HMAC. Returns the number
-    /// of retransmissions so far.
-    pub(crate) fn repeat_proof(&mut self, now: Time) -> u8 {
-        self.send_proof();
-        if self.is_quiet() {
-            // Otherwise the timeout of the data does this.
-            self.sender.rtt.back_off();
-            self.arm_rto(now);
-            if self.status.joined() {
-                self.status.suspect();
-            }
-        }
-        self.count_handshake_retry()
-    }
-
     /// Handles the host queue timer. Returns true if more segments of `mss` bytes may be sent now.
     pub(crate) fn on_host_queue_timer(&mut self, now: Time, mss: u64) -> bool {
         self.sender.drain_host_queue(now);

@@ -58,7 +58,7 @@ fn joined_server(len: u32) -> Script {
     s
 }
 
-/// The client sends its third ACK alone, and its data right after it.
+/// R22: the client sends its third ACK alone, and its data right after it.
 #[test]
 fn data_follows_the_third_ack() {
     let mut s = early();
@@ -90,7 +90,7 @@ fn data_waits_for_the_first_data_ack() {
     assert!(s.out.iter().all(|(time, seg, _)| seg.path == 0 || time.as_nanos() == 40_000_000));
 }
 
-/// Without the agreement, and with an offer that only one end makes, data waits for the fourth ACK.
+/// R22: without the agreement, and with an offer that only one end makes, data waits for the fourth ACK.
 #[test]
 fn without_an_agreement_data_waits_for_the_fourth_ack() {
     for (config, agrees) in [(agreeing(), false), (multipath(), true), (multipath(), false)] {
@@ -122,7 +122,7 @@ fn a_probe_repeats_the_proof() {
     s.expect(want(1, PSH).seq(1 + 9 * MSS));
 }
 
-/// Nothing of the second subflow arrives. After the timeout, the HMAC precedes the retransmitted data, and the
+/// R22: nothing of the second subflow arrives. After the timeout, the HMAC precedes the retransmitted data, and the
 /// other subflow carries the data, too. The wait for the fourth ACK ends with a reset.
 #[test]
 fn a_timeout_repeats_the_proof_and_moves_the_data() {
@@ -177,7 +177,7 @@ fn a_repeated_syn_ack_gets_the_proof_before_data() {
     s.expect(want(1, ACK).len(0).mptcp("join proof").at(45.0));
 }
 
-/// The server ignores and counts data that arrives before the third ACK. It acknowledges it only when it is
+/// R21: the server ignores and counts data that arrives before the third ACK. It acknowledges it only when it is
 /// retransmitted after that ACK.
 #[test]
 fn the_server_ignores_data_before_the_third_ack() {
@@ -197,7 +197,7 @@ fn the_server_ignores_data_before_the_third_ack() {
     assert_eq!(s.endpoint.overflows().unproven_data, 2);
 }
 
-/// A third ACK with a wrong HMAC resets the subflow. Data before and after it is not delivered.
+/// R21, R23: a third ACK with a wrong HMAC resets the subflow. Data before and after it is not delivered.
 #[test]
 fn a_forged_third_ack_delivers_nothing() {
     let mut s = joined_server(100);
