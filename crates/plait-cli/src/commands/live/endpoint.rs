@@ -38,6 +38,7 @@ pub(crate) struct EndpointFlags {
     /// When further paths join: right after the SYN/ACK if both ends agree, or after the first data
     ///
     /// Ends that are not plait ignore the offer, which is a TCP option (kind 253, identifier 0x504A).
+    /// If both ends agree, a client also sends data on a further path one round trip earlier.
     #[arg(
         long,
         hide_short_help = true,

@@ -31,7 +31,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         group: MPTCP,
         default: "after-data",
         help: "the start of further subflows. agreed: after the SYN/ACK if both ends are plait and have this value, \
-               and otherwise after the first data",
+               and data of the client before the fourth ACK; otherwise after the first data",
         clause: "RFC 8684 section 3.2",
         field: words!(JOINS, transport.config.joins.timing),
         ..BLANK
