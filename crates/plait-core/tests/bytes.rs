@@ -4,7 +4,7 @@
 
 use plait_base::{ConnId, PathId, RandomStream, Span, Time};
 use plait_core::{
-    Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig, Transmit,
+    Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, JoinTiming, PathConfig, Transmit,
 };
 use plait_wire::Segment;
 use proptest::prelude::*;
@@ -39,6 +39,7 @@ struct Case {
     jitter_ms: u64,
     /// Bit n: the n-th segment is lost.
     drops: u64,
+    join: JoinTiming,
 }
 
 /// One end and its user's sessions. A client without an answer dials again on another path, so its
@@ -160,6 +161,7 @@ fn spec(case: &Case, end: usize) -> ConnectionSpec {
         it.checksum = case.checksum[end];
         it.buffers.rcvbuf = case.rcvbuf;
         it.buffers.sndbuf = case.sndbuf;
+        it.joins.timing = case.join;
     });
     ConnectionSpec {
         config,
@@ -171,6 +173,12 @@ fn spec(case: &Case, end: usize) -> ConnectionSpec {
 }
 
 fn run(case: &Case) -> Result<(), String> {
+    count_unproven(case).map(|_| ())
+}
+
+/// As [`run`], but also returns the number of segments with data that reached the server before their
+/// third ACK.
+fn count_unproven(case: &Case) -> Result<u64, String> {
     let mut ends = [
         End::new(case.seed, "client", case.sizes[0]),
         End::new(case.seed, "server", case.sizes[1]),
@@ -219,7 +227,7 @@ fn run(case: &Case) -> Result<(), String> {
             return Err(format!("the bytes differ, reader {reader}"));
         }
     }
-    Ok(())
+    Ok(ends[1].endpoint.overflows().unproven_data)
 }
 
 prop_compose! {
@@ -235,11 +243,12 @@ prop_compose! {
         repeat in prop::sample::select(vec![0u64, 10, 50]),
         delay_ms in [1u64..100, 1u64..100, 1u64..100],
         jitter_ms in prop::sample::select(vec![0u64, 2, 40]),
+        join in prop::sample::select(vec![JoinTiming::AfterData, JoinTiming::Agreed]),
     ) -> Case {
         let (scheduler, drops) = (String::new(), 0);
         Case {
             seed, scheduler, paths, multipath, checksum, rcvbuf, sndbuf, sizes, loss, repeat, delay_ms,
-            jitter_ms, drops,
+            jitter_ms, drops, join,
         }
     }
 }
@@ -278,6 +287,7 @@ fn a_longer_transfer() {
             delay_ms: [10, 60, 0],
             jitter_ms: 5,
             drops: 0,
+            join: JoinTiming::default(),
         };
         assert_eq!(run(&case), Ok(()), "{}", entry.about.name);
     }
@@ -301,7 +311,37 @@ fn every_subset_of_the_first_segments_lost() {
             delay_ms: [10, 15, 0],
             jitter_ms: 0,
             drops,
+            join: JoinTiming::default(),
         };
         assert_eq!(run(&case), Ok(()), "{drops:08b}, {sizes:?}");
     }
+}
+
+/// R21, R22: a client sends data right after the third ACK of its join. Up to eight neighbouring segments are
+/// lost: the answer to the join, the third ACK, the data and the fourth ACK among them.
+#[test]
+fn early_data_survives_losses() {
+    let mut unproven = 0;
+    for drops in (8..44).step_by(4).flat_map(|at| (0..256_u64).map(move |bits| bits << at)) {
+        let case = Case {
+            seed: 1,
+            scheduler: "minrtt".to_owned(),
+            paths: 2,
+            multipath: true,
+            checksum: [false, drops % 3 == 0],
+            rcvbuf: 100_000,
+            sndbuf: 100_000,
+            sizes: [60_000, 10],
+            loss: 0,
+            repeat: 0,
+            delay_ms: [10, 15, 0],
+            jitter_ms: 0,
+            drops,
+            join: JoinTiming::Agreed,
+        };
+        let early = count_unproven(&case);
+        assert!(early.is_ok(), "{drops:b}: {early:?}");
+        unproven += early.unwrap_or(0);
+    }
+    assert!(unproven > 1_000, "{unproven} segments arrived before their third ACK");
 }
