@@ -299,3 +299,36 @@ fn a_single_path_ignores_its_quota() {
     };
     assert_eq!(single(",quota=50kB"), single(""));
 }
+
+/// Returns the mean goodput over six seeds in Mbit/s, on a path with losses beside one that costs something.
+/// Without `multipath` it is that of the first path alone.
+fn goodput(cc: &str, goal: &str, multipath: bool) -> f64 {
+    let line = format!(
+        "--path wifi:rate=20mbit,rtt=40ms,loss=0.3% --path lte:rate=10mbit,rtt=20ms,cost=1 \
+         --workload bulk:20s --schedulers minrtt --goal {goal} --cc {cc}"
+    );
+    let cells = plait_lab::cells(&common::scenario(&line));
+    let cell = cells.iter().find(|cell| cell.multipath() == multipath).expect("a row");
+    let of = |seed| Simulator.run(cell, seed).measures.goodput_mbps.expect("a rate");
+    (0..6).map(of).sum::<f64>() / 6.0
+}
+
+/// The path that rests has no share of the window, so the other one grows as fast as it would alone.
+#[test]
+fn a_resting_path_takes_no_part_in_coupled_congestion_control() {
+    let alone = goodput("reno", "thrifty", false);
+    for cc in ["lia", "olia", "balia"] {
+        let coupled = goodput(cc, "thrifty", true);
+        assert!((coupled / alone - 1.0).abs() < 0.02, "{cc}: {coupled}, {alone}");
+    }
+}
+
+/// If both paths carry data, they are coupled.
+#[test]
+fn a_path_with_a_cost_is_coupled_while_it_carries_data() {
+    let single = goodput("reno", "aggregate", true);
+    for cc in ["lia", "olia", "balia"] {
+        let coupled = goodput(cc, "aggregate", true);
+        assert!(coupled < 0.97 * single, "{cc}: {coupled}, {single}");
+    }
+}

@@ -1,5 +1,5 @@
 use alloc::vec::Vec;
-use plait_base::{DataRange, SubflowId};
+use plait_base::{DataRange, SubflowId, SubflowSet};
 
 /// The data to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,9 @@ pub struct Outcome {
     pub effects: Vec<Effect>,
     /// The numbers behind the decision, if `explain` is set.
     pub numbers: Vec<Number>,
+    /// The subflows that rest because of their prices. Coupled congestion control leaves them out while
+    /// nothing is in flight there.
+    pub resting: SubflowSet,
     /// True if [`Outcome::numbers`] is read.
     pub explain: bool,
     /// The number of this decision in the connection, from 1. The core counts it;
@@ -120,6 +123,7 @@ impl Outcome {
         self.plan.clear();
         self.effects.clear();
         self.numbers.clear();
+        self.resting = SubflowSet::EMPTY;
     }
 
     /// Adds a number if `explain` is set.

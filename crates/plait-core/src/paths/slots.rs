@@ -39,11 +39,12 @@ pub(crate) struct Slots {
     replaced: Option<Box<Totals>>,
 }
 
-/// Returns a subflow as its siblings see it. An idle backup has no share of the coupled window.
+/// Returns a subflow as its siblings see it. While a backup is idle, or a subflow that rests because of
+/// its price, it has no share of the coupled window.
 fn flow_of(subflow: &Subflow) -> Flow {
     let (status, sender) = (subflow.status(), subflow.sender());
     let live = subflow.state().synchronised() && status.joined() && !status.pf();
-    let rests = status.is_backup() && sender.tx.is_empty();
+    let rests = (status.is_backup() || status.resting()) && sender.tx.is_empty();
     sender.cc.flow(sender.rtt.srtt(), live && !rests)
 }
 

@@ -5,25 +5,23 @@ use crate::context::Context;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use plait_base::{SubflowId, SubflowSet, Time};
+use plait_sched::Effect;
 
 impl Paths {
-    /// Reduces the window of a subflow as the scheduler requests it.
-    pub(crate) fn penalise(
-        &mut self,
-        ctx: &mut Context<'_>,
-        id: SubflowId,
-        cwnd: u64,
-        ssthresh: Option<u64>,
-    ) {
-        if let Some(subflow) = self.subflows.get_mut(id.index()) {
-            subflow.window().penalise(ctx, cwnd, ssthresh);
+    /// Applies an effect of the scheduler to the window of a subflow.
+    pub(crate) fn apply(&mut self, ctx: &mut Context<'_>, effect: Effect) {
+        let (Effect::Penalise { subflow, .. } | Effect::Cap { subflow, .. }) = effect;
+        if let Some(subflow) = self.subflows.get_mut(subflow.index()) {
+            subflow.window().apply(ctx, effect);
         }
     }
 
-    /// Limits the bytes in flight of a subflow, or removes the limit.
-    pub(crate) fn cap(&mut self, id: SubflowId, bytes: Option<u64>) {
-        if let Some(subflow) = self.subflows.get_mut(id.index()) {
-            subflow.window().cap(bytes);
+    /// Notes the subflows that rest because of their prices.
+    #[cold]
+    pub(crate) fn let_rest(&mut self, resting: SubflowSet) {
+        for subflow in self.subflows.iter_mut() {
+            let rests = resting.contains(subflow.id());
+            subflow.window().rest(rests);
         }
     }
 

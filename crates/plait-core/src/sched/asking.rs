@@ -6,7 +6,7 @@ use crate::paths::Paths;
 use crate::sched::views::Stale;
 use crate::sched::{SchedulerInputs, Scheduling};
 use plait_base::{SubflowSet, Time};
-use plait_sched::{ConnectionView, Decision, Effect, Scheduler, SubflowView, View, WhenFull};
+use plait_sched::{ConnectionView, Decision, Scheduler, SubflowView, View, WhenFull};
 
 impl Scheduling {
     /// Calls `f` with the scheduler and a view of the connection. The views of subflows are as of
@@ -139,18 +139,18 @@ impl Scheduling {
         }
     }
 
-    /// Applies the effects of a decision to subflows.
+    /// Applies the effects of a decision to subflows, and notes which of them rest.
     pub(crate) fn apply_effects(&mut self, ctx: &mut Context<'_>, paths: &mut Paths) {
+        let resting = ctx.outcome().resting;
+        if resting != self.resting {
+            self.resting = resting;
+            paths.let_rest(resting);
+        }
         for at in 0..ctx.outcome().effects.len() {
             let effect = ctx.outcome().effects[at];
             self.views.stale = Stale::ALL;
             ctx.emit(Event::Effect(effect));
-            match effect {
-                Effect::Penalise { subflow, cwnd, ssthresh } => {
-                    paths.penalise(ctx, subflow, cwnd, ssthresh);
-                }
-                Effect::Cap { subflow, bytes } => paths.cap(subflow, bytes),
-            }
+            paths.apply(ctx, effect);
         }
     }
 

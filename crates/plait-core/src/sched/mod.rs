@@ -34,6 +34,8 @@ pub(crate) struct Scheduling {
     grant: Grant,
     /// The candidates of the last assignment.
     assigned_among: SubflowSet,
+    /// The subflows that rest because of their prices.
+    resting: SubflowSet,
     /// Something happened that can change the scheduler's decision.
     due: bool,
     /// The application waits until it can write more.
@@ -85,6 +87,7 @@ impl Scheduling {
             prices,
             grant: Grant::NOTHING,
             assigned_among: SubflowSet::EMPTY,
+            resting: SubflowSet::EMPTY,
             due: false,
             app_blocked: false,
             small_segments: false,
@@ -326,6 +329,9 @@ impl Scheduling {
         let path = began.map(|id| paths.subflow(id).address().path());
         if let Some((path, cost)) = path.and_then(|path| Some((path, ctx.cost(path)?))) {
             self.prices.set_cost(path, cost);
+        }
+        if let Some(id) = began {
+            self.resting.remove(id);
         }
         self.wake();
         let live = paths.subflows().live();

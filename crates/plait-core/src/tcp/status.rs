@@ -18,6 +18,8 @@ pub(crate) struct SubflowStatus {
     backup: bool,
     /// The peer requested it (RFC 8684 section 3.3.8).
     peer_backup: bool,
+    /// Its price keeps data off it.
+    resting: bool,
     /// Whether data may be sent on it.
     data: Use,
     /// Our FIN was sent.
@@ -38,6 +40,10 @@ impl SubflowStatus {
     /// Returns true if either end requested backup priority.
     pub(crate) const fn is_backup(&self) -> bool {
         self.backup || self.peer_backup
+    }
+
+    pub(crate) const fn resting(&self) -> bool {
+        self.resting
     }
 
     /// Returns true if data may be sent on it.
@@ -69,6 +75,10 @@ impl SubflowStatus {
     /// Notes the priority that the peer requests. Returns true if it changes.
     pub(super) const fn set_peer_backup(&mut self, backup: bool) -> bool {
         core::mem::replace(&mut self.peer_backup, backup) != backup
+    }
+
+    pub(super) const fn set_resting(&mut self, resting: bool) {
+        self.resting = resting;
     }
 
     /// Notes a segment that was sent, with or without our FIN.

@@ -6,7 +6,7 @@ use crate::event::{Event, WindowCause};
 use crate::tcp::subflow::Subflow;
 use plait_base::Time;
 use plait_cc::{IdleReset, IdleRestart};
-use plait_sched::CaState;
+use plait_sched::{CaState, Effect};
 
 /// The congestion window of a subflow.
 pub(crate) struct Window<'a>(&'a mut Subflow);
@@ -19,16 +19,21 @@ impl Subflow {
 }
 
 impl Window<'_> {
-    /// Reduces it as the scheduler requests it.
-    pub(crate) fn penalise(&mut self, ctx: &mut Context<'_>, cwnd: u64, ssthresh: Option<u64>) {
-        self.0.sender.cc.penalise(cwnd, ssthresh);
-        let (cwnd, cause) = (self.0.sender.cwnd(), WindowCause::Effect);
-        ctx.emit(Event::Window { subflow: self.0.id, cwnd, ssthresh, cause });
+    /// Applies an effect of the scheduler: reduces it, or limits the bytes in flight.
+    pub(crate) fn apply(&mut self, ctx: &mut Context<'_>, effect: Effect) {
+        match effect {
+            Effect::Penalise { cwnd, ssthresh, .. } => {
+                self.0.sender.cc.penalise(cwnd, ssthresh);
+                let (cwnd, cause) = (self.0.sender.cwnd(), WindowCause::Effect);
+                ctx.emit(Event::Window { subflow: self.0.id, cwnd, ssthresh, cause });
+            }
+            Effect::Cap { bytes, .. } => self.0.sender.limits.set_cap(bytes),
+        }
     }
 
-    /// Limits the bytes in flight, or removes the limit.
-    pub(crate) fn cap(&mut self, bytes: Option<u64>) {
-        self.0.sender.limits.set_cap(bytes);
+    /// Notes whether the price keeps data off the subflow. Coupled windows then leave this one out.
+    pub(crate) fn rest(&mut self, resting: bool) {
+        self.0.status.set_resting(resting);
     }
 
     /// Counts it in segments of `size` bytes from now on.

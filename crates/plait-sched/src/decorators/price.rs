@@ -379,8 +379,9 @@ impl Scheduler for Price {
         let spent = quotas.spent();
         let resting = self.resting(&quotas.view(view));
         let decision = self.ask(view, &mut quotas, resting, out);
+        out.resting = SubflowSet(resting.0 | spent.0);
         for subflow in view.subflows.iter() {
-            if resting.contains(subflow.id) || spent.contains(subflow.id) {
+            if out.resting.contains(subflow.id) {
                 out.note("rests", Some(subflow.id), 1.0);
             }
             if quota::has_quota(subflow) {
