@@ -100,12 +100,20 @@ impl Shared {
         self.next_port = FIRST_PORT | self.entropy.bits() as u16;
     }
 
-    /// Returns the path that a connection begins on. With [`Dial::Primary`] this is the first one.
+    /// Returns the path that a connection begins on. With [`Dial::Primary`] this is the first one. A path
+    /// whose quota has no room for a full segment gives way to the next one, and to a backup at last.
     pub(crate) fn first_path(&mut self, now: Time, spec: &ConnectionSpec) -> Option<PathId> {
-        match (&mut self.path_memory, spec.config.joins.dial) {
-            (Some(memory), Dial::Any) => memory.first_path(now, &spec.paths),
-            _ => Some(spec.paths.first()?.path),
+        let first = match (&mut self.path_memory, spec.config.joins.dial) {
+            (Some(memory), Dial::Any) => memory.first_path(now, &spec.paths)?,
+            _ => spec.paths.first()?.path,
+        };
+        let segment = spec.config.segment_payload();
+        let has_room = |it: &&PathConfig| self.prices.has_room(it, segment);
+        if spec.path(first).is_none_or(|it| has_room(&it)) {
+            return Some(first);
         }
+        let next = spec.paths.iter().filter(has_room).min_by_key(|it| it.backup);
+        Some(next.map_or(first, |it| it.path))
     }
 
     /// Notes the address of the client that `path` stands for, if paths are remembered.

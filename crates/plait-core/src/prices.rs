@@ -50,6 +50,12 @@ impl PathPrices {
         self.costs.get(&path).copied()
     }
 
+    /// Returns true if the quota of a path has room for `len` bytes.
+    pub(crate) fn has_room(&self, path: &PathConfig, len: u64) -> bool {
+        let sent = || self.sent.get(&path.path).map_or(0, |sent| sent.load(Ordering::Relaxed));
+        path.quota.is_none_or(|quota| quota.saturating_sub(sent() as u64) >= len)
+    }
+
     /// Returns the prices of a new connection.
     pub(crate) fn of(&mut self, paths: &[PathConfig]) -> Prices {
         let mut prices = Prices::default();

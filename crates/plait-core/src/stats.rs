@@ -288,6 +288,8 @@ pub enum TimedOut {
     User,
     /// It answered no probe of [`Timeouts::keep_alive`](crate::Timeouts::keep_alive).
     KeepAlive,
+    /// The quotas of all paths are used up, and data is left.
+    Quota,
 }
 
 /// State and counters of a connection.
@@ -311,7 +313,7 @@ pub struct ConnectionStats {
     pub initial_window_at: Option<Time>,
     /// It has no subflow and waits for one.
     pub waits: bool,
-    /// Why it was aborted, if the peer did not respond.
+    /// Why it was aborted, if this end has given it up.
     pub timed_out: Option<TimedOut>,
     /// Every subflow has finished its handshake and has closed.
     pub over: bool,

@@ -8,6 +8,7 @@ pub(crate) const SILENT: &str =
 const UNTAKEN: &str =
     "the peer neither acknowledged data nor opened its window for the user timeout";
 const UNHEARD: &str = "the peer answered no keep-alive";
+const SPENT: &str = "over_quota: the quotas of all paths are used up";
 const RESET: &str = "the peer has reset the connection, or has not answered for too long";
 const REFUSED: &str = "refused: no server listens there, or a firewall on the way forbids it";
 
@@ -17,6 +18,7 @@ pub(crate) fn cause(timed_out: Option<TimedOut>, established: bool, refused: boo
     match (timed_out, established, refused) {
         (Some(TimedOut::User), ..) => UNTAKEN,
         (Some(TimedOut::KeepAlive), ..) => UNHEARD,
+        (Some(TimedOut::Quota), ..) => SPENT,
         (_, true, _) => RESET,
         (.., true) => REFUSED,
         (.., false) => SILENT,

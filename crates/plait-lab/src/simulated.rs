@@ -9,7 +9,7 @@ use crate::ssthresh_cache;
 use plait_app::measure::{HabitObserver, ideal_bit_rate};
 use plait_app::{AppEvent, Workload};
 use plait_base::{Rate, Time};
-use plait_core::Event;
+use plait_core::{Event, TimedOut};
 use plait_sim::{ConnectionOutcome, Outcome, Setup, Watch, Who};
 use std::sync::atomic::AtomicBool;
 
@@ -166,13 +166,18 @@ fn of_scenario(cell: &Cell, mut outcome: Outcome) -> Outcome {
 /// break.
 #[must_use]
 pub fn broke(cell: &Cell, outcome: &Outcome) -> Option<String> {
-    let at = outcome.pairs.first()?.first()?.broke?;
+    let connection = outcome.pairs.first()?.first()?;
+    let at = connection.broke?;
+    let ends = [&connection.client, &connection.server];
+    let mut given_up = ends.into_iter().flatten().filter_map(|end| end.timed_out);
+    let spent = given_up.any(|why| why == TimedOut::Quota);
     let used: Vec<&Path> = match &cell.subject {
         Subject::Scheduler(_) => cell.scenario.paths.iter().collect(),
         Subject::SinglePath(path) => cell.scenario.paths.get(*path).into_iter().collect(),
     };
     let then = |spans: &[(Time, Time)]| spans.iter().any(|(from, to)| (*from..*to).contains(&at));
     let cause = match used.len() == 1 {
+        _ if spent => ": the quotas of all its paths are used up (over_quota)",
         _ if used.is_empty() => "",
         true if then(&used[0].gone) => ": its only address was gone",
         true if then(&used[0].outages) => ": its only path was down",

@@ -2,7 +2,7 @@
 
 use crate::common;
 use plait_app::{Measures, Role};
-use plait_base::{SubflowId, Time};
+use plait_base::{PathId, SubflowId, Time};
 use plait_core::{Carry, Detail, Event};
 use plait_lab::{Cell, Simulator, Subject, World};
 use plait_sim::{Watch, Who};
@@ -135,9 +135,11 @@ fn without_costs_the_decorator_changes_no_run() {
     }
 }
 
-/// The payload bytes that the server sent on one subflow, beside TCP retransmissions.
+/// The payload bytes that the server sent on one path, beside TCP retransmissions.
 struct Metered {
-    subflow: SubflowId,
+    path: PathId,
+    /// The subflows on it.
+    there: BTreeSet<SubflowId>,
     bytes: u64,
     quota: u64,
     /// Other subflows that may carry data, without those that had a timeout and no
@@ -148,9 +150,9 @@ struct Metered {
 }
 
 impl Metered {
-    fn new(subflow: u8, quota: u64) -> Metered {
-        let (subflow, others) = (SubflowId(subflow), BTreeSet::new());
-        Metered { subflow, bytes: 0, quota, others, excess: 0 }
+    fn new(path: u32, quota: u64) -> Metered {
+        let (there, others) = (BTreeSet::new(), BTreeSet::new());
+        Metered { path: PathId(path), there, bytes: 0, quota, others, excess: 0 }
     }
 }
 
@@ -165,7 +167,7 @@ impl Watch for Metered {
         }
         match event {
             Event::DataSent { subflow, data, carry }
-                if *subflow == self.subflow
+                if self.there.contains(subflow)
                     && !matches!(carry, Carry::Retransmission | Carry::TailProbe) =>
             {
                 self.bytes += data.len();
@@ -173,9 +175,11 @@ impl Watch for Metered {
                     self.excess += data.len();
                 }
             }
-            Event::SubflowUp { subflow, .. } | Event::Acked { subflow, .. }
-                if *subflow != self.subflow =>
-            {
+            Event::SubflowUp { subflow, path, .. } => {
+                let kept = if *path == self.path { &mut self.there } else { &mut self.others };
+                kept.insert(*subflow);
+            }
+            Event::Acked { subflow, .. } if !self.there.contains(subflow) => {
                 self.others.insert(*subflow);
             }
             Event::Timeout { subflow, .. } | Event::SubflowDown { subflow } => {
@@ -221,7 +225,7 @@ fn a_path_carries_no_more_than_its_quota_while_another_one_works() {
                     key(0),
                     key(1)
                 );
-                let mut metered = Metered::new(limited as u8, quota);
+                let mut metered = Metered::new(limited as u32, quota);
                 let outcome = plait_lab::simulate(&cell(&line), seed, &mut metered);
                 assert_eq!(outcome.violation, None, "{line}");
                 assert!(outcome.complete(), "{line}");
@@ -250,6 +254,63 @@ fn thrifty_never_exceeds_a_quota() {
             assert!(outcome.complete(), "{line}");
             assert!((97_000..=100_000).contains(&metered.bytes), "{}: {line}", metered.bytes);
         }
+    }
+}
+
+/// The connection begins on another path, so even a peer without Multipath TCP is reached.
+#[test]
+fn a_path_with_less_than_a_segment_of_quota_carries_no_data() {
+    for quota in ["0B", "1B", "1kB", "1427B"] {
+        for goal in ["aggregate", "handover", "thrifty"] {
+            for workload in ["download:300kB", "upload:300kB", "stream:10kB@20ms,for=1s"] {
+                let line = format!(
+                    "--path wifi:rate=20mbit,rtt=22ms,quota={quota} --path lte:rate=10mbit,rtt=60ms \
+                     --workload {workload} --goal {goal} --schedulers slot"
+                );
+                let measures = run(&line, 1);
+                assert_eq!(measures.paths[0].sent_bytes, 0, "{line}");
+            }
+        }
+    }
+}
+
+/// Connections begin on a path whose quota others use up before their first data.
+#[test]
+fn a_quota_that_ends_between_the_handshake_and_the_first_data_stops_no_connection() {
+    for kilobytes in 1..40 {
+        let line = format!(
+            "--path wifi:rate=20mbit,rtt=80ms,quota={kilobytes}kB --path lte:rate=10mbit,rtt=30ms \
+             --workload web:amazon --goal thrifty --schedulers minrtt"
+        );
+        let measures = run(&line, 1);
+        let sent = measures.paths[0].sent_bytes;
+        // Each end has the quota.
+        assert!(sent <= 2_000 * kilobytes, "{sent}: {line}");
+    }
+}
+
+/// Data that no path may carry ends the connection, at once or when no further path has come.
+#[test]
+fn a_connection_whose_quotas_are_all_used_up_ends_with_the_reason() {
+    for (workload, quota, least, most) in [
+        ("download:300kB", "1kB", 0.0, 0.1),
+        ("upload:300kB", "100kB", 0.0, 1.0),
+        ("download:300kB", "100kB", 60.0, 61.0),
+    ] {
+        let line = format!(
+            "--path wifi:rate=20mbit,rtt=22ms,quota={quota} --path lte:rate=10mbit,rtt=60ms,quota={quota} \
+             --workload {workload} --goal thrifty --schedulers slot"
+        );
+        let outcome = Simulator.run(&cell(&line), 1);
+        assert!(!outcome.measures.complete, "{line}");
+        let broke = outcome.broke.expect("a reason");
+        assert!(broke.ends_with("the quotas of all its paths are used up (over_quota)"), "{broke}");
+        let at: f64 = broke.split(' ').nth(4).expect("a time").parse().expect("seconds");
+        assert!((least..most).contains(&at), "{broke}: {line}");
+        let carried: u64 = outcome.measures.paths.iter().map(|path| path.sent_bytes).sum();
+        assert!(carried <= 202_000, "{carried}: {line}");
+        // With other goals data continues beyond the quotas.
+        assert!(Simulator.run(&cell(&line.replace("thrifty", "aggregate")), 1).measures.complete);
     }
 }
 

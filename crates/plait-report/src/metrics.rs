@@ -97,9 +97,14 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     out.family(name, "counter", "Connections that did not end in order.");
     out.sample(name, &[], overview.tally.failed);
     let name = "plait_connections_timed_out_total";
-    let help = "Connections ended by the user timeout or by unanswered keep-alives.";
+    let help = "Connections ended by the user timeout, by unanswered keep-alives, or because the quotas of all paths are used up.";
     out.family(name, "counter", help);
-    for (by, timeout) in [(TimedOut::User, "user"), (TimedOut::KeepAlive, "keep-alive")] {
+    let causes = [
+        (TimedOut::User, "user"),
+        (TimedOut::KeepAlive, "keep-alive"),
+        (TimedOut::Quota, "over-quota"),
+    ];
+    for (by, timeout) in causes {
         let count = overview.tally.timed_out.get(&by).copied().unwrap_or_default();
         out.sample(name, &[("timeout", timeout)], count);
     }
@@ -220,6 +225,7 @@ mod tests {
             "plait_connections_failed_total 0",
             "plait_connections_timed_out_total{timeout=\"user\"} 20",
             "plait_connections_timed_out_total{timeout=\"keep-alive\"} 21",
+            "plait_connections_timed_out_total{timeout=\"over-quota\"} 0",
             "plait_too_big_total{believed=\"true\"} 22",
             "plait_too_big_total{believed=\"false\"} 23",
             "plait_segments_shortened_total{cause=\"too-big\"} 24",

@@ -142,9 +142,9 @@ impl Connection {
         }
         match scheduling.decide(ctx, data, paths) {
             NextStep::Send(decision) => return Some(decision),
-            NextStep::Wait { on, window_closed } => {
+            NextStep::Wait { on, why } => {
                 let (paths, mut parts) = self.split(ctx);
-                paths.arm_wait(&mut parts, on, window_closed);
+                paths.arm_wait(&mut parts, on, why);
             }
             NextStep::Nothing => {}
         }

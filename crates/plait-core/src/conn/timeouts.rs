@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::data::fastclose::Cause;
 use crate::paths::fallback::{Fallback, OverdueAck, UnansweredFail};
 use crate::paths::timeouts::TimerEffect;
+use crate::sched::SchedulerInputs;
 use crate::stats::TimedOut;
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
@@ -90,16 +91,14 @@ impl Connection {
         }
     }
 
-    /// Handles the timeout without a new subflow. If all data was received and acknowledged, the
-    /// connection has not failed. The peer has closed, or does without the last DATA_ACK.
+    /// Handles the timeout without a new subflow.
     pub(super) fn on_no_subflow_timeout(&mut self, ctx: &mut Context<'_>) {
+        if self.scheduling.is_over_quota(SchedulerInputs { data: &self.data, paths: &self.paths }) {
+            return self.give_up_on_peer(ctx, TimedOut::Quota);
+        }
         self.timers = ConnectionTimers::new();
         self.notices.tell_endpoint();
-        if self.data.closing().done() {
-            self.data.settle();
-        } else {
-            self.data.fail(&mut self.notices);
-        }
+        self.data.end_alone(&mut self.notices);
         for id in self.paths.subflows().ids() {
             let tell = self.paths.subflow(id).state() != State::SynSent;
             self.kill_subflow(ctx, id, tell);

@@ -174,6 +174,15 @@ impl DataLevel {
         self.closing.step(DataStep::Settled);
     }
 
+    /// Ends the connection without a subflow. If all data was received and acknowledged, it has not failed:
+    /// the peer has closed, or does without the last DATA_ACK.
+    pub(crate) fn end_alone(&mut self, notices: &mut Notices) {
+        match self.closing.done() {
+            true => self.settle(),
+            false => self.fail(notices),
+        }
+    }
+
     /// Ends the connection: it was reset or timed out.
     pub(crate) fn fail(&mut self, notices: &mut Notices) {
         self.on_abort();

@@ -228,9 +228,9 @@ impl Paths {
         }
         let timing = self.spec.config.joins.timing;
         // RFC 8684 section 3.2: the client waits for the peer's first DSS. If the first path fell
-        // silent before it arrived, only another path can continue. The peer refuses the join if it
-        // does not have the connection.
-        let stuck = self.subflows.first().is_some_and(|s| s.status().pf());
+        // silent before it arrived, or its quota allows no data, only another path can continue. The
+        // peer refuses the join if it does not have the connection.
+        let stuck = self.subflows.first_is_stuck();
         let ready = !timing.asks_peer() || parts.data.agreed().peer_accepts_joins() || stuck;
         let agreed =
             parts.data.speaks_multipath() || parts.data.is_offered() && timing.is_simultaneous();

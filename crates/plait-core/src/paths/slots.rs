@@ -128,6 +128,14 @@ impl Slots {
         subflow.close(tell_peer)
     }
 
+    /// Notes the subflows that rest because of their prices.
+    pub(super) fn let_rest(&mut self, resting: SubflowSet) {
+        for subflow in &mut self.list {
+            let rests = resting.contains(subflow.id());
+            subflow.window().rest(rests);
+        }
+    }
+
     /// Frees unused capacity.
     pub(super) fn shrink_to_fit(&mut self) {
         self.list.shrink_to_fit();
@@ -179,6 +187,11 @@ impl Slots {
         let unknown = !data.agreed().peer_dss_seen() && data.queue().una() == Dsn::ZERO;
         let early = !data.plain() || first.state() == State::SynSent;
         unknown && early && !first.origin().join && first.address().path() == path
+    }
+
+    /// Returns true if the first subflow is silent, or rests because of its price.
+    pub(super) fn first_is_stuck(&self) -> bool {
+        self.first().is_some_and(|it| it.status().pf() || it.status().resting())
     }
 
     /// Returns the subflows that are not closed, and their addresses.

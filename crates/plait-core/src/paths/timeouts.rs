@@ -15,7 +15,9 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use crate::timers::liveness::PeerActivity;
-use crate::timers::{DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
+use crate::timers::{
+    ConnectionTimer, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES, WaitCause,
+};
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
 
@@ -244,15 +246,16 @@ impl Paths {
         TimerEffect::Silent { reinject: moves }
     }
 
-    /// Sets the timers that end a wait of the scheduler for a subflow, or for the peer's window to
-    /// open.
-    pub(crate) fn arm_wait(
-        &self,
-        parts: &mut Parts<'_>,
-        on: Option<SubflowId>,
-        window_closed: bool,
-    ) {
-        if window_closed && self.subflows.iter().all(Subflow::is_quiet) {
+    /// Sets the timers that end a wait of the scheduler for a subflow, for the peer's window to open, or for
+    /// a path with room for its quota.
+    pub(crate) fn arm_wait(&self, parts: &mut Parts<'_>, on: Option<SubflowId>, why: WaitCause) {
+        if why.spent {
+            parts.timers.await_quota(&self.spec.config, parts.ctx.now, self.client);
+        }
+        if self.client && !parts.data.agreed().peer_dss_seen() && self.subflows.first_is_stuck() {
+            parts.timers.set(ConnectionTimer::Rejoin, parts.ctx.now);
+        }
+        if why.window_closed && self.subflows.iter().all(Subflow::is_quiet) {
             parts.timers.arm_window_probe(parts.ctx.now, self.longest_rto(parts.data));
         }
         if let Some(subflow) = on.and_then(|id| self.subflows.get(id.index())) {

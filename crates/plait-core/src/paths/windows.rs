@@ -19,10 +19,7 @@ impl Paths {
     /// Notes the subflows that rest because of their prices.
     #[cold]
     pub(crate) fn let_rest(&mut self, resting: SubflowSet) {
-        for subflow in self.subflows.iter_mut() {
-            let rests = resting.contains(subflow.id());
-            subflow.window().rest(rests);
-        }
+        self.subflows.let_rest(resting);
     }
 
     /// Reduces the windows of idle subflows, as

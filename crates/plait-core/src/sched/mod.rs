@@ -14,6 +14,7 @@ use crate::prices::Prices;
 use crate::sched::views::{Stale, Views};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::remembered::Remembered;
+use crate::timers::WaitCause;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
@@ -283,12 +284,30 @@ impl Scheduling {
                     if window_closed {
                         self.notify(ctx, data, paths, Notice::WindowLimited);
                     }
-                    return NextStep::Wait { on, window_closed };
+                    let spent = reason == Reason::Quota
+                        && self.is_over_quota(SchedulerInputs { data, paths });
+                    return NextStep::Wait { on, why: WaitCause { window_closed, spent } };
                 }
                 Decision::Idle => self.on_idle(ctx, data, paths),
             }
         }
         NextStep::Nothing
+    }
+
+    /// Returns true if there is data that no path may send, because the quotas of all of them are used up. A
+    /// server does not know what other paths its client has.
+    pub(crate) fn is_over_quota(&self, seen: SchedulerInputs<'_>) -> bool {
+        let (queue, segment) = (seen.data.queue(), self.segment_size());
+        let spent = |path| self.prices.left(path).is_some_and(|left| left < segment);
+        let mut open = seen.paths.subflows().open_addresses();
+        let joins = seen.paths.client && !seen.data.sends_plain();
+        !self.prices.is_empty()
+            && queue.unsent() > 0
+            && seen.paths.subflows().has_subflow()
+            && queue.una() == queue.nxt()
+            && !queue.has_plan()
+            && open.all(|it| spent(it.path()))
+            && (!joins || seen.paths.spec.paths.iter().all(|it| spent(it.path)))
     }
 
     fn on_wait(&mut self, ctx: &mut Context<'_>, seen: SchedulerInputs<'_>, reason: Reason) {
@@ -365,8 +384,8 @@ impl Scheduling {
 pub(crate) enum NextStep {
     /// Send this.
     Send(Decision),
-    /// Wait, either for a subflow or because the peer's window is closed.
-    Wait { on: Option<SubflowId>, window_closed: bool },
+    /// Wait, perhaps for a subflow.
+    Wait { on: Option<SubflowId>, why: WaitCause },
     /// Do nothing now.
     Nothing,
 }

@@ -47,12 +47,21 @@ pub(crate) enum ConnectionTimer {
     Fail,
     /// The released connection must have ended by then.
     Release,
-    /// No subflow is left; a new one must exist by then.
+    /// No subflow is left, or none with a quota; a new one must exist by then.
     NoSubflow,
     /// The user timeout is checked.
     UserTimeout,
     /// The keep-alive is checked.
     KeepAlive,
+}
+
+/// Why the scheduler waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitCause {
+    /// The peer's window is closed.
+    pub(crate) window_closed: bool,
+    /// The quotas of all paths are used up.
+    pub(crate) spent: bool,
 }
 
 impl From<ConnectionTimer> for usize {
@@ -196,6 +205,15 @@ impl ConnectionTimers {
         self.set(ConnectionTimer::Safety, now + rto.max(SAFETY_WAIT));
     }
 
+    /// Starts the wait for a further path, because the quotas of all paths are used up. A client has no
+    /// further paths.
+    pub(crate) fn await_quota(&mut self, config: &Config, now: Time, client: bool) {
+        if !self.awaits_subflow() {
+            let wait = if client { Span::ZERO } else { config.timeouts.close };
+            self.set(ConnectionTimer::NoSubflow, now + wait);
+        }
+    }
+
     /// Sets the next check of the user timeout.
     pub(crate) fn look_again(&mut self, now: Time, timeout: Span) {
         self.set(ConnectionTimer::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
@@ -215,7 +233,7 @@ impl ConnectionTimers {
         }
     }
 
-    /// Returns true if the connection waits for a subflow.
+    /// Returns true if the connection waits for a further subflow.
     pub(crate) fn awaits_subflow(&self) -> bool {
         self.is_set(ConnectionTimer::NoSubflow)
     }
