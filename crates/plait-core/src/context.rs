@@ -250,9 +250,12 @@ impl Context<'_> {
         self.shared.prices.of(paths)
     }
 
-    /// Returns the cost that the endpoint's user has set for a path.
-    pub(crate) fn cost(&self, path: PathId) -> Option<u32> {
-        self.shared.prices.cost(path)
+    /// Gives `prices` the price that the endpoint's user has set for a path.
+    pub(crate) fn price(&self, prices: &mut Prices, path: PathId) {
+        if let Some(cost) = self.shared.prices.cost(path) {
+            prices.set_cost(path, cost);
+        }
+        prices.set_quota(path, self.shared.prices.quota(path));
     }
 
     /// Emits an event of the connection.

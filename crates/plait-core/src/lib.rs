@@ -94,6 +94,7 @@ pub use endpoint::{Endpoint, MemoryReport, SubflowPorts};
 pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, FallbackCause, SizeCause, WindowCause};
 pub use path_memory::{MemorySettings, PathEntry, PathKey, PathMemory, PathName, PathRecord};
+pub use prices::Quota;
 pub use segments::{Report, Transmit};
 pub use spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
 /// True if bugs can be switched on in this build. Shipped builds cannot do so.

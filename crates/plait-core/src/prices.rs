@@ -12,8 +12,8 @@ use plait_base::PathId;
 pub(crate) struct PathPrices {
     /// Costs that replace those of [`PathConfig`].
     costs: BTreeMap<PathId, u32>,
-    /// Payload bytes that the connections have sent on paths with a quota.
-    sent: BTreeMap<PathId, Arc<AtomicUsize>>,
+    /// Quotas: those that replace those of [`PathConfig`], and these.
+    quotas: BTreeMap<PathId, Quota>,
 }
 
 /// Prices of a connection's paths. Paths that are free are not in the list.
@@ -27,21 +27,61 @@ struct Price {
     quota: Option<Quota>,
 }
 
-#[derive(Debug)]
-struct Quota {
+/// Payload bytes that may be sent on some paths, TCP retransmissions excluded. Clones share what is used up.
+#[derive(Clone, Debug)]
+pub struct Quota {
     /// At most `usize::MAX`. Targets of 32 bits have no counter of 64 bits that connections share.
     bytes: usize,
     /// Bytes sent by all connections.
     sent: Arc<AtomicUsize>,
 }
 
+impl Quota {
+    /// Returns a quota of which nothing is used up.
+    #[must_use]
+    pub fn new(bytes: u64) -> Quota {
+        Quota { bytes: usize::try_from(bytes).unwrap_or(usize::MAX), sent: Arc::default() }
+    }
+
+    /// Returns all bytes of it.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// Returns the bytes that are left.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.bytes.saturating_sub(self.sent.load(Ordering::Relaxed)) as u64
+    }
+
+    fn spend(&self, len: u64) {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let more = |sent: usize| Some(sent.saturating_add(len));
+        let _ = self.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    }
+}
+
+/// Quotas are equal if they share what is used up.
+impl PartialEq for Quota {
+    fn eq(&self, other: &Quota) -> bool {
+        self.bytes == other.bytes && Arc::ptr_eq(&self.sent, &other.sent)
+    }
+}
+
+impl Eq for Quota {}
+
 impl PathPrices {
-    /// Sets the cost of a path for subflows that begin later.
-    pub(crate) fn set_cost(&mut self, path: PathId, cost: u32) {
+    /// Sets cost and quota of a path for subflows that begin later.
+    pub(crate) fn set(&mut self, path: PathId, cost: u32, quota: Option<Quota>) {
         match self.costs.get_mut(&path) {
             Some(known) => *known = cost,
             None if cost > 0 => drop(self.costs.insert(path, cost)),
             None => {}
+        }
+        match quota {
+            Some(quota) => drop(self.quotas.insert(path, quota)),
+            None => drop(self.quotas.remove(&path)),
         }
     }
 
@@ -50,22 +90,27 @@ impl PathPrices {
         self.costs.get(&path).copied()
     }
 
+    /// Returns the quota of a path.
+    pub(crate) fn quota(&self, path: PathId) -> Option<Quota> {
+        self.quotas.get(&path).cloned()
+    }
+
     /// Returns true if the quota of a path has room for `len` bytes.
     pub(crate) fn has_room(&self, path: &PathConfig, len: u64) -> bool {
-        let sent = || self.sent.get(&path.path).map_or(0, |sent| sent.load(Ordering::Relaxed));
-        path.quota.is_none_or(|quota| quota.saturating_sub(sent() as u64) >= len)
+        let left = self.quotas.get(&path.path).map(Quota::left).or(path.quota);
+        left.is_none_or(|left| left >= len)
     }
 
     /// Returns the prices of a new connection.
     pub(crate) fn of(&mut self, paths: &[PathConfig]) -> Prices {
         let mut prices = Prices::default();
         for PathConfig { path, cost, quota, .. } in paths.iter().copied() {
-            let sent = |bytes| {
-                let sent = Arc::clone(self.sent.entry(path).or_default());
-                Quota { bytes: usize::try_from(bytes).unwrap_or(usize::MAX), sent }
-            };
+            if let Some(bytes) = quota {
+                self.quotas.entry(path).or_insert_with(|| Quota::new(bytes));
+            }
+            let quota = self.quota(path);
             if cost > 0 || quota.is_some() {
-                prices.0.push(Price { path, cost, quota: quota.map(sent) });
+                prices.0.push(Price { path, cost, quota });
             }
         }
         prices
@@ -92,6 +137,15 @@ impl Prices {
         }
     }
 
+    /// Changes the quota of a path.
+    pub(crate) fn set_quota(&mut self, path: PathId, quota: Option<Quota>) {
+        match self.0.iter_mut().find(|price| price.path == path) {
+            Some(price) => price.quota = quota,
+            None if quota.is_some() => self.0.push(Price { path, cost: 0, quota }),
+            None => {}
+        }
+    }
+
     /// Returns the price of a byte on a path; 0 is free.
     #[inline(never)]
     pub(crate) fn cost(&self, path: PathId) -> u32 {
@@ -101,18 +155,15 @@ impl Prices {
     /// Returns the bytes that the quota of a path leaves; `None` without a quota.
     #[inline(never)]
     pub(crate) fn left(&self, path: PathId) -> Option<u64> {
-        let Quota { bytes, sent } = self.of(path)?.quota.as_ref()?;
-        Some(bytes.saturating_sub(sent.load(Ordering::Relaxed)) as u64)
+        self.of(path)?.quota.as_ref().map(Quota::left)
     }
 
     /// Notes `len` bytes of payload sent on a path.
     #[cold]
     #[inline(never)]
     pub(crate) fn on_sent(&self, path: PathId, len: u64) {
-        if let Some(Quota { sent, .. }) = self.of(path).and_then(|price| price.quota.as_ref()) {
-            let len = usize::try_from(len).unwrap_or(usize::MAX);
-            let more = |sent: usize| Some(sent.saturating_add(len));
-            let _ = sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        if let Some(quota) = self.of(path).and_then(|price| price.quota.as_ref()) {
+            quota.spend(len);
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::dials::Dials;
 use crate::ending;
 use crate::limits::{Guard, Limits, Shortage};
 use crate::log_event::{LogEvent, PathTraffic};
+use crate::names::PathPrice;
 use crate::overview::{ConnectionView, Opened, Overview, Tally};
 use crate::proxy_header;
 use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
@@ -14,7 +15,7 @@ use crate::stack::Stack;
 use crate::world::{Ready, World};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{
-    ConnectionSpec, ConnectionState, MemoryReport, PathConfig, SubflowPorts, SubflowStats,
+    ConnectionSpec, ConnectionState, MemoryReport, PathConfig, Quota, SubflowPorts, SubflowStats,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -254,9 +255,13 @@ impl<W: World> Engine<W> {
             // A raw socket does not cut superpackets.
             spec.config.packets.superpacket = 0;
         }
-        let names = &stack.names;
-        let path = |path: PathId| PathConfig { cost: names.cost(path), ..PathConfig::new(path) };
-        spec.paths = paths.into_iter().map(path).collect();
+        let mut priced = |path: PathId| {
+            let PathPrice { cost, quota, .. } = stack.names.price(path);
+            let bytes = quota.as_ref().map(Quota::bytes);
+            stack.endpoint.set_price(path, cost, quota);
+            PathConfig { cost, quota: bytes, ..PathConfig::new(path) }
+        };
+        spec.paths = paths.into_iter().map(&mut priced).collect();
         let now = stack.world.now();
         let conn = stack.endpoint.connect(now, to.port(), spec).map_err(io::Error::other)?;
         let mut relay = Relay::new(conn, stream, false).dialled(now, to);

@@ -5,7 +5,7 @@ use crate::numbers::Numbers;
 use crate::path_table::{OwnAddress, PathTable};
 use crate::world::Exit;
 use plait_base::{PathId, ServerAddress};
-use plait_core::{Endpoint, PathName};
+use plait_core::{Endpoint, PathName, Quota};
 use std::net::IpAddr;
 
 /// The numbers of this end's addresses and of its peers' addresses in the endpoint.
@@ -35,15 +35,32 @@ struct Prices {
     /// Price of a byte to the addresses of each prefix. The first prefix that contains an address
     /// applies; others are free.
     costs: Vec<(Prefix, u32)>,
-    /// The latest path that got a number, and its price.
-    latest: Option<(PathId, u32)>,
+    /// What may be sent to all addresses of each prefix. The first prefix that contains an address applies.
+    quotas: Vec<(Prefix, Quota)>,
+    /// The latest path that got a number.
+    latest: Option<PathPrice>,
+}
+
+/// The price of a path.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct PathPrice {
+    pub(crate) path: PathId,
+    /// Price of a byte; 0 is free.
+    pub(crate) cost: u32,
+    pub(crate) quota: Option<Quota>,
+}
+
+/// Returns the price of an address: that of the first prefix that contains it.
+fn price_of<T: Clone>(list: &[(Prefix, T)], address: IpAddr) -> Option<T> {
+    let known = list.iter().find(|(prefix, _)| prefix.contains(address));
+    known.map(|(_, price)| price.clone())
 }
 
 impl Prices {
     fn on_new(&mut self, path: PathId, client: IpAddr) {
-        if !self.costs.is_empty() {
-            let cost = self.costs.iter().find(|(prefix, _)| prefix.contains(client));
-            self.latest = Some((path, cost.map_or(0, |(_, cost)| *cost)));
+        if !self.costs.is_empty() || !self.quotas.is_empty() {
+            let cost = price_of(&self.costs, client).unwrap_or(0);
+            self.latest = Some(PathPrice { path, cost, quota: price_of(&self.quotas, client) });
         }
     }
 }
@@ -72,12 +89,12 @@ impl Names {
         Names(Role::Server { dialled, stand_ins, peers, unnumbered: 0, prices })
     }
 
-    /// Sets the price of a byte to clients with these prefixes. The first prefix that contains an
-    /// address applies; others are free. It has no effect on an end that dials.
+    /// Sets the price of a byte to clients with these prefixes, and what may be sent to them. The first
+    /// prefix that contains an address applies; others are free. It has no effect on an end that dials.
     #[must_use]
-    pub fn priced(mut self, costs: Vec<(Prefix, u32)>) -> Names {
+    pub fn priced(mut self, costs: Vec<(Prefix, u32)>, quotas: Vec<(Prefix, Quota)>) -> Names {
         if let Role::Server { prices, .. } = &mut self.0 {
-            prices.costs = costs;
+            (prices.costs, prices.quotas) = (costs, quotas);
         }
         self
     }
@@ -121,21 +138,23 @@ impl Names {
         }
     }
 
-    /// Returns the path that has got its number since the last call, and the price of a byte there.
-    /// It returns `None` if all clients are free.
-    pub(crate) fn take_price(&mut self) -> Option<(PathId, u32)> {
+    /// Returns the price of the path that has got its number since the last call. It returns `None` if
+    /// all clients are free.
+    pub(crate) fn take_price(&mut self) -> Option<PathPrice> {
         match &mut self.0 {
             Role::Server { prices, .. } => prices.latest.take(),
             Role::Client(_) => None,
         }
     }
 
-    /// Returns the price of a byte on a path of an end that dials; 0 is free.
-    pub(crate) fn cost(&self, path: PathId) -> u32 {
-        match &self.0 {
-            Role::Server { .. } => 0,
-            Role::Client(paths) => paths.addresses(path).map_or(0, |(own, _)| own.cost),
-        }
+    /// Returns the price of a path of an end that dials.
+    pub(crate) fn price(&self, path: PathId) -> PathPrice {
+        let own = match &self.0 {
+            Role::Server { .. } => None,
+            Role::Client(paths) => paths.addresses(path).map(|(own, _)| own),
+        };
+        let quota = own.and_then(|own| own.quota.clone());
+        PathPrice { path, cost: own.map_or(0, |own| own.cost), quota }
     }
 
     /// Returns the paths from the own addresses to `theirs`; empty for an end that listens.
@@ -301,13 +320,20 @@ mod tests {
         let served = IpAddr::from([192, 0, 2, 1]);
         let price = |names: &mut Names, client: [u8; 4]| {
             let path = names.of_arrival(&endpoint, client.into(), served, 80)?.0;
-            Some((path, names.take_price().map(|(priced, cost)| (priced == path, cost))))
+            let price = names.take_price();
+            Some((path, price.map(|it| (it.path == path, it.cost, it.quota.map(|it| it.left())))))
         };
         let costs = [("100.64.1.0/24", 0), ("100.64.0.0/10", 3)];
         let costs = costs.map(|(prefix, cost)| (prefix.parse().unwrap(), cost));
-        let mut names = Names::server(served).priced(costs.to_vec());
-        for (client, cost) in [([100, 64, 2, 1], 3), ([100, 64, 1, 1], 0), ([10, 0, 0, 1], 0)] {
-            assert_eq!(price(&mut names, client).unwrap().1, Some((true, cost)), "{client:?}");
+        let quotas = vec![("100.64.2.0/23".parse().unwrap(), Quota::new(5_000))];
+        let mut names = Names::server(served).priced(costs.to_vec(), quotas);
+        for (client, cost, left) in [
+            ([100, 64, 2, 1], 3, Some(5_000)),
+            ([100, 64, 1, 1], 0, None),
+            ([10, 0, 0, 1], 0, None),
+        ] {
+            let told = price(&mut names, client).unwrap().1;
+            assert_eq!(told, Some((true, cost, left)), "{client:?}");
             // It has its number now.
             assert_eq!(price(&mut names, client).unwrap().1, None, "{client:?}");
         }

@@ -3,7 +3,7 @@
 use crate::numbers::Numbers;
 use crate::world::Exit;
 use plait_base::{PathId, ServerAddress};
-use plait_core::Endpoint;
+use plait_core::{Endpoint, Quota};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ const ANNOUNCED: usize = 4_096;
 const KEPT_PAIRS: usize = 65_536;
 
 /// An own address, and the exit of its packets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OwnAddress {
     /// The address.
     pub address: IpAddr,
@@ -24,6 +24,8 @@ pub struct OwnAddress {
     pub exit: Option<Exit>,
     /// Price of a byte sent from it, relative to other addresses; 0 is free.
     pub cost: u32,
+    /// What may be sent from it, on all paths.
+    pub quota: Option<Quota>,
 }
 
 /// One path.
@@ -151,7 +153,7 @@ mod tests {
     use crate::stack::tests::Counted;
 
     fn own(last: u8) -> OwnAddress {
-        OwnAddress { address: IpAddr::from([10, 0, 0, last]), exit: None, cost: 0 }
+        OwnAddress { address: IpAddr::from([10, 0, 0, last]), exit: None, cost: 0, quota: None }
     }
 
     fn server(number: u32) -> IpAddr {
@@ -188,7 +190,7 @@ mod tests {
     fn a_path_has_two_addresses_of_one_family() {
         let endpoint = Endpoint::new(Box::new(Counted::default()));
         let v6 = IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]);
-        let v6 = OwnAddress { address: v6, exit: None, cost: 0 };
+        let v6 = OwnAddress { address: v6, exit: None, cost: 0, quota: None };
         let mut table = PathTable::new(vec![own(1), v6]);
         let paths = table.to(&endpoint, server(0));
         assert_eq!(paths.len(), 1);

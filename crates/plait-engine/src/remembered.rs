@@ -125,7 +125,7 @@ mod tests {
 
     /// Returns the source of the first packet of a connection from `own(1)` and `own(2)`.
     fn first_source(settings: Option<&MemorySettings>, entries: &[PathEntry]) -> IpAddr {
-        let own = |it| OwnAddress { address: own(it), exit: None, cost: 0 };
+        let own = |it| OwnAddress { address: own(it), exit: None, cost: 0, quota: None };
         let table = PathTable::new([1, 2].map(own).into());
         let stack =
             Stack::new(Sources::default(), Names::client(table), Box::new(Counted::default()));

@@ -1,7 +1,7 @@
 //! An endpoint that sends and receives the packets of a world.
 
 use crate::choice::Choices;
-use crate::names::{Departure, Names};
+use crate::names::{Departure, Names, PathPrice};
 use crate::observe::{Observe, Observed, PacketEvent};
 use crate::virtio::Virtio;
 use crate::world::{Outgoing, World};
@@ -167,8 +167,8 @@ impl<W: World> Stack<W> {
         let Headers { src, dst, .. } = packet.headers;
         let (path, server) =
             self.names.of_arrival(&self.endpoint, src, dst, self.segment.dst_port)?;
-        if let Some((path, cost)) = self.names.take_price() {
-            self.endpoint.set_cost(path, cost);
+        if let Some(PathPrice { path, cost, quota }) = self.names.take_price() {
+            self.endpoint.set_price(path, cost, quota);
         }
         self.segment.server = server;
         if !packet.payload.is_empty() {

@@ -145,6 +145,7 @@ fn relay(case: Case, meter: &Meter) -> io::Result<()> {
         spec: spec(case.offload),
         ports: Vec::new(),
         costs: Vec::new(),
+        quotas: Vec::new(),
         choices: Vec::new(),
     };
     let mut server = Server::open(settings)?;

@@ -7,7 +7,7 @@ use crate::serve::fit_to_kernels;
 use crate::world::Kernel;
 use crate::{Device, add_route, exit};
 use plait_base::{ConnId, Span, Time};
-use plait_core::{ConnectionSpec, MemorySettings, PathEntry};
+use plait_core::{ConnectionSpec, MemorySettings, PathEntry, Quota};
 use plait_engine::{
     Exit, Greeting, Limits, LogEvent, Names, Observe, OwnAddress, PathTable, StackCounters,
 };
@@ -31,6 +31,8 @@ pub struct Origin {
     pub device: Option<String>,
     /// Price of a byte sent from it, relative to other addresses; 0 is free.
     pub cost: u32,
+    /// What may be sent from it. Clones share what is used up.
+    pub quota: Option<Quota>,
 }
 
 /// Configuration of a [`Client`].
@@ -100,14 +102,14 @@ impl Client {
         let mut kernel = Kernel::new(device)?;
         let mut own = Vec::new();
         let routed = from.iter().map(|origin| origin.address).collect();
-        for Origin { address, device: exit, cost } in from {
+        for Origin { address, device: exit, cost, quota } in from {
             add_route(&kernel.device, address)?;
             let exit = exit.map(|name| exit::Exit::open(&name, address)).transpose()?;
             let place = exit.map(|exit| {
                 kernel.exits.push(exit);
                 Exit(kernel.exits.len() - 1)
             });
-            own.push(OwnAddress { address, exit: place, cost });
+            own.push(OwnAddress { address, exit: place, cost, quota });
         }
         let stack = kernel.stack(Names::client(PathTable::new(own)))?;
         let mut driver = Driver::new(stack, None)?;

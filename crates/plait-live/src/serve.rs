@@ -4,7 +4,7 @@ use crate::driver::{DRAIN, Driver};
 use crate::world::{Kernel, is_own};
 use crate::{Asker, Device, add_route};
 use plait_base::{Span, Time};
-use plait_core::{Config, ConnectionSpec, MemorySettings, PathEntry};
+use plait_core::{Config, ConnectionSpec, MemorySettings, PathEntry, Quota};
 use plait_engine::{Choice, Limits, LogEvent, Names, Observe, Prefix, Service, StackCounters};
 use std::fmt;
 use std::io;
@@ -51,6 +51,9 @@ pub struct ServeSettings {
     /// Price of a byte to clients with these prefixes. The first prefix that contains an address applies;
     /// others are free.
     pub costs: Vec<(Prefix, u32)>,
+    /// What may be sent to all clients with each of these prefixes. The first prefix that contains an address
+    /// applies. Clones share what is used up.
+    pub quotas: Vec<(Prefix, Quota)>,
     /// Other settings for some clients. The first entry that matches a client applies.
     pub choices: Vec<Choice>,
 }
@@ -79,7 +82,7 @@ impl Server {
     /// If the process may not create devices, or if an address already has a route.
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
         let ServeSettings { listen, further, to, device, proxy_header, spec, .. } = settings;
-        let ServeSettings { ports, costs, choices, .. } = settings;
+        let ServeSettings { ports, costs, quotas, choices, .. } = settings;
         let device = Device::build(
             &device,
             spec.config.packets.mtu as u16,
@@ -91,7 +94,7 @@ impl Server {
         }
         let routed = own().collect();
         let stand_ins = further.iter().map(|it| (it.local, it.address)).collect();
-        let names = Names::server_with(listen.ip(), stand_ins).priced(costs);
+        let names = Names::server_with(listen.ip(), stand_ins).priced(costs, quotas);
         let mut stack = Kernel::new(device)?.stack(names)?;
         for it in &further {
             stack.endpoint.number_address(it.address);

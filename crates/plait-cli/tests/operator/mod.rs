@@ -31,6 +31,8 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("lines_that_nobody_reads_are_dropped_and_counted", dropped::dropped),
         Trial::test("paths_of_clients_with_a_cost_rest", priced::server),
         Trial::test("a_device_with_a_cost_rests", priced::client),
+        Trial::test("a_server_keeps_to_a_quota", priced::server_quota),
+        Trial::test("a_client_keeps_to_a_quota", priced::client_quota),
         Trial::test("own_addresses_reset_old_clients_after_a_crash", crashed_public),
     ];
     for family in [Family::V4, Family::V6] {

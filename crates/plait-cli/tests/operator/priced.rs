@@ -1,4 +1,4 @@
-//! Paths with a cost, of a server and of a client.
+//! Paths with a cost or a quota, of a server and of a client.
 
 use crate::net::kernel::{self, Service, Speaks};
 use crate::net::timely::agreed;
@@ -29,16 +29,44 @@ pub(super) fn server() -> Result<(), Failed> {
     agreed("the second path of a client rests", by_port, wrong).map(drop)
 }
 
-/// Returns the bytes sent on joined subflows, by port. Returns `None` if packets were late.
+/// Returns the bytes sent on joined subflows, by port.
 fn by_port() -> Result<Option<[u64; 2]>, Failed> {
+    let accepted = [
+        "port=\"81\",scheduler=\"minrtt+price:goal=thrifty\"",
+        "port=\"80\",scheduler=\"minrtt+price\"",
+    ];
+    let prices = ["--cost", "10.98.2.0/24=1", "--goal", "81=thrifty"];
+    downloads(&prices, [81, 80], &accepted)
+}
+
+/// A server may send 100 kB to its clients' second addresses, on all connections.
+pub(super) fn server_quota() -> Result<(), Failed> {
+    let look = || {
+        let accepted = ["port=\"80\",scheduler=\"minrtt+price:goal=thrifty\""];
+        let prices = ["--quota", "10.98.2.0/24=100kB", "--goal", "thrifty"];
+        downloads(&prices, [80, 80], &accepted)
+    };
+    let wrong = |[first, second]: &[u64; 2]| {
+        let sent = first + second;
+        (!(90_000..=100_000).contains(&sent)).then(|| format!("{sent} bytes of 100,000"))
+    };
+    agreed("a server keeps to a quota", look, wrong).map(drop)
+}
+
+/// Downloads from a port and then from another one. Returns the bytes sent on joined subflows for each.
+/// Returns `None` if packets were late. `accepted` has the labels of connections.
+fn downloads(
+    prices: &[&str],
+    ports: [u16; 2],
+    accepted: &[&str],
+) -> Result<Option<[u64; 2]>, Failed> {
     let bed = Bed::build(Family::V4, &lines())?;
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let served = Service::start(&bed.server, local, Speaks::Tcp, 2)?;
     let listen = SocketAddr::new(bed.family.service(), 80);
     let scraped = "127.0.0.1:9100";
     let flags = ["--scheduler", "minrtt", "--port", "81=minrtt", "--metrics", scraped];
-    let prices = ["--cost", "10.98.2.0/24=1", "--goal", "81=thrifty"];
-    let flags = [&flags[..], &prices].concat();
+    let flags = [&flags[..], prices].concat();
     let mut server = bed.server.within(|| serve(listen, served.address, &flags))?;
     let joined = || {
         let all = metrics(&bed.server, scraped.parse().unwrap());
@@ -58,15 +86,13 @@ fn by_port() -> Result<Option<[u64; 2]>, Failed> {
         })??;
         Ok::<u64, Failed>(joined() - before)
     };
-    let sent = [get(81)?, get(80)?];
+    let sent = [get(ports[0])?, get(ports[1])?];
     served.join();
     let all = metrics(&bed.server, scraped.parse()?);
-    for labels in [
-        "port=\"81\",scheduler=\"minrtt+price:goal=thrifty\"",
-        "port=\"80\",scheduler=\"minrtt+price\"",
-    ] {
+    for labels in accepted {
         let name = "plait_connections_accepted_total";
-        assert_eq!(value(&all, &format!("{name}{{{labels},multipath=\"true\"}}")), 1);
+        let count = value(&all, &format!("{name}{{{labels},multipath=\"true\"}}"));
+        assert_eq!(count, 2 / accepted.len() as u64);
     }
     server.kill()?;
     server.wait()?;
@@ -76,14 +102,39 @@ fn by_port() -> Result<Option<[u64; 2]>, Failed> {
 /// A client whose second device costs something.
 pub(super) fn client() -> Result<(), Failed> {
     let look = || {
-        let (thrifty, aggregate) = (upload("thrifty")?, upload("aggregate")?);
+        let sent = |goal| {
+            let document = upload(&["--cost", "c1=1", "--goal", goal])?;
+            Ok::<_, Failed>(document.map(|it| sent_on(&it, 1)))
+        };
+        let (thrifty, aggregate) = (sent("thrifty")?, sent("aggregate")?);
         Ok(thrifty.zip(aggregate).map(|(thrifty, aggregate)| [thrifty, aggregate]))
     };
     agreed("the second device of a client rests", look, wrong).map(drop)
 }
 
-/// Returns the bytes that an upload to a kernel sent on the second path. Returns `None` if packets were late.
-fn upload(goal: &str) -> Result<Option<u64>, Failed> {
+fn sent_on(document: &Value, path: usize) -> u64 {
+    document["paths"][path]["sent_bytes"].as_u64().unwrap()
+}
+
+/// A client may send 200 kB from its first address. With less than a segment it begins on the second one.
+pub(super) fn client_quota() -> Result<(), Failed> {
+    for (quota, least) in [(200_000, 198_000), (1_000, 0)] {
+        let look = || upload(&["--quota", &format!("10.98.1.77={quota}B"), "--goal", "thrifty"]);
+        let wrong = |document: &Value| {
+            let of_first = |path: &&Value| path["name"] == "c0";
+            let first = document["paths"].as_array().unwrap().iter().find(of_first);
+            let count = |name: &str| first.map_or(0, |path| path[name].as_u64().unwrap());
+            let (sent, left) = (count("sent_bytes"), count("quota_left_bytes"));
+            let right = (least..=quota).contains(&sent) && sent + left == quota;
+            (least > 0 && !right || least == 0 && sent > 0).then(|| document.to_string())
+        };
+        agreed("a client keeps to a quota", look, wrong)?;
+    }
+    Ok(())
+}
+
+/// Uploads to a kernel. Returns the document of `plait get`, or `None` if packets were late.
+fn upload(prices: &[&str]) -> Result<Option<Value>, Failed> {
     let bed = Bed::build(Family::V4, &lines())?;
     bed.own_service()?;
     let to = SocketAddr::new(bed.family.service(), 80);
@@ -93,7 +144,8 @@ fn upload(goal: &str) -> Result<Option<u64>, Failed> {
         Command::new(PLAIT)
             .args(["get", &to.to_string(), "--json", "--output", "/dev/null"])
             .args(["--from", "10.98.1.77@c0", "--from", "10.98.2.77@c1"])
-            .args(["--scheduler", "minrtt", "--cost", "c1=1", "--goal", goal])
+            .args(["--scheduler", "minrtt"])
+            .args(prices)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -108,7 +160,7 @@ fn upload(goal: &str) -> Result<Option<u64>, Failed> {
     assert_eq!(output.status.code(), Some(0));
     served.join();
     let document: Value = serde_json::from_slice(&output.stdout)?;
-    let of = |at: usize| document["paths"][at]["sent_bytes"].as_u64().unwrap();
-    assert!(of(0) > LEN as u64 / 4, "{document}");
-    Ok(bed.emulator.stop()?.lateness.allows_timing().then(|| of(1)))
+    let all = sent_on(&document, 0) + sent_on(&document, 1);
+    assert!(all >= LEN as u64, "{document}");
+    Ok(bed.emulator.stop()?.lateness.allows_timing().then_some(document))
 }

@@ -29,6 +29,7 @@ use crate::paths::admission::Allowance;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::Opening;
 use crate::paths::remnant::WaitingSubflow;
+use crate::prices::Quota;
 use crate::segments::{Report, Transmit};
 use crate::spec::ConnectionSpec;
 use crate::stats::Sizes;
@@ -171,9 +172,9 @@ impl Endpoint {
         self.shared.directory.address(number)
     }
 
-    /// Sets the price of a byte on a path, in place of `PathConfig::cost`, for later subflows.
-    pub fn set_cost(&mut self, path: PathId, cost: u32) {
-        self.shared.prices.set_cost(path, cost);
+    /// Sets cost and quota of a path for later subflows, in place of those of its `PathConfig`.
+    pub fn set_price(&mut self, path: PathId, cost: u32, quota: Option<Quota>) {
+        self.shared.prices.set(path, cost, quota);
     }
 
     /// Accepts connections to `port`, all created from the shared `spec`.

@@ -345,12 +345,9 @@ impl Scheduling {
         paths: &mut Paths,
         began: Option<SubflowId>,
     ) {
-        let path = began.map(|id| paths.subflow(id).address().path());
-        if let Some((path, cost)) = path.and_then(|path| Some((path, ctx.cost(path)?))) {
-            self.prices.set_cost(path, cost);
-        }
         if let Some(id) = began {
             self.resting.remove(id);
+            ctx.price(&mut self.prices, paths.subflow(id).address().path());
         }
         self.wake();
         let live = paths.subflows().live();

@@ -50,6 +50,7 @@ impl Serving {
             spec,
             ports: Vec::new(),
             costs: Vec::new(),
+            quotas: Vec::new(),
             choices: Vec::new(),
         };
         let mut server = bed.server.within(|| Server::open(settings))??;
@@ -101,6 +102,7 @@ pub fn exchange(
         address: bed.family.guest(at),
         device: Some(format!("c{at}")),
         cost: 0,
+        quota: None,
     });
     let (from, device) = (from.collect(), "plait0".to_owned());
     let settings = DialSettings { from, device, spec };

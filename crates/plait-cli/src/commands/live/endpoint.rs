@@ -375,13 +375,13 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
                     let problem = "the address is given twice\n  give each path its own address";
                     return Err(Failure::Usage(format!("{flag}: `{address}`: {problem}")));
                 }
-                Origin { address, device, cost: 0 }
+                Origin { address, device, cost: 0, quota: None }
             }
             Err(_) if is_device => {
                 let place = origins.hidden.len().to_string();
                 let own = stand_in(&[&std::process::id().to_string(), &place], true);
                 let device = Some(address.to_owned());
-                let origin = Origin { address: own, device, cost: 0 };
+                let origin = Origin { address: own, device, cost: 0, quota: None };
                 origins.hidden.push(origin.clone());
                 origin
             }

@@ -1,7 +1,8 @@
-//! Prices of paths and goals: `--cost` and `--goal`.
+//! Prices of paths and goals: `--cost`, `--quota` and `--goal`.
 
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use plait_core::Quota;
 use plait_lab::scenario::HIGHEST_COST;
 use plait_live::{Origin, Prefix};
 use plait_report::names::unknown;
@@ -16,6 +17,13 @@ pub(crate) struct DialPrices {
     /// The price is a whole number. The others are free (0).
     #[arg(long, value_name = "ADDR|DEVICE=N")]
     cost: Vec<String>,
+    /// Payload to send from an own address or device at most; may be repeated
+    ///
+    /// It counts from the start of the command, for all connections together, and without TCP
+    /// retransmissions. The addresses of a device share it. Beyond it, data is sent only if all other paths are
+    /// down, and with thrifty never.
+    #[arg(long, value_name = "ADDR|DEVICE=SIZE")]
+    quota: Vec<String>,
     /// Use of paths with a cost
     ///
     /// aggregate: if the cheaper ones do not suffice; interactive: also if data arrives notably sooner
@@ -33,6 +41,13 @@ pub(crate) struct ServePrices {
     /// are free (0).
     #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=N")]
     cost: Vec<String>,
+    /// Payload to send to all clients' addresses with a prefix at most; may be repeated
+    ///
+    /// It counts from the start of the command, for all connections together, and without TCP
+    /// retransmissions. The first prefix that contains an address counts. Beyond it, data is sent only if all
+    /// other paths are down, and with thrifty never.
+    #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=SIZE")]
+    quota: Vec<String>,
     /// Use of paths with a cost, also for one port; may be repeated
     ///
     /// aggregate: if the cheaper ones do not suffice; interactive: also if data arrives notably sooner
@@ -53,22 +68,89 @@ pub(crate) fn goal(text: &str) -> Result<Goal, String> {
     Goal::named(text).ok_or_else(|| unknown("goal", &text.escape_debug().to_string(), words))
 }
 
-/// Splits `KEY=N` and reads the price; `form` is the form of the text.
-fn priced<'a>(text: &'a str, form: &str) -> Result<(&'a str, u32), Failure> {
-    let refuse = |problem: &str, allowed: &str| {
-        let given = text.escape_debug();
-        Failure::Usage(format!("--cost: `{given}`: {problem}\n  allowed: {allowed}"))
-    };
-    let Some((key, price)) = text.rsplit_once('=') else {
-        return Err(refuse("it has no price", form));
-    };
-    let plain = !price.is_empty() && price.bytes().all(|it| it.is_ascii_digit());
-    match price.parse::<u32>().ok().filter(|cost| plain && u64::from(*cost) <= HIGHEST_COST) {
-        Some(cost) => Ok((key, cost)),
-        None => {
-            let allowed = format!("{form}, with a whole number from 0 to {HIGHEST_COST}");
-            Err(refuse("the price is not such a number", &allowed))
+/// A flag of prices.
+struct Flag<T> {
+    name: &'static str,
+    /// What a text without `=` lacks.
+    missing: &'static str,
+    /// The form of a text.
+    form: &'static str,
+    /// Reads the price. The error has the problem and what is allowed.
+    read: fn(&str) -> Result<T, (String, String)>,
+}
+
+/// Reads a cost.
+fn cost(text: &str) -> Result<u32, (String, String)> {
+    let plain = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let cost = text.parse::<u32>().ok().filter(|cost| plain && u64::from(*cost) <= HIGHEST_COST);
+    let allowed = || format!(", with a whole number from 0 to {HIGHEST_COST}");
+    cost.ok_or_else(|| ("the price is not such a number".to_owned(), allowed()))
+}
+
+/// Reads a quota.
+fn quota(text: &str) -> Result<Quota, (String, String)> {
+    let bytes = plait_app::quantity::bytes(text);
+    bytes.map(Quota::new).map_err(|error| (error.to_string(), String::new()))
+}
+
+impl<T> Flag<T> {
+    fn refuse(&self, text: &str, problem: &str) -> Failure {
+        Failure::Usage(format!("--{}: `{}`: {problem}", self.name, text.escape_debug()))
+    }
+
+    /// Splits `KEY=PRICE`, and reads the price.
+    fn priced<'a>(&self, text: &'a str) -> Result<(&'a str, T), Failure> {
+        let form = self.form;
+        let Some((key, price)) = text.rsplit_once('=') else {
+            let problem = format!("it has no {}\n  allowed: {form}", self.missing);
+            return Err(self.refuse(text, &problem));
+        };
+        let price = (self.read)(price).map_err(|(problem, allowed)| {
+            self.refuse(text, &format!("{problem}\n  allowed: {form}{allowed}"))
+        })?;
+        Ok((key, price))
+    }
+
+    /// Reads the prices of the addresses of `flag`, and gives each its own by `set`.
+    fn set_all(
+        &self,
+        texts: &[String],
+        flag: &str,
+        from: &mut [Origin],
+        set: impl Fn(&mut Origin, &T),
+    ) -> Result<(), Failure> {
+        let mut known: Vec<&str> = Vec::new();
+        for text in texts {
+            let (key, price) = self.priced(text)?;
+            let address = key.parse::<IpAddr>().ok();
+            let is_meant = |origin: &&mut Origin| {
+                Some(origin.address) == address || origin.device.as_deref() == Some(key)
+            };
+            if known.contains(&key) {
+                let problem =
+                    format!("it has a {0} already\n  give one {0} for each", self.missing);
+                return Err(self.refuse(text, &problem));
+            }
+            if from.iter_mut().filter(is_meant).map(|it| set(it, &price)).count() == 0 {
+                let problem = format!("no {flag} has this address or device\n  name one of {flag}");
+                return Err(self.refuse(text, &problem));
+            }
+            known.push(key);
         }
+        Ok(())
+    }
+
+    /// Reads the price of a prefix. `v4` is the family of the server.
+    fn of_prefix(&self, text: &str, v4: bool) -> Result<(Prefix, T), Failure> {
+        let (key, price) = self.priced(text)?;
+        let prefix: Prefix = key.parse().map_err(|problem| {
+            self.refuse(text, &format!("{problem}\n  allowed: {}", self.form))
+        })?;
+        if prefix.is_ipv4() != v4 {
+            let problem = "it is of another family than --listen\n  give one of the same family";
+            return Err(self.refuse(text, problem));
+        }
+        Ok((prefix, price))
     }
 }
 
@@ -76,24 +158,13 @@ impl DialPrices {
     /// Sets the prices of the addresses of `flag`. Returns the goal that the scheduler keeps to; `None` if
     /// no price or goal is given.
     pub(crate) fn set(&self, flag: &str, from: &mut [Origin]) -> Result<Option<Goal>, Failure> {
-        let mut known: Vec<&str> = Vec::new();
-        for text in &self.cost {
-            let (key, cost) = priced(text, "ADDR=N or DEVICE=N, such as wlan0=1")?;
-            let address = key.parse::<IpAddr>().ok();
-            let is_meant = |origin: &&mut Origin| {
-                Some(origin.address) == address || origin.device.as_deref() == Some(key)
-            };
-            let problem = if known.contains(&key) {
-                "it has a price already\n  give one price for each".to_owned()
-            } else if from.iter_mut().filter(is_meant).map(|it| it.cost = cost).count() == 0 {
-                format!("no {flag} has this address or device\n  name one of {flag}")
-            } else {
-                known.push(key);
-                continue;
-            };
-            return Err(Failure::Usage(format!("--cost: `{}`: {problem}", text.escape_debug())));
-        }
-        let acts = !self.cost.is_empty() || self.goal != Goal::default();
+        let form = "ADDR=N or DEVICE=N, such as wlan0=1";
+        let costs = Flag { name: "cost", missing: "price", form, read: cost };
+        costs.set_all(&self.cost, flag, from, |origin, cost| origin.cost = *cost)?;
+        let form = "ADDR=SIZE or DEVICE=SIZE, such as wwan0=1GB";
+        let quotas = Flag { name: "quota", missing: "size", form, read: quota };
+        quotas.set_all(&self.quota, flag, from, |it, quota| it.quota = Some(quota.clone()))?;
+        let acts = !self.cost.is_empty() || !self.quota.is_empty() || self.goal != Goal::default();
         Ok(acts.then_some(self.goal))
     }
 }
@@ -102,6 +173,7 @@ impl DialPrices {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ServerPrices {
     pub(crate) costs: Vec<(Prefix, u32)>,
+    pub(crate) quotas: Vec<(Prefix, Quota)>,
     /// The goal of ports without one of their own.
     goal: Option<Goal>,
     ports: Vec<(u16, Goal)>,
@@ -110,8 +182,14 @@ pub(crate) struct ServerPrices {
 impl ServePrices {
     /// Reads the prices and goals of a server. `v4` is its family, `ports` are its ports.
     pub(crate) fn read(&self, v4: bool, ports: &[u16]) -> Result<ServerPrices, Failure> {
-        let costs = self.cost.iter().map(|text| prefix(text, v4)).collect::<Result<_, _>>()?;
-        let mut prices = ServerPrices { costs, goal: None, ports: Vec::new() };
+        let form = "ADDR=N or ADDR/BITS=N, such as 100.64.0.0/10=1";
+        let costs = Flag { name: "cost", missing: "price", form, read: cost };
+        let costs = self.cost.iter().map(|it| costs.of_prefix(it, v4)).collect::<Result<_, _>>()?;
+        let form = "ADDR=SIZE or ADDR/BITS=SIZE, such as 100.64.0.0/10=1GB";
+        let quotas = Flag { name: "quota", missing: "size", form, read: quota };
+        let read = |text: &String| quotas.of_prefix(text, v4);
+        let quotas = self.quota.iter().map(read).collect::<Result<_, _>>()?;
+        let mut prices = ServerPrices { costs, quotas, goal: None, ports: Vec::new() };
         for text in &self.goal {
             let refuse = |problem: &str| {
                 let given = text.escape_debug();
@@ -144,27 +222,38 @@ impl ServePrices {
     }
 }
 
-fn prefix(text: &str, v4: bool) -> Result<(Prefix, u32), Failure> {
-    let form = "ADDR=N or ADDR/BITS=N, such as 100.64.0.0/10=1";
-    let (key, cost) = priced(text, form)?;
-    let refuse =
-        |problem: &str| Failure::Usage(format!("--cost: `{}`: {problem}", text.escape_debug()));
-    let prefix: Prefix =
-        key.parse().map_err(|problem| refuse(&format!("{problem}\n  allowed: {form}")))?;
-    if prefix.is_ipv4() != v4 {
-        return Err(refuse("it is of another family than --listen\n  give one of the same family"));
-    }
-    Ok((prefix, cost))
-}
-
 impl ServerPrices {
+    /// Returns the lines about the quotas, one for each.
+    pub(crate) fn rests(&self) -> Vec<String> {
+        self.quotas.iter().map(|(prefix, quota)| rest(&prefix.to_string(), quota)).collect()
+    }
+
     /// Returns the goal that a scheduler keeps to: `own`, that of its port, or that of all ports. Returns
     /// `None` if no price or goal is given.
     pub(crate) fn goal(&self, own: Option<Goal>, port: Option<u16>) -> Option<Goal> {
         let of_port = port.and_then(|port| self.ports.iter().find(|(known, _)| *known == port));
         let given = own.or(of_port.map(|(_, goal)| *goal)).or(self.goal).unwrap_or_default();
-        (!self.costs.is_empty() || given != Goal::default()).then_some(given)
+        let acts = !self.costs.is_empty() || !self.quotas.is_empty() || given != Goal::default();
+        acts.then_some(given)
     }
+}
+
+/// Returns the line about a quota when the command ends.
+fn rest(of: &str, quota: &Quota) -> String {
+    format!("event=quota of={of} bytes={} left={}", quota.bytes(), quota.left())
+}
+
+/// Returns the lines about the quotas of a client, one for each.
+pub(crate) fn rests(from: &[Origin]) -> Vec<String> {
+    let mut told: Vec<&Quota> = Vec::new();
+    let mut lines = Vec::new();
+    for Origin { address, device, quota, .. } in from {
+        if let Some(quota) = quota.as_ref().filter(|quota| !told.contains(quota)) {
+            told.push(quota);
+            lines.push(rest(&device.clone().unwrap_or_else(|| address.to_string()), quota));
+        }
+    }
+    lines
 }
 
 /// Returns the text of a scheduler that keeps to a goal.
@@ -184,6 +273,7 @@ mod tests {
             address: IpAddr::from([10, 98, last, 77]),
             device: device.map(str::to_owned),
             cost: 0,
+            quota: None,
         };
         vec![own(1, None), own(2, Some("wwan0")), own(3, Some("wwan0"))]
     }
@@ -191,7 +281,7 @@ mod tests {
     fn dial(costs: &[&str], goal: Goal) -> Result<(Option<Goal>, Vec<u32>), String> {
         let cost = costs.iter().map(ToString::to_string).collect();
         let mut from = origins();
-        let set = DialPrices { cost, goal }.set("--from", &mut from);
+        let set = DialPrices { cost, quota: Vec::new(), goal }.set("--from", &mut from);
         match set {
             Ok(goal) => Ok((goal, from.iter().map(|it| it.cost).collect())),
             Err(Failure::Usage(problem)) => Err(problem),
@@ -219,9 +309,47 @@ mod tests {
         }
     }
 
+    fn limited(quotas: &[&str]) -> Result<(Option<Goal>, Vec<Origin>), String> {
+        let quota = quotas.iter().map(ToString::to_string).collect();
+        let (mut from, goal) = (origins(), Goal::Aggregate);
+        let flags = DialPrices { cost: Vec::new(), quota, goal };
+        match flags.set("--from", &mut from) {
+            Ok(goal) => Ok((goal, from)),
+            Err(Failure::Usage(problem)) => Err(problem),
+            Err(other) => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn the_addresses_of_a_device_share_its_quota() {
+        let (goal, from) = limited(&["wwan0=1GB", "10.98.1.77=500kB"]).unwrap();
+        assert_eq!(goal, Some(Goal::Aggregate));
+        let bytes: Vec<u64> = from.iter().map(|it| it.quota.as_ref().unwrap().bytes()).collect();
+        assert_eq!(bytes, [500_000, 1_000_000_000, 1_000_000_000]);
+        assert_eq!(from[1].quota, from[2].quota);
+        assert_ne!(from[0].quota, from[1].quota);
+        assert_eq!(
+            rests(&from),
+            [
+                "event=quota of=10.98.1.77 bytes=500000 left=500000",
+                "event=quota of=wwan0 bytes=1000000000 left=1000000000",
+            ]
+        );
+        for (quotas, part) in [
+            (&["wlan0=1MB"][..], "no --from has this address or device"),
+            (&["wwan0"], "it has no size\n  allowed: ADDR=SIZE or DEVICE=SIZE"),
+            (&["wwan0=1000"], "1000"),
+            (&["wwan0=1mbit"], "allowed: ADDR=SIZE or DEVICE=SIZE, such as wwan0=1GB"),
+            (&["wwan0=1MB", "wwan0=2MB"], "it has a size already"),
+        ] {
+            let problem = limited(quotas).unwrap_err();
+            assert!(problem.starts_with("--quota: `") && problem.contains(part), "{problem}");
+        }
+    }
+
     fn serve(costs: &[&str], goals: &[&str]) -> Result<ServerPrices, String> {
         let list = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
-        let flags = ServePrices { cost: list(costs), goal: list(goals) };
+        let flags = ServePrices { cost: list(costs), quota: Vec::new(), goal: list(goals) };
         flags.read(true, &[80, 443]).map_err(|failure| match failure {
             Failure::Usage(problem) => problem,
             other => format!("{other:?}"),
@@ -241,6 +369,27 @@ mod tests {
         let prices = serve(&[], &["interactive", "80=aggregate"]).unwrap();
         assert_eq!(prices.goal(None, None), Some(Goal::Interactive));
         assert_eq!(prices.goal(None, Some(80)), None);
+    }
+
+    #[test]
+    fn a_prefix_has_a_quota() {
+        let read = |text: &str| {
+            let quota = vec![text.to_owned()];
+            let flags = ServePrices { cost: Vec::new(), quota, goal: Vec::new() };
+            flags.read(true, &[80]).map_err(|failure| format!("{failure:?}"))
+        };
+        let prices = read("100.64.0.0/10=2GB").unwrap();
+        assert_eq!(prices.quotas[0].0, "100.64.0.0/10".parse().unwrap());
+        assert_eq!(prices.quotas[0].1.left(), 2_000_000_000);
+        assert_eq!(prices.goal(None, None), Some(Goal::Aggregate));
+        for (text, part) in [
+            ("fd00::/8=1MB", "another family than --listen"),
+            ("10.0.0.0/8", "it has no size"),
+            ("10.0.0.0/8=1", "--quota"),
+        ] {
+            let problem = read(text).unwrap_err();
+            assert!(problem.contains(part), "{problem}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Traffic of a connection, one line a path.
 
 use plait_base::Span;
+use plait_core::Quota;
 use plait_live::{LogEvent, Origin, PathTraffic};
 use plait_report::render;
 use schemars::JsonSchema;
@@ -47,6 +48,9 @@ struct Path {
     rtt_us: Option<f64>,
     /// Retransmitted segments.
     retransmissions: u64,
+    /// Payload bytes that the quota of the path leaves; absent without a quota.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota_left_bytes: Option<u64>,
 }
 
 /// How a connection ended.
@@ -111,6 +115,9 @@ impl Ended {
             if let Some(rtt_us) = path.rtt_us {
                 line.push_str(&format!(", RTT {:.1} ms", rtt_us / 1e3));
             }
+            if let Some(left) = path.quota_left_bytes {
+                line.push_str(&format!(", {} left of the quota", render::bytes(left)));
+            }
             line
         };
         self.paths(from).iter().map(line).collect()
@@ -136,6 +143,7 @@ impl Ended {
                 rate_bps: (bits / self.age.as_nanos().max(1) as f64).round() as u64,
                 rtt_us: path.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
                 retransmissions: path.retransmissions,
+                quota_left_bytes: own.and_then(|own| own.quota.as_ref()).map(Quota::left),
             }
         };
         self.paths.iter().map(path).collect()
@@ -165,12 +173,14 @@ mod tests {
             address: IpAddr::from([10, 0, 0, last]),
             device: device.map(str::to_owned),
             cost: 0,
+            quota: device.map(|_| Quota::new(2_500_000)),
         };
         // 3 MB of 4 MB in 2 s are 75 % and 12 Mbit/s.
         assert_eq!(
             ended.lines(&[origin(1, Some("wlan0")), origin(2, None)]),
             [
-                "wlan0: sent 1.00 kB, received 3.00 MB, 75.0 %, 12.00 Mbit/s, RTT 20.3 ms",
+                "wlan0: sent 1.00 kB, received 3.00 MB, 75.0 %, 12.00 Mbit/s, RTT 20.3 ms, \
+                 2.50 MB left of the quota",
                 "10.0.0.2: sent 0 B, received 1.00 MB, 25.0 %, 4.00 Mbit/s",
             ]
         );

@@ -2,7 +2,7 @@
 
 use crate::commands::live::endpoint::{EndpointFlags, astray, ended, origins, stop_on_signal};
 use crate::commands::live::limits::{DialFlags, LimitFlags};
-use crate::commands::live::prices::DialPrices;
+use crate::commands::live::prices::{DialPrices, rests};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use crate::log;
@@ -76,6 +76,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         Failure::Usage(format!("--socks: `{}`: {error}\n  {remedy}", args.socks))
     })?;
     let via = from.all.clone();
+    let priced = via.clone();
     let hiding = from.hide("--via")?;
     let device = args.endpoint.device.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });
@@ -102,6 +103,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         console.remark(level, &happening.to_string());
     });
     drop(hiding);
+    rests(&priced).iter().for_each(|line| console.remark(1, line));
     memory.into_iter().for_each(|it| it.close(&client.remembered_paths(), console));
     files.map_or(Ok(()), |files| files.finish())?;
     served.map_err(|error| ended(&error))?;

@@ -159,10 +159,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     };
     let served = server.run(tell).map_err(|error| ended(&error));
     drop(translation);
+    prices.rests().iter().for_each(|line| console.remark(1, line));
     memory.into_iter().for_each(|it| it.close(&server.remembered_paths(), console));
     systemd::tell(systemd::STOPPING);
-    let written = files.map_or(Ok(()), |files| files.finish());
-    served.and(written.map_err(Failure::from))?;
+    served.and(files.map_or(Ok(()), |files| files.finish()).map_err(Failure::from))?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
@@ -230,6 +230,7 @@ impl Args {
             spec,
             ports,
             costs: prices.costs.clone(),
+            quotas: prices.quotas.clone(),
             choices: rules.iter().map(choice).collect::<Result<_, Failure>>()?,
         })
     }
