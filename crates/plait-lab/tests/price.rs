@@ -274,9 +274,9 @@ fn a_path_with_less_than_a_segment_of_quota_carries_no_data() {
     }
 }
 
-/// Connections begin on a path whose quota others use up before their first data.
+/// The connections of a page begin on a path until its quota is used up, and then on the other one.
 #[test]
-fn a_quota_that_ends_between_the_handshake_and_the_first_data_stops_no_connection() {
+fn connections_that_use_up_a_quota_end_on_the_other_path() {
     for kilobytes in 1..40 {
         let line = format!(
             "--path wifi:rate=20mbit,rtt=80ms,quota={kilobytes}kB --path lte:rate=10mbit,rtt=30ms \

@@ -2,8 +2,8 @@
 
 use crate::harness::{MSS, Script, capable_syn, multipath, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
-use plait_base::SubflowId;
-use plait_core::JoinTiming;
+use plait_base::{PathId, SubflowId};
+use plait_core::{JoinTiming, Quota};
 use plait_wire::{Flags, JoinAck, JoinSynAck, Mptcp};
 
 fn up(s: &Script, subflow: usize) -> bool {
@@ -23,6 +23,29 @@ fn the_join_waits_for_a_dss() {
     let syn = s.expect(want(1, SYN).mptcp("join").at(50.0));
     let Some(Mptcp::JoinSyn(join)) = syn.mptcp else { panic!() };
     assert_eq!(join.token, s.key.token());
+}
+
+/// The quota of the first path is used up after the SYN. Its data waits, so a DSS may never arrive.
+#[test]
+fn the_join_does_not_wait_for_a_dss_if_the_first_path_may_carry_no_data() {
+    for quota in [0, 10_000] {
+        let mut spec = spec(multipath(), 2, None);
+        let thrifty = plait_sched::Spec::parse("minrtt+price:goal=thrifty").unwrap();
+        spec.scheduler = std::sync::Arc::new(move || thrifty.build());
+        let mut s = Script::client(spec);
+        s.endpoint.set_price(PathId(0), 0, Some(Quota::new(quota)));
+        s.after(20);
+        s.send(s.syn_ack(0));
+        s.lose_all();
+        s.write(1_000);
+        s.after(1);
+        if quota == 0 {
+            s.expect(want(1, SYN).mptcp("join"));
+        } else {
+            s.expect(want(0, ACK.with(PSH)).len(1_000));
+        }
+        s.expect_nothing();
+    }
 }
 
 /// With another setting, the client joins after the SYN/ACK.
