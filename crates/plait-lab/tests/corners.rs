@@ -224,7 +224,7 @@ fn delays_and_losses_are_those_of_their_direction() {
 fn a_subflow_drains_after_another_has_left_time_wait() {
     let line = "--path a:rtt=17ms,rate=3mbit \
                 --path b:rtt=48ms,rate=33mbit@0s/0.1mbit@700ms,queue=2700000B \
-                --workload download:5MB --schedulers slot --exact";
+                --workload download:5MB --schedulers roundrobin --exact";
     let cells = plait_lab::cells(&crate::common::scenario(line));
     let mut setup = plait_lab::setup(&cells[0], 1);
     (setup.linger, setup.check) = (true, true);

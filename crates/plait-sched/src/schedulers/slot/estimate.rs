@@ -267,8 +267,8 @@ fn weigh(
         // Without copies, only new data shows the rate.
         let unknown = rules.probe
             && path.view.price.cost == 0
-            && main.source.is_own()
-            && !path.source.is_own();
+            && main.source.is_known()
+            && !path.source.is_known();
         path.worth = !unknown && path.is_worth(main, rules, work, mss);
     }
 }
@@ -309,7 +309,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         }
         if rules.cap {
             // A remembered rate may be far too low. Its path must get enough data for a sample.
-            let sampled = |it: &&mut Estimate<'_>| it.rate > 0 && it.source.is_own();
+            let sampled = |it: &&mut Estimate<'_>| it.rate > 0 && it.source == RateSource::Own;
             for path in list.iter_mut().flatten().filter(sampled) {
                 path.limit = path.needs(&rules, mss);
             }
@@ -413,7 +413,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns a path with room that carries only copies because its rate is unknown.
     pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
-        self.iter().find(|it| !it.worth && !it.source.is_own() && it.may_copy(view, len))
+        self.iter().find(|it| !it.worth && !it.source.is_known() && it.may_copy(view, len))
     }
 
     /// Returns the path with room on which a segment arrives first, except on `carrier`.

@@ -140,9 +140,8 @@ other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v
 New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
-Once the main path has shown its rate, such a path carries only copies until it has shown its own
-(`probe`). If paths are remembered, slot begins with the rate of an earlier connection. The first
-sample of a path replaces that rate.
+While the rate of such a path is unknown, it carries only copies (`probe`). If paths are remembered,
+slot begins with the rate of an earlier connection. Its first own sample replaces that rate.
 
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the

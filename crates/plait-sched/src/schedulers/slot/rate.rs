@@ -61,9 +61,9 @@ pub(super) enum RateSource {
 }
 
 impl RateSource {
-    /// Returns true if the path itself has shown its rate.
-    pub(super) fn is_own(self) -> bool {
-        self == RateSource::Own
+    /// Returns true if the rate was ever known.
+    pub(super) fn is_known(self) -> bool {
+        self != RateSource::None
     }
 }
 
@@ -264,9 +264,9 @@ mod tests {
     fn the_first_sample_replaces_a_remembered_rate() {
         for earlier in [250_000, 5_000_000] {
             let mut filter = RateFilter::default();
-            assert_eq!(filter.source, RateSource::None);
+            assert!(!filter.source.is_known());
             filter.recall(at(1_000), earlier);
-            assert_eq!(filter.source, RateSource::Earlier);
+            assert!(filter.source.is_known());
             // A lone segment is no sample.
             acked(&mut filter, at(1_020), at(1_000), false);
             assert_eq!(filter.rate(), earlier);
