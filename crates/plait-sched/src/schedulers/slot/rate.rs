@@ -16,10 +16,8 @@ const INTERVAL_RTTS: u64 = 5;
 /// Least time between the ends of two steps in round trips. Hosts and links pass acknowledgements on in
 /// bursts, so a shorter time says little about the rate of the path.
 const GRAINS_PER_RTT: u64 = 16;
-/// Longest such time on a path whose RTT varies little.
+/// Longest such time.
 const MAX_GRAIN: Span = Span::from_micros(500);
-/// Share of the RTT variation that a step may take. Jitter spreads and bunches acknowledgements.
-const GRAINS_PER_VARIATION: u64 = 4;
 
 /// Acknowledgements that delivered data.
 #[derive(Clone, Copy, Default, Debug)]
@@ -38,14 +36,6 @@ impl Step {
         let bytes = self.bytes + newer.bytes;
         *self = Step { bytes, queued: self.queued && newer.queued, ..newer };
     }
-}
-
-/// The round trips of a path.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RoundTrips {
-    pub(super) smoothed: Span,
-    pub(super) least: Span,
-    pub(super) variation: Span,
 }
 
 /// Where the rate of a path comes from.
@@ -88,9 +78,9 @@ impl RateFilter {
         self.now.max(self.before)
     }
 
-    /// Takes in an acknowledgement on a path with this segment size.
-    pub(super) fn on_acked(&mut self, step: Step, mss: u64, round: RoundTrips) {
-        let grain = Self::grain(round);
+    /// Takes in an acknowledgement on a path with this segment size, and this smoothed and least RTT.
+    pub(super) fn on_acked(&mut self, step: Step, mss: u64, (srtt, least): (Span, Span)) {
+        let grain = Self::grain(srtt);
         match &mut self.steps[..self.used] {
             // A step ends no sooner than `grain` after the one before it.
             [.., before, last] if last.at.since(before.at) < grain => last.extend(step),
@@ -99,7 +89,7 @@ impl RateFilter {
         if self.source == RateSource::Earlier {
             self.doubt_earlier();
         }
-        self.turn(step.at, round.least);
+        self.turn(step.at, least);
         if let Some(sample) = self.sample(mss, grain) {
             if self.source == RateSource::Earlier {
                 (self.now, self.before) = (0, 0);
@@ -133,9 +123,8 @@ impl RateFilter {
         }
     }
 
-    fn grain(round: RoundTrips) -> Span {
-        let most = MAX_GRAIN.max(round.variation.over(GRAINS_PER_VARIATION));
-        round.smoothed.over(GRAINS_PER_RTT).min(most)
+    fn grain(srtt: Span) -> Span {
+        srtt.over(GRAINS_PER_RTT).min(MAX_GRAIN)
     }
 
     fn push(&mut self, step: Step) {
@@ -152,14 +141,21 @@ impl RateFilter {
         self.used = 0;
     }
 
-    /// Begins a new interval if the present one is over.
+    /// Begins a new interval if the present one is over. One without a sample keeps the rate, because a
+    /// long recovery gives none. Only a remembered rate is forgotten.
     fn turn(&mut self, at: Time, least: Span) {
         let length = least.times(INTERVAL_RTTS).max(MIN_INTERVAL);
         let age = at.since(self.began);
-        if age >= length {
-            self.before = if age >= length.times(2) { 0 } else { self.now };
-            (self.now, self.began) = (0, at);
+        if age < length {
+            return;
         }
+        let earlier = self.source == RateSource::Earlier;
+        if earlier && age >= length.times(2) {
+            self.before = 0;
+        } else if earlier || self.now > 0 {
+            self.before = self.now;
+        }
+        (self.now, self.began) = (0, at);
     }
 
     /// Returns the rate of the longest run whose pace the link set: it left at least twice as fast as it
@@ -199,14 +195,13 @@ mod tests {
     use super::*;
 
     const SRTT: Span = Span::from_millis(20);
-    const ROUND: RoundTrips = RoundTrips { smoothed: SRTT, least: SRTT, variation: Span::ZERO };
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
     }
 
     fn acked(filter: &mut RateFilter, at: Time, sent: Time, queued: bool) {
-        filter.on_acked(Step { at, sent, bytes: 1_000, queued }, 1_000, ROUND);
+        filter.on_acked(Step { at, sent, bytes: 1_000, queued }, 1_000, (SRTT, SRTT));
     }
 
     /// A window of ten segments leaves at once, and its acknowledgements arrive each 2 ms.
@@ -299,12 +294,22 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_forgotten_after_two_intervals() {
+    fn a_sample_is_kept_until_two_later_intervals_had_others() {
         let mut filter = RateFilter::default();
         window(&mut filter, 1_000);
-        acked(&mut filter, at(1_350), at(1_330), false);
-        assert_eq!(filter.rate(), 500_000);
-        acked(&mut filter, at(1_700), at(1_680), false);
-        assert_eq!(filter.rate(), 0);
+        for millis in [1_350, 1_700, 2_050] {
+            acked(&mut filter, at(millis), at(millis - 20), false);
+            assert_eq!(filter.rate(), 500_000);
+        }
+        // Ten segments at 4 ms, in two intervals.
+        for start in [2_400, 2_750] {
+            acked(&mut filter, at(start), at(start - 20), false);
+            filter.break_run();
+            for segment in 0..10 {
+                acked(&mut filter, at(start + 20 + 4 * segment), at(start), false);
+            }
+        }
+        acked(&mut filter, at(3_100), at(3_080), false);
+        assert_eq!(filter.rate(), 250_000);
     }
 }
