@@ -124,12 +124,12 @@ For each path, slot predicts when a segment sent now would arrive:
     queue   = max(0, (inflight + queued + segment) / rate - min_rtt)
 
 The queue is at least the wait that the latest RTT sample shows. Before the first rate sample it is
-srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * min_rtt, 300 ms) that have
-a sample. A sample is taken from a run of up to 16 steps if the link set its pace: the segments left at
-least twice as fast as they were acknowledged, or all of them waited in a queue. A step is an
-acknowledgement, or all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements
-on in bursts. If the controller measures the bandwidth and has found it (bbr), that is the rate. If an
-acknowledgement is overdue, the delay counts too.
+srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample
+is taken from a run of up to 16 steps if the link set its pace: the segments left at least twice as
+fast as they were acknowledged, or all of them waited in a queue. A step is an acknowledgement, or
+all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. If the
+controller measures the bandwidth and has found it (bbr), that is the rate. If an acknowledgement is
+overdue, the delay counts too.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
@@ -417,7 +417,7 @@ impl Slot {
             && path.inflight >= 2 * mss
             && waited >= path.rttvar.times(2).max(least.over(4)).max(MIN_QUEUE);
         let sent = Time::from_nanos(view.now.as_nanos().saturating_sub(rtt.as_nanos()));
-        lane.rate.on_acked(Step { at: view.now, sent, bytes, queued }, mss, (srtt, least));
+        lane.rate.on_acked(Step { at: view.now, sent, bytes, queued }, mss, srtt);
     }
 }
 

@@ -10,7 +10,7 @@ const MIN_RUN_SEGMENTS: u64 = 4;
 const MIN_QUEUED_STEPS: usize = 4;
 /// Least length of an interval of the maximum.
 const MIN_INTERVAL: Span = Span::from_millis(300);
-/// Length of an interval in minimum RTTs.
+/// Length of an interval in smoothed RTTs.
 const INTERVAL_RTTS: u64 = 5;
 
 /// Least time between the ends of two steps in round trips. Hosts and links pass acknowledgements on in
@@ -78,8 +78,8 @@ impl RateFilter {
         self.now.max(self.before)
     }
 
-    /// Takes in an acknowledgement on a path with this segment size, and this smoothed and least RTT.
-    pub(super) fn on_acked(&mut self, step: Step, mss: u64, (srtt, least): (Span, Span)) {
+    /// Takes in an acknowledgement on a path with this segment size and smoothed RTT.
+    pub(super) fn on_acked(&mut self, step: Step, mss: u64, srtt: Span) {
         let grain = Self::grain(srtt);
         match &mut self.steps[..self.used] {
             // A step ends no sooner than `grain` after the one before it.
@@ -89,7 +89,7 @@ impl RateFilter {
         if self.source == RateSource::Earlier {
             self.doubt_earlier();
         }
-        self.turn(step.at, least);
+        self.turn(step.at, srtt);
         if let Some(sample) = self.sample(mss, grain) {
             if self.source == RateSource::Earlier {
                 (self.now, self.before) = (0, 0);
@@ -141,21 +141,14 @@ impl RateFilter {
         self.used = 0;
     }
 
-    /// Begins a new interval if the present one is over. One without a sample keeps the rate, because a
-    /// long recovery gives none. Only a remembered rate is forgotten.
-    fn turn(&mut self, at: Time, least: Span) {
-        let length = least.times(INTERVAL_RTTS).max(MIN_INTERVAL);
+    /// Begins a new interval if the present one is over.
+    fn turn(&mut self, at: Time, srtt: Span) {
+        let length = srtt.times(INTERVAL_RTTS).max(MIN_INTERVAL);
         let age = at.since(self.began);
-        if age < length {
-            return;
+        if age >= length {
+            self.before = if age >= length.times(2) { 0 } else { self.now };
+            (self.now, self.began) = (0, at);
         }
-        let earlier = self.source == RateSource::Earlier;
-        if earlier && age >= length.times(2) {
-            self.before = 0;
-        } else if earlier || self.now > 0 {
-            self.before = self.now;
-        }
-        (self.now, self.began) = (0, at);
     }
 
     /// Returns the rate of the longest run whose pace the link set: it left at least twice as fast as it
@@ -201,7 +194,7 @@ mod tests {
     }
 
     fn acked(filter: &mut RateFilter, at: Time, sent: Time, queued: bool) {
-        filter.on_acked(Step { at, sent, bytes: 1_000, queued }, 1_000, (SRTT, SRTT));
+        filter.on_acked(Step { at, sent, bytes: 1_000, queued }, 1_000, SRTT);
     }
 
     /// A window of ten segments leaves at once, and its acknowledgements arrive each 2 ms.
@@ -294,22 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_kept_until_two_later_intervals_had_others() {
+    fn a_sample_is_forgotten_after_two_intervals() {
         let mut filter = RateFilter::default();
         window(&mut filter, 1_000);
-        for millis in [1_350, 1_700, 2_050] {
-            acked(&mut filter, at(millis), at(millis - 20), false);
-            assert_eq!(filter.rate(), 500_000);
-        }
-        // Ten segments at 4 ms, in two intervals.
-        for start in [2_400, 2_750] {
-            acked(&mut filter, at(start), at(start - 20), false);
-            filter.break_run();
-            for segment in 0..10 {
-                acked(&mut filter, at(start + 20 + 4 * segment), at(start), false);
-            }
-        }
-        acked(&mut filter, at(3_100), at(3_080), false);
-        assert_eq!(filter.rate(), 250_000);
+        acked(&mut filter, at(1_350), at(1_330), false);
+        assert_eq!(filter.rate(), 500_000);
+        acked(&mut filter, at(1_700), at(1_680), false);
+        assert_eq!(filter.rate(), 0);
     }
 }
