@@ -130,8 +130,13 @@ const DRAIN_ROUNDS: Param = whole(
     "Drain ends after this time, even with a queue",
     "draft-ietf-ccwg-bbr 5.3.2",
 );
-const MIN_CWND: Param =
-    whole("min_cwnd", (1, 4, 100), "segments", "least window, except after a timeout", "draft-ietf-ccwg-bbr 2.8, 5.6.4.3");
+const MIN_CWND: Param = whole(
+    "min_cwnd",
+    (1, 4, 100),
+    "segments",
+    "least window, except after a timeout",
+    "draft-ietf-ccwg-bbr 2.8, 5.6.4.3",
+);
 const PROBE_WAIT: Param = real(
     "probe_wait",
     (0.1, 2.0, 60.0),
