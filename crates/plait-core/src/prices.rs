@@ -12,7 +12,7 @@ use plait_base::PathId;
 pub(crate) struct PathPrices {
     /// Costs that replace those of [`PathConfig`].
     costs: BTreeMap<PathId, u32>,
-    /// Quotas: those that replace those of [`PathConfig`], and these.
+    /// The quotas of [`PathConfig`], and the ones that replace them.
     quotas: BTreeMap<PathId, Quota>,
 }
 
@@ -27,7 +27,7 @@ struct Price {
     quota: Option<Quota>,
 }
 
-/// Payload bytes that may be sent on some paths, TCP retransmissions excluded. Clones share what is used up.
+/// Payload bytes that may be sent on some paths, TCP retransmissions excluded. Clones share the bytes that are used up.
 #[derive(Clone, Debug)]
 pub struct Quota {
     /// At most `usize::MAX`. Targets of 32 bits have no counter of 64 bits that connections share.
@@ -62,7 +62,7 @@ impl Quota {
     }
 }
 
-/// Quotas are equal if they share what is used up.
+/// Quotas are equal if they share the bytes that are used up.
 impl PartialEq for Quota {
     fn eq(&self, other: &Quota) -> bool {
         self.bytes == other.bytes && Arc::ptr_eq(&self.sent, &other.sent)

@@ -293,26 +293,31 @@ fn a_longer_transfer() {
     }
 }
 
+/// Two paths that lose exactly the segments of `drops`.
+fn lossy(drops: u64, sizes: [usize; 2], join: JoinTiming) -> Case {
+    Case {
+        seed: 1,
+        scheduler: "minrtt".to_owned(),
+        paths: 2,
+        multipath: true,
+        checksum: [false, drops.is_multiple_of(3)],
+        rcvbuf: 100_000,
+        sndbuf: 100_000,
+        sizes,
+        loss: 0,
+        repeat: 0,
+        delay_ms: [10, 15, 0],
+        jitter_ms: 0,
+        drops,
+        join,
+    }
+}
+
 /// R8, R22: any of the first eight segments are lost, and either end writes first.
 #[test]
 fn every_subset_of_the_first_segments_lost() {
     for (drops, sizes) in (0..256).flat_map(|drops| [(drops, [5_000, 10]), (drops, [10, 5_000])]) {
-        let case = Case {
-            seed: 1,
-            scheduler: "minrtt".to_owned(),
-            paths: 2,
-            multipath: true,
-            checksum: [false, drops % 3 == 0],
-            rcvbuf: 100_000,
-            sndbuf: 100_000,
-            sizes,
-            loss: 0,
-            repeat: 0,
-            delay_ms: [10, 15, 0],
-            jitter_ms: 0,
-            drops,
-            join: JoinTiming::default(),
-        };
+        let case = lossy(drops, sizes, JoinTiming::default());
         assert_eq!(run(&case), Ok(()), "{drops:08b}, {sizes:?}");
     }
 }
@@ -323,22 +328,7 @@ fn every_subset_of_the_first_segments_lost() {
 fn early_data_survives_losses() {
     let mut unproven = 0;
     for drops in (8..44).step_by(4).flat_map(|at| (0..256_u64).map(move |bits| bits << at)) {
-        let case = Case {
-            seed: 1,
-            scheduler: "minrtt".to_owned(),
-            paths: 2,
-            multipath: true,
-            checksum: [false, drops % 3 == 0],
-            rcvbuf: 100_000,
-            sndbuf: 100_000,
-            sizes: [60_000, 10],
-            loss: 0,
-            repeat: 0,
-            delay_ms: [10, 15, 0],
-            jitter_ms: 0,
-            drops,
-            join: JoinTiming::Agreed,
-        };
+        let case = lossy(drops, [60_000, 10], JoinTiming::Agreed);
         let early = count_unproven(&case);
         assert!(early.is_ok(), "{drops:b}: {early:?}");
         unproven += early.unwrap_or(0);

@@ -35,7 +35,7 @@ struct Prices {
     /// Price of a byte to the addresses of each prefix. The first prefix that contains an address
     /// applies; others are free.
     costs: Vec<(Prefix, u32)>,
-    /// What may be sent to all addresses of each prefix. The first prefix that contains an address applies.
+    /// The quota of each prefix, for all its addresses. The first prefix that contains an address applies.
     quotas: Vec<(Prefix, Quota)>,
     /// The latest path that got a number.
     latest: Option<PathPrice>,
@@ -89,7 +89,7 @@ impl Names {
         Names(Role::Server { dialled, stand_ins, peers, unnumbered: 0, prices })
     }
 
-    /// Sets the price of a byte to clients with these prefixes, and what may be sent to them. The first
+    /// Sets the price of a byte to clients with these prefixes, and their quotas. The first
     /// prefix that contains an address applies; others are free. It has no effect on an end that dials.
     #[must_use]
     pub fn priced(mut self, costs: Vec<(Prefix, u32)>, quotas: Vec<(Prefix, Quota)>) -> Names {

@@ -24,7 +24,7 @@ pub struct OwnAddress {
     pub exit: Option<Exit>,
     /// Price of a byte sent from it, relative to other addresses; 0 is free.
     pub cost: u32,
-    /// What may be sent from it, on all paths.
+    /// The quota of the bytes sent from it, on all paths.
     pub quota: Option<Quota>,
 }
 

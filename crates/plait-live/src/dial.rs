@@ -31,7 +31,7 @@ pub struct Origin {
     pub device: Option<String>,
     /// Price of a byte sent from it, relative to other addresses; 0 is free.
     pub cost: u32,
-    /// What may be sent from it. Clones share what is used up.
+    /// The quota of the bytes sent from it. Clones share the bytes that are used up.
     pub quota: Option<Quota>,
 }
 

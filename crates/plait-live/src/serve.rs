@@ -51,8 +51,8 @@ pub struct ServeSettings {
     /// Price of a byte to clients with these prefixes. The first prefix that contains an address applies;
     /// others are free.
     pub costs: Vec<(Prefix, u32)>,
-    /// What may be sent to all clients with each of these prefixes. The first prefix that contains an address
-    /// applies. Clones share what is used up.
+    /// The quota of the bytes sent to all clients with each of these prefixes. The first prefix that contains an address
+    /// applies. Clones share the bytes that are used up.
     pub quotas: Vec<(Prefix, Quota)>,
     /// Other settings for some clients. The first entry that matches a client applies.
     pub choices: Vec<Choice>,

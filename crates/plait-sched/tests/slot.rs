@@ -115,7 +115,7 @@ fn a_side_path_of_remembered_rate_carries_new_data() {
     assert!(!sent.iter().any(|it| it.0 == SIDE && matches!(it.1, What::New { .. })), "{sent:?}");
 }
 
-/// Returns what the side path carries next if the main path has just lost a segment.
+/// Returns the next transmission on the side path after the main path has lost a segment.
 fn after_a_loss(spec: &str, segments: u64) -> Option<What> {
     let mut scheduler = build(spec);
     let mut model = paths(segments);

@@ -71,7 +71,7 @@ pub(crate) fn goal(text: &str) -> Result<Goal, String> {
 /// A flag of prices.
 struct Flag<T> {
     name: &'static str,
-    /// What a text without `=` lacks.
+    /// The part that a text without `=` lacks.
     missing: &'static str,
     /// The form of a text.
     form: &'static str,
