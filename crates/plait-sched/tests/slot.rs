@@ -74,6 +74,27 @@ fn a_side_path_of_unknown_rate_carries_copies_only() {
     }
 }
 
+/// The first path of a light stream has sent too little at a time for a sample of its rate.
+#[test]
+fn a_path_of_unknown_rate_that_has_carried_the_connection_alone_carries_new_data() {
+    for alone in [false, true] {
+        let mut scheduler = build("slot");
+        let mut model = paths(200);
+        if alone {
+            let second = model.subflows.split_off(1);
+            let rtt = Some(Span::from_millis(MAIN_RTT));
+            let notice = Notice::Acked { subflow: MAIN, bytes: MSS, rtt, bandwidth: 0 };
+            scheduler.on_notice(&model.view(), notice);
+            model.subflows.extend(second);
+        }
+        // The rate of the second path is higher than the window of the first one allows.
+        teach_rate(&mut *scheduler, &mut model, SIDE, 2);
+        let sent = send_all(&mut *scheduler, &mut model);
+        let new = sent.iter().any(|it| it.0 == MAIN && matches!(it.1, What::New { .. }));
+        assert_eq!(new, alone, "{sent:?}");
+    }
+}
+
 #[test]
 fn a_side_path_of_known_rate_carries_new_data() {
     let mut scheduler = build("slot");
@@ -160,6 +181,23 @@ fn new_data_avoids_a_side_path_if_losses_cost_more_than_it_saves() {
     assert_eq!(choice_with_loss("slot:risk=0", 400, 1), Some(SIDE));
     // 200 segments keep the main path busy for 400 ms, longer than a repair takes.
     assert_eq!(choice_with_loss("slot", 400, 200), Some(SIDE));
+}
+
+/// If data waits for the window, a loss stops all of it. A segment then saves its own time on the main path only.
+#[test]
+fn new_data_avoids_a_side_path_with_losses_if_it_waits_for_the_window() {
+    for (segments, choice) in [(20, SIDE), (200, MAIN)] {
+        let mut scheduler = build("slot");
+        let mut model = paths(segments);
+        model.connection.wnd_end = segment(19).end;
+        teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+        teach_rate(&mut *scheduler, &mut model, SIDE, 4);
+        scheduler.on_notice(
+            &model.view(),
+            Notice::Lost { subflow: SIDE, range: DataRange::with_len(Dsn::ZERO, 40 * MSS) },
+        );
+        assert_eq!(ask(&mut *scheduler, &model).0, Some(choice), "{segments}");
+    }
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub(super) struct Work {
     pub(super) unsent: u64,
     /// Unsent bytes within the send window.
     pub(super) at_hand: u64,
+    /// Whether data waits for room in the receive window or the send buffer.
+    pub(super) limited: bool,
 }
 
 /// What is known of a path beside its view.
@@ -58,6 +60,8 @@ pub(super) struct Known<'a> {
     pub(super) progress: Time,
     /// Minimum RTT that an earlier connection has measured; zero if there is none.
     pub(super) remembered: Span,
+    /// Whether it has carried the connection alone.
+    pub(super) proven: bool,
 }
 
 /// The estimate of one path.
@@ -82,6 +86,8 @@ pub(super) struct Estimate<'a> {
     pub(super) main: bool,
     source: RateSource,
     losses: LossShare,
+    /// Whether it has carried the connection alone.
+    proven: bool,
     /// Whether it may carry new data.
     worth: bool,
 }
@@ -120,7 +126,7 @@ impl<'a> Estimate<'a> {
         mss: u64,
         unsampled: impl FnOnce() -> Span,
     ) -> Estimate<'a> {
-        let Known { view, rate, source, losses, progress, remembered } = known;
+        let Known { view, rate, source, losses, progress, remembered, proven } = known;
         let own = view.min_rtt.or(view.srtt);
         let min_rtt = own.unwrap_or_else(|| first_rtt(remembered, unsampled));
         let busy = view.inflight > 0;
@@ -147,6 +153,7 @@ impl<'a> Estimate<'a> {
             main: false,
             source,
             losses,
+            proven,
             worth: true,
         };
         estimate.arrival = estimate.arrives_in(mss);
@@ -219,6 +226,8 @@ impl<'a> Estimate<'a> {
 
     /// Returns true if the time that a segment saves on this path is worth the risk: the delay until a loss
     /// is repaired on `main`, less the time for which the window and the unsent data keep `main` busy.
+    ///
+    /// If data waits for room, a loss stops all of it. An earlier arrival then saves no time.
     fn is_worth(&self, main: &Estimate<'_>, rules: &Rules, work: Work, mss: u64) -> bool {
         let varies = self.view.rttvar.times(4).min(self.min_rtt.times(2));
         let repair = self.min_rtt.over(2) + varies + rules.late + main.min_rtt.over(2);
@@ -227,7 +236,10 @@ impl<'a> Estimate<'a> {
             let delay = delay.as_nanos().saturating_mul(loss_ppm) / 1_000_000;
             delay.saturating_mul(rules.risk_percent) / 100
         };
-        let sooner = main.arrival.minus(self.arrival).as_nanos();
+        let sooner = match work.limited {
+            true => 0,
+            false => main.arrival.minus(self.arrival).as_nanos(),
+        };
         let most = least(repair);
         // Most paths pass here, without a division by a rate.
         if sooner >= most || mss.saturating_mul(1_000_000_000) >= most.saturating_mul(main.pace) {
@@ -268,7 +280,8 @@ fn weigh(
         let unknown = rules.probe
             && path.view.price.cost == 0
             && main.source.is_known()
-            && !path.source.is_known();
+            && !path.source.is_known()
+            && !path.proven;
         path.worth = !unknown && path.is_worth(main, rules, work, mss);
     }
 }

@@ -4,113 +4,26 @@
 mod estimate;
 mod flights;
 mod loss;
+mod params;
 mod rate;
 mod saved;
 
 use crate::rules::{self, Task};
 use crate::state;
 use crate::{
-    About, CaState, ConnectionView, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind,
-    Params, Reason, Scheduler, View, What, WhenFull,
+    About, CaState, ConnectionView, Decision, Entry, Needs, Notice, Outcome, Params, Reason,
+    Scheduler, View, What, WhenFull,
 };
 use alloc::boxed::Box;
 use estimate::{Estimate, Known, Paths, Rules, Work};
 use flights::{Flight, Flights};
 use loss::LossShare;
+use params::{
+    CAP, COPIES, DOUBT, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED, RISK, SIDE_CAP,
+};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use rate::{RateFilter, Step};
 
-const CAP: Param = Param {
-    name: "cap",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "limit the data in flight on each path to what its rate needs",
-    clause: "ours",
-};
-const MAIN_CAP: Param = Param {
-    name: "main_cap",
-    kind: ParamKind::Whole { min: 100, max: 10000, default: 150 },
-    unit: "%",
-    help: "data in flight on the main path at most, relative to its bandwidth-delay product",
-    clause: "ours",
-};
-const SIDE_CAP: Param = Param {
-    name: "side_cap",
-    kind: ParamKind::Whole { min: 100, max: 10000, default: 125 },
-    unit: "%",
-    help: "data in flight on each other path at most, relative to its bandwidth-delay product",
-    clause: "ours",
-};
-const COPIES: Param = Param {
-    name: "copies",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "copy data that is late, or that another path delivers sooner",
-    clause: "ours",
-};
-const LATE: Param = Param {
-    name: "late",
-    kind: ParamKind::Whole { min: 0, max: 10000, default: 45 },
-    unit: "ms",
-    help: "time beyond the predicted acknowledgement and its variation after which data is late",
-    clause: "ours",
-};
-const LOST: Param = Param {
-    name: "lost",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "copy data that its subflow counts as lost",
-    clause: "ours",
-};
-const HEDGE: Param = Param {
-    name: "hedge",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "while no new data waits, copy unacknowledged data on the path where it arrives first",
-    clause: "ours",
-};
-const QUEUED: Param = Param {
-    name: "queued",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "also take the rate from acknowledgements of segments that waited in a queue",
-    clause: "ours",
-};
-const GROWTH: Param = Param {
-    name: "growth",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "expect that windows in slow start double in each round trip",
-    clause: "ours",
-};
-const DOUBT: Param = Param {
-    name: "doubt",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "add the RTT variation to the arrival on paths other than the main one",
-    clause: "ours",
-};
-const RISK: Param = Param {
-    name: "risk",
-    kind: ParamKind::Whole { min: 0, max: 10000, default: 30 },
-    unit: "%",
-    help: "weight of the delay that losses cause on paths other than the main one, against the time saved there",
-    clause: "ours",
-};
-const PROBE: Param = Param {
-    name: "probe",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "send only copies on paths other than the main one until their rate is known",
-    clause: "ours",
-};
-const PATIENT: Param = Param {
-    name: "patient",
-    kind: ParamKind::Switch { default: true },
-    unit: "",
-    help: "do not copy late data if its own path repairs it before the data at hand is sent",
-    clause: "ours",
-};
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
     about: About {
@@ -127,9 +40,10 @@ The queue is at least the wait that the latest RTT sample shows. Before the firs
 srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample
 is taken from a run of up to 16 steps if the link set its pace: the segments left at least twice as
 fast as they were acknowledged, or all of them waited in a queue. A step is an acknowledgement, or
-all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. If the
-controller measures the bandwidth and has found it (bbr), that is the rate. If an acknowledgement is
-overdue, the delay counts too.
+all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. A sample
+of more than twice the rate counts only if a later run gives such a sample too. The 40 ms by which a
+receiver delays the acknowledgement of a lone segment are no pace of the link. If the controller
+has found the bandwidth (bbr), that is the rate. If an acknowledgement is overdue, the delay counts too.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
@@ -140,8 +54,10 @@ other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v
 New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
-While the rate of such a path is unknown, it carries only copies (`probe`). If paths are remembered,
-slot begins with the rate of an earlier connection. Its first own sample replaces that rate.
+It saves the difference of the arrivals, or the time of its transmission on the main path. If data waits
+for the window or the send buffer, a loss stops all of it, so only the time of the transmission counts.
+While the rate of such a path is unknown, it carries only copies (`probe`), unless it has carried the
+connection alone. If paths are remembered, slot begins with the rate of an earlier connection. Its first own sample replaces that rate.
 
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
@@ -181,6 +97,8 @@ struct Lane {
     progress: Time,
     /// Minimum RTT that an earlier connection has measured; zero if there is none.
     min_rtt: Span,
+    /// Whether it has carried the connection alone.
+    proven: bool,
 }
 
 /// The scheduler.
@@ -227,7 +145,7 @@ impl Slot {
     ) -> Paths<'p, 'a> {
         let candidates = view.candidates();
         let known = view.subflows.iter().filter(|it| candidates.contains(it.id)).map(|view| {
-            let Lane { rate, losses, progress, min_rtt } = &self.lanes[view.id.index()];
+            let Lane { rate, losses, progress, min_rtt, proven } = &self.lanes[view.id.index()];
             Known {
                 view,
                 rate: rate.rate(),
@@ -235,13 +153,16 @@ impl Slot {
                 losses: *losses,
                 progress: *progress,
                 remembered: *min_rtt,
+                proven: *proven,
             }
         });
         let ConnectionView { snd_una, snd_nxt, wnd_end, unsent, .. } = view.connection;
         let to_window_end = |from: Dsn| wnd_end.get().saturating_sub(from.get());
         let at_hand = unsent.min(to_window_end(snd_nxt));
-        let work = Work { window: to_window_end(snd_una), unsent, at_hand };
-        Paths::new(list, (view.now, rules::segment_len(view)), self.rules, work, &known)
+        let mss = rules::segment_len(view);
+        let limited = unsent > at_hand || view.connection.sndbuf_free < mss;
+        let work = Work { window: to_window_end(snd_una), unsent, at_hand, limited };
+        Paths::new(list, (view.now, mss), self.rules, work, &known)
     }
 
     /// Notes a segment that is about to be sent.
@@ -406,6 +327,7 @@ impl Slot {
         let lane = &mut self.lanes[subflow.index()];
         lane.progress = view.now;
         lane.losses.on_acked(bytes);
+        lane.proven |= view.subflows.len() == 1;
         let open = view.subflow(subflow).filter(|it| it.ca == CaState::Open);
         let Some((path, srtt, rtt)) = open.and_then(|it| Some((it, it.srtt?, rtt?))) else {
             return lane.rate.break_run();

@@ -18,6 +18,10 @@ const INTERVAL_RTTS: u64 = 5;
 const GRAINS_PER_RTT: u64 = 16;
 /// Longest such time.
 const MAX_GRAIN: Span = Span::from_micros(500);
+/// Time for which a receiver holds the acknowledgement of a lone segment back, as in Linux.
+const MAX_HELD_BACK: Span = Span::from_millis(40);
+/// A sample above this many times the rate needs a second one.
+const FAR: u64 = 2;
 
 /// Acknowledgements that delivered data.
 #[derive(Clone, Copy, Default, Debug)]
@@ -70,6 +74,18 @@ pub(super) struct RateFilter {
     /// Start of this interval.
     pub(super) began: Time,
     pub(super) source: RateSource,
+    /// A sample far above the rate, which waits for a second one; zero if there is none.
+    pub(super) doubted: u64,
+    /// When it was taken.
+    pub(super) doubted_at: Time,
+}
+
+/// A sample of the rate.
+struct Sample {
+    /// Bytes a second.
+    rate: u64,
+    /// When its run began.
+    from: Time,
 }
 
 impl RateFilter {
@@ -94,9 +110,26 @@ impl RateFilter {
             if self.source == RateSource::Earlier {
                 (self.now, self.before) = (0, 0);
             }
-            self.now = self.now.max(sample);
+            self.now = self.now.max(self.confirmed(&sample, step.at));
             self.source = RateSource::Own;
         }
+    }
+
+    /// Returns the rate by a sample that was taken now.
+    ///
+    /// Jitter lets acknowledgements arrive in bunches. So a sample far above the rate counts only if a later
+    /// run, which shares no step with the first one, gives such a sample too.
+    fn confirmed(&mut self, sample: &Sample, now: Time) -> u64 {
+        let rate = self.rate();
+        if rate == 0 || sample.rate <= rate.saturating_mul(FAR) {
+            return sample.rate;
+        }
+        if self.doubted == 0 {
+            (self.doubted, self.doubted_at) = (sample.rate, now);
+        } else if sample.from >= self.doubted_at {
+            return sample.rate.min(core::mem::take(&mut self.doubted));
+        }
+        rate
     }
 
     /// Begins with the rate that an earlier connection has measured. The first sample replaces it.
@@ -147,15 +180,18 @@ impl RateFilter {
         let age = at.since(self.began);
         if age >= length {
             self.before = if age >= length.times(2) { 0 } else { self.now };
-            (self.now, self.began) = (0, at);
+            (self.now, self.began, self.doubted) = (0, at, 0);
         }
     }
 
     /// Returns the rate of the longest run whose pace the link set: it left at least twice as fast as it
     /// was acknowledged, or all its segments waited in a queue.
-    fn sample(&self, mss: u64, grain: Span) -> Option<u64> {
+    fn sample(&self, mss: u64, grain: Span) -> Option<Sample> {
         let (last, earlier) = self.steps[..self.used].split_last()?;
         let mut run = RunSoFar { bytes: last.bytes, steps: 1, queued: last.queued };
+        // The receiver acknowledges pairs, so it may have held the acknowledgement of a lone segment back.
+        let pairs = earlier.last().is_some_and(|it| it.bytes > mss);
+        let held_back = if pairs && last.bytes <= mss { MAX_HELD_BACK } else { Span::ZERO };
         let mut longest = None;
         for first in earlier.iter().rev() {
             let acked = last.at.since(first.at).as_nanos();
@@ -164,9 +200,10 @@ impl RateFilter {
             if acked > 0
                 && acked >= grain.as_nanos()
                 && run.bytes >= MIN_RUN_SEGMENTS * mss
-                && (queued || sent.saturating_mul(2) <= acked)
+                && (queued || sent.saturating_mul(2) <= acked.saturating_sub(held_back.as_nanos()))
             {
-                longest = Some(run.bytes.saturating_mul(1_000_000_000) / acked);
+                let rate = run.bytes.saturating_mul(1_000_000_000) / acked;
+                longest = Some(Sample { rate, from: first.at });
             }
             run.bytes += first.bytes;
             run.steps += 1;
@@ -226,6 +263,53 @@ mod tests {
         }
         let rate = filter.rate();
         assert!((95_000_000..125_000_000).contains(&rate), "{rate}");
+    }
+
+    /// A window whose acknowledgements arrive each 0.5 ms.
+    fn bunch(filter: &mut RateFilter, start: u64) {
+        for segment in 0..10 {
+            let passed_on = at(start + 20) + Span::from_micros(500 * segment);
+            acked(filter, passed_on, at(start), false);
+        }
+    }
+
+    #[test]
+    fn a_rate_more_than_doubles_once_a_second_run_shows_it() {
+        let mut filter = RateFilter::default();
+        window(&mut filter, 1_000);
+        bunch(&mut filter, 1_100);
+        assert_eq!(filter.rate(), 500_000);
+        bunch(&mut filter, 1_160);
+        assert_eq!(filter.rate(), 2_000_000);
+    }
+
+    #[test]
+    fn a_doubted_sample_is_forgotten_after_an_interval() {
+        let mut filter = RateFilter::default();
+        window(&mut filter, 1_000);
+        bunch(&mut filter, 1_100);
+        window(&mut filter, 1_300);
+        bunch(&mut filter, 1_400);
+        assert_eq!(filter.rate(), 500_000);
+    }
+
+    /// Each 20 ms a pair leaves and then a lone segment. The receiver holds its acknowledgement back.
+    #[test]
+    fn an_acknowledgement_that_was_held_back_gives_no_sample() {
+        let step = |at, sent, bytes| Step { at, sent, bytes, queued: false };
+        let mut filter = RateFilter::default();
+        filter.on_acked(step(at(1_020), at(1_000), 2_000), 1_000, SRTT);
+        filter.on_acked(step(at(1_021), at(1_001), 2_000), 1_000, SRTT);
+        filter.on_acked(step(at(1_022), at(1_002), 2_000), 1_000, SRTT);
+        filter.on_acked(step(at(1_062), at(1_002), 1_000), 1_000, SRTT);
+        assert_eq!(filter.rate(), 0);
+        // An acknowledgement that is later than that waited on the link.
+        let mut filter = RateFilter::default();
+        filter.on_acked(step(at(1_020), at(1_000), 2_000), 1_000, SRTT);
+        filter.on_acked(step(at(1_021), at(1_001), 2_000), 1_000, SRTT);
+        filter.on_acked(step(at(1_022), at(1_002), 2_000), 1_000, SRTT);
+        filter.on_acked(step(at(1_070), at(1_002), 1_000), 1_000, SRTT);
+        assert_eq!(filter.rate(), 100_000);
     }
 
     /// 30 segments leave each 10 ms and are acknowledged 20 ms later.

@@ -15,7 +15,10 @@ pub(super) const NAMES: &[(&str, &str)] = &[
         "rate.ID.sampled",
         "1 if the rate was ever sampled, 2 if an earlier connection has measured it",
     ),
+    ("rate.ID.doubted", "a sample of more than twice the rate, which waits for a second one"),
+    ("rate.ID.doubted_at_ns", "when it was taken"),
     ("remembered.ID.min_rtt_ns", "minimum RTT that an earlier connection has measured"),
+    ("proven.ID", "1 if the path has carried the connection alone"),
     ("loss.ID.lost", "bytes that the path lost"),
     ("loss.ID.acked", "bytes that the path delivered"),
     ("progress.ID_ns", "latest progress of the path"),
@@ -33,14 +36,18 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 /// Writes the state. Zeroes are left out.
 pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str, f64)) {
     let mut names = Names { name: String::new(), prefix: 0, write };
-    for (id, Lane { rate, losses, progress, min_rtt }) in lanes.iter().enumerate() {
+    for (id, Lane { rate, losses, progress, min_rtt, proven }) in lanes.iter().enumerate() {
         names.begin(format_args!("rate.{id}"));
         names.write(".now", rate.now);
         names.write(".before", rate.before);
         names.write(".began_ns", rate.began.as_nanos());
         names.write(".sampled", source_number(rate.source));
+        names.write(".doubted", rate.doubted);
+        names.write(".doubted_at_ns", rate.doubted_at.as_nanos());
         names.begin(format_args!("remembered.{id}"));
         names.write(".min_rtt_ns", min_rtt.as_nanos());
+        names.begin(format_args!("proven.{id}"));
+        names.write("", u64::from(*proven));
         names.begin(format_args!("loss.{id}"));
         names.write(".lost", losses.lost);
         names.write(".acked", losses.acked);
@@ -125,9 +132,12 @@ pub(super) fn load(
                 "before" => rate.before = whole,
                 "began_ns" => rate.began = Time::from_nanos(whole),
                 "sampled" => rate.source = source_of(whole),
+                "doubted" => rate.doubted = whole,
+                "doubted_at_ns" => rate.doubted_at = Time::from_nanos(whole),
                 _ => return None,
             }
         }
+        ("proven", id) => lanes.get_mut(id.parse::<usize>().ok()?)?.proven = whole == 1,
         ("loss", id) => {
             let losses = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.losses;
             match parts.next()? {

@@ -1,0 +1,95 @@
+//! The parameters of slot.
+
+use crate::{Param, ParamKind};
+
+pub(super) const CAP: Param = Param {
+    name: "cap",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "limit the data in flight on each path to what its rate needs",
+    clause: "ours",
+};
+pub(super) const MAIN_CAP: Param = Param {
+    name: "main_cap",
+    kind: ParamKind::Whole { min: 100, max: 10000, default: 150 },
+    unit: "%",
+    help: "data in flight on the main path at most, relative to its bandwidth-delay product",
+    clause: "ours",
+};
+pub(super) const SIDE_CAP: Param = Param {
+    name: "side_cap",
+    kind: ParamKind::Whole { min: 100, max: 10000, default: 125 },
+    unit: "%",
+    help: "data in flight on each other path at most, relative to its bandwidth-delay product",
+    clause: "ours",
+};
+pub(super) const COPIES: Param = Param {
+    name: "copies",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "copy data that is late, or that another path delivers sooner",
+    clause: "ours",
+};
+pub(super) const LATE: Param = Param {
+    name: "late",
+    kind: ParamKind::Whole { min: 0, max: 10000, default: 45 },
+    unit: "ms",
+    help: "time beyond the predicted acknowledgement and its variation after which data is late",
+    clause: "ours",
+};
+pub(super) const LOST: Param = Param {
+    name: "lost",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "copy data that its subflow counts as lost",
+    clause: "ours",
+};
+pub(super) const HEDGE: Param = Param {
+    name: "hedge",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "while no new data waits, copy unacknowledged data on the path where it arrives first",
+    clause: "ours",
+};
+pub(super) const QUEUED: Param = Param {
+    name: "queued",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "also take the rate from acknowledgements of segments that waited in a queue",
+    clause: "ours",
+};
+pub(super) const GROWTH: Param = Param {
+    name: "growth",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "expect that windows in slow start double in each round trip",
+    clause: "ours",
+};
+pub(super) const DOUBT: Param = Param {
+    name: "doubt",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "add the RTT variation to the arrival on paths other than the main one",
+    clause: "ours",
+};
+pub(super) const RISK: Param = Param {
+    name: "risk",
+    kind: ParamKind::Whole { min: 0, max: 10000, default: 30 },
+    unit: "%",
+    help: "weight of the delay that losses cause on paths other than the main one, against the time saved there",
+    clause: "ours",
+};
+pub(super) const PROBE: Param = Param {
+    name: "probe",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "send only copies on paths other than the main one until their rate is known",
+    clause: "ours",
+};
+pub(super) const PATIENT: Param = Param {
+    name: "patient",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "do not copy late data if its own path repairs it before the data at hand is sent",
+    clause: "ours",
+};
