@@ -243,8 +243,9 @@ impl EventLog {
         Ok(log)
     }
 
-    /// Writes to `out` the contents of `file` without the header.
-    pub(super) fn into_writer(file: &Path, out: Box<dyn Write>, paths: &[String]) -> EventLog {
+    /// Writes to `out` the contents of `file` without the header. `paths` are the names of the paths. Errors of
+    /// [`EventLog::finish`] name `file`.
+    pub fn into_writer(file: &Path, out: Box<dyn Write>, paths: &[String]) -> EventLog {
         EventLog {
             file: file.to_owned(),
             out: BufWriter::new(out),

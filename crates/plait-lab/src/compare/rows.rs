@@ -166,40 +166,6 @@ fn messages(runs: &[&Measures]) -> Option<Messages> {
 
 /// Returns every run with all its measures.
 pub(super) fn each_run(scenario: &Scenario, outcomes: &Outcomes) -> Vec<RunRecord> {
-    let values = |run: &RunOutcome| {
-        let mut values = Vec::new();
-        let named = |name: &str, path: usize| {
-            let path = scenario.paths.get(path).map_or("", |path| path.name.as_str());
-            format!("{name}.{path}")
-        };
-        for entry in MEASURES {
-            match entry.value {
-                Value::Run(of) => {
-                    values.extend(of(&run.measures).map(|value| (entry.name.to_owned(), value)));
-                }
-                Value::Path(of) => values.extend(
-                    run.measures
-                        .paths
-                        .iter()
-                        .enumerate()
-                        .filter_map(|(at, path)| Some((named(entry.name, at), of(path)?))),
-                ),
-            }
-        }
-        values.extend(
-            run.measures
-                .paths
-                .iter()
-                .enumerate()
-                .map(|(at, path)| (named("sent_bytes", at), path.sent_bytes as f64)),
-        );
-        values.extend(extra(&run.measures).map(|extra| ("extra_share".to_owned(), extra)));
-        let priced = run.measures.paths.iter().enumerate().filter(|_| scenario.has_prices());
-        values.extend(priced.filter_map(|(at, path)| {
-            Some((named("path_extra_share", at), extra_on(&run.measures, path)?))
-        }));
-        values
-    };
     let of_row = |(row, runs): (usize, &Vec<Option<RunOutcome>>)| -> Vec<RunRecord> {
         let record = |(run, outcome): (u32, &Option<RunOutcome>)| {
             let outcome = outcome.as_ref()?;
@@ -208,12 +174,43 @@ pub(super) fn each_run(scenario: &Scenario, outcomes: &Outcomes) -> Vec<RunRecor
                 run,
                 seed: run_seed(scenario.seed, run),
                 failure: outcome.failure(scenario),
-                values: values(outcome),
+                values: outcome.values(scenario),
             })
         };
         (0u32..).zip(runs).filter_map(record).collect()
     };
     outcomes.iter().enumerate().flat_map(of_row).collect()
+}
+
+impl RunOutcome {
+    /// Returns the measures of the run by name; the measures of a path as `path_share.wifi`. A measure that
+    /// the run lacks is absent.
+    #[must_use]
+    pub fn values(&self, scenario: &Scenario) -> Vec<(String, f64)> {
+        let paths = || self.measures.paths.iter().enumerate();
+        let named = |name: &str, path: usize| {
+            let path = scenario.paths.get(path).map_or("", |path| path.name.as_str());
+            format!("{name}.{path}")
+        };
+        let mut values = Vec::new();
+        for entry in MEASURES {
+            match entry.value {
+                Value::Run(of) => {
+                    values.extend(of(&self.measures).map(|value| (entry.name.to_owned(), value)));
+                }
+                Value::Path(of) => values.extend(
+                    paths().filter_map(|(at, path)| Some((named(entry.name, at), of(path)?))),
+                ),
+            }
+        }
+        values.extend(paths().map(|(at, path)| (named("sent_bytes", at), path.sent_bytes as f64)));
+        values.extend(extra(&self.measures).map(|extra| ("extra_share".to_owned(), extra)));
+        let priced = paths().filter(|_| scenario.has_prices());
+        values.extend(priced.filter_map(|(at, path)| {
+            Some((named("path_extra_share", at), extra_on(&self.measures, path)?))
+        }));
+        values
+    }
 }
 
 /// Returns the precision reached by `--until ci=`: the widest interval of a scheduler against the best row.

@@ -60,6 +60,18 @@ pub fn text(document: &ComparisonDocument, width: usize, colour: bool) -> String
     format!("{head}\n\n{map}{}\n{legend}\n\n{precision}{limits}{again}\n", tables.join("\n"))
 }
 
+/// Returns the verdict of each point as one line of text. If a setting was varied, the values of the point
+/// precede its verdict.
+#[must_use]
+pub fn verdicts(document: &ComparisonDocument) -> Vec<String> {
+    let line = |report: &Report| {
+        let values = report.vary.iter().map(|(name, value)| format!("{name}={value}"));
+        let place = values.collect::<Vec<_>>().join(" ");
+        if place.is_empty() { verdict(report) } else { format!("{place}: {}", verdict(report)) }
+    };
+    document.reports().iter().map(line).collect()
+}
+
 /// Returns the lines about buffers of a sweep, each once.
 fn shared_limits(document: &ComparisonDocument) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
