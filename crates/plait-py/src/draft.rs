@@ -1,0 +1,97 @@
+//! A scenario under construction: settings by the names of scenario files.
+
+use crate::refused;
+use plait_app::file;
+use plait_lab::scenario::{SETTINGS, Setting};
+use plait_lab::{Cell, RawScenario, Scenario};
+use pyo3::prelude::*;
+
+/// A scenario under construction.
+#[pyclass(module = "plait._plait")]
+pub(crate) struct Draft(RawScenario);
+
+#[pymethods]
+impl Draft {
+    /// Begins with no setting.
+    #[new]
+    fn new() -> Draft {
+        Draft(RawScenario::new())
+    }
+
+    /// Reads a scenario file (TOML) from a text. Errors name the place `name`.
+    #[staticmethod]
+    fn from_toml(name: &str, text: &str) -> PyResult<Draft> {
+        RawScenario::from_toml(name, text).map(Draft).map_err(refused)
+    }
+
+    /// Reads a scenario file (TOML).
+    #[staticmethod]
+    fn from_file(file: &str) -> PyResult<Draft> {
+        let read = RawScenario::from_file(file, &|name| file::settings(name));
+        read.map(Draft).map_err(refused)
+    }
+
+    /// The names of the settings.
+    #[staticmethod]
+    fn settings() -> Vec<&'static str> {
+        SETTINGS.iter().map(|setting| setting.name).collect()
+    }
+
+    /// Returns a copy. Its paths and settings give way to further ones, as those of a file do.
+    fn copy(&self) -> PyResult<Draft> {
+        RawScenario::from_toml("scenario", &self.0.to_toml()).map(Draft).map_err(refused)
+    }
+
+    /// Adds a path: `wifi:rate=20mbit,rtt=22ms`, or the name of a profile.
+    fn path(&mut self, text: &str) -> PyResult<()> {
+        self.0.argument("path", text).map_err(refused)
+    }
+
+    /// Sets a setting, spelled with `-` or `_`. If the setting does not repeat, several texts are one list.
+    fn set(&mut self, name: &str, texts: Vec<String>) -> PyResult<()> {
+        let known = Setting::named(name);
+        let texts = match known.is_some_and(Setting::repeats) {
+            true => texts,
+            false => vec![texts.join(",")],
+        };
+        // The value of a file gives way to this one.
+        self.0.forget(known.map_or(name, |setting| setting.name));
+        let name = name.replace('_', "-");
+        texts.iter().try_for_each(|text| self.0.argument(&name, text)).map_err(refused)
+    }
+
+    /// Returns the scenario file (TOML).
+    fn to_toml(&self) -> PyResult<String> {
+        Ok(self.compared()?.to_toml())
+    }
+
+    /// Returns the command line that compares the schedulers of this scenario.
+    fn command(&self) -> PyResult<String> {
+        Ok(self.compared()?.command_line())
+    }
+}
+
+impl Draft {
+    /// Returns the scenario of `plait compare`.
+    pub(crate) fn compared(&self) -> PyResult<Scenario> {
+        Ok(self.0.build_with(&file::named).map_err(refused)?.compared())
+    }
+
+    /// Returns the only run of the scenario for `command`, which errors name.
+    pub(crate) fn one(&self, command: &str) -> PyResult<Cell> {
+        self.0.build_one(command, &file::named).map_err(|error| {
+            refused(error.to_string().replacen("--schedulers:", "--scheduler:", 1))
+        })
+    }
+
+    /// Returns the schedulers of a list such as `ecf,blest`, which errors place at `--compare-with`.
+    pub(crate) fn others(&self, list: &str) -> PyResult<Vec<plait_sched::Spec>> {
+        let renamed = |error: plait_lab::ScenarioError| {
+            refused(error.to_string().replacen("--schedulers", "--compare-with", 1))
+        };
+        let mut draft = self.0.clone();
+        draft.forget("schedulers");
+        draft.argument("schedulers", list).map_err(renamed)?;
+        Ok(draft.build_with(&file::named).map_err(renamed)?.schedulers)
+    }
+}

@@ -1,0 +1,82 @@
+//! `plait.decide`, `plait.explain` and the lists of names.
+
+use crate::draft::Draft;
+use crate::work::interruptible;
+use crate::{Error, refused};
+use plait_app::quantity;
+use plait_base::Time;
+use plait_lab::explain::{Question, Which};
+use plait_report::decide::{Session, controller};
+use plait_report::list::{ListDocument, ListKind};
+use plait_report::render::explained;
+use pyo3::prelude::*;
+
+/// Returns a scheduler's answer to a question; both are JSON.
+#[pyfunction]
+pub(crate) fn decide(question: &str) -> PyResult<String> {
+    Session::default().answer(question).map_err(refused)
+}
+
+/// Returns a congestion controller's answer to a question; both are JSON.
+#[pyfunction]
+pub(crate) fn decide_cc(question: &str) -> PyResult<String> {
+    controller::answer(question).map_err(refused)
+}
+
+/// Returns the document of `plait list --json`.
+#[pyfunction]
+#[pyo3(signature = (kind, name=None))]
+pub(crate) fn list_entries(kind: &str, name: Option<&str>) -> PyResult<String> {
+    let known = ListKind::ALL.into_iter().find(|it| it.plural() == kind);
+    let known = known.ok_or_else(|| {
+        let names = ListKind::ALL.map(ListKind::plural).join(", ");
+        Error::new_err(format!("kind: `{kind}`: unknown kind\n  allowed: {names}"))
+    })?;
+    let document = ListDocument::of(known, name).map_err(refused)?;
+    serde_json::to_string(&document).map_err(refused)
+}
+
+/// Returns the document and the text of `plait explain`.
+#[pyfunction]
+#[pyo3(signature = (draft, slowest, at, compare_with, width, progress=None))]
+pub(crate) fn explain(
+    py: Python<'_>,
+    draft: &Draft,
+    slowest: usize,
+    at: Option<&str>,
+    compare_with: Option<&str>,
+    width: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(String, String)> {
+    let cell = draft.one("plait explain")?;
+    let workload = &cell.scenario.workload;
+    if workload.connections() > 1 {
+        return Err(Error::new_err(format!(
+            "--workload: `{workload}`: it has several connections, and explain takes one\n  \
+             allowed: one connection, such as http=2 or connections=1"
+        )));
+    }
+    let schedulers = compare_with.map_or(Ok(Vec::new()), |list| draft.others(list))?;
+    let which = match at {
+        None => Which::Slowest(slowest),
+        Some(text) => {
+            let at = quantity::time(text).map_err(|error| refused(format!("--at: {error}")))?;
+            Which::At { at: Time::ZERO + at, most: slowest }
+        }
+    };
+    let mut again = cell.command_line("plait explain");
+    again += &at.map_or(String::new(), |at| format!(" --at {at}"));
+    again += &format!(" --slowest {slowest}");
+    again += &compare_with.map_or(String::new(), |list| format!(" --compare-with {list}"));
+    let question = Question { which, schedulers };
+    let explained_run = interruptible(py, progress, move |shared| {
+        let advance = |done: usize, total: usize| shared.advance(done, total);
+        plait_lab::explain::explain(&cell, cell.scenario.seed, &question, None, &advance)
+    })?;
+    let mut explanation = explained_run.map_err(|error| {
+        refused(at.map_or_else(|| error.to_string(), |at| format!("--at: `{at}`: {error}")))
+    })?;
+    explanation.command = again;
+    let json = serde_json::to_string(&explanation).map_err(refused)?;
+    Ok((json, explained(&explanation, width)))
+}

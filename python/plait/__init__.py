@@ -1,0 +1,53 @@
+"""Multipath TCP schedulers, compared in a simulator with exact repetition.
+
+A table of schedulers over two paths:
+
+>>> import plait
+>>> result = plait.compare(
+...     paths=["wifi:rate=20mbit,rtt=22ms", "lte:rate=8mbit,rtt=60ms"],
+...     workload="download:256kB",
+...     schedulers=["minrtt", "ecf"],
+...     runs=5,
+... )
+>>> [row["scheduler"] for row in result.rows]
+['minrtt', 'ecf', 'tcp:wifi', 'tcp:lte']
+
+The names and the units are those of the command line. ``result.command`` is the command line that gives the same
+numbers: its ``digest`` is ``result.digest``.
+"""
+
+from plait._plait import VERSION as __version__
+from plait._plait import Error
+from plait.calls import compare, explain, run, runs
+from plait.listing import (
+    decide,
+    list_controllers,
+    list_measures,
+    list_paths,
+    list_schedulers,
+    list_workloads,
+)
+from plait.results import Explanation, Result, Run
+from plait.scenario import Path, Scenario
+from plait.table import Table
+
+__all__ = [
+    "Error",
+    "Explanation",
+    "Path",
+    "Result",
+    "Run",
+    "Scenario",
+    "Table",
+    "__version__",
+    "compare",
+    "decide",
+    "explain",
+    "list_controllers",
+    "list_measures",
+    "list_paths",
+    "list_schedulers",
+    "list_workloads",
+    "run",
+    "runs",
+]

@@ -1,0 +1,146 @@
+"""The calls that run a scenario: `compare`, `run`, `runs` and `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from plait import _plait
+from plait.progress import progress_bar
+from plait.results import Explanation, Result, Run, terminal_width
+from plait.scenario import AnyPath, AnyScenario, Setting, draft_of
+
+
+def compare(
+    paths: Iterable[AnyPath] | AnyPath = (),
+    *,
+    scenario: AnyScenario | None = None,
+    workload: str | None = None,
+    schedulers: str | Iterable[str] | None = None,
+    cc: str | Iterable[str] | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+    vary: Setting = None,
+    expect: str | Iterable[str] | None = None,
+    explain: bool = False,
+    progress: bool | None = None,
+    **settings: Setting,
+) -> Result:
+    """Compares schedulers over the same workload, paths and seeds, as ``plait compare`` does.
+
+    The first path is the primary. ``scenario`` is a `Scenario` or a scenario file, which the other arguments
+    override. ``vary`` repeats the comparison for each value of a setting. ``explain`` also finds out why rows were
+    fast or slow, which takes longer. Every other setting of docs/reference/keys.md is a keyword too, spelled with
+    ``_``: ``dial_delay="20ms"``.
+
+    The call releases the interpreter's lock, so comparisons in several threads run in parallel. Ctrl-C ends it at
+    once with KeyboardInterrupt.
+
+    >>> import plait
+    >>> result = plait.compare(
+    ...     paths=[plait.Path("wifi", rate="20mbit", rtt="22ms"), {"name": "lte", "rate": "8mbit", "rtt": "60ms"}],
+    ...     workload="download:256kB",
+    ...     schedulers=["minrtt", "ecf:beta=0.5"],
+    ...     runs=5,
+    ...     host_jitter="100us",
+    ... )
+    >>> result.table["scheduler"]
+    ['minrtt', 'ecf:beta=0.5', 'tcp:wifi', 'tcp:lte']
+    >>> len(result.digest)
+    64
+
+    Raises `plait.Error` if an argument is invalid:
+
+    >>> plait.compare(["wifi:rtt=22"], workload="download:256kB")
+    Traceback (most recent call last):
+        ...
+    plait.Error: --path wifi:rtt: `22` has no unit: a time needs one of ns, us, ms, s, min
+    """
+    given: dict[str, Setting] = {
+        "workload": workload,
+        "schedulers": schedulers,
+        "cc": cc,
+        "runs": runs,
+        "seed": seed,
+        "vary": vary,
+        "expect": expect,
+    }
+    draft = draft_of(scenario, paths, {**given, **settings})
+    with progress_bar(progress) as tell:
+        return Result(_plait.compare(draft, explain, tell))
+
+
+def run(
+    paths: Iterable[AnyPath] | AnyPath = (),
+    *,
+    scenario: AnyScenario | None = None,
+    workload: str | None = None,
+    scheduler: str | None = None,
+    cc: str | None = None,
+    seed: int | None = None,
+    events: bool = False,
+    **settings: Setting,
+) -> Run:
+    """Makes one run and reports it in depth, as ``plait run`` does.
+
+    With ``events``, the run keeps every event for `Run.events`. The other arguments are those of `compare`.
+
+    >>> import plait
+    >>> run = plait.run(["wifi-home", "lte-att"], workload="download:64kB", scheduler="ecf", events=True)
+    >>> "segment-sent" in run.events["event"]
+    True
+    """
+    given: dict[str, Setting] = {"workload": workload, "scheduler": scheduler, "cc": cc, "seed": seed}
+    return Run(_plait.run(draft_of(scenario, paths, {**given, **settings}), events))
+
+
+def runs(
+    paths: Iterable[AnyPath] | AnyPath = (),
+    *,
+    scenario: AnyScenario | None = None,
+    **settings: Setting,
+) -> Iterator[dict[str, Any]]:
+    """Iterates over the runs of a comparison, seed by seed, without a report.
+
+    Each run is a dictionary with the columns of `Result.runs`. Only the next few runs are made ahead, so the
+    number of runs is not limited by memory, and a loop may stop at any run.
+
+    >>> import plait
+    >>> first = next(plait.runs(["wifi-home", "lte-att"], workload="download:64kB", schedulers="ecf", runs=1000))
+    >>> first["scheduler"], first["run"], first["seed"], first["completed"]
+    ('ecf', 0, 1, True)
+    """
+    return _plait.EachRun(draft_of(scenario, paths, settings))
+
+
+def explain(
+    paths: Iterable[AnyPath] | AnyPath = (),
+    *,
+    scenario: AnyScenario | None = None,
+    workload: str | None = None,
+    scheduler: str | None = None,
+    cc: str | None = None,
+    seed: int | None = None,
+    slowest: int = 10,
+    at: str | None = None,
+    compare_with: str | Iterable[str] | None = None,
+    progress: bool | None = None,
+    **settings: Setting,
+) -> Explanation:
+    """Explains the longest waits in a run: the decisions and their cost, as ``plait explain`` does.
+
+    ``at`` takes the waits at one time, such as ``"1.2s"``. ``compare_with`` shows the decisions of other schedulers
+    in the same states.
+
+    >>> import plait
+    >>> explanation = plait.explain(["wifi-home", "lte-att"], workload="download:64kB", slowest=2)
+    >>> len(explanation.stalls) <= 2
+    True
+    """
+    given: dict[str, Setting] = {"workload": workload, "scheduler": scheduler, "cc": cc, "seed": seed}
+    draft = draft_of(scenario, paths, {**given, **settings})
+    if compare_with is not None and not isinstance(compare_with, str):
+        compare_with = ",".join(compare_with)
+    with progress_bar(progress) as tell:
+        document, text = _plait.explain(draft, slowest, at, compare_with, terminal_width(), tell)
+    return Explanation(document, text)

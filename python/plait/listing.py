@@ -1,0 +1,67 @@
+"""Questions that need no run: decisions of one state, and the names that plait knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from plait import _plait
+
+
+def decide(question: Mapping[str, Any] | None = None, /, **keys: Any) -> dict[str, Any]:
+    """Returns the decision of a scheduler in one state, as ``plait decide`` does; docs/decide.md has the keys.
+
+    If the question has the key ``cc``, it is one for a congestion controller (``plait decide --cc``).
+
+    >>> import plait
+    >>> answer = plait.decide(scheduler="ecf", subflows=[{"id": 0, "srtt_ms": 9}, {"id": 1, "srtt_ms": 60}])
+    >>> answer["decision"], answer["subflow"]
+    ('send', 0)
+    >>> answer = plait.decide({"cc": "lia", "flows": [{"cwnd": 9}], "event": {"ack": 9}})
+    >>> answer["flows"][0]["cwnd"] > 9
+    True
+    """
+    asked = {**(question or {}), **keys}
+    answer = _plait.decide_cc if "cc" in asked else _plait.decide
+    decision: dict[str, Any] = json.loads(answer(json.dumps(asked)))
+    return decision
+
+
+def list_schedulers(name: str | None = None) -> list[dict[str, Any]]:
+    """Returns the schedulers, each with its page and its parameters; with a name only this one.
+
+    >>> import plait
+    >>> "ecf" in [entry["name"] for entry in plait.list_schedulers()]
+    True
+    >>> plait.list_schedulers("eff")
+    Traceback (most recent call last):
+        ...
+    plait.Error: unknown scheduler `eff`...
+    """
+    return _entries("schedulers", name)
+
+
+def list_controllers(name: str | None = None) -> list[dict[str, Any]]:
+    """Returns the congestion controllers; with a name only this one."""
+    return _entries("cc", name)
+
+
+def list_workloads(name: str | None = None) -> list[dict[str, Any]]:
+    """Returns the workloads; with a name only this one."""
+    return _entries("workloads", name)
+
+
+def list_paths(name: str | None = None) -> list[dict[str, Any]]:
+    """Returns the profiles of paths; with a name only this one."""
+    return _entries("paths", name)
+
+
+def list_measures(name: str | None = None) -> list[dict[str, Any]]:
+    """Returns the measures; with a name only this one."""
+    return _entries("measures", name)
+
+
+def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = json.loads(_plait.list_entries(kind, name))["entries"]
+    return entries

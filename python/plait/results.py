@@ -1,0 +1,217 @@
+"""The outcomes of `plait.compare`, `plait.run` and `plait.explain`."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from plait import _plait
+from plait.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+HTML_WIDTH = 120
+"""Width of a report on a page, in columns."""
+
+
+def terminal_width() -> int:
+    """Returns the width of the terminal in columns, as the command line takes it."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def _page(text: str) -> str:
+    style = "line-height:1.25;white-space:pre;overflow-x:auto"
+    return f'<pre style="{style}">{html.escape(text)}</pre>'
+
+
+class Result:
+    """The outcome of a comparison. It prints as the table of the terminal.
+
+    >>> import plait
+    >>> result = plait.compare(
+    ...     ["wifi:rate=20mbit,rtt=22ms", "lte:rate=8mbit,rtt=60ms"],
+    ...     workload="download:256kB", schedulers="minrtt,ecf", runs=5, vary={"lte.rtt": ["60ms", "120ms"]},
+    ... )
+    >>> len(result.rows), len(result.runs)
+    (8, 40)
+    >>> sorted(set(result.table["lte.rtt"]))
+    ['120ms', '60ms']
+    """
+
+    def __init__(self, inner: _plait.Comparison) -> None:
+        self._inner = inner
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the measures and the segments of every run.
+
+        ``command`` with ``--json`` gives the same digest.
+        """
+        return self._inner.digest
+
+    @property
+    def command(self) -> str:
+        """The command line that gives the same numbers."""
+        return self._inner.command
+
+    @property
+    def verdict(self) -> str:
+        """The sentences below the table; with ``vary`` a line for each point."""
+        return "\n".join(self._inner.verdicts)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all points, as ``plait compare --json`` has them."""
+        rows: list[dict[str, Any]] = self._document["rows"]
+        return rows
+
+    @cached_property
+    def table(self) -> Table:
+        """A table with a line for each row.
+
+        It has all statistics of the primary measure, and the medians of the other measures.
+        """
+        return Table(self._inner.rows())
+
+    @cached_property
+    def runs(self) -> Table:
+        """A table with a line for each run: its seed, and every measure."""
+        return Table(self._inner.runs())
+
+    @property
+    def holds(self) -> bool:
+        """True if every expectation (``expect``) holds."""
+        return not self._inner.broken
+
+    def check(self) -> Result:
+        """Returns the result itself. If an expectation does not hold, it raises `plait.Error`."""
+        if not self.holds:
+            raise _plait.Error(self._inner.broken)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the document of ``plait compare --json``."""
+        document: dict[str, Any] = json.loads(self._inner.json())
+        return document
+
+    def to_csv(self, per_run: bool = False) -> str:
+        """Returns the text of ``plait compare --format csv``, with ``per_run`` that of ``--per-run``."""
+        return self._inner.csv(per_run)
+
+    def to_markdown(self) -> str:
+        """Returns the text of ``plait compare --format markdown``."""
+        return self._inner.markdown()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns `table` as a data frame of polars."""
+        return self.table.to_polars()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns `table` as a data frame of pandas."""
+        return self.table.to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return self._inner.text(terminal_width()).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return _page(self._inner.text(HTML_WIDTH))
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return self.to_dict()
+
+
+class Run:
+    """The outcome of one run. It prints as ``plait run`` does.
+
+    >>> import plait
+    >>> run = plait.run(["wifi-home", "lte-att"], workload="download:64kB", scheduler="ecf")
+    >>> run.complete, "completion_ms" in run.measures
+    (True, True)
+    """
+
+    def __init__(self, inner: _plait.RunReport) -> None:
+        self._inner = inner
+
+    @property
+    def digest(self) -> str:
+        """Hash over every segment sent and delivered: ``segment_hash`` of ``plait run --json``."""
+        return self._inner.digest
+
+    @property
+    def command(self) -> str:
+        """The command line that repeats the run."""
+        return self._inner.command
+
+    @property
+    def complete(self) -> bool:
+        """True if the workload finished."""
+        return bool(self._document["complete"])
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """The measures by name (`plait.list_measures`). A measure that the workload lacks is absent."""
+        return dict(self._document["measures"])
+
+    @cached_property
+    def events(self) -> Table:
+        """Every event, in the order of time; docs/events.md describes the columns.
+
+        A list in an event, such as the subflows of a decision, is its JSON text. The run keeps its events only
+        with ``plait.run(..., events=True)``.
+        """
+        inner = self._inner.events()
+        if inner is None:
+            raise _plait.Error("events: the run did not keep its events\n  allowed: plait.run(..., events=True)")
+        return Table(inner)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the document of ``plait run --json``."""
+        document: dict[str, Any] = json.loads(self._inner.json())
+        return document
+
+    def __repr__(self) -> str:
+        return self._inner.text(terminal_width()).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return _page(self._inner.text(HTML_WIDTH))
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return self.to_dict()
+
+
+class Explanation:
+    """Why data waited in a run, and which decisions caused it. It prints as ``plait explain`` does."""
+
+    def __init__(self, document: str, text: str) -> None:
+        self._text = text
+        self._document: dict[str, Any] = json.loads(document)
+
+    @property
+    def command(self) -> str:
+        """The command line that gives the same explanation."""
+        return str(self._document["command"])
+
+    @property
+    def stalls(self) -> list[dict[str, Any]]:
+        """The explained waits, the longest first."""
+        return list(self._document["stalls"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the document of ``plait explain --json``."""
+        return dict(self._document)
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return _page(self._text)

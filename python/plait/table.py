@@ -1,0 +1,67 @@
+"""Tables, which other libraries read through the Arrow C stream interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from plait import _plait
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class Table:
+    """Columns of equal length. Every library that reads Arrow streams takes it: ``polars.DataFrame(table)``.
+
+    >>> import plait
+    >>> run = plait.run(["wifi-home", "lte-att"], workload="download:64kB", events=True)
+    >>> run.events.columns[:3]
+    ['t_ns', 'host', 'connection']
+    >>> run.events["event"].count("loaded"), "decision" in run.events["event"]
+    (0, True)
+    """
+
+    def __init__(self, inner: _plait.Table) -> None:
+        self._inner = inner
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return self._inner.columns
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """Returns the values of a column; None for a row that has no value."""
+        return self._inner.column(name)
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Iterates over the rows, each a dictionary by column."""
+        columns = self.columns
+        for values in zip(*(self[name] for name in columns), strict=True):
+            yield dict(zip(columns, values, strict=True))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Returns the columns by name."""
+        return {name: self[name] for name in self.columns}
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns a data frame of polars, which shares the memory of the table."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a data frame of pandas. It copies the values, and needs no further library."""
+        import pandas
+
+        return pandas.DataFrame(self.to_dict())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._inner.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<plait.Table: {len(self)} rows, columns {', '.join(self.columns)}>"
