@@ -9,8 +9,14 @@ use thiserror::Error;
 /// Words with their own meaning in a list of schedulers: every scheduler, and plain TCP on a path.
 const RESERVED: [&str; 2] = ["all", "tcp"];
 
-/// The list, which does not change after its first use.
-static LIST: OnceRef<'static, &'static [Entry]> = OnceRef::new();
+/// The list, and the longer list that has taken its place. Once read, a list does not change.
+struct Stage {
+    entries: &'static [Entry],
+    next: OnceRef<'static, Stage>,
+}
+
+/// The list of the built-in schedulers.
+static BUILT_IN: Stage = Stage { entries: SCHEDULERS, next: OnceRef::new() };
 
 /// The reason why a scheduler cannot be registered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -24,27 +30,28 @@ pub enum RegisterError {
     /// Another scheduler has the name or alias, or it is a reserved word.
     #[error("the name `{0}` is taken: choose another one for this scheduler")]
     Taken(&'static str),
-    /// The list was used or extended before.
-    #[error(
-        "the list of schedulers is already in use: register all schedulers with one call at the \
-         start of the program"
-    )]
-    TooLate,
 }
 
-/// Returns all schedulers: [`SCHEDULERS`], then the registered ones. The first call ends the time
-/// in which [`register`] may be called.
+/// Returns all schedulers: [`SCHEDULERS`], then the registered ones.
 #[must_use]
 pub fn schedulers() -> &'static [Entry] {
-    LIST.get_or_init(|| &SCHEDULERS)
+    newest().entries
+}
+
+fn newest() -> &'static Stage {
+    let mut stage = &BUILT_IN;
+    while let Some(next) = stage.next.get() {
+        stage = next;
+    }
+    stage
 }
 
 /// Adds schedulers to the end of the list, so that their names can be used wherever a built-in
-/// scheduler's name can. A program calls it once, before anything reads the list.
+/// scheduler's name can. A call keeps the memory of the longer list for the rest of the program, so a program
+/// should register few times.
 ///
 /// # Errors
-/// Returns a [`RegisterError`] if a name is not valid or taken, or if the list was used or extended
-/// before. The list is then unchanged.
+/// Returns a [`RegisterError`] if a name is not valid or taken. The list is then unchanged.
 ///
 /// # Examples
 /// ```
@@ -59,16 +66,21 @@ pub fn schedulers() -> &'static [Entry] {
 /// # Ok::<(), plait_sched::RegisterError>(())
 /// ```
 pub fn register(entries: &[Entry]) -> Result<(), RegisterError> {
-    if LIST.get().is_some() {
-        return Err(RegisterError::TooLate);
+    loop {
+        let stage = newest();
+        let mut taken: Vec<&str> =
+            stage.entries.iter().flat_map(names_of).chain(RESERVED).collect();
+        for name in entries.iter().flat_map(names_of) {
+            check(&taken, name)?;
+            taken.push(name);
+        }
+        let all: &'static [Entry] = Vec::leak([stage.entries, entries].concat());
+        let next = Box::leak(Box::new(Stage { entries: all, next: OnceRef::new() }));
+        // If another thread was first, the names are checked against its list.
+        if stage.next.set(next).is_ok() {
+            return Ok(());
+        }
     }
-    let mut taken: Vec<&str> = SCHEDULERS.iter().flat_map(names_of).chain(RESERVED).collect();
-    for name in entries.iter().flat_map(names_of) {
-        check(&taken, name)?;
-        taken.push(name);
-    }
-    let all: &'static [Entry] = Vec::leak([SCHEDULERS, entries].concat());
-    LIST.set(Box::leak(Box::new(all))).map_err(|()| RegisterError::TooLate)
 }
 
 fn names_of(entry: &Entry) -> impl Iterator<Item = &'static str> {
