@@ -1,9 +1,9 @@
-# make demo | check | test | soak | promise | results | dist | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
-# for the pictures a browser, and for the site of docs/ Python.
+# make demo | check | test | soak | promise | results | dist | wheel | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
+# for the pictures a browser, and for the wheel and the site of docs/ Python.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak promise scoreboard results dist bench pictures docs
+.PHONY: help demo check test soak promise scoreboard results dist wheel bench pictures docs
 
 SEED ?= 1
 PAPERS ?= imc csws ton stms ecf
@@ -60,6 +60,9 @@ results: ## docs/results/PAPER.md: every experiment of the papers, judged with s
 
 dist: ## the binary to ship, target/dist/plait: its bytes depend on the commit and the compiler alone
 	@contrib/dist
+
+wheel: ## the Python package, dist/plait-*.whl (needs python3, and a network the first time)
+	@PYTHON=$(or $(PYTHON),python3) python/wheel
 
 bench: ## benchmarks
 	@cargo bench --workspace

@@ -17,7 +17,7 @@ numbers: its ``digest`` is ``result.digest``.
 """
 
 from plait._plait import VERSION as __version__
-from plait._plait import Error
+from plait._plait import Error, Send, Subflow, View, Wait
 from plait.calls import compare, explain, run, runs
 from plait.listing import (
     decide,
@@ -29,16 +29,23 @@ from plait.listing import (
 )
 from plait.results import Explanation, Result, Run
 from plait.scenario import Path, Scenario
+from plait.schedulers import Decision, Scheduler, register
 from plait.table import Table
 
 __all__ = [
+    "Decision",
     "Error",
     "Explanation",
     "Path",
     "Result",
     "Run",
     "Scenario",
+    "Scheduler",
+    "Send",
+    "Subflow",
     "Table",
+    "View",
+    "Wait",
     "__version__",
     "compare",
     "decide",
@@ -48,6 +55,7 @@ __all__ = [
     "list_paths",
     "list_schedulers",
     "list_workloads",
+    "register",
     "run",
     "runs",
 ]

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias, Union
 
 from plait._plait import Draft
+from plait.schedulers import name_of, register
 
-Value: TypeAlias = Union[str, int, float, bool, "Path"]
-"""One value of a setting, with its unit: ``"2MB"``, ``30`` or ``True``."""
+Value: TypeAlias = Union[str, int, float, bool, "Path", type]
+"""One value of a setting, with its unit: ``"2MB"``, ``30`` or ``True``. A scheduler may be a class."""
 
 Setting: TypeAlias = Union[Value, Iterable[Value], Mapping[str, object], None]
 """A setting: a value, several values, or for ``vary`` a dictionary of them. None leaves the default."""
@@ -125,8 +126,8 @@ def draft_of(
 def filled(draft: Draft, paths: Iterable[AnyPath] | AnyPath, settings: Mapping[str, Setting]) -> Draft:
     """Adds paths and settings to a scenario under construction."""
     several = [paths] if isinstance(paths, (str, Path, Mapping)) else paths
-    for path in several:
-        draft.path(_path(path))
+    if texts := [_path(path) for path in several]:
+        draft.set_paths(texts)
     for name, value in settings.items():
         if value is not None:
             # The command line takes both spellings.
@@ -145,7 +146,7 @@ def _texts(value: Value | Iterable[Value] | Mapping[str, object]) -> list[str]:
     """Returns the texts of a setting as the command line has them."""
     if isinstance(value, Mapping):
         return [f"{name}={_joined(values)}" for name, values in value.items()]
-    if isinstance(value, (str, int, float, Path)):
+    if isinstance(value, (str, int, float, Path, type)):
         return [_text(value)]
     return [_text(one) for one in value]
 
@@ -157,6 +158,8 @@ def _joined(values: object) -> str:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, type):
+        return name_of(register(value))
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)

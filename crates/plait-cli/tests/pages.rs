@@ -137,6 +137,8 @@ fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pag
                 "console" => not_run += 1,
                 // A line of a log, or a file.
                 "" | "toml" => {}
+                // python/tests runs them.
+                "python" if name == "python" => {}
                 other => panic!("{at}: `{other}`: use sh, text, console, toml or no word"),
             }
         }

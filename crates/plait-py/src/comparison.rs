@@ -1,9 +1,9 @@
 //! `plait.compare`.
 
 use crate::draft::Draft;
-use crate::refused;
+use crate::error::refused;
 use crate::table::{Datum, Rows, Table};
-use crate::work::interruptible;
+use crate::work::{Watched, interruptible};
 use plait_app::file;
 use plait_lab::stats::Summary;
 use plait_lab::{Attentive, ComparisonDocument, Control, KeepRuns, Report, Row, Simulator};
@@ -28,10 +28,12 @@ pub(crate) fn compare(
     let compared = interruptible(py, progress, move |shared| {
         let advance = |done: usize, total: usize| shared.advance(done, total);
         let control = Control { progress: &advance, ..Control::unwatched(&shared.cancelled) };
-        match explain {
-            true => plait_lab::compare(&scenario, &KeepRuns(Attentive), &control, &file::named),
-            false => plait_lab::compare(&scenario, &KeepRuns(Simulator), &control, &file::named),
+        if explain {
+            let world = Watched { world: KeepRuns(Attentive), task: shared };
+            return plait_lab::compare(&scenario, &world, &control, &file::named);
         }
+        let world = Watched { world: KeepRuns(Simulator), task: shared };
+        plait_lab::compare(&scenario, &world, &control, &file::named)
     })?;
     let mut document = compared.map_err(refused)?;
     if explain {

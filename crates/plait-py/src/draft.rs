@@ -1,6 +1,6 @@
 //! A scenario under construction: settings by the names of scenario files.
 
-use crate::refused;
+use crate::error::refused;
 use plait_app::file;
 use plait_lab::scenario::{SETTINGS, Setting};
 use plait_lab::{Cell, RawScenario, Scenario};
@@ -8,27 +8,31 @@ use pyo3::prelude::*;
 
 /// A scenario under construction.
 #[pyclass(module = "plait._plait")]
-pub(crate) struct Draft(RawScenario);
+pub(crate) struct Draft {
+    raw: RawScenario,
+    /// Paths that replace those of the file, if there are any.
+    paths: Vec<String>,
+}
 
 #[pymethods]
 impl Draft {
     /// Begins with no setting.
     #[new]
     fn new() -> Draft {
-        Draft(RawScenario::new())
+        Draft::of(RawScenario::new())
     }
 
     /// Reads a scenario file (TOML) from a text. Errors name the place `name`.
     #[staticmethod]
     fn from_toml(name: &str, text: &str) -> PyResult<Draft> {
-        RawScenario::from_toml(name, text).map(Draft).map_err(refused)
+        RawScenario::from_toml(name, text).map(Draft::of).map_err(refused)
     }
 
     /// Reads a scenario file (TOML).
     #[staticmethod]
     fn from_file(file: &str) -> PyResult<Draft> {
         let read = RawScenario::from_file(file, &|name| file::settings(name));
-        read.map(Draft).map_err(refused)
+        read.map(Draft::of).map_err(refused)
     }
 
     /// The names of the settings.
@@ -37,14 +41,14 @@ impl Draft {
         SETTINGS.iter().map(|setting| setting.name).collect()
     }
 
-    /// Returns a copy. Its paths and settings give way to further ones, as those of a file do.
-    fn copy(&self) -> PyResult<Draft> {
-        RawScenario::from_toml("scenario", &self.0.to_toml()).map(Draft).map_err(refused)
+    /// Returns a copy.
+    fn copy(&self) -> Draft {
+        Draft { raw: self.raw.clone(), paths: self.paths.clone() }
     }
 
-    /// Adds a path: `wifi:rate=20mbit,rtt=22ms`, or the name of a profile.
-    fn path(&mut self, text: &str) -> PyResult<()> {
-        self.0.argument("path", text).map_err(refused)
+    /// Replaces the paths: `wifi:rate=20mbit,rtt=22ms`, or the name of a profile.
+    fn set_paths(&mut self, texts: Vec<String>) {
+        self.paths = texts;
     }
 
     /// Sets a setting, spelled with `-` or `_`. If the setting does not repeat, several texts are one list.
@@ -55,9 +59,9 @@ impl Draft {
             false => vec![texts.join(",")],
         };
         // The value of a file gives way to this one.
-        self.0.forget(known.map_or(name, |setting| setting.name));
+        self.raw.forget(known.map_or(name, |setting| setting.name));
         let name = name.replace('_', "-");
-        texts.iter().try_for_each(|text| self.0.argument(&name, text)).map_err(refused)
+        texts.iter().try_for_each(|text| self.raw.argument(&name, text)).map_err(refused)
     }
 
     /// Returns the scenario file (TOML).
@@ -72,14 +76,27 @@ impl Draft {
 }
 
 impl Draft {
+    fn of(raw: RawScenario) -> Draft {
+        Draft { raw, paths: Vec::new() }
+    }
+
+    /// Returns the scenario as the command line would give it.
+    fn given(&self) -> PyResult<RawScenario> {
+        let mut raw = self.raw.clone();
+        for path in &self.paths {
+            raw.argument("path", path).map_err(refused)?;
+        }
+        Ok(raw)
+    }
+
     /// Returns the scenario of `plait compare`.
     pub(crate) fn compared(&self) -> PyResult<Scenario> {
-        Ok(self.0.build_with(&file::named).map_err(refused)?.compared())
+        Ok(self.given()?.build_with(&file::named).map_err(refused)?.compared())
     }
 
     /// Returns the only run of the scenario for `command`, which errors name.
     pub(crate) fn one(&self, command: &str) -> PyResult<Cell> {
-        self.0.build_one(command, &file::named).map_err(|error| {
+        self.given()?.build_one(command, &file::named).map_err(|error| {
             refused(error.to_string().replacen("--schedulers:", "--scheduler:", 1))
         })
     }
@@ -89,7 +106,7 @@ impl Draft {
         let renamed = |error: plait_lab::ScenarioError| {
             refused(error.to_string().replacen("--schedulers", "--compare-with", 1))
         };
-        let mut draft = self.0.clone();
+        let mut draft = self.given()?;
         draft.forget("schedulers");
         draft.argument("schedulers", list).map_err(renamed)?;
         Ok(draft.build_with(&file::named).map_err(renamed)?.schedulers)

@@ -1,8 +1,8 @@
 //! `plait.runs`: the runs of a comparison one after the other, without a report.
 
 use crate::draft::Draft;
-use crate::refused;
-use crate::work::interruptible;
+use crate::error::refused;
+use crate::work::{Watched, interruptible};
 use plait_app::file;
 use plait_lab::{Cell, Point, RunOutcome, Simulator, World, cells, run_seed};
 use pyo3::prelude::*;
@@ -54,7 +54,9 @@ impl EachRun {
             let jobs = self.jobs;
             let due: Vec<Due> = std::iter::from_fn(|| self.advance()).take(jobs).collect();
             self.made = interruptible(py, None, move |shared| {
-                let run = |due: &Due| Simulator.run_unless(&due.cell, due.seed, &shared.cancelled);
+                let world = Watched { world: Simulator, task: shared };
+                let run = |due: &Due| world.run_unless(&due.cell, due.seed, &shared.cancelled);
+                let run = &run;
                 thread::scope(|scope| {
                     let made: Vec<_> =
                         due.iter().map(|due| scope.spawn(move || run(due))).collect();

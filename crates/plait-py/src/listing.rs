@@ -1,8 +1,8 @@
 //! `plait.decide`, `plait.explain` and the lists of names.
 
 use crate::draft::Draft;
-use crate::work::interruptible;
-use crate::{Error, refused};
+use crate::error::{Error, refused};
+use crate::work::{interruptible, stray_failure};
 use plait_app::quantity;
 use plait_base::Time;
 use plait_lab::explain::{Question, Which};
@@ -14,7 +14,10 @@ use pyo3::prelude::*;
 /// Returns a scheduler's answer to a question; both are JSON.
 #[pyfunction]
 pub(crate) fn decide(question: &str) -> PyResult<String> {
-    Session::default().answer(question).map_err(refused)
+    let _ = stray_failure();
+    let answer = Session::default().answer(question).map_err(refused);
+    stray_failure()?;
+    answer
 }
 
 /// Returns a congestion controller's answer to a question; both are JSON.
@@ -68,11 +71,13 @@ pub(crate) fn explain(
     again += &at.map_or(String::new(), |at| format!(" --at {at}"));
     again += &format!(" --slowest {slowest}");
     again += &compare_with.map_or(String::new(), |list| format!(" --compare-with {list}"));
+    let _ = stray_failure();
     let question = Question { which, schedulers };
     let explained_run = interruptible(py, progress, move |shared| {
         let advance = |done: usize, total: usize| shared.advance(done, total);
         plait_lab::explain::explain(&cell, cell.scenario.seed, &question, None, &advance)
     })?;
+    stray_failure()?;
     let mut explanation = explained_run.map_err(|error| {
         refused(at.map_or_else(|| error.to_string(), |at| format!("--at: `{at}`: {error}")))
     })?;

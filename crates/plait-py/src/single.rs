@@ -1,7 +1,7 @@
 //! `plait.run`.
 
 use crate::draft::Draft;
-use crate::refused;
+use crate::error::refused;
 use crate::table::{Datum, Rows, Table};
 use crate::work::interruptible;
 use plait_lab::{Cell, simulate_unless};

@@ -1,6 +1,6 @@
 //! Columns of equal length. Other libraries take them as an Arrow stream, without a copy.
 
-use crate::refused;
+use crate::error::refused;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator,

@@ -1,10 +1,12 @@
 //! A task on a thread of its own, while the calling thread looks for signals and reports progress.
 
-use crate::Error;
+use crate::error::Error;
+use plait_lab::{Bound as SpeedBound, Cell, RunOutcome, World};
 use pyo3::prelude::*;
-use std::sync::Arc;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +20,56 @@ pub(crate) struct Shared {
     pub(crate) cancelled: AtomicBool,
     done: AtomicUsize,
     total: AtomicUsize,
+    /// The first exception of a scheduler in Python.
+    failure: Mutex<Option<PyErr>>,
+}
+
+thread_local! {
+    /// The task of this thread.
+    static TASK: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
+}
+
+/// The exception of a scheduler on a thread that has no task.
+static STRAY: Mutex<Option<PyErr>> = Mutex::new(None);
+
+/// Takes the exception of a scheduler on a thread without a task.
+pub(crate) fn stray_failure() -> PyResult<()> {
+    STRAY.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+}
+
+/// Ends the task of this thread with an exception.
+pub(crate) fn failed(py: Python<'_>, error: &PyErr) {
+    let task = TASK.with_borrow(Option::clone);
+    let place = task.as_ref().map_or(&STRAY, |task| &task.failure);
+    // Nothing that holds this lock waits for the interpreter.
+    place.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| error.clone_ref(py));
+    if let Some(task) = task {
+        task.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A world whose runs belong to a task.
+pub(crate) struct Watched<'a, W> {
+    pub(crate) world: W,
+    pub(crate) task: &'a Arc<Shared>,
+}
+
+impl<W: World> World for Watched<'_, W> {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        self.task.watch(|| self.world.run(cell, seed))
+    }
+
+    fn run_unless(&self, cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<RunOutcome> {
+        self.task.watch(|| self.world.run_unless(cell, seed, cancelled))
+    }
+
+    fn bound(&self, cell: &Cell, seed: u64) -> Option<SpeedBound> {
+        self.world.bound(cell, seed)
+    }
+
+    fn keeps_runs(&self) -> bool {
+        self.world.keeps_runs()
+    }
 }
 
 impl Shared {
@@ -25,6 +77,18 @@ impl Shared {
     pub(crate) fn advance(&self, done: usize, total: usize) {
         self.total.store(total, Ordering::Relaxed);
         self.done.fetch_max(done, Ordering::Relaxed);
+    }
+
+    /// Runs a part of the task on this thread. Exceptions of its schedulers end the task.
+    pub(crate) fn watch<R>(self: &Arc<Shared>, part: impl FnOnce() -> R) -> R {
+        let before = TASK.replace(Some(Arc::clone(self)));
+        let result = part();
+        TASK.set(before);
+        result
+    }
+
+    fn failure(&self) -> PyResult<()> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
     fn progress(&self) -> (usize, usize) {
@@ -37,18 +101,19 @@ impl Shared {
 /// total.
 ///
 /// # Errors
-/// If a handler or `progress` raises an exception, it is returned at once, and the task is cancelled.
+/// If a handler, `progress` or a scheduler raises an exception, it is returned at once, and the task is
+/// cancelled.
 pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    task: impl FnOnce(&Shared) -> T + Send + 'static,
+    task: impl FnOnce(&Arc<Shared>) -> T + Send + 'static,
 ) -> PyResult<T> {
     let shared = Arc::new(Shared::default());
     let (sender, mut receiver) = mpsc::sync_channel(1);
     let for_task = Arc::clone(&shared);
     let started = thread::Builder::new().name("plait".to_owned()).spawn(move || {
         // If the caller was interrupted, the result is not wanted.
-        let _ = sender.send(task(&for_task));
+        let _ = sender.send(for_task.watch(|| task(&for_task)));
     });
     started.map_err(|error| Error::new_err(format!("a thread cannot be started: {error}")))?;
     let mut told = 0;
@@ -63,7 +128,8 @@ pub(crate) fn interruptible<T: Send + 'static>(
             }
         };
         let (done, total) = shared.progress();
-        let looked = py.check_signals().and_then(|()| match progress {
+        let looked = py.check_signals().and_then(|()| shared.failure());
+        let looked = looked.and_then(|()| match progress {
             Some(progress) if done > told => progress.call1((done, total)).map(drop),
             _ => Ok(()),
         });

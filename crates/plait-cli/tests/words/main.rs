@@ -129,7 +129,11 @@ fn public_items_have_a_summary() {
         .into_iter()
         .filter(|it| it.starts_with("crates/") && it.ends_with("/Cargo.toml"));
     for manifest in manifests {
-        let has = read(&manifest).contains("\n[lints]\nworkspace = true\n");
+        // plait-py is a workspace of its own; `floors` compares its lints.
+        let own = manifest == "crates/plait-py/Cargo.toml";
+        let lints =
+            if own { "\nmissing_docs = \"warn\"\n" } else { "\n[lints]\nworkspace = true\n" };
+        let has = read(&manifest).contains(lints);
         assert!(
             has,
             "{manifest}: add `[lints]` with `workspace = true`, so that `missing_docs` counts here"

@@ -1,0 +1,37 @@
+"""The command line's binary, with which the tests compare."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Plait = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def binary() -> Path | None:
+    """Returns the binary: $PLAIT, or the newest build of this checkout."""
+    if named := os.environ.get("PLAIT"):
+        return Path(named)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = [path for path in target.glob("*/plait") if os.access(path, os.X_OK)]
+    return max(built, key=lambda path: path.stat().st_mtime, default=None)
+
+
+@pytest.fixture(scope="session")
+def plait_binary() -> Plait:
+    """Returns a function that runs the binary with arguments."""
+    program = binary()
+    if program is None:
+        pytest.skip("there is no binary of the command line: `cargo build --release -p plait-cli`, or set PLAIT")
+
+    def call(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = [str(program), *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+    return call

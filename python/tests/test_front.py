@@ -1,0 +1,104 @@
+"""The front: examples of the documentation, types and texts."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import plait
+from plait import _plait
+from plait.scenario import Draft, filled
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = [f"plait.{module.name}" for module in pkgutil.iter_modules(plait.__path__) if module.name != "_plait"]
+
+
+@pytest.mark.parametrize("name", ["plait", *MODULES])
+def test_the_examples_of_docstrings_run(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert failed == 0
+    assert tried > 0 or name == "plait.progress"
+
+
+def test_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    guide = ROOT / "docs" / "guides" / "python.md"
+    blocks = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)
+    assert len(blocks) >= 3
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(guide), "exec"), scope)
+
+
+def test_every_public_function_has_an_example() -> None:
+    public = [getattr(plait, name) for name in plait.__all__]
+    functions = [it for it in public if inspect.isfunction(it)]
+    assert len(functions) >= 10
+    for function in functions:
+        assert function.__doc__, function.__name__
+        assert ">>> " in function.__doc__ or function.__name__.startswith("list_"), function.__name__
+    assert all(it.__doc__ for it in public if inspect.isclass(it))
+
+
+def test_the_types_are_strict() -> None:
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    package = str(Path(plait.__file__).parent)
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), package]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_stub_names_what_the_module_has() -> None:
+    stub = (Path(plait.__file__).parent / "_plait.pyi").read_text()
+    named = set(re.findall(r"^(?:class |def |)(\w+)(?:\(|:)", stub, re.MULTILINE)) - {"import", "from", "class", "def"}
+    had = {name for name in dir(_plait) if not name.startswith("__")}
+    assert had == named
+    for name in had:
+        about = getattr(_plait, name)
+        if isinstance(about, type) and name != "Error":
+            own = {method for method in vars(about) if not method.startswith("__")}
+            block = re.search(rf"^class {name}\b.*?(?=^\S|\Z)", stub, re.MULTILINE | re.DOTALL)
+            assert block is not None and own == set(re.findall(r"def ([a-z]\w*)", block[0])), name
+
+
+def test_settings_are_the_texts_of_the_command_line() -> None:
+    def command(**settings: object) -> str:
+        return filled(Draft(), ["a:rtt=9ms,rate=9mbit", "b:rtt=20ms,rate=9mbit"], {"workload": "bulk:1s", **settings}).command()  # type: ignore[dict-item]
+
+    assert "--exact" in command(exact=True)
+    assert "--exact" not in command(exact=False)
+    assert "--dial-delay 20ms" in command(dial_delay="20ms")
+    assert "--runs 7" in command(runs=7)
+    assert "--schedulers ecf,blest:mode=paper" in command(schedulers=("ecf", "blest:mode=paper"))
+    assert "--vary a.rtt=9ms,12ms --vary b.loss=0%,1%" in command(vary={"a.rtt": ["9ms", "12ms"], "b.loss": "0%,1%"})
+    assert command(vary=["a.rtt=9ms,12ms"]) == command(vary="a.rtt=9ms,12ms")
+    link = plait.Path("cell", rate="20mbit")
+    shared = filled(Draft(), [plait.Path("a", rtt="9ms", rate="30mbit", via="cell")], {"workload": "bulk:1s", "link": link})
+    assert "--link cell:rtt=0s,rate=20mbit" in shared.command()
+
+
+def test_every_setting_is_known_by_its_keyword() -> None:
+    assert len(Draft.settings()) > 40
+    for name in Draft.settings():
+        draft = Draft()
+        draft.set(name.replace("-", "_"), ["x"])
+        with pytest.raises(plait.Error, match="--") as refused:
+            draft.to_toml()
+        assert "unknown setting" not in str(refused.value)
+
+
+def test_later_settings_replace_earlier_ones() -> None:
+    scenario = plait.Scenario(["wifi-home", "lte-att"], workload="download:64kB", runs=2)
+    changed = scenario.replace("lte-att", runs=5, vary="sndbuf=64kB,1MB")
+    assert "--runs 5" in changed.command and "wifi-home" not in changed.command
+    assert "--runs 2" in scenario.command and "wifi-home" in scenario.command

@@ -1,0 +1,97 @@
+"""Ctrl-C, threads and progress."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+
+import plait
+from plait import _plait
+from plait.scenario import draft_of
+
+PATHS = ["wifi:rate=50mbit,rtt=22ms", "lte:rate=50mbit,rtt=60ms"]
+
+LONG = {
+    "compare": "plait.compare(PATHS, workload='bulk:60s', runs=1000)",
+    "run": "plait.run(PATHS, workload='bulk:30min')",
+    "runs": "list(plait.runs(PATHS, workload='bulk:60s', runs=1000))",
+    "explain": "plait.explain(PATHS, workload='bulk:20min')",
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
+@pytest.mark.parametrize("call", LONG)
+def test_ctrl_c_ends_a_call_at_once(call: str) -> None:
+    program = f"""
+import time, plait
+PATHS = {PATHS!r}
+print("begun", flush=True)
+try:
+    {LONG[call]}
+    print("finished")
+except KeyboardInterrupt:
+    print("interrupted", time.time())
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.4)
+        sent = time.time()
+        process.send_signal(signal.SIGINT)
+        output = process.stdout.read().split()
+        process.wait(10)
+    assert output[0] == "interrupted"
+    # Signals are looked for every 50 ms. The rest is for a machine that has other work.
+    assert float(output[1]) - sent < 1.0
+
+
+def test_an_exception_of_progress_ends_the_call() -> None:
+    def refuse(done: int, total: int) -> None:
+        raise RuntimeError(f"{total} runs")
+
+    draft = draft_of(None, PATHS, {"workload": "bulk:5s", "schedulers": "ecf", "runs": 1000})
+    with pytest.raises(RuntimeError, match="3000 runs"):
+        _plait.compare(draft, False, refuse)
+
+
+def test_calls_in_two_threads_run_in_parallel() -> None:
+    times: dict[int, list[float]] = {0: [], 1: []}
+
+    def work(number: int) -> None:
+        draft = draft_of(None, PATHS, {"workload": "bulk:2s", "schedulers": "ecf", "runs": 30, "jobs": 1})
+        _plait.compare(draft, False, lambda done, total: times[number].append(time.monotonic()))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in times]
+    for thread in threads:
+        thread.start()
+    looks = 0
+    while any(thread.is_alive() for thread in threads):
+        looks += 1
+        time.sleep(0.001)
+    # The interpreter was free meanwhile, and each thread made runs while the other did.
+    assert looks > 20
+    assert max(times[0][0], times[1][0]) < min(times[0][-1], times[1][-1])
+
+
+def test_progress_uses_tqdm_if_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    tqdm = pytest.importorskip("tqdm.auto")
+    bars: list[Any] = []
+
+    class Bar(tqdm.tqdm):  # type: ignore[misc, name-defined]
+        def __init__(self, *arguments: Any, **settings: Any) -> None:
+            super().__init__(*arguments, **settings)
+            bars.append(self)
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    settings: dict[str, Any] = {"workload": "bulk:2s", "schedulers": "ecf", "runs": 20}
+    silent = plait.compare(PATHS, progress=False, **settings)
+    assert bars == []
+    assert plait.compare(PATHS, progress=True, **settings).digest == silent.digest
+    assert bars[0].total == 60 and 0 < bars[0].n <= 60

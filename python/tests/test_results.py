@@ -1,0 +1,122 @@
+"""Results as tables and data frames."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+import plait
+
+PATHS = ["wifi:rate=20mbit,rtt=22ms,loss=1%", "lte:rate=8mbit,rtt=60ms"]
+SETTINGS: dict[str, Any] = {"workload": "download:64kB", "schedulers": "minrtt,ecf", "runs": 3, "seed": 2**64 - 1}
+
+
+@pytest.fixture(scope="module")
+def result() -> plait.Result:
+    return plait.compare(PATHS, vary={"lte.rtt": ["60ms", "90ms"]}, **SETTINGS)
+
+
+def test_the_table_has_the_numbers_of_the_rows(result: plait.Result) -> None:
+    table = result.table
+    assert len(table) == len(result.rows) == 8
+    for line, row in zip(table, result.rows, strict=True):
+        summary = row["measures"]["completion_ms"]
+        assert (line["scheduler"], line["cc"], line["lte.rtt"]) == (row["scheduler"], row["cc"], row["vary"]["lte.rtt"])
+        assert line["completion_ms"] == summary["median"]
+        assert [line[f"completion_ms.{name}"] for name in ("mean", "p95", "min", "max")] == [
+            summary[name] for name in ("mean", "p95", "min", "max")
+        ]
+        assert line["path_share.wifi"] == row["path_share"]["wifi"]
+        assert line["group"] == row.get("group")
+        assert (line["runs"], line["incomplete"]) == (3, 0)
+
+
+def test_the_runs_are_those_of_the_iterator(result: plait.Result) -> None:
+    lines = [{name: value for name, value in line.items() if value is not None} for line in result.runs]
+    made = list(plait.runs(PATHS, vary={"lte.rtt": ["60ms", "90ms"]}, **SETTINGS))
+    key = lambda line: (line["lte.rtt"], line["scheduler"], line["run"])  # noqa: E731
+    assert sorted(made, key=key) == sorted(lines, key=key)
+    # Seed by seed: every row meets the same network before the next seed.
+    assert [line["run"] for line in made[:12]] == [0] * 4 + [1] * 4 + [2] * 4
+    assert made[0]["seed"] == 2**64 - 1
+
+
+def test_the_iterator_makes_only_the_runs_that_are_taken() -> None:
+    endless = plait.runs(PATHS, workload="download:64kB", schedulers="ecf", runs=1_000_000)
+    assert [line["run"] for line in itertools.islice(endless, 6)] == [0, 0, 0, 1, 1, 1]
+
+
+def test_the_jobs_change_nothing() -> None:
+    one, many = (plait.compare(PATHS, jobs=jobs, **SETTINGS) for jobs in (1, 4))
+    assert one.digest == many.digest
+
+
+def test_polars_takes_every_column(result: plait.Result) -> None:
+    polars = pytest.importorskip("polars")
+    frame = result.to_polars()
+    assert frame.columns == result.table.columns
+    assert frame.to_dict(as_series=False) == result.table.to_dict()
+    assert polars.DataFrame(result).equals(frame)
+    runs = result.runs.to_polars()
+    assert runs.schema["seed"] == polars.UInt64 and runs["seed"][0] == 2**64 - 1
+    assert runs.schema["completed"] == polars.Boolean
+    assert runs.schema["run"] == polars.Int64
+    # The frame keeps its memory when the table is gone.
+    frame = plait.compare(PATHS, **SETTINGS).to_polars()
+    assert frame["scheduler"].to_list() == ["minrtt", "ecf", "tcp:wifi", "tcp:lte"]
+
+
+def test_pandas_takes_every_column(result: plait.Result) -> None:
+    pytest.importorskip("pandas")
+    frame = result.to_pandas()
+    assert list(frame.columns) == result.table.columns
+    assert frame["completion_ms"].tolist() == result.table["completion_ms"]
+    assert int(result.runs.to_pandas()["seed"][0]) == 2**64 - 1
+
+
+def test_a_stream_that_nobody_reads_is_released(result: plait.Result) -> None:
+    for _ in range(1000):
+        assert "arrow_array_stream" in repr(result.__arrow_c_stream__())
+
+
+def test_the_report_is_that_of_the_terminal(result: plait.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    single = plait.compare(PATHS, **SETTINGS)
+    monkeypatch.setenv("COLUMNS", "100")
+    text = repr(single)
+    assert "minrtt" in text and single.verdict.split()[0] in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "<pre" in single._repr_html_() and "tcp:wifi" in single._repr_html_()
+    assert [line.split(":")[0] for line in result.verdict.splitlines()] == ["lte.rtt=60ms", "lte.rtt=90ms"]
+
+
+def test_the_events_of_a_run() -> None:
+    run = plait.run(PATHS, workload="download:64kB", scheduler="ecf", events=True)
+    assert run.digest == plait.run(PATHS, workload="download:64kB", scheduler="ecf").digest
+    times, events = run.events["t_ns"], run.events["event"]
+    assert times == sorted(times) and len(events) == len(run.events) > 300
+    decisions = [line for line in run.events if line["event"] == "decision"]
+    assert {"id", "path"} & set(json.loads(decisions[0]["subflows"])[0]) or decisions[0]["reason"]
+    assert run.complete and run.measures["completion_ms"] > 0
+    assert "wifi" in repr(run)
+
+
+def test_an_explained_comparison_has_reasons() -> None:
+    result = plait.compare(PATHS, explain=True, **SETTINGS)
+    assert all(row["why"] for row in result.rows if not row["scheduler"].startswith("tcp:"))
+    assert result.command.endswith(" --explain")
+    assert result.digest == plait.compare(PATHS, **SETTINGS).digest
+
+
+def test_the_lists_have_the_names() -> None:
+    for entries, name in [
+        (plait.list_schedulers(), "minrtt"),
+        (plait.list_controllers(), "cubic"),
+        (plait.list_workloads(), "download"),
+        (plait.list_paths(), "wifi-home"),
+        (plait.list_measures(), "completion_ms"),
+    ]:
+        assert name in [entry["name"] for entry in entries]
+    assert "formula" in plait.list_schedulers("ecf")[0]["page"] or plait.list_schedulers("ecf")[0]["params"]

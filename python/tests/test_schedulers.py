@@ -1,0 +1,151 @@
+"""Schedulers that are Python classes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import plait
+
+PATHS = ["wifi:rate=20mbit,rtt=22ms,loss=0.5%", "lte:rate=8mbit,rtt=60ms,jitter=2ms"]
+
+
+class PyMinRtt:
+    """The usable subflow with the lowest RTT."""
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+
+
+class PyMinRttRun:
+    """The same, with all the room of the subflow at once."""
+
+    name = "py-run"
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        best = min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+        return plait.Send(best, room=True)
+
+
+class PyPatient:
+    """Waits for the subflow with the lowest RTT."""
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        best = min(view.candidates, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+        return best if best.id in [subflow.id for subflow in view.usable] else plait.Wait(best)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("workload", ["download:256kB", "upload:128kB", "stream:4kB@50ms,for=1s"])
+def test_a_python_minrtt_has_the_digest_of_minrtt(workload: str, seed: int) -> None:
+    settings: dict[str, Any] = {"workload": workload, "seed": seed}
+    expected = plait.run(PATHS, scheduler="minrtt", **settings)
+    for scheduler in (PyMinRtt, PyMinRttRun):
+        mine = plait.run(PATHS, scheduler=scheduler, **settings)
+        assert mine.digest == expected.digest
+        assert mine.measures == expected.measures
+
+
+def test_classes_stand_beside_names_in_a_comparison() -> None:
+    result = plait.compare(PATHS, workload="download:128kB", schedulers=["minrtt", PyMinRtt, PyPatient], runs=4)
+    rows = {row["scheduler"]: row for row in result.rows}
+    assert list(rows) == ["minrtt", "py-min-rtt", "py-patient", "tcp:wifi", "tcp:lte"]
+    assert rows["py-min-rtt"]["measures"] == rows["minrtt"]["measures"]
+    assert rows["py-patient"]["path_share"]["wifi"] > rows["minrtt"]["path_share"]["wifi"]
+    assert "py-min-rtt" in [entry["name"] for entry in plait.list_schedulers()]
+    assert plait.list_schedulers("py-patient")[0]["summary"] == "Waits for the subflow with the lowest RTT."
+    again = plait.compare(PATHS, workload="download:128kB", schedulers="py-min-rtt+copy", runs=1)
+    assert again.rows[0]["scheduler"] == "py-min-rtt+copy"
+
+
+def test_a_later_class_takes_the_place_of_its_name() -> None:
+    shares = []
+    for wanted in (0, 1):
+
+        class PyFixed:
+            def schedule(self, view: plait.View, wanted: int = wanted) -> plait.Decision:
+                return wanted if wanted in [subflow.id for subflow in view.usable] else plait.Wait()
+
+        run = plait.run(PATHS, workload="download:64kB", scheduler=PyFixed)
+        shares.append(run.to_dict()["per_path"][1]["sent_bytes"])
+    assert shares[0] < shares[1]
+
+
+def test_a_decision_is_asked_of_a_class() -> None:
+    plait.register(PyPatient)
+    question = {
+        "scheduler": "py-patient",
+        "connection": {"unsent": 1},
+        "subflows": [{"id": 0, "srtt_ms": 10, "cwnd": 10, "inflight": 10}, {"id": 1, "srtt_ms": 100, "cwnd": 10}],
+    }
+    answer = plait.decide(question)
+    assert (answer["decision"], answer["subflow"]) == ("wait", 0)
+
+
+def failing(answer: object) -> type:
+    class PyWrong:
+        def schedule(self, view: plait.View) -> Any:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    return PyWrong
+
+
+@pytest.mark.parametrize("call", [plait.compare, plait.run, lambda *a, **k: list(plait.runs(*a, **k)), plait.explain])
+def test_an_exception_of_a_class_ends_the_call(call: Any) -> None:
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        call(PATHS, workload="download:64kB", scheduler=failing(ZeroDivisionError("mine")))
+    # The next call is not affected.
+    assert plait.run(PATHS, workload="download:64kB", scheduler=PyMinRtt).complete
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [("wifi", "a subflow, Send, Wait or None is allowed"), (7, "there is no subflow 7"), (-1, "is allowed")],
+)
+def test_a_decision_that_is_none_is_refused(answer: object, text: str) -> None:
+    with pytest.raises(plait.Error, match=f"py-wrong.schedule: .*{text}"):
+        plait.run(PATHS, workload="download:64kB", scheduler=failing(answer))
+
+
+def test_a_full_subflow_is_refused() -> None:
+    class PyBlind:
+        def schedule(self, view: plait.View) -> plait.Decision:
+            return plait.Send(0)
+
+    with pytest.raises(plait.Error, match="subflow 0 cannot take the segment"):
+        plait.run(PATHS, workload="download:256kB", scheduler=PyBlind)
+
+
+def test_a_name_must_be_free() -> None:
+    class Minrtt:
+        def schedule(self, view: plait.View) -> plait.Decision:
+            return None
+
+    with pytest.raises(plait.Error, match="`minrtt` is taken"):
+        plait.register(Minrtt)
+    with pytest.raises(TypeError, match="no method schedule"):
+        plait.register(str)
+
+
+def test_a_decision_is_cheap() -> None:
+    calls = 0
+
+    class PyCounted(PyMinRtt):
+        def schedule(self, view: plait.View) -> plait.Decision:
+            nonlocal calls
+            calls += 1
+            return super().schedule(view)
+
+    def seconds(scheduler: Any) -> float:
+        began = time.perf_counter()
+        plait.run(PATHS, workload="bulk:20s", scheduler=scheduler)
+        return time.perf_counter() - began
+
+    cost = min(seconds(PyCounted) for _ in range(3)) - min(seconds("minrtt") for _ in range(3))
+    print(f"{cost / calls * 3e6:.2f} us a decision")
+    # The aim is 2 us; a machine with other work gets more.
+    assert cost / (calls / 3) < 50e-6
