@@ -141,11 +141,11 @@ def test_a_decision_is_cheap() -> None:
             return super().schedule(view)
 
     def seconds(scheduler: Any) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         plait.run(PATHS, workload="bulk:20s", scheduler=scheduler)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     cost = min(seconds(PyCounted) for _ in range(3)) - min(seconds("minrtt") for _ in range(3))
     print(f"{cost / calls * 3e6:.2f} us a decision")
-    # The aim is 2 us; a machine with other work gets more.
-    assert cost / (calls / 3) < 50e-6
+    # The aim is 2 us. A machine with other work has cold caches.
+    assert cost / (calls / 3) < 5e-6

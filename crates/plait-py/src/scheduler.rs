@@ -4,7 +4,7 @@
 
 use crate::error::{Error, refused};
 use crate::scheduler_view::{Send, Subflow, View, Wait};
-use crate::work::failed;
+use crate::work::{expect_classes, failed};
 use plait_base::{DataRange, SubflowId};
 use plait_sched::rules::{self, Task};
 use plait_sched::{About, Decision, Entry, Needs, Outcome, Params, Reason, Scheduler};
@@ -47,6 +47,7 @@ pub(crate) fn register(class: Bound<'_, PyAny>, name: &str, idea: &str) -> PyRes
     let about = About { name, aliases: &[], idea, page, params: &[], state: &[] };
     plait_sched::register(&[Entry { about, queues_ahead: false, build }]).map_err(refused)?;
     classes.push((name, class.unbind()));
+    expect_classes();
     Ok(())
 }
 

@@ -48,6 +48,23 @@ pub(crate) fn failed(py: Python<'_>, error: &PyErr) {
     }
 }
 
+/// True if a Python class is a scheduler.
+static HAS_CLASSES: AtomicBool = AtomicBool::new(false);
+
+/// Prepares later tasks for schedulers that are Python classes.
+pub(crate) fn expect_classes() {
+    HAS_CLASSES.store(true, Ordering::Relaxed);
+}
+
+/// Runs `part`. If classes are schedulers, the interpreter keeps its state of this thread meanwhile. Otherwise it would
+/// make a new state for each decision.
+fn with_thread_state<R: Send>(part: impl Fn() -> R + Sync) -> R {
+    if !HAS_CLASSES.load(Ordering::Relaxed) {
+        return part();
+    }
+    Python::try_attach(|py| py.detach(&part)).unwrap_or_else(&part)
+}
+
 /// A world whose runs belong to a task.
 pub(crate) struct Watched<'a, W> {
     pub(crate) world: W,
@@ -80,9 +97,9 @@ impl Shared {
     }
 
     /// Runs a part of the task on this thread. Exceptions of its schedulers end the task.
-    pub(crate) fn watch<R>(self: &Arc<Shared>, part: impl FnOnce() -> R) -> R {
+    pub(crate) fn watch<R: Send>(self: &Arc<Shared>, part: impl Fn() -> R + Sync) -> R {
         let before = TASK.replace(Some(Arc::clone(self)));
-        let result = part();
+        let result = with_thread_state(part);
         TASK.set(before);
         result
     }
@@ -106,7 +123,7 @@ impl Shared {
 pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    task: impl FnOnce(&Arc<Shared>) -> T + Send + 'static,
+    task: impl Fn(&Arc<Shared>) -> T + Send + Sync + 'static,
 ) -> PyResult<T> {
     let shared = Arc::new(Shared::default());
     let (sender, mut receiver) = mpsc::sync_channel(1);
