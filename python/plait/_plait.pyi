@@ -1,11 +1,34 @@
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, final
+
+__all__ = [
+    "Comparison",
+    "Draft",
+    "EachRun",
+    "Error",
+    "PROGRAM",
+    "RunReport",
+    "Send",
+    "Subflow",
+    "Table",
+    "VERSION",
+    "View",
+    "Wait",
+    "compare",
+    "decide",
+    "decide_cc",
+    "explain",
+    "list_entries",
+    "register",
+    "run",
+]
 
 VERSION: str
 PROGRAM: str
 
 class Error(ValueError): ...
 
+@final
 class Draft:
     def __new__(cls) -> Draft: ...
     @staticmethod
@@ -20,6 +43,7 @@ class Draft:
     def to_toml(self) -> str: ...
     def command(self) -> str: ...
 
+@final
 class Table:
     @property
     def columns(self) -> list[str]: ...
@@ -27,6 +51,7 @@ class Table:
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
+@final
 class View:
     @property
     def now_ms(self) -> float: ...
@@ -45,6 +70,7 @@ class View:
     @property
     def usable(self) -> list[Subflow]: ...
 
+@final
 class Subflow:
     @property
     def id(self) -> int: ...
@@ -71,12 +97,15 @@ class Subflow:
     @property
     def delivery_rate(self) -> int: ...
 
+@final
 class Send:
     def __new__(cls, subflow: Subflow | int, room: bool = False) -> Send: ...
 
+@final
 class Wait:
     def __new__(cls, subflow: Subflow | int | None = None) -> Wait: ...
 
+@final
 class Comparison:
     @property
     def digest(self) -> str: ...
@@ -93,6 +122,7 @@ class Comparison:
     def rows(self) -> Table: ...
     def runs(self) -> Table: ...
 
+@final
 class RunReport:
     @property
     def digest(self) -> str: ...
@@ -102,6 +132,7 @@ class RunReport:
     def text(self, width: int, colour: bool = False) -> str: ...
     def events(self) -> Table | None: ...
 
+@final
 class EachRun(Iterator[dict[str, Any]]):
     def __new__(cls, draft: Draft) -> EachRun: ...
     def __iter__(self) -> EachRun: ...
