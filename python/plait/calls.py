@@ -33,6 +33,8 @@ def compare(
     fast or slow, which takes longer. Every other setting of docs/reference/keys.md is a keyword too, spelled with
     ``_``: ``dial_delay="20ms"``.
 
+    The result keeps about 1 kB for each run; `runs` keeps none.
+
     The call releases the interpreter's lock, so comparisons in several threads run in parallel. Ctrl-C ends it at
     once with KeyboardInterrupt.
 

@@ -51,9 +51,9 @@ impl EachRun {
 
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         if self.made.is_empty() {
-            let jobs = self.jobs;
+            let (jobs, before) = (self.jobs, self.next);
             let due: Vec<Due> = std::iter::from_fn(|| self.advance()).take(jobs).collect();
-            self.made = interruptible(py, None, move |shared| {
+            let made = interruptible(py, None, move |shared| {
                 let world = Watched { world: Simulator, task: shared };
                 let run = |due: &Due| world.run_unless(&due.cell, due.seed, &shared.cancelled);
                 let run = &run;
@@ -63,13 +63,14 @@ impl EachRun {
                     let ended = made.into_iter().map(|it| it.join().ok().flatten());
                     due.iter().cloned().zip(ended).collect::<Vec<_>>()
                 })
-            })?
-            .into_iter()
-            .map(|(due, outcome)| {
+            });
+            // After an interrupt, the next call makes the same runs.
+            let made = made.inspect_err(|_| self.next = before)?.into_iter();
+            let ended = made.map(|(due, outcome)| {
                 let text = "internal error, please report it: the run has panicked";
                 Ok((due, outcome.ok_or_else(|| refused(text))?))
-            })
-            .collect::<PyResult<_>>()?;
+            });
+            self.made = ended.collect::<PyResult<_>>()?;
         }
         self.made.pop_front().map(|(due, outcome)| record(py, &due, &outcome)).transpose()
     }
