@@ -19,6 +19,7 @@ numbers: its ``digest`` is ``result.digest``.
 from plait._plait import VERSION as __version__
 from plait._plait import Error, Send, Subflow, View, Wait
 from plait.calls import compare, explain, run, runs
+from plait.experiments import ExperimentResult, experiment, experiments
 from plait.listing import (
     decide,
     list_controllers,
@@ -35,6 +36,7 @@ from plait.table import Table
 __all__ = [
     "Decision",
     "Error",
+    "ExperimentResult",
     "Explanation",
     "Path",
     "Result",
@@ -49,6 +51,8 @@ __all__ = [
     "__version__",
     "compare",
     "decide",
+    "experiment",
+    "experiments",
     "explain",
     "list_controllers",
     "list_measures",

@@ -8,12 +8,14 @@ import shutil
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from plait import _plait
+from plait import _plait, plot_result, plot_run
+from plait.plots import Theme
 from plait.table import Table
 
 if TYPE_CHECKING:
     import pandas
     import polars
+    from matplotlib.figure import Figure
 
 HTML_WIDTH = 120
 """Width of a report on a page, in columns."""
@@ -24,7 +26,8 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def _page(text: str) -> str:
+def page_of(text: str) -> str:
+    """Returns a report for a notebook."""
     style = "line-height:1.25;white-space:pre;overflow-x:auto"
     return f'<pre style="{style}">{html.escape(text)}</pre>'
 
@@ -115,6 +118,14 @@ class Result:
         """Returns `table` as a data frame of pandas."""
         return self.table.to_pandas()
 
+    def plot(self, measure: str | None = None, *, theme: Theme | None = None) -> Figure:
+        """Draws the rows with matplotlib: their intervals and distributions; with ``vary`` lines over the setting.
+
+        ``measure`` is the primary measure, if it is not given. ``theme`` is ``"light"`` or ``"dark"``; otherwise the
+        style of matplotlib decides. A notebook shows the figure, and ``plot().savefig("file.pdf")`` writes it.
+        """
+        return plot_result.draw(self._document, list(self.runs), measure, theme)
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
@@ -122,7 +133,7 @@ class Result:
         return self._inner.text(terminal_width()).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return _page(self._inner.text(HTML_WIDTH))
+        return page_of(self._inner.text(HTML_WIDTH))
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -173,6 +184,15 @@ class Run:
             raise _plait.Error("events: the run did not keep its events\n  allowed: plait.run(..., events=True)")
         return Table(inner)
 
+    def plot(self, *, theme: Theme | None = None) -> Figure:
+        """Draws the run over time with matplotlib, as ``plait run --html`` does. `Result.plot` has the arguments.
+
+        It repeats the run, because a run keeps no numbers for drawings.
+        """
+        document = self._document
+        title = f"{document['scheduler']}, {document['workload']}"
+        return plot_run.draw(json.loads(self._inner.drawings()), title, theme)
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the document of ``plait run --json``."""
         document: dict[str, Any] = json.loads(self._inner.json())
@@ -182,7 +202,7 @@ class Run:
         return self._inner.text(terminal_width()).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return _page(self._inner.text(HTML_WIDTH))
+        return page_of(self._inner.text(HTML_WIDTH))
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -214,4 +234,4 @@ class Explanation:
         return self._text.rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return _page(self._text)
+        return page_of(self._text)

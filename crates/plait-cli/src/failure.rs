@@ -5,7 +5,6 @@ use plait_report::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Why a command failed. The text is printed to stderr.
 #[derive(Debug)]
@@ -73,12 +72,6 @@ impl From<Error> for Failure {
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Failure {
         Failure::Usage(error.to_string())
-    }
-}
-
-impl From<&Failure> for ExitCode {
-    fn from(failure: &Failure) -> ExitCode {
-        ExitCode::from(failure.code())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The command line of `plait`: compares and explains Multipath TCP schedulers. Data goes to stdout and
 //! everything else to stderr. Exit codes: see `failure`.
 //!
-//! The program `plait` only calls [`main`]. `examples/own-scheduler` registers a scheduler of its own before.
+//! The program `plait` only calls [`main`]. `examples/own-scheduler` registers a scheduler of its own before. The
+//! command `plait` of the Python package calls [`main_within`].
 #![forbid(unsafe_code)]
 #![warn(clippy::print_stderr)] // it panics if stderr is closed; use `console::remark`
 
@@ -9,15 +10,19 @@ mod commands;
 mod console;
 mod failure;
 mod flags;
+mod invocation;
 #[cfg(live)]
 mod log;
 mod output;
 mod progress;
 
+pub use invocation::Host;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::Console;
 use failure::Failure;
+use plait_lab::experiment::Experiment;
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -137,7 +142,8 @@ fn parse_failure(mut error: clap::Error) -> Failure {
 /// Returns the flag to write before a value that was given without one.
 fn missing_flag(error: &clap::Error) -> Option<String> {
     let word = error.get(ContextKind::InvalidArg)?.to_string();
-    let task = std::env::args().skip(1).find(|argument| !argument.starts_with('-'))?;
+    let words = invocation::words();
+    let task = words.iter().skip(1).find(|argument| !argument.starts_with('-'))?;
     let cli = Cli::command();
     let flag = flags::flag_of(&word, cli.find_subcommand(task)?)?;
     let unknown = error.kind() == ErrorKind::UnknownArgument;
@@ -157,10 +163,45 @@ fn without_flag_of_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 /// A help text or a wrong argument ends the process at once.
 #[must_use]
 pub fn main() -> ExitCode {
+    ExitCode::from(exit_code())
+}
+
+/// Performs the command that `host` gives, as [`main`] does, and returns the exit code. The process performs only one
+/// command.
+#[must_use]
+pub fn main_within(host: Host) -> u8 {
+    invocation::set(host);
+    let code = exit_code();
+    // Only a program of Rust does this at its end. If stdout is closed, the command has reported it.
+    let _ = io::stdout().flush();
+    code
+}
+
+/// Returns the experiment with this name or of this file.
+///
+/// # Errors
+/// Returns the text of the command line if there is none, or if the file is invalid.
+pub fn experiment(name: &str) -> Result<Experiment, String> {
+    commands::experiment::find(name).map_err(|failure| failure.to_string())
+}
+
+/// Returns the document of `plait experiment list --json` for these experiments.
+#[must_use]
+pub fn list_of_experiments(all: &[Experiment]) -> serde_json::Value {
+    commands::experiment::listed(all)
+}
+
+/// Returns the version of the program whose file has these bytes. Finished runs of another version are not reused.
+#[must_use]
+pub fn version_of(image: &[u8]) -> String {
+    commands::making::version_of(image)
+}
+
+fn exit_code() -> u8 {
     let work = || {
         // Help is as wide as the terminal, but at most 100 columns, so that it stays easy to read.
         let width = Console::detect(false, 0).width.min(100);
-        let arguments = without_flag_of_help(std::env::args_os().collect());
+        let arguments = without_flag_of_help(invocation::arguments());
         let parsed = Cli::command().term_width(width).try_get_matches_from(arguments);
         let cli = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
         let cli = cli.map_err(parse_failure)?;
@@ -169,10 +210,10 @@ pub fn main() -> ExitCode {
     let outcome = catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(Failure::Internal("a panic; its message is above".to_owned())));
     let code = match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             console::complain(&failure);
-            ExitCode::from(&failure)
+            failure.code()
         }
     };
     #[cfg(live)]

@@ -22,7 +22,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("plait-lab", 5),
     ("plait-report", 6),
     ("plait-cli", 7),
-    ("plait-py", 7),
+    ("plait-py", 8),
 ];
 
 /// Highest floor that may not use the standard library.

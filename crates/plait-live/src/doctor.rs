@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
+use std::path::Path;
 use std::process::Command;
 
 /// A use of the host.
@@ -87,13 +88,14 @@ const OURS: &[Role] = &[Role::Serve, Role::Get];
 const KERNEL: &[Role] = &[Role::Kernel];
 
 /// Checks the host for `roles` without changing it. If `roles` is empty, checks all roles. Settings that
-/// only the kernel's sockets need are then optional.
+/// only the kernel's sockets need are then optional. `program` is the file that can be given capabilities, if there is
+/// one.
 #[must_use]
-pub fn look(roles: &[Role]) -> DoctorDocument {
+pub fn look(roles: &[Role], program: Option<&Path>) -> DoctorDocument {
     let all = roles.is_empty();
     let roles = if all { ALL } else { roles };
-    let mut checks =
-        vec![tun(), net_admin(), net_raw(), nft(), lo(), forwarding(4), forwarding(6), rp_filter()];
+    let mut checks = vec![tun(), net_admin(program), net_raw(program), nft(), lo()];
+    checks.extend([forwarding(4), forwarding(6), rp_filter()]);
     checks.extend([mptcp(), limits(), routes(), endpoints()]);
     if all {
         checks.iter_mut().filter(|check| check.roles == KERNEL).for_each(Check::waive);
@@ -132,32 +134,39 @@ fn has_driver() -> bool {
     drivers.lines().any(|line| line.split_whitespace().nth(1) == Some("tun"))
 }
 
-/// Returns the path of the program for `setcap`.
-fn program() -> String {
-    std::env::current_exe().map_or("plait".to_owned(), |path| path.display().to_string())
+/// Returns the command that gives `program` the capabilities `set`. A program of an interpreter cannot have
+/// capabilities of its own, so it needs root.
+fn grant(set: &str, program: Option<&Path>) -> String {
+    match program {
+        Some(path) => format!("setcap {set} {}", path.display()),
+        None => "sudo \"$(command -v plait)\" ...".to_owned(),
+    }
 }
 
-fn capability(name: &'static str, roles: &[Role], wanted: &str, set: &str) -> Check {
+/// The capabilities of plait.
+const CAPABILITIES: &str = "cap_net_admin,cap_net_raw+ep";
+
+fn capability(name: &'static str, roles: &[Role], wanted: &str, program: Option<&Path>) -> Check {
     match Capabilities::effective() {
         Ok(own) => {
             let has = if name == "net-admin" { own.net_admin } else { own.net_raw };
             let word = if has { "available" } else { "missing" };
             let found = format!("{wanted}: {word}");
-            let mend = if has { vec![] } else { vec![format!("setcap {set} {}", program())] };
+            let mend = if has { vec![] } else { vec![grant(CAPABILITIES, program)] };
             Check::new(name, roles, found, mend)
         }
         Err(error) => Check::unknown(name, roles, &error.to_string()),
     }
 }
 
-fn net_admin() -> Check {
+fn net_admin(program: Option<&Path>) -> Check {
     let wanted = "CAP_NET_ADMIN (for the device and its routes)";
-    capability("net-admin", OURS, wanted, "cap_net_admin,cap_net_raw+ep")
+    capability("net-admin", OURS, wanted, program)
 }
 
-fn net_raw() -> Check {
+fn net_raw(program: Option<&Path>) -> Check {
     let wanted = "CAP_NET_RAW (for `--from ADDR@DEVICE`)";
-    capability("net-raw", &[Role::Get], wanted, "cap_net_admin,cap_net_raw+ep")
+    capability("net-raw", &[Role::Get], wanted, program)
 }
 
 fn nft() -> Check {

@@ -1,7 +1,8 @@
 //! The Python module `plait._plait`. The package `python/plait` gives it its Python form.
 //!
 //! * [`draft`] has a scenario under construction. [`comparison`], [`single`] and [`each_run`] run it, and
-//!   [`listing`] answers the questions that need no run.
+//!   [`listing`] answers the questions that need no run. [`experiments`] runs experiment files.
+//! * [`command`] is the command line, which the command `plait` of the package runs.
 //! * [`scheduler`] makes a Python class a scheduler; [`scheduler_view`] has what it sees.
 //! * [`table`] holds columns, which other libraries take as an Arrow stream.
 //! * [`work`] runs a task on a thread of its own. Meanwhile the calling thread waits without the interpreter's
@@ -11,10 +12,12 @@
 
 #![forbid(unsafe_code)]
 
+mod command;
 mod comparison;
 mod draft;
 mod each_run;
 mod error;
+mod experiments;
 mod listing;
 mod scheduler;
 mod scheduler_view;
@@ -28,13 +31,17 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _plait {
     #[pymodule_export]
+    use super::command::command;
+    #[pymodule_export]
     use super::comparison::{Comparison, compare};
     #[pymodule_export]
     use super::draft::Draft;
     #[pymodule_export]
     use super::each_run::EachRun;
     #[pymodule_export]
-    use super::listing::{decide, decide_cc, explain, list_entries};
+    use super::experiments::{ExperimentReport, experiment, list_experiments};
+    #[pymodule_export]
+    use super::listing::{decide, decide_cc, explain, label_of_measure, list_entries};
     #[pymodule_export]
     use super::scheduler::register;
     #[pymodule_export]

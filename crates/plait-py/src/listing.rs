@@ -26,6 +26,12 @@ pub(crate) fn decide_cc(question: &str) -> PyResult<String> {
     controller::answer(question).map_err(refused)
 }
 
+/// Returns the name of a measure in words, with its unit.
+#[pyfunction]
+pub(crate) fn label_of_measure(name: &str) -> String {
+    plait_report::papers::label_of_measure(name)
+}
+
 /// Returns the document of `plait list --json`.
 #[pyfunction]
 #[pyo3(signature = (kind, name=None))]

@@ -7,6 +7,7 @@ use crate::work::interruptible;
 use plait_lab::{Cell, simulate_unless};
 use plait_report::Watchers;
 use plait_report::events::EventLog;
+use plait_report::page;
 use plait_report::recorder::Recorder;
 use plait_report::run::Report;
 use plait_sim::Watch;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The outcome of one run.
 #[pyclass(frozen, module = "plait._plait")]
 pub(crate) struct RunReport {
+    cell: Cell,
     report: Report,
     /// The events as JSON lines, if they are kept.
     events: Option<Vec<u8>>,
@@ -38,14 +40,16 @@ impl Write for Log {
     }
 }
 
+/// Only an interrupt cancels a task, and then `interruptible` has returned its exception.
+const CANCELLED: &str = "cancelled";
+
 /// Makes one run of the scenario. If `events` is set, the events are kept.
 #[pyfunction]
 #[pyo3(signature = (draft, events=false))]
 pub(crate) fn run(py: Python<'_>, draft: &Draft, events: bool) -> PyResult<RunReport> {
     let cell = draft.one("plait run")?;
     let ran = interruptible(py, None, move |shared| watched(&cell, events, &shared.cancelled))?;
-    // Only an interrupt cancels the task, and then `interruptible` has returned its exception.
-    ran.unwrap_or_else(|| Err("cancelled".to_owned())).map_err(refused)
+    ran.unwrap_or_else(|| Err(CANCELLED.to_owned())).map_err(refused)
 }
 
 /// Makes a run. Returns `None` if it was cancelled.
@@ -72,7 +76,7 @@ fn watched(
     }
     let report = Report::of(cell, outcome, recorder, cell.command_line("plait run"), false);
     let lines = std::mem::take(&mut *kept.0.lock().unwrap_or_else(PoisonError::into_inner));
-    Some(Ok(RunReport { report, events: events.then_some(lines) }))
+    Some(Ok(RunReport { cell: cell.clone(), report, events: events.then_some(lines) }))
 }
 
 #[pymethods]
@@ -98,6 +102,18 @@ impl RunReport {
     #[pyo3(signature = (width, colour=false))]
     fn text(&self, width: usize, colour: bool) -> String {
         self.report.to_text(width, colour)
+    }
+
+    /// Repeats the run, and returns the numbers of its drawings (JSON).
+    fn drawings(&self, py: Python<'_>) -> PyResult<String> {
+        let cell = self.cell.clone();
+        let seen = interruptible(py, None, move |shared| {
+            let mut collector = page::collector(&cell.scenario);
+            let seed = cell.scenario.seed;
+            simulate_unless(&cell, seed, &mut collector, &shared.cancelled).map(|_| collector)
+        })?;
+        let seen = seen.ok_or_else(|| refused(CANCELLED))?;
+        page::numbers(&self.report.document, seen).map_err(refused)
     }
 
     /// Returns the events as a table, or None if they were not kept. A list in an event is its JSON text.

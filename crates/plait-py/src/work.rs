@@ -37,8 +37,23 @@ pub(crate) fn stray_failure() -> PyResult<()> {
     STRAY.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
 }
 
+/// True if this process is the command `plait`.
+static IS_COMMAND: AtomicBool = AtomicBool::new(false);
+
+/// Exit code of the command `plait` after an exception of a scheduler. It is that of an invalid input.
+const CODE_OF_EXCEPTION: i32 = 2;
+
+/// Makes an exception of a scheduler end the process.
+pub(crate) fn become_command() {
+    IS_COMMAND.store(true, Ordering::Relaxed);
+}
+
 /// Ends the task of this thread with an exception.
 pub(crate) fn failed(py: Python<'_>, error: &PyErr) {
+    if IS_COMMAND.load(Ordering::Relaxed) {
+        error.print(py);
+        std::process::exit(CODE_OF_EXCEPTION);
+    }
     let task = TASK.with_borrow(Option::clone);
     let place = task.as_ref().map_or(&STRAY, |task| &task.failure);
     // Nothing that holds this lock waits for the interpreter.

@@ -8,6 +8,7 @@ use crate::output::TableFormat;
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
 use plait_report::render::{reproduction as render, wrap};
 use plait_report::reproduction::ReproductionDocument;
+use serde_json::Value;
 use std::path::Path;
 
 const EXAMPLES: &str = "Examples:
@@ -93,21 +94,24 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
     Ok(Experiment::from_toml(name, &text)?)
 }
 
+/// Returns the document of `plait experiment list --json`.
+pub(crate) fn listed(all: &[Experiment]) -> Value {
+    let entry = |it: &Experiment| {
+        serde_json::json!({
+            "id": it.id,
+            "paper": it.paper(),
+            "title": it.title,
+            "claims": it.claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(),
+        })
+    };
+    let list: Vec<_> = all.iter().map(entry).collect();
+    serde_json::json!({ "schema": "plait.experiment-list/1", "experiments": list })
+}
+
 fn list(as_json: bool, console: Console) -> Result<(), Failure> {
     let all = experiments(None)?;
     if as_json {
-        let entry = |it: &Experiment| {
-            serde_json::json!({
-                "id": it.id,
-                "paper": it.paper(),
-                "title": it.title,
-                "claims": it.claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(),
-            })
-        };
-        let list: Vec<_> = all.iter().map(entry).collect();
-        let document =
-            serde_json::json!({ "schema": "plait.experiment-list/1", "experiments": list });
-        return deliver(&json(&document)?, None);
+        return deliver(&json(&listed(&all))?, None);
     }
     let mut text = String::new();
     for (tag, title, place) in PAPERS {

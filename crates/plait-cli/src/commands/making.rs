@@ -4,6 +4,7 @@ use crate::commands::cache;
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
+use crate::invocation;
 use crate::progress::{self, Tally};
 use plait_lab::Simulator;
 use plait_lab::experiment::{
@@ -26,9 +27,12 @@ const MOST_SEEDS: u64 = 1_000;
 
 /// Version, commit and build of this program. Runs of another build are not reused.
 pub(crate) fn program() -> String {
-    let name = plait_report::PROGRAM;
-    let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
-    format!("{name} {}", plait_lab::experiment::fingerprint(&bytes))
+    version_of(&invocation::image())
+}
+
+/// Returns the version of the program whose file has these bytes.
+pub(crate) fn version_of(image: &[u8]) -> String {
+    format!("{} {}", plait_report::PROGRAM, plait_lab::experiment::fingerprint(image))
 }
 
 /// Settings for making runs.

@@ -9,7 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod list;
 #[cfg(live)]
 pub(crate) mod live;
-mod making;
+pub(crate) mod making;
 pub(crate) mod man;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -192,10 +192,7 @@ impl Args {
     fn drawn(&self, scenario: &Scenario) -> Result<Option<(&Path, Collector)>, Failure> {
         let Some(file) = self.html.as_deref() else { return Ok(None) };
         write("--html", file, "")?;
-        let paths = scenario.paths.iter();
-        let outages = paths.map(|path| [path.outages.as_slice(), &path.gone].concat()).collect();
-        let seen = Collector::new(scenario.workload.sender(), outages);
-        Ok(Some((file, seen)))
+        Ok(Some((file, page::collector(scenario))))
     }
 
     /// Returns the only cell of the scenario.

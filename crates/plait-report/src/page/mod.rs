@@ -15,6 +15,7 @@ use collect::{BLOCKS, PathTracks};
 use marks::{MarkGroup, Thinned};
 use plait_base::Time;
 use plait_core::Block;
+use plait_lab::Scenario;
 use serde::Serialize;
 use series::Band;
 use std::fmt::Write;
@@ -77,6 +78,26 @@ struct Group {
     boxes: Vec<u64>,
 }
 
+/// Creates the observer of a run of `scenario`.
+#[must_use]
+pub fn collector(scenario: &Scenario) -> Collector {
+    let outages = scenario.paths.iter().map(|path| [path.outages.as_slice(), &path.gone].concat());
+    Collector::new(scenario.workload.sender(), outages.collect())
+}
+
+/// Returns the numbers of the drawings as JSON, for a program that draws them by itself.
+///
+/// # Errors
+/// If the numbers cannot be written as JSON.
+pub fn numbers(document: &RunDocument, mut seen: Collector) -> Result<String, Error> {
+    seen.close();
+    written(&drawing(document, &seen))
+}
+
+fn written(drawing: &Drawing) -> Result<String, Error> {
+    serde_json::to_string(drawing).map_err(|error| Error::Internal(error.to_string()))
+}
+
 /// Returns the page of a run: its settings, its totals by path, and its observations.
 ///
 /// # Errors
@@ -88,10 +109,8 @@ pub fn render(
 ) -> Result<String, Error> {
     seen.close();
     let drawing = drawing(document, &seen);
-    let numbers = serde_json::to_string(&drawing)
-        .map_err(|error| Error::Internal(error.to_string()))?
-        // A `<` could end the element around the numbers.
-        .replace('<', "\\u003c");
+    // A `<` could end the element around the numbers.
+    let numbers = written(&drawing)?.replace('<', "\\u003c");
     let title = format!("{}, {}", document.scheduler, document.workload);
     let mut page = String::with_capacity(numbers.len() + 64 * 1024);
     let _ = write!(

@@ -21,6 +21,21 @@ use plait_lab::experiment::Results;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// Returns the name of a measure in words, with its unit: `completion time (ms)` for `completion_ms`.
+#[must_use]
+pub fn label_of_measure(name: &str) -> String {
+    labels::measure(name)
+}
+
+/// Draws the figures of experiments. Each has a name, a title, a note about its marks, and its drawing (SVG).
+#[must_use]
+pub fn figures(results: &[Results]) -> Vec<(String, String, String, String)> {
+    let palette = Palette::of(&results.iter().collect::<Vec<_>>());
+    let drawn = results.iter().flat_map(|one| draw(one, &palette));
+    let file = |it: Drawn| (it.name, it.title, it.note, standalone::svg(&it.svg));
+    drawn.map(file).collect()
+}
+
 const PAGES: &str = include_str!("papers.css");
 const PLOTS: &str = include_str!("plot.css");
 

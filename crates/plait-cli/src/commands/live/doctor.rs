@@ -2,6 +2,7 @@
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
+use crate::invocation;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use plait_live::doctor::{DoctorDocument, Role, State, look};
 use plait_report::render::wrap;
@@ -51,7 +52,7 @@ fn role() -> impl TypedValueParser<Value = Role> {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    let document = look(&args.roles);
+    let document = look(&args.roles, invocation::own_executable().as_deref());
     let text = if args.json { json(&document)? } else { told(&document, console) };
     deliver(&text, args.output.as_deref())?;
     if document.fine {

@@ -3,6 +3,7 @@
 use crate::commands::live::memory::MemoryFlags;
 use crate::console::{Console, remark};
 use crate::failure::Failure;
+use crate::invocation;
 use plait_app::Role;
 use plait_base::RandomStream;
 use plait_core::{Config, ConnectionSpec, JoinTiming};
@@ -159,7 +160,7 @@ impl EndpointFlags {
             return Ok(None);
         }
         let title = format!("{}, {}", self.scheduler, self.cc);
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let command = invocation::words().join(" ");
         let tell = (console.chatter > 0).then_some(remark as Tell);
         Ok(Some(LiveFiles::create(files, end, (&title, command), names, tell)?))
     }

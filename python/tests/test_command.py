@@ -1,0 +1,171 @@
+"""The command `plait` of the package behaves as the binary does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Plait, binary
+
+import plait
+from plait.__main__ import with_classes
+
+COMMAND = Path(sys.executable).parent / ("plait.exe" if os.name == "nt" else "plait")
+PATHS = ["--path", "wifi:rate=20mbit,rtt=22ms", "--path", "lte:rate=8mbit,rtt=60ms"]
+SHORT = [*PATHS, "--workload", "download:64kB", "--schedulers", "minrtt,ecf", "--runs", "3"]
+LONG = [*PATHS, "--workload", "bulk:60s", "--schedulers", "minrtt", "--runs", "1000"]
+
+SCHEDULERS = '''
+class Fast:
+    """The lowest RTT."""
+    def schedule(self, view):
+        return min(view.usable, key=lambda it: (it.srtt_ms, it.id))
+
+class Broken:
+    def schedule(self, view):
+        raise ZeroDivisionError("mine")
+
+class Wrong:
+    pass
+'''
+
+
+def ended(*arguments: str, program: Path = COMMAND, **settings: object) -> subprocess.CompletedProcess[str]:
+    """Returns the ended command."""
+    environment = {**os.environ, "COLUMNS": "90"}
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, env=environment, **settings)  # type: ignore[call-overload, no-any-return]
+
+
+def the_binary() -> Path:
+    program = binary()
+    if program is None:
+        pytest.skip("there is no binary of the command line: `cargo build --release -p plait-cli`, or set PLAIT")
+    return program
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ([], 2),
+        (["--help"], 0),
+        (["help", "--help"], 0),
+        (["compare", "--help"], 0),
+        (["comparison"], 2),
+        (["compare", *SHORT], 0),
+        (["compare", *SHORT, "--format", "csv"], 0),
+        (["compare", *SHORT, "wifi"], 2),
+        (["compare", "--path", "x:rtt=9"], 2),
+        (["compare", *SHORT, "--expect", "ecf.completion_ms.p95 < 0.1 * minrtt.completion_ms.p95"], 1),
+        (["compare", *SHORT, "--output", "/nowhere/x"], 2),
+        (["run", *PATHS, "--workload", "download:64kB", "--scheduler", "ecf"], 0),
+        (["run", *PATHS, "--workload", "bulk:9s", "--scheduler", "eff"], 2),
+        (["experiment", "list"], 0),
+        (["experiment", "check", "ton-fig8"], 0),
+        (["experiment", "run", "ton-fig99"], 2),
+        (["doctor", "nothing"], 2),
+        (["doctor", "serve", "--json"], None),
+    ],
+)
+def test_code_and_streams_are_those_of_the_binary(arguments: list[str], code: int | None) -> None:
+    expected = ended(*arguments, program=the_binary())
+    found = ended(*arguments)
+    assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    assert code is None or found.returncode == code
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    lines = ended("--version").stdout.splitlines()
+    assert lines[0] == f"plait {plait.__version__}"
+    assert lines[2].startswith("features simulator")
+
+
+def test_the_digest_is_that_of_the_package() -> None:
+    found = ended("compare", *SHORT, "--json")
+    paths = [word for word in PATHS if word != "--path"]
+    result = plait.compare(paths, workload="download:64kB", schedulers="minrtt,ecf", runs=3)
+    assert json.loads(found.stdout)["digest"] == result.digest
+
+
+def test_the_module_runs_too() -> None:
+    ran = subprocess.run([sys.executable, "-m", "plait", "list", "cc"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and "cubic" in ran.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals and devices of POSIX")
+class TestPosix:
+    """Signals and streams."""
+
+    @pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT] * 2])
+    def test_an_interrupt_ends_it_with_the_code_of_the_binary(self, signals: list[int]) -> None:
+        codes = []
+        for program in (the_binary(), COMMAND):
+            command = [str(program), "compare", *LONG, "--json"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                time.sleep(0.6)
+                for number in signals:
+                    process.send_signal(number)
+                    time.sleep(0.05)
+                output = process.communicate(timeout=20)
+            codes.append((process.returncode, output[1].splitlines()))
+        assert codes[0][0] == codes[1][0] == 130
+        assert codes[0][1][-1:] == codes[1][1][-1:]
+
+    @pytest.mark.parametrize("output", ["/dev/full", "-", "| true", "| head -c 9"])
+    def test_a_bad_stdout_is_as_with_the_binary(self, output: str) -> None:
+        words = " ".join(["list", "schedulers"])
+        redirected = {"-": ">&-"}.get(output, output if output.startswith("|") else f">{output}")
+        found = [
+            ended("-c", f"set -o pipefail; {program} {words} {redirected}", program=Path("/bin/bash"))
+            for program in (the_binary(), COMMAND)
+        ]
+        assert found[0].returncode == found[1].returncode
+        assert found[0].stderr == found[1].stderr
+        assert "Traceback" not in found[1].stderr
+
+    def test_an_ignored_interrupt_stays_ignored(self) -> None:
+        # The shell of a background job ignores SIGINT for it.
+        script = f'trap "" INT; "{COMMAND}" list cc & sleep 0.01; kill -INT $!; wait $!; echo "code $?"'
+        assert ended("-c", script, program=Path("/bin/bash")).stdout.endswith("code 0\n")
+
+
+@pytest.fixture()
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(SCHEDULERS)
+    return tmp_path
+
+
+def test_a_class_is_a_scheduler(home: Path) -> None:
+    words = [*PATHS, "--workload", "download:64kB", "--runs", "2", "--json"]
+    found = ended("compare", *words, "--schedulers", "mine:Fast,minrtt", cwd=home)
+    assert found.returncode == 0, found.stderr
+    rows = {row["scheduler"]: row for row in json.loads(found.stdout)["rows"]}
+    assert list(rows)[:2] == ["fast", "minrtt"]
+    assert rows["fast"]["measures"] == rows["minrtt"]["measures"]
+    copied = ended("compare", *words, "--schedulers=mine:Fast+copy", cwd=home)
+    assert json.loads(copied.stdout)["rows"][0]["scheduler"] == "fast+copy"
+
+
+@pytest.mark.parametrize(
+    ("named", "text"),
+    [
+        ("mine:Slow", "module 'mine' has no attribute 'Slow'"),
+        ("theirs:Fast", "No module named 'theirs'"),
+        ("mine:Wrong", "no method schedule"),
+        ("mine:Broken", "ZeroDivisionError: mine"),
+    ],
+)
+def test_a_bad_class_is_an_invalid_argument(home: Path, named: str, text: str) -> None:
+    found = ended("run", *PATHS, "--workload", "download:512kB", "--scheduler", named, cwd=home)
+    assert found.returncode == 2
+    assert text in found.stderr
+
+
+def test_other_arguments_are_not_classes() -> None:
+    given = ["serve", "--scheduler", "ecf:beta=0.5", "--schedulers=minrtt+rp:mode=retransmit,tcp:wifi", "--path", "a:b"]
+    assert with_classes(given) == given
