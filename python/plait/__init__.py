@@ -30,10 +30,11 @@ from plait.listing import (
 )
 from plait.results import Explanation, Result, Run
 from plait.scenario import Path, Scenario
-from plait.schedulers import Decision, Scheduler, register
+from plait.schedulers import Checked, Decision, Scheduler, check, register
 from plait.table import Table
 
 __all__ = [
+    "Checked",
     "Decision",
     "Error",
     "ExperimentResult",
@@ -49,6 +50,7 @@ __all__ = [
     "View",
     "Wait",
     "__version__",
+    "check",
     "compare",
     "decide",
     "experiment",

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar, Union
 
-from plait._plait import Send, Subflow, View, Wait, register as _register
+from plait import _plait
+from plait._plait import Send, Subflow, View, Wait
 
 Decision: TypeAlias = Union[Subflow, int, Send, Wait, None]
 """A decision: the subflow for the segment (or its id), `Send`, `Wait`, or None to wait."""
 
 
 class Scheduler(Protocol):
-    """What a scheduler needs. Each end of each connection has an object of its own."""
+    """What a scheduler needs. Each end of each connection has an object of its own.
+
+    The arguments of ``__init__`` are the parameters of the scheduler, and each needs a default. A class may also have
+    these methods:
+
+    * ``on_data_ack(view, old, new)``: the peer has acknowledged the data between these offsets.
+    * ``on_subflows_changed(view, live, began)``: a subflow began, ended, or changed its priority. ``live`` has the ids of
+      the live subflows; ``began`` is the id of a new one, or None. An id may be used again.
+    * ``on_window_limited(view)``: there was data and a usable subflow, but the send window was full.
+    """
 
     def schedule(self, view: View) -> Decision:
         """Decides about the next segment. It is called while at least one subflow can take the segment.
@@ -29,7 +40,7 @@ def register(scheduler: S) -> S:
     """Adds a class to the list of schedulers, under its attribute ``name`` or its own name in lower case.
 
     Afterwards every call knows the name. A class may also stand in ``schedulers`` itself. A class with the name of
-    an earlier one takes its place.
+    an earlier one takes its place. Arguments of ``__init__`` are parameters: ``"spare:share=0.4"``.
 
     >>> import plait
     >>> @plait.register
@@ -45,8 +56,57 @@ def register(scheduler: S) -> S:
     if not callable(getattr(scheduler, "schedule", None)):
         raise TypeError(f"{scheduler.__name__} has no method schedule(view)")
     idea = (inspect.getdoc(scheduler) or "a scheduler in Python").splitlines()[0]
-    _register(scheduler, name_of(scheduler), idea)
+    _plait.register(scheduler, name_of(scheduler), idea, _parameters(scheduler))
     return scheduler
+
+
+def _parameters(scheduler: type) -> list[tuple[str, bool | int | float]]:
+    """Returns the arguments of ``__init__`` with their defaults."""
+    if scheduler.__init__ is object.__init__:  # type: ignore[misc]
+        return []
+    # Without `self`.
+    arguments = list(inspect.signature(scheduler.__init__).parameters.values())[1:]  # type: ignore[misc]
+    named = [it for it in arguments if it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)]
+    for argument in named:
+        if argument.default is argument.empty or argument.kind is argument.POSITIONAL_ONLY:
+            raise TypeError(f"{scheduler.__name__}.__init__: the argument {argument.name} needs a default and a name")
+    return [(argument.name, argument.default) for argument in named]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result of `check`."""
+
+    name: str
+    """The name of the scheduler."""
+    connections: int
+    """Number of random connections."""
+    decisions: int
+    """Number of decisions."""
+
+    def __str__(self) -> str:
+        return f"{self.name} keeps the contract: {self.decisions} decisions on {self.connections} connections"
+
+
+def check(scheduler: type, *, connections: int = 100, seed: int = 1) -> Checked:
+    """Checks the contract of schedulers with a class, on random connections.
+
+    Two objects that get the same views must decide alike, subflows that cannot take the segment are refused, a wait is
+    for a live subflow, all data is sent in the end, and ``room=True`` means that the same subflow would follow. Extreme
+    views (no RTT, a window of 0, huge numbers) may raise no exception. Each parameter is also tried at its limits.
+
+    Raises `plait.Error` with the decision and its view if a rule is broken. An exception of the class is its cause.
+
+    >>> import plait
+    >>> class LowestRtt:
+    ...     "The usable subflow with the lowest RTT."
+    ...     def schedule(self, view):
+    ...         return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+    >>> print(plait.check(LowestRtt))
+    lowest-rtt keeps the contract: ... decisions on 100 connections
+    """
+    name = name_of(register(scheduler))
+    return Checked(name, connections, _plait.check(name, connections, seed))
 
 
 def name_of(scheduler: type) -> str:

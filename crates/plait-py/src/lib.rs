@@ -3,7 +3,7 @@
 //! * [`draft`] has a scenario under construction. [`comparison`], [`single`] and [`each_run`] run it, and
 //!   [`listing`] answers the questions that need no run. [`experiments`] runs experiment files.
 //! * [`command`] is the command line, which the command `plait` of the package runs.
-//! * [`scheduler`] makes a Python class a scheduler; [`scheduler_view`] has what it sees.
+//! * [`scheduler`] makes a Python class a scheduler; [`scheduler_view`] has what it sees, and [`contract`] checks it.
 //! * [`table`] holds columns, which other libraries take as an Arrow stream.
 //! * [`work`] runs a task on a thread of its own. Meanwhile the calling thread waits without the interpreter's
 //!   lock, and looks for signals.
@@ -14,6 +14,7 @@
 
 mod command;
 mod comparison;
+mod contract;
 mod draft;
 mod each_run;
 mod error;
@@ -34,6 +35,8 @@ mod _plait {
     use super::command::command;
     #[pymodule_export]
     use super::comparison::{Comparison, compare};
+    #[pymodule_export]
+    use super::contract::check;
     #[pymodule_export]
     use super::draft::Draft;
     #[pymodule_export]

@@ -5,20 +5,50 @@
 use crate::error::{Error, refused};
 use crate::scheduler_view::{Send, Subflow, View, Wait};
 use crate::work::{expect_classes, failed};
-use plait_base::{DataRange, SubflowId};
+use plait_base::{DataRange, SubflowId, SubflowSet};
 use plait_sched::rules::{self, Task};
-use plait_sched::{About, Decision, Entry, Needs, Outcome, Params, Reason, Scheduler};
+use plait_sched::{
+    About, Decision, Entry, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
+    Value,
+};
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt};
 use std::sync::{Mutex, PoisonError};
 
-/// Classes by number, each with its name.
-static CLASSES: Mutex<Vec<(&'static str, Py<PyAny>)>> = Mutex::new(Vec::new());
+/// Classes by number.
+static CLASSES: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+
+/// A class of the list.
+struct Registered {
+    name: &'static str,
+    class: Py<PyAny>,
+    params: &'static [Param],
+    hears: Hears,
+}
+
+/// The notices for which a class has a method.
+#[derive(Clone, Copy, Default, Debug)]
+struct Hears {
+    data_acks: bool,
+    subflows: bool,
+    window: bool,
+}
+
+impl Hears {
+    fn of(class: &Bound<'_, PyAny>) -> PyResult<Hears> {
+        Ok(Hears {
+            data_acks: class.hasattr("on_data_ack")?,
+            subflows: class.hasattr("on_subflows_changed")?,
+            window: class.hasattr("on_window_limited")?,
+        })
+    }
+}
 
 /// Builds a scheduler.
 type Build = fn(&Params) -> Box<dyn Scheduler>;
 
 macro_rules! builders {
-    ($($number:literal)*) => { [$(|_| Box::new(PythonScheduler::new($number))),*] };
+    ($($number:literal)*) => { [$(|given| Box::new(PythonScheduler::new($number, given))),*] };
 }
 
 /// The function of each number.
@@ -26,12 +56,58 @@ const BUILDERS: [Build; 32] = builders!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
 );
 
-/// Adds a class to the list of schedulers. A class with the name of an earlier one takes its place.
+/// Largest value of a parameter that is a number.
+const MOST: u32 = 1_000_000_000;
+
+/// Returns the declaration of a parameter with this default.
+fn param_of(owner: &str, name: &str, default: &Bound<'_, PyAny>) -> PyResult<Param> {
+    let refused = || {
+        let text = format!("{owner}: parameter `{name}`: the default is `{default}`");
+        Error::new_err(text + "\n  allowed: True, False, or a number from 0 to 1000000000")
+    };
+    let kind = if default.is_instance_of::<PyBool>() {
+        ParamKind::Switch { default: default.extract()? }
+    } else if default.is_instance_of::<PyInt>() {
+        let default: u32 = default.extract().map_err(|_| refused())?;
+        ParamKind::Whole { min: 0, max: MOST.into(), default: default.into() }
+    } else {
+        let default: f64 = default.extract().map_err(|_| refused())?;
+        ParamKind::Real { min: 0.0, max: MOST.into(), default }
+    };
+    match kind {
+        ParamKind::Real { default, .. } if !(0.0..=MOST.into()).contains(&default) => {
+            Err(refused())
+        }
+        ParamKind::Whole { default, .. } if default > MOST.into() => Err(refused()),
+        kind => {
+            let name = String::from(name).leak();
+            Ok(Param { name, kind, unit: "", help: "of the Python class", clause: "" })
+        }
+    }
+}
+
+/// Adds a class to the list of schedulers. `params` are the parameters of the class with their defaults. A class with the
+/// name of an earlier one takes its place.
 #[pyfunction]
-pub(crate) fn register(class: Bound<'_, PyAny>, name: &str, idea: &str) -> PyResult<()> {
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes lists so")]
+pub(crate) fn register(
+    class: Bound<'_, PyAny>,
+    name: &str,
+    idea: &str,
+    params: Vec<(String, Bound<'_, PyAny>)>,
+) -> PyResult<()> {
+    let hears = Hears::of(&class)?;
+    let params: PyResult<Vec<Param>> =
+        params.iter().map(|(param, default)| param_of(name, param, default)).collect();
+    let params = params?;
     let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = classes.iter_mut().find(|known| known.0 == name) {
-        let before = std::mem::replace(&mut known.1, class.unbind());
+    if let Some(known) = classes.iter_mut().find(|known| known.name == name) {
+        if known.params != params {
+            let text = format!("`{name}`: an earlier class of this name has other parameters");
+            return Err(Error::new_err(text + "\n  allowed: another name, or a new process"));
+        }
+        let before = std::mem::replace(&mut known.class, class.unbind());
+        known.hears = hears;
         // Python code may run when an object goes, so the lock goes first.
         drop(classes);
         drop(before);
@@ -44,9 +120,10 @@ pub(crate) fn register(class: Bound<'_, PyAny>, name: &str, idea: &str) -> PyRes
     let name: &'static str = String::from(name).leak();
     let idea: &'static str = String::from(idea).leak();
     let page: &'static str = format!("{idea}\n\nA Python class of this process.\n").leak();
-    let about = About { name, aliases: &[], idea, page, params: &[], state: &[] };
+    let params: &'static [Param] = params.leak();
+    let about = About { name, aliases: &[], idea, page, params, state: &[] };
     plait_sched::register(&[Entry { about, queues_ahead: false, build }]).map_err(refused)?;
-    classes.push((name, class.unbind()));
+    classes.push(Registered { name, class: class.unbind(), params, hears });
     expect_classes();
     Ok(())
 }
@@ -55,29 +132,93 @@ pub(crate) fn register(class: Bound<'_, PyAny>, name: &str, idea: &str) -> PyRes
 #[derive(Debug)]
 struct PythonScheduler {
     name: &'static str,
+    hears: Hears,
     /// `None` after an exception: the run is over, and the scheduler waits.
     object: Option<Py<PyAny>>,
 }
 
-impl PythonScheduler {
-    fn new(number: usize) -> PythonScheduler {
-        let built = Python::try_attach(|py| {
-            let class = {
-                let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-                classes.get(number).map(|(name, class)| (*name, class.clone_ref(py)))
-            };
-            let (name, class) = class?;
-            let object = class.call0(py).map_err(|error| failed(py, &error)).ok();
-            Some(PythonScheduler { name, object })
-        });
-        built.flatten().unwrap_or(PythonScheduler { name: "", object: None })
+/// Returns the parameters that differ from their defaults, as arguments.
+fn arguments<'py>(
+    py: Python<'py>,
+    params: &'static [Param],
+    given: &Params,
+) -> PyResult<Bound<'py, PyDict>> {
+    let arguments = PyDict::new(py);
+    for param in params {
+        match given.value(param) {
+            // The default of the class, which has more digits.
+            value if value == param.kind.default_value() => {}
+            Value::Switch(on) => arguments.set_item(param.name, on)?,
+            Value::Real(millionths) => arguments.set_item(param.name, millionths as f64 / 1e6)?,
+            Value::Whole(value) => arguments.set_item(param.name, value)?,
+            // No parameter of a class is of another kind.
+            Value::Word(_) | Value::Window(_) => {}
+        }
     }
+    Ok(arguments)
+}
+
+impl PythonScheduler {
+    fn new(number: usize, given: &Params) -> PythonScheduler {
+        let built = Python::try_attach(|py| {
+            let (class, params, built) = {
+                let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
+                let Registered { name, class, params, hears } = classes.get(number)?;
+                let built = PythonScheduler { name, hears: *hears, object: None };
+                (class.clone_ref(py), *params, built)
+            };
+            let object = arguments(py, params, given)
+                .and_then(|arguments| class.call(py, (), Some(&arguments)))
+                .map_err(|error| failed(py, &error));
+            Some(PythonScheduler { object: object.ok(), ..built })
+        });
+        let none = PythonScheduler { name: "", hears: Hears::default(), object: None };
+        built.flatten().unwrap_or(none)
+    }
+}
+
+/// Returns the ids of a set.
+fn ids(set: SubflowSet) -> Vec<u8> {
+    set.iter().map(|id| id.0).collect()
 }
 
 impl Scheduler for PythonScheduler {
     // The class decides only about new data, and only while a subflow has room.
     fn needs(&self) -> Needs {
-        Needs { pacing_rate: true, ..Needs::LEAST }
+        Needs { pacing_rate: true, data_acks: self.hears.data_acks, ..Needs::LEAST }
+    }
+
+    fn on_notice(&mut self, view: &plait_sched::View<'_>, notice: Notice) {
+        let Some(object) = &self.object else { return };
+        let heard = match notice {
+            Notice::DataAck { .. } => self.hears.data_acks,
+            Notice::SubflowsChanged { .. } => self.hears.subflows,
+            Notice::WindowLimited => self.hears.window,
+            Notice::Acked { .. } | Notice::Lost { .. } | Notice::Remembered { .. } => false,
+        };
+        if !heard {
+            return;
+        }
+        let told = Python::try_attach(|py| {
+            let segment = rules::next_segment(view).unwrap_or_default();
+            let view = Bound::new(py, View::new(view, segment))?;
+            let object = object.bind(py);
+            let heard = match notice {
+                Notice::DataAck { old, new, .. } => {
+                    object.call_method1("on_data_ack", (view, old.get(), new.get()))
+                }
+                Notice::SubflowsChanged { live, began } => {
+                    let began = began.map(|id| id.0);
+                    object.call_method1("on_subflows_changed", (view, ids(live), began))
+                }
+                _ => object.call_method1("on_window_limited", (view,)),
+            };
+            heard.map(drop)
+        });
+        if let Some(Err(error)) = told {
+            Python::try_attach(|py| failed(py, &error));
+            self.object = None;
+        }
     }
 
     fn schedule(&mut self, view: &plait_sched::View<'_>, _: &mut Outcome) -> Decision {
@@ -139,7 +280,9 @@ impl PythonScheduler {
         };
         let id = self.known(view, id)?;
         let chosen = view.subflows.iter().find(|subflow| subflow.id == id);
-        let chosen = chosen.filter(|it| it.usable(segment.len(), view.tsq)).ok_or_else(|| {
+        let allowed = view.candidates().contains(id);
+        let takes = |it: &&plait_sched::SubflowView| allowed && it.usable(segment.len(), view.tsq);
+        let chosen = chosen.filter(takes).ok_or_else(|| {
             let text = format!("{}.schedule: subflow {id} cannot take the segment", self.name);
             Error::new_err(text + "\n  allowed: one of view.usable")
         })?;
