@@ -59,12 +59,12 @@ class ResultPlot:
         """Returns the name of a row."""
         return f"{row[0]}, {row[1]}" if self.several_cc else row[0]
 
-    def look(self, row: Row) -> tuple[int, str]:
-        """Returns the number of the colour and the style of the lines of a row. Those of plain TCP are dotted."""
+    def look(self, canvas: Canvas, row: Row) -> tuple[str, str]:
+        """Returns the colour and the style of the lines of a row. Those of plain TCP are grey."""
         at = self.rows.index(row)
         if row[0].startswith("tcp:"):
-            return COLOURS - 1 - at % 2, ":"
-        return at, "-" if at < COLOURS else "--"
+            return canvas.colours["soft"], [":", "-."][at % 2]
+        return canvas.colour(at), "-" if at < COLOURS else "--"
 
     def values(self, row: Row, **place: str) -> list[float]:
         """Returns the values of a row where the varied settings have these values."""
@@ -94,7 +94,7 @@ class ResultPlot:
             values = self.values(row)
             if not values:
                 continue
-            colour = canvas.colour(self.look(row)[0])
+            colour = self.look(canvas, row)[0]
             axes.hlines(at, percentile(values, 5), percentile(values, 95), color=colour, linewidth=1.2)
             if row in self.intervals:
                 axes.hlines(at, *self.intervals[row], color=colour, linewidth=6, alpha=0.35)
@@ -110,10 +110,10 @@ class ResultPlot:
         for row in self.rows:
             values = sorted(self.values(row))
             if values:
-                colour, style = self.look(row)
+                colour, style = self.look(canvas, row)
                 shares = [(at + 1) / len(values) for at in range(len(values))]
                 places, heights = [values[0], *values], [0.0, *shares]
-                axes.step(places, heights, style, where="post", color=canvas.colour(colour), linewidth=1.5, label=self.name(row))
+                axes.step(places, heights, style, where="post", color=colour, linewidth=1.5, label=self.name(row))
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(self.label)
         axes.set_ylabel("share of runs")
@@ -159,8 +159,7 @@ class ResultPlot:
         numbers = numbers_of(points)
         spread = False
         for row in self.rows:
-            number, style = self.look(row)
-            colour = canvas.colour(number)
+            colour, style = self.look(canvas, row)
             places, medians = [], []
             for at, point in enumerate(points):
                 values = self.values(row, **place, **{setting: point})

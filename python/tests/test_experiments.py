@@ -43,7 +43,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> plait.ExperimentResult:
 
 def test_an_experiment_gives_the_document_of_the_command_line(result: plait.ExperimentResult, plait_binary: Plait) -> None:
     ended = plait_binary("experiment", "run", "ton-fig8", "--quick", "--no-cache", "--json")
-    assert result.to_dict() == json.loads(ended.stdout)
+    # The binary may be of an earlier commit.
+    assert {**result.to_dict(), "version": ""} == {**json.loads(ended.stdout), "version": ""}
     assert result.holds == (ended.returncode == 0)
     assert result.command == "plait experiment run ton-fig8 --quick"
     text = plait_binary("experiment", "run", "ton-fig8", "--quick", "--no-cache", "--format", "csv").stdout
@@ -112,7 +113,8 @@ def test_a_file_is_an_experiment(tmp_path: Path, plait_binary: Plait) -> None:
     file.write_text(SMALL)
     ended = plait_binary("experiment", "run", str(file), "--no-cache", "--json")
     assert ended.returncode == 0, ended.stderr
-    assert plait.experiment(file, cache=False).to_dict() == json.loads(ended.stdout)
+    document = plait.experiment(file, cache=False).to_dict()
+    assert {**document, "version": ""} == {**json.loads(ended.stdout), "version": ""}
 
 
 @pytest.mark.parametrize("name", ["ton-fig99", "nowhere.toml", "wifi:rtt=9ms"])
