@@ -17,6 +17,10 @@ CLASS = re.compile(r"(?<![\w.-])(?!tcp:)(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-
 """A scheduler that is a class: ``module:Class``. The parameters of other schedulers have a ``=``."""
 
 
+FLAGS = ("--scheduler", "--schedulers", "--port")
+"""The flags that name schedulers."""
+
+
 def main() -> None:
     """Performs the command of ``sys.argv`` and ends the process."""
     _be_like_a_binary()
@@ -28,7 +32,7 @@ def main() -> None:
 
 
 def with_classes(arguments: list[str]) -> list[str]:
-    """Registers the classes that ``--scheduler`` and ``--schedulers`` name, and returns the arguments with their names.
+    """Registers the classes that flags name, and returns the arguments with the names of their schedulers.
 
     >>> with_classes(["run", "--scheduler", "ecf:beta=0.5", "--path", "wifi:rtt=9ms"])
     ['run', '--scheduler', 'ecf:beta=0.5', '--path', 'wifi:rtt=9ms']
@@ -36,9 +40,9 @@ def with_classes(arguments: list[str]) -> list[str]:
     named = []
     for before, argument in zip(["", *arguments], arguments, strict=False):
         flag, equals, value = argument.partition("=")
-        if before in ("--scheduler", "--schedulers"):
+        if before in FLAGS:
             argument = CLASS.sub(_registered, argument)
-        elif equals and flag in ("--scheduler", "--schedulers"):
+        elif equals and flag in FLAGS:
             argument = f"{flag}={CLASS.sub(_registered, value)}"
         named.append(argument)
     return named

@@ -151,6 +151,13 @@ def test_a_class_is_a_scheduler(home: Path) -> None:
     assert json.loads(copied.stdout)["rows"][0]["scheduler"] == "fast+copy"
 
 
+def test_every_flag_of_schedulers_takes_a_class(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    given = ["serve", "--scheduler", "mine:Fast+copy", "--port=443=mine:Fast", "--port", "80=ecf"]
+    assert with_classes(given) == ["serve", "--scheduler", "fast+copy", "--port=443=fast", "--port", "80=ecf"]
+
+
 @pytest.mark.parametrize(
     ("named", "text"),
     [
@@ -168,4 +175,4 @@ def test_a_bad_class_is_an_invalid_argument(home: Path, named: str, text: str) -
 
 def test_other_arguments_are_not_classes() -> None:
     given = ["serve", "--scheduler", "ecf:beta=0.5", "--schedulers=minrtt+rp:mode=retransmit,tcp:wifi", "--path", "a:b"]
-    assert with_classes(given) == given
+    assert with_classes([*given, "--port", "443=ecf:beta=1"]) == [*given, "--port", "443=ecf:beta=1"]
