@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shlex
 from typing import Any
@@ -12,6 +13,8 @@ from conftest import Plait
 
 import plait
 
+SCENARIOS = int(os.environ.get("PLAIT_SCENARIOS", "200"))
+"""Number of random scenarios."""
 SCHEDULERS = ["minrtt", "roundrobin", "redundant", "blest", "ecf", "daps", "stms-c", "linux", "slot", "ecf:beta=0.5"]
 WORKLOADS = ["download:128kB", "upload:96kB", "burst:15seg", "bulk:1s", "stream:4kB@50ms,for=1s", "blocks:20kB@2mbit,for=1s"]
 
@@ -47,7 +50,7 @@ def document(plait_binary: Plait, *arguments: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(SCENARIOS))
 def test_a_random_scenario_has_the_digest_of_the_command_line(plait_binary: Plait, seed: int) -> None:
     paths, settings = drawn(seed)
     words = [word for path in paths for word in ("--path", path)]
