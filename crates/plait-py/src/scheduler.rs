@@ -57,7 +57,7 @@ const BUILDERS: [Build; 32] = builders!(
 );
 
 /// Largest value of a parameter that is a number.
-const MOST: u32 = 1_000_000_000;
+const MAX_PARAM_VALUE: u32 = 1_000_000_000;
 
 /// Returns the declaration of a parameter with this default.
 fn param_of(owner: &str, name: &str, default: &Bound<'_, PyAny>) -> PyResult<Param> {
@@ -69,16 +69,16 @@ fn param_of(owner: &str, name: &str, default: &Bound<'_, PyAny>) -> PyResult<Par
         ParamKind::Switch { default: default.extract()? }
     } else if default.is_instance_of::<PyInt>() {
         let default: u32 = default.extract().map_err(|_| refused())?;
-        ParamKind::Whole { min: 0, max: MOST.into(), default: default.into() }
+        ParamKind::Whole { min: 0, max: MAX_PARAM_VALUE.into(), default: default.into() }
     } else {
         let default: f64 = default.extract().map_err(|_| refused())?;
-        ParamKind::Real { min: 0.0, max: MOST.into(), default }
+        ParamKind::Real { min: 0.0, max: MAX_PARAM_VALUE.into(), default }
     };
     match kind {
-        ParamKind::Real { default, .. } if !(0.0..=MOST.into()).contains(&default) => {
+        ParamKind::Real { default, .. } if !(0.0..=MAX_PARAM_VALUE.into()).contains(&default) => {
             Err(refused())
         }
-        ParamKind::Whole { default, .. } if default > MOST.into() => Err(refused()),
+        ParamKind::Whole { default, .. } if default > MAX_PARAM_VALUE.into() => Err(refused()),
         kind => {
             let name = String::from(name).leak();
             Ok(Param { name, kind, unit: "", help: "of the Python class", clause: "" })
