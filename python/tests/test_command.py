@@ -42,6 +42,15 @@ def ended(*arguments: str, program: Path = COMMAND, **settings: object) -> subpr
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, env=environment, **settings)  # type: ignore[call-overload, no-any-return]
 
 
+def wait_for_runs(process: int) -> None:
+    """Waits until a comparison makes runs: it then has a thread for signals, and workers."""
+    threads = Path(f"/proc/{process}/task")
+    deadline = time.monotonic() + 10
+    while threads.exists() and len(list(threads.iterdir())) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.3)
+
+
 def the_binary() -> Path:
     program = binary()
     if program is None:
@@ -107,7 +116,7 @@ class TestPosix:
         for program in (the_binary(), COMMAND):
             command = [str(program), "compare", *LONG, "--json"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-                time.sleep(0.6)
+                wait_for_runs(process.pid)
                 for number in signals:
                     process.send_signal(number)
                     time.sleep(0.05)
