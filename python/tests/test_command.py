@@ -123,7 +123,9 @@ class TestPosix:
                 output = process.communicate(timeout=20)
             codes.append((process.returncode, output[1].splitlines()))
         assert codes[0][0] == codes[1][0] == 130
-        assert codes[0][1][-1:] == codes[1][1][-1:]
+        # The second interrupt ends it at once, with or without its last words.
+        if len(signals) == 1:
+            assert codes[0][1][-1:] == codes[1][1][-1:]
 
     @pytest.mark.parametrize("output", ["/dev/full", "-", "| true", "| head -c 9"])
     def test_a_bad_stdout_is_as_with_the_binary(self, output: str) -> None:
