@@ -55,3 +55,10 @@ pub const COMMIT: &str = env!("PLAIT_COMMIT");
 
 /// Version and commit, the form in which documents name the program.
 pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PLAIT_COMMIT"), ")");
+
+/// Returns version, commit and a hash of the sources: the name of the program in the content addresses of runs. All
+/// builds of the same sources have the same name, on any machine.
+#[must_use]
+pub fn program() -> String {
+    format!("{PROGRAM} {}", plait_lab::experiment::SOURCES)
+}

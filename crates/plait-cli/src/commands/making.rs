@@ -25,16 +25,6 @@ const QUICK_TIMES: u64 = 1;
 /// Largest number of further seeds.
 const MOST_SEEDS: u64 = 1_000;
 
-/// Version, commit and build of this program. Runs of another build are not reused.
-pub(crate) fn program() -> String {
-    version_of(&invocation::image())
-}
-
-/// Returns the version of the program whose file has these bytes.
-pub(crate) fn version_of(image: &[u8]) -> String {
-    format!("{} {}", plait_report::PROGRAM, plait_lab::experiment::fingerprint(image))
-}
-
 /// Settings for making runs.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Making {
@@ -70,7 +60,7 @@ pub(crate) struct Making {
 
 impl Making {
     fn store(&self, console: Console) -> Result<Store, Failure> {
-        let version = program();
+        let version = plait_report::program();
         let open = |directory: &Path| Store::in_directory(directory, &version);
         let store = cache::open(self.cache.as_deref(), self.no_cache, "runs", console, open)?;
         Ok(store.unwrap_or_else(|| Store::in_memory(&version)))

@@ -20,6 +20,9 @@ pub struct RunRecord {
     pub failure: Option<String>,
     /// Measures by name; the measures of a path as `path_share.wifi`.
     pub values: BTreeMap<String, f64>,
+    /// Running hash over every segment sent and delivered.
+    #[serde(skip)]
+    pub hash: u64,
 }
 
 impl RunRecord {
@@ -45,11 +48,13 @@ impl RunRecord {
             let mean = competing.iter().sum::<f64>() / competing.len() as f64;
             values.insert(COMPETING.to_owned(), mean);
         }
-        RunRecord { failure: outcome.failure(scenario), values }
+        RunRecord { failure: outcome.failure(scenario), values, hash: outcome.hash }
     }
 
-    pub(super) fn to_line(&self) -> String {
-        let mut line = String::new();
+    /// Returns the record as a line of the [`Store`](super::Store).
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        let mut line = format!("{:016x} ", self.hash);
         for (name, value) in &self.values {
             // `{:?}` prints the shortest text that reads back as the same number.
             let _ = write!(line, "{name}={value:?} ");
@@ -63,9 +68,12 @@ impl RunRecord {
         line
     }
 
-    pub(super) fn from_line(line: &str) -> Option<RunRecord> {
-        let mut record = RunRecord::default();
-        let mut rest = line;
+    /// Reads a line that [`RunRecord::to_line`] has written.
+    #[must_use]
+    pub fn from_line(line: &str) -> Option<RunRecord> {
+        let (hash, mut rest) = line.split_once(' ')?;
+        let hash = u64::from_str_radix(hash, 16).ok()?;
+        let mut record = RunRecord { hash, ..RunRecord::default() };
         loop {
             if rest == "ok" {
                 return Some(record);
@@ -256,10 +264,12 @@ mod tests {
         let values = [("a", 0.1 + 0.2), ("b.wifi", 1e-300), ("c", 5.0)];
         let values = values.map(|(name, value)| (name.to_owned(), value)).into();
         for failure in [None, Some("not finished after 1h".to_owned())] {
-            let record = RunRecord { failure, values: BTreeMap::clone(&values) };
+            let record =
+                RunRecord { failure, values: BTreeMap::clone(&values), hash: u64::MAX - 7 };
             assert_eq!(RunRecord::from_line(&record.to_line()), Some(record));
         }
-        assert_eq!(RunRecord::from_line("a=1.0 b=2"), None);
-        assert_eq!(RunRecord::from_line("a=x ok"), None);
+        assert_eq!(RunRecord::from_line("7f a=1.0 b=2"), None);
+        assert_eq!(RunRecord::from_line("7f a=x ok"), None);
+        assert_eq!(RunRecord::from_line("a=1.0 ok"), None);
     }
 }

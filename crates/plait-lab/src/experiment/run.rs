@@ -64,7 +64,7 @@ pub fn run<W: World>(
             let planned = &plan.cells[*cell];
             // Two experiments may share a cell.
             let made_now = || {
-                let record = made_by(world, planned, *seed, progress.cancelled)?;
+                let record = planned.run(world, *seed, progress.cancelled)?;
                 if let Err(error) = store.keep(key, &record)
                     && let Ok(mut trouble) = trouble.lock()
                 {
@@ -90,24 +90,22 @@ pub fn run<W: World>(
     }
 }
 
-/// Runs a cell once: in `world`, or in the simulator with a collector if extra measures are needed. Returns
-/// `None` if `cancelled` becomes true before the end.
-fn made_by<W: World>(
-    world: &W,
-    planned: &Planned,
-    seed: u64,
-    cancelled: &AtomicBool,
-) -> Option<RunRecord> {
-    let cell = &planned.cell;
-    let scenario = &cell.scenario;
-    if !planned.extra {
-        return Some(RunRecord::of(&world.run_unless(cell, seed, cancelled)?, scenario));
+impl Planned {
+    /// Runs the cell once: in `world`, or in the simulator with a collector if extra measures are needed. Returns
+    /// `None` if `cancelled` becomes true before the end.
+    pub fn run<W: World>(&self, world: &W, seed: u64, cancelled: &AtomicBool) -> Option<RunRecord> {
+        let cell = &self.cell;
+        let scenario = &cell.scenario;
+        if !self.extra {
+            return Some(RunRecord::of(&world.run_unless(cell, seed, cancelled)?, scenario));
+        }
+        let config = cell.connection();
+        let mut collector =
+            Collector::new(scenario.workload.sender(), &config, scenario.paths.len());
+        let outcome = simulate_unless(cell, seed, &mut collector, cancelled)?;
+        let mut record = RunRecord::of(&run_outcome(cell, seed, outcome), scenario);
+        let names = scenario.paths.iter().map(|path| path.name.as_str());
+        record.values.extend(collector.finish(names));
+        Some(record)
     }
-    let config = cell.connection();
-    let mut collector = Collector::new(scenario.workload.sender(), &config, scenario.paths.len());
-    let outcome = simulate_unless(cell, seed, &mut collector, cancelled)?;
-    let mut record = RunRecord::of(&run_outcome(cell, seed, outcome), scenario);
-    let names = scenario.paths.iter().map(|path| path.name.as_str());
-    record.values.extend(collector.finish(names));
-    Some(record)
 }

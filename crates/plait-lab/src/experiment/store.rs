@@ -32,8 +32,7 @@ impl Store {
     /// # Errors
     /// If the directory or its file cannot be read or written.
     pub fn in_directory(directory: &Path, version: &str) -> io::Result<Store> {
-        let name = format!("runs-{}.txt", fingerprint(version.as_bytes()));
-        let (log, lines) = AppendLog::open(directory, &name)?;
+        let (log, lines) = AppendLog::open(directory, &file_name(version))?;
         let runs = lines.iter().filter_map(|line| {
             let (key, rest) = line.split_once(' ')?;
             Some((key.to_owned(), RunRecord::from_line(rest)?))
@@ -67,7 +66,16 @@ impl Store {
     }
 }
 
-/// Returns a short hash of `bytes`. For the program's file, it separates the runs of different builds.
+/// Hash of the sources that a run depends on. All builds of the same sources have the same.
+pub const SOURCES: &str = env!("PLAIT_SOURCES");
+
+/// Returns the name of the file of the runs of the program `version`.
+#[must_use]
+pub fn file_name(version: &str) -> String {
+    format!("runs-{}.txt", fingerprint(version.as_bytes()))
+}
+
+/// Returns a short hash of `bytes`.
 #[must_use]
 pub fn fingerprint(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()

@@ -237,7 +237,7 @@ holds = "ours.goodput_mbps.mean[rtt=20ms] <= 100 and ours.goodput_mbps.mean < th
             let run = |run: usize| {
                 let value = middle + step * (run as f64 - 4.5);
                 let values = [("goodput_mbps".to_owned(), value)].into_iter().collect();
-                Some(RunRecord { failure: None, values })
+                Some(RunRecord { values, ..RunRecord::default() })
             };
             (0..10).map(run).collect()
         });

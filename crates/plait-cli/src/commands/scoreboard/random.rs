@@ -3,7 +3,6 @@
 use super::finished_cells::FinishedCells;
 use super::{Args, Order};
 use crate::commands::cache;
-use crate::commands::making::program;
 use crate::console::{Console, check_writable, json, write};
 use crate::failure::Failure;
 use crate::output::TableFormat;
@@ -95,7 +94,8 @@ fn finished_cells(
     console: Console,
 ) -> Result<Option<FinishedCells>, Failure> {
     let RandomOptions { seed, order, runs, schedulers, settings, .. } = options;
-    let key = || format!("{} {seed} {order:?} {runs} {schedulers} {settings:?}", program());
+    let key =
+        || format!("{} {seed} {order:?} {runs} {schedulers} {settings:?}", plait_report::program());
     let open = |directory: &Path| FinishedCells::open(directory, &key());
     cache::open(args.board.cache.as_deref(), args.board.no_cache, "cells", console, open)
 }

@@ -28,7 +28,7 @@ fn imagined(experiment: &Experiment) -> Results {
             size * (1.0 + ((cell * 7 + run * 3) % 11) as f64 / 10.0)
         };
         let values = measures.iter().enumerate().map(|(at, name)| (name.clone(), value(at)));
-        Some(RunRecord { failure: None, values: values.collect() })
+        Some(RunRecord { values: values.collect(), ..RunRecord::default() })
     };
     let runs = (0..plan.cells.len()).map(|cell| (0..3).map(|run| record(cell, run)).collect());
     Results { runs: runs.collect(), plan }

@@ -32,7 +32,7 @@ benefit = ["one", "other"]
         Plan::of(&Experiment::from_toml("two.toml", text).unwrap(), false, &no_files).unwrap();
     let run = |goodput: f64| {
         let values = [("goodput_mbps".to_owned(), goodput)].into_iter().collect();
-        Some(RunRecord { failure: None, values })
+        Some(RunRecord { values, ..RunRecord::default() })
     };
     let runs = [[19.0, 20.0, 99.0], [1.0, 8.0, 9.0], [10.0, 24.0, 28.0]];
     let runs = runs.map(|row| row.map(run).to_vec()).to_vec();
@@ -77,7 +77,7 @@ pool = ["net"]
         let cell = cell as f64;
         let values = [("goodput_mbps", cell), ("gap_seg.0s", cell), ("gap_seg.2s", 100.0 + cell)];
         let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Some(RunRecord { failure: None, values })
+        Some(RunRecord { values, ..RunRecord::default() })
     };
     let runs = (0..30).map(|cell| vec![run(cell), run(cell)]).collect();
     let drawn = drawing(&Results { runs, plan });
@@ -118,7 +118,7 @@ fn two_points(of: impl Fn(usize, usize) -> Option<f64>) -> Vec<Drawn> {
         .unwrap();
     let run = |cell: usize, run: usize| {
         let value = of(cell, run).map(|it| ("rtt_ms.b".to_owned(), it));
-        Some(RunRecord { failure: None, values: value.into_iter().collect() })
+        Some(RunRecord { values: value.into_iter().collect(), ..RunRecord::default() })
     };
     let runs = (0..2).map(|cell| (0..4).map(|it| run(cell, it)).collect()).collect();
     drawing(&Results { runs, plan })
