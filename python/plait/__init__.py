@@ -19,6 +19,7 @@ numbers: its ``digest`` is ``result.digest``.
 from plait._plait import VERSION as __version__
 from plait._plait import Error, Send, Subflow, View, Wait
 from plait.calls import compare, explain, run, runs
+from plait.cluster import Sweep, sweep
 from plait.experiments import ExperimentResult, experiment, experiments
 from plait.listing import (
     decide,
@@ -46,6 +47,7 @@ __all__ = [
     "Scheduler",
     "Send",
     "Subflow",
+    "Sweep",
     "Table",
     "View",
     "Wait",
@@ -64,4 +66,5 @@ __all__ = [
     "register",
     "run",
     "runs",
+    "sweep",
 ]

@@ -42,7 +42,7 @@ impl Draft {
     }
 
     /// Returns a copy.
-    fn copy(&self) -> Draft {
+    pub(crate) fn copy(&self) -> Draft {
         Draft { raw: self.raw.clone(), paths: self.paths.clone() }
     }
 
@@ -52,7 +52,7 @@ impl Draft {
     }
 
     /// Sets a setting, spelled with `-` or `_`. If the setting does not repeat, several texts are one list.
-    fn set(&mut self, name: &str, texts: Vec<String>) -> PyResult<()> {
+    pub(crate) fn set(&mut self, name: &str, texts: Vec<String>) -> PyResult<()> {
         let known = Setting::named(name);
         let texts = match known.is_some_and(Setting::repeats) {
             true => texts,
@@ -81,7 +81,7 @@ impl Draft {
     }
 
     /// Returns the scenario as the command line would give it.
-    fn given(&self) -> PyResult<RawScenario> {
+    pub(crate) fn given(&self) -> PyResult<RawScenario> {
         let mut raw = self.raw.clone();
         for path in &self.paths {
             raw.argument("path", path).map_err(refused)?;

@@ -4,6 +4,8 @@
 //!   [`listing`] answers the questions that need no run. [`experiments`] runs experiment files.
 //! * [`command`] is the command line, which the command `plait` of the package runs.
 //! * [`scheduler`] makes a Python class a scheduler; [`scheduler_view`] has what it sees, and [`contract`] checks it.
+//! * [`sweep`] plans sweeps and works on parts of them, [`sweep_source`] makes their cells, and [`run_log`] keeps
+//!   their runs.
 //! * [`table`] holds columns, which other libraries take as an Arrow stream.
 //! * [`work`] runs a task on a thread of its own. Meanwhile the calling thread waits without the interpreter's
 //!   lock, and looks for signals.
@@ -20,9 +22,12 @@ mod each_run;
 mod error;
 mod experiments;
 mod listing;
+mod run_log;
 mod scheduler;
 mod scheduler_view;
 mod single;
+mod sweep;
+mod sweep_source;
 mod table;
 mod work;
 
@@ -46,11 +51,15 @@ mod _plait {
     #[pymodule_export]
     use super::listing::{decide, decide_cc, explain, label_of_measure, list_entries};
     #[pymodule_export]
+    use super::run_log::RunLog;
+    #[pymodule_export]
     use super::scheduler::register;
     #[pymodule_export]
     use super::scheduler_view::{Send, Subflow, View, Wait};
     #[pymodule_export]
     use super::single::{RunReport, run};
+    #[pymodule_export]
+    use super::sweep::{Plan, Work, program};
     #[pymodule_export]
     use super::table::Table;
     use pyo3::prelude::*;

@@ -31,6 +31,11 @@ pub(super) fn open<T>(
     }
 }
 
+/// Returns the directory `given` by `--cache`, or the user's own.
+pub(super) fn directory(given: Option<&Path>) -> Option<PathBuf> {
+    given.map(Path::to_path_buf).or_else(of_user)
+}
+
 /// Returns the directory in which this user's programs cache plait's results.
 fn of_user() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);

@@ -57,6 +57,11 @@ struct RunArgs {
     quick: bool,
     #[command(flatten)]
     making: Making,
+    /// Make the runs on the Dask cluster with this address, such as tcp://10.0.0.1:8786
+    ///
+    /// The Python package `plait[cluster]` hands them out. Further runs for undecided claims are made here.
+    #[arg(long, hide_short_help = true, value_name = "ADDRESS", conflicts_with = "no_cache")]
+    cluster: Option<String>,
     /// Write one JSON document (`plait schema experiment`)
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -148,6 +153,10 @@ fn check(files: &[String]) -> Result<(), Failure> {
 fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
     let experiment = find(&args.file)?;
     let misses = Misses::embedded()?.of_run(args.quick);
+    if let Some(address) = &args.cluster {
+        args.making.count(std::slice::from_ref(&experiment), args.quick, &misses)?;
+        args.making.make_on_cluster(address, &args.file, args.quick)?;
+    }
     let made =
         args.making.make(std::slice::from_ref(&experiment), args.quick, &misses, None, console)?;
     let mut command = format!("plait experiment run {}", args.file);

@@ -1,6 +1,7 @@
 //! Flags for making the runs of experiments and for writing their results.
 
 use crate::commands::cache;
+use crate::commands::cluster::{self, Wanted};
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
@@ -141,6 +142,20 @@ impl Making {
         let left_out =
             experiments.iter().filter(|it| quick && !run(it)).map(LeftOut::from).collect();
         Ok(Made { settled, repeated, ablated, left_out, seed, interrupted })
+    }
+
+    /// Makes the first runs of an experiment on the Dask cluster at `address`. The cache has them afterwards.
+    pub(crate) fn make_on_cluster(
+        &self,
+        address: &str,
+        experiment: &str,
+        quick: bool,
+    ) -> Result<(), Failure> {
+        let directory = cache::directory(self.cache.as_deref()).filter(|_| !self.no_cache);
+        let directory = directory.ok_or_else(|| {
+            Failure::Usage("--cluster: it needs a cache\n  allowed: --cache DIR".to_owned())
+        })?;
+        cluster::make(address, &Wanted { experiment, seed: self.seed, quick }, &directory)
     }
 
     /// Returns the flags that repeat the same runs.

@@ -1,6 +1,7 @@
 //! The commands: one module each, with its arguments and its work.
 
 mod cache;
+mod cluster;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;

@@ -1,0 +1,89 @@
+"""Sends work to an executor of the standard library, to a Dask cluster, or does it here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor
+from typing import Any, Protocol
+
+from plait import _plait
+from plait.cluster.worker import Answer, Batch, work
+
+class Future(Protocol):
+    """A task that was handed out."""
+
+    def result(self) -> Answer: ...
+
+    def cancel(self, /) -> Any: ...
+
+    def add_done_callback(self, called: Callable[[Any], object], /) -> Any: ...
+
+
+class Workers(Protocol):
+    """The workers of a sweep."""
+
+    def count(self) -> int:
+        """Returns the number of tasks that run at the same time."""
+
+    def submit(self, batch: Batch, address: str) -> Future:
+        """Hands out a batch."""
+
+
+class OfExecutor:
+    """An executor of `concurrent.futures`."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+
+    def count(self) -> int:
+        # The executors of the standard library have this attribute, others need not.
+        known = getattr(self.executor, "_max_workers", None)
+        return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
+
+    def submit(self, batch: Batch, address: str) -> Future:
+        try:
+            return self.executor.submit(work, batch)
+        except BrokenExecutor as error:
+            raise lost(error) from None
+
+
+class OfClient:
+    """A client of `distributed`."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def count(self) -> int:
+        threads: dict[str, int] = self.client.nthreads()
+        return max(1, sum(threads.values()))
+
+    def submit(self, batch: Batch, address: str) -> Future:
+        key = f"plait-{address}"
+        future: Future = self.client.submit(work, batch, key=key, pure=True)
+        return future
+
+
+def workers_of(executor: object) -> Workers | None:
+    """Returns the workers of an executor; None for work in this process."""
+    if executor is None:
+        return None
+    if isinstance(executor, Executor):
+        return OfExecutor(executor)
+    # `distributed` is not imported here: it takes half a second, and need not be installed.
+    if callable(getattr(executor, "nthreads", None)) and callable(getattr(executor, "submit", None)):
+        if getattr(executor, "asynchronous", False):
+            raise _plait.Error("executor: an asynchronous client\n  allowed: distributed.Client(...)")
+        return OfClient(executor)
+    raise _plait.Error(
+        f"executor: a {type(executor).__name__}\n"
+        "  allowed: an executor of concurrent.futures, a distributed.Client, or None for this process"
+    )
+
+
+def lost(error: BaseException) -> _plait.Error:
+    """Returns the error for an executor that has lost a process and takes no further work."""
+    why = str(error) or type(error).__name__
+    return _plait.Error(
+        f"executor: it has lost a worker: {why}\n  The finished runs are kept: repeat the call with a new executor"
+    )

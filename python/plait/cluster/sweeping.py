@@ -1,0 +1,207 @@
+"""The call `plait.sweep`, and the loop that hands out units."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from typing import Any
+
+from plait import _plait
+from plait.cluster.dataset import Sweep, check_arrow, write
+from plait.cluster.executors import Future, Workers, lost, workers_of
+from plait.cluster.worker import Answer, Batch, Part, Unit, work
+from plait.progress import progress_bar
+from plait.scenario import AnyScenario, Scenario
+
+UNIT_RUNS = 16
+"""Largest number of runs of a unit."""
+
+TASK_SECONDS = 0.5
+"""Time that a task should take: long beside the cost of handing it out, and short to repeat."""
+
+AHEAD = 3
+"""Tasks for each worker that are handed out at the same time."""
+
+
+def sweep(
+    scenarios: AnyScenario | Iterable[AnyScenario] = (),
+    *,
+    out: str | os.PathLike[str],
+    executor: Any = None,
+    cache: str | os.PathLike[str] | None = None,
+    experiment: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    quick: bool = False,
+    seed: int = 1,
+    progress: bool | None = None,
+) -> Sweep:
+    """Makes the runs of scenarios on any number of workers, and writes them as one Parquet data set.
+
+    ``scenarios`` is a `Scenario`, a scenario file, or several of them. ``experiment`` adds experiments by name or
+    file, whose first runs `plait experiment run` makes too; ``quick`` and ``seed`` are its flags.
+
+    ``executor`` is an executor of `concurrent.futures`, a ``distributed.Client``, or None for all cores of this
+    machine. The bytes of the data set depend on none of these, and not on the number of workers or on lost workers.
+
+    Finished runs are kept in ``out/cache``, or in the directory ``cache``. The same call continues after a crash, and
+    ``plait experiment run --cache`` uses the same runs.
+
+    All scenarios are checked before the first run: `plait.Error` names the wrong one.
+
+    >>> import plait, tempfile
+    >>> scenario = plait.Scenario(
+    ...     ["wifi:rate=20mbit,rtt=22ms", "lte:rate=8mbit,rtt=60ms"],
+    ...     workload="download:64kB", schedulers="minrtt,ecf", runs=2, vary={"lte.rtt": ["60ms", "120ms"]},
+    ... )
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     swept = plait.sweep(scenario, out=out)
+    ...     swept.rows, swept.to_polars()["scheduler"].unique().sort().to_list()
+    (16, ['ecf', 'minrtt', 'tcp:lte', 'tcp:wifi'])
+    """
+    check_arrow()
+    workers = workers_of(executor)
+    plans = plans_of(scenarios, experiment, quick, seed)
+    directory = Path(out)
+    log = _plait.RunLog(os.fspath(cache) if cache is not None else os.fspath(directory / "cache"))
+    counts = make_missing(plans, log, workers, progress)
+    return write(directory, plans, log, counts)
+
+
+def plans_of(
+    scenarios: AnyScenario | Iterable[AnyScenario] = (),
+    experiments: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    quick: bool = False,
+    seed: int = 1,
+) -> list[_plait.Plan]:
+    """Returns the plans of all scenarios and experiments."""
+    several = [scenarios] if isinstance(scenarios, (Scenario, str, os.PathLike)) else list(scenarios)
+    named = [experiments] if isinstance(experiments, (str, os.PathLike)) else list(experiments)
+    plans = []
+    for place, scenario in enumerate(several):
+        if isinstance(scenario, (str, os.PathLike)):
+            name = os.fspath(scenario)
+            plans.append(_plait.Plan.of_scenario(_plait.Draft.from_file(name), name))
+        elif isinstance(scenario, Scenario):
+            name = f"scenarios[{place}]"
+            try:
+                plans.append(_plait.Plan.of_scenario(scenario._draft, name))
+            except _plait.Error as error:
+                raise _plait.Error(f"{name}: {error}") from None
+        else:
+            kind = type(scenario).__name__
+            raise _plait.Error(f"scenarios[{place}]: a {kind}\n  allowed: a plait.Scenario, or the name of a scenario file")
+    plans += [_plait.Plan.of_experiment(os.fspath(name), seed, quick) for name in named]
+    if not plans:
+        raise _plait.Error("scenarios: there are none\n  allowed: a plait.Scenario, a scenario file, or several of them")
+    return plans
+
+
+def make_missing(
+    plans: Sequence[_plait.Plan], log: _plait.RunLog, workers: Workers | None, progress: bool | None
+) -> dict[str, int]:
+    """Makes the runs that the log lacks. Returns the number of runs of each worker."""
+    due = deque(
+        (place, unit) for place, plan in enumerate(plans) for unit in log.missing(plan, UNIT_RUNS)
+    )
+    total = sum(end - first for _, (_, first, end) in due)
+    with progress_bar(progress) as tell:
+        making = _Making(plans, log, due, total, tell)
+        if workers is None:
+            making.here()
+        else:
+            making.by(workers)
+    return making.counts
+
+
+class _Making:
+    """The units that are due, and those under way."""
+
+    def __init__(
+        self,
+        plans: Sequence[_plait.Plan],
+        log: _plait.RunLog,
+        due: deque[tuple[int, Unit]],
+        total: int,
+        tell: Callable[[int, int], None] | None,
+    ) -> None:
+        self.plans, self.log, self.due, self.total = plans, log, due, total
+        self.tell = tell or (lambda done, total: None)
+        self.left = total
+        self.done = 0
+        self.seconds = 0.0
+        self.counts: dict[str, int] = {}
+
+    def here(self) -> None:
+        """Makes all runs in this process, on all cores."""
+        jobs = os.cpu_count() or 1
+        while self.due:
+            batch = self.next_batch(self.left, jobs)
+            before = self.done
+            answer = work(batch, jobs, lambda done, before=before: self.tell(before + done, self.total))  # type: ignore[misc]
+            self.take(batch, Answer(answer.worker, answer.seconds * jobs, answer.lines))
+
+    def by(self, workers: Workers) -> None:
+        """Hands out batches, of which only a few are under way at the same time."""
+        ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        under_way: dict[Future, Batch] = {}
+        count = workers.count()
+        try:
+            while self.due or under_way:
+                while self.due and len(under_way) < AHEAD * count:
+                    batch = self.next_batch(self.left / (2 * count), 1)
+                    future = workers.submit(batch, self.address(batch))
+                    under_way[future] = batch
+                    future.add_done_callback(ended.put)
+                try:
+                    # A wait without a limit would hold Ctrl-C back on some systems.
+                    future = ended.get(timeout=1.0)
+                except queue.Empty:
+                    count = workers.count()
+                    continue
+                batch = under_way.pop(future)
+                try:
+                    answer = future.result()
+                except BrokenExecutor as error:
+                    raise lost(error) from None
+                self.take(batch, answer)
+        finally:
+            for future in under_way:
+                future.cancel()
+
+    def next_batch(self, most: float, jobs: int) -> Batch:
+        """Takes the next units: about ``most`` runs, or fewer if a task would take longer than `TASK_SECONDS`."""
+        wanted = TASK_SECONDS * jobs * self.done / self.seconds if self.seconds else 8.0 * jobs
+        wanted = min(wanted, most)
+        taken: dict[int, list[Unit]] = {}
+        runs = 0
+        while self.due and (not runs or runs < wanted):
+            place, unit = self.due.popleft()
+            taken.setdefault(place, []).append(unit)
+            runs += unit[2] - unit[1]
+        self.left -= runs
+        parts = []
+        for place, units in taken.items():
+            plan = self.plans[place]
+            parts.append(Part(place, plan.source, tuple(units), plan.describe(units[0])))
+        return Batch(self.log.program, tuple(parts))
+
+    def address(self, batch: Batch) -> str:
+        """Returns the name of a task, from the content addresses of its units."""
+        hasher = hashlib.sha256()
+        for part in batch.parts:
+            for unit in part.units:
+                hasher.update(self.plans[part.plan].address(unit, self.log.program).encode())
+        return hasher.hexdigest()[:32]
+
+    def take(self, batch: Batch, answer: Answer) -> None:
+        """Keeps the runs of an answer."""
+        for part, lines in zip(batch.parts, answer.lines, strict=True):
+            self.log.add(self.plans[part.plan], list(part.units), lines)
+            self.done += len(lines)
+            self.counts[answer.worker] = self.counts.get(answer.worker, 0) + len(lines)
+        self.seconds += answer.seconds
+        self.tell(self.done, self.total)

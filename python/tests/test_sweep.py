@@ -1,0 +1,339 @@
+"""Sweeps: the same bytes from any workers, continued after a loss, with the runs of the command line."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Plait
+
+import plait
+from plait.cluster import __main__ as command, executors, sweeping
+from plait.cluster.worker import Batch, Part
+
+pytest.importorskip("pyarrow")
+
+PATHS = ["wifi:rate=20mbit,rtt=22ms,loss=0.5%", "lte:rate=8mbit,rtt=60ms"]
+
+
+def scenario(**settings: Any) -> plait.Scenario:
+    given = {"workload": "download:64kB", "schedulers": "minrtt,ecf", "runs": 3, "vary": {"lte.rtt": "20ms..200ms:10"}}
+    return plait.Scenario(PATHS, **{**given, **settings})
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    """Returns the bytes of a data set, without its cache."""
+    files = [path for path in sorted(out.rglob("*")) if path.is_file() and "cache" not in path.parts]
+    return {str(path.relative_to(out)): path.read_bytes() for path in files}
+
+
+def lines(out: Path) -> int:
+    """Returns the number of finished runs in the cache."""
+    return sum(path.read_bytes().count(b"\n") for path in (out / "cache").glob("runs-*.txt"))
+
+
+def test_the_example_runs() -> None:
+    pytest.importorskip("polars")
+    failed, tried = doctest.testmod(sweeping)
+    assert failed == 0 < tried
+
+
+def test_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    pytest.importorskip("distributed")
+    guide = ROOT / "docs" / "guides" / "cluster.md"
+    blocks = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)
+    # The second one is for a program of its own: it starts workers if it is the main module.
+    assert len(blocks) == 3 and "__main__" in blocks[1]
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {"__name__": "guide"}
+    for block in blocks:
+        exec(compile(block, str(guide), "exec"), scope)
+
+
+def test_each_run_is_that_of_plait_run(tmp_path: Path) -> None:
+    swept = plait.sweep(scenario(runs=2), out=tmp_path, progress=False)
+    assert swept.rows == 10 * 4 * 2
+    rows = swept.to_polars().filter(scheduler="ecf", run=1).to_dicts()
+    assert len(rows) == 10
+    for row in rows[::4]:
+        run = plait.run([PATHS[0], f"lte:rate=8mbit,rtt={row['lte.rtt']}"], workload="download:64kB", scheduler="ecf", seed=row["seed"])
+        assert row["segment_hash"] == run.digest
+        assert row["completion_ms"] == run.measures["completion_ms"]
+    assert plait.Sweep.open(tmp_path).digest == swept.digest
+
+
+def test_the_bytes_do_not_depend_on_the_executor(tmp_path: Path) -> None:
+    scenarios = [scenario(), scenario(workload="burst:15seg", vary=None), scenario(cc="lia,cubic", vary={"seed": "2,3"})]
+    plait.sweep(scenarios, out=tmp_path / "here", progress=False)
+    expected = contents(tmp_path / "here")
+    assert sorted(expected) == ["manifest.json", "runs/part-00000.parquet"]
+    for name, executor in [("threads", ThreadPoolExecutor(3)), ("processes", ProcessPoolExecutor(1))]:
+        with executor:
+            plait.sweep(scenarios, out=tmp_path / name, executor=executor, progress=False)
+        assert contents(tmp_path / name) == expected
+
+
+class Backwards(Executor):
+    """Ends the tasks that are under way in the opposite order."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], Any]] = []
+        self.most = 0
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.waiting.append((future, lambda: function(*arguments, **named)))
+        self.most = max(self.most, len(self.waiting))
+        if len(self.waiting) == 1:
+            threading.Thread(target=self.end_all).start()
+        return future
+
+    def end_all(self) -> None:
+        time.sleep(0.05)
+        while self.waiting:
+            future, call = self.waiting.pop()
+            future.set_result(call())
+
+
+def test_the_order_of_completion_changes_nothing_and_few_tasks_wait(tmp_path: Path) -> None:
+    plait.sweep(scenario(), out=tmp_path / "here", progress=False)
+    backwards = Backwards()
+    plait.sweep(scenario(), out=tmp_path / "backwards", executor=backwards, progress=False)
+    assert contents(tmp_path / "backwards") == contents(tmp_path / "here")
+    assert 2 <= backwards.most <= sweeping.AHEAD * (os.cpu_count() or 1)
+
+
+class Failing(Executor):
+    """Does three tasks, and then breaks."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.tasks += 1
+        if self.tasks > 3:
+            future.set_exception(RuntimeError("out of order"))
+        else:
+            future.set_result(function(*arguments, **named))
+        return future
+
+
+def test_a_sweep_continues_with_the_runs_that_are_missing(tmp_path: Path) -> None:
+    plait.sweep(scenario(), out=tmp_path / "whole", progress=False)
+    out = tmp_path / "broken"
+    with pytest.raises(RuntimeError, match="out of order"):
+        plait.sweep(scenario(), out=out, executor=Failing(), progress=False)
+    kept = lines(out)
+    assert 0 < kept < 120 and not (out / "manifest.json").exists()
+    # A killed process leaves a part of a line.
+    (file,) = (out / "cache").iterdir()
+    file.write_bytes(file.read_bytes()[:-40])
+    swept = plait.sweep(scenario(), out=out, progress=False)
+    assert contents(out) == contents(tmp_path / "whole")
+    assert sum(swept.workers.values()) == 120 - (kept - 1)
+    assert plait.sweep(scenario(), out=out, progress=False).workers == {}
+
+
+def test_a_lost_process_of_a_pool_is_an_error_that_says_how_to_go_on(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(1) as pool:
+        process = pool.submit(os.getpid).result()
+        os.kill(process, signal.SIGKILL)
+        with pytest.raises(plait.Error, match="lost a worker.*\n.*new executor"):
+            plait.sweep(scenario(), out=tmp_path, executor=pool, progress=False)
+
+
+def test_a_wrong_scenario_is_found_before_the_first_run(tmp_path: Path) -> None:
+    good, bad, swept = (tmp_path / f"{name}.toml" for name in ("good", "bad", "swept"))
+    good.write_text(scenario().to_toml())
+    bad.write_text(scenario().to_toml().replace('rate = "8mbit"', 'rate = "8"'))
+    swept.write_text(scenario().to_toml().replace("20ms..200ms", "20..200"))
+    out = tmp_path / "out"
+    with pytest.raises(plait.Error, match=r"bad.toml:\d+:\d+:.*`8` has no unit"):
+        plait.sweep([good, bad], out=out, progress=False)
+    with pytest.raises(plait.Error, match=r"swept.toml:\d+:\d+:.*`20` has no unit"):
+        plait.sweep([good, swept], out=out, progress=False)
+    with pytest.raises(plait.Error, match=r"^scenarios\[1\]: .*unknown scheduler"):
+        plait.sweep([scenario(), scenario(schedulers="eff")], out=out, progress=False)
+    with pytest.raises(plait.Error, match=r"`ci=` has no fixed number of runs"):
+        plait.sweep(scenario(until="ci=1%", vary=None), out=out, progress=False)
+    with pytest.raises(plait.Error, match="executor: a int"):
+        plait.sweep(scenario(), out=out, executor=2, progress=False)
+    with pytest.raises(plait.Error, match="there are none"):
+        plait.sweep(out=out, progress=False)
+    assert not out.exists()
+
+
+def test_a_python_class_is_refused(tmp_path: Path) -> None:
+    @plait.register
+    class OfSweep:
+        """The first subflow."""
+
+        def schedule(self, view: plait.View) -> plait.Decision:
+            return view.usable[0]
+
+    with pytest.raises(plait.Error, match="`of-sweep` is a Python class"):
+        plait.sweep(scenario(schedulers="minrtt,of-sweep"), out=tmp_path / "out", progress=False)
+
+
+def test_a_worker_gets_the_files_that_a_scenario_names(tmp_path: Path) -> None:
+    trace = tmp_path / "link.trace"
+    trace.write_text("".join(f"{time_ms}\n" for time_ms in range(1, 2000)))
+    named = plait.Scenario([f"wifi:trace={trace},rtt=22ms", PATHS[1]], workload="download:64kB", schedulers="ecf", runs=2)
+    plait.sweep(named, out=tmp_path / "here", progress=False)
+
+    class Elsewhere(Failing):
+        def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+            trace.unlink(missing_ok=True)
+            return super().submit(function, *arguments, **named)
+
+    plait.sweep(named, out=tmp_path / "there", executor=Elsewhere(), progress=False)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+EXPERIMENT = """
+title = "Two schedulers over a slow path"
+workload = "download:64kB"
+runs = 3
+
+[[path]]
+name = "wifi"
+rate = "20mbit"
+rtt = "22ms"
+loss = "0.5%"
+
+[[path]]
+name = "lte"
+rate = "8mbit"
+rtt = "{rtt}"
+
+[sweep]
+rtt = ["40ms", "80ms"]
+
+[row.minrtt]
+scheduler = "minrtt"
+
+[row.ecf]
+scheduler = "ecf"
+"""
+
+
+def test_the_command_line_uses_the_runs_of_a_sweep(plait_binary: Plait, tmp_path: Path) -> None:
+    file, out = tmp_path / "own.toml", tmp_path / "out"
+    file.write_text(EXPERIMENT)
+    swept = plait.sweep(out=out, experiment=file, progress=False)
+    assert swept.rows == 12
+    before = lines(out)
+    document = tmp_path / "document"
+    ran = plait_binary("experiment", "run", str(file), "--cache", str(out / "cache"), "--output", str(document))
+    assert ran.returncode == 0, ran.stderr
+    programs = {path.name for path in (out / "cache").iterdir()}
+    assert len(programs) == 1, "the binary and the module are builds of different sources"
+    assert lines(out) == before == 12
+    theirs = [json.loads(line) for line in (document / "own.jsonl").read_text().splitlines()]
+    ours = swept.to_polars().to_dicts()
+    assert [run["completion_ms"] for run in ours] == [run["measures"]["completion_ms"] for run in theirs]
+    assert {run["rtt"] for run in ours} == {"40ms", "80ms"} and ours[0]["row"] == "minrtt"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_a_killed_worker_of_dask_changes_no_byte(client: Any, tmp_path: Path) -> None:
+    many = scenario(runs=10, schedulers="minrtt,ecf,blest", vary={"lte.rtt": "20ms..200ms:10", "wifi.rtt": "10ms..40ms:4"})
+    plait.sweep(many, out=tmp_path / "here", progress=False)
+    out = tmp_path / "dask"
+    killed: list[tuple[int, int]] = []
+    processes = list(client.run(os.getpid).values())
+    assert len(processes) == 2
+
+    def kill() -> None:
+        while not killed:
+            time.sleep(0.005)
+            if lines(out) >= 200:
+                killed.append((processes[0], lines(out)))
+                os.kill(processes[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    swept = plait.sweep(many, out=out, executor=client, progress=False)
+    killer.join()
+    assert swept.manifest["cells"] == 200
+    assert killed[0][1] < swept.rows == 2000
+    assert contents(out) == contents(tmp_path / "here")
+    assert sum(swept.workers.values()) == 2000
+
+
+def test_a_worker_of_another_version_is_an_error(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = sweeping.plans_of(scenario())[0]
+    other = Batch("0.0.1 (of old)", (Part(0, plan.source, ((0, 0, 1),), "the first"),))
+    with pytest.raises(plait.Error, match=r"worker .*: it has plait .*, and this sweep plait 0\.0\.1"):
+        executors.OfClient(client).submit(other, "old").result()
+
+
+def test_the_command_line_runs_an_experiment_on_a_cluster(
+    client: Any, plait_binary: Plait, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, cache = tmp_path / "own.toml", tmp_path / "cache"
+    file.write_text(EXPERIMENT)
+    words = ["experiment", "run", str(file), "--json", "--seed", "5"]
+    alone = plait_binary(*words, "--no-cache")
+    here = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{here}{os.pathsep}{os.environ['PATH']}")
+
+    def steps() -> int:
+        counted: int = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+        return counted
+
+    before = steps()
+    ran = plait_binary(*words, "--cache", str(cache), "--cluster", client.scheduler.address)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == alone.stdout
+    assert steps() > before and lines(tmp_path) == 12
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.setenv("PATH", str(empty))
+    without = plait_binary(*words, "--cache", str(cache), "--cluster", client.scheduler.address)
+    assert without.returncode == 2
+    assert "--cluster: `python3`: " in without.stderr and "pip install 'plait[cluster]'" in without.stderr
+    (empty / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (empty / "python3").chmod(0o755)
+    without = plait_binary(*words, "--cache", str(cache), "--cluster", client.scheduler.address)
+    assert without.returncode == 2 and "it has no package plait.cluster" in without.stderr
+
+
+def test_the_module_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    file, out = tmp_path / "home.toml", tmp_path / "out"
+    file.write_text(scenario().to_toml())
+    assert command.main([str(file), "--out", str(out)]) == 0
+    swept = plait.Sweep.open(out)
+    assert capsys.readouterr().out == f"120 runs in {out}\ndigest {swept.digest}\n"
+    monkeypatch.setattr(command, "CONNECT_SECONDS", 0.2)
+    for words, code, text in [
+        ([str(file)], 2, "--out is missing"),
+        (["--runs-only", str(file)], 2, "--cache is missing"),
+        ([str(tmp_path / "none.toml"), "--out", str(out)], 2, "none.toml"),
+        (["--experiment", "ton-fig", "--out", str(out)], 2, "unknown experiment `ton-fig`"),
+        (["--program", "0.0.1", str(file), "--out", str(out)], 2, "the command is plait 0.0.1"),
+        ([str(file), "--out", str(out), "--cluster", "tcp://127.0.0.1:1"], 4, "no Dask scheduler answers"),
+    ]:
+        assert command.main(words) == code
+        assert text in capsys.readouterr().err
