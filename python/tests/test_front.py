@@ -25,6 +25,8 @@ MODULES = [f"plait.{module.name}" for module in pkgutil.iter_modules(plait.__pat
 
 @pytest.mark.parametrize("name", ["plait", *MODULES])
 def test_the_examples_of_docstrings_run(name: str) -> None:
+    if name == "plait.gym":
+        pytest.importorskip("gymnasium")
     failed, tried = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert failed == 0
     assert tried > 0 or name == "plait.progress"

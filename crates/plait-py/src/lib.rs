@@ -5,7 +5,7 @@
 //! * [`command`] is the command line, which the command `plait` of the package runs.
 //! * [`scheduler`] makes a Python class a scheduler; [`scheduler_view`] has what it sees, and [`contract`] checks it.
 //! * [`sweep`] plans sweeps and works on parts of them, [`sweep_source`] makes their cells, and [`run_log`] keeps
-//!   their runs.
+//!   their runs. [`episode`] is a run whose decisions a program makes one by one.
 //! * [`table`] holds columns, which other libraries take as an Arrow stream.
 //! * [`work`] runs a task on a thread of its own. Meanwhile the calling thread waits without the interpreter's
 //!   lock, and looks for signals.
@@ -19,6 +19,7 @@ mod comparison;
 mod contract;
 mod draft;
 mod each_run;
+mod episode;
 mod error;
 mod experiments;
 mod listing;
@@ -50,6 +51,8 @@ mod _plait {
     use super::experiments::{ExperimentReport, experiment, list_experiments};
     #[pymodule_export]
     use super::listing::{decide, decide_cc, explain, label_of_measure, list_entries};
+    #[pymodule_export]
+    use super::episode::Episode;
     #[pymodule_export]
     use super::run_log::RunLog;
     #[pymodule_export]

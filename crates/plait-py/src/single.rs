@@ -53,7 +53,7 @@ pub(crate) fn run(py: Python<'_>, draft: &Draft, events: bool) -> PyResult<RunRe
 }
 
 /// Makes a run. Returns `None` if it was cancelled.
-fn watched(
+pub(crate) fn watched(
     cell: &Cell,
     events: bool,
     cancelled: &std::sync::atomic::AtomicBool,

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Time between two looks for signals.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// The state that a task shares with the thread that waits for it.
 #[derive(Default)]
