@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,15 +24,19 @@ LONG = {
     "run": "plait.run(PATHS, workload='bulk:30min')",
     "runs": "list(plait.runs(PATHS, workload='bulk:60s', runs=1000))",
     "explain": "plait.explain(PATHS, workload='bulk:20min')",
+    "sweep": "plait.sweep(plait.Scenario(PATHS, workload='bulk:60s', runs=1000), out=OUT)",
 }
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
 @pytest.mark.parametrize("call", LONG)
-def test_ctrl_c_ends_a_call_at_once(call: str) -> None:
+def test_ctrl_c_ends_a_call_at_once(call: str, tmp_path: Path) -> None:
+    if call == "sweep":
+        pytest.importorskip("pyarrow")
     program = f"""
 import time, plait
 PATHS = {PATHS!r}
+OUT = {str(tmp_path)!r}
 print("begun", flush=True)
 try:
     {LONG[call]}

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Plait
+from test_digests import drawn
 
 import plait
 from plait.cluster import __main__ as command, executors, sweeping
@@ -155,6 +156,20 @@ def test_a_lost_process_of_a_pool_is_an_error_that_says_how_to_go_on(tmp_path: P
             plait.sweep(scenario(), out=tmp_path, executor=pool, progress=False)
 
 
+def test_a_task_that_kills_its_workers_is_an_error(tmp_path: Path) -> None:
+    class KilledWorker(Exception):
+        """The exception of Dask."""
+
+    class Deadly(Executor):
+        def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(KilledWorker("four workers died"))
+            return future
+
+    with pytest.raises(plait.Error, match="lost a worker: four workers died"):
+        plait.sweep(scenario(), out=tmp_path, executor=Deadly(), progress=False)
+
+
 def test_a_wrong_scenario_is_found_before_the_first_run(tmp_path: Path) -> None:
     good, bad, swept = (tmp_path / f"{name}.toml" for name in ("good", "bad", "swept"))
     good.write_text(scenario().to_toml())
@@ -279,6 +294,28 @@ def test_a_killed_worker_of_dask_changes_no_byte(client: Any, tmp_path: Path) ->
     assert killed[0][1] < swept.rows == 2000
     assert contents(out) == contents(tmp_path / "here")
     assert sum(swept.workers.values()) == 2000
+
+
+def test_random_scenarios_have_the_digests_of_plait_run(client: Any, tmp_path: Path) -> None:
+    # A comparison without chance has host jitter, and a single run has none.
+    # 200 of them take 10 s: PLAIT_SCENARIOS=200.
+    count = int(os.environ.get("PLAIT_SCENARIOS", "24"))
+    given = [(paths, {**settings, "host_jitter": "50us"}) for paths, settings in map(drawn, range(count))]
+    scenarios = [plait.Scenario(paths, **settings) for paths, settings in given]
+    swept = plait.sweep(scenarios, out=tmp_path / "dask", executor=client, progress=False)
+    plait.sweep(scenarios, out=tmp_path / "here", progress=False)
+    assert contents(tmp_path / "dask") == contents(tmp_path / "here")
+    first = swept.to_polars().unique("scenario", keep="first", maintain_order=True)
+    assert first.height == count
+    alike = 0
+    for row, (paths, settings) in zip(first.to_dicts(), given, strict=True):
+        if len(paths) == 1 or "vary" in settings:
+            continue
+        one = {"cc": row["cc"], "seed": str(row["seed"]), "runs": "1", "schedulers": row["scheduler"]}
+        run = plait.run(paths, **{**settings, **one})
+        assert run.digest == row["segment_hash"]
+        alike += 1
+    assert alike >= count / 4
 
 
 def test_a_worker_of_another_version_is_an_error(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

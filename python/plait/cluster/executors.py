@@ -81,6 +81,12 @@ def workers_of(executor: object) -> Workers | None:
     )
 
 
+def is_loss(error: Exception) -> bool:
+    """Returns true if workers were lost and their tasks are not repeated."""
+    # `distributed` is not imported here, so its exception is known by its name.
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
 def lost(error: BaseException) -> _plait.Error:
     """Returns the error for an executor that has lost a process and takes no further work."""
     why = str(error) or type(error).__name__

@@ -7,13 +7,12 @@ import os
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
 from plait import _plait
 from plait.cluster.dataset import Sweep, check_arrow, write
-from plait.cluster.executors import Future, Workers, lost, workers_of
+from plait.cluster.executors import Future, Workers, is_loss, lost, workers_of
 from plait.cluster.worker import Answer, Batch, Part, Unit, work
 from plait.progress import progress_bar
 from plait.scenario import AnyScenario, Scenario
@@ -165,8 +164,10 @@ class _Making:
                 batch = under_way.pop(future)
                 try:
                     answer = future.result()
-                except BrokenExecutor as error:
-                    raise lost(error) from None
+                except Exception as error:
+                    if is_loss(error):
+                        raise lost(error) from None
+                    raise
                 self.take(batch, answer)
         finally:
             for future in under_way:
