@@ -79,6 +79,8 @@ def plans_of(
     """Returns the plans of all scenarios and experiments."""
     several = [scenarios] if isinstance(scenarios, (Scenario, str, os.PathLike)) else list(scenarios)
     named = [experiments] if isinstance(experiments, (str, os.PathLike)) else list(experiments)
+    if not 0 <= seed < 2**64:
+        raise _plait.Error(f"seed: {seed}\n  allowed: a whole number from 0 to {2**64 - 1}")
     plans = []
     for place, scenario in enumerate(several):
         if isinstance(scenario, (str, os.PathLike)):
