@@ -20,9 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-import gymnasium
-import numpy as np
-from numpy.typing import NDArray
+try:
+    import gymnasium
+    import numpy as np
+    from numpy.typing import NDArray
+except ImportError as error:
+    raise ImportError(f"plait.gym needs {error.name}: pip install 'plait[gym]'") from None
 
 from plait import _plait
 from plait.listing import list_measures
