@@ -28,7 +28,7 @@ def main() -> None:
         arguments = ["plait", *with_classes(sys.argv[1:])]
     except (ImportError, AttributeError, TypeError, _plait.Error) as error:
         sys.exit(_refused(error))
-    sys.exit(_plait.command(arguments, _plait.__file__))
+    sys.exit(_plait.command(arguments, sys.executable))
 
 
 def with_classes(arguments: list[str]) -> list[str]:

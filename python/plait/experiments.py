@@ -59,7 +59,6 @@ def experiment(
         "again": again,
         "jobs": jobs,
         "cache": _directory(cache),
-        "image": _plait.__file__,
     }
     with progress_bar(progress) as tell:
         return ExperimentResult(_plait.experiment(os.fspath(name_or_file), making, tell))

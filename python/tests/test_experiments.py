@@ -79,8 +79,7 @@ def test_finished_runs_are_not_made_again(tmp_path: Path) -> None:
     told: list[int] = []
 
     def made() -> str:
-        making = {**settings, "image": _plait.__file__}
-        return _plait.experiment("ton-fig8", making, lambda done, total: told.append(total)).json()
+        return _plait.experiment("ton-fig8", settings, lambda done, total: told.append(total)).json()
 
     first = made()
     assert told
@@ -103,7 +102,7 @@ def test_an_interrupted_experiment_continues(tmp_path: Path) -> None:
 
     for _ in range(2):
         with pytest.raises(Enough):
-            _plait.experiment("ton-fig8", {**settings, "image": _plait.__file__}, stop)
+            _plait.experiment("ton-fig8", settings, stop)
     # The second call has only the rest to make.
     assert totals[1][1] <= totals[0][1] - totals[0][0]
 

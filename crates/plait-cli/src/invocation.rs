@@ -1,4 +1,4 @@
-//! How this process was started: its arguments, and the file with the program.
+//! How this process was started: its arguments, and the program that it is part of.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 pub struct Host {
     /// The arguments, from `plait` on.
     pub arguments: Vec<OsString>,
-    /// The file that contains the code of `plait`, such as an extension module.
-    pub image: PathBuf,
+    /// The interpreter of Python that runs this process.
+    pub interpreter: PathBuf,
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
@@ -30,10 +30,9 @@ pub(crate) fn words() -> Vec<String> {
     arguments().iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Returns the content of the file with the program; empty if it cannot be read.
-pub(crate) fn image() -> Vec<u8> {
-    let file = HOST.get().map_or_else(std::env::current_exe, |host| Ok(host.image.clone()));
-    file.and_then(std::fs::read).unwrap_or_default()
+/// Returns the interpreter of Python: the one of this process, or else the one of the user.
+pub(crate) fn interpreter() -> PathBuf {
+    HOST.get().map_or_else(|| PathBuf::from("python3"), |host| host.interpreter.clone())
 }
 
 /// Returns the file that can have capabilities. It is `None` for a host: its file runs other programs too.

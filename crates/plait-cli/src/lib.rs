@@ -191,12 +191,6 @@ pub fn list_of_experiments(all: &[Experiment]) -> serde_json::Value {
     commands::experiment::listed(all)
 }
 
-/// Returns the version of the program whose file has these bytes. Finished runs of another version are not reused.
-#[must_use]
-pub fn version_of(image: &[u8]) -> String {
-    commands::making::version_of(image)
-}
-
 fn exit_code() -> u8 {
     let work = || {
         // Help is as wide as the terminal, but at most 100 columns, so that it stays easy to read.

@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Performs a command of `plait` and returns its exit code. `arguments` begin with `plait`; `image` is the file of this
-/// module. A process performs only one command.
+/// Performs a command of `plait` and returns its exit code. `arguments` begin with `plait`; `interpreter` is the
+/// one of this process. A process performs only one command.
 #[pyfunction]
-pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>, image: PathBuf) -> u8 {
+pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>, interpreter: PathBuf) -> u8 {
     become_command();
-    py.detach(move || plait_cli::main_within(Host { arguments, image }))
+    py.detach(move || plait_cli::main_within(Host { arguments, interpreter }))
 }

@@ -32,8 +32,6 @@ pub(crate) struct Making {
     jobs: Option<NonZeroUsize>,
     /// Directory of finished runs; `None` keeps them in memory.
     cache: Option<PathBuf>,
-    /// The file of this module. Runs of another build are not reused.
-    image: PathBuf,
 }
 
 /// The outcome of an experiment.
@@ -130,8 +128,7 @@ fn make(
 
 impl Making {
     fn store(&self) -> Result<Store, String> {
-        let bytes = std::fs::read(&self.image).unwrap_or_default();
-        let version = plait_cli::version_of(&bytes);
+        let version = plait_report::program();
         let Some(directory) = &self.cache else { return Ok(Store::in_memory(&version)) };
         let place = directory.display();
         Store::in_directory(directory, &version)

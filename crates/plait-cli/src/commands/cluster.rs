@@ -1,12 +1,10 @@
 //! `--cluster`: the Python package makes the runs of an experiment on a Dask cluster. They are then in the cache.
 
 use crate::failure::Failure;
+use crate::invocation::interpreter;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// The interpreter.
-const PYTHON: &str = "python3";
 
 /// The runs that are wanted.
 pub(super) struct Wanted<'a> {
@@ -19,7 +17,7 @@ pub(super) struct Wanted<'a> {
 pub(super) fn make(address: &str, wanted: &Wanted<'_>, cache: &Path) -> Result<(), Failure> {
     check_package()?;
     let seed = wanted.seed.to_string();
-    let mut command = Command::new(PYTHON);
+    let mut command = Command::new(interpreter());
     command.args(["-m", "plait.cluster", "--runs-only"]);
     let program = plait_report::program();
     let flags = [
@@ -49,7 +47,7 @@ pub(super) fn make(address: &str, wanted: &Wanted<'_>, cache: &Path) -> Result<(
 
 /// Fails if Python or the package is missing.
 fn check_package() -> Result<(), Failure> {
-    let mut command = Command::new(PYTHON);
+    let mut command = Command::new(interpreter());
     command.args(["-c", "import plait.cluster"]);
     let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     match ended {
@@ -61,5 +59,6 @@ fn check_package() -> Result<(), Failure> {
 
 fn missing(problem: &str) -> Failure {
     let install = "pip install 'plait[cluster]', or the wheel of `make wheel`";
-    Failure::Usage(format!("--cluster: `{PYTHON}`: {problem}\n  install it: {install}"))
+    let python = interpreter();
+    Failure::Usage(format!("--cluster: `{}`: {problem}\n  install it: {install}", python.display()))
 }

@@ -5,7 +5,6 @@ use crate::commands::cluster::{self, Wanted};
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
-use crate::invocation;
 use crate::progress::{self, Tally};
 use plait_lab::Simulator;
 use plait_lab::experiment::{
