@@ -147,22 +147,27 @@ impl RawScenario {
         self.settings.insert(name, vec![given]);
     }
 
+    /// Returns its arguments: name without dashes, and text. Paths come first. The text of a switch is `on`.
+    /// [`RawScenario::argument`] takes them.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<(&'static str, String)> {
+        let paths = self.paths.iter().map(|path| ("path", path.to_string()));
+        let given = |setting: &'static Setting| {
+            self.values(setting.name).iter().map(|given| (setting.name, given.text.clone()))
+        };
+        paths.chain(SETTINGS.iter().flat_map(given)).collect()
+    }
+
     /// Returns the command line that runs it, `plait compare --path ... --workload ...`, quoted for
     /// a POSIX shell.
     #[must_use]
     pub fn command_line(&self) -> String {
         let mut words = vec!["plait compare".to_owned()];
-        for path in &self.paths {
-            words.push(format!("--path {}", quoted(&path.to_string())));
-        }
-        for setting in SETTINGS {
-            for given in self.values(setting.name) {
-                if setting.is_flag() {
-                    words.push(format!("--{}", setting.name));
-                } else {
-                    words.push(format!("--{} {}", setting.name, quoted(&given.text)));
-                }
-            }
+        for (name, text) in self.arguments() {
+            words.push(match Setting::named(name).is_some_and(Setting::is_flag) {
+                true => format!("--{name}"),
+                false => format!("--{name} {}", quoted(&text)),
+            });
         }
         words.join(" ")
     }

@@ -124,6 +124,20 @@ impl Table {
         kept
     }
 
+    /// Returns the titles of all columns except drawings, and true if a column has numbers.
+    pub(crate) fn headings(&self) -> Vec<(&str, bool)> {
+        let columns = self.columns.iter().filter(|column| !column.drawing);
+        columns.map(|column| (column.title.trim(), column.align == Align::Right)).collect()
+    }
+
+    /// Returns the emphasis of each row, and its cells in the order of [`Table::headings`].
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (Emphasis, Vec<&str>)> {
+        self.rows.iter().map(|(emphasis, cells)| {
+            let cells = self.columns.iter().zip(cells).filter(|(column, _)| !column.drawing);
+            (*emphasis, cells.map(|(_, cell)| cell.trim()).collect())
+        })
+    }
+
     /// Returns the titles of the columns, except drawings, that [`Table::to_text`] drops at this
     /// width.
     pub(crate) fn left_out(&self, width: usize) -> Vec<&str> {

@@ -4,6 +4,7 @@
 mod csv;
 mod expectations;
 mod heading;
+mod parts;
 mod sweep;
 mod tables;
 mod verdict;
@@ -12,6 +13,7 @@ use super::{again, wrap};
 pub use csv::{csv, csv_of_runs};
 pub use expectations::broken;
 use heading::{heading, title};
+pub use parts::Parts;
 use plait_app::measure::{Better, MEASURES};
 use plait_lab::{ComparisonDocument, Report, Row};
 use sweep::{map, sweep_tables};
