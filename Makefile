@@ -1,9 +1,9 @@
-# make demo | check | test | soak | promise | results | dist | wheel | bench | pictures | docs. Nothing is needed beside cargo, make and bash,
-# for the pictures a browser, and for the wheel and the site of docs/ Python.
+# make demo | check | test | soak | promise | results | dist | wheel | web | bench | pictures | docs. Nothing is needed beside cargo, make and
+# bash, for the pictures a browser, for the page of web/ the compiler's target, and for the wheel and the site of docs/ Python.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak promise scoreboard results dist wheel bench pictures docs
+.PHONY: help demo check test soak promise scoreboard results dist wheel web bench pictures docs
 
 SEED ?= 1
 PAPERS ?= imc csws ton stms ecf
@@ -63,6 +63,9 @@ dist: ## the binary to ship, target/dist/plait: its bytes depend on the commit a
 
 wheel: ## the Python package, dist/plait-*.whl (needs python3, and a network the first time)
 	@PYTHON=$(or $(PYTHON),python3) python/wheel
+
+web: ## the race of schedulers as one page, target/web/race.html (needs the target wasm32-unknown-unknown; tests/web tests it)
+	@web/build
 
 bench: ## benchmarks
 	@cargo bench --workspace

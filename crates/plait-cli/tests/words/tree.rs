@@ -12,7 +12,8 @@ pub(crate) struct File {
 }
 
 /// Directories at the root that have sources, pages or scripts.
-const DIRECTORIES: [&str; 7] = [".ci", "contrib", "crates", "docs", "examples", "fuzz", "tests"];
+const DIRECTORIES: [&str; 8] =
+    [".ci", "contrib", "crates", "docs", "examples", "fuzz", "tests", "web"];
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
