@@ -7,6 +7,7 @@
   list, and four blanks for what belongs to an item.
 * `DIR/*.md` in the navigation stands for every page of a directory, so that generated pages need no entry.
 * A comment before the title of a page is left out: MkDocs finds no title behind it.
+* The page of the race (`make web`) is a file of the site. If it is not built, a page in its place says how to build it.
 * A page that loads anything from the network is a warning.
 """
 
@@ -31,6 +32,10 @@ DOCUMENTS = {
     "CHANGELOG.md": "project/changelog.md",
 }
 SOURCES = {page: source for source, page in DOCUMENTS.items()}
+
+# The source of the race, and its page in the site.
+RACE = {"web/index.html": "race.html"}
+NO_RACE = "<!DOCTYPE html>\n<title>plait race</title>\n<p>This site was built without the race: run make web, then make docs.</p>\n"
 
 COMMENT = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})")
@@ -70,10 +75,13 @@ def pages_of(directory):
 
 
 def on_files(files, config):
-    """Adds a page for each document of the root."""
+    """Adds a page for each document of the root, and the race."""
     for source, page in DOCUMENTS.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
+    built = ROOT / "target/web/race.html"
+    page = built.read_text(encoding="utf-8") if built.is_file() else NO_RACE
+    files.append(File.generated(config, "race.html", content=page))
     return files
 
 
@@ -146,8 +154,8 @@ def resolved(link, source, uri):
         return link
     if (ROOT / file / "README.md").exists():
         file += "/README.md"
-    if file in DOCUMENTS:
-        there = DOCUMENTS[file]
+    if file in DOCUMENTS or file in RACE:
+        there = DOCUMENTS.get(file) or RACE[file]
     elif file.startswith("docs/") and file.endswith((".md", ".png", ".csv")):
         there = file.removeprefix("docs/")
     else:
