@@ -74,7 +74,7 @@ class Page {
       return element("label", { title: idea }, input, name);
     };
     const boxes = [...this.lists.schedulers.map(({ name, idea }) => box(name, idea)), ...own.map((name) => box(name, name))];
-    at("schedulers").replaceChildren(element("legend", {}, "Schedulers"), ...boxes);
+    at("schedulers").replaceChildren(...boxes);
   }
 
   showKind() {

@@ -69,6 +69,7 @@ const PROBE = `(() => {
   }
   for (const node of document.querySelectorAll("input:not([type=hidden]), select, button")) {
     const named = node.labels?.length > 0 || node.getAttribute("aria-label") || node.textContent.trim();
+    if (!visible(node)) wrong.push("a control that is not visible: " + node.outerHTML.slice(0, 60));
     if (!named) wrong.push("a control without a name: " + node.outerHTML.slice(0, 60));
   }
   return { wrong, texts: texts.size };
@@ -144,7 +145,7 @@ async function looks(browser, base) {
       nothingWrong(browser, place);
     }
   }
-  console.log(`${LOOKS.length * SCENARIOS.length} views: nothing is cut, every text has a contrast of 4.5, every control a name`);
+  console.log(`${LOOKS.length * SCENARIOS.length} views: nothing is cut, every text has a contrast of 4.5, every control is visible and has a name`);
 }
 
 /** Keys, sliders, the player and the address. */
