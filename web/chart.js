@@ -126,7 +126,7 @@ export class ChartView {
       context.lineTo(column, y(last));
     };
     for (let at = 0; at < receiver.length; at += 3) {
-      if (receiver[at] - begin > this.reel.length) break;
+      if (receiver[at] - begin > Math.min(this.reel.length, part === 1 ? film.finished : Infinity)) break;
       const x = Math.round(this.x(receiver[at] - begin) * 2) / 2;
       const value = receiver[at + part];
       if (x !== column) {
