@@ -2,10 +2,11 @@
 // node digests.mjs DIRECTORY PLAIT [NUMBER] [FIRST SEED]
 
 import assert from "node:assert/strict";
-import { load, native, scenario } from "./module.mjs";
+import { load, native, scenario, stateModule } from "./module.mjs";
 
 const [directory, program, number = "40", first = "1"] = process.argv.slice(2);
 const plait = load(directory);
+const { addressOf, linkOf, moreFlags, pathText, requestOf, stateOf } = await stateModule();
 const lists = JSON.parse(plait.lists());
 const request = (args, files = {}) => JSON.stringify({ arguments: args, files });
 
@@ -20,6 +21,9 @@ for (let nth = 0; nth < Number(number); nth++) {
   assert.equal(answer.digest, expected.document.digest, place);
   assert.equal(answer.command, expected.document.command, place);
   rows += expected.document.rows.length;
+  // The fields of a link have everything that its text has.
+  const again = args.map(([name, text]) => [name, name === "path" ? pathText(linkOf(text)) : text]);
+  assert.equal(JSON.parse(plait.check(request(again, files))).command, answer.command, place);
 }
 assert.ok(rows >= 3 * Number(number), `${rows} rows`);
 console.log(`${number} random scenarios, ${rows} rows: the digests are those of the command line`);
@@ -69,6 +73,20 @@ function check(race, about, expected, place) {
   assert.equal(samples.length % (1 + 3 * about.paths.length), 0, place);
   return words.length / 5;
 }
+
+// The address has the whole state, a trace too, and flags are divided as a shell does.
+assert.deepEqual(moreFlags("--goal thrifty --exact --expect 'minrtt.completion_ms < 9000' --rcvbuf=1MB"), [
+  ["goal", "thrifty"], ["exact", "on"], ["expect", "minrtt.completion_ms < 9000"], ["rcvbuf", "1MB"],
+]);
+const state = await stateOf("#path=a:rtt=20ms,trace=t.csv,loss=ge:p=1%25,r=30%25,bad=50%25,down=1s..2s&path=lte-att&schedulers=ecf:beta=0.5,x=1,minrtt&seed=9");
+state.files = { "t.csv": "1,500000\n2,900000\n" };
+state.more = "--rcvbuf 1MB";
+assert.deepEqual(state.schedulers, ["ecf:beta=0.5,x=1", "minrtt"]);
+const restored = await stateOf(`#${await addressOf(state)}`);
+assert.deepEqual(restored, state);
+assert.equal(requestOf(restored), requestOf(state));
+assert.deepEqual(JSON.parse(requestOf(state)).arguments[0], ["path", "a:rtt=20ms,trace=t.csv,loss=ge:p=1%,r=30%,bad=50%,down=1s..2s"]);
+console.log("the address has the whole state");
 
 // The call in Python names every setting that differs from its default.
 const call = JSON.parse(plait.check(request([

@@ -14,6 +14,12 @@ export function load(directory) {
   return plait;
 }
 
+/** Loads `state.js`, also in a node that takes a file `.js` without a package for an older kind of module. */
+export function stateModule() {
+  const source = fs.readFileSync(new URL("../state.js", import.meta.url), "utf8");
+  return import(`data:text/javascript,${encodeURIComponent(source)}`);
+}
+
 /** Returns the output of the command line with these arguments. */
 export function native(program, command, args, files = {}) {
   const at = fs.mkdtempSync(path.join(process.env.TMPDIR ?? "/tmp", "plait-web-"));
