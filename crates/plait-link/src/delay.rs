@@ -34,17 +34,6 @@ impl Propagation {
         }
     }
 
-    /// Returns true if delays differ between packets.
-    pub(crate) const fn is_uneven(&self) -> bool {
-        self.uneven
-    }
-
-    /// Returns the delay of all packets, on a link on which it never differs.
-    #[inline(always)]
-    pub(crate) const fn delay(&self) -> Span {
-        self.delay
-    }
-
     /// Returns the arrival of a packet that departs at `departs`, which must not decrease.
     #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {

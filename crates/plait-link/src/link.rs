@@ -41,9 +41,11 @@ pub struct Link {
     /// `None` on nearly every link; `cross_next` is then [`Time::NEVER`].
     cross: Option<Box<Cross>>,
     cross_next: Time,
-    /// True if packets can only wait or overflow the queue, with one delay for all. The link then has no
-    /// outage, MTU, loss, fault, managed queue or cross traffic.
+    /// True if packets can only be lost at random, wait or overflow the queue. The link then has no outage,
+    /// MTU, fault, managed queue or cross traffic.
     plain: bool,
+    /// The link loses packets at random.
+    lossy: bool,
     passed: Passed,
     counters: LinkCounters,
 }
@@ -178,13 +180,9 @@ impl Link {
         let faults = Faults::new(&config.impairments, stream).map(Box::new);
         let propagation = Propagation::new(config, stream("jitter"));
         let losses = Losses::new(config.impairments.loss, config.impairments.heals, stream("loss"));
-        let plain = losses.is_empty()
-            && outages.is_empty()
+        let plain = outages.is_empty()
             && mtus.is_empty()
-            && (faults.is_none()
-                && managed.is_none()
-                && cross.is_none()
-                && !propagation.is_uneven());
+            && (faults.is_none() && managed.is_none() && cross.is_none());
         Link {
             service: Service::new(&config.rate),
             backlog: Backlog::new(),
@@ -192,6 +190,7 @@ impl Link {
             managed,
             outages,
             mtus,
+            lossy: !losses.is_empty(),
             losses,
             propagation,
             faults,
@@ -250,15 +249,21 @@ impl Link {
         self.backlog.is_empty() || self.limit.admits_beside(&self.backlog, &self.service, at, size)
     }
 
-    /// Offers a packet on the fast path and returns its arrival time.
+    /// Offers a packet on the fast path and returns its arrival time, or the cause if it is lost.
     ///
-    /// The result is the same as from [`Link::offer`] for a packet that is delivered once, undamaged and in order.
-    /// It is [`Time::NEVER`] if the packet stays in the queue for ever. If this returns `None`, nothing was
-    /// offered and the caller must call [`Link::offer`].
+    /// The result is the same as from [`Link::offer`] for a packet that is lost, or delivered once, undamaged and
+    /// in order. The time is [`Time::NEVER`] if the packet stays in the queue for ever. If this returns `None`,
+    /// nothing was offered and the caller must call [`Link::offer`].
     #[inline(always)]
-    pub fn try_pass(&mut self, at: Time, size: u32) -> Option<Time> {
+    pub fn try_pass(&mut self, at: Time, size: u32) -> Option<Result<Time, DropCause>> {
         if !self.plain || !self.limit.admits_beside(&self.backlog, &self.service, at, size) {
             return None;
+        }
+        if self.lossy && self.losses.hit(at) {
+            self.counters.offered_packets += 1;
+            self.counters.offered_bytes += u64::from(size);
+            self.counters.dropped_loss += 1;
+            return Some(Err(DropCause::Loss));
         }
         let departs = self.service.serve(at, size);
         if departs > at {
@@ -268,11 +273,11 @@ impl Link {
             self.counters.offered_packets += 1;
             self.counters.offered_bytes += u64::from(size);
             self.counters.held_packets += 1;
-            return Some(Time::NEVER);
+            return Some(Ok(Time::NEVER));
         }
         self.passed.packets += 1;
         self.passed.bytes += u64::from(size);
-        Some(departs + self.propagation.delay())
+        Some(Ok(self.propagation.arrival(departs)))
     }
 
     /// Offers the cross traffic up to `at` to the queue. The link's counters do not include it, and it draws no

@@ -135,9 +135,15 @@ impl SimplexLink {
             None => self.link.try_pass(stamp.at, size),
             Some(_) => None,
         };
-        let Some(arrives) = passes else {
-            let packet = Packet { stamp, segment, pair, path, corrupt, copied };
-            return self.enter_slowly(queue, packet, size);
+        let arrives = match passes {
+            Some(Ok(arrives)) => arrives,
+            None => {
+                let packet = Packet { stamp, segment, pair, path, corrupt, copied };
+                return self.enter_slowly(queue, packet, size);
+            }
+            Some(Err(cause)) => {
+                return Some((Packet { stamp, segment, pair, path, corrupt, copied }, cause));
+            }
         };
         // `Time::NEVER` means that the rate is zero forever from here on.
         if arrives != Time::NEVER {
