@@ -5,7 +5,7 @@
 use crate::conn::Connection;
 use crate::context::Context;
 use plait_base::SubflowId;
-use plait_wire::{DataAck, Flags, Segment, WireSeq};
+use plait_wire::{DataAck, Dss, Flags, Segment};
 
 /// The flags that rule out the fast path, and ACK, which must be set.
 const TELLING: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0;
@@ -20,26 +20,41 @@ impl Connection {
         id: SubflowId,
         segment: &Segment,
     ) -> bool {
-        let Some(dss) = &segment.options.dss else { return false };
+        let alone = segment.flags.0 & TELLING == Flags::ACK.0 && segment.options.mptcp.is_none();
+        if !alone {
+            return false;
+        }
+        match &segment.options.dss {
+            Some(dss) => {
+                self.data.is_settled(&self.paths.spec.config)
+                    && self.take_mapped(ctx, id, segment, dss)
+            }
+            None => {
+                self.data.is_settled_plain(&self.paths.spec.config)
+                    && self.take_plain(ctx, id, segment)
+            }
+        }
+    }
+
+    /// Processes the expected segment of Multipath TCP.
+    #[inline(always)]
+    fn take_mapped(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: SubflowId,
+        segment: &Segment,
+        dss: &Dss,
+    ) -> bool {
         let (false, Some(DataAck { value, long: false })) = (dss.data_fin, dss.data_ack) else {
             return false;
         };
-        let alone = segment.flags.0 & TELLING == Flags::ACK.0 && segment.options.mptcp.is_none();
-        if !alone || !self.data.is_settled(&self.paths.spec.config) {
-            return false;
-        }
         let subflow = self.paths.subflow(id);
-        let next = subflow.negotiated().irs.wire(subflow.rx().nxt());
-        if WireSeq(segment.seq) != next || !subflow.is_steady() || subflow.is_old(segment) {
+        if !subflow.expects(segment) {
             return false;
         }
         match &dss.mapping {
             None if segment.payload.is_empty() => {
-                let una = subflow.sender().tx.una();
-                let ack = subflow.negotiated().iss.read(WireSeq(segment.ack), una);
-                if ack < una || ack > subflow.sender().tx.nxt() {
-                    return false;
-                }
+                let Some(ack) = subflow.credible_ack(segment) else { return false };
                 self.data.on_further_dss();
                 self.paths.note_stamp(id, segment);
                 let edge = self.data.keys().own.read_low(value, self.data.queue().una());
@@ -47,17 +62,43 @@ impl Connection {
                 true
             }
             Some(map) => {
-                if !subflow.tells_no_news(&self.data, segment, value) {
+                let old = value.low() == self.data.keys().own.wire(self.data.queue().una()).low();
+                if !old || !subflow.tells_no_news(&self.data, segment) {
                     return false;
                 }
                 let Connection { data, paths, notices, .. } = self;
-                let Some(before) = paths.take_next(ctx, data, id, segment, map) else {
+                let Some(before) = paths.take_next(ctx, data, id, segment, Some(map)) else {
                     return false;
                 };
+                data.on_further_dss();
                 paths.after_data(data, notices, ctx.now, id, before);
                 true
             }
             None => false,
         }
+    }
+
+    /// Processes the expected segment of plain TCP.
+    #[inline(always)]
+    fn take_plain(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) -> bool {
+        let subflow = self.paths.subflow(id);
+        if !subflow.expects(segment) {
+            return false;
+        }
+        if segment.payload.is_empty() {
+            let Some(ack) = subflow.credible_ack(segment) else { return false };
+            let edge = self.data.acknowledged_data(segment, ack);
+            self.paths.note_stamp(id, segment);
+            self.on_acknowledgements(ctx, id, segment, ack, edge);
+            return true;
+        }
+        let una = self.data.acknowledged_data(segment, subflow.sender().tx.una());
+        if una != Some(self.data.queue().una()) || !subflow.tells_no_news(&self.data, segment) {
+            return false;
+        }
+        let Connection { data, paths, notices, .. } = self;
+        let Some(before) = paths.take_next(ctx, data, id, segment, None) else { return false };
+        paths.after_data(data, notices, ctx.now, id, before);
+        true
     }
 }

@@ -177,6 +177,16 @@ impl DataLevel {
         settled
     }
 
+    /// Returns true if the connection is plain TCP, without checksums and without buffers that are
+    /// counted in memory.
+    #[inline(always)]
+    pub(crate) fn is_settled_plain(&self, config: &Config) -> bool {
+        let unsettled = self.agreed.checksums()
+            || config.buffers.kernel.is_some()
+            || config.buffers.subflow_windows;
+        self.plain() && !unsettled && !self.closing.failed()
+    }
+
     /// Restarts the connection with a new key: all written data is sent again.
     pub(crate) fn restart(&mut self, config: &Config, key: Key) {
         // The peer has sent no data, so the receiving half is new already.

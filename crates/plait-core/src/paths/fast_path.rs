@@ -14,8 +14,8 @@ impl Paths {
         self.subflows[id].note_stamp(segment);
     }
 
-    /// Accepts the data of the next segment if `map` maps exactly its bytes. Returns the DSN up to
-    /// which data was readable before.
+    /// Accepts the data of the next segment if `map` maps exactly its bytes, or if it is plain TCP and
+    /// has no mapping. Returns the DSN up to which data was readable before.
     #[inline(always)]
     pub(crate) fn take_next(
         &mut self,
@@ -23,9 +23,9 @@ impl Paths {
         data: &mut DataLevel,
         id: SubflowId,
         segment: &Segment,
-        map: &Mapping,
+        map: Option<&Mapping>,
     ) -> Option<Dsn> {
-        let next = NextData { segment, map, ack_unit: self.sizes.ack_unit() };
-        next.take(&mut self.subflows[id], ctx, data)
+        let next = NextData { segment, ack_unit: self.sizes.ack_unit() };
+        next.take(&mut self.subflows[id], ctx, data, map)
     }
 }

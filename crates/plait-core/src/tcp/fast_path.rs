@@ -1,24 +1,40 @@
 //! The subflow's part of header prediction: checks whether a segment is the next one, and takes it.
 
 use crate::context::Context;
+use crate::data::agreement::dsn_in_step;
 use crate::data::level::DataLevel;
 use crate::data::reassembly::Run;
 use crate::event::Event;
 use crate::tcp::clock::before;
 use crate::tcp::subflow::Subflow;
-use plait_base::{DataRange, Dsn};
-use plait_wire::{Mapping, Segment, WireDsn, WireSeq};
+use plait_base::{DataRange, Dsn, SendSsn};
+use plait_wire::{Mapping, Segment, WireSeq};
 
 impl Subflow {
-    /// Returns true if a data segment has no news about our own data. It acknowledges no more than
-    /// `ack` (the low half of a DSN on the wire), and the edge of the window stays.
+    /// Returns true if it is the next segment on a subflow without irregularities.
     #[inline(always)]
-    pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment, ack: WireDsn) -> bool {
+    pub(crate) fn expects(&self, segment: &Segment) -> bool {
+        WireSeq(segment.seq) == self.negotiated().irs.wire(self.rx.nxt())
+            && self.is_steady()
+            && !self.is_old(segment)
+    }
+
+    /// Returns the acknowledged sequence number, if it acknowledges what is in flight.
+    #[inline(always)]
+    pub(crate) fn credible_ack(&self, segment: &Segment) -> Option<SendSsn> {
+        let (una, nxt) = (self.sender.tx.una(), self.sender.tx.nxt());
+        let ack = self.negotiated().iss.read(WireSeq(segment.ack), una);
+        (una <= ack && ack <= nxt).then_some(ack)
+    }
+
+    /// Returns true if a data segment that acknowledges no new data has no news about our own data at all:
+    /// it acknowledges nothing new of the subflow either, and the edge of the window stays.
+    #[inline(always)]
+    pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment) -> bool {
         let (una, window) =
             (data.queue().una(), u64::from(segment.window) << self.negotiated().peer_scale);
         WireSeq(segment.ack) == self.negotiated().iss.wire(self.sender.tx.una())
             && segment.options.sack.count() == 0
-            && ack.low() == data.keys().own.wire(una).low()
             && una + window <= data.window().end()
             && window <= data.window().largest()
     }
@@ -50,39 +66,43 @@ impl Subflow {
     }
 }
 
-/// A segment with the next data, and its mapping.
+/// A segment with the next data.
 pub(crate) struct NextData<'a> {
     pub(crate) segment: &'a Segment,
-    pub(crate) map: &'a Mapping,
     /// Payload bytes of the peer's full segments.
     pub(crate) ack_unit: u64,
 }
 
 impl NextData<'_> {
-    /// Accepts the data if the mapping covers exactly its bytes. Returns the DSN up to which data
-    /// was readable before.
+    /// Accepts the data if the mapping covers exactly its bytes. Data of plain TCP has none. Returns the
+    /// DSN up to which data was readable before.
     #[inline(always)]
     pub(crate) fn take(
         &self,
         subflow: &mut Subflow,
         ctx: &mut Context<'_>,
         data: &mut DataLevel,
+        map: Option<&Mapping>,
     ) -> Option<Dsn> {
-        let NextData { segment, map, ack_unit } = *self;
-        let first = data.keys().theirs;
-        let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
-        if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
-            return None;
-        }
+        let NextData { segment, ack_unit } = *self;
+        let (seq, len) = (subflow.rx.nxt(), segment.payload.len());
         let recv = data.reassembly();
         let before = recv.nxt();
-        let dsn = first.read_low(map.dsn, before);
+        let dsn = match map {
+            None => dsn_in_step(seq)?,
+            Some(map) => {
+                if map.long || map.ssn != seq.low() || len == 0 || len != map.len.into() {
+                    return None;
+                }
+                data.keys().theirs.read_low(map.dsn, before)
+            }
+        };
+        let len = u64::from(len);
         let end = dsn.checked_add(len)?;
         // The slow path applies the limits when memory is short.
         if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
             return None;
         }
-        data.on_further_dss();
         subflow.note_stamp(segment);
         subflow.status.on_mapped();
         let (now, id) = (ctx.now, subflow.id);
