@@ -4,7 +4,7 @@ use crate::compare::{Cell, Subject};
 use crate::scenario::{Both, Competition, Path, Scenario, Sender, Subflows, Udp};
 use plait_app::{Role, Workload};
 use plait_base::{PathId, Span, Time};
-use plait_core::{Config, ConnectionSpec, Detail, PathConfig};
+use plait_core::{Config, ConnectionSpec, PathConfig};
 use plait_link::{Impairments, LinkConfig};
 use plait_sim::{ConnectionSetup, PairSetup, PathSetup, Setup, SharedLink, Watch};
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(crate) struct Unseen;
 
 impl Watch for Unseen {
-    fn detail(&self) -> Detail {
-        Detail::Measures
+    fn watches(&self) -> bool {
+        false
     }
 }
 

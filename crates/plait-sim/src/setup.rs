@@ -183,6 +183,12 @@ pub trait Watch {
         let _ = (now, hop, path, way, segment);
     }
 
+    /// Returns false if none of the functions needs to be called. The run is then as fast as without a
+    /// watcher.
+    fn watches(&self) -> bool {
+        true
+    }
+
     /// Returns the detail of [`Watch::on_core`]: every event, or only the events that measures
     /// need.
     fn detail(&self) -> Detail {

@@ -22,7 +22,7 @@ pub(super) struct SegmentEvent<'s> {
 /// Onlookers of a run, which change nothing.
 pub(super) struct Onlookers<'a> {
     setup: &'a Setup,
-    /// `None` if the run has no watcher.
+    /// `None` if the run has no watcher that needs anything.
     watch: Option<&'a mut dyn Watch>,
     /// `None` if segments are not encoded.
     wire: Option<Box<Wire>>,
@@ -35,6 +35,7 @@ pub(super) struct Onlookers<'a> {
 impl<'a> Onlookers<'a> {
     pub(super) fn new(setup: &'a Setup, watch: Option<&'a mut dyn Watch>) -> Onlookers<'a> {
         let wire = Wire::new(setup);
+        let watch = watch.filter(|watch| watch.watches());
         let segments = watch.is_some() || wire.is_some();
         Onlookers { setup, watch, wire, segments, violation: None }
     }
@@ -99,8 +100,15 @@ impl<'a> Onlookers<'a> {
     }
 
     /// Reports an event of an app.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if self.watch.is_some() {
+            self.show_app(now, who, event);
+        }
+    }
+
+    #[inline(never)]
+    fn show_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if let Some(watch) = self.watch_of(who.pair) {
             watch.on_app(now, who, event);
         }
