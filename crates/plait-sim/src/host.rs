@@ -102,25 +102,29 @@ impl Host {
         self.slots.iter().position(|slot| slot.conn == Some(conn))
     }
 
-    /// Polls the app at `place`. Its events are in `app_log` afterwards.
+    /// Polls the app at `place`. Its events are in `app_log` afterwards. Returns true if all apps of
+    /// its session may be done.
     #[inline]
-    pub(crate) fn poll_app(&mut self, now: Time, place: usize) {
+    pub(crate) fn poll_app(&mut self, now: Time, place: usize) -> bool {
         let Host { endpoint, slots, app_log, .. } = self;
+        let alone = slots.len() == 1;
         let slot = &mut slots[place];
-        let Some(conn) = slot.conn else { return };
-        let mut stream = End { endpoint, conn, now };
-        slot.app.poll(now, &mut stream, app_log);
-        slot.wake = slot.app.wake().unwrap_or(Time::NEVER);
-        if self.side == Role::Client && self.shares_session(place) {
-            self.ask_session(now, place);
+        if let Some(conn) = slot.conn {
+            let mut stream = End { endpoint, conn, now };
+            slot.app.poll(now, &mut stream, app_log);
+            let wake = slot.app.wake().unwrap_or(Time::NEVER);
+            let same = wake == slot.wake;
+            slot.wake = wake;
+            // The other reasons to wake up are noted when they change.
+            if !(alone && same) {
+                if self.side == Role::Client && self.shares_session(place) {
+                    self.ask_session(now, place);
+                }
+                self.note_wakes();
+            }
         }
-        self.note_wakes();
-    }
-
-    /// Returns true if all apps of a session may be done after the app at `place` has run. Apps of
-    /// one session share state, so one app can complete another.
-    pub(crate) fn may_be_done(&self, place: usize) -> bool {
-        self.slots[place].app.done() || self.shares_session(place)
+        // Apps of one session share state, so one app can complete another.
+        self.slots[place].app.done() || !alone && self.shares_session(place)
     }
 
     /// Returns true if the slot's session has other connections.

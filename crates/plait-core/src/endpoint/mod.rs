@@ -11,6 +11,7 @@ mod memory;
 mod mp_capable_blackhole;
 mod ordered;
 mod path_memory;
+mod recording;
 mod records;
 
 mod remnants;
@@ -24,7 +25,7 @@ use crate::conn::Connection;
 use crate::context::{Context, Entropy, Shared};
 use crate::directory::FIRST_PORT;
 use crate::error::Error;
-use crate::event::{Detail, Event};
+use crate::event::Detail;
 use crate::paths::admission::Allowance;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::Opening;
@@ -468,19 +469,6 @@ impl Endpoint {
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.accepted.is_empty() || self.connections.have_news()
-    }
-
-    /// Returns true if events were recorded since the last [`Endpoint::swap_events`].
-    #[must_use]
-    pub fn has_events(&self) -> bool {
-        !self.shared.log.events.is_empty()
-    }
-
-    /// Swaps the events recorded since the last call, in order and each with its connection, for an
-    /// empty list. The memory of that list is reused.
-    pub fn swap_events(&mut self, events: &mut Vec<(ConnId, Event)>) {
-        events.clear();
-        core::mem::swap(&mut self.shared.log.events, events);
     }
 
     fn connection(&self, id: ConnId) -> Option<&Connection> {

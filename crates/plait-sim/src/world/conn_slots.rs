@@ -39,10 +39,18 @@ impl World<'_> {
             let slot = usize::from(port.saturating_sub(FIRST_PORT));
             self.fill_server_slot(host, slot, conn);
         }
-        while let Some(conn) = self.hosts[host].endpoint.poll_news() {
-            if let Some(slot) = self.hosts[host].slot_of(conn) {
+        loop {
+            let this = &mut self.hosts[host];
+            if !this.endpoint.has_news() {
+                break;
+            }
+            let Some(conn) = this.endpoint.poll_news() else { break };
+            if let Some(slot) = this.slot_of(conn) {
                 self.poll_app(host, slot);
             }
+        }
+        if self.hosts[host].apps_wake() > self.now {
+            return;
         }
         for slot in 0..self.hosts[host].slots.len() {
             if self.hosts[host].slots[slot].wake <= self.now {
@@ -120,8 +128,7 @@ impl World<'_> {
         // The core's earlier events precede the events of this poll.
         self.drain_core(host);
         let this = &mut self.hosts[host];
-        this.poll_app(self.now, slot);
-        self.ending |= this.may_be_done(slot);
+        self.ending |= this.poll_app(self.now, slot);
         if !this.app_log.is_empty() {
             self.tell_of_app(host, slot);
         }
@@ -134,8 +141,8 @@ impl World<'_> {
         let Host { app_log, side, .. } = &mut hosts[host];
         let who = Who { pair: host / 2, connection: slot, host: *side };
         let (observer, failed) = (&mut observers[who.pair][slot], &mut failed[who.pair][slot]);
-        for event in app_log.drain(..) {
-            match event {
+        for event in app_log.iter() {
+            match *event {
                 AppEvent::Failed => *failed = failed.or(Some(*now)),
                 AppEvent::Garbled { position } => {
                     onlookers.violated(*now, || format!("wrong byte read at {position}"));
@@ -143,8 +150,9 @@ impl World<'_> {
                 }
                 _ => {}
             }
-            observer.observe_app(*now, who.host, &event);
-            onlookers.on_app(*now, who, &event);
+            observer.observe_app(*now, who.host, event);
+            onlookers.on_app(*now, who, event);
         }
+        app_log.clear();
     }
 }
