@@ -72,6 +72,7 @@ impl Connection {
                 };
                 data.on_further_dss();
                 paths.after_data(data, notices, ctx.now, id, before);
+                self.on_expected_data();
                 true
             }
             None => false,
@@ -99,6 +100,14 @@ impl Connection {
         let Connection { data, paths, notices, .. } = self;
         let Some(before) = paths.take_next(ctx, data, id, segment, None) else { return false };
         paths.after_data(data, notices, ctx.now, id, before);
+        self.on_expected_data();
         true
+    }
+
+    /// Notes that the present input was the next data. The end of the data may cause more to send than
+    /// an acknowledgement.
+    #[inline(always)]
+    fn on_expected_data(&mut self) {
+        self.rounds.set_quiet(!self.data.reassembly().finished());
     }
 }

@@ -25,6 +25,7 @@ impl Connection {
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
         if !self.try_fast_path(ctx, id, segment) {
             self.handle_any(ctx, id, segment);
+            self.on_loud();
         }
     }
 
@@ -277,12 +278,13 @@ impl Connection {
         likely: SubflowId,
         segment: &Segment,
     ) {
-        let id = self.paths.subflows().find(address, likely).or_else(|| {
-            let (paths, mut parts) = self.split(ctx);
-            paths.late_answer(&mut parts, address, segment)
-        });
-        if let Some(id) = id {
+        if let Some(id) = self.paths.subflows().find(address, likely) {
+            return self.handle(ctx, id, segment);
+        }
+        let (paths, mut parts) = self.split(ctx);
+        if let Some(id) = paths.late_answer(&mut parts, address, segment) {
             self.handle(ctx, id, segment);
+            self.on_loud();
         }
     }
 
@@ -407,6 +409,7 @@ impl Connection {
         if taken > 0 {
             self.paths.after_read(&mut self.data, limit);
         }
+        self.rounds.set_quiet(true);
         taken
     }
 

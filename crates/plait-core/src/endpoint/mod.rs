@@ -281,8 +281,9 @@ impl Endpoint {
         let result = f(conn, &mut self.shared.context(now, id));
         if conn.data().is_released() {
             conn.discard();
+            conn.on_loud();
         }
-        conn.on_touched();
+        let sends = conn.on_touched();
         let changed = conn.notices().take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
             self.mp_capable_blackhole.learn(
@@ -294,7 +295,14 @@ impl Endpoint {
         if self.checks.are_due() {
             self.checks.note(conn.violation());
         }
-        entry.on_touched();
+        if sends {
+            entry.on_touched();
+        } else {
+            debug_assert!(
+                entry.is_busy() || entry.sends_nothing(&mut self.shared.context(now, id))
+            );
+            entry.on_quiet();
+        }
         if changed {
             self.settle(now, id);
         }
@@ -357,6 +365,7 @@ impl Endpoint {
     }
 
     /// Returns the next segment to send, if there is any.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop_front() {
             return Some(answer);
@@ -438,6 +447,7 @@ impl Endpoint {
 
     /// Returns when to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if no timer is set. The
     /// time is never late. It is early if a timer was postponed; the call then does nothing.
+    #[inline(always)]
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         self.connections.next_wake().min(self.remnants.next())
@@ -460,6 +470,7 @@ impl Endpoint {
 
     /// Returns the next connection with news: its state, data to read, room to write or
     /// acknowledged data.
+    #[inline(always)]
     pub fn poll_news(&mut self) -> Option<ConnId> {
         self.connections.take_news()
     }

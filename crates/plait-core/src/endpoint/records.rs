@@ -1,7 +1,7 @@
 //! The connections of an endpoint.
 
 use crate::conn::Connection;
-use crate::context::Shared;
+use crate::context::{Context, Shared};
 use crate::endpoint::wakes::{Slot, Wakes};
 use crate::stats::Totals;
 use crate::tcp::remembered::Remembered;
@@ -88,6 +88,25 @@ impl Entry<'_> {
             self.busy.push(self.record.id);
         }
         self.on_news();
+    }
+
+    /// Notes a change that causes nothing to send. The connection may have news.
+    #[inline]
+    pub(super) fn on_quiet(&mut self) {
+        if !self.record.busy {
+            self.on_timers();
+        }
+        self.on_news();
+    }
+
+    /// Returns true if the connection may have something to send.
+    pub(super) fn is_busy(&self) -> bool {
+        self.record.busy
+    }
+
+    /// Returns true if the connection has nothing to send now.
+    pub(super) fn sends_nothing(&mut self, ctx: &mut Context<'_>) -> bool {
+        self.record.conn.poll_transmit(ctx).is_none()
     }
 
     /// Notes that the connection may have news.
@@ -218,7 +237,7 @@ impl Records {
     }
 
     /// Returns the earliest wake-up time.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_wake(&self) -> Time {
         let busy = self.busy.iter().filter_map(|id| self.find(*id));
         busy.fold(self.wakes.first(), |first, conn| first.min(conn.poll_timeout()))
@@ -249,6 +268,7 @@ impl Records {
     }
 
     /// Returns the first connection with news, and clears its news.
+    #[inline(always)]
     pub(super) fn take_news(&mut self) -> Option<ConnId> {
         loop {
             let Reverse(id) = self.news.pop()?;
