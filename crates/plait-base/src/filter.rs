@@ -22,6 +22,7 @@ impl WindowedMin {
 
     /// Adds a value measured at `now`. The window must be the same each time; [`Span::MAX`] keeps
     /// the least value forever.
+    #[inline(always)]
     pub fn update(&mut self, now: Time, value: Span, window: Span) {
         let sample = (now, value);
         if value <= self.best[0].1 || now.since(self.best[2].0) > window {

@@ -38,10 +38,11 @@ impl RandomStream {
         if bound == 0 {
             return 0;
         }
-        let threshold = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.bits()) * u128::from(bound);
-            if product as u64 >= threshold {
+            // The threshold is less than the bound, so it needs no division for nearly all draws.
+            let low = product as u64;
+            if low >= bound || low >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
         }

@@ -214,6 +214,7 @@ impl Congestion {
 
     /// Takes in an acknowledgement of new data. Call it in recovery too: the window does not change
     /// then, but the loss interval grows.
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, flows: Flows<'_>) {
         self.intervals.since_last = self.intervals.since_last.saturating_add(ack.bytes);
         if self.watches {

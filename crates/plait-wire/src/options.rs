@@ -390,9 +390,10 @@ impl Options {
             n => 4 + 8 * n,
         };
         let dss = self.dss.as_ref().map_or(0, Dss::padded_len);
-        let offers = self.mss.is_some() || self.window_scale.is_some() || self.sack_permitted;
-        let offers = offers || self.early_joins;
-        let rare = if offers || self.mptcp.is_some() { self.padded_len_of_rare() } else { 0 };
+        // One branch for all of them.
+        let offers = self.mss.is_some() | self.window_scale.is_some() | self.sack_permitted;
+        let offers = offers | self.early_joins | self.mptcp.is_some();
+        let rare = if offers { self.padded_len_of_rare() } else { 0 };
         clock + sack + dss + rare
     }
 

@@ -243,6 +243,7 @@ impl Observer {
         self.restricted(all)
     }
 
+    #[inline(always)]
     fn sent(&mut self, subflow: SubflowId, data: DataRange, carry: Carry) {
         let bytes = data.intersect(DataRange::new(self.offset, Dsn::MAX)).len();
         if bytes == 0 {

@@ -226,16 +226,21 @@ impl SendQueue {
     }
 
     fn note_sent(&mut self, range: DataRange, subflow: SubflowId) {
-        let entry = SentRange { range, carried: SubflowSet::one(subflow), first: subflow };
-        if range.start >= self.nxt {
-            self.nxt = range.end;
-            self.make_room();
-            self.sent.push_back(entry);
-        } else {
-            let at = self.sent.partition_point(|sent| sent.range.start < range.start);
-            self.make_room();
-            self.sent.insert(at, entry);
+        self.make_room();
+        if range.start < self.nxt {
+            return self.insert_sent(range, subflow);
         }
+        self.nxt = range.end;
+        // Built in place: copying an entry just written waits for its narrow stores.
+        self.sent.push_back(SentRange { range, carried: SubflowSet::one(subflow), first: subflow });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_sent(&mut self, range: DataRange, subflow: SubflowId) {
+        let at = self.sent.partition_point(|sent| sent.range.start < range.start);
+        self.sent
+            .insert(at, SentRange { range, carried: SubflowSet::one(subflow), first: subflow });
     }
 
     /// Reserves capacity for one more entry, and with several entries for all reinjections after a

@@ -202,7 +202,12 @@ impl TxRing {
         self.highest_delivered = self.highest_delivered.max(block.end);
     }
 
+    #[inline]
     fn index_of(&self, seq: SendSsn) -> usize {
+        // An acknowledgement of the oldest segments usually leaves no other ones to skip.
+        if self.ring.front().is_none_or(|first| first.seq >= seq) {
+            return 0;
+        }
         self.ring.partition_point(|sent| sent.seq < seq)
     }
 

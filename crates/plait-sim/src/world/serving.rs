@@ -20,14 +20,13 @@ impl World<'_> {
             }
             self.transmit(host);
             self.drain_core(host);
-            if self.hosts[host].apps_wake() > self.now {
+            if self.rearm(host) {
                 break;
             }
         }
         if self.setup.check {
             self.verify(host);
         }
-        self.rearm(host);
     }
 
     /// Checks the invariants after a host was served.
@@ -62,31 +61,35 @@ impl World<'_> {
         None
     }
 
-    /// Sets the host's wake-up. An earlier wake-up remains set and finds nothing to do, which costs
-    /// less than updating the queue for every timer.
+    /// Sets the host's wake-up, unless an app has work now; returns false then. An earlier wake-up remains
+    /// set and finds nothing to do, which costs less than updating the queue for every timer.
     #[inline(always)]
-    pub(super) fn rearm(&mut self, host: usize) {
-        let source = self.network.sources() + host;
-        let next = self.hosts[host].next_wake();
-        if next < self.queue.at(source) {
-            let order = self.queue.order();
-            // A host that is busy with a segment handles its timers afterwards.
-            let at = next.max(self.now).max(self.hosts[host].busy_until());
-            self.queue.set(source, Stamp { at, order });
+    pub(super) fn rearm(&mut self, host: usize) -> bool {
+        let World { hosts, network, queue, now, .. } = self;
+        let this = &hosts[host];
+        if this.apps_wake() <= *now {
+            return false;
         }
+        let (source, next) = (network.sources() + host, this.next_wake());
+        if next < queue.at(source) {
+            let order = queue.order();
+            // A host that is busy with a segment handles its timers afterwards.
+            let at = next.max(*now).max(this.busy_until());
+            queue.set(source, Stamp { at, order });
+        }
+        true
     }
 
     #[inline(always)]
     fn transmit(&mut self, host: usize) {
-        let (now, pair) = (self.now, host / 2);
+        let World { hosts, network, queue, digest, onlookers, ending, setup, now, .. } = self;
+        let (now, pair, this) = (*now, host / 2, &mut hosts[host]);
         let direction = if is_client(host) { Direction::Up } else { Direction::Down };
-        let works = self.setup.send_cost != Span::ZERO;
-        if works && !self.hosts[host].may_send(now) {
+        let works = setup.send_cost != Span::ZERO;
+        if works && !this.may_send(now) {
             return;
         }
-        let World { hosts, network, queue, digest, onlookers, ending, .. } = self;
-        let endpoint = &mut hosts[host].endpoint;
-        while let Some(transmit) = endpoint.poll_transmit(now) {
+        while let Some(transmit) = this.endpoint.poll_transmit(now) {
             let (path, segment) = (transmit.path, transmit.segment);
             let payload = segment.payload.len();
             digest.push(now, false, path, direction, &segment);
@@ -96,17 +99,17 @@ impl World<'_> {
             let dropped = network.send(queue, now, pair, path, direction, segment);
             if let Some(report) = transmit.report {
                 let departs = network.left_host(pair, path, direction);
-                endpoint.on_departure(now, report, payload, departs);
+                this.endpoint.on_departure(now, report, payload, departs);
             }
             if let Some((segment, cause)) = dropped {
                 let hop = Hop::Dropped(cause);
                 let dropped =
                     SegmentEvent { now, hop, pair, path, way: direction, segment: &segment };
                 *ending |= !onlookers.on_segment(dropped);
-                endpoint.recycle(segment);
+                this.endpoint.recycle(segment);
             }
             if works {
-                hosts[host].works_until(now + self.setup.send_cost);
+                this.works_until(now + setup.send_cost);
                 break;
             }
         }
