@@ -249,6 +249,37 @@ proptest! {
         }
     }
 
+    /// The fast path gives each packet the fate that the slow path gives it, and the same counters.
+    #[test]
+    fn the_fast_path_agrees_with_the_slow_path(
+        source in source(),
+        limit in limit(),
+        packets in packets(),
+        jitter in prop_oneof![Just(0), 0u64..20_000_000],
+        loss in prop_oneof![Just(0), 0u32..=1_000_000_000],
+    ) {
+        let mut config = LinkConfig::new(source, Span::from_millis(7));
+        config.queue = limit;
+        config.impairments.jitter = Span::from_nanos(jitter);
+        config.impairments.loss = Chance::from_ppb(loss).into();
+        let (mut slow, mut fast) = (Link::new(&config, 3, &["t"]), Link::new(&config, 3, &["t"]));
+        let arrival = |fate| match fate {
+            Fate::Deliver { arrives, .. } => Ok(arrives),
+            Fate::Drop(cause) => Err(cause),
+            Fate::Queued => Ok(Time::NEVER),
+        };
+        let (mut at, mut passed) = (Time::ZERO, 0);
+        for (gap, size) in packets {
+            at += Span::from_nanos(gap);
+            let quick = fast.try_pass(at, size);
+            passed += usize::from(quick.is_some());
+            let fate = quick.unwrap_or_else(|| arrival(fast.offer(at, size)));
+            prop_assert_eq!(fate, arrival(slow.offer(at, size)));
+        }
+        prop_assert_eq!(fast.counters(), slow.counters());
+        prop_assert!(passed > 0 || config.queue != QueueLimit::Infinite);
+    }
+
     /// A managed queue in which no wait exceeds the target is a drop-tail queue, for any times of the calls.
     #[test]
     fn a_patient_managed_queue_is_a_drop_tail_queue(
