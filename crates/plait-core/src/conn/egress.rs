@@ -17,27 +17,9 @@ use plait_base::{DataRange, SubflowId};
 use plait_sched::Decision;
 
 impl Connection {
-    /// Invalidates the summary after any input. Returns false if the input has certainly caused nothing
-    /// to send.
-    #[inline(always)]
+    /// Notes an input. Returns false if it has certainly caused nothing to send.
     pub(crate) fn on_touched(&mut self) -> bool {
-        let quiet = self.rounds.take_quiet()
-            && !self.scheduling.is_due()
-            && !self.data.queue().has_plan()
-            && !self.data.closing().is_ending()
-            && !self.paths.has_signals();
-        if !quiet {
-            self.rounds.on_input();
-            return true;
-        }
-        let acks = self.paths.subflows().iter().any(|it| it.pending().ack());
-        self.rounds.on_quiet_input(acks);
-        acks
-    }
-
-    /// Notes that the present input may cause anything to send.
-    pub(crate) fn on_loud(&mut self) {
-        self.rounds.set_quiet(false);
+        self.rounds.on_input(&self.data, &self.paths, &self.scheduling)
     }
 
     /// Returns true if the last segment is known to be the last one for now.
@@ -258,7 +240,7 @@ impl Connection {
         let Connection { data, paths, rounds, .. } = self;
         let transmit = paths.next_signal(ctx, data);
         if transmit.is_some() {
-            rounds.on_input();
+            rounds.forget();
         }
         transmit
     }

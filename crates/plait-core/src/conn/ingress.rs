@@ -25,7 +25,7 @@ impl Connection {
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
         if !self.try_fast_path(ctx, id, segment) {
             self.handle_any(ctx, id, segment);
-            self.on_loud();
+            self.rounds.set_quiet(false);
         }
     }
 
@@ -284,7 +284,7 @@ impl Connection {
         let (paths, mut parts) = self.split(ctx);
         if let Some(id) = paths.late_answer(&mut parts, address, segment) {
             self.handle(ctx, id, segment);
-            self.on_loud();
+            self.rounds.set_quiet(false);
         }
     }
 

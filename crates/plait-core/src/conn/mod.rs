@@ -283,6 +283,7 @@ impl Connection {
     pub(crate) fn discard(&mut self) {
         if self.data.reassembly().readable() > 0 {
             self.read(None, Reading::Skip(u64::MAX));
+            self.rounds.set_quiet(false);
         }
         self.notices.forget_news();
     }

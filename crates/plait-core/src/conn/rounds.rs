@@ -1,6 +1,8 @@
 //! The kinds of segments that the next round of sending looks for.
 
+use crate::data::level::DataLevel;
 use crate::paths::Paths;
+use crate::sched::Scheduling;
 
 /// Cached summary of the kinds of segments that subflows have to send. Any input invalidates it;
 /// sending only clears a kind.
@@ -57,8 +59,31 @@ impl Rounds {
         Rounds { known: true, round, stage: Stage::Usual, idle }
     }
 
+    /// Notes an input. Any kind may be pending again, unless the input was quiet and nothing else is due.
+    /// Returns false if it has certainly caused nothing to send.
+    #[inline(always)]
+    pub(super) fn on_input(
+        &mut self,
+        data: &DataLevel,
+        paths: &Paths,
+        scheduling: &Scheduling,
+    ) -> bool {
+        let quiet = self.take_quiet()
+            && !scheduling.is_due()
+            && !data.queue().has_plan()
+            && !data.closing().is_ending()
+            && !paths.has_signals();
+        if !quiet {
+            self.known = false;
+            return true;
+        }
+        let acks = paths.subflows().iter().any(|it| it.pending().ack());
+        self.round.acks |= acks;
+        acks
+    }
+
     /// Notes that any kind may be pending again.
-    pub(super) const fn on_input(&mut self) {
+    pub(super) const fn forget(&mut self) {
         self.known = false;
     }
 
@@ -69,14 +94,9 @@ impl Rounds {
 
     /// Returns true if the present input can cause nothing to send but acknowledgements, and if the
     /// summary before it was up to date. The next input is not quiet by itself.
-    pub(super) const fn take_quiet(&mut self) -> bool {
+    const fn take_quiet(&mut self) -> bool {
         let stage = core::mem::replace(&mut self.stage, Stage::Usual);
         matches!(stage, Stage::Quiet) && self.known
-    }
-
-    /// Notes that only acknowledgements may be pending in addition.
-    pub(super) const fn on_quiet_input(&mut self, acks: bool) {
-        self.round.acks |= acks;
     }
 
     /// Notes that no SYN, reset or probe is pending.

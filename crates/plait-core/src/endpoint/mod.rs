@@ -11,7 +11,6 @@ mod memory;
 mod mp_capable_blackhole;
 mod ordered;
 mod path_memory;
-mod recording;
 mod records;
 
 mod remnants;
@@ -25,7 +24,7 @@ use crate::conn::Connection;
 use crate::context::{Context, Entropy, Shared};
 use crate::directory::FIRST_PORT;
 use crate::error::Error;
-use crate::event::Detail;
+use crate::event::{Detail, Event};
 use crate::paths::admission::Allowance;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::handshake::Opening;
@@ -281,7 +280,6 @@ impl Endpoint {
         let result = f(conn, &mut self.shared.context(now, id));
         if conn.data().is_released() {
             conn.discard();
-            conn.on_loud();
         }
         let sends = conn.on_touched();
         let changed = conn.notices().take_changed();
@@ -295,14 +293,7 @@ impl Endpoint {
         if self.checks.are_due() {
             self.checks.note(conn.violation());
         }
-        if sends {
-            entry.on_touched();
-        } else {
-            debug_assert!(
-                entry.is_busy() || entry.sends_nothing(&mut self.shared.context(now, id))
-            );
-            entry.on_quiet();
-        }
+        entry.on_input(sends, &mut self.shared.context(now, id));
         if changed {
             self.settle(now, id);
         }
@@ -365,7 +356,6 @@ impl Endpoint {
     }
 
     /// Returns the next segment to send, if there is any.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop_front() {
             return Some(answer);
@@ -447,7 +437,6 @@ impl Endpoint {
 
     /// Returns when to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if no timer is set. The
     /// time is never late. It is early if a timer was postponed; the call then does nothing.
-    #[inline(always)]
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         self.connections.next_wake().min(self.remnants.next())
@@ -470,7 +459,6 @@ impl Endpoint {
 
     /// Returns the next connection with news: its state, data to read, room to write or
     /// acknowledged data.
-    #[inline(always)]
     pub fn poll_news(&mut self) -> Option<ConnId> {
         self.connections.take_news()
     }
@@ -480,6 +468,19 @@ impl Endpoint {
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.accepted.is_empty() || self.connections.have_news()
+    }
+
+    /// Returns true if events were recorded since the last [`Endpoint::swap_events`].
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.shared.log.events.is_empty()
+    }
+
+    /// Swaps the events recorded since the last call, in order and each with its connection, for an
+    /// empty list. The memory of that list is reused.
+    pub fn swap_events(&mut self, events: &mut Vec<(ConnId, Event)>) {
+        events.clear();
+        core::mem::swap(&mut self.shared.log.events, events);
     }
 
     fn connection(&self, id: ConnId) -> Option<&Connection> {

@@ -90,23 +90,17 @@ impl Entry<'_> {
         self.on_news();
     }
 
-    /// Notes a change that causes nothing to send. The connection may have news.
-    #[inline]
-    pub(super) fn on_quiet(&mut self) {
+    /// Notes an input. `sends` is false if it has certainly caused nothing to send.
+    #[inline(always)]
+    pub(super) fn on_input(&mut self, sends: bool, ctx: &mut Context<'_>) {
+        if sends {
+            return self.on_touched();
+        }
         if !self.record.busy {
+            debug_assert!(self.record.conn.poll_transmit(ctx).is_none());
             self.on_timers();
         }
         self.on_news();
-    }
-
-    /// Returns true if the connection may have something to send.
-    pub(super) fn is_busy(&self) -> bool {
-        self.record.busy
-    }
-
-    /// Returns true if the connection has nothing to send now.
-    pub(super) fn sends_nothing(&mut self, ctx: &mut Context<'_>) -> bool {
-        self.record.conn.poll_transmit(ctx).is_none()
     }
 
     /// Notes that the connection may have news.

@@ -11,34 +11,6 @@ use plait_base::{DataRange, Dsn, SendSsn};
 use plait_wire::{Mapping, Segment, WireSeq};
 
 impl Subflow {
-    /// Returns true if it is the next segment on a subflow without irregularities.
-    #[inline(always)]
-    pub(crate) fn expects(&self, segment: &Segment) -> bool {
-        WireSeq(segment.seq) == self.negotiated().irs.wire(self.rx.nxt())
-            && self.is_steady()
-            && !self.is_old(segment)
-    }
-
-    /// Returns the acknowledged sequence number, if it acknowledges what is in flight.
-    #[inline(always)]
-    pub(crate) fn credible_ack(&self, segment: &Segment) -> Option<SendSsn> {
-        let (una, nxt) = (self.sender.tx.una(), self.sender.tx.nxt());
-        let ack = self.negotiated().iss.read(WireSeq(segment.ack), una);
-        (una <= ack && ack <= nxt).then_some(ack)
-    }
-
-    /// Returns true if a data segment that acknowledges no new data has no news about our own data at all:
-    /// it acknowledges nothing new of the subflow either, and the edge of the window stays.
-    #[inline(always)]
-    pub(crate) fn tells_no_news(&self, data: &DataLevel, segment: &Segment) -> bool {
-        let (una, window) =
-            (data.queue().una(), u64::from(segment.window) << self.negotiated().peer_scale);
-        WireSeq(segment.ack) == self.negotiated().iss.wire(self.sender.tx.una())
-            && segment.options.sack.count() == 0
-            && una + window <= data.window().end()
-            && window <= data.window().largest()
-    }
-
     /// Notes the peer's timestamp, to be echoed.
     #[inline(always)]
     pub(crate) fn note_stamp(&mut self, segment: &Segment) {
@@ -63,6 +35,45 @@ impl Subflow {
         let negotiated = &self.negotiated();
         let stamps = segment.options.timestamps.as_ref();
         stamps.is_some_and(|it| negotiated.timestamps && before(it.value, negotiated.ts_recent))
+    }
+}
+
+/// A segment, compared with the next one of its subflow.
+#[derive(Clone, Copy)]
+pub(crate) struct Next<'a> {
+    pub(crate) segment: &'a Segment,
+    pub(crate) of: &'a Subflow,
+}
+
+impl Next<'_> {
+    /// Returns true if it is the next segment on a subflow without irregularities.
+    #[inline(always)]
+    pub(crate) fn is_expected(self) -> bool {
+        let Next { segment, of } = self;
+        WireSeq(segment.seq) == of.negotiated().irs.wire(of.rx.nxt())
+            && of.is_steady()
+            && !of.is_old(segment)
+    }
+
+    /// Returns the acknowledged sequence number, if it acknowledges what is in flight.
+    #[inline(always)]
+    pub(crate) fn credible_ack(self) -> Option<SendSsn> {
+        let (una, nxt) = (self.of.sender.tx.una(), self.of.sender.tx.nxt());
+        let ack = self.of.negotiated().iss.read(WireSeq(self.segment.ack), una);
+        (una <= ack && ack <= nxt).then_some(ack)
+    }
+
+    /// Returns true if a data segment that acknowledges no new data has no news about our own data at all:
+    /// it acknowledges nothing new of the subflow either, and the edge of the window stays.
+    #[inline(always)]
+    pub(crate) fn tells_no_news(self, data: &DataLevel) -> bool {
+        let Next { segment, of } = self;
+        let (una, window) =
+            (data.queue().una(), u64::from(segment.window) << of.negotiated().peer_scale);
+        WireSeq(segment.ack) == of.negotiated().iss.wire(of.sender.tx.una())
+            && segment.options.sack.count() == 0
+            && una + window <= data.window().end()
+            && window <= data.window().largest()
     }
 }
 

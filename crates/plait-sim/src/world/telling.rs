@@ -15,9 +15,9 @@ impl World<'_> {
 
     #[inline(never)]
     fn tell_observers(&mut self, host: usize) {
-        let World { hosts, observers, onlookers, now, .. } = self;
+        let World { hosts, observers, onlookers, told, now, .. } = self;
         let Host { endpoint, slots, side, .. } = &mut hosts[host];
-        let told = endpoint.events();
+        endpoint.swap_events(told);
         // Usually the host has one connection, and all events belong to it.
         if let [ConnSlot { conn: Some(conn), .. }] = slots.as_slice()
             && told.iter().all(|(speaker, _)| speaker == conn)
@@ -25,10 +25,8 @@ impl World<'_> {
         {
             observer.observe_all(*now, *side, told.iter().map(|(_, event)| event));
             onlookers.on_core(*now, Who { pair: host / 2, connection: 0, host: *side }, told);
-            endpoint.clear_events();
             return;
         }
-        endpoint.swap_events(&mut self.told);
         self.tell_each(host);
     }
 
