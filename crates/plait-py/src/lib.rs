@@ -48,11 +48,11 @@ mod _plait {
     #[pymodule_export]
     use super::each_run::EachRun;
     #[pymodule_export]
+    use super::episode::Episode;
+    #[pymodule_export]
     use super::experiments::{ExperimentReport, experiment, list_experiments};
     #[pymodule_export]
     use super::listing::{decide, decide_cc, explain, label_of_measure, list_entries};
-    #[pymodule_export]
-    use super::episode::Episode;
     #[pymodule_export]
     use super::run_log::RunLog;
     #[pymodule_export]
