@@ -10,6 +10,8 @@ mod decoder;
 mod events;
 mod explain;
 #[cfg(target_os = "linux")]
+mod packages;
+#[cfg(target_os = "linux")]
 mod paths;
 mod promise;
 mod readme;

@@ -1,0 +1,16 @@
+//! The packages: what can be checked without building them.
+#![allow(clippy::unwrap_used)]
+
+mod dashboard;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Returns the text of a file of the repository.
+fn text(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
