@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod dashboard;
+mod parts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
