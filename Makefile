@@ -1,9 +1,10 @@
-# make demo | check | test | soak | promise | results | dist | wheel | web | bench | pictures | docs. Nothing is needed beside cargo, make and
-# bash, for the pictures a browser, for the page of web/ the compiler's target, and for the wheel and the site of docs/ Python.
+# make demo | check | test | soak | promise | results | dist | package | wheel | web | bench | pictures | docs. Nothing is needed beside
+# cargo, make and bash, for the pictures a browser, for the page of web/ the compiler's target, for the packages cargo-deb, and for the
+# wheel and the site of docs/ Python.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak promise scoreboard results dist wheel web bench pictures docs
+.PHONY: help demo check test soak promise scoreboard results dist package wheel web bench pictures docs
 
 SEED ?= 1
 PAPERS ?= imc csws ton stms ecf
@@ -60,6 +61,9 @@ results: ## docs/results/PAPER.md: every experiment of the papers, judged with s
 
 dist: ## the binary to ship, target/dist/plait: its bytes depend on the commit and the compiler alone
 	@contrib/dist
+
+package: ## static binary, Debian package, container recipe, dashboard and SBOM in target/package, built twice and compared (docs/packages.md)
+	@contrib/package/release
 
 wheel: ## the Python package, dist/plait-*.whl (needs python3, and a network the first time)
 	@PYTHON=$(or $(PYTHON),python3) python/wheel

@@ -1,8 +1,10 @@
-//! The packages: what can be checked without building them.
+//! The packages: what can be checked without building them. `make package` builds them, and tests/package runs them.
 #![allow(clippy::unwrap_used)]
 
 mod dashboard;
+mod debian;
 mod parts;
+mod recipe;
 
 use std::fs;
 use std::path::{Path, PathBuf};
