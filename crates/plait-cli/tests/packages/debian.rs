@@ -67,7 +67,7 @@ fn every_file_of_the_package_is_made() {
     }
 }
 
-/// Only the binary may be run, and nobody but root may change a file.
+/// Only the binary may be run, and only root may change a file.
 #[test]
 fn the_modes_are_right() {
     for [_, target, mode] in assets() {

@@ -27,14 +27,12 @@ fn parts(list: &Value) -> BTreeMap<&str, &Value> {
 
 /// Returns the references that each part uses.
 fn uses(list: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
-    let of = |entry: &Value| -> Vec<Value> { entry["dependsOn"].as_array().unwrap().clone() };
     let entries = list["dependencies"].as_array().unwrap().iter();
     entries
         .map(|entry| {
-            let count = of(entry).len();
-            let used = entry["dependsOn"].as_array().unwrap().iter();
-            let used: BTreeSet<&str> = used.map(|it| it.as_str().unwrap()).collect();
-            assert_eq!(used.len(), count, "{entry}");
+            let listed = entry["dependsOn"].as_array().unwrap();
+            let used: BTreeSet<&str> = listed.iter().map(|it| it.as_str().unwrap()).collect();
+            assert_eq!(used.len(), listed.len(), "{entry}");
             (word(entry, "ref"), used)
         })
         .collect()
