@@ -183,6 +183,48 @@ pub struct View<'a> {
 }
 
 impl SubflowView {
+    /// Returns a subflow that may send, is free and has nothing in flight, with a window of `cwnd` bytes. A stack
+    /// sets the other fields that it knows.
+    ///
+    /// ```
+    /// use plait_base::{Span, SubflowId};
+    /// use plait_sched::SubflowView;
+    ///
+    /// let srtt = Some(Span::from_millis(20));
+    /// let subflow = SubflowView { inflight: 10_000, srtt, ..SubflowView::new(SubflowId(0), 1_400, 14_000) };
+    /// assert!(subflow.usable(4_000, true) && !subflow.usable(4_001, true));
+    /// ```
+    #[must_use]
+    pub const fn new(id: SubflowId, mss: u32, cwnd: u64) -> SubflowView {
+        SubflowView {
+            id,
+            open: true,
+            joined: true,
+            backup: false,
+            price: PriceView::FREE,
+            pf: false,
+            ca: CaState::Open,
+            mss,
+            cwnd,
+            cap: u64::MAX,
+            ssthresh: None,
+            inflight: 0,
+            outstanding: 0,
+            queued: 0,
+            srtt: None,
+            rttvar: Span::ZERO,
+            last_rtt: None,
+            min_rtt: None,
+            rtt_at: Time::ZERO,
+            rto: Span::from_secs(1),
+            tsq_blocked: false,
+            rec_cwnd: 0,
+            pacing_rate: 0,
+            timeouts: 0,
+            latest: LatestView { delivery_rate: 0, last_send: Time::ZERO },
+        }
+    }
+
     /// Returns true if the subflow cannot send data: it is not open, not joined, or potentially
     /// failed.
     #[must_use]
