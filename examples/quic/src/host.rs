@@ -38,7 +38,7 @@ pub(crate) struct Host {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     accepts: Option<Arc<ServerConfig>>,
-    /// Datagrams of the endpoint itself.
+    /// Answers of the endpoint itself. They are dropped, because both ends have the same version and need no retry.
     responses: Vec<u8>,
 }
 
