@@ -133,7 +133,7 @@ pub(crate) fn class_in(scheduler: &str) -> Option<&'static str> {
     let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut words =
         scheduler.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
-    words.find_map(|word| classes.iter().map(|known| known.0).find(|name| *name == word))
+    words.find_map(|word| classes.iter().map(|known| known.name).find(|name| *name == word))
 }
 
 /// An object of a Python class.
