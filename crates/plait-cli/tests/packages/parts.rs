@@ -76,7 +76,7 @@ fn metadata() -> Value {
     let version = Command::new("rustc").arg("-vV").output().unwrap().stdout;
     let version = String::from_utf8(version).unwrap();
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap());
+    let mut cargo = Command::new("cargo");
     cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", host]);
     let output = cargo.current_dir(super::root()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
