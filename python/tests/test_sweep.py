@@ -184,7 +184,7 @@ def test_a_wrong_scenario_is_found_before_the_first_run(tmp_path: Path) -> None:
         plait.sweep([scenario(), scenario(schedulers="eff")], out=out, progress=False)
     with pytest.raises(plait.Error, match=r"`ci=` has no fixed number of runs"):
         plait.sweep(scenario(until="ci=1%", vary=None), out=out, progress=False)
-    with pytest.raises(plait.Error, match="executor: a int"):
+    with pytest.raises(plait.Error, match="executor: `int`"):
         plait.sweep(scenario(), out=out, executor=2, progress=False)
     with pytest.raises(plait.Error, match="there are none"):
         plait.sweep(out=out, progress=False)

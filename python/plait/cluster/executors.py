@@ -76,7 +76,7 @@ def workers_of(executor: object) -> Workers | None:
             raise _plait.Error("executor: an asynchronous client\n  allowed: distributed.Client(...)")
         return OfClient(executor)
     raise _plait.Error(
-        f"executor: a {type(executor).__name__}\n"
+        f"executor: `{type(executor).__name__}`: unknown executor\n"
         "  allowed: an executor of concurrent.futures, a distributed.Client, or None for this process"
     )
 

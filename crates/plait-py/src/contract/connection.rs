@@ -1,10 +1,7 @@
 //! A random connection, which gives a scheduler its view and applies its decisions.
 
 use plait_base::{DataRange, DataRangeSet, Dsn, RandomStream, Span, SubflowId, Time};
-use plait_sched::{
-    CaState, ConnectionView, Decision, LatestView, Notice, PriceView, StaticQueue, SubflowView,
-    View,
-};
+use plait_sched::{CaState, ConnectionView, Decision, Notice, StaticQueue, SubflowView, View};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -32,31 +29,10 @@ pub(super) struct Connection {
 fn subflow(id: u8, rtt_ms: u64, cwnd: u64) -> SubflowView {
     let srtt = Span::from_millis(rtt_ms);
     SubflowView {
-        id: SubflowId(id),
-        open: true,
-        joined: true,
-        backup: false,
-        price: PriceView::FREE,
-        pf: false,
-        ca: CaState::Open,
-        mss: MSS as u32,
-        cwnd,
-        cap: u64::MAX,
-        ssthresh: None,
-        inflight: 0,
-        outstanding: 0,
-        queued: 0,
         srtt: Some(srtt).filter(|_| rtt_ms > 0),
         rttvar: Span::from_millis(rtt_ms / 7),
-        last_rtt: None,
-        min_rtt: None,
-        rtt_at: Time::ZERO,
-        rto: Span::from_secs(1),
-        tsq_blocked: false,
-        rec_cwnd: 0,
         pacing_rate: cwnd.saturating_mul(1_000) / rtt_ms.max(1),
-        timeouts: 0,
-        latest: LatestView::default(),
+        ..SubflowView::new(SubflowId(id), MSS as u32, cwnd)
     }
 }
 

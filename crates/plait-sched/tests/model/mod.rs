@@ -8,8 +8,8 @@ pub(crate) mod states;
 
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, Decision, Effect, LatestView, Number, Outcome, PriceView, Scheduler,
-    SentRange, StaticQueue, SubflowView, View, What,
+    ConnectionView, Decision, Effect, Number, Outcome, Scheduler, SentRange, StaticQueue,
+    SubflowView, View, What,
 };
 use proptest::prelude::ProptestConfig;
 
@@ -43,31 +43,9 @@ pub(crate) struct Model {
 /// Creates an idle subflow that is open and joined.
 pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
     SubflowView {
-        id: SubflowId(id),
-        open: true,
-        joined: true,
-        backup: false,
-        price: PriceView::FREE,
-        pf: false,
-        ca: CaState::Open,
-        mss: MSS as u32,
-        cwnd,
-        cap: u64::MAX,
-        ssthresh: None,
-        inflight: 0,
-        outstanding: 0,
-        queued: 0,
         srtt: Some(srtt),
-        rttvar: Span::ZERO,
-        last_rtt: None,
-        min_rtt: None,
-        rtt_at: Time::ZERO,
-        rto: Span::from_secs(1),
-        tsq_blocked: false,
-        rec_cwnd: 0,
         pacing_rate: cwnd.saturating_mul(1_000_000_000) / srtt.as_nanos().max(1),
-        timeouts: 0,
-        latest: LatestView::default(),
+        ..SubflowView::new(SubflowId(id), MSS as u32, cwnd)
     }
 }
 
