@@ -1,10 +1,12 @@
 //! Estimates of when a segment would arrive on each path.
 
+use super::Lane;
 use super::flights::Flight;
 use super::loss::LossShare;
 use super::rate::RateSource;
+use crate::rules::segment_len;
 use crate::{Outcome, SubflowView, View};
-use plait_base::{Span, SubflowId, Time};
+use plait_base::{Span, SubflowId, SubflowSet, Time};
 
 /// Time beyond twice the RTT variation after which an acknowledgement counts as overdue.
 const OVERDUE: Span = Span::from_millis(10);
@@ -48,22 +50,6 @@ pub(super) struct Work {
     pub(super) limited: bool,
 }
 
-/// What is known of a path beside its view.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'a> {
-    pub(super) view: &'a SubflowView,
-    /// Bytes a second; zero if unknown.
-    pub(super) rate: u64,
-    pub(super) source: RateSource,
-    pub(super) losses: LossShare,
-    /// Latest progress.
-    pub(super) progress: Time,
-    /// Minimum RTT that an earlier connection has measured; zero if there is none.
-    pub(super) remembered: Span,
-    /// Whether it has carried the connection alone.
-    pub(super) proven: bool,
-}
-
 /// The estimate of one path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate<'a> {
@@ -81,21 +67,21 @@ pub(super) struct Estimate<'a> {
     overdue: Span,
     /// Time until a full segment arrives.
     arrival: Span,
-    /// Most bytes that the path may hold.
-    limit: u64,
+    /// Length of a full segment.
+    segment: u64,
     pub(super) main: bool,
     source: RateSource,
     losses: LossShare,
     /// Whether it has carried the connection alone.
     proven: bool,
-    /// Whether it may carry new data.
-    worth: bool,
 }
 
 /// The estimates of all paths, in the order of arrival of a full segment.
 #[derive(Debug)]
 pub(super) struct Paths<'p, 'a> {
     list: &'p [Option<Estimate<'a>>],
+    /// Their subflows.
+    carriers: SubflowSet,
     now: Time,
     mss: u64,
     rules: Rules,
@@ -114,25 +100,27 @@ fn time_for(bytes: u64, rate: u64) -> Span {
 
 /// Returns the RTT of a path without a sample: the remembered one, or else `unsampled`.
 #[cold]
-fn first_rtt(remembered: Span, unsampled: impl FnOnce() -> Span) -> Span {
+fn first_rtt(remembered: Span, unsampled: &dyn Fn() -> Span) -> Span {
     if remembered == Span::ZERO { unsampled() } else { remembered }
 }
 
 impl<'a> Estimate<'a> {
     /// Estimates a path. One without an RTT sample counts as one whose RTT is `unsampled`.
+    #[inline]
     fn new(
-        known: Known<'a>,
+        view: &'a SubflowView,
+        lane: &Lane,
         now: Time,
         mss: u64,
-        unsampled: impl FnOnce() -> Span,
+        unsampled: &dyn Fn() -> Span,
     ) -> Estimate<'a> {
-        let Known { view, rate, source, losses, progress, remembered, proven } = known;
+        let rate = lane.rate.rate();
         let own = view.min_rtt.or(view.srtt);
-        let min_rtt = own.unwrap_or_else(|| first_rtt(remembered, unsampled));
+        let min_rtt = own.unwrap_or_else(|| first_rtt(lane.min_rtt, unsampled));
         let busy = view.inflight > 0;
         let age = now.since(view.rtt_at);
         let seen = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
-        let overdue = now.since(progress).minus(view.rttvar.times(2)).minus(OVERDUE);
+        let overdue = now.since(lane.progress).minus(view.rttvar.times(2)).minus(OVERDUE);
         let pace = match (rate, view.srtt) {
             (0, Some(srtt)) => {
                 let window = view.cwnd.min(view.cap);
@@ -149,14 +137,13 @@ impl<'a> Estimate<'a> {
             seen: if busy { seen } else { Span::ZERO },
             overdue: if busy { overdue } else { Span::ZERO },
             arrival: Span::ZERO,
-            limit: u64::MAX,
+            segment: mss,
             main: false,
-            source,
-            losses,
-            proven,
-            worth: true,
+            source: lane.rate.source,
+            losses: lane.losses,
+            proven: lane.proven,
         };
-        estimate.arrival = estimate.arrives_in(mss);
+        estimate.arrival = estimate.arrives_behind(estimate.held_with(mss));
         estimate
     }
 
@@ -167,7 +154,7 @@ impl<'a> Estimate<'a> {
 
     /// Returns the time until a segment of `len` bytes arrives.
     pub(super) fn arrives_in(&self, len: u64) -> Span {
-        self.arrives_behind(self.held_with(len))
+        if len == self.segment { self.arrival } else { self.arrives_behind(self.held_with(len)) }
     }
 
     /// Returns the time until the last of `held` bytes arrives, if the path holds these.
@@ -204,8 +191,12 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the most bytes that the rate needs on the path.
-    fn needs(&self, rules: &Rules, mss: u64) -> u64 {
+    /// Returns the most bytes that the path may hold: those that its rate needs.
+    fn limit(&self, rules: &Rules, mss: u64) -> u64 {
+        // A remembered rate may be far too low. Its path must get enough data for a sample.
+        if !rules.cap || self.rate == 0 || self.source != RateSource::Own {
+            return u64::MAX;
+        }
         let (base, spare, variations, percent) = match self.main {
             true => (10, 4, 2, rules.main_percent),
             false => (4, 3, 1, rules.side_percent),
@@ -255,83 +246,84 @@ impl<'a> Estimate<'a> {
     pub(super) fn is_filled(&self) -> bool {
         self.rate > 0 && self.view.inflight >= bytes_in(self.rate, self.min_rtt)
     }
-
-    /// Returns true if the path may take a segment of `len` bytes.
-    fn has_room(&self, view: &View<'_>, len: u64) -> bool {
-        self.view.usable(len.max(view.next_len()), view.tsq) && self.held_with(len) <= self.limit
-    }
-
-    /// Returns true if the path may take a copy of `len` bytes.
-    fn may_copy(&self, view: &View<'_>, len: u64) -> bool {
-        self.view.price.copies && self.has_room(view, len)
-    }
-}
-
-/// Decides which of the other paths may carry new data.
-fn weigh(
-    paths: &mut [Option<Estimate<'_>>],
-    main: &Estimate<'_>,
-    mss: u64,
-    rules: &Rules,
-    work: Work,
-) {
-    for path in paths.iter_mut().flatten().filter(|it| !it.main) {
-        // Without copies, only new data shows the rate.
-        let unknown = rules.probe
-            && path.view.price.cost == 0
-            && main.source.is_known()
-            && !path.source.is_known()
-            && !path.proven;
-        path.worth = !unknown && path.is_worth(main, rules, work, mss);
-    }
 }
 
 /// Sorts by arrival.
-fn sort(paths: &mut [Option<Estimate<'_>>], main: &Estimate<'_>, doubts: bool) {
-    let varies = main.view.rttvar;
-    paths.sort_unstable_by_key(|path| match path {
+fn sort(paths: &mut [Option<Estimate<'_>>], main: usize, doubts: bool) {
+    let varies = match paths.get(main) {
+        Some(Some(main)) => main.view.rttvar,
+        _ => Span::ZERO,
+    };
+    let key = |path: &Option<Estimate<'_>>| match path {
         Some(path) if doubts && !path.main => path.arrival + path.view.rttvar.max(varies),
         Some(path) => path.arrival,
         None => Span::MAX,
-    });
+    };
+    match paths {
+        [_] => {}
+        [first, second] if key(second) >= key(first) => {}
+        [first, second] => core::mem::swap(first, second),
+        _ => paths.sort_unstable_by_key(key),
+    }
 }
 
 impl<'p, 'a> Paths<'p, 'a> {
-    /// Estimates each path, in the places of `list`. There are as many places as paths or more.
+    /// Estimates each candidate of the view, in the places of `list`. There are as many places as subflows
+    /// or more.
     pub(super) fn new(
         list: &'p mut [Option<Estimate<'a>>],
-        (now, mss): (Time, u64),
+        view: &View<'a>,
+        lanes: &[Lane],
         rules: Rules,
         work: Work,
-        known: &(impl Iterator<Item = Known<'a>> + Clone),
     ) -> Paths<'p, 'a> {
-        let sampled = || known.clone().filter_map(|it| it.view.min_rtt.or(it.view.srtt));
+        let (now, mss) = (view.now, segment_len(view));
+        // The candidates of the view. Backups take data only if no other subflow is alive.
+        let regular = view.subflows.iter().any(|it| !it.backup && it.alive());
+        let candidates = view.subflows.iter().filter(|it| it.backup != regular && it.alive());
+        let sampled = || candidates.clone().filter_map(|it| it.min_rtt.or(it.srtt));
         let unsampled = || sampled().max().unwrap_or_default();
         // The main path has the largest pace.
-        let (mut count, mut main, mut pace) = (0, 0, 0);
-        for (place, known) in list.iter_mut().zip(known.clone()) {
-            let estimate = place.insert(Estimate::new(known, now, mss, unsampled));
+        let (mut count, mut main, mut pace, mut carriers) = (0, 0, 0, SubflowSet::EMPTY);
+        for (place, view) in list.iter_mut().zip(candidates.clone()) {
+            let Some(lane) = lanes.get(view.id.index()) else { continue };
+            let estimate = place.insert(Estimate::new(view, lane, now, mss, &unsampled));
             if estimate.pace > pace {
                 (main, pace) = (count, estimate.pace);
             }
+            carriers.insert(view.id);
             count += 1;
         }
         let list = &mut list[..count];
         if let Some(Some(main)) = list.get_mut(main) {
             main.main = true;
         }
-        if rules.cap {
-            // A remembered rate may be far too low. Its path must get enough data for a sample.
-            let sampled = |it: &&mut Estimate<'_>| it.rate > 0 && it.source == RateSource::Own;
-            for path in list.iter_mut().flatten().filter(sampled) {
-                path.limit = path.needs(&rules, mss);
-            }
-        }
-        if let Some(Some(main)) = list.get(main).copied() {
-            weigh(list, &main, mss, &rules, work);
-            sort(list, &main, rules.doubt);
-        }
-        Paths { list, now, mss, rules, work }
+        sort(list, main, rules.doubt);
+        Paths { list, carriers, now, mss, rules, work }
+    }
+
+    /// Returns true if a path may carry new data. Another path than the main one may do so only if that is
+    /// worth its risk.
+    fn is_worth(&self, path: &Estimate<'_>) -> bool {
+        let Some(main) = self.iter().find(|it| it.main && !path.main) else { return true };
+        // Without copies, only new data shows the rate.
+        let unknown = self.rules.probe
+            && path.view.price.cost == 0
+            && main.source.is_known()
+            && !path.source.is_known()
+            && !path.proven;
+        !unknown && path.is_worth(main, &self.rules, self.work, self.mss)
+    }
+
+    /// Returns true if the path may take a segment of `len` bytes.
+    fn has_room(&self, path: &Estimate<'_>, view: &View<'_>, len: u64) -> bool {
+        path.view.usable(len.max(view.next_len()), view.tsq)
+            && path.held_with(len) <= path.limit(&self.rules, self.mss)
+    }
+
+    /// Returns true if the path may take a copy of `len` bytes.
+    fn may_copy(&self, path: &Estimate<'_>, view: &View<'_>, len: u64) -> bool {
+        path.view.price.copies && self.has_room(path, view, len)
     }
 
     /// Returns the paths; a full segment arrives first on the one in front.
@@ -349,20 +341,40 @@ impl<'p, 'a> Paths<'p, 'a> {
         }
     }
 
-    /// Returns each path that may take a segment of `len` bytes, with the bytes that the paths before it
-    /// deliver until a segment sent there now arrives.
-    pub(super) fn places(
+    /// Returns the path at this place of the order if it may take a new segment of `len` bytes, with the bytes
+    /// that the paths before it deliver until a segment sent there now arrives.
+    pub(super) fn taking(
         &self,
+        at: usize,
         view: &View<'_>,
         len: u64,
-    ) -> impl Iterator<Item = (&Estimate<'a>, u64)> {
-        let able =
-            self.iter().enumerate().filter(move |(_, it)| it.worth && it.has_room(view, len));
-        able.map(|(at, path)| {
-            let before = self.iter().take(at).filter(|it| it.worth);
-            let ahead = before.map(|it| it.delivers(path.arrival, self.mss, self.rules.growth));
-            (path, ahead.fold(0, u64::saturating_add))
-        })
+    ) -> Option<(&Estimate<'a>, u64)> {
+        let (before, rest) = self.list.split_at_checked(at)?;
+        let path = rest.first()?.as_ref()?;
+        if !self.has_room(path, view, len) || !self.is_worth(path) {
+            return None;
+        }
+        let mut ahead: u64 = 0;
+        for other in before.iter().flatten() {
+            if self.is_worth(other) {
+                let delivers = other.delivers(path.arrival, self.mss, self.rules.growth);
+                ahead = ahead.saturating_add(delivers);
+            }
+        }
+        Some((path, ahead))
+    }
+
+    /// Returns the number of paths.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns true if a segment may be late. This excludes most segments at a small cost.
+    #[inline]
+    pub(super) fn may_be_late(&self, flight: &Flight) -> bool {
+        flight.lost
+            || self.now > flight.arrives + self.rules.late
+            || !self.carriers.contains(flight.subflow)
     }
 
     /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
@@ -397,7 +409,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             return false;
         };
         let noticed = if flight.lost { Span::ZERO } else { carrier.min_rtt };
-        let pace = self.iter().filter(|it| it.worth).map(|it| it.pace);
+        let pace = self.iter().filter(|it| self.is_worth(it)).map(|it| it.pace);
         let busy = time_for(self.work.at_hand, pace.fold(0, u64::saturating_add));
         busy >= noticed + carrier.arrives_in(flight.range.len())
     }
@@ -418,7 +430,8 @@ impl<'p, 'a> Paths<'p, 'a> {
         view: &View<'_>,
         len: u64,
     ) -> impl Iterator<Item = &Estimate<'a>> {
-        let able = move |it: &&Estimate<'_>| it.may_copy(view, len) && (it.main || !it.is_filled());
+        let able =
+            move |it: &&Estimate<'_>| self.may_copy(it, view, len) && (it.main || !it.is_filled());
         let (new, sampled) = (self.iter(), self.iter());
         let new = new.filter(|it| it.view.srtt.is_none());
         new.chain(sampled.filter(|it| it.view.srtt.is_some())).filter(able)
@@ -426,7 +439,8 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns a path with room that carries only copies because its rate is unknown.
     pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
-        self.iter().find(|it| !it.worth && !it.source.is_known() && it.may_copy(view, len))
+        let new = |it: &&Estimate<'_>| !it.source.is_known() && !self.is_worth(it);
+        self.iter().find(|it| new(it) && self.may_copy(it, view, len))
     }
 
     /// Returns the path with room on which a segment arrives first, except on `carrier`.
@@ -436,7 +450,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         carrier: SubflowId,
         len: u64,
     ) -> Option<&Estimate<'a>> {
-        let others = self.iter().filter(|it| it.view.id != carrier && it.may_copy(view, len));
+        let others = self.iter().filter(|it| it.view.id != carrier && self.may_copy(it, view, len));
         others.min_by_key(|it| it.arrives_in(len))
     }
 }

@@ -28,10 +28,15 @@ pub(super) struct Flights {
 impl Flights {
     /// Notes a segment. A copy does not change the prediction of the first.
     pub(super) fn sent(&mut self, flight: Flight) {
-        let at = self.place(flight.range.start);
-        let known = self.list.get(at).is_some_and(|it| it.range.start == flight.range.start);
-        if !known && !self.is_full() {
-            self.list.insert(at, flight);
+        let start = flight.range.start;
+        if self.list.back().is_some_and(|last| last.range.start >= start) {
+            let at = self.list.partition_point(|it| it.range.start < start);
+            let known = self.list.get(at).is_some_and(|it| it.range.start == start);
+            if !known && !self.is_full() {
+                self.list.insert(at, flight);
+            }
+        } else if !self.is_full() {
+            self.list.push_back(flight);
         }
     }
 
@@ -50,6 +55,15 @@ impl Flights {
         while self.list.front().is_some_and(|it| it.range.end <= edge) {
             self.list.pop_front();
         }
+    }
+
+    /// Returns true if `test` holds for one of `count` segments from the left edge.
+    #[inline]
+    pub(super) fn any_of_first(&self, count: usize, test: impl Fn(&Flight) -> bool) -> bool {
+        let (older, newer) = self.list.as_slices();
+        let older = &older[..older.len().min(count)];
+        let newer = &newer[..newer.len().min(count - older.len())];
+        older.iter().any(&test) || newer.iter().any(&test)
     }
 
     /// Returns the first of `count` segments from the left edge that one subflow alone has carried and for

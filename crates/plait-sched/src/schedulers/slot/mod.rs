@@ -15,7 +15,7 @@ use crate::{
     Scheduler, View, What, WhenFull,
 };
 use alloc::boxed::Box;
-use estimate::{Estimate, Known, Paths, Rules, Work};
+use estimate::{Estimate, Paths, Rules, Work};
 use flights::{Flight, Flights};
 use loss::LossShare;
 use params::{
@@ -143,26 +143,12 @@ impl Slot {
         view: &View<'a>,
         list: &'p mut [Option<Estimate<'a>>],
     ) -> Paths<'p, 'a> {
-        let candidates = view.candidates();
-        let known = view.subflows.iter().filter(|it| candidates.contains(it.id)).map(|view| {
-            let Lane { rate, losses, progress, min_rtt, proven } = &self.lanes[view.id.index()];
-            Known {
-                view,
-                rate: rate.rate(),
-                source: rate.source,
-                losses: *losses,
-                progress: *progress,
-                remembered: *min_rtt,
-                proven: *proven,
-            }
-        });
         let ConnectionView { snd_una, snd_nxt, wnd_end, unsent, .. } = view.connection;
         let to_window_end = |from: Dsn| wnd_end.get().saturating_sub(from.get());
         let at_hand = unsent.min(to_window_end(snd_nxt));
-        let mss = rules::segment_len(view);
-        let limited = unsent > at_hand || view.connection.sndbuf_free < mss;
+        let limited = unsent > at_hand || view.connection.sndbuf_free < rules::segment_len(view);
         let work = Work { window: to_window_end(snd_una), unsent, at_hand, limited };
-        Paths::new(list, (view.now, mss), self.rules, work, &known)
+        Paths::new(list, view, &self.lanes, self.rules, work)
     }
 
     /// Notes a segment that is about to be sent.
@@ -262,6 +248,9 @@ impl Slot {
 
     /// Copies one of the first segments if it is late, and its own path does not repair it in time.
     fn late(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
+        if !self.flights.any_of_first(LATE_SEGMENTS, |flight| paths.may_be_late(flight)) {
+            return None;
+        }
         let late = self.flights.first(view, LATE_SEGMENTS, |flight| {
             paths.is_late(view, flight) && !paths.repairs_in_time(flight)
         })?;
@@ -277,8 +266,9 @@ impl Slot {
         out: &mut Outcome,
     ) -> Option<Decision> {
         let (mss, unsent) = (rules::segment_len(view), view.connection.unsent);
-        let placed = paths.places(view, segment.len()).find_map(|(path, ahead)| {
-            let offset = ahead / mss * mss;
+        let placed = (0..paths.len()).find_map(|at| {
+            let (path, ahead) = paths.taking(at, view, segment.len())?;
+            let offset = if ahead < mss { 0 } else { ahead / mss * mss };
             let range = match offset {
                 0 => Some(segment),
                 _ if offset >= unsent => None,
@@ -289,7 +279,9 @@ impl Slot {
         });
         let (path, offset, range) = placed?;
         self.note(view, path, range);
-        out.note("ahead_segments", Some(path.view.id), (offset / mss) as f64);
+        if out.explain {
+            out.note("ahead_segments", Some(path.view.id), (offset / mss) as f64);
+        }
         let reason = if offset == 0 { Reason::EarliestArrival } else { Reason::AheadByGap };
         let (what, grant) = (What::New { offset }, range.len());
         Some(Decision::Send { subflow: path.view.id, what, grant, reason })
