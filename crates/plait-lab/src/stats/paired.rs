@@ -16,8 +16,9 @@
 //!   deviation is its upper bound by Student's t, at most the largest deviation. The share is the upper bound
 //!   of Clopper and Pearson at 97.5 %.
 //! * Rows are **distinguished** if the interval excludes 1, the ratio is more than [`MARGIN`] from 1, and one of
-//!   two tests rejects chance. One test compares t with its own resamples, the other is an exact sign test
-//!   over the runs. Each test has half of [`NAMING_ERROR`].
+//!   two tests rejects chance. One test compares t with its own resamples; if the standard error is 0, it asks
+//!   whether the interval above still excludes 1 at the level of the test. The other is an exact sign test over
+//!   the runs. Each test has half of [`NAMING_ERROR`].
 //!
 //! The reference is usually the best row, partly by luck, and there are several rows. The error rate is low
 //! for both reasons: thirteen equal rows have 78 pairs, and 78 x 0.05 % are 4 %. With more than fourteen rows
@@ -192,36 +193,40 @@ impl Sample {
         }
         let [low, high] = match self.error > 0.0 {
             true => [self.mean - half(0.05), self.mean + half(0.05)],
-            false => self.reach(),
+            false => self.reach(0.05),
         };
+        let excludes_equality = |[low, high]: [f64; 2]| low > 0.0 || high < 0.0;
         let beyond = match self.error > 0.0 {
-            true => self.mean.abs() > half(error / 2.0) || self.signs_tell(error / 2.0),
-            false => alike || self.signs_tell(error / 2.0),
+            true => self.mean.abs() > half(error / 2.0),
+            false => excludes_equality(self.reach(error / 2.0)),
         };
         Paired {
             ratio,
             ci95: [libm::exp(low), libm::exp(high)],
-            told_apart: beyond && (low > 0.0 || high < 0.0) && (ratio - 1.0).abs() > MARGIN,
+            told_apart: (beyond || self.signs_tell(error / 2.0))
+                && excludes_equality([low, high])
+                && (ratio - 1.0).abs() > MARGIN,
             equal: alike && self.mean == 0.0,
             differing: self.differing,
         }
     }
 
-    /// Returns how far the mean may lie in each direction if a few runs differ and all others are equal.
-    fn reach(&self) -> [f64; 2] {
+    /// Returns how far the mean may lie in each direction if a few runs differ and all others are equal, with
+    /// a probability of `1 - error`.
+    fn reach(&self, error: f64) -> [f64; 2] {
         let side = |sign: f64| {
             let deviations = self.sorted.iter().map(|it| sign * (it.0 - self.mean));
             let differing: Vec<f64> = deviations.filter(|it| *it > 0.0).collect();
             let few = differing.len();
             let largest = differing.iter().copied().fold(0.0, f64::max);
             if few < 2 {
-                return greatest_share(few, self.sorted.len()) * largest;
+                return greatest_share(few, self.sorted.len(), error) * largest;
             }
             let mean = differing.iter().sum::<f64>() / few as f64;
             let squares = differing.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>();
-            let error = libm::sqrt(squares / (few * (few - 1)) as f64);
-            let likely = (mean + critical(few - 1, 0.05) * error).min(largest);
-            greatest_share(few, self.sorted.len()) * likely
+            let deviation = libm::sqrt(squares / (few * (few - 1)) as f64);
+            let likely = (mean + critical(few - 1, error) * deviation).min(largest);
+            greatest_share(few, self.sorted.len(), error) * likely
         };
         [self.mean - side(-1.0), self.mean + side(1.0)]
     }
@@ -244,8 +249,8 @@ impl Sample {
 }
 
 /// Returns the upper bound of Clopper and Pearson on the share of differing runs. With this share,
-/// at most `few` of `runs` runs differ with a probability of 2.5 %.
-fn greatest_share(few: usize, runs: usize) -> f64 {
+/// at most `few` of `runs` runs differ with a probability of `error / 2`.
+fn greatest_share(few: usize, runs: usize, error: f64) -> f64 {
     if few == 0 || few >= runs {
         return if few == 0 { 0.0 } else { 1.0 };
     }
@@ -261,7 +266,7 @@ fn greatest_share(few: usize, runs: usize) -> f64 {
     let (mut low, mut high) = (few as f64 / runs as f64, 1.0);
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
-        if at_most_few(middle) > 0.025 { low = middle } else { high = middle }
+        if at_most_few(middle) > error / 2.0 { low = middle } else { high = middle }
     }
     (low + high) / 2.0
 }
@@ -356,6 +361,22 @@ mod tests {
             two(&[100.0; 30], &row(30, 0, 110.0)).ci95.map(|it| (it * 1e6).round()),
             [1.1e6; 2]
         );
+    }
+
+    /// Two of ten runs differ by 1 % from a common ratio of 1.28: the difference is certain.
+    #[test]
+    fn a_large_common_difference_is_distinguished_with_ten_runs() {
+        let with = |common: f64, differing: &[f64]| {
+            let mut row = [100.0 * common; 10];
+            row.iter_mut().zip(differing).for_each(|(value, other)| *value = *other);
+            two(&[100.0; 10], &row)
+        };
+        let found = with(1.28, &[129.3, 129.3]);
+        assert!(found.told_apart && found.ci95[0] > 1.279, "{found:?}");
+        // One run in the other direction may be one of several.
+        assert!(with(1.28, &[120.0]).told_apart);
+        assert!(!with(1.02, &[80.0]).told_apart);
+        assert!(!with(1.0, &[150.0, 160.0]).told_apart);
     }
 
     #[test]

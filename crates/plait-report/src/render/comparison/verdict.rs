@@ -81,6 +81,9 @@ fn first(report: &Report) -> Vec<String> {
     let tied = match (several, made(report)) {
         (false, _) => String::new(),
         (true, 1) => " (one run cannot distinguish them)".to_owned(),
+        (true, runs) if leading.iter().any(|row| likely(row.standing.paired_vs_best)) => {
+            format!(" (more than {runs} runs are needed to distinguish them)")
+        }
         (true, _) if leading.iter().any(|row| small(row.standing.paired_vs_best)) => {
             format!(" (no significant difference above {} %)", MARGIN * 100.0)
         }
@@ -128,11 +131,22 @@ fn first(report: &Report) -> Vec<String> {
     vec![sentence]
 }
 
-/// Returns true if the runs show a difference that is too small to distinguish the rows.
+/// Returns the least distance of the ratio from 1 that its interval allows; 0 if the interval includes 1.
+fn least_distance(found: &Difference) -> Option<f64> {
+    let [low, high] = found.ci95?;
+    Some((low - 1.0).max(1.0 - high).max(0.0))
+}
+
+/// Returns true if the runs show a difference, but perhaps one too small to distinguish the rows.
 fn small(found: Option<Difference>) -> bool {
-    let excludes_one = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
-    let small = |it: &Difference| !it.told_apart && (it.ratio - 1.0).abs() <= MARGIN;
-    found.filter(small).and_then(|it| it.ci95).is_some_and(excludes_one)
+    let small = |least: f64| least > 0.0 && least <= MARGIN;
+    found.filter(|it| !it.told_apart).and_then(|it| least_distance(&it)).is_some_and(small)
+}
+
+/// Returns true if the interval has only differences that count, but too few runs exclude chance.
+fn likely(found: Option<Difference>) -> bool {
+    let undecided = found.filter(|it| !it.told_apart);
+    undecided.and_then(|it| least_distance(&it)).is_some_and(|least| least > MARGIN)
 }
 
 /// Returns `1.20x faster`, or `1.16x to 1.20x faster` for several rows.
