@@ -26,9 +26,13 @@ def main() -> None:
     _be_like_a_binary()
     try:
         arguments = ["plait", *with_classes(sys.argv[1:])]
-    except (ImportError, AttributeError, TypeError, _plait.Error) as error:
+    except NotAScheduler as error:
         sys.exit(_refused(error))
     sys.exit(_plait.command(arguments, sys.executable))
+
+
+class NotAScheduler(Exception):
+    """A flag names a class that cannot be a scheduler."""
 
 
 def with_classes(arguments: list[str]) -> list[str]:
@@ -41,27 +45,35 @@ def with_classes(arguments: list[str]) -> list[str]:
     for before, argument in zip(["", *arguments], arguments, strict=False):
         flag, equals, value = argument.partition("=")
         if before in FLAGS:
-            argument = CLASS.sub(_registered, argument)
+            argument = _registered(before, argument)
         elif equals and flag in FLAGS:
-            argument = f"{flag}={CLASS.sub(_registered, value)}"
+            argument = f"{flag}={_registered(flag, value)}"
         named.append(argument)
     return named
 
 
-def _registered(found: re.Match[str]) -> str:
-    from plait.schedulers import name_of, register
+def _registered(flag: str, value: str) -> str:
+    """Registers the classes in the value of a flag, and returns the value with the names of their schedulers."""
 
-    # As with `python -m`, modules of the current directory can be named.
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    scheduler = getattr(importlib.import_module(found["module"]), found["name"])
-    return name_of(register(scheduler))
+    def name(found: re.Match[str]) -> str:
+        from plait.schedulers import name_of, register
+
+        # As with `python -m`, modules of the current directory can be named.
+        if "" not in sys.path:
+            sys.path.insert(0, "")
+        try:
+            scheduler = getattr(importlib.import_module(found["module"]), found["name"])
+            return name_of(register(scheduler))
+        except (ImportError, AttributeError, TypeError, _plait.Error) as error:
+            raise NotAScheduler(f"{flag}: {error}") from error
+
+    return CLASS.sub(name, value)
 
 
 def _refused(error: Exception) -> int:
     """Writes the error as the command line writes its own, and returns the exit code of an invalid argument."""
     if sys.stderr is not None:
-        print(f"plait: --scheduler: {error}\n  allowed: a name, or module:Class of Python", file=sys.stderr)
+        print(f"plait: {error}\n  allowed: a name, or module:Class of Python", file=sys.stderr)
     return 2
 
 

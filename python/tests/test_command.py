@@ -14,7 +14,7 @@ import pytest
 from conftest import Plait, binary
 
 import plait
-from plait.__main__ import with_classes
+from plait.__main__ import NotAScheduler, with_classes
 
 COMMAND = Path(sys.executable).parent / ("plait.exe" if os.name == "nt" else "plait")
 PATHS = ["--path", "wifi:rate=20mbit,rtt=22ms", "--path", "lte:rate=8mbit,rtt=60ms"]
@@ -182,6 +182,13 @@ def test_a_bad_class_is_an_invalid_argument(home: Path, named: str, text: str) -
     found = ended("run", *PATHS, "--workload", "download:512kB", "--scheduler", named, cwd=home)
     assert found.returncode == 2
     assert text in found.stderr
+
+
+@pytest.mark.parametrize("given", [["--scheduler", "nosuch:C"], ["--schedulers=ecf,nosuch:C"], ["--port", "443=nosuch:C"]])
+def test_the_error_names_the_flag(given: list[str]) -> None:
+    flag = given[0].partition("=")[0]
+    with pytest.raises(NotAScheduler, match=f"^{flag}: No module named 'nosuch'$"):
+        with_classes(["compare", *given])
 
 
 def test_other_arguments_are_not_classes() -> None:
