@@ -72,7 +72,7 @@ impl Endpoint {
     #[must_use]
     pub fn uses_path(&self, path: PathId) -> bool {
         let first = Address::default().on_path(path).key();
-        self.addresses.range(first..=first | Address::WITHIN_PATH).next().is_some()
+        self.addresses.has_any(first..=first | Address::WITHIN_PATH)
             || self.remnants.on(path).is_some()
             || self.early.held.iter().any(|join| join.path == path)
             || self.early.answered.iter().any(|early| early.address.path() == path)

@@ -27,7 +27,7 @@ impl Endpoint {
         let opens = segment.flags.has(Flags::SYN)
             && !segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
-        let known = self.addresses.get(&address.key()).copied();
+        let known = self.addresses.find(address.key());
         if opens && let Some(KnownSubflow { conn: id, .. }) = known {
             let left = self.with(now, id, |conn, _| conn.reuse_time_wait(address, segment));
             if let Some(after) = left.flatten() {

@@ -7,6 +7,7 @@ mod checks;
 mod cookies;
 
 mod ingress;
+mod known;
 mod memory;
 mod mp_capable_blackhole;
 mod ordered;
@@ -42,6 +43,7 @@ use checks::Checks;
 use cookies::Cookies;
 use core::fmt;
 use core::net::IpAddr;
+use known::{KnownAddresses, KnownSubflow};
 use mp_capable_blackhole::MpCapableBlackhole;
 use plait_base::{ConnId, PathId, ServerAddress, SubflowId, Time};
 use plait_wire::{Segment, WireSeq};
@@ -53,14 +55,6 @@ use remnants::Remnants;
 const MAX_HELD_JOINS: usize = 256;
 /// Largest number of simultaneous joins that are answered before their connection exists.
 const MAX_EARLY_JOINS: usize = 16;
-
-/// The connection that an address belongs to.
-#[derive(Clone, Copy, Debug)]
-struct KnownSubflow {
-    conn: ConnId,
-    /// The subflow that had it when the tables were last updated.
-    subflow: SubflowId,
-}
 
 /// A join that waits for the third ACK of its connection.
 struct HeldJoin {
@@ -97,8 +91,7 @@ pub struct Endpoint {
     connections: Records,
     /// Subflows in TIME-WAIT or FIN-WAIT-2 of removed connections.
     remnants: Remnants,
-    /// By [`Address::key`].
-    addresses: BTreeMap<u64, KnownSubflow>,
+    addresses: KnownAddresses,
     listeners: BTreeMap<u16, Arc<ConnectionSpec>>,
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
@@ -129,7 +122,7 @@ impl Endpoint {
         Endpoint {
             connections: Records::default(),
             remnants: Remnants::default(),
-            addresses: BTreeMap::new(),
+            addresses: KnownAddresses::new(),
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
             answers: VecDeque::new(),
@@ -214,7 +207,7 @@ impl Endpoint {
         // Port numbers wrap: skip a port whose last subflow is in TIME-WAIT.
         for _ in FIRST_PORT..=u16::MAX {
             address.local_port = self.with_context(now, |ctx| ctx.take_port());
-            if !self.addresses.contains_key(&address.key()) && !self.remnants.contains(address) {
+            if !self.addresses.contains(address.key()) && !self.remnants.contains(address) {
                 break;
             }
         }
@@ -251,9 +244,7 @@ impl Endpoint {
     fn forget(&mut self, id: ConnId) {
         let Some(record) = self.connections.record(id) else { return };
         for address in record.addresses.drain(..) {
-            if self.addresses.get(&address).is_some_and(|known| known.conn == id) {
-                self.addresses.remove(&address);
-            }
+            self.addresses.remove(address, id);
         }
         let token = record.token;
         if self.shared.tokens.get(&token) == Some(&id) {
@@ -306,9 +297,7 @@ impl Endpoint {
         let Some(record) = self.connections.record(id) else { return };
         let Record { conn, addresses, token, .. } = record;
         for address in addresses.drain(..) {
-            if self.addresses.get(&address).is_some_and(|known| known.conn == id) {
-                self.addresses.remove(&address);
-            }
+            self.addresses.remove(address, id);
         }
         self.shared.tokens.remove(token);
         *token = conn.data().keys().local.token();
@@ -419,7 +408,7 @@ impl Endpoint {
     pub fn on_too_big(&mut self, now: Time, path: PathId, segment: &Segment, mtu: u32) {
         let Segment { src_port: local_port, dst_port: remote_port, server, seq, .. } = *segment;
         let address = Address::new(path, server, local_port, remote_port);
-        let known = self.addresses.get(&address.key()).copied();
+        let known = self.addresses.find(address.key());
         let taken = known.and_then(|KnownSubflow { conn: id, subflow }| {
             self.with(now, id, |conn, ctx| {
                 let subflow = conn.paths().subflows().find(address, subflow)?;
@@ -438,6 +427,7 @@ impl Endpoint {
     /// Returns when to call [`Endpoint::handle_timeout`]; [`Time::NEVER`] if no timer is set. The
     /// time is never late. It is early if a timer was postponed; the call then does nothing.
     #[must_use]
+    #[inline]
     pub fn poll_timeout(&self) -> Time {
         self.connections.next_wake().min(self.remnants.next())
     }

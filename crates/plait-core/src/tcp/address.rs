@@ -1,17 +1,41 @@
 //! The addresses and ports of a subflow.
 
+use core::cmp::Ordering;
 use plait_base::{ConnId, PathId, ServerAddress};
 use plait_wire::Segment;
 
 /// The addresses and ports of a subflow.
 ///
 /// The client's address is given by its path, the server's by its assigned number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
+// The order of the fields makes `key` one load.
+#[repr(C, align(8))]
 pub(crate) struct Address {
+    pub(crate) remote_port: u16,
+    pub(crate) local_port: u16,
     /// 24 bits of the path and 8 of the server's address, because connections are many.
     place: u32,
-    pub(crate) local_port: u16,
-    pub(crate) remote_port: u16,
+}
+
+impl PartialEq for Address {
+    #[inline]
+    fn eq(&self, other: &Address) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Address {}
+
+impl PartialOrd for Address {
+    fn partial_cmp(&self, other: &Address) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Address {
+    fn cmp(&self, other: &Address) -> Ordering {
+        self.key().cmp(&other.key())
+    }
 }
 
 impl Address {
