@@ -95,51 +95,82 @@ impl Scheduling {
     }
 
     /// Returns the scheduler's view of a subflow.
-    #[inline(always)]
     fn subflow_view(&self, seen: SchedulerInputs<'_>, of: Viewed<'_>, mss: u32) -> SubflowView {
-        let Viewed { subflow, price } = of;
-        SubflowView {
-            id: subflow.id(),
-            open: subflow.state().sends_data(),
-            joined: subflow.status().joined(),
-            backup: subflow.status().is_backup(),
-            price,
-            pf: subflow.status().pf(),
-            ca: seen.data.ca(subflow.sender().ca()),
-            mss,
-            cwnd: subflow.sender().uncapped_cwnd(),
-            cap: subflow.sender().limits.cap(),
-            ssthresh: subflow.sender().cc.ssthresh(),
-            inflight: subflow.sender().tx.inflight(),
-            outstanding: subflow.sender().tx.outstanding(),
-            queued: seen.data.queue().assigned(subflow.id()),
-            srtt: subflow.sender().rtt.srtt(),
-            rttvar: subflow.sender().rtt.rttvar(),
-            last_rtt: subflow.sender().rtt.latest(),
-            min_rtt: subflow.sender().rtt.min(),
-            rtt_at: subflow.sender().rtt.sampled_at(),
-            rto: subflow.sender().rtt.rto(),
-            tsq_blocked: seen.paths.held_back(subflow),
-            rec_cwnd: subflow.sender().limits.rec_cwnd(),
-            pacing_rate: match subflow.sender().rtt.srtt() {
-                _ if !self.needs.pacing_rate => 0,
-                Some(_) => subflow.sender().pacing_rate(),
-                // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
-                None => subflow.sender().cwnd(),
-            },
-            timeouts: if subflow.status().pf() { subflow.sender().rtt.backoff() } else { 0 },
-            latest: LatestView {
-                delivery_rate: subflow.sender().delivery_rate(),
-                last_send: subflow.sender().last_send(),
-            },
-        }
+        let mut view = SubflowView::new(of.subflow.id(), mss, 0);
+        self.fill(seen, of, mss, &mut view);
+        view
     }
 
-    /// Updates a view in place. Returning a new one would copy all of it.
+    /// Sets every field of a view. Each is written at once: a view that is built first has more fields
+    /// than the processor has registers, so each field would be written twice.
+    #[inline(always)]
+    fn fill(&self, seen: SchedulerInputs<'_>, of: Viewed<'_>, full: u32, view: &mut SubflowView) {
+        let (subflow, sender) = (of.subflow, of.subflow.sender());
+        let SubflowView {
+            id,
+            open,
+            joined,
+            backup,
+            price,
+            pf,
+            ca,
+            mss,
+            cwnd,
+            cap,
+            ssthresh,
+            inflight,
+            outstanding,
+            queued,
+            srtt,
+            rttvar,
+            last_rtt,
+            min_rtt,
+            rtt_at,
+            rto,
+            tsq_blocked,
+            rec_cwnd,
+            pacing_rate,
+            timeouts,
+            latest: LatestView { delivery_rate, last_send },
+        } = view;
+        *id = subflow.id();
+        *open = subflow.state().sends_data();
+        *joined = subflow.status().joined();
+        *backup = subflow.status().is_backup();
+        *price = of.price;
+        *pf = subflow.status().pf();
+        *ca = seen.data.ca(sender.ca());
+        *mss = full;
+        *cwnd = sender.uncapped_cwnd();
+        *cap = sender.limits.cap();
+        *ssthresh = sender.cc.ssthresh();
+        *inflight = sender.tx.inflight();
+        *outstanding = sender.tx.outstanding();
+        *queued = seen.data.queue().assigned(subflow.id());
+        *srtt = sender.rtt.srtt();
+        *rttvar = sender.rtt.rttvar();
+        *last_rtt = sender.rtt.latest();
+        *min_rtt = sender.rtt.min();
+        *rtt_at = sender.rtt.sampled_at();
+        *rto = sender.rtt.rto();
+        *tsq_blocked = seen.paths.held_back(subflow);
+        *rec_cwnd = sender.limits.rec_cwnd();
+        *pacing_rate = match sender.rtt.srtt() {
+            _ if !self.needs.pacing_rate => 0,
+            Some(_) => sender.pacing_rate(),
+            // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
+            None => sender.cwnd(),
+        };
+        *timeouts = if subflow.status().pf() { sender.rtt.backoff() } else { 0 };
+        *delivery_rate = sender.delivery_rate();
+        *last_send = sender.last_send();
+    }
+
+    /// Updates a view in place.
     #[inline(never)]
     fn renew(&self, seen: SchedulerInputs<'_>, view: &mut SubflowView, mss: u32) {
         let of = Viewed { subflow: seen.paths.subflow(view.id), price: view.price };
-        *view = self.subflow_view(seen, of, mss);
+        self.fill(seen, of, mss, view);
     }
 
     /// Updates the rest of the quotas, which other connections use as well.
