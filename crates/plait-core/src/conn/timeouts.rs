@@ -17,10 +17,7 @@ use plait_wire::ResetReason;
 impl Connection {
     /// Returns when to call [`Connection::handle_timeout`]. It is never late, but may be early.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.paths
-            .subflows()
-            .iter()
-            .fold(self.timers.next(), |first, it| first.min(it.timers().next()))
+        self.timers.next().min(self.paths.subflows().next_timer())
     }
 
     /// Expires every timer that is due.

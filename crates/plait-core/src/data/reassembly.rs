@@ -284,7 +284,14 @@ impl Reassembly {
     /// Returns true if `range` lies within the window. Other data is discarded (RFC 8684 section
     /// 3.3.5).
     pub(crate) fn fits(&self, range: DataRange) -> bool {
-        range.end <= self.right_edge()
+        self.fits_up_to(range.end)
+    }
+
+    /// Returns true if data that ends at `end` lies within the window.
+    #[inline]
+    pub(crate) fn fits_up_to(&self, end: Dsn) -> bool {
+        // Nearly all data lies within the advertised window.
+        end <= self.edge || end <= self.right_edge()
     }
 
     /// Returns true if so many pieces wait that only earlier data is accepted.

@@ -89,6 +89,18 @@ impl Slots {
         (index < SubflowId::MAX).then_some(SubflowId(index as u8))
     }
 
+    /// Returns when the timers of the subflows must be checked at the latest.
+    #[inline(always)]
+    pub(crate) fn next_timer(&self) -> Time {
+        let next = |it: &Subflow| it.timers().next();
+        // The usual numbers of subflows need no loop.
+        match self.list.as_slice() {
+            [only] => next(only),
+            [one, two] => next(one).min(next(two)),
+            all => all.iter().map(next).min().unwrap_or(Time::NEVER),
+        }
+    }
+
     /// Returns the subflows of all slots.
     pub(crate) fn ids(&self) -> impl Iterator<Item = SubflowId> + use<> {
         (0..self.len() as u8).map(SubflowId)

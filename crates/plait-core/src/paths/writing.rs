@@ -87,9 +87,9 @@ impl Paths {
     /// 3.8.6.2.2).
     pub(crate) fn after_read(&mut self, data: &mut DataLevel, limit: Option<MemoryLimit>) {
         self.acknowledge_drained(data);
-        let (told, now) = (data.reassembly().advertised(), data.window_to_tell(limit));
+        let told = data.reassembly().advertised();
         let step = (2 * self.mss()).min(self.spec.config.buffers.rcvbuf / 2);
-        if told < step && now >= told + step {
+        if told < step && data.window_to_tell(limit) >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state().synchronised()) {
                 subflow.queue_ack();
             }

@@ -111,7 +111,7 @@ impl NextData<'_> {
         let len = u64::from(len);
         let end = dsn.checked_add(len)?;
         // The slow path applies the limits when memory is short.
-        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit().is_some() {
+        if recv.is_crowded() || !recv.fits_up_to(end) || ctx.memory_limit().is_some() {
             return None;
         }
         subflow.note_stamp(segment);
