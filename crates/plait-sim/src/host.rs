@@ -99,7 +99,10 @@ impl Host {
 
     /// Returns the slot of a connection. A server's slot is set when the connection is accepted.
     pub(crate) fn slot_of(&self, conn: ConnId) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.conn == Some(conn))
+        match self.slots.as_slice() {
+            [only] => (only.conn == Some(conn)).then_some(0),
+            slots => slots.iter().position(|slot| slot.conn == Some(conn)),
+        }
     }
 
     /// Polls the app at `place`. Its events are in `app_log` afterwards. Returns true if all apps of

@@ -139,20 +139,22 @@ impl World<'_> {
     fn tell_of_app(&mut self, host: usize, slot: usize) {
         let World { hosts, observers, onlookers, failed, ending, now, .. } = self;
         let Host { app_log, side, .. } = &mut hosts[host];
-        let who = Who { pair: host / 2, connection: slot, host: *side };
-        let (observer, failed) = (&mut observers[who.pair][slot], &mut failed[who.pair][slot]);
+        let pair = host / 2;
+        let observer = &mut observers[pair][slot];
         for event in app_log.iter() {
             match *event {
-                AppEvent::Failed => *failed = failed.or(Some(*now)),
+                AppEvent::Failed => {
+                    failed[pair][slot].get_or_insert(*now);
+                }
                 AppEvent::Garbled { position } => {
                     onlookers.violated(*now, || format!("wrong byte read at {position}"));
                     *ending = true;
                 }
                 _ => {}
             }
-            observer.observe_app(*now, who.host, event);
-            onlookers.on_app(*now, who, event);
+            observer.observe_app(*now, *side, event);
         }
+        onlookers.on_app(*now, Who { pair, connection: slot, host: *side }, app_log);
         app_log.clear();
     }
 }

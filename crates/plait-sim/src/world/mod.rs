@@ -278,8 +278,9 @@ impl<'a> World<'a> {
     /// Shows a segment to the onlookers.
     #[inline(always)]
     fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if !self.onlookers.on_segment(SegmentEvent { now: self.now, hop, pair, path, way, segment })
-        {
+        let now = self.now;
+        let event = || SegmentEvent { now, hop, pair, path, way, segment };
+        if !self.onlookers.on_segment(event) {
             self.ending = true;
         }
     }

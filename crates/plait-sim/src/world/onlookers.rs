@@ -58,10 +58,10 @@ impl<'a> Onlookers<'a> {
     }
 
     /// Reports a segment that was sent, delivered or dropped. Returns false after a violated
-    /// invariant.
+    /// invariant. Without an onlooker that needs segments, the event is not built.
     #[inline(always)]
-    pub(super) fn on_segment(&mut self, event: SegmentEvent<'_>) -> bool {
-        !self.segments || self.look_at(event)
+    pub(super) fn on_segment<'s>(&mut self, event: impl FnOnce() -> SegmentEvent<'s>) -> bool {
+        !self.segments || self.look_at(event())
     }
 
     #[cold]
@@ -99,18 +99,18 @@ impl<'a> Onlookers<'a> {
         }
     }
 
-    /// Reports an event of an app.
+    /// Reports events of an app.
     #[inline(always)]
-    pub(super) fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+    pub(super) fn on_app(&mut self, now: Time, who: Who, events: &[AppEvent]) {
         if self.watch.is_some() {
-            self.show_app(now, who, event);
+            self.show_app(now, who, events);
         }
     }
 
     #[inline(never)]
-    fn show_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+    fn show_app(&mut self, now: Time, who: Who, events: &[AppEvent]) {
         if let Some(watch) = self.watch_of(who.pair) {
-            watch.on_app(now, who, event);
+            events.iter().for_each(|event| watch.on_app(now, who, event));
         }
     }
 

@@ -93,19 +93,20 @@ impl World<'_> {
             let (path, segment) = (transmit.path, transmit.segment);
             let payload = segment.payload.len();
             digest.push(now, false, path, direction, &segment);
-            let sent =
-                SegmentEvent { now, hop: Hop::Sent, pair, path, way: direction, segment: &segment };
-            *ending |= !onlookers.on_segment(sent);
+            *ending |= !onlookers.on_segment(|| {
+                let (hop, segment) = (Hop::Sent, &*segment);
+                SegmentEvent { now, hop, pair, path, way: direction, segment }
+            });
             let dropped = network.send(queue, now, pair, path, direction, segment);
             if let Some(report) = transmit.report {
                 let departs = network.left_host(pair, path, direction);
                 this.endpoint.on_departure(now, report, payload, departs);
             }
             if let Some((segment, cause)) = dropped {
-                let hop = Hop::Dropped(cause);
-                let dropped =
-                    SegmentEvent { now, hop, pair, path, way: direction, segment: &segment };
-                *ending |= !onlookers.on_segment(dropped);
+                *ending |= !onlookers.on_segment(|| {
+                    let (hop, segment) = (Hop::Dropped(cause), &*segment);
+                    SegmentEvent { now, hop, pair, path, way: direction, segment }
+                });
                 this.endpoint.recycle(segment);
             }
             if works {
