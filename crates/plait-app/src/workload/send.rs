@@ -294,7 +294,7 @@ impl App for Sender {
         if self.phase == Phase::Done {
             return;
         }
-        let read = stream.read(u64::MAX);
+        let read = if stream.readable() > 0 { stream.read(u64::MAX) } else { 0 };
         if let Phase::Asked(missing) = self.phase {
             self.phase = Phase::Asked(missing.saturating_sub(read));
         }
