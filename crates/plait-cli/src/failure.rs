@@ -18,6 +18,9 @@ pub(crate) enum Failure {
     Privilege(String),
     /// The peer or the protocol failed: the transfer is incomplete.
     Peer(String),
+    /// The command of `plait shell` ended with this exit code. It has reported the cause itself.
+    #[cfg(live)]
+    Ended(u8),
     /// The user pressed Ctrl-C. Finished results have been written.
     Interrupted,
     /// A bug in this program.
@@ -33,6 +36,8 @@ impl Failure {
             Failure::Privilege(_) => 3,
             Failure::Peer(_) => 4,
             Failure::Internal(_) => 5,
+            #[cfg(live)]
+            Failure::Ended(code) => *code,
             Failure::Interrupted => 130,
         }
     }
@@ -82,6 +87,8 @@ impl fmt::Display for Failure {
             | Failure::Usage(text)
             | Failure::Privilege(text)
             | Failure::Peer(text) => f.write_str(&printable(text)),
+            #[cfg(live)]
+            Failure::Ended(code) => write!(f, "the command ended with exit code {code}"),
             Failure::Interrupted => f.write_str("interrupted"),
             Failure::Internal(text) => {
                 write!(f, "internal error, please report it: {}", printable(text))

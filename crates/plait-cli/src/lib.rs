@@ -79,6 +79,8 @@ enum Task {
     #[cfg(live)]
     Paths(commands::live::paths::Args),
     #[cfg(live)]
+    Shell(commands::live::shell::Args),
+    #[cfg(live)]
     Doctor(commands::live::doctor::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
@@ -105,6 +107,8 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Proxy(args) => commands::live::proxy::run(args, console),
         #[cfg(live)]
         Task::Paths(args) => commands::live::paths::run(args, console),
+        #[cfg(live)]
+        Task::Shell(args) => commands::live::shell::run(args, console),
         #[cfg(live)]
         Task::Doctor(args) => commands::live::doctor::run(args, console),
         Task::Schema(args) => commands::schema::run(args),
@@ -205,6 +209,8 @@ fn exit_code() -> u8 {
         .unwrap_or_else(|_| Err(Failure::Internal("a panic; its message is above".to_owned())));
     let code = match outcome {
         Ok(()) => 0,
+        #[cfg(live)]
+        Err(Failure::Ended(code)) => code,
         Err(failure) => {
             console::complain(&failure);
             failure.code()

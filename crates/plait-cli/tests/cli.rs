@@ -70,6 +70,7 @@ const COMMANDS: &[&str] = &[
     "proxy",
     "paths",
     "paths forget",
+    "shell",
     "doctor",
     "schema",
     "completions",
@@ -149,6 +150,7 @@ fn help_lists_what_works_and_nothing_else() {
             "get",
             "proxy",
             "paths",
+            "shell",
             "doctor",
             "schema",
             "completions",
@@ -268,6 +270,7 @@ fn every_schema_is_printed() {
         "swarm-replay",
         "trace",
         "paths",
+        "shell",
         "doctor",
     ] {
         let schema: Value = serde_json::from_str(&stdout(&plait(&["schema", command]))).unwrap();

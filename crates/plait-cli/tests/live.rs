@@ -10,6 +10,7 @@ mod attacks;
 mod decoder;
 mod duplex;
 mod operator;
+mod shell;
 mod sim_live;
 
 use libtest_mimic::{Failed, Trial};
@@ -80,6 +81,7 @@ fn main() {
     trials.extend(attacks::trials());
     trials.extend(duplex::trials());
     trials.extend(operator::trials());
+    trials.extend(shell::trials());
     trials.extend(net::trials(("sim_live", sim_live::cases())));
     net::conduct(trials)
 }

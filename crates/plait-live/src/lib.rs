@@ -9,6 +9,7 @@ pub mod argument;
 mod asker;
 mod capabilities;
 mod capacity;
+mod cleaner;
 mod clock;
 mod device;
 mod dial;
@@ -27,7 +28,9 @@ mod netlink;
 mod nftables;
 mod path_file;
 mod poller;
+mod process;
 mod program;
+mod realtime;
 mod routes;
 mod rules;
 mod serve;
@@ -42,6 +45,7 @@ pub use addresses::{has_address, has_addresses};
 pub use asker::Asker;
 pub use capabilities::{Capabilities, Identity, drop_capabilities};
 pub use capacity::{connections_of_host, memory_of_host};
+pub use cleaner::Cleaner;
 pub use clock::{Clock, now_s};
 pub use device::Device;
 pub use dial::{Client, Dial, DialSettings, Dialler, Origin};
@@ -53,6 +57,8 @@ pub use plait_engine::{
     Choice, ConnectionView, Greeting, Limits, LogEvent, Match, Observe, Opened, Overview,
     PacketEvent, PathTraffic, Prefix, Shortage, StackCounters, Tally, Untaken,
 };
+pub use process::{End, Process};
+pub use realtime::enter_realtime;
 pub use routes::add_route;
 pub use rules::{Rule, Rules};
 pub use serve::{ServeSettings, Server, ServiceAddress};

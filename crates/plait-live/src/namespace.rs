@@ -1,8 +1,11 @@
+use crate::Signals;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 /// A network namespace. The kernel keeps it while a file descriptor, a process or a socket refers to it.
@@ -51,12 +54,38 @@ impl Namespace {
         Ok(Namespace { file: self.file.try_clone()? })
     }
 
+    /// Returns the file of the namespace as a stream of a new process.
+    ///
+    /// # Errors
+    /// If the process has no file descriptor left.
+    pub(crate) fn to_stdio(&self) -> io::Result<Stdio> {
+        Ok(self.file.try_clone()?.into())
+    }
+
+    /// Returns the path by which other programs can open the namespace while this value exists.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
+    }
+
     /// Moves the calling thread into the namespace. Its later processes and sockets are in it too.
     ///
     /// # Errors
     /// If the process may not enter it.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
+    }
+
+    /// Starts a program in the namespace. Signals have their default actions in it, even if this process takes them
+    /// over.
+    ///
+    /// # Errors
+    /// If the process may not enter the namespace, or if the program cannot be started.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        self.within(|| {
+            Signals::release_thread()?;
+            command.spawn()
+        })?
     }
 
     /// Runs `f` on a new thread in the namespace and returns its result.

@@ -17,6 +17,14 @@ pub struct Signals {
     fd: SignalFd,
 }
 
+fn signals() -> SigSet {
+    let mut set = SigSet::empty();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        set.add(signal);
+    }
+    set
+}
+
 impl Signals {
     /// Blocks the signals for the calling thread and the threads that it starts later. No other thread may
     /// be running.
@@ -24,12 +32,17 @@ impl Signals {
     /// # Errors
     /// If the process has no file descriptor left.
     pub fn take_over() -> io::Result<Signals> {
-        let mut set = SigSet::empty();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-            set.add(signal);
-        }
+        let set = signals();
         set.thread_block()?;
         Ok(Signals { fd: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)? })
+    }
+
+    /// Restores the default actions of the signals for the calling thread. Programs that it starts then get them, too.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn release_thread() -> io::Result<()> {
+        Ok(signals().thread_unblock()?)
     }
 
     /// Waits for the next signal.
@@ -37,10 +50,21 @@ impl Signals {
     /// # Errors
     /// If reading the file descriptor fails.
     pub fn wait(&self) -> io::Result<Wish> {
+        self.wait_for_sender().map(|(wish, _)| wish)
+    }
+
+    /// Waits for the next signal. Returns true with it if a process has sent it, and false if the terminal has:
+    /// then all processes of the group have it.
+    ///
+    /// # Errors
+    /// If reading the file descriptor fails.
+    pub fn wait_for_sender(&self) -> io::Result<(Wish, bool)> {
         loop {
             if let Some(info) = self.fd.read_signal()? {
                 let interrupt = info.ssi_signo == Signal::SIGINT as u32;
-                return Ok(if interrupt { Wish::Interrupt } else { Wish::Terminate });
+                let wish = if interrupt { Wish::Interrupt } else { Wish::Terminate };
+                // Codes of the kernel are positive (`include/uapi/asm-generic/siginfo.h`).
+                return Ok((wish, info.ssi_code <= 0));
             }
         }
     }

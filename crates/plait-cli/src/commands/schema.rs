@@ -43,6 +43,9 @@ enum Reporting {
     /// `plait paths --json`
     #[cfg(live)]
     Paths,
+    /// `plait shell --report`
+    #[cfg(live)]
+    Shell,
     /// A line of `plait run --events`
     Events,
     /// `plait explain --json`
@@ -88,6 +91,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Get => written::<crate::commands::live::get::GetDocument>(),
         #[cfg(live)]
         Reporting::Paths => written::<crate::commands::live::paths::PathsDocument>(),
+        #[cfg(live)]
+        Reporting::Shell => written::<crate::commands::live::shell::ShellDocument>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<plait_report::list::ListDocument>(),

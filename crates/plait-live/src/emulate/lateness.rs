@@ -1,13 +1,20 @@
 use plait_base::Span;
 use std::fmt;
 
+/// Latenesses of up to this many microseconds are counted one by one.
+const COUNTED_US: usize = 20_000;
+
 /// Statistics of how late the emulator delivered packets. Use the times of a run only if
 /// [`Lateness::allows_timing`] returns true.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Lateness {
     packets: u64,
     total: Span,
     worst: Span,
+    /// Greatest lateness of a packet.
+    worst_packet: Span,
+    /// Packets by lateness in microseconds, rounded up. Later packets are only in `packets`.
+    counts: Vec<u32>,
     /// Packets more than 1 ms late.
     above_1_ms: u64,
 }
@@ -20,7 +27,15 @@ impl Lateness {
         self.packets += 1;
         self.total += late;
         self.worst = self.worst.max(late);
+        self.worst_packet = self.worst_packet.max(late);
         self.above_1_ms += u64::from(late > Span::from_millis(1));
+        let micros = late.as_nanos().div_ceil(1_000) as usize;
+        if micros <= COUNTED_US {
+            if self.counts.len() <= micros {
+                self.counts.resize(micros + 1, 0);
+            }
+            self.counts[micros] = self.counts[micros].saturating_add(1);
+        }
     }
 
     /// Records that the emulator ran `late` after it was due. Packets that arrived meanwhile entered their
@@ -47,6 +62,22 @@ impl Lateness {
         self.total.over(self.packets)
     }
 
+    /// Returns the lateness that `percent` percent of the packets do not exceed, rounded up to whole
+    /// microseconds. If it is beyond 20 ms, returns the greatest lateness of a packet. Returns zero if no packet
+    /// was delivered.
+    #[must_use]
+    pub fn percentile(&self, percent: u32) -> Span {
+        let rank = (self.packets * u64::from(percent.min(100))).div_ceil(100);
+        let mut seen = 0;
+        for (micros, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= rank {
+                return Span::from_micros(micros as u64).min(self.worst_packet);
+            }
+        }
+        self.worst_packet
+    }
+
     /// Returns the greatest lateness of a packet or of a wake-up of the emulator.
     #[must_use]
     pub const fn worst(&self) -> Span {
@@ -58,11 +89,40 @@ impl fmt::Display for Lateness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} packets, mean {} us late, worst {} us, {} later than 1 ms",
+            "{} packets, late by {} us (median), {} us (p99), {} us (worst), {} later than 1 ms",
             self.packets,
-            self.mean().as_micros(),
+            self.percentile(50).as_micros(),
+            self.percentile(99).as_micros(),
             self.worst.as_micros(),
             self.above_1_ms
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_count_packets_and_the_worst_counts_pauses() {
+        let mut late = Lateness::default();
+        assert_eq!(late.percentile(50), Span::ZERO);
+        // 1 us to 100 us, and one packet beyond the counted ones.
+        (1..=99).for_each(|micros| late.note(Span::from_micros(micros)));
+        late.note(Span::from_millis(30));
+        assert_eq!(late.percentile(50), Span::from_micros(50));
+        assert_eq!(late.percentile(99), Span::from_micros(99));
+        assert_eq!(late.percentile(100), Span::from_millis(30));
+        late.note_pause(Span::from_millis(40));
+        assert_eq!(
+            (late.percentile(100), late.worst()),
+            (Span::from_millis(30), Span::from_millis(40))
+        );
+        assert!(!late.allows_timing());
+        // A lateness is rounded up, but not above the worst.
+        let mut short = Lateness::default();
+        short.note(Span::from_nanos(1_500));
+        assert_eq!(short.percentile(50), Span::from_nanos(1_500));
+        assert_eq!(short.packets(), 1);
     }
 }

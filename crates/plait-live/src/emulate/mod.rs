@@ -7,12 +7,14 @@
 
 mod emulated_link;
 mod lateness;
+mod network;
 mod strip;
 
 use crate::poller::{Poller, Ready};
-use crate::{Clock, Device};
+use crate::{Clock, Device, enter_realtime};
 use emulated_link::EmulatedLink;
 pub use lateness::Lateness;
+pub use network::{Line, Network};
 use plait_base::{Span, Time};
 use plait_link::{Link, LinkConfig, LinkCounters};
 use std::io;
@@ -25,6 +27,9 @@ pub use strip::Strip;
 const BATCH: usize = 64;
 /// Longest time between two reads of the switches.
 const LOOKS: Span = Span::from_millis(5);
+
+/// Priority of the emulator in the real-time class: above that of the programs whose packets it moves.
+const REALTIME_PRIORITY: u8 = 20;
 
 /// Most recorded times of lateness. Later ones only enter [`Lateness`].
 const MOST_LATE: usize = 10_000;
@@ -122,6 +127,19 @@ impl Emulator {
     /// # Errors
     /// If a device cannot be polled, or if the thread cannot be created.
     pub fn start(paths: Vec<Path>, seed: u64) -> io::Result<Emulator> {
+        Emulator::begin(paths, seed, false)
+    }
+
+    /// Does the same in the real-time class of the kernel's scheduler, if the process may use it. Other work of
+    /// the host then delays the emulation less.
+    ///
+    /// # Errors
+    /// As for [`Emulator::start`].
+    pub fn start_realtime(paths: Vec<Path>, seed: u64) -> io::Result<Emulator> {
+        Emulator::begin(paths, seed, true)
+    }
+
+    fn begin(paths: Vec<Path>, seed: u64, realtime: bool) -> io::Result<Emulator> {
         let stop = Arc::new(AtomicBool::new(false));
         let switches: Vec<_> = paths.iter().map(|_| Switches::default()).collect();
         let mut relay = Relay::new(paths, &switches, seed)?;
@@ -131,6 +149,7 @@ impl Emulator {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             // Run before other work of the host, if the process may raise its priority.
             let _ = rustix::process::setpriority_process(None, -20);
+            let _ = realtime && enter_realtime(REALTIME_PRIORITY);
             while !stopped.load(Ordering::Relaxed) {
                 relay.turn()?;
             }
@@ -284,6 +303,11 @@ impl Relay {
     fn report(&self) -> Report {
         let counters: Vec<_> = self.links.iter().map(EmulatedLink::counters).collect();
         let links = counters.chunks_exact(2).map(|both| [both[0], both[1]]).collect();
-        Report { lateness: self.lateness, late: self.late.clone(), clock: self.clock, links }
+        Report {
+            lateness: self.lateness.clone(),
+            late: self.late.clone(),
+            clock: self.clock,
+            links,
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! both are there.
 
 pub(crate) mod doctor;
+mod emulated;
 mod endpoint;
 pub(crate) mod get;
 mod limits;
@@ -10,3 +11,4 @@ pub(crate) mod paths;
 mod prices;
 pub(crate) mod proxy;
 pub(crate) mod serve;
+pub(crate) mod shell;
