@@ -81,6 +81,8 @@ enum Task {
     #[cfg(live)]
     Shell(commands::live::shell::Args),
     #[cfg(live)]
+    Race(commands::live::race::Args),
+    #[cfg(live)]
     Doctor(commands::live::doctor::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
@@ -109,6 +111,8 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Paths(args) => commands::live::paths::run(args, console),
         #[cfg(live)]
         Task::Shell(args) => commands::live::shell::run(args, console),
+        #[cfg(live)]
+        Task::Race(args) => commands::live::race::run(args, console),
         #[cfg(live)]
         Task::Doctor(args) => commands::live::doctor::run(args, console),
         Task::Schema(args) => commands::schema::run(args),

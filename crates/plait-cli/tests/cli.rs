@@ -71,6 +71,7 @@ const COMMANDS: &[&str] = &[
     "paths",
     "paths forget",
     "shell",
+    "race",
     "doctor",
     "schema",
     "completions",
@@ -151,6 +152,7 @@ fn help_lists_what_works_and_nothing_else() {
             "proxy",
             "paths",
             "shell",
+            "race",
             "doctor",
             "schema",
             "completions",
@@ -271,6 +273,7 @@ fn every_schema_is_printed() {
         "trace",
         "paths",
         "shell",
+        "race",
         "doctor",
     ] {
         let schema: Value = serde_json::from_str(&stdout(&plait(&["schema", command]))).unwrap();

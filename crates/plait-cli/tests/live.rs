@@ -10,6 +10,7 @@ mod attacks;
 mod decoder;
 mod duplex;
 mod operator;
+mod race;
 mod shell;
 mod sim_live;
 
@@ -81,6 +82,7 @@ fn main() {
     trials.extend(attacks::trials());
     trials.extend(duplex::trials());
     trials.extend(operator::trials());
+    trials.extend(race::trials());
     trials.extend(shell::trials());
     trials.extend(net::trials(("sim_live", sim_live::cases())));
     net::conduct(trials)

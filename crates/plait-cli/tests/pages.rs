@@ -135,7 +135,7 @@ fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pag
                 "sh" => place.run(&at, &text),
                 "text" => place.printed(&at, &text),
                 // tests/shell runs them.
-                "console" if name == "emulate" => {}
+                "console" if ["emulate", "race"].contains(&name) => {}
                 "console" => not_run += 1,
                 // A line of a log, or a file.
                 "" | "toml" => {}

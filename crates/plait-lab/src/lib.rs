@@ -20,6 +20,7 @@ pub mod experiment;
 pub mod explain;
 mod one_run;
 mod path_memory;
+pub mod race;
 mod relation;
 mod report;
 mod run_setup;

@@ -39,6 +39,7 @@ mod signals;
 pub mod socks;
 mod stdout;
 pub mod systemd;
+pub mod transfer;
 mod world;
 
 pub use addresses::{has_address, has_addresses};

@@ -46,6 +46,9 @@ enum Reporting {
     /// `plait shell --report`
     #[cfg(live)]
     Shell,
+    /// `plait race --json`
+    #[cfg(live)]
+    Race,
     /// A line of `plait run --events`
     Events,
     /// `plait explain --json`
@@ -93,6 +96,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Paths => written::<crate::commands::live::paths::PathsDocument>(),
         #[cfg(live)]
         Reporting::Shell => written::<crate::commands::live::shell::ShellDocument>(),
+        #[cfg(live)]
+        Reporting::Race => written::<plait_lab::race::RaceDocument>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<plait_report::list::ListDocument>(),

@@ -18,7 +18,10 @@ use std::time::Instant;
 const SERVER: ([u8; 4], u16) = ([10, 99, 0, 1], 80);
 
 /// Guides with commands that need root.
-const GUIDES: [(&str, &str); 1] = [("emulate", include_str!("../../../../docs/guides/emulate.md"))];
+const GUIDES: [(&str, &str); 2] = [
+    ("emulate", include_str!("../../../../docs/guides/emulate.md")),
+    ("race", include_str!("../../../../docs/guides/race.md")),
+];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![

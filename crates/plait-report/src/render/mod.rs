@@ -4,6 +4,7 @@
 mod bars;
 pub mod comparison;
 mod explain;
+pub mod race;
 pub mod random_board;
 pub mod reproduction;
 pub mod scoreboard;

@@ -1,4 +1,4 @@
-//! The emulated paths of `shell`: which keys of a path the emulator has, and its results.
+//! The emulated paths of `shell` and `race`: which keys of a path the emulator has, and its results.
 
 use crate::failure::Failure;
 use plait_lab::Scenario;

@@ -10,5 +10,6 @@ mod memory;
 pub(crate) mod paths;
 mod prices;
 pub(crate) mod proxy;
+pub(crate) mod race;
 pub(crate) mod serve;
 pub(crate) mod shell;

@@ -1,0 +1,225 @@
+//! A race as tables: the senders live, and the simulator's prediction beside each.
+
+use super::{Align, Column, Emphasis, Table, again, csv as written_csv, figure, percent, wrap};
+use plait_lab::race::{HeatReport, RaceDocument, RaceMeasure, RaceRow};
+use plait_lab::stats::Summary;
+
+/// Explains the columns.
+const LEGEND: &str = "The value of a measure is the median over the runs, with the least and the largest one. `over \
+                      best path`: typical ratio of a run to that of the best plain TCP, with its 95 % interval. \
+                      `predicted`: median in the simulator. `off`: difference of the live median from it. The \
+                      shares of the paths are of the bytes that the links delivered from the sender, live and \
+                      predicted.";
+
+/// Returns the race as text.
+#[must_use]
+pub fn text(document: &RaceDocument, width: usize, colour: bool) -> String {
+    let mut text = String::new();
+    for heat in &document.heats {
+        text += &format!("{}\n", wrap(&title(heat), width).join("\n"));
+        text += &format!("{}\n", table(heat).to_text(width, colour));
+    }
+    text += &format!("{}\n", wrap(LEGEND, width).join("\n"));
+    for note in notes(document) {
+        text += &format!("{}\n", wrap(&note, width).join("\n"));
+    }
+    text + &again(&document.command, width) + "\n"
+}
+
+/// Returns the race as Markdown.
+#[must_use]
+pub fn markdown(document: &RaceDocument) -> String {
+    let mut text = String::new();
+    for heat in &document.heats {
+        text += &format!("{}\n\n{}\n", title(heat), table(heat).to_markdown());
+    }
+    text += &format!("{LEGEND}\n");
+    for note in notes(document) {
+        text += &format!("\n{note}\n");
+    }
+    text + &format!("\n    {}\n", document.command)
+}
+
+/// Returns the race as CSV, one line for each sender and measure.
+#[must_use]
+pub fn csv(document: &RaceDocument) -> String {
+    let header = [
+        "heat",
+        "workload",
+        "sender",
+        "cc",
+        "measure",
+        "runs",
+        "median",
+        "min",
+        "max",
+        "mean",
+        "ratio_to_best_path",
+        "ratio_low",
+        "ratio_high",
+        "predicted_median",
+        "live_over_predicted",
+        "joined_runs",
+        "worst_late_us",
+    ];
+    let mut rows = Vec::new();
+    for heat in &document.heats {
+        for row in &heat.rows {
+            for measure in &row.measures {
+                rows.push(csv_row(heat, row, measure));
+            }
+        }
+    }
+    written_csv(&header, &rows)
+}
+
+fn csv_row(heat: &HeatReport, row: &RaceRow, measure: &RaceMeasure) -> Vec<String> {
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let live = |of: fn(&Summary) -> f64| number(measure.live.as_ref().map(of));
+    let paired = measure.paired_vs_best_path;
+    let edge = |at: usize| number(paired.and_then(|it| it.ci95).map(|ci95| ci95[at]));
+    vec![
+        heat.name.clone(),
+        heat.workload.clone(),
+        row.sender.clone(),
+        row.cc.clone(),
+        measure.name.clone(),
+        row.counted.to_string(),
+        live(|it| it.median),
+        live(|it| it.min),
+        live(|it| it.max),
+        live(|it| it.mean),
+        number(paired.map(|it| it.ratio)),
+        edge(0),
+        edge(1),
+        number(measure.predicted.map(|it| it.median)),
+        number(measure.live_over_predicted),
+        row.joined.map(|joined| joined.to_string()).unwrap_or_default(),
+        row.worst_late_us.to_string(),
+    ]
+}
+
+fn title(heat: &HeatReport) -> String {
+    let name = if heat.name.is_empty() { String::new() } else { format!("{}: ", heat.name) };
+    let rcvbuf = heat.rcvbuf_bytes.map(|bytes| format!(", receive buffer of {bytes} bytes"));
+    let (paths, rcvbuf) = (heat.paths.join(" and "), rcvbuf.unwrap_or_default());
+    format!("{name}{} over {paths}{rcvbuf}", heat.workload)
+}
+
+/// Returns the heading of a measure.
+fn heading(name: &str) -> &str {
+    match name {
+        "completion_ms" => "completion (ms)",
+        "goodput_mbps" => "goodput (Mbit/s)",
+        "message_delay_median_ms" => "delay p50 (ms)",
+        "message_delay_p99_ms" => "delay p99 (ms)",
+        "page_load_ms" => "page load (ms)",
+        other => other,
+    }
+}
+
+fn table(heat: &HeatReport) -> Table {
+    let right = |title: &str| Column::new(title, Align::Right);
+    let mut columns = vec![Column::new("sender", Align::Left)];
+    let names: Vec<&str> = heat.rows.first().map_or_else(Vec::new, |row| {
+        row.measures.iter().map(|measure| measure.name.as_str()).collect()
+    });
+    for (at, name) in names.iter().enumerate() {
+        columns.push(right(heading(name)));
+        if at == 0 {
+            columns.push(right("over best path").dispensable(1));
+        }
+        columns.extend([right("predicted"), right("off")]);
+    }
+    let paths: Vec<&str> = heat
+        .rows
+        .iter()
+        .flat_map(|row| row.path_share.keys().chain(row.predicted_path_share.keys()))
+        .map(String::as_str)
+        .collect();
+    let mut known: Vec<&str> = heat.paths.iter().map(|path| name_of(path)).collect();
+    known.retain(|name| paths.contains(name));
+    columns.push(right(&known.join("/")).dispensable(3));
+    columns.push(right("predicted").dispensable(4));
+    columns.push(right("runs").dispensable(2));
+    let mut table = Table::new(columns);
+    for row in &heat.rows {
+        let mut cells = vec![row.sender.clone()];
+        for (at, measure) in row.measures.iter().enumerate() {
+            cells.push(measure.live.as_ref().map_or_else(missing, range));
+            if at == 0 {
+                cells.push(against(heat, row, measure));
+            }
+            cells.push(measure.predicted.map_or_else(missing, |it| figure(it.median)));
+            let off = measure.live_over_predicted;
+            cells.push(off.map_or_else(missing, |off| format!("{:+.1} %", off * 100.0)));
+        }
+        for shares in [&row.path_share, &row.predicted_path_share] {
+            let share = |name: &&str| shares.get(*name).map_or_else(missing, |it| percent(*it));
+            cells.push(known.iter().map(share).collect::<Vec<_>>().join("/"));
+        }
+        cells.push(row.counted.to_string());
+        let reference = row.sender.starts_with("tcp:");
+        table.row(if reference { Emphasis::Reference } else { Emphasis::None }, cells);
+    }
+    table
+}
+
+/// Returns the name of a path that is given as on a command line.
+fn name_of(path: &str) -> &str {
+    path.split(':').next().unwrap_or(path)
+}
+
+fn missing() -> String {
+    "-".to_owned()
+}
+
+fn range(summary: &Summary) -> String {
+    let Summary { median, min, max, .. } = *summary;
+    format!("{} ({} to {})", figure(median), figure(min), figure(max))
+}
+
+fn against(heat: &HeatReport, row: &RaceRow, measure: &RaceMeasure) -> String {
+    if heat.best_path.as_ref() == Some(&row.sender) {
+        return "best path".to_owned();
+    }
+    match measure.paired_vs_best_path {
+        None => missing(),
+        Some(found) => match found.ci95 {
+            Some([low, high]) => format!("{:.2} ({low:.2} to {high:.2})", found.ratio),
+            None => format!("{:.2}", found.ratio),
+        },
+    }
+}
+
+/// Returns remarks about runs that do not count, joins and lateness.
+fn notes(document: &RaceDocument) -> Vec<String> {
+    let mut notes = Vec::new();
+    let rows =
+        || document.heats.iter().flat_map(|heat| heat.rows.iter().map(move |row| (heat, row)));
+    for (heat, row) in rows() {
+        let at = if heat.name.is_empty() { String::new() } else { format!("{}, ", heat.name) };
+        for failure in &row.failures {
+            notes.push(format!("{at}{}: a run does not count: {failure}", row.sender));
+        }
+        if let Some(joined) = row.joined.filter(|joined| *joined < row.counted) {
+            let alone = row.counted - joined;
+            let sender = &row.sender;
+            notes.push(format!(
+                "{at}{sender}: no other path joined in {alone} of {} runs",
+                row.counted
+            ));
+        }
+    }
+    let repeated: u32 = rows().map(|(_, row)| row.repeated).sum();
+    let worst = rows().map(|(_, row)| row.worst_late_us).max().unwrap_or(0);
+    if rows().any(|(_, row)| row.counted > 0) {
+        notes.push(format!(
+            "The emulator was at most {worst} us late. {repeated} runs were repeated because it was later."
+        ));
+    }
+    if document.interrupted {
+        notes.push("Interrupted: runs are missing.".to_owned());
+    }
+    notes
+}
