@@ -12,7 +12,7 @@ from typing import Any
 
 from plait import _plait
 from plait.progress import progress_bar
-from plait.results import HTML_WIDTH, page_of, terminal_width
+from plait.results import Report
 from plait.table import Table
 
 
@@ -101,16 +101,8 @@ class Figure:
         Path(file).write_text(self.svg, encoding="utf-8")
 
 
-class ExperimentResult:
+class ExperimentResult(Report[_plait.ExperimentReport]):
     """The outcome of an experiment. It prints as ``plait experiment run`` does."""
-
-    def __init__(self, inner: _plait.ExperimentReport) -> None:
-        self._inner = inner
-
-    @property
-    def command(self) -> str:
-        """The command line that gives the same numbers."""
-        return self._inner.command
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -143,11 +135,6 @@ class ExperimentResult:
             raise _plait.Error("\n".join(self._inner.broken))
         return self
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the document of ``plait experiment run --json``."""
-        document: dict[str, Any] = json.loads(self._inner.json())
-        return document
-
     def to_csv(self) -> str:
         """Returns the text of ``plait experiment run --format csv``."""
         return self._inner.csv()
@@ -155,13 +142,3 @@ class ExperimentResult:
     def to_markdown(self) -> str:
         """Returns the text of ``plait experiment run --format markdown``."""
         return self._inner.markdown()
-
-    def __repr__(self) -> str:
-        return self._inner.text(terminal_width()).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return page_of(self._inner.text(HTML_WIDTH))
-
-    @cached_property
-    def _document(self) -> dict[str, Any]:
-        return self.to_dict()

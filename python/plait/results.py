@@ -6,7 +6,7 @@ import html
 import json
 import shutil
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from plait import _plait, plot_result, plot_run
 from plait.plots import Theme
@@ -32,7 +32,46 @@ def page_of(text: str) -> str:
     return f'<pre style="{style}">{html.escape(text)}</pre>'
 
 
-class Result:
+class Compiled(Protocol):
+    """The part of an outcome in the compiled module."""
+
+    @property
+    def command(self) -> str: ...
+    def json(self) -> str: ...
+    def text(self, width: int) -> str: ...
+
+
+Inner = TypeVar("Inner", bound=Compiled)
+
+
+class Report(Generic[Inner]):
+    """An outcome that a command line repeats. It prints as that command does."""
+
+    def __init__(self, inner: Inner) -> None:
+        self._inner = inner
+
+    @property
+    def command(self) -> str:
+        """The command line that gives the same numbers."""
+        return self._inner.command
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the document that `command` prints with ``--json``."""
+        document: dict[str, Any] = json.loads(self._inner.json())
+        return document
+
+    def __repr__(self) -> str:
+        return self._inner.text(terminal_width()).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return page_of(self._inner.text(HTML_WIDTH))
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return self.to_dict()
+
+
+class Result(Report[_plait.Comparison]):
     """The outcome of a comparison. It prints as the table of the terminal.
 
     >>> import plait
@@ -46,9 +85,6 @@ class Result:
     ['120ms', '60ms']
     """
 
-    def __init__(self, inner: _plait.Comparison) -> None:
-        self._inner = inner
-
     @property
     def digest(self) -> str:
         """SHA-256 over the measures and the segments of every run.
@@ -56,11 +92,6 @@ class Result:
         ``command`` with ``--json`` gives the same digest.
         """
         return self._inner.digest
-
-    @property
-    def command(self) -> str:
-        """The command line that gives the same numbers."""
-        return self._inner.command
 
     @property
     def verdict(self) -> str:
@@ -97,11 +128,6 @@ class Result:
             raise _plait.Error(self._inner.broken)
         return self
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the document of ``plait compare --json``."""
-        document: dict[str, Any] = json.loads(self._inner.json())
-        return document
-
     def to_csv(self, per_run: bool = False) -> str:
         """Returns the text of ``plait compare --format csv``, with ``per_run`` that of ``--per-run``."""
         return self._inner.csv(per_run)
@@ -129,18 +155,8 @@ class Result:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 
-    def __repr__(self) -> str:
-        return self._inner.text(terminal_width()).rstrip("\n")
 
-    def _repr_html_(self) -> str:
-        return page_of(self._inner.text(HTML_WIDTH))
-
-    @cached_property
-    def _document(self) -> dict[str, Any]:
-        return self.to_dict()
-
-
-class Run:
+class Run(Report[_plait.RunReport]):
     """The outcome of one run. It prints as ``plait run`` does.
 
     >>> import plait
@@ -149,18 +165,10 @@ class Run:
     (True, True)
     """
 
-    def __init__(self, inner: _plait.RunReport) -> None:
-        self._inner = inner
-
     @property
     def digest(self) -> str:
         """Hash over every segment sent and delivered: ``segment_hash`` of ``plait run --json``."""
         return self._inner.digest
-
-    @property
-    def command(self) -> str:
-        """The command line that repeats the run."""
-        return self._inner.command
 
     @property
     def complete(self) -> bool:
@@ -192,21 +200,6 @@ class Run:
         document = self._document
         title = f"{document['scheduler']}, {document['workload']}"
         return plot_run.draw(json.loads(self._inner.drawings()), title, theme)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the document of ``plait run --json``."""
-        document: dict[str, Any] = json.loads(self._inner.json())
-        return document
-
-    def __repr__(self) -> str:
-        return self._inner.text(terminal_width()).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        return page_of(self._inner.text(HTML_WIDTH))
-
-    @cached_property
-    def _document(self) -> dict[str, Any]:
-        return self.to_dict()
 
 
 class Explanation:
