@@ -1,133 +1,49 @@
 //! plait's schedulers in noq: a view of the paths for the scheduler, and its decision for the gates.
 
-use crate::gate::{Gates, Lane, SharedLane, lock, span};
-use noq_proto::congestion::ControllerFactory;
+use crate::gate::{Gates, Seen, span};
 use noq_proto::{Connection, PathId, Transmit};
-use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, SubflowId, SubflowSet, Time};
 use plait_sched::{
     ConnectionView, Decision, Effect, Notice, Outcome, Scheduler, Spec, SpecError, StaticQueue,
     SubflowView, View, What,
 };
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Bytes of a packet beside the data: header, tag, and the fields of a STREAM frame.
 const OVERHEAD: u64 = 34;
 
-/// A scheduler of plait for the data of one connection.
+/// A scheduler of plait for the data of one connection. Sizes and sequence numbers count bytes of packets, as the
+/// windows of noq do.
 pub struct Adapter {
     scheduler: Box<dyn Scheduler>,
     gates: Arc<Gates>,
-    lanes: Vec<SharedLane>,
-    paths: Paths,
-    out: Outcome,
-}
-
-/// What a scheduler reads. A data sequence number counts the payload sent, repeated data included.
-struct Paths {
-    epoch: Instant,
     connection: ConnectionView,
-    subflows: Vec<SubflowView>,
-    caps: [u64; SubflowId::MAX],
-    queue: StaticQueue,
-    /// Bytes that the peer lets be in flight.
     window: u64,
     /// End of the data, lost data included.
     end: u64,
-}
-
-impl Paths {
-    fn time(&self, now: Instant) -> Time {
-        Time::ZERO + span(now.saturating_duration_since(self.epoch))
-    }
-
-    /// Returns the payload in `bytes` of full packets.
-    fn payload(&self, bytes: u64) -> u64 {
-        let mss = u64::from(self.connection.mss);
-        let full = bytes / (mss + OVERHEAD) * mss;
-        full + (bytes % (mss + OVERHEAD)).saturating_sub(OVERHEAD)
-    }
-
-    fn view(&self, now: Instant) -> View<'_> {
-        let (now, connection, queue) = (self.time(now), self.connection, &self.queue);
-        View { now, tsq: true, connection, subflows: &self.subflows, queue }
-    }
-
-    /// Reads the state of all paths. The pacer holds the `blocked` ones back.
-    fn refresh(&mut self, conn: &Connection, lanes: &[SharedLane], blocked: SubflowSet) {
-        self.subflows.clear();
-        let mut sent = 0;
-        for (at, lane) in (0..).zip(lanes) {
-            let (id, path, lane) = (SubflowId(at), PathId::ZERO.saturating_add(at), lock(lane));
-            let Some(metrics) = conn.congestion_state(path).map(|it| it.metrics()) else {
-                continue;
-            };
-            sent += lane.sent.saturating_sub(lane.packets * OVERHEAD);
-            let srtt = conn.rtt(path).map_or(Span::MAX, span);
-            let inflight = self.payload(lane.inflight);
-            let cwnd = self.payload(metrics.congestion_window);
-            self.subflows.push(SubflowView {
-                cap: self.caps[id.index()],
-                ssthresh: metrics.ssthresh.filter(|it| *it < u64::MAX).map(|it| self.payload(it)),
-                inflight,
-                outstanding: inflight,
-                srtt: Some(srtt),
-                rttvar: lane.rttvar,
-                last_rtt: lane.last_rtt,
-                min_rtt: lane.min_rtt.or(Some(srtt)),
-                rtt_at: lane.rtt_at.map_or(Time::ZERO, |at| self.time(at)),
-                tsq_blocked: blocked.contains(id),
-                ..SubflowView::new(id, self.connection.mss, cwnd)
-            });
-        }
-        let una = self.connection.snd_una;
-        self.connection.snd_nxt = Dsn::new(sent);
-        self.connection.wnd_end = una.saturating_add(self.window);
-        self.connection.unsent = self.end.saturating_sub(sent);
-        self.queue.unsent.clear();
-        self.queue.unsent.insert(DataRange::between(sent, self.end.max(sent)));
-    }
+    out: Outcome,
 }
 
 impl Adapter {
-    /// Creates an adapter for one connection, and the controllers for its configuration. `base` makes the controllers
-    /// behind the gates. Packets have `mtu` bytes, and the peer grants `window` bytes.
+    /// Creates an adapter for the connection of these gates, whose peer lets `window` bytes be in flight.
     ///
     /// # Errors
     /// Returns an error if there is no such scheduler.
-    pub fn new(
-        scheduler: &str,
-        base: Arc<dyn ControllerFactory + Send + Sync>,
-        (mtu, window): (u16, u64),
-        epoch: Instant,
-    ) -> Result<(Adapter, Arc<Gates>), SpecError> {
-        let mss = u32::from(mtu).saturating_sub(OVERHEAD as u32).max(1);
-        let paths = Paths {
-            epoch,
-            connection: ConnectionView { mss, ..ConnectionView::default() },
-            subflows: Vec::new(),
-            caps: [u64::MAX; SubflowId::MAX],
-            queue: StaticQueue::default(),
-            window,
-            end: 0,
-        };
-        let gates = Arc::new(Gates { base, lanes: Mutex::default() });
+    pub fn new(scheduler: &str, gates: Arc<Gates>, window: u64) -> Result<Adapter, SpecError> {
         let scheduler = Spec::parse(scheduler)?.build();
-        let (lanes, out) = (Vec::new(), Outcome::default());
-        Ok((Adapter { scheduler, gates: Arc::clone(&gates), lanes, paths, out }, gates))
+        let connection = ConnectionView { mss: gates.mtu.into(), ..ConnectionView::default() };
+        Ok(Adapter { scheduler, gates, connection, window, end: 0, out: Outcome::default() })
     }
 
     /// Begins to schedule. The application writes `bytes`.
     pub fn offer(&mut self, conn: &Connection, now: Instant, bytes: u64) {
-        self.lanes = lock(&self.gates.lanes).iter().take(SubflowId::MAX).cloned().collect();
-        self.lanes.iter().for_each(|lane| lock(lane).counted = true);
-        self.paths.end += bytes;
-        self.paths.refresh(conn, &self.lanes, SubflowSet::EMPTY);
-        let live: SubflowSet = self.paths.subflows.iter().map(|subflow| subflow.id).collect();
+        let payload = u64::from(self.connection.mss) - OVERHEAD;
+        self.end += bytes + bytes.div_ceil(payload) * OVERHEAD;
+        let live = self.gates.count();
         for id in live.iter() {
-            let notice = Notice::SubflowsChanged { live, began: Some(id) };
-            self.scheduler.on_notice(&self.paths.view(now), notice);
+            self.notify(conn, now, Notice::SubflowsChanged { live, began: Some(id) });
         }
     }
 
@@ -138,7 +54,7 @@ impl Adapter {
         now: Instant,
         buf: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        self.take_news(conn, now);
+        self.pass_news_on(conn, now);
         let mut blocked = SubflowSet::EMPTY;
         loop {
             let chosen = self.choose(conn, now, blocked);
@@ -152,56 +68,83 @@ impl Adapter {
     }
 
     /// Opens the gate of the chosen path. Without data to send, all gates are open.
-    fn choose(
-        &mut self,
-        conn: &Connection,
-        now: Instant,
-        blocked: SubflowSet,
-    ) -> Option<SubflowId> {
-        self.paths.refresh(conn, &self.lanes, blocked);
+    fn choose(&mut self, conn: &Connection, now: Instant, busy: SubflowSet) -> Option<SubflowId> {
         self.out.clear();
-        let decision = self.scheduler.schedule(&self.paths.view(now), &mut self.out);
-        for effect in &self.out.effects {
-            if let Effect::Cap { subflow, bytes } = *effect {
-                self.paths.caps[subflow.index()] = bytes.unwrap_or(u64::MAX);
-            }
-        }
+        let decision = self.ask(conn, now, busy, |it, view, out| it.schedule(view, out));
         // noq sends data in its own order, so an offset has no meaning, and copies are impossible.
         let chosen = match decision {
             Decision::Send { subflow, what: What::New { .. }, .. } => Some(subflow),
             _ => None,
         };
-        for (at, lane) in (0..).zip(&self.lanes) {
-            let mut lane = lock(lane);
-            lane.closed = decision != Decision::Idle && chosen != Some(SubflowId(at));
+        let paths = &mut self.gates.paths().seen;
+        for effect in &self.out.effects {
+            if let Effect::Cap { subflow, bytes } = *effect {
+                paths[subflow.index()].view.cap = bytes.unwrap_or(u64::MAX);
+            }
+        }
+        for path in paths {
+            path.closed = decision != Decision::Idle && chosen != Some(path.view.id);
         }
         chosen
     }
 
     /// Passes acknowledgements and losses on to the scheduler. noq does not say which data was lost.
-    fn take_news(&mut self, conn: &Connection, now: Instant) {
-        let needs = self.scheduler.needs();
-        for (at, lane) in (0..).zip(&self.lanes) {
-            while let Some((bytes, rtt)) = Lane::next_news(lane) {
-                let (subflow, bytes) = (SubflowId(at), self.paths.payload(bytes));
-                let old = self.paths.connection.snd_una;
-                let new = old.saturating_add(bytes);
-                self.paths.connection.snd_una = new;
-                self.paths.end += if rtt.is_none() { bytes } else { 0 };
-                self.paths.refresh(conn, &self.lanes, SubflowSet::EMPTY);
-                let view = self.paths.view(now);
-                let fate = match rtt {
-                    Some(_) => Notice::Acked { subflow, bytes, rtt, bandwidth: 0 },
-                    None => Notice::Lost { subflow, range: DataRange::with_len(old, bytes) },
-                };
-                let data_ack = Notice::DataAck { old, new, edge: None };
-                if needs.acks {
-                    self.scheduler.on_notice(&view, fate);
-                }
-                if needs.data_acks {
-                    self.scheduler.on_notice(&view, data_ack);
-                }
+    fn pass_news_on(&mut self, conn: &Connection, now: Instant) {
+        while let Some((subflow, bytes, rtt)) = self.gates.next_news() {
+            let old = self.connection.snd_una;
+            let new = old.saturating_add(bytes);
+            self.connection.snd_una = new;
+            let fate = if rtt.is_some() {
+                Notice::Acked { subflow, bytes, rtt, bandwidth: 0 }
+            } else {
+                self.end += bytes;
+                Notice::Lost { subflow, range: DataRange::with_len(old, bytes) }
+            };
+            if self.scheduler.needs().acks {
+                self.notify(conn, now, fate);
+            }
+            if self.scheduler.needs().data_acks {
+                self.notify(conn, now, Notice::DataAck { old, new, edge: None });
             }
         }
+    }
+
+    fn notify(&mut self, conn: &Connection, now: Instant, notice: Notice) {
+        self.ask(conn, now, SubflowSet::EMPTY, |it, view, _| it.on_notice(view, notice));
+    }
+
+    /// Calls the scheduler with the state of all paths. The pacer holds the `busy` ones back.
+    fn ask<T>(
+        &mut self,
+        conn: &Connection,
+        now: Instant,
+        busy: SubflowSet,
+        call: impl FnOnce(&mut dyn Scheduler, &View<'_>, &mut Outcome) -> T,
+    ) -> T {
+        let paths = self.gates.paths();
+        let sent = paths.seen.iter().map(|path| path.sent).sum();
+        let subflows = paths.seen.iter().filter_map(|Seen { view, .. }| {
+            let path = PathId::ZERO.saturating_add(view.id.0);
+            let metrics = conn.congestion_state(path)?.metrics();
+            let srtt = conn.rtt(path).map(span);
+            Some(SubflowView {
+                cwnd: metrics.congestion_window,
+                ssthresh: metrics.ssthresh.filter(|it| *it < u64::MAX),
+                srtt,
+                min_rtt: view.min_rtt.or(srtt),
+                tsq_blocked: busy.contains(view.id),
+                ..*view
+            })
+        });
+        let subflows: Vec<SubflowView> = subflows.collect();
+        let connection = &mut self.connection;
+        connection.snd_nxt = Dsn::new(sent);
+        connection.wnd_end = connection.snd_una.saturating_add(self.window);
+        connection.unsent = self.end.saturating_sub(sent);
+        let queue = StaticQueue::fresh(DataRange::between(sent, self.end.max(sent)));
+        let now = Time::ZERO + span(now.saturating_duration_since(self.gates.epoch));
+        let (tsq, connection) = (true, *connection);
+        let view = View { now, tsq, connection, subflows: &subflows, queue: &queue };
+        call(&mut *self.scheduler, &view, &mut self.out)
     }
 }

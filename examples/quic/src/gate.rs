@@ -3,59 +3,45 @@
 
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
-use plait_base::Span;
+use plait_base::{Span, SubflowId, SubflowSet, Time};
+use plait_sched::SubflowView;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What happened to a packet: its bytes, and the RTT. `None` if it is lost.
-pub(crate) type News = (u64, Option<Span>);
+/// What happened to a packet: its path, its bytes, and the RTT. `None` if it is lost.
+pub(crate) type News = (SubflowId, u64, Option<Span>);
 
-/// A path, shared by its gate and the adapter. It counts whole packets, from the first one that a scheduler placed.
-#[derive(Debug, Default)]
-pub(crate) struct Lane {
+/// A path as its gate sees it, from the first packet that a scheduler placed.
+#[derive(Debug)]
+pub(crate) struct Seen {
     /// The gate hides the room of the path.
     pub(crate) closed: bool,
-    /// A scheduler has begun to place data.
-    pub(crate) counted: bool,
-    pub(crate) inflight: u64,
-    /// All bytes sent.
+    /// Bytes of all packets sent.
     pub(crate) sent: u64,
-    pub(crate) packets: u64,
-    pub(crate) news: VecDeque<News>,
-    pub(crate) rttvar: Span,
-    pub(crate) last_rtt: Option<Span>,
-    pub(crate) rtt_at: Option<Instant>,
-    pub(crate) min_rtt: Option<Span>,
+    /// The limit of the scheduler, and what noq does not publish: the bytes in flight and the samples of the RTT.
+    pub(crate) view: SubflowView,
 }
 
-pub(crate) type SharedLane = Arc<Mutex<Lane>>;
-
-impl Lane {
-    pub(crate) fn next_news(shared: &SharedLane) -> Option<News> {
-        lock(shared).news.pop_front()
-    }
-
-    fn end(&mut self, bytes: u64, rtt: Option<Span>) {
-        // Packets from before the first decision do not count.
-        if self.inflight >= bytes {
-            self.inflight -= bytes;
-            self.news.push_back((bytes, rtt));
-        }
-    }
-
-    fn sample(&mut self, now: Instant, rtt: Span, srtt: Span) {
+impl Seen {
+    fn sample(&mut self, now: Time, rtt: Span, srtt: Span) {
+        let view = &mut self.view;
         let deviation = srtt.abs_diff(rtt).as_nanos();
-        self.rttvar =
-            Span::from_nanos(self.rttvar.times(3).as_nanos().saturating_add(deviation) / 4);
-        (self.last_rtt, self.rtt_at) = (Some(rtt), Some(now));
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        let variation = view.rttvar.times(3).as_nanos().saturating_add(deviation) / 4;
+        view.rttvar = Span::from_nanos(variation);
+        (view.last_rtt, view.rtt_at) = (Some(rtt), now);
+        view.min_rtt = Some(view.min_rtt.map_or(rtt, |least| least.min(rtt)));
     }
 }
 
-pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+/// The paths of one connection, in the order of their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Paths {
+    pub(crate) seen: Vec<Seen>,
+    news: VecDeque<News>,
+    /// A scheduler has begun to place data.
+    counted: bool,
 }
 
 pub(crate) fn span(duration: Duration) -> Span {
@@ -64,37 +50,90 @@ pub(crate) fn span(duration: Duration) -> Span {
 
 /// Makes the gates of one connection. Its paths ask for their controllers in the order of their ids.
 pub struct Gates {
-    pub(crate) base: Arc<dyn ControllerFactory + Send + Sync>,
-    pub(crate) lanes: Mutex<Vec<SharedLane>>,
+    base: Arc<dyn ControllerFactory + Send + Sync>,
+    /// Bytes of a full packet.
+    pub(crate) mtu: u16,
+    /// The time zero of the scheduler.
+    pub(crate) epoch: Instant,
+    paths: Arc<Mutex<Paths>>,
+}
+
+impl Gates {
+    /// Creates the gates of a connection whose controllers `base` makes. Packets have `mtu` bytes.
+    pub fn new(base: Arc<dyn ControllerFactory + Send + Sync>, mtu: u16, epoch: Instant) -> Gates {
+        Gates { base, mtu, epoch, paths: Arc::default() }
+    }
+
+    pub(crate) fn paths(&self) -> MutexGuard<'_, Paths> {
+        lock(&self.paths)
+    }
+
+    pub(crate) fn next_news(&self) -> Option<News> {
+        self.paths().news.pop_front()
+    }
+
+    /// Counts packets from now on. Returns the paths.
+    pub(crate) fn count(&self) -> SubflowSet {
+        let mut paths = self.paths();
+        paths.counted = true;
+        paths.seen.iter().map(|path| path.view.id).collect()
+    }
+}
+
+fn lock(paths: &Mutex<Paths>) -> MutexGuard<'_, Paths> {
+    paths.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ControllerFactory for Gates {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let lane = SharedLane::default();
-        lock(&self.lanes).push(Arc::clone(&lane));
-        Box::new(Gate { inner: Arc::clone(&self.base).build(now, mtu), lane })
+        let inner = Arc::clone(&self.base).build(now, mtu);
+        let seen = &mut self.paths().seen;
+        // A scheduler knows so many paths. Further ones have no gate.
+        let at = seen.len();
+        if at == SubflowId::MAX {
+            return inner;
+        }
+        let view = SubflowView::new(SubflowId(at as u8), u32::from(self.mtu), 0);
+        seen.push(Seen { closed: false, sent: 0, view });
+        Box::new(Gate { inner, at, paths: Arc::clone(&self.paths), epoch: self.epoch })
     }
 }
 
 #[derive(Debug)]
 struct Gate {
     inner: Box<dyn Controller>,
-    lane: SharedLane,
+    /// The index of the path.
+    at: usize,
+    paths: Arc<Mutex<Paths>>,
+    epoch: Instant,
+}
+
+impl Gate {
+    /// Records the end of a packet. Packets from before the first decision do not count.
+    fn end(&self, bytes: u64, rtt: Option<Span>) {
+        let paths = &mut *lock(&self.paths);
+        let view = &mut paths.seen[self.at].view;
+        if view.inflight >= bytes {
+            view.inflight -= bytes;
+            view.outstanding = view.inflight;
+            paths.news.push_back((view.id, bytes, rtt));
+        }
+    }
 }
 
 impl Controller for Gate {
     fn window(&self) -> u64 {
-        let lane = lock(&self.lane);
         // noq does not allow a window of zero.
-        if lane.closed { 1 } else { self.inner.window() }
+        if lock(&self.paths).seen[self.at].closed { 1 } else { self.inner.window() }
     }
 
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
-        let mut lane = lock(&self.lane);
-        if lane.counted {
-            lane.inflight += u64::from(bytes);
-            lane.sent += u64::from(bytes);
-            lane.packets += 1;
+        let mut paths = lock(&self.paths);
+        if paths.counted {
+            let path = &mut paths.seen[self.at];
+            path.sent += u64::from(bytes);
+            path.view.inflight += u64::from(bytes);
+            path.view.outstanding = path.view.inflight;
         }
         self.inner.on_packet_sent(now, bytes, number);
     }
@@ -108,17 +147,21 @@ impl Controller for Gate {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        let mut lane = lock(&self.lane);
+        let mut paths = lock(&self.paths);
+        let counted = paths.counted;
+        let path = &mut paths.seen[self.at];
         // noq takes a closed gate for a full window, and would let an unused window grow.
-        let unused = lane.counted && lane.inflight.saturating_mul(2) < self.inner.window();
+        let unused = counted && path.view.inflight.saturating_mul(2) < self.inner.window();
         let sample = span(now.saturating_duration_since(sent));
-        lane.sample(now, sample, span(rtt.get()));
-        lane.end(bytes, Some(sample));
+        let at = Time::ZERO + span(now.saturating_duration_since(self.epoch));
+        path.sample(at, sample, span(rtt.get()));
+        drop(paths);
+        self.end(bytes, Some(sample));
         self.inner.on_ack(now, sent, bytes, number, app_limited || unused, rtt);
     }
 
     fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
-        lock(&self.lane).end(u64::from(bytes), None);
+        self.end(u64::from(bytes), None);
         self.inner.on_packet_lost(bytes, number, now);
     }
 
@@ -163,7 +206,12 @@ impl Controller for Gate {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Gate { inner: self.inner.clone_box(), lane: Arc::clone(&self.lane) })
+        Box::new(Gate {
+            inner: self.inner.clone_box(),
+            at: self.at,
+            paths: Arc::clone(&self.paths),
+            epoch: self.epoch,
+        })
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -1,6 +1,7 @@
 //! One download over two emulated paths: two endpoints of noq, plait's links between them, and virtual time.
 
 use crate::adapter::Adapter;
+use crate::gate::Gates;
 use crate::host::{Host, Identity};
 use bytes::BytesMut;
 use noq_proto::congestion::{ControllerFactory, CubicConfig};
@@ -183,12 +184,11 @@ impl World {
     ) -> Result<World, Box<dyn Error>> {
         let epoch = Instant::now();
         let cubic = Arc::new(CubicConfig::default());
-        let sizes = (MTU, u64::from(WINDOW));
         let (adapter, controllers): (_, Arc<dyn ControllerFactory + Send + Sync>) = match scheduler
         {
             Some(name) => {
-                let (adapter, gates) = Adapter::new(name, cubic, sizes, epoch)?;
-                (Some(adapter), gates)
+                let gates = Arc::new(Gates::new(cubic, MTU, epoch));
+                (Some(Adapter::new(name, Arc::clone(&gates), u64::from(WINDOW))?), gates)
             }
             None => (None, cubic),
         };
