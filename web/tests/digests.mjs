@@ -26,7 +26,7 @@ for (let nth = 0; nth < Number(number); nth++) {
   assert.equal(JSON.parse(plait.check(request(again, files))).command, answer.command, place);
 }
 assert.ok(rows >= 3 * Number(number), `${rows} rows`);
-console.log(`${number} random scenarios, ${rows} rows: the digests are those of the command line`);
+console.log(`ok    ${number} random scenarios, ${rows} rows: the digests are those of the command line`);
 
 // Single runs, which the page draws: the hash of `plait run`, and records that agree with themselves.
 let packets = 0;
@@ -47,7 +47,7 @@ for (let nth = 0; nth < Math.max(4, Number(number) / 5); nth++) {
   packets += check(race, about, expected, place);
 }
 assert.ok(packets > 1000, `${packets} packets`);
-console.log(`${packets} packets of single runs: hashes and sent bytes are those of \`plait run\``);
+console.log(`ok    ${packets} packets of single runs: hashes and sent bytes are those of \`plait run\``);
 
 /** Checks the records of a run. Returns the number of its packets. */
 function check(race, about, expected, place) {
@@ -86,7 +86,7 @@ const restored = await stateOf(`#${await addressOf(state)}`);
 assert.deepEqual(restored, state);
 assert.equal(requestOf(restored), requestOf(state));
 assert.deepEqual(JSON.parse(requestOf(state)).arguments[0], ["path", "a:rtt=20ms,trace=t.csv,loss=ge:p=1%,r=30%,bad=50%,down=1s..2s"]);
-console.log("the address has the whole state");
+console.log("ok    the address has the whole state");
 
 // The call in Python names every setting that differs from its default.
 const call = JSON.parse(plait.check(request([
@@ -106,7 +106,7 @@ assert.equal(call, `plait.compare(
     exact=True,
     expect=["minrtt.completion_ms < 9000", "minrtt.goodput_mbps > 1"],
 )`);
-console.log("the call in Python has paths, schedulers and settings");
+console.log("ok    the call in Python has paths, schedulers and settings");
 
 // Errors have the same texts.
 const good = [["path", "a:rtt=20ms,rate=9mbit"], ["path", "b:rtt=40ms,rate=3mbit"], ["workload", "download:64kB"]];
@@ -137,4 +137,4 @@ for (const args of wrong) {
   assert.ok(text !== null, `${place}: no error`);
   assert.ok(expected.stderr.includes(text), `${place}:\n${text}\n--- the command line:\n${expected.stderr}`);
 }
-console.log(`${wrong.length} errors have the texts of the command line`);
+console.log(`ok    ${wrong.length} errors have the texts of the command line`);
