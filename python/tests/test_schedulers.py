@@ -147,5 +147,4 @@ def test_a_decision_is_cheap() -> None:
 
     cost = min(seconds(PyCounted) for _ in range(3)) - min(seconds("minrtt") for _ in range(3))
     print(f"{cost / calls * 3e6:.2f} us a decision")
-    # The aim is 2 us. A machine with other work has cold caches.
-    assert cost / (calls / 3) < 5e-6
+    assert cost / (calls / 3) < 3e-6
