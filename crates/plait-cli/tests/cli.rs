@@ -58,6 +58,7 @@ const COMMANDS: &[&str] = &[
     "compare",
     "run",
     "explain",
+    "regress",
     "decide",
     "list",
     "trace",
@@ -93,7 +94,9 @@ fn every_help_opens_with_examples_that_run() {
     let dir = directory("examples");
     let events = dir.join("run.jsonl").display().to_string();
     let run = "run --path wifi-home --path lte-att --workload download:2MB --events";
-    stdout(&plait(&run.split(' ').chain([events.as_str()]).collect::<Vec<_>>()));
+    let capture = dir.join("client.pcapng").display().to_string();
+    let files = [events.as_str(), "--pcap", capture.as_str()];
+    stdout(&plait(&run.split(' ').chain(files).collect::<Vec<_>>()));
     let bin = Path::new(PLAIT).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     for command in COMMANDS {
@@ -140,6 +143,7 @@ fn help_lists_what_works_and_nothing_else() {
             "compare",
             "run",
             "explain",
+            "regress",
             "decide",
             "list",
             "trace",

@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod browser;
+mod captured;
 mod captures;
 mod cli;
 mod decide;

@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("plait-link", 1),
     ("plait-core", 2),
     ("plait-app", 3),
+    ("plait-capture", 3),
     ("plait-engine", 3),
     ("plait-sim", 4),
     ("plait-live", 4),

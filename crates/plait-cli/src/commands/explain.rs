@@ -1,5 +1,7 @@
-//! `plait explain`: shows why data waited in a run, the decision that caused it, and its cost.
+//! `plait explain`: shows why data waited in a run, the decision that caused it, and its cost. Captures are in
+//! `explain_capture`.
 
+use super::explain_capture::{self, CaptureRequest, names_capture};
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, check_is_file, whole};
@@ -15,15 +17,20 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
   plait explain --path wifi-home --path lte-att --workload download:512kB
-  plait explain --path wifi-home --path lte-att --workload burst:15seg --json
-  plait explain run.jsonl --slowest 3 --compare-with ecf,blest";
+  plait explain run.jsonl --slowest 3 --compare-with ecf,blest
+  plait explain client.pcapng";
 
 /// Default number of explained waits.
 const USUAL: usize = 10;
 
-/// Explain the waits in a run: the decisions and their cost
+/// Explain the waits in a run or in a capture, with their cost
 ///
-/// RUN is a file of `plait run --events`. Without it, the flags of `plait run` describe the run.
+/// RUN is a capture (pcap or pcapng) of any sender, or a file of `plait run --events`. Without it, the flags of
+/// `plait run` describe the run.
+///
+/// Of a capture, the command shows connections, paths, and the time lost beyond the rates of the paths, by cause.
+/// Several captures are merged by time. docs/explain-capture.md describes that report.
+///
 /// The command repeats the run. For every other subflow that a decision could have chosen, it makes one
 /// more run in which only this decision differs. The difference is the cost of the decision.
 /// --compare-with shows the decisions of other schedulers in the same states. In the documentation,
@@ -31,9 +38,9 @@ const USUAL: usize = 10;
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file of `plait run --events`
+    /// A file of `plait run --events`, or one or more captures
     #[arg(value_name = "RUN")]
-    run: Option<PathBuf>,
+    run: Vec<PathBuf>,
     /// Explain the waits at this time, such as 1.2s
     #[arg(long, value_name = "TIME", value_parser = instant)]
     at: Option<Span>,
@@ -42,6 +49,12 @@ pub(crate) struct Args {
     /// With --at, these are the longest waits at that time.
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64))]
     slowest: Option<u64>,
+    /// Replay a capture's transfer with these schedulers
+    ///
+    /// The links, the workload and the buffers are fitted to the capture. Other settings of the replay are flags,
+    /// such as --cc. --scheduler stands for the scheduler of the capture [default: linux].
+    #[arg(long, value_name = "LIST")]
+    what_if: Option<String>,
     #[command(flatten)]
     flags: ExplainFlags,
     /// Write one JSON document (`plait schema explain`)
@@ -69,6 +82,16 @@ pub(crate) struct ExplainRequest {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    if args.run.iter().any(|file| names_capture(file)) {
+        return args.explain_captures(console);
+    }
+    if args.what_if.is_some() {
+        return Err(Failure::Usage(
+            "--what-if: it needs a capture\n  allowed: plait explain CAPTURE --what-if ecf,blest; of a \
+             run, --compare-with shows the decisions of other schedulers"
+                .to_owned(),
+        ));
+    }
     let mut asked = args.asked()?;
     check_writable("--output", args.output.as_deref())?;
     let tally = Tally::new(console);
@@ -97,12 +120,37 @@ impl Args {
         Ok(render::explained(explanation, console.width))
     }
 
+    /// Explains captures. The flags for runs do not apply.
+    fn explain_captures(&self, console: Console) -> Result<(), Failure> {
+        let for_run = self.at.is_some() || self.slowest.is_some() || self.flags.others().is_some();
+        if for_run || (!self.flags.is_empty() && self.what_if.is_none()) {
+            return Err(Failure::Usage(
+                "RUN: a capture takes no flags of a run\n  allowed: --json, --output, and --what-if \
+                 with settings of its replay such as --cc"
+                    .to_owned(),
+            ));
+        }
+        let what_if = match &self.what_if {
+            Some(list) => Some((list.as_str(), self.flags.draft()?)),
+            None => None,
+        };
+        let (files, json, output) = (&self.run[..], self.json, self.output.as_deref());
+        explain_capture::run(CaptureRequest { files, json, output, what_if }, console)
+    }
+
     /// Returns the run and the question about it.
     pub(crate) fn asked(&self) -> Result<ExplainRequest, Failure> {
-        if let Some(file) = &self.run {
+        if let [_, second, ..] = &self.run[..] {
+            return Err(Failure::Usage(format!(
+                "RUN: `{}`: a second file that is no capture\n  allowed: one file of `plait run \
+                 --events`, or several captures (pcap, pcapng)",
+                second.display()
+            )));
+        }
+        if let Some(file) = self.run.first() {
             check_is_file("RUN", file, "plait explain")?;
         }
-        let recorded = match &self.run {
+        let recorded = match self.run.first() {
             None => None,
             Some(file) if self.flags.is_empty() => Some(Recorded::open(file)?),
             Some(file) => {

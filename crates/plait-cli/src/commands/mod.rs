@@ -7,11 +7,14 @@ pub(crate) mod completions;
 pub(crate) mod decide;
 pub(crate) mod experiment;
 pub(crate) mod explain;
+mod explain_capture;
 pub(crate) mod list;
 #[cfg(live)]
 pub(crate) mod live;
 pub(crate) mod making;
 pub(crate) mod man;
+pub(crate) mod regress;
+mod replay;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;

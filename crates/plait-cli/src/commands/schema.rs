@@ -53,6 +53,8 @@ enum Reporting {
     Events,
     /// `plait explain --json`
     Explain,
+    /// `plait explain CAPTURE --json`
+    ExplainCapture,
     /// `plait list --json`
     List,
     /// `plait scoreboard --json`
@@ -100,6 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Race => written::<plait_lab::race::RaceDocument>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
+        Reporting::ExplainCapture => written::<plait_capture::CaptureExplanation>(),
         Reporting::List => written::<plait_report::list::ListDocument>(),
         Reporting::Reproduce | Reporting::Experiment => {
             written::<plait_report::reproduction::ReproductionDocument>()

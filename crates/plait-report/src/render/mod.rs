@@ -2,6 +2,7 @@
 //! and return lines. They depend neither on the source of the data nor on the output.
 
 mod bars;
+mod captured;
 pub mod comparison;
 mod explain;
 pub mod race;
@@ -14,6 +15,7 @@ mod timeline;
 
 pub(crate) use bars::bar;
 pub use bars::chart;
+pub use captured::captured;
 pub use explain::explained;
 pub use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
 pub use timeline::{Cause, PathCounters, PathSeries, Timeline};

@@ -1,0 +1,203 @@
+//! A connection: its subflows, keys, and the data of both directions.
+
+use crate::data_level::DataLevel;
+use crate::half::{Acked, Sent};
+use crate::limits::{AckEvent, DataEvent, Limits};
+use crate::packet::Seen;
+use crate::subflow::{Mark, Subflow, Vantage};
+use plait_wire::{Flags, Key, MpCapable, Mptcp};
+
+/// A connection, over one subflow or several.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) subflows: Vec<Subflow>,
+    /// Keys of both sides.
+    pub(crate) keys: [Option<Key>; 2],
+    /// Token of an MP_JOIN whose connection began before the capture.
+    pub(crate) unknown_token: Option<u32>,
+    /// Data of each side.
+    pub(crate) data: [DataLevel; 2],
+    pub(crate) limits: [Limits; 2],
+    /// Segments with payload that no mapping covers, on a connection of MPTCP.
+    pub(crate) unmapped_segments: u64,
+    /// First packet after which the connection has no mappings any more.
+    pub(crate) fallback: Option<Mark>,
+    /// First ADD_ADDR, and the number of announced addresses.
+    pub(crate) announced: u32,
+}
+
+impl Connection {
+    pub(crate) fn new() -> Connection {
+        Connection {
+            subflows: Vec::new(),
+            keys: [None; 2],
+            unknown_token: None,
+            data: Default::default(),
+            limits: Default::default(),
+            unmapped_segments: 0,
+            fallback: None,
+            announced: 0,
+        }
+    }
+
+    /// Returns true if MPTCP is in use.
+    pub(crate) fn is_multipath(&self) -> bool {
+        self.unknown_token.is_some() || self.subflows.iter().any(Subflow::is_multipath)
+    }
+
+    /// Takes a segment of the subflow `index`. Returns the keys that it shows for the first time, with their sides.
+    pub(crate) fn on_segment(&mut self, index: usize, seen: &Seen) -> Vec<(usize, Key)> {
+        let side = self.subflows[index].side(seen);
+        self.subflows[index].on_flags(side, seen);
+        let keys = self.on_options(index, side, seen);
+        let flow = &mut self.subflows[index];
+        let rtt = flow.handshake_rtt();
+        let sent = flow.halves[side].on_sent(seen, rtt);
+        if let Some(mss) = seen.segment.options.mss {
+            self.limits[1 - side].set_mss(i64::from(mss).min(1_460));
+        }
+        if flow.handshake.third.is_some_and(|third| third.number == seen.number) {
+            let joined = flow.agreed.join && !flow.agreed.answered;
+            for limits in self.limits.iter_mut().filter(|_| !joined) {
+                limits.open(index, seen.at_ns, rtt);
+            }
+        }
+        if let Some(sent) = sent {
+            self.on_data(index, side, seen, &sent);
+        }
+        if seen.segment.flags.has(Flags::ACK) {
+            let flow = &mut self.subflows[index];
+            let scales = [flow.halves[0].scale, flow.halves[1].scale];
+            let scale =
+                if scales.iter().all(Option::is_some) { scales[side].unwrap_or(0) } else { 0 };
+            if let Some(acked) = flow.halves[1 - side].on_acked(seen, scale) {
+                let at_receiver = flow.vantage(side) == Vantage::Receiver;
+                if let Some(rtt) = acked.echo_ns.filter(|_| at_receiver) {
+                    self.limits[side].on_rtt(index, rtt);
+                }
+                self.on_ack(index, 1 - side, seen, &acked);
+            }
+        }
+        keys
+    }
+
+    fn on_options(&mut self, index: usize, side: usize, seen: &Seen) -> Vec<(usize, Key)> {
+        let mut found = Vec::new();
+        let options = seen.segment.options.mptcp.as_deref().map(Mptcp::all).unwrap_or_default();
+        for option in options {
+            match option {
+                Mptcp::Capable(capable) => {
+                    for (of, key) in [(side, capable.sender_key), (1 - side, capable.receiver_key)]
+                    {
+                        let Some(key) = key.filter(|_| self.keys[of].is_none()) else { continue };
+                        self.keys[of] = Some(key);
+                        self.data[of].begin(key.idsn().plus(1).0);
+                        found.push((of, key));
+                    }
+                    self.map_first(index, side, capable);
+                }
+                Mptcp::AddAddr(address) if address.hmac.is_some() => self.announced += 1,
+                Mptcp::Fail(_) => _ = self.fallback.get_or_insert(Mark::of(seen)),
+                _ => {}
+            }
+        }
+        let mapping = seen.segment.options.dss.and_then(|dss| dss.mapping);
+        if mapping.is_some_and(|mapping| mapping.len == 0) {
+            self.fallback.get_or_insert(Mark::of(seen));
+        }
+        found
+    }
+
+    /// The MP_CAPABLE of the first data maps it (RFC 8684 section 3.1).
+    fn map_first(&mut self, index: usize, side: usize, capable: &MpCapable) {
+        if let (Some(len), Some(key)) = (capable.data_len, self.keys[side]) {
+            self.subflows[index].halves[side].map_first(key.idsn().plus(1).0, len);
+        }
+    }
+
+    fn on_data(&mut self, index: usize, side: usize, seen: &Seen, sent: &Sent) {
+        let flow = &self.subflows[index];
+        let multipath = flow.is_multipath() || flow.agreed.join;
+        let len = sent.end - sent.start;
+        let data = &mut self.data[side];
+        let placed = match sent.mapped {
+            Some(to) => data.on_mapped((to.dsn, to.long), len, index, seen.at_ns),
+            // Plain TCP, and the data of a connection that fell back, have the positions of the subflow.
+            None if !multipath || (self.fallback.is_some() && self.subflows.len() == 1) => {
+                data.begin(0);
+                Some(data.on_data(sent.start - 1, sent.end - 1, index, seen.at_ns))
+            }
+            None => None,
+        };
+        let Some(placed) = placed else {
+            self.unmapped_segments += 1;
+            return;
+        };
+        let limits = &mut self.limits[side];
+        limits.set_mss(len.min(1_460));
+        limits.on_data(
+            &DataEvent {
+                at_ns: seen.at_ns,
+                path: index,
+                next: flow.halves[side].seen.next(),
+                data_end: placed.end,
+                fresh: placed.fresh,
+                copy: placed.copy,
+                lost: sent.news.again > 0 || sent.lost_before,
+                at_receiver: flow.vantage(side) == Vantage::Receiver,
+                packet: Mark::of(seen),
+            },
+            data,
+        );
+    }
+
+    /// Takes an acknowledgement of the data of `side`.
+    fn on_ack(&mut self, index: usize, side: usize, seen: &Seen, acked: &Acked) {
+        let flow = &self.subflows[index];
+        let data = &mut self.data[side];
+        let multipath = flow.is_multipath() || flow.agreed.join;
+        let top = flow.halves[side].mapped(acked.ack - 1);
+        let top = top.and_then(|to| data.position(to.dsn, to.long)).map(|position| position + 1);
+        let position = match acked.data_ack {
+            Some(ack) => data.position(ack.value.0, ack.long),
+            None if multipath => None,
+            None => Some(acked.ack - 1),
+        };
+        let mss = i64::from(flow.halves[side].mss.unwrap_or(1_460));
+        data.on_ack(position.unwrap_or(data.acked), acked.window, mss);
+        // At the receiver, only its clock values show the RTT.
+        let at_receiver = flow.vantage(side) == Vantage::Receiver;
+        let rtt_ns = acked.rtt_ns.filter(|_| !at_receiver);
+        let rtt_ns = rtt_ns.map(|rtt| rtt + flow.leg(side).unwrap_or(0));
+        self.limits[side].on_ack(
+            AckEvent {
+                at_ns: seen.at_ns + flow.leg(side).unwrap_or(0).min(2_000_000_000),
+                path: index,
+                ack: acked.ack,
+                delivered: acked.delivered,
+                rtt_ns,
+                top: top.unwrap_or(if multipath { 0 } else { acked.ack - 1 }),
+                data_acked: data.acked,
+                edge: data.edge,
+                packet: Mark::of(seen),
+            },
+            data,
+        );
+    }
+
+    /// Ends the record of both directions.
+    pub(crate) fn finish(&mut self) {
+        let last = self.subflows.iter().map(|flow| flow.last.at_ns).max().unwrap_or(0);
+        for (limits, data) in self.limits.iter_mut().zip(&self.data) {
+            limits.finish(last, data);
+        }
+    }
+
+    /// Returns the side that sent more data.
+    pub(crate) fn main_sender(&self) -> usize {
+        let sent = |side: usize| {
+            self.subflows.iter().map(|flow| flow.halves[side].counts.fresh_bytes).sum::<u64>()
+        };
+        usize::from(sent(1) >= sent(0))
+    }
+}

@@ -1,0 +1,184 @@
+//! The data of one end at the level of the connection, by data sequence number.
+
+use crate::histogram::Histogram;
+use crate::sequence::{Coverage, data_position};
+use std::collections::BTreeMap;
+
+/// Records of acknowledged data that are kept, for copies that come late on another path.
+const MAX_ACKED_RECORDS: usize = 4_096;
+/// The same for a connection of one path.
+const MAX_ACKED_RECORDS_ALONE: usize = 16;
+/// Largest number of records. Beyond it, the oldest is dropped.
+const MAX_RECORDS: usize = 131_072;
+
+/// The first transmission of a range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstSent {
+    pub(crate) end: i64,
+    /// Number of the path in its connection.
+    pub(crate) path: usize,
+    /// All paths that sent it, one bit each.
+    paths: u64,
+}
+
+/// The data of one end.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct DataLevel {
+    /// Data sequence number of the first byte.
+    first: Option<u64>,
+    /// True if the connection has several paths.
+    pub(crate) is_shared: bool,
+    pub(crate) seen: Coverage,
+    /// First transmissions by position.
+    sent: BTreeMap<i64, FirstSent>,
+    /// Position of the next byte that the receiver expects.
+    pub(crate) acked: i64,
+    /// Right edge of the receive window.
+    pub(crate) edge: i64,
+    /// Largest receive window in bytes.
+    pub(crate) max_window: u64,
+    /// Bytes sent on one path after another path, for the first time on that path.
+    pub(crate) reinjected_bytes: u64,
+    pub(crate) reinjected_segments: u64,
+    /// The same with retransmissions of such bytes, as tshark counts reinjections.
+    pub(crate) on_several_paths_bytes: u64,
+    /// Reinjected bytes of each path.
+    pub(crate) reinjected_by_path: BTreeMap<usize, u64>,
+    /// Bytes that the capture has beyond a gap of the data.
+    pub(crate) out_of_order_bytes: u64,
+    /// Ages in nanoseconds of the gaps that were filled.
+    pub(crate) gap_ages: Histogram,
+    /// Acknowledgements of data that leave less than a segment of window.
+    pub(crate) full_windows: u64,
+}
+
+/// Data that the capture has at the level of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) end: i64,
+    /// Bytes beyond all earlier data.
+    pub(crate) fresh: u64,
+    /// True if all of it was there before.
+    pub(crate) copy: bool,
+}
+
+impl DataLevel {
+    /// Sets the data sequence number of the first byte, from the key.
+    pub(crate) fn begin(&mut self, first: u64) {
+        if self.first.is_none() {
+            self.first = Some(first);
+            self.seen.begin(0);
+        }
+    }
+
+    /// Returns the position of a data sequence number of 4 or 8 bytes.
+    pub(crate) fn position(&self, dsn: u64, long: bool) -> Option<i64> {
+        self.first.map(|first| data_position(dsn, long, first, self.seen.next()))
+    }
+
+    /// Takes `len` bytes from data sequence number `dsn` on, sent on `path`.
+    pub(crate) fn on_mapped(
+        &mut self,
+        (dsn, long): (u64, bool),
+        len: i64,
+        path: usize,
+        now: i64,
+    ) -> Option<Placed> {
+        let first = *self.first.get_or_insert(dsn);
+        let start = data_position(dsn, long, first, self.seen.next());
+        // Nothing sends so far ahead of its receiver; such a number is an error or an attack.
+        let far = (start - self.seen.next()).unsigned_abs() > 1 << 31;
+        (!far).then(|| self.on_data(start, start + len, path, now))
+    }
+
+    /// Takes the data from `start` up to `end`, sent on `path`.
+    pub(crate) fn on_data(&mut self, start: i64, end: i64, path: usize, now: i64) -> Placed {
+        let before = self.seen.in_order();
+        let news = self.seen.add(start, end, now);
+        if news.again > 0 {
+            self.count_reinjection(start, end, path);
+        }
+        if news.filled > 0 {
+            self.gap_ages.add(news.gap_age as f64);
+        }
+        if start > before && news.fresh > 0 {
+            self.out_of_order_bytes += news.fresh;
+        }
+        if news.fresh + news.filled > 0 {
+            let next = self.sent.range(start..end).next().map(|(at, _)| *at);
+            let end = next.filter(|at| *at > start).unwrap_or(end);
+            self.sent.entry(start).or_insert(FirstSent { end, path, paths: 1 << (path % 64) });
+            self.prune();
+        }
+        Placed { end, fresh: news.fresh, copy: news.fresh + news.filled == 0 }
+    }
+
+    fn count_reinjection(&mut self, start: i64, end: i64, path: usize) {
+        let from = self.sent.range(..=start).next_back().map_or(start, |(at, _)| *at);
+        let (own, mut bytes) = (1 << (path % 64), 0);
+        for (at, sent) in self.sent.range_mut(from..end) {
+            let overlap = (sent.end.min(end) - (*at).max(start)).max(0) as u64;
+            if overlap > 0 && sent.paths & !own > 0 {
+                self.on_several_paths_bytes += overlap;
+                bytes += if sent.paths & own > 0 { 0 } else { overlap };
+                sent.paths |= own;
+            }
+        }
+        if bytes > 0 {
+            self.reinjected_bytes += bytes;
+            self.reinjected_segments += 1;
+            *self.reinjected_by_path.entry(path).or_default() += bytes;
+        }
+    }
+
+    fn prune(&mut self) {
+        let kept = if self.is_shared { MAX_ACKED_RECORDS } else { MAX_ACKED_RECORDS_ALONE };
+        while self.sent.len() > kept {
+            let Some(first) = self.sent.first_entry() else { return };
+            if first.get().end > self.acked && self.sent.len() <= MAX_RECORDS {
+                return;
+            }
+            self.sent.pop_first();
+        }
+    }
+
+    /// Takes an acknowledgement up to `position` with a window of `window` bytes.
+    pub(crate) fn on_ack(&mut self, position: i64, window: u64, mss: i64) {
+        if position > self.acked && position <= self.seen.next() + 1 {
+            self.acked = position;
+        }
+        self.max_window = self.max_window.max(window);
+        self.edge = self.edge.max(position.saturating_add(window as i64));
+        self.full_windows += u64::from(self.edge - self.seen.next() < mss);
+    }
+
+    /// Returns the path that first sent the byte at `position`.
+    pub(crate) fn holder(&self, position: i64) -> Option<usize> {
+        let (_, sent) = self.sent.range(..=position).next_back()?;
+        (sent.end > position).then_some(sent.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_on_another_path_is_a_reinjection() {
+        let mut data = DataLevel::default();
+        data.begin(1_000);
+        assert_eq!(data.on_mapped((1_000, true), 100, 0, 1).unwrap().fresh, 100);
+        assert_eq!(data.on_mapped((1_200, true), 100, 1, 2).unwrap().end, 300);
+        assert_eq!((data.out_of_order_bytes, data.holder(250)), (100, Some(1)));
+        data.on_mapped((1_100, false), 100, 0, 5);
+        assert_eq!(data.seen.in_order(), 300);
+        // A retransmission on the same path is none, and of the next 150 bytes 100 are.
+        data.on_mapped((1_000, true), 100, 0, 6);
+        assert_eq!(data.reinjected_bytes, 0);
+        data.on_mapped((1_150, true), 150, 0, 7);
+        assert_eq!((data.reinjected_bytes, data.reinjected_segments), (100, 1));
+        data.on_ack(300, 50, 10);
+        assert_eq!((data.acked, data.edge), (300, 350));
+        assert!(data.on_mapped((u64::MAX / 3, true), 100, 0, 8).is_none());
+    }
+}

@@ -1,0 +1,309 @@
+//! The document of `plait explain CAPTURE`.
+
+use crate::cause::Cause;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Identifier of the document's form.
+pub const SCHEMA: &str = "plait.explain-capture/1";
+
+/// Captures, explained.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct CaptureExplanation {
+    /// Form of this document: `plait.explain-capture/1`.
+    pub schema: &'static str,
+    /// The main cause of the connection with the most data.
+    pub sentence: String,
+    /// The files, in the order of the arguments.
+    pub files: Vec<FileReport>,
+    /// Number of connections in all files.
+    pub connections_found: usize,
+    /// The connections with the most data, the largest first.
+    pub connections: Vec<ConnectionReport>,
+    /// The largest transfer replayed with other schedulers; none if that was not asked for.
+    pub what_if: Option<PredictionReport>,
+    /// The command that repeats this.
+    pub command: String,
+}
+
+/// A fitted transfer in the simulator.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct PredictionReport {
+    /// The measure: `completion_ms`, or `message_delay_ms` of a stream.
+    pub measure: String,
+    /// Runs of each row.
+    pub runs: u32,
+    /// The measure of the capture; none if the capture does not show it.
+    pub captured: Option<f64>,
+    /// The first row by the capture, less one, in percent: the error of the fit.
+    pub error_percent: Option<f64>,
+    /// The rows. The first one is the scheduler that stands for that of the capture.
+    pub rows: Vec<PredictedRow>,
+    /// The comparison that gives the rows.
+    pub command: String,
+}
+
+/// A prediction.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct PredictedRow {
+    /// The scheduler, or `tcp:PATH`.
+    pub scheduler: String,
+    /// Median of the measure; none if no run finished.
+    pub median: Option<f64>,
+    /// The median against that of the first row, in percent; below zero is faster.
+    pub change_percent: Option<f64>,
+}
+
+/// A file: its packets, and the limits of its explanation.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct FileReport {
+    /// Its name.
+    pub file: String,
+    /// Packets, as tshark counts them.
+    pub packets: u64,
+    /// TCP segments.
+    pub segments: u64,
+    /// Limits of the explanation, one sentence each.
+    pub notes: Vec<String>,
+    /// The packet that cannot be read; the file was read until there.
+    pub broken: Option<BrokenAt>,
+}
+
+/// A damaged packet.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct BrokenAt {
+    /// Its number, from 1.
+    pub packet: u64,
+    /// The problem.
+    pub problem: String,
+}
+
+/// The protocol of a connection.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Multipath TCP.
+    Mptcp,
+    /// Plain TCP.
+    Tcp,
+    /// MPTCP was asked for, and plain TCP is used.
+    Fallback,
+}
+
+/// A packet of a file.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketId {
+    /// Index of the file in `files`.
+    pub file: usize,
+    /// Its number in the file, from 1, as tshark counts.
+    pub packet: u64,
+}
+
+/// A connection.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct ConnectionReport {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Token of the server (RFC 8684 section 3.2), in hexadecimal.
+    pub token: Option<String>,
+    /// Address and port of the client, on the first path.
+    pub client: String,
+    /// Address and port of the server, on the first path.
+    pub server: String,
+    /// The host that sent more data: `client` or `server`. All numbers are about this data.
+    pub sender: &'static str,
+    /// From the first data to the acknowledgement of the last, in milliseconds.
+    pub duration_ms: f64,
+    /// The data.
+    pub data: DataReport,
+    /// Its paths, in the order of their first packets.
+    pub paths: Vec<PathReport>,
+    /// The time that the transfer took beyond the rates of its paths, by cause, the largest first.
+    pub lost_time: Vec<CauseReport>,
+    /// Number of all incidents.
+    pub incidents_found: usize,
+    /// The most expensive incidents.
+    pub incidents: Vec<IncidentReport>,
+    /// Links and a workload that replay it in the simulator; none if no path has a rate and an RTT.
+    pub fit: Option<FitReport>,
+    /// Gaps of the capture, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Links, workload and settings that replay a transfer.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct FitReport {
+    /// The paths, those with data.
+    pub paths: Vec<FittedPath>,
+    /// The value of `--workload`.
+    pub workload: String,
+    /// Further flags, without dashes, and their values.
+    pub settings: Vec<(String, String)>,
+    /// Captured time from the first SYN to the last byte, in milliseconds; none if the workload does not have it.
+    pub completion_ms: Option<f64>,
+    /// Properties of the transfer that the workload leaves out.
+    pub note: Option<String>,
+    /// The command that replays it.
+    pub command: String,
+}
+
+/// A fitted link.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct FittedPath {
+    /// Name of the path.
+    pub name: String,
+    /// The value of `--path`.
+    pub argument: String,
+    /// Rate of IP bytes in Mbit/s.
+    pub rate_mbps: f64,
+    /// Propagation RTT in milliseconds.
+    pub rtt_ms: f64,
+    /// Size of the queue in bytes; none if it is the default of 100 ms.
+    pub queue_bytes: Option<u64>,
+    /// True if the queue overflowed. Otherwise it may be larger.
+    pub queue_overflowed: bool,
+    /// Loss rate without that of the queue, in percent.
+    pub loss_percent: f64,
+    /// Begin and end of each outage, in milliseconds from the first SYN.
+    pub outages_ms: Vec<(f64, f64)>,
+}
+
+/// The data of a connection, by data sequence numbers.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct DataReport {
+    /// Bytes of data, each counted once.
+    pub bytes: u64,
+    /// Bytes that the receiver acknowledged with DATA_ACK (of plain TCP, with ACK).
+    pub acked_bytes: u64,
+    /// Bytes by duration, in Mbit/s.
+    pub goodput_mbps: f64,
+    /// Bytes that were sent on a path after another path, for the first time on that path.
+    pub reinjected_bytes: u64,
+    /// The same with retransmissions of such bytes, which tshark marks as reinjections too.
+    pub on_several_paths_bytes: u64,
+    /// Segments with such bytes.
+    pub reinjected_segments: u64,
+    /// Bytes that the capture has beyond a gap of the data.
+    pub out_of_order_bytes: u64,
+    /// Time from data beyond a gap to the data in the gap, in milliseconds: median.
+    pub gap_median_ms: Option<f64>,
+    /// The same, 95th percentile.
+    pub gap_p95_ms: Option<f64>,
+    /// Largest receive window in bytes.
+    pub window_max_bytes: u64,
+    /// Acknowledgements that leave room for less than a segment.
+    pub windows_full: u64,
+}
+
+/// The place of the capture.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// At the sender of the data.
+    Sender,
+    /// At the receiver of the data.
+    Receiver,
+    /// Between both.
+    Between,
+    /// Unknown, because the capture does not have the handshake.
+    Unknown,
+}
+
+/// Round-trip times of a path, in milliseconds.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct RttReport {
+    /// Smallest sample.
+    pub min_ms: f64,
+    /// Median.
+    pub median_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// Number of samples.
+    pub samples: u64,
+    /// The method: `data-ack` (from data to its ACK), `timestamps` (from a clock value to its echo), or `handshake`.
+    pub method: &'static str,
+}
+
+/// A path: a subflow.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct PathReport {
+    /// Name of the interface, if each path has its own; otherwise p1, p2, ...
+    pub name: String,
+    /// Address and port of the client.
+    pub client: String,
+    /// Address and port of the server.
+    pub server: String,
+    /// Where it was captured.
+    pub place: Place,
+    /// From the first data of the connection to the end of this handshake, in milliseconds.
+    pub joined_ms: Option<f64>,
+    /// True if it is a backup path.
+    pub backup: bool,
+    /// True if its handshake agreed on MPTCP.
+    pub multipath: bool,
+    /// The packet with its first RST.
+    pub reset: Option<PacketId>,
+    /// The traffic of the data's direction.
+    pub traffic: TrafficReport,
+    /// Rate while the link was busy, in Mbit/s of payload.
+    pub link_mbps: Option<f64>,
+    /// Round-trip times.
+    pub rtt: Option<RttReport>,
+}
+
+/// Counts of a path, in the direction of the data.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct TrafficReport {
+    /// Segments with payload.
+    pub segments: u64,
+    /// Payload bytes, with retransmissions.
+    pub bytes: u64,
+    /// Bytes by the time from the first packet to the last, in Mbit/s.
+    pub mean_mbps: f64,
+    /// Segments with bytes that the subflow had sent before.
+    pub retransmitted_segments: u64,
+    /// Such bytes.
+    pub retransmitted_bytes: u64,
+    /// Segments that arrived late in a gap: their first copies were lost before the capture.
+    pub lost_before_segments: u64,
+    /// Segments that arrived early in a gap: the network changed their order.
+    pub reordered_segments: u64,
+    /// Acknowledgements that report a second copy (D-SACK).
+    pub duplicate_reports: u64,
+    /// Bytes sent on this path after another path.
+    pub reinjected_bytes: u64,
+    /// Share of the segments that were lost, in percent.
+    pub loss_percent: f64,
+}
+
+/// The cost of a cause.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct CauseReport {
+    /// The cause.
+    pub cause: Cause,
+    /// The path with the cause; none if it is the whole connection.
+    pub path: Option<String>,
+    /// Lost time in milliseconds; none if it cannot be known.
+    pub cost_ms: Option<f64>,
+    /// Number of incidents.
+    pub incidents: usize,
+}
+
+/// A stall.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct IncidentReport {
+    /// The cause.
+    pub cause: Cause,
+    /// The path with the cause; none if it is the whole connection.
+    pub path: Option<String>,
+    /// Begin, in milliseconds from the first data.
+    pub from_ms: f64,
+    /// End.
+    pub to_ms: f64,
+    /// Lost time in milliseconds; none if it cannot be known.
+    pub cost_ms: Option<f64>,
+    /// The packet at its begin.
+    pub first: PacketId,
+    /// The packet at its end.
+    pub last: PacketId,
+}

@@ -1,0 +1,239 @@
+//! Stalls with their causes and costs, the most expensive first.
+
+use crate::cause::Cause;
+use crate::connection::Connection;
+use crate::limits::{Label, PathLimits, Stall};
+use crate::subflow::{Mark, Subflow, Vantage};
+use std::collections::BTreeMap;
+
+/// Reports have at most this many incidents of a connection.
+const MAX_INCIDENTS: usize = 200;
+/// A join is late after this many RTTs of its handshake, and at least [`LATE_JOIN_NS`].
+const LATE_JOIN_RTTS: i64 = 4;
+const LATE_JOIN_NS: i64 = 100_000_000;
+/// A stall with a smaller cost is none, in nanoseconds.
+const MIN_COST_NS: f64 = 500_000.0;
+/// A receive window of fewer bandwidth-delay products is too small (RFC 8684 appendix B.1 recommends two).
+const ENOUGH_WINDOW: f64 = 2.0;
+/// First losses of a slow start that overran a queue.
+const OVERSHOOT_LOSSES: u64 = 4;
+
+/// A stall with its cause.
+#[derive(Clone, Debug)]
+pub(crate) struct Incident {
+    pub(crate) cause: Cause,
+    /// The path that is the cause; none if it is the connection.
+    pub(crate) path: Option<usize>,
+    pub(crate) from_ns: i64,
+    pub(crate) to_ns: i64,
+    /// Time that the transfer lost, in nanoseconds; none if it cannot be known.
+    pub(crate) cost_ns: Option<f64>,
+    pub(crate) packets: (Mark, Mark),
+}
+
+/// Rate and RTT of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Capacity {
+    /// Rate of the link in payload bits per second; zero if unknown.
+    pub(crate) rate_bps: f64,
+    /// Smallest RTT in nanoseconds.
+    pub(crate) rtt_ns: i64,
+}
+
+/// Returns the rate and the RTT of a path, for the data of `side`.
+pub(crate) fn capacity(flow: &Subflow, limits: Option<&PathLimits>, side: usize) -> Capacity {
+    let half = &flow.halves[side];
+    let at_sender = flow.vantage(side) == Vantage::Sender;
+    let (first, second) = match at_sender {
+        true => (half.samples.deliveries.rate(), half.samples.arrivals.rate()),
+        false => (half.samples.arrivals.rate(), half.samples.deliveries.rate()),
+    };
+    let span = (flow.last.at_ns - flow.first.at_ns).max(1) as f64;
+    let mean = half.counts.fresh_bytes as f64 * 8e9 / span;
+    let queued = limits.and_then(PathLimits::queued_rate);
+    let rate = match half.counts.fresh_bytes {
+        0 => 0.0,
+        _ => queued.or(first).or(second).unwrap_or(mean),
+    };
+    let known = limits.map_or(0, PathLimits::min_rtt);
+    let rtt_ns = if known > 0 { known } else { flow.handshake_rtt().unwrap_or(0) };
+    Capacity { rate_bps: rate, rtt_ns }
+}
+
+/// The incidents of the data of one side.
+pub(crate) struct Found {
+    pub(crate) incidents: Vec<Incident>,
+    pub(crate) capacities: Vec<Capacity>,
+    /// Number of all incidents, and the cost of each cause and path in nanoseconds.
+    pub(crate) count: usize,
+    pub(crate) by_cause: BTreeMap<(Cause, Option<usize>), (f64, usize)>,
+}
+
+/// Returns the incidents of the data of `side`.
+pub(crate) fn find(connection: &Connection, side: usize) -> Found {
+    let limits = &connection.limits[side];
+    let flows = connection.subflows.iter().enumerate();
+    let capacities: Vec<Capacity> =
+        flows.map(|(at, flow)| capacity(flow, limits.paths.get(at), side)).collect();
+    let total: f64 = capacities.iter().map(|it| it.rate_bps).sum();
+    let longest = capacities.iter().filter(|it| it.rate_bps > 0.0).map(|it| it.rtt_ns).max();
+    let judge = Judge {
+        connection,
+        side,
+        total,
+        need_bytes: total / 8e9 * longest.unwrap_or(0) as f64,
+        idle: time_of(&limits.log.stalls, Label::Idle),
+        short: time_of(&limits.log.stalls, Label::Short),
+        unused: time_of(&limits.log.stalls, Label::Unused),
+        ceiling: limits.log.stalls.iter().map(|it| it.whole.unacked).max().unwrap_or(0),
+    };
+    let mut all: Vec<Incident> = structural(connection, side);
+    all.extend(limits.log.stalls.iter().filter_map(|stall| judge.incident(stall, &capacities)));
+    let mut by_cause: BTreeMap<(Cause, Option<usize>), (f64, usize)> = BTreeMap::new();
+    for incident in &all {
+        let sum = by_cause.entry((incident.cause, incident.path)).or_default();
+        sum.0 += incident.cost_ns.unwrap_or(0.0);
+        sum.1 += 1;
+    }
+    let key = |it: &Incident| it.cost_ns.unwrap_or(f64::INFINITY);
+    all.sort_by(|a, b| key(b).total_cmp(&key(a)).then(a.from_ns.cmp(&b.from_ns)));
+    let count = all.len();
+    all.truncate(MAX_INCIDENTS);
+    Found { incidents: all, capacities, count, by_cause }
+}
+
+fn time_of(stalls: &[Stall], label: Label) -> i64 {
+    let of = stalls.iter().filter(|stall| stall.whole.label == label);
+    of.flat_map(|stall| stall.shares.values()).map(|share| share.time).sum()
+}
+
+/// Returns the faults of MPTCP itself.
+fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
+    let mut found = Vec::new();
+    let finished = connection.limits[side].finished;
+    let mut add = |cause, path, from: Mark, to: Mark| {
+        let (from_ns, to_ns) = (from.at_ns, finished.max(to.at_ns));
+        found.push(Incident { cause, path, from_ns, to_ns, cost_ns: None, packets: (from, to) });
+    };
+    for (index, flow) in connection.subflows.iter().enumerate() {
+        let (agreed, syn) = (flow.agreed, flow.handshake.syn);
+        let Some(syn) = syn.filter(|_| agreed.asked) else { continue };
+        if agreed.join {
+            let refused = match (flow.handshake.syn_ack, flow.reset) {
+                (Some(answer), _) if !agreed.answered => Some(answer),
+                (Some(_), _) if agreed.fell_back => Some(flow.last),
+                (Some(_), Some((_, reset))) if !agreed.confirmed => Some(reset),
+                (None, Some((_, reset))) => Some(reset),
+                (None, None) if flow.handshake.syns > 1 => Some(flow.last),
+                _ => None,
+            };
+            if let Some(to) = refused {
+                add(Cause::JoinRefused, Some(index), syn, to);
+            }
+        } else if let Some(answer) = flow.handshake.syn_ack
+            && (!agreed.answered || agreed.fell_back)
+        {
+            add(Cause::OptionsRemoved, None, syn, answer);
+        }
+    }
+    found
+}
+
+/// Finds the causes of the stalls of one direction.
+struct Judge<'a> {
+    connection: &'a Connection,
+    side: usize,
+    /// Rate of all paths in bits per second.
+    total: f64,
+    /// Rate of all paths times the longest RTT.
+    need_bytes: f64,
+    /// Time of all paths with nothing outstanding, and with too little.
+    idle: i64,
+    short: i64,
+    /// Time of paths that had room while others were full.
+    unused: i64,
+    /// Largest amount of unacknowledged data.
+    ceiling: i64,
+}
+
+impl Judge<'_> {
+    fn incident(&self, stall: &Stall, capacities: &[Capacity]) -> Option<Incident> {
+        let whole = &stall.whole;
+        let cause = self.cause(stall)?;
+        let lost = stall.shares.iter().map(|(path, share)| {
+            let rate = capacities.get(*path).map_or(0.0, |it| it.rate_bps);
+            (share.time as f64 * rate - share.bytes as f64 * 8e9).max(0.0)
+        });
+        let cost = if self.total > 0.0 { lost.sum::<f64>() / self.total } else { 0.0 };
+        (cost > MIN_COST_NS).then_some(Incident {
+            cause,
+            path: whole.blamed.filter(|_| !cause.is_of_connection()),
+            from_ns: whole.from,
+            to_ns: whole.to,
+            cost_ns: Some(cost),
+            packets: whole.packets,
+        })
+    }
+
+    /// Returns the cause of a stall; none if the link was the limit.
+    fn cause(&self, stall: &Stall) -> Option<Cause> {
+        let whole = &stall.whole;
+        Some(match whole.label {
+            Label::Link => return None,
+            Label::Ramp => Cause::StartUp,
+            Label::FirstRecovery | Label::AfterFirst => match self.overran(whole.blamed) {
+                true => Cause::SlowStartOvershoot,
+                false => Cause::Loss,
+            },
+            Label::Recovery | Label::AfterLoss => Cause::Loss,
+            Label::Silent => Cause::PathSilent,
+            Label::Window => Cause::ReceiveWindow,
+            Label::Behind { window: true }
+                if (whole.window as f64) < self.need_bytes * ENOUGH_WINDOW =>
+            {
+                Cause::ReceiveWindow
+            }
+            Label::Behind { window: false } if self.is_send_buffer(whole.unacked) => {
+                Cause::SendBuffer
+            }
+            Label::Behind { .. } | Label::Tail => Cause::LateOnSlowPath,
+            Label::Idle => Cause::ApplicationIdle,
+            Label::Short if self.is_send_buffer(whole.unacked) && self.short > self.idle => {
+                Cause::SendBuffer
+            }
+            Label::Short => Cause::ApplicationIdle,
+            // A full send buffer leaves nothing for a path with room.
+            Label::Unused if self.is_send_buffer(whole.unacked) && self.short > self.unused => {
+                Cause::SendBuffer
+            }
+            Label::Unused => Cause::PathUnused,
+            Label::BeforeJoin => match self.is_late(stall) {
+                true => Cause::JoinLate,
+                false => Cause::StartUp,
+            },
+        })
+    }
+
+    /// Returns true if so much unacknowledged data is the most that the sender keeps, and too little for the paths.
+    fn is_send_buffer(&self, unacked: i64) -> bool {
+        let ceiling = self.ceiling as f64;
+        unacked as f64 >= 0.8 * ceiling && ceiling < self.need_bytes * ENOUGH_WINDOW
+    }
+
+    fn overran(&self, path: Option<usize>) -> bool {
+        let Some(path) = path.and_then(|path| self.connection.limits[self.side].paths.get(path))
+        else {
+            return false;
+        };
+        let queued = path.rtt_before_loss() > path.min_rtt() + path.min_rtt() / 4 + 3_000_000;
+        path.first_losses() >= OVERSHOOT_LOSSES
+            && (queued || path.first_losses() > 4 * OVERSHOOT_LOSSES)
+    }
+
+    fn is_late(&self, stall: &Stall) -> bool {
+        let waited = stall.whole.to - stall.whole.from;
+        let flow = stall.whole.blamed.and_then(|path| self.connection.subflows.get(path));
+        let rtt = flow.and_then(Subflow::handshake_rtt).unwrap_or(0);
+        waited > (rtt * LATE_JOIN_RTTS).max(LATE_JOIN_NS)
+    }
+}

@@ -1,0 +1,278 @@
+//! The limit of the sender at each time: the state of its paths, and the periods that follow from it.
+//!
+//! The state is that of the sender. Acknowledgements that the capture has before the sender does take effect
+//! later, by the delay between capture and sender. So a capture at the receiver gives the same periods.
+
+mod path;
+mod period;
+
+pub(crate) use path::PathLimits;
+pub(crate) use period::{Label, Log, Period, Stall};
+
+use crate::data_level::DataLevel;
+use crate::subflow::Mark;
+use std::collections::VecDeque;
+
+/// Largest number of acknowledgements on their way to the sender.
+const MAX_QUEUED: usize = 65_536;
+
+/// A segment with payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataEvent {
+    pub(crate) at_ns: i64,
+    pub(crate) path: usize,
+    /// Position after the highest byte of the path.
+    pub(crate) next: i64,
+    /// End of its data, and the bytes beyond all earlier data.
+    pub(crate) data_end: i64,
+    pub(crate) fresh: u64,
+    /// True if another path, or an earlier segment, has brought all of it.
+    pub(crate) copy: bool,
+    /// True if it shows a loss: a copy, or a gap that is filled late.
+    pub(crate) lost: bool,
+    /// True if it is captured when it arrives, not when it is sent.
+    pub(crate) at_receiver: bool,
+    pub(crate) packet: Mark,
+}
+
+/// An acknowledgement, when the sender has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckEvent {
+    pub(crate) at_ns: i64,
+    pub(crate) path: usize,
+    /// Position of the next byte that the receiver expects, and bytes that it has beyond.
+    pub(crate) ack: i64,
+    pub(crate) delivered: i64,
+    pub(crate) rtt_ns: Option<i64>,
+    /// End of the highest data that the path delivered.
+    pub(crate) top: i64,
+    pub(crate) data_acked: i64,
+    pub(crate) edge: i64,
+    pub(crate) packet: Mark,
+}
+
+/// The sender of one direction.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Limits {
+    pub(crate) paths: Vec<PathLimits>,
+    queue: VecDeque<AckEvent>,
+    pub(crate) log: Log,
+    /// Time up to which all paths are charged.
+    now: i64,
+    /// The packet of that time.
+    packet: Mark,
+    /// Time of the first data.
+    pub(crate) began: Option<i64>,
+    /// Time of the last data beyond all earlier data.
+    last_new: i64,
+    /// Time at which the receiver had everything.
+    pub(crate) finished: i64,
+    next: i64,
+    acked: i64,
+    edge: i64,
+    /// Largest amount of unacknowledged data, and when it last grew by a tenth.
+    ceiling: i64,
+    ceiling_at: i64,
+    mss: i64,
+}
+
+impl Limits {
+    /// Adds a path that opened at `at_ns`.
+    pub(crate) fn open(&mut self, path: usize, at_ns: i64, rtt_ns: Option<i64>) {
+        if self.paths.len() <= path {
+            self.paths.resize_with(path + 1, PathLimits::default);
+        }
+        self.paths[path].open(at_ns, rtt_ns);
+    }
+
+    /// Sets the payload of a full segment.
+    pub(crate) fn set_mss(&mut self, mss: i64) {
+        self.mss = self.mss.max(mss);
+    }
+
+    /// Takes a segment with payload.
+    pub(crate) fn on_data(&mut self, event: &DataEvent, data: &DataLevel) {
+        self.advance(event.at_ns, event.packet, data);
+        self.open(event.path, event.at_ns, None);
+        if self.began.is_none() {
+            (self.began, self.now) = (Some(event.at_ns), event.at_ns);
+            self.packet = event.packet;
+            self.edge = self.edge.max(data.edge);
+        }
+        self.next = self.next.max(event.data_end);
+        if event.fresh > 0 {
+            self.last_new = event.at_ns;
+        }
+        let unacked = self.next - self.acked;
+        if unacked * 10 > self.ceiling * 11 {
+            self.ceiling_at = event.at_ns;
+        }
+        self.ceiling = self.ceiling.max(unacked);
+        self.paths[event.path].on_data(event);
+        if event.fresh > 0 {
+            self.commit(event.at_ns, false);
+        }
+    }
+
+    /// Takes an RTT sample of a path that the receiver measured, in nanoseconds.
+    pub(crate) fn on_rtt(&mut self, path: usize, rtt_ns: i64) {
+        if let Some(path) = self.paths.get_mut(path).filter(|_| rtt_ns > 0) {
+            path.on_rtt(rtt_ns);
+        }
+    }
+
+    /// Takes an acknowledgement, which takes effect at its time.
+    pub(crate) fn on_ack(&mut self, event: AckEvent, data: &DataLevel) {
+        if self.began.is_none() {
+            (self.acked, self.edge) = (self.acked.max(event.data_acked), event.edge.max(self.edge));
+            return;
+        }
+        let at = self.queue.partition_point(|queued| queued.at_ns <= event.at_ns);
+        self.queue.insert(at, event);
+        if self.queue.len() > MAX_QUEUED {
+            let first = self.queue.front().map_or(event.at_ns, |first| first.at_ns);
+            self.advance(first, event.packet, data);
+        }
+    }
+
+    /// Applies everything up to `now`.
+    fn advance(&mut self, now: i64, packet: Mark, data: &DataLevel) {
+        while let Some(event) = self.queue.front().copied().filter(|event| event.at_ns <= now) {
+            self.queue.pop_front();
+            self.charge(event.at_ns, event.packet, data);
+            self.apply(&event);
+        }
+        self.charge(now, packet, data);
+    }
+
+    fn apply(&mut self, event: &AckEvent) {
+        if let Some(path) = self.paths.get_mut(event.path) {
+            path.on_ack(event);
+        }
+        self.edge = self.edge.max(event.edge);
+        if event.data_acked > self.acked {
+            self.acked = event.data_acked;
+            if self.acked >= self.next {
+                self.finished = event.at_ns;
+            }
+        }
+    }
+
+    /// Adds the time since the last event to the periods of all paths.
+    fn charge(&mut self, now: i64, packet: Mark, data: &DataLevel) {
+        if self.began.is_none() || now <= self.now {
+            return;
+        }
+        let holder = data.holder(self.acked).filter(|holder| *holder < self.paths.len());
+        for index in 0..self.paths.len() {
+            let label = self.label(index, holder);
+            let (window, unacked) = (self.edge - self.acked, self.next - self.acked);
+            let period = Period {
+                label,
+                blamed: match label {
+                    Label::Behind { .. } => holder,
+                    Label::Window | Label::Idle | Label::Short => None,
+                    _ => Some(index),
+                },
+                holder,
+                from: self.now,
+                to: now,
+                bytes: 0,
+                packets: (self.packet, packet),
+                window,
+                unacked,
+            };
+            self.paths[index].add(period);
+        }
+        (self.now, self.packet) = (now, packet);
+    }
+
+    /// Returns the present limit of a path.
+    fn label(&self, index: usize, holder: Option<usize>) -> Label {
+        let path = &self.paths[index];
+        let unacked = self.next - self.acked;
+        if !path.is_open() {
+            return Label::BeforeJoin;
+        }
+        if let Some(label) = path.recovering() {
+            return label;
+        }
+        let beyond = self.paths.iter().any(|path| path.top > self.acked);
+        let blocked = beyond && holder.is_some_and(|holder| holder != index);
+        if self.edge - self.next < self.mss.max(1) {
+            return if blocked { Label::Behind { window: true } } else { Label::Window };
+        }
+        if !path.is_full() {
+            return match () {
+                () if unacked <= 0 => Label::Idle,
+                () if blocked => Label::Behind { window: false },
+                () if self.others_are_full(index) => Label::Unused,
+                () => Label::Short,
+            };
+        }
+        if path.has_queue() {
+            return Label::Link;
+        }
+        let flat = (self.now - self.ceiling_at)
+            > path.srtt().saturating_mul(if path.had_loss() { 12 } else { 5 });
+        if flat && unacked * 10 >= self.ceiling * 9 {
+            return Label::Short;
+        }
+        if !path.had_loss() && path.is_flat(self.now) { Label::Short } else { path.growing() }
+    }
+
+    fn others_are_full(&self, index: usize) -> bool {
+        let mut others = self.paths.iter().enumerate().filter(|(at, _)| *at != index);
+        others.any(|(_, path)| path.is_full())
+    }
+
+    /// Moves finished periods to the log. `last` is true at the end, when the remaining ones are the tail.
+    fn commit(&mut self, now: i64, last: bool) {
+        for index in 0..self.paths.len() {
+            let limit = if last { i64::MAX } else { self.paths[index].settled(now) };
+            while let Some(mut period) = self.paths[index].take_before(limit) {
+                if last && period.from >= self.last_new {
+                    self.relabel_tail(index, &mut period);
+                }
+                if let (Label::Behind { .. } | Label::Tail, Some(blamed)) =
+                    (period.label, period.blamed)
+                {
+                    let holder = &self.paths[blamed];
+                    period.label = holder.label_of_wait(&period, now).unwrap_or(period.label);
+                }
+                self.log.add(index, &period);
+            }
+        }
+    }
+
+    /// After the last new data, an idle path waits for the path that holds the next byte.
+    fn relabel_tail(&self, index: usize, period: &mut Period) {
+        let idle = matches!(
+            period.label,
+            Label::Short | Label::Idle | Label::Unused | Label::Behind { .. } | Label::Window
+        );
+        match period.holder {
+            Some(holder) if idle && holder != index => {
+                (period.label, period.blamed) = (Label::Tail, Some(holder));
+            }
+            _ if idle => period.label = Label::Link,
+            _ => {}
+        }
+    }
+
+    /// Ends the record at `end`, the time of the last packet.
+    pub(crate) fn finish(&mut self, end: i64, data: &DataLevel) {
+        if self.began.is_none() {
+            return;
+        }
+        let last = self.queue.back().map_or(end, |event| event.at_ns.max(end));
+        self.advance(last, self.queue.back().map_or(self.packet, |event| event.packet), data);
+        let complete = self.acked >= self.next && self.finished > 0;
+        let end = if complete { self.finished } else { self.now };
+        self.finished = end;
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            path.end(index, end);
+        }
+        self.commit(end, true);
+    }
+}

@@ -1,0 +1,381 @@
+//! The sender's state of one path.
+
+use super::period::{Label, Period};
+use super::{AckEvent, DataEvent};
+use std::collections::VecDeque;
+
+/// A path without acknowledgements for this many RTTs is silent.
+const SILENT_RTTS: i64 = 3;
+/// Shortest silence, in nanoseconds. A retransmission timeout of Linux is 200 ms after an RTT.
+const MIN_SILENCE: i64 = 350_000_000;
+/// A window that has not grown for this many RTTs is not in slow start.
+const FLAT_RTTS: i64 = 5;
+/// Shortest busy time that gives the rate of a link, and shortest wait in a queue, in nanoseconds.
+const MIN_BUSY_NS: i64 = 50_000_000;
+const MIN_WAIT_NS: i64 = 2_000_000;
+/// Largest payload of a segment in bytes.
+const ONE_SEGMENT: u64 = 1_460;
+/// Smallest part of the data that was delivered in busy time, if that gives the rate: one in this many.
+const BUSY_PART: u64 = 20;
+/// Periods that wait for the next acknowledgement. Beyond it, they are as they are.
+const MAX_PENDING: usize = 4_096;
+
+/// The RTT of a path, in nanoseconds.
+#[derive(Clone, Default, Debug)]
+struct Rtt {
+    smoothed: i64,
+    least: i64,
+    latest: i64,
+    /// Largest smoothed RTT.
+    peak: i64,
+    /// The same before the first loss.
+    before_loss: i64,
+}
+
+/// The flights of a path.
+#[derive(Clone, Default, Debug)]
+struct Flights {
+    /// The largest ones of this round and of the last one, in bytes.
+    recent: (i64, i64),
+    round: i64,
+    /// The largest one of all, and when it last grew by a tenth.
+    peak: (i64, i64),
+}
+
+/// The losses of a path.
+#[derive(Clone, Default, Debug)]
+struct Losses {
+    /// Position up to which the present recovery goes.
+    recovery: Option<i64>,
+    recoveries: u64,
+    /// Begin and end of the latest recovery.
+    latest: Option<(i64, i64)>,
+    /// Lost segments of the first recovery.
+    first: u64,
+    /// Lost segments while the queue was at least half as full as ever, and the others, without those of silences.
+    with_queue: u64,
+    without_queue: u64,
+    /// Position up to which losses are those of a silence.
+    silent_up_to: i64,
+}
+
+/// The busy time of a link.
+#[derive(Clone, Default, Debug)]
+struct Busy {
+    /// Time of the latest acknowledgement of more data.
+    progress: Option<i64>,
+    /// Time that its packet waited in the queue, in nanoseconds.
+    waited: i64,
+    /// Time in which the link was busy, and the bytes delivered in it.
+    sum: (i64, u64),
+}
+
+/// The state of one path.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct PathLimits {
+    opened: Option<i64>,
+    next: i64,
+    ack: i64,
+    delivered: i64,
+    /// Bytes delivered since the last period.
+    uncharged: u64,
+    /// End of the highest data that it delivered.
+    pub(crate) top: i64,
+    /// Time of the latest data, if it is captured at the receiver.
+    arrived: Option<i64>,
+    /// Since when data is outstanding without an acknowledgement; none if nothing is.
+    waiting: Option<i64>,
+    /// The latest silence.
+    silence: Option<(i64, i64)>,
+    rtt: Rtt,
+    flights: Flights,
+    losses: Losses,
+    busy: Busy,
+    pending: VecDeque<Period>,
+}
+
+impl PathLimits {
+    pub(crate) fn open(&mut self, at_ns: i64, rtt_ns: Option<i64>) {
+        self.opened.get_or_insert(at_ns);
+        if let Some(rtt) = rtt_ns.filter(|rtt| *rtt > 0 && self.rtt.smoothed == 0) {
+            (self.rtt.smoothed, self.rtt.least) = (rtt, rtt);
+        }
+    }
+
+    pub(crate) const fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    pub(crate) const fn srtt(&self) -> i64 {
+        self.rtt.smoothed
+    }
+
+    /// Returns the smallest RTT of data in nanoseconds; zero if unknown.
+    pub(crate) const fn min_rtt(&self) -> i64 {
+        self.rtt.least
+    }
+
+    /// Returns the largest smoothed RTT before the first loss, in nanoseconds.
+    pub(crate) const fn rtt_before_loss(&self) -> i64 {
+        self.rtt.before_loss
+    }
+
+    /// Returns the lost segments of the first recovery.
+    pub(crate) const fn first_losses(&self) -> u64 {
+        self.losses.first
+    }
+
+    /// Returns the segments that were lost while the queue was at least half as full as ever, and the others.
+    pub(crate) const fn losses(&self) -> (u64, u64) {
+        (self.losses.with_queue, self.losses.without_queue)
+    }
+
+    pub(crate) const fn had_loss(&self) -> bool {
+        self.losses.recoveries > 0
+    }
+
+    fn flight(&self) -> i64 {
+        (self.next - 1 - self.delivered).max(0)
+    }
+
+    /// Returns true if as much is on its way as lately.
+    pub(crate) fn is_full(&self) -> bool {
+        let flight = self.flight();
+        flight > 0 && flight * 2 >= self.flights.recent.0.max(self.flights.recent.1)
+    }
+
+    /// Returns true if packets wait in the queue of the link.
+    pub(crate) const fn has_queue(&self) -> bool {
+        self.rtt.least > 0 && self.rtt.smoothed > self.rtt.least + self.rtt.least / 4 + 3_000_000
+    }
+
+    pub(crate) const fn recovering(&self) -> Option<Label> {
+        match (self.losses.recovery, self.losses.recoveries) {
+            (None, _) => None,
+            (Some(_), 0 | 1) => Some(Label::FirstRecovery),
+            (Some(_), _) => Some(Label::Recovery),
+        }
+    }
+
+    pub(crate) const fn growing(&self) -> Label {
+        match self.losses.recoveries {
+            0 => Label::Ramp,
+            1 => Label::AfterFirst,
+            _ => Label::AfterLoss,
+        }
+    }
+
+    fn silence_limit(&self) -> i64 {
+        self.rtt.smoothed.saturating_mul(SILENT_RTTS).max(MIN_SILENCE)
+    }
+
+    pub(crate) fn on_data(&mut self, event: &DataEvent) {
+        if event.at_receiver {
+            self.on_arrival(event);
+        }
+        self.next = self.next.max(event.next);
+        if self.flight() > 0 && self.waiting.is_none() {
+            self.waiting = Some(event.at_ns);
+        }
+        if event.lost {
+            self.sort_loss(event.at_ns);
+            if self.losses.recovery.is_none() {
+                self.losses.recovery = Some(self.next);
+                self.losses.recoveries += 1;
+                self.losses.latest = Some((event.at_ns, event.at_ns));
+                if self.losses.recoveries == 1 {
+                    self.losses.first = 0;
+                }
+            }
+            if self.losses.recoveries == 1 {
+                self.losses.first += 1;
+            }
+        }
+        if event.at_ns - self.flights.round > self.rtt.smoothed.max(10_000_000) * 2 {
+            (self.flights.recent, self.flights.round) = ((0, self.flights.recent.0), event.at_ns);
+        }
+        let flight = self.flight();
+        self.flights.recent.0 = self.flights.recent.0.max(flight);
+        if flight * 10 > self.flights.peak.0 * 11 {
+            self.flights.peak = (flight, event.at_ns);
+        }
+    }
+
+    /// Takes data at the receiver. After a long pause, data that another path has brought meanwhile shows that the
+    /// path was silent: its sender had sent the data before.
+    fn on_arrival(&mut self, event: &DataEvent) {
+        let since = self.arrived.replace(event.at_ns);
+        if let Some(since) = since.filter(|since| event.at_ns - since > self.silence_limit())
+            && event.copy
+        {
+            self.losses.silent_up_to = self.next;
+            self.fall_silent(event.path, since, event.at_ns);
+        }
+    }
+
+    /// Counts a loss as one of the queue or of the link.
+    fn sort_loss(&mut self, now: i64) {
+        let silent = self.waiting.is_some_and(|since| now - since > self.silence_limit() / 2);
+        if silent {
+            self.losses.silent_up_to = self.next;
+        } else if self.ack < self.losses.silent_up_to {
+            // A copy of data that the silence lost.
+        } else if self.peak_queue_ns() > 2_000_000
+            && (self.rtt.smoothed - self.rtt.least) * 2 >= self.peak_queue_ns()
+        {
+            self.losses.with_queue += 1;
+        } else {
+            self.losses.without_queue += 1;
+        }
+    }
+
+    /// Returns the rate of the link in bits of payload per second: the mean while it was busy. None if that was
+    /// too short.
+    pub(crate) fn queued_rate(&self) -> Option<f64> {
+        let (time, bytes) = self.busy.sum;
+        let enough = time >= MIN_BUSY_NS && bytes * BUSY_PART >= self.delivered as u64;
+        enough.then(|| bytes as f64 * 8e9 / time as f64)
+    }
+
+    /// Returns the longest time that packets waited in the queue, in nanoseconds.
+    pub(crate) const fn peak_queue_ns(&self) -> i64 {
+        self.rtt.peak - self.rtt.least
+    }
+
+    /// Takes an RTT sample in nanoseconds.
+    pub(crate) fn on_rtt(&mut self, rtt: i64) {
+        self.rtt.smoothed = if self.rtt.smoothed == 0 {
+            rtt
+        } else {
+            self.rtt.smoothed + (rtt - self.rtt.smoothed) / 8
+        };
+        self.rtt.least = if self.rtt.least == 0 { rtt } else { self.rtt.least.min(rtt) };
+        self.rtt.peak = self.rtt.peak.max(self.rtt.smoothed);
+        self.rtt.latest = rtt;
+        if self.losses.recoveries == 0 {
+            self.rtt.before_loss = self.rtt.before_loss.max(self.rtt.smoothed);
+        }
+    }
+
+    /// Takes an acknowledgement of `bytes` bytes as a sample of the link's rate, if its packet waited in the queue for longer than
+    /// the time since the last acknowledgement: the link was then busy for all of that time.
+    fn measure_link(&mut self, now: i64, bytes: u64) {
+        let gap = self.busy.progress.replace(now).map_or(i64::MAX, |last| now - last);
+        let waited = self.rtt.latest - self.rtt.least;
+        let before = std::mem::replace(&mut self.busy.waited, waited);
+        // An acknowledgement of one segment may have waited for the next segment instead of in the queue.
+        let certain = bytes > ONE_SEGMENT || before >= gap.max(MIN_WAIT_NS);
+        if waited >= gap.max(MIN_WAIT_NS) && certain {
+            self.busy.sum.0 += gap;
+            self.busy.sum.1 += bytes;
+        }
+    }
+
+    /// Returns true if the largest flight has not grown for some RTTs.
+    pub(crate) const fn is_flat(&self, now: i64) -> bool {
+        now - self.flights.peak.1 > self.rtt.smoothed.saturating_mul(FLAT_RTTS)
+    }
+
+    pub(crate) fn on_ack(&mut self, event: &AckEvent) {
+        if let Some(rtt) = event.rtt_ns {
+            self.on_rtt(rtt);
+        }
+        self.ack = self.ack.max(event.ack);
+        self.top = self.top.max(event.top);
+        let news = event.delivered - self.delivered;
+        if news <= 0 {
+            return;
+        }
+        self.uncharged += news as u64;
+        self.measure_link(event.at_ns, news as u64);
+        self.delivered = event.delivered;
+        if let Some(since) = self.waiting.filter(|since| event.at_ns - since > self.silence_limit())
+        {
+            self.fall_silent(event.path, since, event.at_ns);
+        }
+        self.waiting = (self.flight() > 0).then_some(event.at_ns);
+        if self.losses.recovery.is_some_and(|end| self.ack >= end) {
+            self.losses.recovery = None;
+            self.flights.recent = (self.flight(), self.flight());
+            if let Some(last) = &mut self.losses.latest {
+                last.1 = event.at_ns;
+            }
+        }
+    }
+
+    /// Turns the pending periods since `from` into a silence up to `to`.
+    fn fall_silent(&mut self, index: usize, from: i64, to: i64) {
+        self.silence = Some((from, to));
+        for period in &mut self.pending {
+            if period.from >= from && period.label != Label::BeforeJoin {
+                (period.label, period.to) = (Label::Silent, period.to.min(to));
+                period.blamed = Some(index);
+            }
+        }
+    }
+
+    /// Adds a period that ends now.
+    pub(crate) fn add(&mut self, period: Period) {
+        let period = Period { bytes: std::mem::take(&mut self.uncharged), ..period };
+        // A period does not go beyond the time since which the path waits, so a silence is whole periods.
+        let since = self.waiting.or(self.arrived);
+        match self.pending.back_mut() {
+            Some(last)
+                if last.label == period.label
+                    && last.blamed == period.blamed
+                    && last.holder == period.holder
+                    && since.is_none_or(|since| last.from >= since || period.from < since) =>
+            {
+                last.extend(&period);
+            }
+            _ => self.pending.push_back(period),
+        }
+    }
+
+    /// Returns the time up to which the periods are final.
+    pub(crate) fn settled(&self, now: i64) -> i64 {
+        let held = self.waiting.or(self.arrived).unwrap_or(now);
+        if self.pending.len() > MAX_PENDING { now } else { held.min(now) }
+    }
+
+    /// Takes the first period if it ends by `limit`.
+    pub(crate) fn take_before(&mut self, limit: i64) -> Option<Period> {
+        self.pending.front().filter(|period| period.to <= limit)?;
+        self.pending.pop_front()
+    }
+
+    /// Ends the record at `end`.
+    pub(crate) fn end(&mut self, index: usize, end: i64) {
+        if let Some(since) = self.waiting.filter(|since| end - since > self.silence_limit()) {
+            self.fall_silent(index, since, end);
+        }
+        self.pending.retain(|period| period.from < end);
+        for period in &mut self.pending {
+            period.to = period.to.min(end);
+        }
+    }
+
+    /// Returns the label of a path that waited for data of this one, if this one was silent or repaired a loss.
+    pub(crate) fn label_of_wait(&self, period: &Period, now: i64) -> Option<Label> {
+        let half = (period.to - period.from) / 2;
+        let overlaps = |(from, to): (i64, i64)| period.to.min(to) - period.from.max(from) > half;
+        let present = self.waiting.filter(|since| now - since > self.silence_limit());
+        if present.is_some_and(|since| overlaps((since, now))) || self.silence.is_some_and(overlaps)
+        {
+            return Some(Label::Silent);
+        }
+        let repairing = match (self.losses.recovery, self.losses.latest) {
+            (Some(_), Some((from, _))) => Some((from, now)),
+            (None, last) => last,
+            (Some(_), None) => None,
+        };
+        if repairing.is_some_and(overlaps) {
+            return Some(if self.losses.recoveries > 1 {
+                Label::Recovery
+            } else {
+                Label::FirstRecovery
+            });
+        }
+        None
+    }
+}

@@ -1,0 +1,131 @@
+//! Periods of a path with one limit, and their log.
+
+use crate::subflow::Mark;
+use std::collections::BTreeMap;
+
+/// Periods that are kept. Beyond it, a period joins the latest one of its kind.
+const MAX_PERIODS: usize = 20_000;
+/// Periods of one kind with a smaller pause between them are one stall, in nanoseconds.
+const PAUSE_NS: i64 = 100_000_000;
+
+/// The limit of a path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Label {
+    /// The rate of the link: packets wait in its queue.
+    Link,
+    /// The congestion window, which had no loss yet.
+    Ramp,
+    /// The first loss is being repaired.
+    FirstRecovery,
+    /// The window after the first loss.
+    AfterFirst,
+    /// A later loss is being repaired.
+    Recovery,
+    /// The window after a later loss.
+    AfterLoss,
+    /// Data is on its way and nothing is acknowledged.
+    Silent,
+    /// The receive window is full, and nothing is missing.
+    Window,
+    /// Later data has arrived, and another path has the missing data. `window` is true if the receive window
+    /// is full.
+    Behind { window: bool },
+    /// After the last new data, another path has the missing data.
+    Tail,
+    /// Nothing is outstanding.
+    Idle,
+    /// Some data is outstanding, less than the path takes.
+    Short,
+    /// The other paths are full and this one is not.
+    Unused,
+    /// The path is not open yet.
+    BeforeJoin,
+}
+
+/// A period of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Period {
+    pub(crate) label: Label,
+    /// The path that is the cause; none if it is the connection.
+    pub(crate) blamed: Option<usize>,
+    /// The path with the next byte that the receiver expects.
+    pub(crate) holder: Option<usize>,
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    /// Bytes that the path delivered.
+    pub(crate) bytes: u64,
+    /// The packets that begin and end it.
+    pub(crate) packets: (Mark, Mark),
+    /// Largest window of the receiver, in bytes.
+    pub(crate) window: i64,
+    /// Largest amount of unacknowledged data, in bytes.
+    pub(crate) unacked: i64,
+}
+
+impl Period {
+    /// Takes the next period into this one.
+    pub(crate) fn extend(&mut self, next: &Period) {
+        self.to = self.to.max(next.to);
+        self.bytes += next.bytes;
+        self.window = self.window.max(next.window);
+        self.unacked = self.unacked.max(next.unacked);
+        self.packets.1 = next.packets.1;
+    }
+}
+
+/// Time and bytes of one path.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Share {
+    /// Time in nanoseconds.
+    pub(crate) time: i64,
+    /// Bytes that the path delivered in this time.
+    pub(crate) bytes: u64,
+}
+
+/// A stall: periods of one kind, of all paths, without a longer pause between them.
+#[derive(Clone, Debug)]
+pub(crate) struct Stall {
+    pub(crate) whole: Period,
+    /// Shares by path.
+    pub(crate) shares: BTreeMap<usize, Share>,
+}
+
+/// The stalls of one direction.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Log {
+    pub(crate) stalls: Vec<Stall>,
+    /// The latest stall of each label and blamed path.
+    latest: BTreeMap<(Label, Option<usize>), usize>,
+}
+
+impl Log {
+    /// Adds a period of `path`.
+    pub(crate) fn add(&mut self, path: usize, period: &Period) {
+        let key = (period.label, period.blamed);
+        let full = self.stalls.len() >= MAX_PERIODS;
+        let latest = self.latest.get(&key).copied();
+        let close = latest.filter(|at| full || period.from - self.stalls[*at].whole.to < PAUSE_NS);
+        let at = match close {
+            Some(at) => {
+                let whole = &mut self.stalls[at].whole;
+                if period.from < whole.from {
+                    (whole.from, whole.packets.0) = (period.from, period.packets.0);
+                }
+                let last = whole.packets.1;
+                whole.extend(period);
+                if last.at_ns > period.packets.1.at_ns {
+                    whole.packets.1 = last;
+                }
+                at
+            }
+            None => {
+                self.stalls.push(Stall { whole: *period, shares: BTreeMap::new() });
+                self.stalls.len() - 1
+            }
+        };
+        self.latest.insert(key, at);
+        let share = self.stalls[at].shares.entry(path).or_default();
+        share.time += period.to - period.from;
+        share.bytes += period.bytes;
+    }
+}

@@ -1,0 +1,195 @@
+//! A subflow: its ends, handshake and both directions.
+
+use crate::half::Half;
+use crate::packet::Seen;
+use plait_wire::{Flags, Mptcp};
+use std::net::SocketAddr;
+
+/// A capture is at an end if at most this share of the handshake's RTT is between them: one in this many.
+const AT_END: i64 = 4;
+
+/// Where the capture was made, for one direction of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Vantage {
+    Sender,
+    Receiver,
+    Between,
+    Unknown,
+}
+
+/// A packet as evidence.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Mark {
+    pub(crate) file: usize,
+    /// Its number in the file, from 1.
+    pub(crate) number: u64,
+    pub(crate) at_ns: i64,
+}
+
+impl Mark {
+    pub(crate) const fn of(seen: &Seen) -> Mark {
+        Mark { file: seen.file, number: seen.number, at_ns: seen.at_ns }
+    }
+}
+
+/// The three segments of a handshake.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Handshake {
+    /// The last SYN before the first SYN/ACK.
+    pub(crate) syn: Option<Mark>,
+    pub(crate) syns: u32,
+    /// The first SYN/ACK.
+    pub(crate) answered: Option<Mark>,
+    /// The last SYN/ACK before the third segment.
+    pub(crate) syn_ack: Option<Mark>,
+    pub(crate) third: Option<Mark>,
+}
+
+/// The agreement on MPTCP of a subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Agreed {
+    /// The SYN asked for MPTCP (MP_CAPABLE or MP_JOIN).
+    pub(crate) asked: bool,
+    /// The SYN/ACK agreed.
+    pub(crate) answered: bool,
+    /// Its SYN has an MP_JOIN.
+    pub(crate) join: bool,
+    pub(crate) backup: bool,
+    /// A later segment of the opener has an MPTCP option.
+    pub(crate) confirmed: bool,
+    /// A segment after the handshake lacks the option that it needs.
+    pub(crate) fell_back: bool,
+    /// Version of an MP_CAPABLE that is not version 1.
+    pub(crate) version: Option<u8>,
+}
+
+/// A subflow of a connection. Side 0 is the client of the connection, and side 1 its server.
+#[derive(Clone, Debug)]
+pub(crate) struct Subflow {
+    pub(crate) ends: [SocketAddr; 2],
+    /// The side that sent the SYN.
+    pub(crate) opener: usize,
+    /// The file with its first packet. Packets in other files are copies.
+    pub(crate) file: usize,
+    pub(crate) interface: u32,
+    pub(crate) handshake: Handshake,
+    pub(crate) agreed: Agreed,
+    /// Data of each side.
+    pub(crate) halves: [Half; 2],
+    pub(crate) packets: u64,
+    pub(crate) first: Mark,
+    pub(crate) last: Mark,
+    pub(crate) reset: Option<(usize, Mark)>,
+    /// Packets whose options do not fit into the snap length.
+    pub(crate) cut_packets: u64,
+}
+
+impl Subflow {
+    pub(crate) fn new(ends: [SocketAddr; 2], opener: usize, seen: &Seen) -> Subflow {
+        let mark = Mark::of(seen);
+        Subflow {
+            ends,
+            opener,
+            file: seen.file,
+            interface: seen.interface,
+            handshake: Handshake::default(),
+            agreed: Agreed::default(),
+            halves: [Half::default(), Half::default()],
+            packets: 0,
+            first: mark,
+            last: mark,
+            reset: None,
+            cut_packets: 0,
+        }
+    }
+
+    /// Returns the side that sent a segment.
+    pub(crate) fn side(&self, seen: &Seen) -> usize {
+        usize::from(seen.src != self.ends[0])
+    }
+
+    /// Takes note of the handshake and of the options that MPTCP needs.
+    pub(crate) fn on_flags(&mut self, side: usize, seen: &Seen) {
+        self.packets += 1;
+        self.cut_packets += u64::from(seen.cut);
+        self.last = Mark::of(seen);
+        let flags = seen.segment.flags;
+        let (syn, ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
+        let handshake = &mut self.handshake;
+        match (syn, ack, side == self.opener) {
+            (true, false, true) => {
+                if handshake.answered.is_none() {
+                    handshake.syn = Some(Mark::of(seen));
+                }
+                handshake.syns += 1;
+            }
+            (true, true, false) if handshake.third.is_none() => {
+                handshake.answered.get_or_insert(Mark::of(seen));
+                handshake.syn_ack = Some(Mark::of(seen));
+            }
+            (false, true, true) if handshake.syn_ack.is_some() && handshake.third.is_none() => {
+                handshake.third = Some(Mark::of(seen));
+            }
+            _ => {}
+        }
+        if flags.has(Flags::RST) && self.reset.is_none() {
+            self.reset = Some((side, Mark::of(seen)));
+        }
+        self.on_options(side, seen, (syn, ack));
+    }
+
+    fn on_options(&mut self, side: usize, seen: &Seen, (syn, ack): (bool, bool)) {
+        let options = &seen.segment.options;
+        let all = options.mptcp.as_deref().map(Mptcp::all).unwrap_or_default();
+        let agreed = &mut self.agreed;
+        agreed.version = agreed.version.or(seen.version.filter(|_| syn));
+        for option in all {
+            match option {
+                Mptcp::JoinSyn(join) => {
+                    (agreed.asked, agreed.join, agreed.backup) = (true, true, join.backup);
+                }
+                Mptcp::Capable(_) if syn && !ack => agreed.asked = true,
+                Mptcp::JoinSynAck(_) | Mptcp::Capable(_) if syn => agreed.answered = true,
+                Mptcp::Prio { backup } => agreed.backup = *backup,
+                _ => {}
+            }
+        }
+        if syn || side != self.opener || seen.segment.flags.has(Flags::RST) {
+            return;
+        }
+        if options.dss.is_some() || options.mptcp.is_some() {
+            agreed.confirmed = true;
+        } else if agreed.answered && !agreed.confirmed && !seen.cut {
+            agreed.fell_back = true;
+        }
+    }
+
+    /// Returns true if data of MPTCP may be on it.
+    pub(crate) const fn is_multipath(&self) -> bool {
+        let Agreed { answered, confirmed, fell_back, .. } = self.agreed;
+        (answered || confirmed) && !fell_back
+    }
+
+    /// Returns the delay in nanoseconds from the capture to a side and back, by the handshake.
+    pub(crate) fn leg(&self, side: usize) -> Option<i64> {
+        let Handshake { syn, answered, syn_ack, third, .. } = self.handshake;
+        let (from, to) = if side == self.opener { (syn_ack?, third?) } else { (syn?, answered?) };
+        Some((to.at_ns - from.at_ns).max(0))
+    }
+
+    /// Returns the RTT of the handshake in nanoseconds.
+    pub(crate) fn handshake_rtt(&self) -> Option<i64> {
+        let both = self.leg(0)? + self.leg(1)?;
+        (both > 0).then_some(both)
+    }
+
+    /// Returns the place of the capture for the data of `side`.
+    pub(crate) fn vantage(&self, side: usize) -> Vantage {
+        match (self.leg(side), self.leg(1 - side)) {
+            (Some(own), Some(other)) if own * AT_END <= own + other => Vantage::Sender,
+            (Some(own), Some(other)) if other * AT_END <= own + other => Vantage::Receiver,
+            (Some(_), Some(_)) => Vantage::Between,
+            _ => Vantage::Unknown,
+        }
+    }
+}

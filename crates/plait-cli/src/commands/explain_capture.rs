@@ -1,0 +1,155 @@
+//! `plait explain CAPTURE...`: explains captures of any sender, and replays the largest transfer with other schedulers.
+
+use super::replay;
+use crate::console::{Console, check_writable, deliver, json};
+use crate::failure::Failure;
+use crate::progress::Tally;
+use plait_app::file;
+use plait_capture::{
+    Broken, CaptureExplanation, FitReport, PredictedRow, PredictionReport, is_capture,
+};
+use plait_lab::scenario::quoted;
+use plait_lab::{Control, RawScenario, Report, Simulator};
+use plait_report::render;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The scheduler of the replay if no flag names another one: that of Linux.
+const USUAL_SCHEDULER: &str = "linux";
+/// Runs of each scheduler if no flag gives their number.
+const USUAL_RUNS: &str = "10";
+
+/// What to do with captures.
+pub(crate) struct CaptureRequest<'a> {
+    pub(crate) files: &'a [PathBuf],
+    /// Write the document in place of the text.
+    pub(crate) json: bool,
+    pub(crate) output: Option<&'a Path>,
+    /// Schedulers to replay the largest transfer with, and the settings of the replay.
+    pub(crate) what_if: Option<(&'a str, RawScenario)>,
+}
+
+/// Returns true if the file is a capture. A file that cannot be read is none.
+pub(crate) fn names_capture(file: &Path) -> bool {
+    let mut head = [0; 8];
+    let read = File::open(file).and_then(|mut file| file.read(&mut head));
+    read.is_ok_and(|read| is_capture(&head[..read]))
+}
+
+/// Reads captures and explains them. `command` is the command line with the files.
+pub(crate) fn read(
+    files: &[PathBuf],
+    command: &str,
+    cancelled: &AtomicBool,
+) -> Result<CaptureExplanation, Failure> {
+    let names = files.iter().map(|file| quoted(&file.display().to_string()));
+    let command = format!("{command} {}", names.collect::<Vec<_>>().join(" "));
+    let mut advance = |_: u64| !cancelled.load(Ordering::Relaxed);
+    plait_capture::explain(files, command, &mut advance)
+        .map_err(|(index, broken)| Failure::Usage(refused(&files[index], &broken)))
+}
+
+/// Explains captures.
+pub(crate) fn run(request: CaptureRequest<'_>, console: Console) -> Result<(), Failure> {
+    check_writable("--output", request.output)?;
+    let cancelled = crate::progress::on_interrupt()?;
+    let mut explanation = read(request.files, "plait explain", cancelled)?;
+    if let Some((list, draft)) = request.what_if {
+        let fit = replay::fit_of(&explanation)?.clone();
+        explanation.what_if = Some(predict(&fit, list, draft, cancelled, console)?);
+        explanation.command.push_str(&format!(" --what-if {}", quoted(list)));
+    }
+    let console = if request.output.is_some() { console.plain() } else { console };
+    let text = match request.json {
+        true => json(&explanation)?,
+        false => render::captured(&explanation, console.width),
+    };
+    deliver(&text, request.output)?;
+    if cancelled.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    complete(&explanation)
+}
+
+/// Fails if a capture is damaged.
+pub(crate) fn complete(explanation: &CaptureExplanation) -> Result<(), Failure> {
+    let mut files = explanation.files.iter();
+    match files.find_map(|file| Some((&file.file, file.broken.as_ref()?))) {
+        None => Ok(()),
+        Some((file, broken)) => Err(Failure::Usage(format!(
+            "RUN: `{file}`: packet {}: {}\n  the packets before it are explained; `pcapfix` or \
+             `editcap` may repair the rest",
+            broken.packet, broken.problem
+        ))),
+    }
+}
+
+fn refused(file: &Path, broken: &Broken) -> String {
+    format!("RUN: `{}`: {}", file.display(), broken.problem)
+}
+
+/// Replays the fit with its own scheduler and with those of `list`.
+fn predict(
+    fit: &FitReport,
+    list: &str,
+    mut draft: RawScenario,
+    cancelled: &AtomicBool,
+    console: Console,
+) -> Result<PredictionReport, Failure> {
+    let said = draft.arguments().into_iter().find(|(name, _)| *name == "schedulers");
+    let base = said.map_or_else(|| USUAL_SCHEDULER.to_owned(), |(_, text)| text);
+    let others = list.split(',').filter(|other| *other != base);
+    let schedulers = others.fold(base.clone(), |all, other| format!("{all},{other}"));
+    draft.forget("schedulers");
+    draft.argument("schedulers", &schedulers)?;
+    if !draft.says("runs") {
+        draft.argument("runs", USUAL_RUNS)?;
+    }
+    // The list is parsed like the setting, but errors name the flag that has it.
+    let scenario = replay::scenario(fit, draft).map_err(|failure| match failure {
+        Failure::Usage(text) => Failure::Usage(text.replacen("--schedulers:", "--what-if:", 1)),
+        other => other,
+    })?;
+    let tally = Tally::new(console);
+    let advance = |done: usize, total: usize| tally.tell(done, total);
+    let control = Control { progress: &advance, ..Control::unwatched(cancelled) };
+    let compared = plait_lab::compare(&scenario, &Simulator, &control, &file::named)?;
+    tally.clear();
+    let command = scenario.command_line();
+    match compared.reports().first() {
+        Some(report) => Ok(predicted(fit, report, command)),
+        None => Err(Failure::Peer("no run of the replay finished".to_owned())),
+    }
+}
+
+/// Returns the prediction of each row. The first row is that of the base.
+fn predicted(fit: &FitReport, report: &Report, command: String) -> PredictionReport {
+    let measure = match report.rows.iter().any(|row| row.measures.contains_key("completion_ms")) {
+        true => "completion_ms",
+        false => "message_delay_ms",
+    };
+    let of = |row: &plait_lab::Row| row.measures.get(measure).map(|summary| summary.median);
+    let base = report.rows.first().and_then(of);
+    let rows = report.rows.iter().map(|row| PredictedRow {
+        scheduler: row.scheduler.clone(),
+        median: of(row),
+        change_percent: of(row).zip(base).map(|(own, base)| hundredths((own / base - 1.0) * 100.0)),
+    });
+    let captured = fit.completion_ms.filter(|_| measure == "completion_ms");
+    PredictionReport {
+        measure: measure.to_owned(),
+        runs: report.runs,
+        captured,
+        error_percent: captured
+            .zip(base)
+            .map(|(captured, base)| hundredths((base / captured - 1.0) * 100.0)),
+        rows: rows.collect(),
+        command,
+    }
+}
+
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}

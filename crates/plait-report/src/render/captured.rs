@@ -1,0 +1,240 @@
+//! The text of `plait explain CAPTURE`.
+
+use super::{Align, Column, Emphasis, Table, again, bytes, figure, millis, wrap};
+use plait_capture::{
+    CaptureExplanation, ConnectionReport, IncidentReport, PacketId, PathReport, Place,
+    PredictionReport, Protocol,
+};
+
+/// Connections that are shown in full. Further ones get a line.
+const SHOWN: usize = 3;
+/// Further connections that get a line.
+const LISTED: usize = 10;
+/// Incidents of a connection that are shown.
+const INCIDENTS: usize = 10;
+
+/// Returns the explanation as text, at most `width` columns wide.
+#[must_use]
+pub fn captured(explanation: &CaptureExplanation, width: usize) -> String {
+    let mut text = wrap(&explanation.sentence, width).join("\n") + "\n";
+    let several = explanation.files.len() > 1;
+    for connection in explanation.connections.iter().take(SHOWN) {
+        text.push('\n');
+        text.push_str(&one(connection, several, width));
+    }
+    let rest = explanation.connections.iter().skip(SHOWN);
+    for connection in rest.take(LISTED) {
+        text.push_str(&format!("\n{}: {}\n", ends(connection), bytes(connection.data.bytes)));
+    }
+    let listed = (SHOWN + LISTED).min(explanation.connections.len());
+    if explanation.connections_found > listed {
+        let more = explanation.connections_found - listed;
+        text.push_str(&format!("\n{more} smaller connections are not shown; --json has more.\n"));
+    }
+    if let Some(prediction) = &explanation.what_if {
+        text.push('\n');
+        text.push_str(&predicted(prediction, width));
+    }
+    text.push('\n');
+    text.push_str(&files(explanation, width));
+    text + &again(&explanation.command, width) + "\n"
+}
+
+/// Describes the replay with other schedulers.
+fn predicted(prediction: &PredictionReport, width: usize) -> String {
+    let runs = prediction.runs;
+    let mut line = format!("In the simulator, {runs} runs over the fitted links (medians)");
+    if let (Some(captured), Some(error)) = (prediction.captured, prediction.error_percent) {
+        let base = prediction.rows.first().map_or("", |row| row.scheduler.as_str());
+        let captured = millis(captured);
+        line.push_str(&format!("; {base} differs by {error:+.1} % from the captured {captured}"));
+    }
+    let mut text = wrap(&(line + ":"), width).join("\n") + "\n\n";
+    let mut table = Table::new(vec![
+        Column::new("scheduler", Align::Left),
+        Column::new(&prediction.measure.replace("_ms", ""), Align::Right),
+        Column::new("change", Align::Right),
+    ]);
+    for row in &prediction.rows {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let median = or_dash(row.median.map(millis));
+        let change = or_dash(row.change_percent.map(|change| format!("{change:+.1} %")));
+        table.row(Emphasis::None, vec![row.scheduler.clone(), median, change]);
+    }
+    let rows = table.to_text(width.saturating_sub(2), false);
+    text.extend(rows.lines().map(|line| format!("  {line}\n")));
+    text
+}
+
+/// Returns what was read of each file.
+fn files(explanation: &CaptureExplanation, width: usize) -> String {
+    let mut text = String::new();
+    for (index, file) in explanation.files.iter().enumerate() {
+        let name = if explanation.files.len() > 1 { format!("{index}: ") } else { String::new() };
+        let line =
+            format!("File {name}{}: {} packets, {} of TCP", file.file, file.packets, file.segments);
+        text.push_str(&(line + "\n"));
+        for note in &file.notes {
+            text.push_str(&indented(note, width));
+        }
+        if let Some(broken) = &file.broken {
+            let line = format!("It was read up to packet {}: {}.", broken.packet, broken.problem);
+            text.push_str(&indented(&line, width));
+        }
+    }
+    text
+}
+
+fn indented(line: &str, width: usize) -> String {
+    let lines = wrap(line, width.saturating_sub(2).max(30));
+    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+fn ends(connection: &ConnectionReport) -> String {
+    let protocol = match (connection.protocol, &connection.token) {
+        (Protocol::Mptcp, Some(token)) => format!("MPTCP, token {token}"),
+        (Protocol::Mptcp, None) => "MPTCP".to_owned(),
+        (Protocol::Tcp, _) => "TCP".to_owned(),
+        (Protocol::Fallback, _) => "fell back to TCP".to_owned(),
+    };
+    format!("{} to {} ({protocol})", connection.client, connection.server)
+}
+
+/// Describes one connection.
+fn one(connection: &ConnectionReport, several: bool, width: usize) -> String {
+    let data = &connection.data;
+    let mut text = ends(connection) + "\n";
+    let place = match connection.paths.first().map(|path| path.place) {
+        Some(Place::Sender) => "captured at the sender",
+        Some(Place::Receiver) => "captured at the receiver",
+        Some(Place::Between) => "captured between both ends",
+        _ => "captured at an unknown place",
+    };
+    let mut line = format!(
+        "{} from the {} in {}, {} Mbit/s, {place}",
+        bytes(data.bytes),
+        connection.sender,
+        millis(connection.duration_ms),
+        figure(data.goodput_mbps),
+    );
+    line.push_str(&format!("; largest receive window {}", bytes(data.window_max_bytes)));
+    if data.reinjected_bytes > 0 {
+        let (sum, count) = (bytes(data.reinjected_bytes), data.reinjected_segments);
+        line.push_str(&format!("; {sum} reinjected in {count} segments"));
+    }
+    if let (Some(median), Some(tail)) = (data.gap_median_ms, data.gap_p95_ms) {
+        let beyond = bytes(data.out_of_order_bytes);
+        let (median, tail) = (millis(median), millis(tail));
+        line.push_str(&format!("; {beyond} out of order, gaps of {median} (95 %: {tail})"));
+    }
+    text.push_str(&indented(&line, width));
+    for note in &connection.notes {
+        text.push_str(&indented(note, width));
+    }
+    text.push('\n');
+    text.push_str(&paths(&connection.paths, width));
+    if !connection.lost_time.is_empty() {
+        text.push('\n');
+        text.push_str(&lost_time(connection, width));
+    }
+    let shown = connection.incidents.iter().take(INCIDENTS);
+    if connection.incidents_found > 0 {
+        let found = connection.incidents_found;
+        text.push_str(&format!("\n  {} of {found} incidents\n", shown.len()));
+    }
+    for (nth, incident) in shown.enumerate() {
+        text.push_str(&indented(&described(incident, nth + 1, several), width));
+    }
+    if let Some(fit) = &connection.fit {
+        let command = again(&fit.command, width).replacen("Run again:", "Replay:", 1);
+        text.push_str(&format!("\n{command}\n"));
+        if let Some(note) = &fit.note {
+            text.push_str(&indented(&format!("In the replay, {note}."), width));
+        }
+    }
+    text
+}
+
+fn paths(paths: &[PathReport], width: usize) -> String {
+    let number = |title: &str, rank: u8| Column::new(title, Align::Right).dispensable(rank);
+    let mut table = Table::new(vec![
+        Column::new("path", Align::Left),
+        number("bytes", 0),
+        number("link Mbit/s", 0),
+        number("mean Mbit/s", 5),
+        number("rtt ms min", 0),
+        number("median", 1),
+        number("95 %", 2),
+        Column::new("by", Align::Left).dispensable(6),
+        number("lost %", 0),
+        number("sent again", 3),
+        number("reinjected", 4),
+        number("joined ms", 7),
+    ]);
+    for path in paths {
+        let rtt = |of: fn(&plait_capture::RttReport) -> f64| {
+            path.rtt.as_ref().map_or_else(|| "-".to_owned(), |it| figure(of(it)))
+        };
+        let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+        let backup = if path.backup { " (backup)" } else { "" };
+        table.row(
+            Emphasis::None,
+            vec![
+                format!("{}{backup}", path.name),
+                bytes(path.traffic.bytes),
+                optional(path.link_mbps),
+                figure(path.traffic.mean_mbps),
+                rtt(|it| it.min_ms),
+                rtt(|it| it.median_ms),
+                rtt(|it| it.p95_ms),
+                path.rtt.as_ref().map_or("", |it| it.method).to_owned(),
+                figure(path.traffic.loss_percent),
+                bytes(path.traffic.retransmitted_bytes),
+                bytes(path.traffic.reinjected_bytes),
+                optional(path.joined_ms),
+            ],
+        );
+    }
+    let text = table.to_text(width.saturating_sub(2), false);
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+fn lost_time(connection: &ConnectionReport, width: usize) -> String {
+    let mut table = Table::new(vec![
+        Column::new("lost", Align::Right),
+        Column::new("cause", Align::Left),
+        Column::new("incidents", Align::Right),
+        Column::new("because", Align::Left).prose(),
+    ]);
+    for cause in &connection.lost_time {
+        table.row(
+            Emphasis::None,
+            vec![
+                cause.cost_ms.map_or_else(|| "unknown".to_owned(), millis),
+                cause.cause.name().to_owned(),
+                cause.incidents.to_string(),
+                cause.cause.clause(cause.path.as_deref()),
+            ],
+        );
+    }
+    let text = table.to_text(width.saturating_sub(2), false);
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+fn described(incident: &IncidentReport, nth: usize, several: bool) -> String {
+    let of = |id: PacketId| match several {
+        true => format!("{} of file {}", id.packet, id.file),
+        false => id.packet.to_string(),
+    };
+    let path = incident.path.as_ref().map_or(String::new(), |path| format!(" of {path}"));
+    let lost = incident.cost_ms.map_or_else(|| "unknown cost".to_owned(), millis);
+    let second = |ms: f64| format!("{:.3} s", ms / 1e3);
+    format!(
+        "{nth}. {lost}: {}{path}, {} to {}, packets {} to {}",
+        incident.cause.name(),
+        second(incident.from_ms),
+        second(incident.to_ms),
+        of(incident.first),
+        of(incident.last),
+    )
+}
