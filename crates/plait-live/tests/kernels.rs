@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, reason = "each test file uses its own part")]
 
+mod captured;
 mod live;
 mod net;
 mod rough;
@@ -12,6 +13,7 @@ mod transfers;
 fn main() {
     net::stamp::stamp();
     let files = [
+        ("captured", captured::cases()),
         ("live", live::cases()),
         ("rough", rough::cases()),
         ("superpackets", superpackets::cases()),

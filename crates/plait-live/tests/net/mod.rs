@@ -9,7 +9,7 @@ pub mod timely;
 pub mod urgent;
 
 use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
-use plait_base::{Chance, Rate, Span};
+use plait_base::{Chance, Rate, Span, Time};
 use plait_link::{LinkConfig, QueueLimit, RateSource};
 use plait_live::emulate::{self, Emulator, Strip};
 use plait_live::{Device, Namespace};
@@ -89,6 +89,8 @@ pub struct Line {
     pub loss: u32,
     /// Longest packet in bytes. Longer packets are lost without an ICMP error.
     pub mtu: u32,
+    /// Begin and length of an outage.
+    pub outage: Option<(Time, Span)>,
 }
 
 impl Line {
@@ -100,6 +102,7 @@ impl Line {
             strip: Strip::Nothing,
             loss: 0,
             mtu: 1_500,
+            outage: None,
         }
     }
 
@@ -107,7 +110,8 @@ impl Line {
         let rate = RateSource::Fixed(Rate::from_bps(self.mbit * 1_000_000));
         let mut link = LinkConfig::new(rate, self.rtt.over(2));
         link.queue = QueueLimit::Bytes(self.queue);
-        link.mtu = vec![(plait_base::Time::ZERO, self.mtu)];
+        link.mtu = vec![(Time::ZERO, self.mtu)];
+        link.outages = self.outage.map(|(from, len)| (from, from + len)).into_iter().collect();
         link.impairments.loss = Chance::from_ppb(self.loss * 10_000_000).into();
         link
     }

@@ -1,0 +1,263 @@
+//! Captures of transfers between two stock kernels, made by tcpdump, with one planted cause each. `plait explain`
+//! names the cause, from the capture of the server and from that of the client.
+
+use crate::net::kernel::{self, Service, Speaks};
+use crate::net::{self, Bed, Case, Family, Line};
+use libtest_mimic::Failed;
+use plait_base::{Span, Time};
+use plait_capture::{CaptureExplanation, Cause, ConnectionReport, Place, Protocol};
+use plait_live::Namespace;
+use plait_live::emulate::Strip;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+pub fn cases() -> Vec<Case> {
+    PLANTED
+        .iter()
+        .map(|planted| {
+            let ignored = !has_tcpdump();
+            Case::test(planted.name, move || check(planted)).with_ignored_flag(ignored)
+        })
+        .collect()
+}
+
+fn has_tcpdump() -> bool {
+    let known = Command::new("tcpdump").arg("--version").output().is_ok();
+    if !known {
+        println!("skipped: captures of kernels: no tcpdump (Debian package tcpdump)");
+    }
+    known
+}
+
+/// A transfer with one cause.
+struct Planted {
+    name: &'static str,
+    /// Changes the two lines.
+    lines: fn(&mut [Line; 2]),
+    /// Changes the kernels of client and server.
+    kernels: fn(&Bed),
+    megabytes: usize,
+    /// Pauses of the server's program in the middle, in milliseconds.
+    pause_ms: u64,
+    /// The cause, and the number of its path.
+    cause: Option<(Cause, Option<usize>)>,
+}
+
+const CLEAN: Planted = Planted {
+    name: "clean",
+    lines: |_| {},
+    kernels: |_| {},
+    megabytes: 8,
+    pause_ms: 0,
+    cause: None,
+};
+
+const PLANTED: &[Planted] = &[
+    CLEAN,
+    Planted {
+        name: "lossy_path",
+        lines: |lines| lines[0].loss = 4,
+        cause: Some((Cause::Loss, Some(0))),
+        ..CLEAN
+    },
+    Planted {
+        name: "small_receive_buffer",
+        kernels: |bed| {
+            let small = || net::set("net/ipv4/tcp_rmem", "4096 24576 24576");
+            bed.client.within(small).unwrap();
+        },
+        megabytes: 3,
+        cause: Some((Cause::ReceiveWindow, None)),
+        ..CLEAN
+    },
+    Planted {
+        name: "small_send_buffer",
+        kernels: |bed| {
+            let small = || net::set("net/ipv4/tcp_wmem", "4096 16384 40000");
+            bed.server.within(small).unwrap();
+        },
+        megabytes: 3,
+        cause: Some((Cause::SendBuffer, None)),
+        ..CLEAN
+    },
+    Planted {
+        name: "idle_program",
+        pause_ms: 2_000,
+        cause: Some((Cause::ApplicationIdle, None)),
+        ..CLEAN
+    },
+    Planted {
+        name: "silent_path",
+        lines: |lines| {
+            lines[0].outage = Some((Time::ZERO + Span::from_millis(1_500), Span::from_secs(3)));
+        },
+        megabytes: 14,
+        cause: Some((Cause::PathSilent, Some(0))),
+        ..CLEAN
+    },
+    Planted {
+        name: "join_without_options",
+        lines: |lines| lines[1].strip = Strip::SynAck,
+        megabytes: 4,
+        cause: Some((Cause::JoinRefused, Some(1))),
+        ..CLEAN
+    },
+    Planted {
+        name: "no_options_at_all",
+        lines: |lines| lines[0].strip = Strip::SynAck,
+        megabytes: 4,
+        cause: Some((Cause::OptionsRemoved, None)),
+        ..CLEAN
+    },
+];
+
+/// A tcpdump.
+struct Dump {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Dump {
+    /// Starts one for all devices of a namespace.
+    fn start(space: &Namespace, file: &Path) -> Result<Dump, Failed> {
+        let mut child = space.within(|| {
+            Command::new("tcpdump")
+                .args(["-i", "any", "-U", "-s", "160", "-B", "65536", "-w"])
+                .arg(file)
+                .arg("tcp")
+                .stderr(Stdio::piped())
+                .spawn()
+        })??;
+        let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+        while !told.next().ok_or("tcpdump ended")??.contains("listening") {}
+        thread::spawn(move || told.for_each(drop));
+        Ok(Dump { child, file: file.to_owned() })
+    }
+
+    /// Ends it, and explains the file.
+    fn explain(mut self) -> Result<CaptureExplanation, Failed> {
+        // Tcpdump reads packets from a buffer of the kernel, which it empties at least once a second.
+        thread::sleep(Duration::from_millis(1_200));
+        net::run(&format!("kill -INT {}", self.child.id()));
+        self.child.wait()?;
+        let explained = plait_capture::explain(&[self.file.clone()], String::new(), &mut |_| true);
+        explained.map_err(|(_, broken)| broken.problem.into())
+    }
+}
+
+impl Drop for Dump {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends `len` bytes to the first client, with a pause in the middle.
+fn serve_with_pause(
+    bed: &Bed,
+    to: SocketAddr,
+    len: usize,
+    pause: Duration,
+) -> Result<thread::JoinHandle<()>, Failed> {
+    let listener = bed.server.within(|| kernel::socket(to.ip(), Speaks::Mptcp))??;
+    listener.set_reuse_address(true)?;
+    listener.bind(&to.into())?;
+    listener.listen(1)?;
+    Ok(thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let half = kernel::pattern(len / 2);
+        let mut byte = [0];
+        while stream.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {}
+        stream.write_all(&half).unwrap();
+        thread::sleep(pause);
+        stream.write_all(&half).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        while stream.read(&mut byte).unwrap_or(0) > 0 {}
+    }))
+}
+
+fn check(planted: &'static Planted) -> Result<(), Failed> {
+    let mut lines = [Line::new(20, 20, 100_000), Line::new(10, 60, 150_000)];
+    (planted.lines)(&mut lines);
+    let bed = Bed::build(Family::V4, &lines)?;
+    bed.own_service()?;
+    (planted.kernels)(&bed);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = |host: &str| dir.join(format!("{}-{host}.pcap", planted.name));
+    let dumps =
+        [Dump::start(&bed.server, &file("server"))?, Dump::start(&bed.client, &file("client"))?];
+    let to = SocketAddr::new(Family::V4.service(), 80);
+    let len = planted.megabytes * 1_000_000;
+    if planted.pause_ms > 0 {
+        let served = serve_with_pause(&bed, to, len, Duration::from_millis(planted.pause_ms))?;
+        bed.client.within(|| kernel::get(to, Speaks::Mptcp, len))??;
+        served.join().unwrap();
+    } else {
+        let served = Service::start(&bed.server, to, Speaks::Mptcp, 1)?;
+        bed.client.within(|| kernel::get(to, Speaks::Mptcp, len))??;
+        served.join();
+    }
+    for (dump, place) in dumps.into_iter().zip([Place::Sender, Place::Receiver]) {
+        let explanation = dump.explain()?;
+        println!("{}, {place:?}: {}", planted.name, explanation.sentence);
+        let connection = &explanation.connections[0];
+        let said = format!("{place:?}: {:#?}", connection.lost_time);
+        verify(planted, connection, place, len as u64).map_err(|why| format!("{why}\n{said}"))?;
+    }
+    bed.emulator.stop()?;
+    Ok(())
+}
+
+/// Compares the explanation with the planted cause.
+fn verify(
+    planted: &Planted,
+    connection: &ConnectionReport,
+    place: Place,
+    len: u64,
+) -> Result<(), String> {
+    let wrong = |what: String| Err(what);
+    if (connection.data.bytes, connection.sender) != (len, "server") {
+        return wrong(format!("{} bytes from the {}", connection.data.bytes, connection.sender));
+    }
+    let falls_back = matches!(planted.cause, Some((Cause::OptionsRemoved, _)));
+    let protocol = if falls_back { Protocol::Fallback } else { Protocol::Mptcp };
+    if (connection.protocol, connection.paths[0].place) != (protocol, place) {
+        return wrong(format!(
+            "{:?}, captured at {:?}",
+            connection.protocol, connection.paths[0].place
+        ));
+    }
+    let path_of =
+        |name: Option<&String>| connection.paths.iter().position(|path| Some(&path.name) == name);
+    let main = connection.lost_time.first();
+    let found = main.map(|main| (main.cause, path_of(main.path.as_ref())));
+    match planted.cause {
+        Some(expected) if found != Some(expected) => wrong(format!("{found:?}, not {expected:?}")),
+        Some(_) => Ok(()),
+        // A clean transfer has no cause except slow start.
+        None => {
+            let faults =
+                [Cause::PathSilent, Cause::JoinRefused, Cause::OptionsRemoved, Cause::JoinLate];
+            match connection.lost_time.iter().find(|it| faults.contains(&it.cause)) {
+                Some(fault) => wrong(format!("{:?} in a clean transfer", fault.cause)),
+                None => rates(connection),
+            }
+        }
+    }
+}
+
+/// The rates of both links, 20 and 10 Mbit/s, are found to a tenth. A segment of 1500 bytes has at least 1400
+/// bytes of payload.
+fn rates(connection: &ConnectionReport) -> Result<(), String> {
+    for (path, mbit) in connection.paths.iter().zip([20.0, 10.0]) {
+        let found = path.link_mbps.unwrap_or(0.0);
+        if !(0.86..1.05).contains(&(found / mbit)) {
+            return Err(format!("{}: {found} Mbit/s of {mbit}", path.name));
+        }
+    }
+    Ok(())
+}
