@@ -65,6 +65,7 @@ const COMMANDS: &[&str] = &[
     "trace show",
     "trace convert",
     "scoreboard",
+    "advise",
     "swarm",
     "serve",
     "get",
@@ -148,6 +149,7 @@ fn help_lists_what_works_and_nothing_else() {
             "list",
             "trace",
             "scoreboard",
+            "advise",
             "swarm",
             "experiment",
             "reproduce",
@@ -364,6 +366,24 @@ fn no_report_is_wider_than_80_columns() {
             assert!(line.chars().count() <= 80, "{args:?}: {line}");
         }
     }
+}
+
+/// The answer comes first. An unknown rate is no advice, and a bad range is refused with its place.
+#[test]
+fn advice_answers_or_says_what_is_missing() {
+    let wifi = ["--path", "wifi:rate=8mbit..10mbit,rtt=20ms,queue=100ms,loss=0%"];
+    let lte = ["--path", "lte:rate=8mbit..10mbit,rtt=20ms,queue=100ms,loss=0%"];
+    let given = [&["advise"][..], &wifi, &lte, &["--draws", "3"]].concat();
+    let text = stdout(&plait(&given));
+    assert!(text.starts_with("Bond the links"), "{text}");
+    assert!(text.contains("large downloads") && text.contains("calls while lte is down"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&plait(&[&given[..], &["--json"]].concat()))).unwrap();
+    assert_eq!((&json["schema"], &json["draws"]), (&"plait.advice/1".into(), &3.into()));
+    let unknown = stdout(&plait(&[&["advise"][..], &wifi, &["--path", "b:rtt=9ms"]].concat()));
+    assert!(unknown.starts_with("Cannot tell: the rate of b is unknown"), "{unknown}");
+    let bad = [&["advise"][..], &wifi, &["--path", "b:rtt=9ms,rate=9..10mbit"]].concat();
+    assert!(refusal(&plait(&bad), 2).contains("--path b:rate"));
 }
 
 /// A random scoreboard writes its page and its map beside the report. A directory is refused before any cell runs.

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advise;
 mod append_log;
 mod bound;
 mod compare;

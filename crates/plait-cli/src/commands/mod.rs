@@ -1,5 +1,6 @@
 //! The commands: one module each, with its arguments and its work.
 
+pub(crate) mod advise;
 mod cache;
 mod cluster;
 pub(crate) mod compare;

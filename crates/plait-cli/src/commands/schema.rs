@@ -57,6 +57,8 @@ enum Reporting {
     ExplainCapture,
     /// `plait list --json`
     List,
+    /// `plait advise --json`
+    Advise,
     /// `plait scoreboard --json`
     Scoreboard,
     /// `plait scoreboard --random --json`
@@ -108,6 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             written::<plait_report::reproduction::ReproductionDocument>()
         }
         Reporting::Trace => written::<plait_report::trace::TraceDocument>(),
+        Reporting::Advise => written::<plait_lab::advise::Advice>(),
         Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),
         Reporting::ScoreboardRandom => written::<plait_lab::scoreboard::random::RandomBoard>(),
         Reporting::Swarm => written::<plait_lab::swarm::Report>(),

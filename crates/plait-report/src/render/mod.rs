@@ -1,6 +1,7 @@
 //! Text drawings: bars, charts, tables and timelines. All functions take plain data and a width,
 //! and return lines. They depend neither on the source of the data nor on the output.
 
+pub mod advice;
 mod bars;
 mod captured;
 pub mod comparison;

@@ -1,0 +1,115 @@
+//! What the runs say: the gain by workload, and the advice that follows.
+
+use super::{Advice, Gain, Line, Verdict};
+use crate::stats::{median, percentile};
+
+/// Smallest typical gain that is worth a second path, and smallest loss that speaks against it.
+const NOTABLE: f64 = 1.05;
+
+impl Gain {
+    /// Returns the median and the 80 % interval of the ratios of all draws; `None` without a ratio.
+    pub(super) fn of(ratios: &[f64]) -> Option<Gain> {
+        let mut sorted: Vec<f64> = ratios.iter().copied().filter(|it| it.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        Some(Gain {
+            median: median(&sorted)?,
+            low: percentile(&sorted, 10.0)?,
+            high: percentile(&sorted, 90.0)?,
+        })
+    }
+
+    /// Returns what the interval says.
+    pub(super) fn verdict(&self) -> Verdict {
+        match self {
+            _ if self.low > 1.0 && self.median >= NOTABLE => Verdict::Gain,
+            _ if self.high < 1.0 && self.median <= 1.0 / NOTABLE => Verdict::Loss,
+            _ if self.low >= 1.0 / NOTABLE && self.high <= NOTABLE => Verdict::Nothing,
+            // A typical draw changes little, and a bad one loses little.
+            _ if self.low >= 1.0 / NOTABLE && self.median < NOTABLE => Verdict::Nothing,
+            _ if self.low >= 1.0 / NOTABLE => Verdict::Gain,
+            _ => Verdict::Unclear,
+        }
+    }
+}
+
+/// Returns the advice in a sentence: whether to bond, and for which workloads.
+pub(super) fn answer(advice: &Advice) -> String {
+    if let [unknown, ..] = advice.unknown_rates.as_slice() {
+        return format!(
+            "Cannot tell: the rate of {unknown} is unknown. A ping does not show it; give rate=, or measure it."
+        );
+    }
+    let with = |verdict: Verdict| -> Vec<&str> {
+        let lines = advice.lines.iter().filter(|it| !it.outage && it.verdict == verdict);
+        lines.map(|it| it.name.as_str()).collect()
+    };
+    let (gains, losses, unclear) =
+        (with(Verdict::Gain), with(Verdict::Loss), with(Verdict::Unclear));
+    let loads = advice.lines.iter().filter(|it| !it.outage).count();
+    let saved = |line: &&Line| line.outage && line.verdict == Verdict::Gain;
+    let outages = advice.lines.iter().filter(saved).count();
+    let mut text = match (gains.is_empty(), losses.is_empty(), unclear.is_empty()) {
+        (false, true, true) if gains.len() == loads => {
+            "Bond the links: every load gains.".to_owned()
+        }
+        (false, true, true) => {
+            format!("Bond the links: {} gain, and the other loads change little.", list(&gains))
+        }
+        (false, true, false) => {
+            format!(
+                "Bond the links: {} gain. It is not clear for {}.",
+                list(&gains),
+                list(&unclear)
+            )
+        }
+        (false, false, _) => {
+            format!("Bond the links for {}, but not for {}.", list(&gains), list(&losses))
+        }
+        (true, false, _) => format!("Don't bond the links: {} get slower.", list(&losses)),
+        (true, true, true) => "Don't bond the links for speed: nothing is to be gained.".to_owned(),
+        (true, true, false) => {
+            format!("Cannot tell: the links are not known well enough for {}.", list(&unclear))
+        }
+    };
+    if gains.is_empty() && outages > 0 {
+        text += " As a backup, the second path keeps connections alive when the first one fails.";
+    }
+    text
+}
+
+/// Joins names as in a sentence.
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gain(low: f64, median: f64, high: f64) -> Verdict {
+        Gain { median, low, high }.verdict()
+    }
+
+    #[test]
+    fn the_interval_decides() {
+        assert_eq!(gain(1.1, 1.3, 1.5), Verdict::Gain);
+        assert_eq!(gain(0.97, 1.2, 1.5), Verdict::Gain);
+        assert_eq!(gain(0.6, 0.8, 0.95), Verdict::Loss);
+        assert_eq!(gain(0.98, 1.01, 1.03), Verdict::Nothing);
+        assert_eq!(gain(0.97, 1.01, 1.4), Verdict::Nothing);
+        assert_eq!(gain(0.7, 1.0, 1.5), Verdict::Unclear);
+        assert_eq!(gain(0.8, 0.97, 1.02), Verdict::Unclear);
+    }
+
+    #[test]
+    fn the_quantiles_are_those_of_the_draws() {
+        let ratios: Vec<f64> = (0..=100).map(f64::from).collect();
+        let found = Gain::of(&ratios).unwrap();
+        assert_eq!((found.low, found.median, found.high), (10.0, 50.0, 90.0));
+        assert_eq!(Gain::of(&[]), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! Links that are not exactly known: a value may be a range, and what nobody measured has a wide prior.
+
+use crate::error::{Fault, Place, ScenarioError};
+use crate::scenario::{PlacedText, RawScenario};
+use crate::stats::deviation;
+use plait_app::quantity::{self, Limit};
+use plait_base::RandomStream;
+
+/// The share of draws below the upper end of a range. A range is an 80 % interval.
+const UPPER: f64 = 0.9;
+/// Factor of an RTT that is given without a range, from the middle to either end of its 80 % interval.
+const RTT_FACTOR: f64 = 1.1;
+/// Least and largest queue in ms, if the queue is unknown.
+const QUEUES_MS: (f64, f64) = (30.0, 500.0);
+/// Least and largest share of lost packets in percent, if the loss is unknown and above zero.
+const LOSSES: (f64, f64) = (0.001, 0.3);
+
+/// The keys whose value may be a range, each with the kind of its values.
+const RANGES: [(&str, Kind); 9] = [
+    ("rate", Kind::Rate),
+    ("rate_down", Kind::Rate),
+    ("rate_up", Kind::Rate),
+    ("rtt", Kind::Time),
+    ("owd_down", Kind::Time),
+    ("owd_up", Kind::Time),
+    ("queue", Kind::Queue),
+    ("loss", Kind::Share),
+    ("loss_up", Kind::Share),
+];
+
+/// What a value measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Rate,
+    Time,
+    Queue,
+    Share,
+}
+
+/// The unit in which a drawn value is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unit {
+    Bits,
+    Nanoseconds,
+    Bytes,
+    Percent,
+}
+
+/// A value of a path.
+#[derive(Clone, PartialEq, Debug)]
+enum Given {
+    /// It is used as it is.
+    Text(PlacedText),
+    /// It is drawn from a log-normal distribution: its median, and the deviation of its logarithm.
+    Drawn { place: PlacedText, median: f64, deviation: f64, unit: Unit },
+}
+
+/// A path of which some values are uncertain.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct UncertainPath {
+    name: String,
+    fields: Vec<(String, Given)>,
+    /// Whether a queue must be drawn.
+    queue_unknown: bool,
+    /// Whether a loss must be drawn.
+    loss_unknown: bool,
+    /// Whether nothing says how much the path carries.
+    pub(super) rate_unknown: bool,
+}
+
+impl UncertainPath {
+    /// Reads the paths of a scenario. `spread` is the factor of a rate that is given without a range, from the
+    /// middle to either end of its 80 % interval.
+    pub(super) fn all(raw: &RawScenario, spread: f64) -> Result<Vec<UncertainPath>, ScenarioError> {
+        let read = |path: &crate::scenario::RawPath| {
+            let has = |key: &str| path.fields.iter().any(|(name, _)| name == key);
+            let recorded = has("trace") || has("profile");
+            let mut fields = Vec::new();
+            for (key, given) in &path.fields {
+                fields.push((key.clone(), Given::read(key, given, spread)?));
+            }
+            Ok(UncertainPath {
+                name: path.name.text.clone(),
+                fields,
+                queue_unknown: !has("queue") && !has("profile"),
+                loss_unknown: !has("loss") && !has("profile"),
+                rate_unknown: !recorded && !has("rate") && !has("rate_down"),
+            })
+        };
+        raw.paths.iter().map(read).collect()
+    }
+
+    /// Returns the name of the path.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the fields of the path in the draw of this seed, as texts.
+    pub(super) fn draw(&self, seed: u64) -> Vec<(String, PlacedText)> {
+        let stream = |what: &str| RandomStream::new(seed, &["advise", &self.name, what]);
+        let mut fields: Vec<(String, PlacedText)> = Vec::new();
+        for (key, given) in &self.fields {
+            fields.push((key.clone(), given.draw(&mut stream(key))));
+        }
+        let place = fields.first().map(|(_, given)| given.place.clone());
+        let place = place.unwrap_or_else(|| Place::Argument("--path".to_owned()));
+        let mut add = |key: &str, text: String| {
+            fields.push((key.to_owned(), PlacedText { place: place.clone(), text }));
+        };
+        let log = |share: f64, (low, high): (f64, f64)| low * libm::pow(high / low, share);
+        if self.queue_unknown {
+            add("queue", format!("{:.3}ms", log(stream("queue").unit(), QUEUES_MS)));
+        }
+        if self.loss_unknown {
+            let mut dice = stream("loss");
+            // Every other link loses nothing but what its queue drops.
+            let loss = if dice.below(2) == 0 { 0.0 } else { log(dice.unit(), LOSSES) };
+            if loss > 0.0 {
+                add("loss", format!("{loss:.6}%"));
+            }
+        }
+        fields
+    }
+}
+
+impl Given {
+    fn read(key: &str, given: &PlacedText, spread: f64) -> Result<Given, ScenarioError> {
+        let kind = RANGES.iter().find(|(name, _)| *name == key).map(|(_, kind)| *kind);
+        let Some(kind) = kind else { return Ok(Given::Text(given.clone())) };
+        // A rate in steps, or one that is drawn again over time, says itself how it varies.
+        let varies = given.text.contains(['@', '/', '~', ':']);
+        let ends = match given.text.split_once("..") {
+            _ if varies => return Ok(Given::Text(given.clone())),
+            Some((low, high)) => (amount(kind, given, low)?, amount(kind, given, high)?),
+            None => {
+                let factor = match kind {
+                    Kind::Rate => spread,
+                    Kind::Time => RTT_FACTOR,
+                    Kind::Queue | Kind::Share => 1.0,
+                };
+                let (middle, unit) = amount(kind, given, &given.text)?;
+                if factor == 1.0 || !(middle > 0.0 && middle.is_finite()) {
+                    return Ok(Given::Text(given.clone()));
+                }
+                ((middle / factor, unit), (middle * factor, unit))
+            }
+        };
+        let ((low, unit), (high, other)) = ends;
+        let refused = |problem: &str| {
+            let allowed = "an 80 % interval LOW..HIGH of values above zero, such as 18mbit..22mbit";
+            Err(given.error(Fault::Invalid, problem).allow(allowed))
+        };
+        if unit != other {
+            return refused("the ends of the range have different kinds of units");
+        }
+        if !(low > 0.0 && high.is_finite()) {
+            return refused("a range needs two values above zero");
+        }
+        if low > high {
+            return refused("the lower end of the range is above its upper end");
+        }
+        let median = libm::sqrt(low * high);
+        let deviation = libm::log(high / low) / (2.0 * deviation(UPPER));
+        Ok(Given::Drawn { place: given.clone(), median, deviation, unit })
+    }
+
+    fn draw(&self, stream: &mut RandomStream) -> PlacedText {
+        let (place, median, spread, unit) = match self {
+            Given::Text(text) => return text.clone(),
+            Given::Drawn { place, median, deviation, unit } => (place, median, deviation, unit),
+        };
+        let drawn = median * libm::exp(spread * deviation(stream.unit()));
+        let text = match unit {
+            Unit::Bits => format!("{}bit", drawn.max(1.0) as u64),
+            Unit::Nanoseconds => format!("{}ns", drawn.max(1.0) as u64),
+            Unit::Bytes => format!("{}B", drawn.max(1.0) as u64),
+            Unit::Percent => format!("{:.6}%", drawn.min(100.0)),
+        };
+        PlacedText { place: place.place.clone(), text }
+    }
+}
+
+/// Reads one end of a range.
+fn amount(kind: Kind, given: &PlacedText, text: &str) -> Result<(f64, Unit), ScenarioError> {
+    let wrong = |error: &dyn ToString| given.error(Fault::Invalid, &error.to_string());
+    Ok(match kind {
+        Kind::Rate if text.trim() == "inf" => (f64::INFINITY, Unit::Bits),
+        Kind::Rate => {
+            (quantity::rate(text).map_err(|error| wrong(&error))?.as_bps() as f64, Unit::Bits)
+        }
+        Kind::Time => {
+            let time = quantity::time(text).map_err(|error| wrong(&error))?;
+            (time.as_nanos() as f64, Unit::Nanoseconds)
+        }
+        Kind::Share => {
+            let share = quantity::percent(text).map_err(|error| wrong(&error))?;
+            (f64::from(share.as_ppb()) / 1e7, Unit::Percent)
+        }
+        Kind::Queue => match quantity::limit(text).map_err(|error| wrong(&error))? {
+            Limit::Time(time) => (time.as_nanos() as f64, Unit::Nanoseconds),
+            Limit::Bytes(bytes) => (bytes as f64, Unit::Bytes),
+            Limit::Packets(packets) => (f64::from(packets) * 1_500.0, Unit::Bytes),
+            Limit::Infinite => (f64::INFINITY, Unit::Bytes),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> Result<UncertainPath, ScenarioError> {
+        let mut raw = RawScenario::new();
+        raw.argument("path", text).unwrap();
+        Ok(UncertainPath::all(&raw, 1.25)?.remove(0))
+    }
+
+    /// Returns the drawn values of a key in base units, sorted.
+    fn draws(path: &UncertainPath, key: &str, read: fn(&str) -> f64) -> Vec<f64> {
+        let of =
+            |seed| path.draw(seed).into_iter().find(|it| it.0 == key).map(|it| read(&it.1.text));
+        let mut values: Vec<f64> = (0..2_000).filter_map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    fn bps(text: &str) -> f64 {
+        quantity::rate(text).unwrap().as_bps() as f64
+    }
+
+    #[test]
+    fn a_range_holds_eight_of_ten_draws() {
+        let wifi = path("wifi:rate=10mbit..40mbit,rtt=20ms,queue=50ms,loss=0%").unwrap();
+        let rates = draws(&wifi, "rate", bps);
+        let below = rates.iter().filter(|rate| **rate < 10e6).count();
+        let above = rates.iter().filter(|rate| **rate > 40e6).count();
+        assert!((150..250).contains(&below) && (150..250).contains(&above), "{below} {above}");
+        assert!((rates[1_000] / 20e6 - 1.0).abs() < 0.1, "{}", rates[1_000]);
+        assert_eq!(wifi.draw(7), wifi.draw(7));
+    }
+
+    #[test]
+    fn a_value_without_a_range_has_the_spread() {
+        let wifi = path("wifi:rate=20mbit,rtt=20ms,queue=50ms,loss=0%").unwrap();
+        let rates = draws(&wifi, "rate", bps);
+        let outside = rates.iter().filter(|it| **it < 16e6 || **it > 25e6).count();
+        assert!((320..480).contains(&outside), "{outside}");
+        let queue = wifi.draw(3).into_iter().find(|it| it.0 == "queue").unwrap();
+        assert_eq!(queue.1.text, "50ms");
+    }
+
+    #[test]
+    fn what_nobody_measured_is_drawn_widely() {
+        let wifi = path("wifi:rate=20mbit,rtt=20ms").unwrap();
+        let queues = draws(&wifi, "queue", |text| quantity::time(text).unwrap().as_millis_f64());
+        assert!(queues[0] < 35.0 && queues[1_999] > 450.0, "{} {}", queues[0], queues[1_999]);
+        let lossy = (0..1_000).filter(|seed| wifi.draw(*seed).iter().any(|it| it.0 == "loss"));
+        assert!((450..550).contains(&lossy.count()));
+        assert!(path("wifi:rtt=20ms").unwrap().rate_unknown);
+    }
+
+    #[test]
+    fn bad_ranges_are_refused() {
+        for (text, problem) in [
+            ("w:rate=20mbit..10mbit", "lower end"),
+            ("w:queue=20ms..10kB", "different kinds"),
+            ("w:rtt=0ms..10ms", "above zero"),
+            ("w:rate=20..30mbit", "no unit"),
+            ("w:loss=1%..inf", "inf"),
+        ] {
+            let error = path(text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn steps_and_traces_are_left_alone() {
+        let wifi = path("wifi:rate=10mbit@0s/4mbit@20s,rtt=20ms@0s/30ms@5s,down=1s..3s").unwrap();
+        let texts: Vec<String> = wifi.draw(1).into_iter().map(|it| it.1.text).collect();
+        assert_eq!(texts[..3], ["10mbit@0s/4mbit@20s", "20ms@0s/30ms@5s", "1s..3s"]);
+    }
+}

@@ -1,0 +1,502 @@
+//! Advises whether to bond links: draws links from what is known of them, and runs real loads over them with
+//! the default scheduler, with a backup path, and with plain TCP on each path alone.
+
+mod judge;
+mod links;
+
+use crate::compare::{RunOutcome, Subject, World, cells, extra, run_seed};
+use crate::error::{Fault, Place, ScenarioError};
+use crate::scenario::{PlacedText, RawScenario, Scenario};
+use crate::stats::median;
+use crate::workers::on_threads;
+use links::UncertainPath;
+use plait_app::measure::{Better, MEASURES, Value};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Name and version of the document.
+pub const SCHEMA: &str = "plait.advice/1";
+
+/// Draws for which remedies are tried.
+const REMEDY_DRAWS: u32 = 12;
+/// Smallest typical gain of a remedy that is worth naming.
+const NOTABLE_REMEDY: f64 = 1.05;
+
+/// A load of real use.
+struct Load {
+    name: &'static str,
+    workload: &'static str,
+    measure: &'static str,
+    /// The measure of the tail.
+    tail: Option<&'static str>,
+}
+
+/// The loads, from the shortest to the longest.
+const LOADS: [Load; 5] = [
+    Load {
+        name: "small downloads",
+        workload: "download:256kB",
+        measure: "completion_ms",
+        tail: None,
+    },
+    Load {
+        name: "large downloads",
+        workload: "download:8MB",
+        measure: "completion_ms",
+        tail: None,
+    },
+    Load { name: "web pages", workload: "web:amazon", measure: "page_load_ms", tail: None },
+    CALLS,
+    Load { name: "video", workload: "video:paper,for=60s", measure: "bit_rate_mbps", tail: None },
+];
+
+/// A call with video at 1.2 Mbit/s.
+const CALLS: Load = Load {
+    name: "calls",
+    workload: "stream:3kB@20ms,for=8s",
+    measure: "message_delay_median_ms",
+    tail: Some("message_delay_p99_ms"),
+};
+
+/// An outage of a path during a call.
+const OUTAGE: &str = "3s..5s";
+
+/// A change that may help more than a second path: its name, what it is for, and its settings.
+const REMEDIES: [(&str, &[(&str, &str)]); 3] = [
+    ("a slow start that ends before the queue is full (--hystart on)", &[("hystart", "on")]),
+    ("larger buffers (--rcvbuf 16MiB --sndbuf 16MiB)", &[("rcvbuf", "16MiB"), ("sndbuf", "16MiB")]),
+    (
+        "a short queue at the bottleneck of each link (CoDel or cake in its router)",
+        &[("aqm", "codel")],
+    ),
+];
+
+/// What to advise on.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The paths, and the settings of all runs. A value of a path may be an 80 % interval, `18mbit..22mbit`.
+    pub raw: RawScenario,
+    /// Links to draw.
+    pub draws: u32,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Factor from a rate that is given without an interval to either end of its 80 % interval.
+    pub spread: f64,
+    /// Runs at a time; by default one for each core.
+    pub jobs: Option<NonZeroUsize>,
+    /// The command line that gives the advice again.
+    pub command: String,
+}
+
+/// The document that `plait advise --json` prints.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// Always `plait.advice/1`.
+    pub schema: String,
+    /// The command line that gives the advice again.
+    pub command: String,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Links that were drawn.
+    pub draws: u32,
+    /// The paths.
+    pub paths: Vec<String>,
+    /// Paths whose rate is unknown. Then nothing was run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown_rates: Vec<String>,
+    /// The advice in one or two sentences.
+    pub answer: String,
+    /// One line for each load, then one for an outage of each path.
+    pub lines: Vec<Line>,
+    /// Changes that help without a second path or beside it, the best first.
+    pub remedies: Vec<Remedy>,
+    /// True if draws are missing because the command was interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+}
+
+/// The result for a load.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// The load in words.
+    pub name: String,
+    /// The load as for `--workload`.
+    pub workload: String,
+    /// Whether a path has an outage during the load.
+    pub outage: bool,
+    /// The measure.
+    pub measure: String,
+    /// The best path alone, by the median over all draws.
+    pub best_path: String,
+    /// Median of the best path alone over all draws, with plain TCP.
+    pub alone: f64,
+    /// Median of both paths over all draws, with the default scheduler.
+    pub bonded: f64,
+    /// How much better the default scheduler is than the best path alone.
+    pub gain: Gain,
+    /// The same for the 99th percentile of the messages, or for the slowest tenth of the draws.
+    pub tail: f64,
+    /// How much better a second path is that is used only if the first one is down. Only for an outage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Gain>,
+    /// Share of the data on each path.
+    pub shares: Vec<f64>,
+    /// Copies over payload.
+    pub extra: f64,
+    /// What the interval says.
+    pub verdict: Verdict,
+}
+
+/// A ratio of speeds; above 1 is better than the best path alone.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Gain {
+    /// Median over the draws.
+    pub median: f64,
+    /// Lower end of the 80 % interval: one draw in ten is below it.
+    pub low: f64,
+    /// Upper end of the 80 % interval.
+    pub high: f64,
+}
+
+/// What the gain of a load says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// A second path helps.
+    Gain,
+    /// A second path harms.
+    Loss,
+    /// A second path changes little.
+    Nothing,
+    /// The links are not known well enough.
+    Unclear,
+}
+
+/// A change that helps.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Remedy {
+    /// The change in words, with its setting.
+    pub change: String,
+    /// The load that it helps most.
+    pub load: String,
+    /// How much faster the load gets, in the median of the draws.
+    pub gain: f64,
+}
+
+/// What the advice needs of its caller.
+#[derive(Clone, Copy)]
+pub struct AdviceControl<'a> {
+    /// Called after each draw with the number of ended draws and the total.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// Once true, no further run begins.
+    pub cancelled: &'a AtomicBool,
+    /// Returns the files that the paths name.
+    pub read: &'a (dyn Fn(&str) -> std::io::Result<String> + Sync),
+}
+
+/// The runs of one load in one draw.
+#[derive(Clone, Default, Debug)]
+struct Played {
+    /// The measure: the default scheduler, then each path alone.
+    values: Vec<f64>,
+    /// The measure of the tail; empty if the load has none.
+    tails: Vec<f64>,
+    /// With the other paths as backups of each path; empty if there is no outage.
+    backups: Vec<f64>,
+    shares: Vec<f64>,
+    extra: f64,
+}
+
+/// A load with the path that has an outage.
+type Case = (&'static Load, Option<usize>);
+
+/// Draws links, runs the loads over them and advises.
+///
+/// # Errors
+/// If a path or a setting is refused, before any run.
+pub fn advise<W: World>(
+    options: &Options,
+    world: &W,
+    control: &AdviceControl<'_>,
+) -> Result<Advice, ScenarioError> {
+    let paths = UncertainPath::all(&options.raw, options.spread)?;
+    if paths.len() < 2 {
+        let place = Place::Argument("--path".to_owned());
+        let error =
+            ScenarioError::new(&place, Fault::Missing, "", "advice is about two links or more");
+        return Err(error.allow("--path NAME:rate=RATE,rtt=TIME for each link"));
+    }
+    let unknown: Vec<String> =
+        paths.iter().filter(|it| it.rate_unknown).map(|it| it.name().to_owned()).collect();
+    let mut advice = Advice {
+        schema: SCHEMA.to_owned(),
+        command: options.command.clone(),
+        seed: options.seed,
+        draws: 0,
+        paths: paths.iter().map(|it| it.name().to_owned()).collect(),
+        unknown_rates: unknown,
+        answer: String::new(),
+        lines: Vec::new(),
+        remedies: Vec::new(),
+        interrupted: false,
+    };
+    if advice.unknown_rates.is_empty() {
+        run(options, &paths, world, control, &mut advice)?;
+    }
+    advice.answer = judge::answer(&advice);
+    Ok(advice)
+}
+
+/// Runs everything, and fills in the lines and the remedies.
+fn run<W: World>(
+    options: &Options,
+    paths: &[UncertainPath],
+    world: &W,
+    control: &AdviceControl<'_>,
+    advice: &mut Advice,
+) -> Result<(), ScenarioError> {
+    let maker = Maker { options, paths, world, control };
+    let cases: Vec<Case> = LOADS
+        .iter()
+        .map(|load| (load, None))
+        .chain((0..paths.len()).map(|path| (&CALLS, Some(path))))
+        .collect();
+    // The first draw reads every setting.
+    for (load, down) in &cases {
+        maker.scenario(0, load, *down, &[])?;
+    }
+    let draws = options.draws.max(1);
+    let played: Mutex<Vec<(u32, Vec<Played>)>> = Mutex::new(Vec::new());
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    on_threads(options.jobs, draws as usize, || {
+        while !control.cancelled.load(Ordering::Relaxed) {
+            let Some(draw) = next_of(&next, draws) else { return };
+            let all: Option<Vec<Played>> =
+                cases.iter().map(|case| maker.play(draw, case)).collect();
+            let Some(all) = all else { return };
+            if let Ok(mut list) = played.lock() {
+                list.push((draw, all));
+            }
+            (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, draws as usize);
+        }
+    });
+    let mut played = played.into_inner().unwrap_or_default();
+    // The draws end in any order; sums do not depend on it.
+    played.sort_by_key(|(draw, _)| *draw);
+    advice.draws = u32::try_from(played.len()).unwrap_or(u32::MAX);
+    advice.interrupted = advice.draws < draws;
+    for (at, (load, down)) in cases.iter().enumerate() {
+        let of_case: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
+        advice.lines.extend(line(load, *down, &of_case, &advice.paths));
+    }
+    if !advice.interrupted {
+        advice.remedies = maker.remedies(&played);
+    }
+    Ok(())
+}
+
+fn next_of(next: &AtomicUsize, count: u32) -> Option<u32> {
+    let number = u32::try_from(next.fetch_add(1, Ordering::Relaxed)).ok()?;
+    (number < count).then_some(number)
+}
+
+/// Makes the runs.
+struct Maker<'a, W> {
+    options: &'a Options,
+    paths: &'a [UncertainPath],
+    world: &'a W,
+    control: &'a AdviceControl<'a>,
+}
+
+impl<W: World> Maker<'_, W> {
+    /// Returns the scenario of a load over the links of a draw.
+    fn scenario(
+        &self,
+        draw: u32,
+        load: &Load,
+        down: Option<usize>,
+        changes: &[(&str, &str)],
+    ) -> Result<Scenario, ScenarioError> {
+        let seed = run_seed(self.options.seed, draw);
+        let mut raw = self.options.raw.clone();
+        for (at, (raw, path)) in raw.paths.iter_mut().zip(self.paths).enumerate() {
+            raw.fields = path.draw(seed);
+            let place = raw.name.place.clone();
+            let mut add = |key: &str, text: &str| {
+                raw.fields.push((key.to_owned(), PlacedText::new(&place, text)));
+            };
+            if down == Some(at) {
+                add("down", OUTAGE);
+            }
+            changes.iter().filter(|it| it.0 == "aqm").for_each(|it| add(it.0, it.1));
+            if changes.iter().any(|it| it.0 == "backup" && it.1 != at.to_string()) {
+                add("backup", "on");
+            }
+        }
+        let fixed = [
+            ("workload", load.workload),
+            ("schedulers", plait_sched::DEFAULT),
+            ("exact", "on"),
+            ("runs", "1"),
+        ];
+        let of_links = |it: &&(&str, &str)| it.0 == "aqm" || it.0 == "backup";
+        for (name, text) in fixed.iter().chain(changes.iter().filter(|it| !of_links(it))) {
+            raw.forget(name);
+            raw.argument(name, text)?;
+        }
+        raw.build_with(&|name| (self.control.read)(name))
+    }
+
+    /// Runs a load over the links of a draw; `None` if it was cancelled or a file has vanished.
+    fn play(&self, draw: u32, (load, down): &Case) -> Option<Played> {
+        let scenario = self.scenario(draw, load, *down, &[]).ok()?;
+        let seed = run_seed(self.options.seed, draw);
+        let mut played = Played::default();
+        for cell in cells(&scenario) {
+            let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
+            played.values.push(value(&outcome, load.measure, &scenario));
+            if let Some(tail) = load.tail {
+                played.tails.push(value(&outcome, tail, &scenario));
+            }
+            if matches!(cell.subject, Subject::Scheduler(_)) {
+                played.extra = extra(&outcome.measures).unwrap_or(0.0);
+                let paths = outcome.measures.paths.iter();
+                played.shares = paths.map(|path| path.path_share.unwrap_or(0.0)).collect();
+            }
+        }
+        // The path of an outage with the others as its backups.
+        if let Some(path) = down {
+            let changes = [("backup", path.to_string())];
+            let changes = changes.each_ref().map(|(name, text)| (*name, text.as_str()));
+            let scenario = self.scenario(draw, load, *down, &changes).ok()?;
+            let cell = cells(&scenario).into_iter().next()?;
+            let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
+            played.backups.push(value(&outcome, load.tail.unwrap_or(load.measure), &scenario));
+        }
+        Some(played)
+    }
+
+    /// Tries each remedy on the first draws, for downloads and calls.
+    fn remedies(&self, played: &[(u32, Vec<Played>)]) -> Vec<Remedy> {
+        let mut found: Vec<Remedy> = Vec::new();
+        for (change, settings) in REMEDIES {
+            let gain = |at: usize| -> Option<(f64, &'static str)> {
+                let load = LOADS.get(at)?;
+                let ratio = |(draw, all): &(u32, Vec<Played>)| {
+                    let before = *all.get(at)?.values.first()?;
+                    let scenario = self.scenario(*draw, load, None, settings).ok()?;
+                    let cell = cells(&scenario).into_iter().next()?;
+                    let seed = run_seed(self.options.seed, *draw);
+                    let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
+                    Some(better(load.measure, value(&outcome, load.measure, &scenario), before))
+                };
+                let first = played.iter().take(REMEDY_DRAWS as usize);
+                let ratios: Vec<f64> = first.filter_map(ratio).collect();
+                Some((median(&ratios)?, load.name))
+            };
+            // Large downloads and calls.
+            let best = [1, 3].into_iter().filter_map(gain).max_by(|a, b| a.0.total_cmp(&b.0));
+            if let Some((gain, load)) = best.filter(|it| it.0 >= NOTABLE_REMEDY) {
+                found.push(Remedy { change: change.to_owned(), load: load.to_owned(), gain });
+            }
+        }
+        found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        found
+    }
+}
+
+/// Returns a measure of a run. A run that did not finish counts as its deadline, or as nothing achieved.
+fn value(outcome: &RunOutcome, measure: &str, scenario: &Scenario) -> f64 {
+    let worst = match higher(measure) {
+        true => 1e-3,
+        false => scenario.deadline().as_millis_f64(),
+    };
+    let entry = MEASURES.iter().find(|entry| entry.name == measure);
+    let Some(Value::Run(of)) = entry.map(|entry| entry.value) else { return worst };
+    if !outcome.counts() {
+        return worst;
+    }
+    of(&outcome.measures).unwrap_or(worst)
+}
+
+fn higher(measure: &str) -> bool {
+    let entry = MEASURES.iter().find(|entry| entry.name == measure);
+    entry.is_some_and(|entry| entry.better == Better::Higher)
+}
+
+/// Returns how much better `ours` is than `theirs`; above 1 is better.
+fn better(measure: &str, ours: f64, theirs: f64) -> f64 {
+    if higher(measure) { ours / theirs } else { theirs / ours }
+}
+
+/// Returns the line of a load; `None` without a draw.
+fn line(load: &Load, down: Option<usize>, played: &[&Played], paths: &[String]) -> Option<Line> {
+    // In an outage the tail counts.
+    let measure = if down.is_some() { load.tail.unwrap_or(load.measure) } else { load.measure };
+    let values = |of: usize| -> Vec<f64> {
+        let list = |it: &&Played| if down.is_some() { it.tails.clone() } else { it.values.clone() };
+        played.iter().filter_map(|it| list(it).get(of).copied()).collect()
+    };
+    let bonded = values(0);
+    // Before the outage, the best path is the one that is best without it. The path that fails is that one.
+    let best = match down {
+        Some(path) => path,
+        None => {
+            let rank = |path: &usize| median(&values(*path + 1)).unwrap_or(f64::NAN);
+            let order = |a: &usize, b: &usize| rank(a).total_cmp(&rank(b));
+            let all = 0..paths.len();
+            if higher(measure) { all.max_by(order)? } else { all.min_by(order)? }
+        }
+    };
+    let alone = values(best + 1);
+    let ratios = |ours: &[f64], theirs: &[f64]| -> Vec<f64> {
+        ours.iter().zip(theirs).map(|(ours, theirs)| better(measure, *ours, *theirs)).collect()
+    };
+    let gain = Gain::of(&ratios(&bonded, &alone))?;
+    let tail = match load.tail {
+        Some(tail) => {
+            let of = |at: usize| -> Vec<f64> {
+                played.iter().filter_map(|it| it.tails.get(at).copied()).collect()
+            };
+            better(tail, median(&of(0))?, median(&of(best + 1))?)
+        }
+        None => better(measure, slowest_tenth(measure, &bonded)?, slowest_tenth(measure, &alone)?),
+    };
+    let backups: Vec<f64> = played.iter().flat_map(|it| it.backups.iter().copied()).collect();
+    let mean = |of: &dyn Fn(&Played) -> f64| {
+        played.iter().map(|it| of(it)).sum::<f64>() / played.len().max(1) as f64
+    };
+    Some(Line {
+        name: match down {
+            Some(path) => format!("{} while {} is down", load.name, paths.get(path)?),
+            None => load.name.to_owned(),
+        },
+        workload: load.workload.to_owned(),
+        outage: down.is_some(),
+        measure: measure.to_owned(),
+        best_path: paths.get(best)?.clone(),
+        alone: median(&alone)?,
+        bonded: median(&bonded)?,
+        gain,
+        tail,
+        backup: Gain::of(&ratios(&backups, &alone)).filter(|_| down.is_some()),
+        shares: (0..paths.len())
+            .map(|at| mean(&|it: &Played| it.shares.get(at).copied().unwrap_or(0.0)))
+            .collect(),
+        extra: mean(&|it: &Played| it.extra),
+        verdict: gain.verdict(),
+    })
+}
+
+/// Returns the value that the worst tenth of the draws exceeds.
+fn slowest_tenth(measure: &str, values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    crate::stats::percentile(&sorted, if higher(measure) { 10.0 } else { 90.0 })
+}
+
+#[cfg(test)]
+mod tests;
