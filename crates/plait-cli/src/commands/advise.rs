@@ -14,8 +14,8 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
-  plait advise --path wifi:rate=20mbit,rtt=22ms --path lte:rate=4mbit..9mbit,rtt=60ms --draws 4
   plait advise --path wifi-home --path lte-att --draws 4
+  plait advise --path dsl:rate=8mbit..12mbit,rtt=20ms --path lte-att --draws 4
   plait advise --path wifi-home --path lte-att --draws 4 --json";
 
 /// Most draws.
