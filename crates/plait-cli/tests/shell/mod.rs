@@ -53,8 +53,9 @@ impl Shell {
     /// Starts a shell. Its command runs `first`, reports where it is, waits, and then exits with code 7.
     fn start(flags: &[&str], first: &str) -> Result<Shell, Failed> {
         let script = format!("{first}\necho $$ $PLAIT_SERVER_NETNS; read -r line; exit 7");
-        let mut running = Command::new(PLAIT)
-            .arg("shell")
+        // A program that was started in the background ignores INT, and so do the programs that it starts.
+        let mut running = Command::new("env")
+            .args(["--default-signal=INT,QUIT", PLAIT, "shell"])
             .args(flags)
             .args(["--", "sh", "-c", &script])
             .stdin(Stdio::piped())
