@@ -85,7 +85,7 @@ impl Recorded {
         let shown = file.display();
         let unreadable = |error: &io::Error| {
             let problem = plait_lab::unreadable(error);
-            let allowed = "a file that `plait run --events FILE` wrote";
+            let allowed = "a capture, or a file that `plait run --events FILE` wrote";
             let problem = format!("{problem}\n  allowed: {allowed}");
             Error::File { contents: Contents::RecordedRun, file: file.to_owned(), problem }
         };

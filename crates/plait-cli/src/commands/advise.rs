@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Range of a rate that is given without one
     ///
     /// The interval reaches from rate / (1 + spread) to rate x (1 + spread).
-    #[arg(long, value_name = "PERCENT", default_value = "25%")]
+    #[arg(long, value_name = "PERCENT", default_value = "25%", allow_hyphen_values = true)]
     spread: String,
     /// Number of links to draw
     #[arg(long, value_name = "N", default_value_t = 40)]

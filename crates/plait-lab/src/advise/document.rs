@@ -54,7 +54,8 @@ pub struct Line {
     pub gain: Gain,
     /// The same for the 99th percentile of the messages, or for the slowest tenth of the draws.
     pub tail: f64,
-    /// How much better a second path is that is used only if the first one is down. Only for an outage.
+    /// How much better a second path is that is used only if the first one is down. Only for an outage of the
+    /// best path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<Gain>,
     /// Share of the data on each path.

@@ -193,7 +193,11 @@ fn run<W: World>(
     advice.interrupted = advice.draws < draws;
     for (at, (load, down)) in cases.iter().enumerate() {
         let of_case: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
-        advice.lines.extend(line(load, *down, &of_case, &advice.paths));
+        // In an outage, the user of one path has the one that is best for calls without it.
+        let calls = advice.lines.iter().find(|it| it.name == CALLS.name);
+        let own = calls.and_then(|it| advice.paths.iter().position(|path| *path == it.best_path));
+        let outage = down.map(|path| (path, own.unwrap_or(path)));
+        advice.lines.extend(line(load, outage, &of_case, &advice.paths));
     }
     if !advice.interrupted {
         advice.remedies = maker.remedies(&played);
@@ -336,7 +340,15 @@ fn better(measure: &str, ours: f64, theirs: f64) -> f64 {
 }
 
 /// Returns the line of a load; `None` without a draw.
-fn line(load: &Load, down: Option<usize>, played: &[&Played], paths: &[String]) -> Option<Line> {
+///
+/// `outage` has the path that fails, and the best path alone without an outage.
+fn line(
+    load: &Load,
+    outage: Option<(usize, usize)>,
+    played: &[&Played],
+    paths: &[String],
+) -> Option<Line> {
+    let down = outage.map(|it| it.0);
     // In an outage the tail counts.
     let measure = if down.is_some() { load.tail.unwrap_or(load.measure) } else { load.measure };
     let values = |of: usize| -> Vec<f64> {
@@ -344,9 +356,8 @@ fn line(load: &Load, down: Option<usize>, played: &[&Played], paths: &[String]) 
         played.iter().filter_map(|it| list(it).get(of).copied()).collect()
     };
     let bonded = values(0);
-    // Before the outage, the best path is the one that is best without it. The path that fails is that one.
-    let best = match down {
-        Some(path) => path,
+    let best = match outage {
+        Some((_, own)) => own,
         None => {
             let rank = |path: &usize| median(&values(*path + 1)).unwrap_or(f64::NAN);
             let order = |a: &usize, b: &usize| rank(a).total_cmp(&rank(b));
@@ -385,7 +396,7 @@ fn line(load: &Load, down: Option<usize>, played: &[&Played], paths: &[String]) 
         bonded: median(&bonded)?,
         gain,
         tail,
-        backup: Gain::of(&ratios(&backups, &alone)).filter(|_| down.is_some()),
+        backup: Gain::of(&ratios(&backups, &alone)).filter(|_| down == Some(best)),
         shares: (0..paths.len())
             .map(|at| mean(&|it: &Played| it.shares.get(at).copied().unwrap_or(0.0)))
             .collect(),

@@ -33,9 +33,6 @@ fn two_equal_links_are_worth_bonding_for_downloads() {
     assert_eq!(large.verdict, Verdict::Gain);
     assert!(large.gain.median > 1.4 && large.gain.median < 2.1, "{large:?}");
     assert!(large.gain.low <= large.gain.median && large.gain.median <= large.gain.high);
-    let down = line(&advice, "calls while a is down");
-    assert!(down.verdict == Verdict::Gain && down.best_path == "a", "{down:?}");
-    assert!(down.backup.unwrap().median > 1.2, "{down:?}");
     assert!(advice.answer.starts_with("Bond the links"), "{}", advice.answer);
     assert_eq!(advice, asked(&[&format!("a:{link}"), &format!("b:{link}")], 8).unwrap());
 }
@@ -69,4 +66,18 @@ fn one_path_and_bad_ranges_are_refused() {
     assert!(asked(&["a:rate=10mbit,rtt=30ms"], 2).unwrap_err().to_string().contains("two links"));
     let error = asked(&["a:rate=10mbit..5mbit,rtt=30ms", "b:rate=1mbit,rtt=9ms"], 2).unwrap_err();
     assert!(error.to_string().contains("--path a:rate"), "{error}");
+}
+
+/// The second path saves the calls of the best path. An outage of the other path changes nothing for it.
+#[test]
+fn an_outage_counts_against_the_best_path_alone() {
+    let paths =
+        ["a:rate=10mbit,rtt=20ms,queue=100ms,loss=0%", "b:rate=5mbit,rtt=90ms,queue=100ms,loss=0%"];
+    let advice = asked(&paths, 6).unwrap();
+    let down = line(&advice, "calls while a is down");
+    assert!(down.verdict == Verdict::Gain && down.best_path == "a", "{down:?}");
+    assert!(down.backup.unwrap().median > 1.2, "{down:?}");
+    let other = line(&advice, "calls while b is down");
+    assert!(other.best_path == "a" && other.backup.is_none(), "{other:?}");
+    assert!(other.alone < 100.0 && other.gain.median < 1.2, "{other:?}");
 }

@@ -9,8 +9,10 @@ use plait_lab::advise::{Advice, Gain, Line, Verdict};
 pub fn text(advice: &Advice, width: usize, colour: bool) -> String {
     let mut text = format!("{}\n", wrap(&advice.answer, width).join("\n"));
     if !advice.lines.is_empty() {
-        text += &format!("\n{}", table(advice).to_text(width, colour));
-        text += &format!("\n{}\n", wrap(&legend(advice), width).join("\n"));
+        let table = table(advice);
+        text += &format!("\n{}", table.to_text(width, colour));
+        let legend = legend(advice, &table.left_out(width));
+        text += &format!("\n{}\n", wrap(&legend, width).join("\n"));
     }
     if let Some(sentence) = remedies(advice) {
         text += &format!("\n{}\n", wrap(&sentence, width).join("\n"));
@@ -26,7 +28,7 @@ pub fn text(advice: &Advice, width: usize, colour: bool) -> String {
 pub fn markdown(advice: &Advice) -> String {
     let mut text = format!("{}\n", advice.answer);
     if !advice.lines.is_empty() {
-        text += &format!("\n{}\n{}\n", table(advice).to_markdown(), legend(advice));
+        text += &format!("\n{}\n{}\n", table(advice).to_markdown(), legend(advice, &[]));
     }
     if let Some(sentence) = remedies(advice) {
         text += &format!("\n{sentence}\n");
@@ -135,15 +137,24 @@ fn cells(line: &Line) -> Vec<String> {
     ]
 }
 
-fn legend(advice: &Advice) -> String {
-    format!(
+/// Explains the columns, except those that are left out.
+fn legend(advice: &Advice, left_out: &[&str]) -> String {
+    let mut text = format!(
         "Over {} links drawn from what is known. gain: how much better the bonded links are than the best path alone \
          (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten draws. tail: the gain in \
-         the slowest tenth of the draws, for calls in the slowest hundredth of the messages. backup: the gain if the \
-         other paths are used only while this one is down. {}: data on each path. extra: copies over payload.",
+         the slowest tenth of the draws, for calls in the slowest hundredth of the messages.",
         advice.draws,
-        advice.paths.join("/")
-    )
+    );
+    let paths = advice.paths.join("/");
+    let others = [
+        ("backup", "the gain if the other paths are used only while this one is down"),
+        (paths.as_str(), "data on each path"),
+        ("extra", "copies over payload"),
+    ];
+    for (name, meaning) in others.iter().filter(|it| !left_out.contains(&it.0)) {
+        text += &format!(" {name}: {meaning}.");
+    }
+    text
 }
 
 fn remedies(advice: &Advice) -> Option<String> {
