@@ -135,8 +135,7 @@ fn a_lost_fin_leaves_nobody_waiting() {
 /// * a receiver did not count short segments as full (4032020);
 /// * a timeout stayed too short (55012518);
 /// * a plan used a slow path because the host's queue blocked the fast one (532321231312);
-/// * a burst was sent for a window that had shrunk (991000012761);
-/// * a gap was as large as the send buffer (991000088688).
+/// * a burst was sent for a window that had shrunk (991000012761).
 #[test]
 fn seeds_that_took_long_are_over_soon() {
     for seed in [
@@ -157,7 +156,6 @@ fn seeds_that_took_long_are_over_soon() {
         55_012_518,
         532_321_231_312,
         991_000_012_761,
-        991_000_088_688,
     ] {
         let mut case = drawn(seed);
         // These seeds were found with fixed buffers.
@@ -179,21 +177,38 @@ fn seeds_that_took_long_are_over_soon() {
     }
 }
 
-/// Seed 2019250 took more than a minute, because a window did not grow without a measured RTT. Two
-/// connections share 2.8 Mbit/s in it, and the jitter of a path decides which packets are lost. Over 13 draws
-/// of the network's randomness the case takes 16 to 37 s, so the test checks the median of several draws.
-#[test]
-fn a_window_without_a_measured_rtt_grows() {
+/// Returns the median time that a case takes after its faults, over draws of the network's randomness.
+fn median_after(case: &Case) -> Span {
     let mut after: Vec<Span> = (1..=5)
         .map(|seed| {
-            let case = Case { seed, ..drawn(2_019_250) };
+            let case = Case { seed, ..case.clone() };
             let verdict = run_case(&case);
             assert_eq!(verdict.violation, None, "draw {seed}");
             verdict.ended.since(case.heals())
         })
         .collect();
     after.sort();
-    assert!(after[2] <= Span::from_secs(30), "{after:?}");
+    after[2]
+}
+
+/// Seed 991000088688 took nearly a minute, because a gap was as large as the send buffer. Over 11 draws it
+/// takes 3 to 42 s, 15 s in the median.
+#[test]
+fn a_gap_as_large_as_the_send_buffer_is_closed_soon() {
+    let mut case = drawn(991_000_088_688);
+    // It was found with fixed buffers.
+    (case.client.grows, case.server.grows) = (false, false);
+    let after = median_after(&case);
+    assert!(after <= Span::from_secs(20), "{after}");
+}
+
+/// Seed 2019250 took more than a minute, because a window did not grow without a measured RTT. Two
+/// connections share 2.8 Mbit/s in it, and the jitter of a path decides which packets are lost. Over 13 draws
+/// of the network's randomness the case takes 16 to 37 s, so the test checks the median of several draws.
+#[test]
+fn a_window_without_a_measured_rtt_grows() {
+    let after = median_after(&drawn(2_019_250));
+    assert!(after <= Span::from_secs(30), "{after}");
 }
 
 /// Four connections of 3.9 MB, each with two copies on two paths of a link of 4.3 Mbit/s, need more than a

@@ -10,6 +10,8 @@ pub struct Entry {
     pub about: About,
     /// It assigns data to subflows that have no room yet.
     pub queues_ahead: bool,
+    /// Its sender spreads a burst that no acknowledgement clocks, unless the user decides otherwise.
+    pub spreads_bursts: bool,
     /// Builds it, at the start of a connection.
     pub build: fn(&Params) -> Box<dyn Scheduler>,
 }

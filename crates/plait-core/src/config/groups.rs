@@ -116,11 +116,28 @@ pub struct Pacing {
     pub percent: u32,
     /// Segments that a new subflow sends without pacing: an initial window, as in Linux.
     pub burst: u32,
+    /// Whether segments that acknowledgements clock out are not held: two for each that was delivered, and
+    /// at most `burst` at once. So pacing spreads only the burst after a stall, which may overrun a queue.
+    pub ack_clocked: bool,
+}
+
+impl Pacing {
+    /// Spreads the segments of a window over the round trip, as Linux does.
+    pub const WINDOW: Pacing = Pacing { ack_clocked: false, ..Pacing::BURSTS };
+    /// Spreads only bursts that no acknowledgement clocks.
+    pub const BURSTS: Pacing =
+        Pacing { start_percent: 200, percent: 120, burst: 10, ack_clocked: true };
+
+    /// Returns the pacing that a scheduler asks for.
+    #[must_use]
+    pub fn asked_by(scheduler: &plait_sched::Spec) -> Option<Pacing> {
+        scheduler.entry().spreads_bursts.then_some(Pacing::BURSTS)
+    }
 }
 
 impl Default for Pacing {
     fn default() -> Pacing {
-        Pacing { start_percent: 200, percent: 120, burst: 10 }
+        Pacing::WINDOW
     }
 }
 

@@ -138,8 +138,8 @@ impl Config {
     /// 9406 section 4.2).
     pub(crate) fn slow_start_limit(&self) -> u32 {
         match (self.window.hystart, self.window.pacing) {
-            (HyStart::PlusPlus, Some(_)) => u32::MAX,
-            (HyStart::PlusPlus, None) => self.window.slow_start_limit.max(8),
+            (HyStart::PlusPlus, Some(it)) if !it.ack_clocked => u32::MAX,
+            (HyStart::PlusPlus, _) => self.window.slow_start_limit.max(8),
             _ => self.window.slow_start_limit,
         }
     }

@@ -124,7 +124,7 @@ impl Invariants<'_> {
                 _ => return false,
             };
             let pending = s.pending().has(ControlSegment::Syn)
-                || s.pending().has(ControlSegment::JoinAck)
+                || s.pending().has(ControlSegment::HandshakeAck)
                 || s.pending().ack();
             (timer != Timer::Rto || !pending) && !s.timers().is_set(timer)
         };

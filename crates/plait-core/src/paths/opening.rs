@@ -244,6 +244,16 @@ impl Paths {
         }
     }
 
+    /// Answers the first data of the peer before data of this end. The peer may join when it has a DATA_ACK
+    /// (RFC 8684 section 3.1), and a full segment arrives later than a pure ACK. Peers that join earlier need
+    /// no such answer.
+    #[cold]
+    pub(crate) fn answer_first_data(&mut self, data: &DataLevel, id: SubflowId) {
+        if !data.agreed().early_joins() {
+            self.subflows[id].queue_control(ControlSegment::HandshakeAck);
+        }
+    }
+
     /// Establishes the subflow `id`, takes the RTT of its handshake, and stops its timer.
     pub(crate) fn on_handshake_answered(&mut self, now: Time, id: SubflowId) {
         self.subflows[id].establish(now);

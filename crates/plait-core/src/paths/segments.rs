@@ -83,11 +83,11 @@ impl Writer<'_> {
         falls.then(|| self.fallback_signal())
     }
 
-    /// Returns the next repeated third ACK or probe.
+    /// Returns the next pure ACK of a handshake, or a probe.
     pub(super) fn next_probe(&mut self) -> Option<Control> {
         let subflow = &mut *self.subflow;
         let id = subflow.id();
-        if subflow.take_control(ControlSegment::JoinAck) {
+        if subflow.take_control(ControlSegment::HandshakeAck) {
             return Some(Control::Ready(self.pure_ack()));
         }
         if subflow.take_control(ControlSegment::WindowProbe) {

@@ -22,7 +22,7 @@ impl Paths {
         full: u64,
     ) -> bool {
         let config = &self.spec.config;
-        let counted = config.tsq || config.window.pacing.is_some();
+        let counted = config.tsq || config.window.pacing.is_some_and(|it| !it.ack_clocked);
         let whole = first.len() == full && first.start > Dsn::ZERO;
         let cuts = config.packets.superpacket > 0;
         cuts && whole && !counted && !self.subflows[id].has_ack_option(data)

@@ -183,6 +183,7 @@ impl Scheduling {
             .min(data.queue().in_one_piece(first.start));
         let mut range = first;
         while range.len() + cut <= most
+            && !paths.subflow(id).sender().is_paced()
             && data.queue().first_unsent(cut) == Some(DataRange::with_len(range.end, cut))
             && self.take_granted_to(ctx, data, paths, id)
             && let Some(next) = data.take_new(0, cut, id)

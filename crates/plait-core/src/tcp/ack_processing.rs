@@ -221,6 +221,9 @@ impl Subflow {
         if outcome.delivered > 0 {
             self.arm_tail_probe(now);
         }
+        if self.sender.clock(outcome.delivered, mss) {
+            self.timers.clear(Timer::Pace);
+        }
         self.sender.on_paced_ack(now, &outcome, effects.rtt, self.negotiated.sack);
     }
 

@@ -64,7 +64,7 @@ impl Proof<'_> {
     pub(crate) fn send_first(&mut self, now: Time, data: &DataLevel) {
         self.0.arm_rto(now);
         if data.agreed().early_joins() {
-            self.0.pending.add(ControlSegment::JoinAck);
+            self.0.pending.add(ControlSegment::HandshakeAck);
         }
     }
 
@@ -89,7 +89,7 @@ impl Proof<'_> {
     /// Retransmits an unanswered third ACK. Returns the number of retransmissions so far.
     pub(crate) fn repeat(&mut self, now: Time) -> u8 {
         let subflow = &mut *self.0;
-        subflow.pending.add(ControlSegment::JoinAck);
+        subflow.pending.add(ControlSegment::HandshakeAck);
         if subflow.is_quiet() {
             // Otherwise the timeout of the data does this.
             subflow.sender.rtt.back_off();
@@ -104,7 +104,7 @@ impl Proof<'_> {
     /// Queues `segment` behind an unacknowledged third ACK.
     pub(crate) fn queue(&mut self, segment: ControlSegment) {
         if self.0.awaits_fourth_ack() {
-            self.0.pending.add(ControlSegment::JoinAck);
+            self.0.pending.add(ControlSegment::HandshakeAck);
         }
         self.0.pending.add(segment);
     }
@@ -114,7 +114,7 @@ impl Proof<'_> {
         let unanswered = wanted && self.0.awaits_fourth_ack();
         self.0.queue_ack_if(wanted);
         if unanswered {
-            self.0.pending.add(ControlSegment::JoinAck);
+            self.0.pending.add(ControlSegment::HandshakeAck);
         }
     }
 }

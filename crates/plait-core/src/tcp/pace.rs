@@ -32,8 +32,10 @@ const LONGEST_WAIT: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Pacer {
     settings: Pacing,
-    /// Segments that may still be sent without pacing.
-    burst: u32,
+    /// Bytes that may still be sent without pacing.
+    credit: u64,
+    /// Most of these.
+    burst: u64,
     release: Time,
     held: bool,
     /// Set if the controller sets the rate.
@@ -41,13 +43,15 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    pub(crate) const fn new(settings: Pacing) -> Pacer {
-        Pacer { settings, burst: settings.burst, release: Time::ZERO, held: false, rated: None }
+    /// Returns a pacer of segments with `mss` bytes.
+    pub(crate) const fn new(settings: Pacing, mss: u64) -> Pacer {
+        let burst = settings.burst as u64 * mss;
+        Pacer { settings, credit: burst, burst, release: Time::ZERO, held: false, rated: None }
     }
 
     /// Returns a pacer whose rate the controller sets.
     pub(super) fn rated() -> Pacer {
-        Pacer { burst: 0, rated: Some(Box::new(Rated::new())), ..Pacer::new(Pacing::default()) }
+        Pacer { rated: Some(Box::new(Rated::new())), ..Pacer::new(Pacing::default(), 0) }
     }
 
     /// Returns its settings.
@@ -60,13 +64,30 @@ impl Pacer {
         self.held
     }
 
-    /// Notes a sent segment of `len` bytes at `rate` bytes per second. Returns when the next one
-    /// may be sent; `None` for at once.
-    pub(crate) fn on_sent(&mut self, now: Time, len: u64, rate: u64) -> Option<Time> {
-        if self.burst > 0 {
-            self.burst -= 1;
-            return None;
+    /// Takes the credit for a sent segment of `len` bytes. Returns false if there is too little.
+    pub(super) const fn pay(&mut self, len: u64) -> bool {
+        let pays = self.credit >= len && self.credit > 0;
+        if pays {
+            self.credit -= len;
         }
+        pays
+    }
+
+    /// Notes that `delivered` bytes were acknowledged. Returns true if segments of `mss` bytes were held and
+    /// no longer are.
+    pub(super) fn on_acked(&mut self, delivered: u64, mss: u64) -> bool {
+        if !self.settings.ack_clocked || self.rated.is_some() {
+            return false;
+        }
+        self.credit = self.credit.saturating_add(2 * delivered).min(self.burst);
+        let frees = self.held && self.credit >= mss;
+        self.held &= !frees;
+        frees
+    }
+
+    /// Notes a sent segment of `len` bytes at `rate` bytes per second, for which there was no credit. Returns
+    /// when the next one may be sent; `None` for at once.
+    pub(crate) fn on_sent(&mut self, now: Time, len: u64, rate: u64) -> Option<Time> {
         if rate == 0 {
             return None;
         }
@@ -108,11 +129,12 @@ mod tests {
 
     #[test]
     fn ten_at_once_then_one_a_gap() {
-        let mut pacer = Pacer::new(Pacing::default());
+        let mut pacer = Pacer::new(Pacing::default(), 1_448);
         let at = |nanos| Time::from_nanos(nanos);
         for _ in 0..10 {
-            assert_eq!(pacer.on_sent(at(5), 1_448, 1_448_000), None);
+            assert!(pacer.pay(1_448));
         }
+        assert!(!pacer.pay(1_448));
         assert_eq!(pacer.on_sent(at(5), 1_448, 1_448_000), Some(at(1_000_005)));
         // A probe does not wait, but postpones the release.
         assert_eq!(pacer.on_sent(at(10), 724, 1_448_000), Some(at(1_500_005)));
@@ -120,6 +142,33 @@ mod tests {
         pacer.release();
         // Idle time is not saved up.
         assert_eq!(pacer.on_sent(at(9_000_000), 1_448, 1_448_000), Some(at(10_000_000)));
+    }
+
+    #[test]
+    fn acknowledgements_clock_out_two_segments_for_each() {
+        let mut pacer = Pacer::new(Pacing { burst: 4, ..Pacing::BURSTS }, 1_000);
+        while pacer.pay(1_000) {}
+        assert_eq!(
+            pacer.on_sent(Time::ZERO, 1_000, 100_000),
+            Some(Time::ZERO + Span::from_millis(10))
+        );
+        assert!(pacer.is_held());
+        // Half a segment frees one, and nothing more is held.
+        assert!(pacer.on_acked(500, 1_000));
+        assert!(!pacer.is_held());
+        assert!(pacer.pay(1_000));
+        assert!(!pacer.pay(1_000));
+        // The credit has a limit, so that a stall ends with a small burst.
+        assert!(!pacer.on_acked(1_000_000, 1_000));
+        assert_eq!((0..100).take_while(|_| pacer.pay(1_000)).count(), 4);
+    }
+
+    #[test]
+    fn without_the_clock_acknowledgements_free_nothing() {
+        let mut pacer = Pacer::new(Pacing { burst: 0, ..Pacing::default() }, 1_000);
+        pacer.on_sent(Time::ZERO, 1_000, 100_000);
+        assert!(!pacer.on_acked(10_000, 1_000));
+        assert!(pacer.is_held() && !pacer.pay(1_000));
     }
 
     /// A quantum of two segments leaves at once, and the next one after the time of both.
@@ -148,7 +197,7 @@ mod tests {
 
     #[test]
     fn without_an_rtt_nothing_is_held() {
-        let mut pacer = Pacer::new(Pacing { burst: 0, ..Pacing::default() });
+        let mut pacer = Pacer::new(Pacing { burst: 0, ..Pacing::default() }, 1_448);
         assert_eq!(
             pacer.on_sent(Time::ZERO, 1_448, rate(14_480, None, None, Pacing::default())),
             None

@@ -8,8 +8,8 @@ use plait_wire::WireSeq;
 pub(crate) enum ControlSegment {
     /// SYN or SYN/ACK, according to the state.
     Syn,
-    /// A pure ACK that repeats the third ACK of MP_JOIN.
-    JoinAck,
+    /// A pure ACK that repeats the third ACK of MP_JOIN, or answers the first data.
+    HandshakeAck,
     Rst,
     /// A RST for a segment that acknowledges data never sent.
     UnacceptableAck,

@@ -101,7 +101,7 @@ impl Sender {
         cc.rated(|control, _| control.seed(iss.syn().0.into()));
         let pacer = match cc.is_rated() {
             true => Some(Pacer::rated()),
-            false => config.window.pacing.map(Pacer::new),
+            false => config.window.pacing.map(|it| Pacer::new(it, config.segment_payload())),
         };
         Sender {
             tx: TxRing::new(),
@@ -159,10 +159,19 @@ impl Sender {
         if self.cc.is_rated() {
             return self.pace_rated(now, range);
         }
+        if self.pacer.as_mut()?.pay(range.len()) {
+            return None;
+        }
         let window = self.cwnd().max(self.tx.inflight());
         let pacer = self.pacer.as_mut()?;
         let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), pacer.settings());
         pacer.on_sent(now, range.len(), rate)
+    }
+
+    /// Notes that `delivered` bytes were acknowledged. Returns true if pacing held segments and no longer does.
+    #[inline(always)]
+    pub(super) fn clock(&mut self, delivered: u64, mss: u64) -> bool {
+        self.pacer.as_mut().is_some_and(|pacer| pacer.on_acked(delivered, mss))
     }
 
     /// Returns true if the host's queue holds enough of this subflow's data that more must wait.

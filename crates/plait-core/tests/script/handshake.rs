@@ -168,6 +168,26 @@ fn first_data_on_capable_to_the_server() {
     }
 }
 
+/// R10: the answer to the first data does not wait for a full segment, because the peer may join when it has it.
+#[test]
+fn the_first_data_is_answered_before_data_is_sent() {
+    let mut s = Script::server(spec(multipath(), 1, None));
+    let syn = s.syn(0).mptcp(capable_syn());
+    s.send(syn);
+    s.lose_all();
+    s.after(20);
+    let mut request = s.proof(0).flags(PSH).mptcp(capable(Some(KEY), s.remote_key, Some(100)));
+    request.len = FIRST;
+    // The application writes before anything is sent.
+    s.arrive(request);
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(2 * u64::from(MSS));
+    s.expect(want(0, ACK).ack(101).dack(100));
+    s.expect(want(0, PSH).ack(101).dack(100).map(0, 1, MSS as u16));
+    s.expect(want(0, PSH).map(u64::from(MSS), 1 + MSS, MSS as u16));
+    s.expect_nothing();
+}
+
 /// R8: if the third ACK, the first data or both are lost, the keys are repeated until the peer has
 /// sent a DSS.
 #[test]

@@ -343,6 +343,12 @@ impl Script {
 
     /// Passes a segment to the endpoint.
     pub(crate) fn send(&mut self, seg: Seg) {
+        self.arrive(seg);
+        self.drain();
+    }
+
+    /// As `send`, before the host sends anything.
+    pub(crate) fn arrive(&mut self, seg: Seg) {
         let segment = self.to_wire(&seg);
         self.note(&format!("> {}", line(&seg)));
         let peer = self.peers.get_mut(&seg.path).expect("a known path");
@@ -361,7 +367,6 @@ impl Script {
             self.data_fin = Some(dsn.wrapping_add(u64::from(len)).wrapping_sub(1));
         }
         self.endpoint.handle(self.now, PathId(seg.path % SERVER), &segment);
-        self.drain();
     }
 
     fn plain_dsn(&self, seg: &Seg) -> Option<u64> {

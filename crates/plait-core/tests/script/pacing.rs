@@ -46,6 +46,32 @@ fn beyond_half_the_threshold_a_window_takes_five_sixths_of_the_round_trip() {
     }
 }
 
+/// `--pacing bursts`: each acknowledged segment lets two leave at once. What has waited for the peer's window
+/// is spread, except for the first ten segments.
+#[test]
+fn only_the_burst_after_a_stall_is_spread() {
+    let mut s = Script::open_server(plain().with(|it| it.window.pacing = Some(Pacing::BURSTS)), 1);
+    s.write(100 * u64::from(FULL));
+    assert_eq!(s.lose_all(), 10);
+    s.after(20);
+    // Slow start with L = 2 grows the window to 12 segments. The acknowledgement clocks out ten, and the next
+    // one sets the time of the last.
+    s.ack(0, 1 + 10 * FULL, 0);
+    s.after(10);
+    for _ in 0..11 {
+        s.expect(want(0, PSH).at(40.0));
+    }
+    s.expect(want(0, PSH).at(40.833_333));
+    s.expect_nothing();
+    s.after(10);
+    // Two segments are acknowledged. Slow start lets four leave, all of them at once.
+    s.ack(0, 1 + 12 * FULL, 0);
+    for _ in 0..4 {
+        s.expect(want(0, PSH).at(60.0));
+    }
+    s.expect_nothing();
+}
+
 /// For the scheduler, a paced subflow is full until its release. The release calls the scheduler
 /// again.
 #[test]

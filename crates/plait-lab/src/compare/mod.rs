@@ -52,7 +52,12 @@ impl Cell {
     /// Returns the settings of the connection.
     #[must_use]
     pub fn connection(&self) -> plait_core::Config {
-        self.scenario.connection(self.multipath())
+        let scheduler = match &self.subject {
+            Subject::Scheduler(scheduler) => Some(scheduler),
+            Subject::SinglePath(_) => None,
+        };
+        let pacing = self.scenario.pacing(scheduler);
+        self.scenario.connection(self.multipath()).with(|it| it.window.pacing = pacing)
     }
 }
 

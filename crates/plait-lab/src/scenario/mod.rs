@@ -56,7 +56,7 @@ use plait_app::Workload;
 use plait_app::quantity::Size;
 use plait_base::Span;
 use plait_cc::HyStart;
-use plait_core::{Config, Dial, KernelBuffers, KernelRules};
+use plait_core::{Config, Dial, KernelBuffers, KernelRules, Pacing};
 use plait_sched::Goal;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -143,6 +143,8 @@ pub struct Transport {
     pub send_cost: Span,
     /// The kernel that both ends behave as.
     pub kernel: Kernel,
+    /// Whether and how the segments of a window are spread.
+    pub pacing: PacingUse,
     /// What the paths with a cost may be used for.
     pub goal: Goal,
     /// Receive buffer.
@@ -160,6 +162,15 @@ pub enum MemoryUse {
     On,
     /// As [`MemoryUse::On`], and subflows begin with the remembered slow start threshold.
     Ssthresh,
+}
+
+/// The use of pacing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacingUse {
+    /// As the scheduler asks for.
+    Auto,
+    /// This pacing, or none.
+    Set(Option<Pacing>),
 }
 
 /// A kernel whose whole behaviour both ends adopt.
@@ -221,6 +232,7 @@ impl Scenario {
                 path_memory: MemoryUse::Off,
                 send_cost: Span::ZERO,
                 kernel: Kernel::None,
+                pacing: PacingUse::Auto,
                 goal: Goal::Aggregate,
                 rcvbuf: DEFAULT_RCVBUF,
                 sndbuf: DEFAULT_SNDBUF,
@@ -285,7 +297,19 @@ impl Scenario {
         }
     }
 
-    /// Returns the settings of a connection, with sizes in segments resolved to bytes.
+    /// Returns the pacing of a connection with this scheduler; plain TCP has none.
+    #[must_use]
+    pub fn pacing(&self, scheduler: Option<&plait_sched::Spec>) -> Option<Pacing> {
+        match self.transport.pacing {
+            _ if self.ideal => None,
+            PacingUse::Set(pacing) => pacing,
+            PacingUse::Auto if self.transport.kernel != Kernel::None => None,
+            PacingUse::Auto => scheduler.and_then(Pacing::asked_by),
+        }
+    }
+
+    /// Returns the settings of a connection, with sizes in segments resolved to bytes. If its scheduler asks
+    /// for pacing, that is not part of them.
     #[must_use]
     pub fn connection(&self, multipath: bool) -> Config {
         let transport = &self.transport;
@@ -302,8 +326,9 @@ impl Scenario {
             Subflows::EachPath(each) => each,
             Subflows::Mesh4 => 1,
         };
+        config.window.pacing = self.pacing(None);
         if self.ideal {
-            (config.delayed_ack, config.tsq, config.window.pacing) = (false, false, None);
+            (config.delayed_ack, config.tsq) = (false, false);
             config.window.hystart = HyStart::Off;
         }
         if transport.kernel == Kernel::Linux6_18 {

@@ -1,7 +1,7 @@
 //! plait as the server and as the client.
 
 use super::{Bed, until};
-use plait_core::{Config, ConnectionSpec, JoinTiming};
+use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing};
 use plait_live::{
     Client, DialSettings, LogEvent, Origin, ServeSettings, Server, ServiceAddress, StackCounters,
 };
@@ -19,7 +19,10 @@ pub fn spec(scheduler: &str) -> ConnectionSpec {
     let controller = plait_cc::Spec::parse("cubic").unwrap();
     ConnectionSpec {
         // As `plait get` and `plait serve`.
-        config: Config::default().with(|it| it.joins.timing = JoinTiming::Agreed),
+        config: Config::default().with(|it| {
+            it.joins.timing = JoinTiming::Agreed;
+            it.window.pacing = Pacing::asked_by(&scheduler);
+        }),
         paths: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

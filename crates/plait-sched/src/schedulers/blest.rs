@@ -77,6 +77,7 @@ Bad at   large windows in paper mode, in which it decides like minrtt. It ignore
     ],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params| Box::new(Blest::new(params)),
 };
 

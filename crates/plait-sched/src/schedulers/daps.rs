@@ -109,6 +109,7 @@ Bad at   any change: all data that fits the send window is planned at once, peri
     ],
     },
     queues_ahead: true,
+    spreads_bursts: false,
     build: |params| Box::new(Daps::new(params)),
 };
 

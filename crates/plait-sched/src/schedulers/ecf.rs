@@ -75,6 +75,7 @@ Bad at   paths with loss, which the estimate ignores. At the end of the data it 
     state: &[("waiting", "1 after a wait, until the first test fails")],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params| Box::new(Ecf::new(params)),
 };
 

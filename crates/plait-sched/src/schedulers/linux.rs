@@ -102,6 +102,7 @@ Bad at   short transfers and messages over heterogeneous paths: a burst on the s
     ],
     },
     queues_ahead: true,
+    spreads_bursts: false,
     build: |params| Box::new(Linux::new(params)),
 };
 

@@ -43,6 +43,7 @@ Bad at   short transfers over heterogeneous paths: as soon as the fast window is
         state: &[],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params| Box::new(MinRtt::new(params)),
 };
 

@@ -60,6 +60,7 @@ Bad at   changes: data seldom leaves the queue of a subflow that has become slow
     state: &[],
     },
     queues_ahead: true,
+    spreads_bursts: false,
     build: |params| Box::new(Otias {
             whole_rtts: params.word(&WAIT) == "code",
             takes_back: params.switch(&BACK),

@@ -38,6 +38,7 @@ Bad at   throughput: all paths together are only as fast as the best one. Small 
         ],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |_| Box::new(Redundant::default()),
 };
 

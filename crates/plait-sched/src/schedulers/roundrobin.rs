@@ -51,6 +51,7 @@ Bad at   heterogeneous paths, in every respect: the slow path gets as much of th
         ],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params| Box::new(RoundRobin::new(params)),
 };
 

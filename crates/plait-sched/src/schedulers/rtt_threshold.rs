@@ -44,6 +44,7 @@ Bad at   throughput: a path just above the threshold carries nothing. A path who
         state: &[],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params| Box::new(RttThreshold::new(params)),
 };
 

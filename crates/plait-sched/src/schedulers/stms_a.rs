@@ -98,6 +98,7 @@ Bad at   short transfers, as stms-c. After a change it needs some seconds to fin
     ],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params| Box::new(StmsA::new(params)),
 };
 

@@ -48,6 +48,7 @@ Bad at   short transfers: if less data than the gap is unsent, S sends nothing. 
     state: &[("gap.ID", "gap of the slow subflow ID, in segments")],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params| Box::new(StmsC::new(params)),
 };
 

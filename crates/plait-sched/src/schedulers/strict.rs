@@ -30,6 +30,7 @@ Bad at   short transfers if the preferred path is the slow one. Their tail goes 
         state: &[],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |_| Box::new(Strict),
 };
 

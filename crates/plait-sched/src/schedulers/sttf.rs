@@ -86,6 +86,7 @@ Bad at   paths with loss, or with a bottleneck that limits before the window doe
     ],
     },
     queues_ahead: true,
+    spreads_bursts: false,
     build: |params| Box::new(Sttf::new(params)),
 };
 

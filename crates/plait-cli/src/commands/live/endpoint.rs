@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::invocation;
 use plait_app::Role;
 use plait_base::RandomStream;
-use plait_core::{Config, ConnectionSpec, JoinTiming};
+use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing};
 use plait_live::argument::{device_name, host_problem, not_of_a_host};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use plait_report::live::{LiveFiles, Tell};
@@ -110,6 +110,7 @@ impl EndpointFlags {
             config: Config::default().with(|it| {
                 it.packets.superpacket = superpacket;
                 it.joins.timing = timing;
+                it.window.pacing = Pacing::asked_by(&scheduler);
             }),
             paths: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),

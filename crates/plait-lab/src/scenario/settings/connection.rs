@@ -4,7 +4,7 @@ use super::setting::{BLANK, HOSTS, MPTCP, Setting, TCP};
 use crate::scenario::kind::{
     Field, SettingKind, count, names, on_off, read_count, read_time, text, time, words,
 };
-use crate::scenario::{Kernel, MemoryUse, buffers, setters};
+use crate::scenario::{Kernel, MemoryUse, PacingUse, buffers, setters};
 use plait_base::Span;
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{Config, Dial, JoinTiming, LossDetection, Pacing, Prr, RtoMode};
@@ -158,15 +158,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting {
         name: "pacing",
         group: TCP,
-        default: "off",
-        help: "spread the segments of a window over the round trip",
+        default: "auto",
+        help: "spread the segments of a window over the round trip (on), or only bursts that no \
+               acknowledgement clocks (bursts); auto: bursts with slot, and otherwise off",
         clause: "Linux, tcp_update_pacing_rate",
-        field: on_off!(
-            Switch,
-            it => it.transport.config.window.pacing.is_some(),
-            on => on.then(Pacing::default),
-            transport.config.window.pacing
-        ),
+        field: words!(PACINGS, transport.pacing),
         ..BLANK
     },
     Setting {
@@ -312,6 +308,12 @@ const GOALS: &[(&str, Goal)] = Goal::ALL;
 /// Uses of the path memory, by name.
 const MEMORIES: &[(&str, MemoryUse)] =
     &[("off", MemoryUse::Off), ("on", MemoryUse::On), ("ssthresh", MemoryUse::Ssthresh)];
+const PACINGS: &[(&str, PacingUse)] = &[
+    ("auto", PacingUse::Auto),
+    ("off", PacingUse::Set(None)),
+    ("on", PacingUse::Set(Some(Pacing::WINDOW))),
+    ("bursts", PacingUse::Set(Some(Pacing::BURSTS))),
+];
 const JOINS: &[(&str, JoinTiming)] = &[
     ("after-data", JoinTiming::AfterData),
     ("agreed", JoinTiming::Agreed),

@@ -3,7 +3,7 @@
 use super::Lane;
 use super::flights::Flight;
 use super::loss::LossShare;
-use super::rate::RateSource;
+use super::rate::{MAX_HELD_BACK, RateSource};
 use crate::rules::segment_len;
 use crate::{Outcome, SubflowView, View};
 use plait_base::{Span, SubflowId, SubflowSet, Time};
@@ -36,6 +36,8 @@ pub(super) struct Rules {
     pub(super) probe: bool,
     /// Whether late data is not copied if its own path repairs it in time.
     pub(super) patient: bool,
+    /// Whether data counts as late sooner if nothing new can be sent.
+    pub(super) eager: bool,
 }
 
 /// What the connection may send.
@@ -120,7 +122,8 @@ impl<'a> Estimate<'a> {
         let busy = view.inflight > 0;
         let age = now.since(view.rtt_at);
         let seen = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
-        let overdue = now.since(lane.progress).minus(view.rttvar.times(2)).minus(OVERDUE);
+        let held_back = if view.inflight < 2 * mss { MAX_HELD_BACK } else { Span::ZERO };
+        let overdue = now.since(lane.progress).minus(view.rttvar.times(2) + OVERDUE + held_back);
         let pace = match (rate, view.srtt) {
             (0, Some(srtt)) => {
                 let window = view.cwnd.min(view.cap);
@@ -386,6 +389,15 @@ impl<'p, 'a> Paths<'p, 'a> {
         flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + varies + self.rules.late
     }
 
+    /// As `is_late`, if nothing new can be sent. A copy then takes the place of no other data.
+    pub(super) fn is_due(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let path = self.iter().find(|it| it.view.id == flight.subflow);
+        let Some(path) = path.filter(|_| self.rules.eager) else {
+            return self.is_late(view, flight);
+        };
+        flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + path.view.rttvar + SOONER
+    }
+
     /// As `is_late`, for a segment whose carrier takes no more data. It has time only if that is due to
     /// the price.
     fn is_late_at_rest(&self, view: &View<'_>, flight: &Flight) -> bool {
@@ -439,7 +451,9 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns a path with room that carries only copies because its rate is unknown.
     pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
-        let new = |it: &&Estimate<'_>| !it.source.is_known() && !self.is_worth(it);
+        let new = |it: &&Estimate<'_>| {
+            (!it.source.is_known() || it.losses.is_clean()) && !self.is_worth(it)
+        };
         self.iter().find(|it| new(it) && self.may_copy(it, view, len))
     }
 

@@ -5,7 +5,7 @@ const PRIOR_BYTES: u64 = 30_000;
 /// The share that is assumed of a new path, in parts per million.
 const PRIOR_PPM: u64 = 10_000;
 /// Bytes after which older data counts half.
-const MEMORY_BYTES: u64 = 300_000;
+const MEMORY_BYTES: u64 = 3_000_000;
 
 /// What became of the data of one path.
 #[derive(Clone, Copy, Default, Debug)]
@@ -25,6 +25,11 @@ impl LossShare {
             self.acked /= 2;
             self.lost /= 2;
         }
+    }
+
+    /// Returns true if no loss is remembered.
+    pub(super) const fn is_clean(&self) -> bool {
+        self.lost == 0
     }
 
     /// Returns the share in parts per million.

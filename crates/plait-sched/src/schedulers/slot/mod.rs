@@ -19,7 +19,7 @@ use estimate::{Estimate, Paths, Rules, Work};
 use flights::{Flight, Flights};
 use loss::LossShare;
 use params::{
-    CAP, COPIES, DOUBT, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED, RISK, SIDE_CAP,
+    CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED, RISK, SIDE_CAP,
 };
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use rate::{RateFilter, Step};
@@ -43,7 +43,11 @@ fast as they were acknowledged, or all of them waited in a queue. A step is an a
 all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. A sample
 of more than twice the rate counts only if a later run gives such a sample too. The 40 ms by which a
 receiver delays the acknowledgement of a lone segment are no pace of the link. If the controller
-has found the bandwidth (bbr), that is the rate. If an acknowledgement is overdue, the delay counts too.
+has found the bandwidth (bbr), that is the rate. If an acknowledgement is overdue, the delay counts too,
+except for those 40 ms.
+
+Its sender spreads bursts that no acknowledgement clocks (`--pacing bursts`). After a stall of the window,
+a whole window at once would overrun the queue of a path.
 
 The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
 that is not the first, it computes how much the paths before it deliver until the segment arrives, and
@@ -62,8 +66,9 @@ connection alone. If paths are remembered, slot begins with the rate of an earli
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
 segment's own path still makes progress, and the unsent data within the window keeps the paths busy
-until that path has repaired the loss. If slot can place nothing new, it copies segments that another
-path would deliver sooner. If nothing waits, each path with room copies the first data that it has not
+until that path has repaired the loss. If slot can place nothing new, a copy takes no other data's place. It
+then copies segments that another path would deliver sooner, and those whose acknowledgement is overdue by the
+RTT variation (`eager`). If nothing waits, each path with room copies the first data that it has not
 carried.
 
 Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to the paths before it).
@@ -73,11 +78,12 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
          Copies cost about a fifth of the data, and as much again as a stream that fits one path.
 ",
     params: &[
-        CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
+        CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
     ],
     state: saved::NAMES,
     },
     queues_ahead: false,
+    spreads_bursts: true,
     build: |params| Box::new(Slot::new(params)),
 };
 
@@ -125,6 +131,7 @@ impl Slot {
             risk_percent: params.whole(&RISK),
             probe: params.switch(&PROBE),
             patient: params.switch(&PATIENT),
+            eager: params.switch(&EAGER),
         };
         Slot {
             rules,
@@ -292,7 +299,7 @@ impl Slot {
         let least = paths.iter().map(|it| it.arrives_in(u64::from(it.view.mss))).min()?;
         let flight = self.flights.first(view, STALLED_SEGMENTS, |flight| {
             let waits = flight.arrives > view.now + least;
-            paths.is_late(view, flight) || (waits && paths.is_sooner_elsewhere(view, flight))
+            paths.is_due(view, flight) || (waits && paths.is_sooner_elsewhere(view, flight))
         })?;
         self.copy_elsewhere(view, paths, &flight)
     }

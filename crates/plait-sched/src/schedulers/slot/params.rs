@@ -44,6 +44,13 @@ pub(super) const LOST: Param = Param {
     help: "copy data that its subflow counts as lost",
     clause: "ours",
 };
+pub(super) const EAGER: Param = Param {
+    name: "eager",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "if nothing new can be sent, data is late as soon as its acknowledgement is overdue by the RTT variation",
+    clause: "ours",
+};
 pub(super) const HEDGE: Param = Param {
     name: "hedge",
     kind: ParamKind::Switch { default: true },

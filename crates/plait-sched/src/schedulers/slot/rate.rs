@@ -19,7 +19,7 @@ const GRAINS_PER_RTT: u64 = 16;
 /// Longest such time.
 const MAX_GRAIN: Span = Span::from_micros(500);
 /// Time for which a receiver holds the acknowledgement of a lone segment back, as in Linux.
-const MAX_HELD_BACK: Span = Span::from_millis(40);
+pub(super) const MAX_HELD_BACK: Span = Span::from_millis(40);
 /// A sample above this many times the rate needs a second one.
 const FAR: u64 = 2;
 

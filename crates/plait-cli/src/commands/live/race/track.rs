@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use plait_app::Role;
 use plait_base::Span;
-use plait_core::{Config, ConnectionSpec, JoinTiming};
+use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing};
 use plait_lab::race::{Entrant, Heat, LiveRuns, RaceRun, Stack};
 use plait_lab::run_seed;
 use plait_live::emulate::{Line, Network};
@@ -170,6 +170,7 @@ fn sender(stack: &Stack) -> Sender {
                 config: Config::default().with(|it| {
                     it.packets.superpacket = Config::SUPERPACKET;
                     it.joins.timing = JoinTiming::Agreed;
+                    it.window.pacing = Pacing::asked_by(&scheduler);
                 }),
                 paths: Vec::new(),
                 scheduler: Arc::new(move || scheduler.build()),
