@@ -212,7 +212,8 @@ impl Heat {
             entrants.extend(cells(&scenario).into_iter().filter_map(of_plait));
         }
         for cc in kernels.iter().filter(|_| scenario.paths.len() > 1) {
-            let model = of(&[("schedulers", "linux"), ("cc", cc), ("kernel", KERNEL_MODEL)])?;
+            let model = of(&[("schedulers", "linux"), ("cc", cc), ("kernel", KERNEL_MODEL)]);
+            let model = model.map_err(|error| of_sender(cc, error))?;
             let cell = cells(&model).into_iter().find(Cell::multipath);
             let (name, stack) = (format!("{KERNEL}:{cc}"), Stack::Kernel(cc.clone()));
             entrants.extend(cell.map(|cell| Entrant { name, stack, cell }));
@@ -391,6 +392,17 @@ fn refuse(setting: &str, problem: &str) -> ScenarioError {
     ScenarioError::new(&place, Fault::Conflict, "", problem)
 }
 
+/// Changes an error about the controller of a kernel into one about the list of senders, which has it.
+fn of_sender(cc: &str, mut error: ScenarioError) -> ScenarioError {
+    let of_cc = Place::Argument("--cc".to_owned());
+    if error.place == of_cc && error.given.contains(cc) {
+        error.place = Place::Argument("--schedulers".to_owned());
+        error.given = format!("{KERNEL}:{}", error.given);
+        error.nearest = error.nearest.take().map(|name| format!("{KERNEL}:{name}"));
+    }
+    error
+}
+
 /// Divides a list of senders into the controllers of the kernel, and the schedulers of plait.
 fn divided(senders: &str) -> Result<(Vec<String>, String), ScenarioError> {
     let (mut kernels, mut schedulers) = (Vec::new(), Vec::new());
@@ -443,7 +455,8 @@ mod tests {
         for (senders, problem) in [
             ("slot,kernel", "`kernel` has no congestion controller"),
             ("kernel:bbr,kernel:bbr", "`kernel:bbr` is given twice"),
-            ("kernel:nothing", "nothing"),
+            ("kernel:nothing", "--schedulers: `kernel:nothing`: unknown congestion controller"),
+            ("kernel:cubc", "did you mean `kernel:cubic`?"),
             ("slott", "slott"),
         ] {
             let error = heat_error(senders);
