@@ -103,8 +103,8 @@ impl Recorded {
         let opening: Option<Opening> = serde_json::from_slice(&first).ok();
         let opening = opening.filter(|it| it.schema == "plait.events/1").ok_or_else(|| {
             refused(
-                "the first line is not that of a file of `plait run --events`\n  \
-                 such a file begins with {\"schema\":\"plait.events/1\",...}",
+                "it is neither a capture (pcap, pcapng) nor a file of `plait run --events`\n  \
+                 the latter begins with {\"schema\":\"plait.events/1\",...}",
             )
         })?;
         if opening.scenario.is_empty() {
