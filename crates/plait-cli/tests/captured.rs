@@ -179,7 +179,7 @@ fn a_cut_capture_is_explained_up_to_its_end_and_is_an_error() {
     );
     let packet = text.split("It was read up to packet ").nth(1).unwrap().split(':').next().unwrap();
     assert!(
-        error.contains(&format!("cut-short.pcapng`: packet {packet}: the file ends")),
+        error.contains(&format!("cut-short.pcapng: packet {packet}: the file ends")),
         "{error}"
     );
 }
@@ -250,12 +250,23 @@ fn what_does_not_fit_a_capture_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(refused(&[pcap, "--seed", "2"]).contains("takes no flags of a run"));
-    assert!(refused(&[pcap, "/nowhere.pcap"]).contains("`/nowhere.pcap`: it cannot be opened"));
+    assert!(
+        refused(&[pcap, "--seed", "2"])
+            .contains("refused.pcapng: a capture takes no flags of a run")
+    );
+    assert!(refused(&[pcap, "/nowhere.pcap"]).contains("/nowhere.pcap: it cannot be opened"));
     let text = file("text");
     fs::write(&text, "no capture").unwrap();
     let text = text.to_str().unwrap();
     assert!(refused(&[pcap, text]).contains("it is no capture\n  allowed: a pcap or pcapng file"));
     assert!(refused(&[text, text]).contains("a second file that is no capture"));
+    for file in [text, "/nowhere.pcap"] {
+        let output = plait(&["regress", file, "--expect", "ecf.completion_ms.median < 1"]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            output.status.code() == Some(2) && error.contains(&format!("{file}: it")),
+            "{error}"
+        );
+    }
     assert!(refused(&["--what-if", "ecf"]).contains("--what-if: it needs a capture"));
 }

@@ -13,7 +13,7 @@ use plait_lab::{Cell, RawScenario};
 use plait_report::recorded::Recorded;
 use plait_report::render;
 use plait_sim::Watch;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "Examples:
   plait explain --path wifi-home --path lte-att --workload download:512kB
@@ -124,11 +124,12 @@ impl Args {
     fn explain_captures(&self, console: Console) -> Result<(), Failure> {
         let for_run = self.at.is_some() || self.slowest.is_some() || self.flags.others().is_some();
         if for_run || (!self.flags.is_empty() && self.what_if.is_none()) {
-            return Err(Failure::Usage(
-                "RUN: a capture takes no flags of a run\n  allowed: --json, --output, and --what-if \
-                 with settings of its replay such as --cc"
-                    .to_owned(),
-            ));
+            let capture = self.run.iter().find(|file| names_capture(file));
+            return Err(Failure::Usage(format!(
+                "{}: a capture takes no flags of a run\n  allowed: --json, --output, and --what-if \
+                 with settings of its replay such as --cc",
+                capture.map_or(Path::new("CAPTURE"), PathBuf::as_path).display()
+            )));
         }
         let what_if = match &self.what_if {
             Some(list) => Some((list.as_str(), self.flags.draft()?)),
@@ -142,7 +143,7 @@ impl Args {
     pub(crate) fn asked(&self) -> Result<ExplainRequest, Failure> {
         if let [_, second, ..] = &self.run[..] {
             return Err(Failure::Usage(format!(
-                "RUN: `{}`: a second file that is no capture\n  allowed: one file of `plait run \
+                "{}: a second file that is no capture\n  allowed: one file of `plait run \
                  --events`, or several captures (pcap, pcapng)",
                 second.display()
             )));

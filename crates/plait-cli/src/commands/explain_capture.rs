@@ -79,7 +79,7 @@ pub(crate) fn complete(explanation: &CaptureExplanation) -> Result<(), Failure> 
     match files.find_map(|file| Some((&file.file, file.broken.as_ref()?))) {
         None => Ok(()),
         Some((file, broken)) => Err(Failure::Usage(format!(
-            "RUN: `{file}`: packet {}: {}\n  the packets before it are explained; `pcapfix` or \
+            "{file}: packet {}: {}\n  the packets before it are explained; `pcapfix` or \
              `editcap` may repair the rest",
             broken.packet, broken.problem
         ))),
@@ -87,7 +87,7 @@ pub(crate) fn complete(explanation: &CaptureExplanation) -> Result<(), Failure> 
 }
 
 fn refused(file: &Path, broken: &Broken) -> String {
-    format!("RUN: `{}`: {}", file.display(), broken.problem)
+    format!("{}: {}", file.display(), broken.problem)
 }
 
 /// Replays the fit with its own scheduler and with those of `list`.

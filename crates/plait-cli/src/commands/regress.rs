@@ -27,7 +27,7 @@ const EXAMPLES: &str = "Examples:
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Captures (pcap or pcapng) of one transfer
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "CAPTURE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     scenario: ScenarioFlags,

@@ -9,11 +9,12 @@ use plait_lab::{RawScenario, Scenario};
 pub(crate) fn fit_of(explanation: &CaptureExplanation) -> Result<&FitReport, Failure> {
     let fit = explanation.connections.first().and_then(|connection| connection.fit.as_ref());
     fit.ok_or_else(|| {
-        Failure::Usage(
-            "RUN: no link can be fitted: the largest connection has no data, or no RTT\n  capture \
-             its start and its data: tcpdump -i any -s 160 -w FILE tcp"
-                .to_owned(),
-        )
+        let files: Vec<&str> = explanation.files.iter().map(|it| it.file.as_str()).collect();
+        Failure::Usage(format!(
+            "{}: no link can be fitted: the largest connection has no data, or no RTT\n  capture \
+             its start and its data: tcpdump -i any -s 160 -w FILE tcp",
+            files.join(", ")
+        ))
     })
 }
 
