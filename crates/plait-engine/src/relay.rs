@@ -229,6 +229,7 @@ impl<S: Stream> Relay<S> {
             // The text is short and nothing else was written. It fits, or the program does not
             // read.
             let _ = self.socket.write(words);
+            let _ = self.socket.end();
         }
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// A byte stream to and from a program. Reads and writes do not block: they fail with
 /// [`io::ErrorKind::WouldBlock`].
 pub trait Stream: Read + Write {
-    /// Ends the data to the program.
+    /// Ends the data to the program. A stream that is closed without this call is reset, so that the program does not
+    /// take a part of the data for the whole.
     ///
     /// # Errors
     /// Returns [`io::ErrorKind::NotConnected`] if the program is gone.

@@ -133,7 +133,7 @@ impl Client {
         socket.set_nonblocking(true)?;
         let mut spec = self.spec.clone();
         fit_to_kernels(&mut spec, to.ip());
-        self.driver.engine.connect(spec, to, Program(socket), greeting)
+        self.driver.engine.connect(spec, to, Program::new(socket), greeting)
     }
 
     /// Sets the time that connections have to end after [`Client::serve`] is stopped.
@@ -202,6 +202,7 @@ impl Client {
                     socket = again;
                     // If this fails, the program has closed its socket.
                     let _ = socket.write_all(&failed);
+                    let _ = socket.set_linger(None);
                 }
             }
             self.driver.tell(&mut tell);

@@ -78,7 +78,7 @@ impl World for Kernel {
         }
         match socket.connect(&to.into()) {
             Err(error) if error.raw_os_error() != Some(IN_PROGRESS) => Err(error),
-            _ => Ok(Program(socket)),
+            _ => Ok(Program::new(socket)),
         }
     }
 
