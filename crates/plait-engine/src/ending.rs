@@ -12,6 +12,11 @@ const SPENT: &str = "over_quota: the quotas of all paths are used up";
 const RESET: &str = "the peer has reset the connection, or has not answered for too long";
 const REFUSED: &str = "refused: no server listens there, or a firewall on the way forbids it";
 
+/// A client has not named its destination, or the name was not resolved.
+pub(crate) const UNASKED: &str = "no request, or no address for its name, within 30 s";
+/// Too many clients have not named their destination.
+pub(crate) const CROWDED: &str = "1,024 connections have no destination yet";
+
 /// Returns why a connection failed: by the timeout that ended it, whether it was ever established, and
 /// whether its peer refused it.
 pub(crate) fn cause(timed_out: Option<TimedOut>, established: bool, refused: bool) -> &'static str {

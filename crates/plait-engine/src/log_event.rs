@@ -1,4 +1,5 @@
 use crate::limits::Shortage;
+use crate::request::Destination;
 use plait_base::{ConnId, PathId, Span};
 use plait_core::{FallbackCause, Overflows, SubflowStats};
 use std::fmt;
@@ -19,6 +20,15 @@ pub enum LogEvent {
         port: u16,
         /// Index of the rule ([`crate::Choice`]) that applied to the client, if one did.
         rule: Option<usize>,
+    },
+    /// A client has named the destination of a connection.
+    Asked {
+        /// The connection.
+        conn: ConnId,
+        /// The program behind the client.
+        by: SocketAddr,
+        /// The destination.
+        to: Destination,
     },
     /// The device was set down or up. Its routes are gone, and this process may no longer set
     /// routes.
@@ -137,6 +147,9 @@ impl fmt::Display for LogEvent {
                     write!(f, " from={from}")?;
                 }
                 write!(f, " port={port} multipath={multipath}")
+            }
+            LogEvent::Asked { conn, by, to } => {
+                write!(f, "event=asked conn={} by={by} to={to}", conn.0)
             }
             LogEvent::Device { device, routed, up } => write_device(f, device, routed, *up),
             LogEvent::Unreached { conn, to, refused } => {

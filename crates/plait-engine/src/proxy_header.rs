@@ -4,12 +4,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
+pub(crate) const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// Version 2, a connection on behalf of another end.
 const PROXY: u8 = 0x21;
 /// A stream over IPv4 and over IPv6.
-const STREAM_V4: u8 = 0x11;
-const STREAM_V6: u8 = 0x21;
+pub(crate) const STREAM_V4: u8 = 0x11;
+pub(crate) const STREAM_V6: u8 = 0x21;
 
 /// Returns the header for a connection from `from` to `to`, which must be of one family.
 pub(crate) fn encode(from: SocketAddr, to: SocketAddr) -> Vec<u8> {

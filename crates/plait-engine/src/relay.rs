@@ -201,6 +201,12 @@ impl<S: Stream> Relay<S> {
         self.introduction = bytes.len() as u64;
     }
 
+    /// Sends `request` to the peer before all data of the socket. It counts as data.
+    pub(crate) fn request(&mut self, request: &[u8]) {
+        self.to_peer.keep(request);
+        self.taken += request.len() as u64;
+    }
+
     /// Writes the greeting to the socket before all data, when the connection is established.
     pub(crate) fn greet(&mut self, greeting: Greeting) {
         self.greeting = Some(Box::new(greeting));

@@ -139,7 +139,7 @@ fn relay(case: Case, meter: &Meter) -> io::Result<()> {
     let settings = ServeSettings {
         listen: SERVICE.parse().unwrap(),
         further: Vec::new(),
-        to: listener.local_addr()?.as_socket().unwrap(),
+        to: listener.local_addr()?.as_socket().unwrap().into(),
         device: "plait0".to_owned(),
         proxy_header: false,
         spec: spec(case.offload),

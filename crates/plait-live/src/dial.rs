@@ -53,8 +53,10 @@ pub struct Dial {
     pub to: SocketAddr,
     /// Source of the data to send, and sink for the received data.
     pub socket: Socket,
-    /// Text written to `socket` before any data.
-    pub greeting: Greeting,
+    /// Text written to `socket` before any data, if the program waits for it.
+    pub greeting: Option<Greeting>,
+    /// Bytes sent to the server before any data.
+    pub request: Vec<u8>,
 }
 
 /// Requests connections from a running client, from any thread.
@@ -188,26 +190,34 @@ impl Client {
     pub fn serve(&mut self, mut tell: impl FnMut(&LogEvent)) -> io::Result<()> {
         while !self.driver.stopped {
             self.driver.turn(Time::NEVER)?;
-            while let Ok(Dial { to, mut socket, greeting }) = self.dials.try_recv() {
-                if let Some(shortage) = self.driver.engine.shortage() {
-                    self.driver.engine.refuse(shortage);
-                    let _ = socket.write_all(&greeting.full);
-                    continue;
-                }
-                let failed = greeting.silent.clone();
-                let again = socket.try_clone();
-                if self.connect(to, socket, Some(greeting)).is_err()
-                    && let Ok(again) = again
-                {
-                    socket = again;
-                    // If this fails, the program has closed its socket.
-                    let _ = socket.write_all(&failed);
-                    let _ = socket.set_linger(None);
-                }
+            while let Ok(dial) = self.dials.try_recv() {
+                self.open_dial(dial);
             }
             self.driver.tell(&mut tell);
         }
         self.driver.end_in_order(&mut tell)
+    }
+
+    /// Opens a requested connection, or answers the program that it fails.
+    fn open_dial(&mut self, dial: Dial) {
+        let Dial { to, mut socket, greeting, request } = dial;
+        let answer = |of: fn(&Greeting) -> &Vec<u8>| greeting.as_ref().map(of).cloned();
+        let (full, silent) = (answer(|it| &it.full), answer(|it| &it.silent));
+        if let Some(shortage) = self.driver.engine.shortage() {
+            self.driver.engine.refuse(shortage);
+            // If this fails, the program has closed its socket.
+            let _ = socket.write_all(&full.unwrap_or_default());
+            return;
+        }
+        let again = socket.try_clone();
+        match (self.connect(to, socket, greeting), again, silent) {
+            (Ok(conn), ..) => self.driver.engine.request(conn, &request),
+            (Err(_), Ok(mut again), Some(silent)) => {
+                let _ = again.write_all(&silent);
+                let _ = again.set_linger(None);
+            }
+            _ => {}
+        }
     }
 
     /// Passes every packet and every event to `observer` from now on. Without an observer the endpoint

@@ -17,6 +17,8 @@ pub enum Role {
     Serve,
     /// Run `plait get` or `plait proxy`
     Get,
+    /// Run `plait proxy --lan` for the hosts of a network
+    Lan,
     /// Use Multipath TCP sockets of the kernel, from several interfaces
     Kernel,
 }
@@ -29,7 +31,7 @@ pub enum State {
     Fine,
     /// Prevents Multipath TCP.
     Missing,
-    /// Needed only if the kernel's sockets are to use several interfaces.
+    /// Needed only for one role: several interfaces for the kernel's sockets, or redirection for `plait proxy --lan`.
     Optional,
     /// Could not be checked.
     Unknown,
@@ -83,22 +85,27 @@ impl Check {
 }
 
 /// Every role.
-pub const ALL: &[Role] = &[Role::Serve, Role::Get, Role::Kernel];
-const OURS: &[Role] = &[Role::Serve, Role::Get];
+pub const ALL: &[Role] = &[Role::Serve, Role::Get, Role::Lan, Role::Kernel];
+const OURS: &[Role] = &[Role::Serve, Role::Get, Role::Lan];
+const DIALS: &[Role] = &[Role::Get, Role::Lan];
+const LAN: &[Role] = &[Role::Lan];
 const KERNEL: &[Role] = &[Role::Kernel];
 
 /// Checks the host for `roles` without changing it. If `roles` is empty, checks all roles. Settings that
-/// only the kernel's sockets need are then optional. `program` is the file that can be given capabilities, if there is
+/// only the kernel's sockets or `plait proxy --lan` need are then optional. `program` is the file that can be given capabilities, if there is
 /// one.
 #[must_use]
 pub fn look(roles: &[Role], program: Option<&Path>) -> DoctorDocument {
     let all = roles.is_empty();
     let roles = if all { ALL } else { roles };
-    let mut checks = vec![tun(), net_admin(program), net_raw(program), nft(), lo()];
+    let mut checks = vec![tun(), net_admin(program), net_raw(program), nft(), redirection(), lo()];
     checks.extend([forwarding(4), forwarding(6), rp_filter()]);
     checks.extend([mptcp(), limits(), routes(), endpoints()]);
     if all {
-        checks.iter_mut().filter(|check| check.roles == KERNEL).for_each(Check::waive);
+        checks
+            .iter_mut()
+            .filter(|check| [KERNEL, LAN].contains(&&check.roles[..]))
+            .for_each(Check::waive);
     }
     checks.retain(|check| check.roles.iter().any(|role| roles.contains(role)));
     let fine = checks.iter().all(|check| check.state != State::Missing);
@@ -166,7 +173,7 @@ fn net_admin(program: Option<&Path>) -> Check {
 
 fn net_raw(program: Option<&Path>) -> Check {
     let wanted = "CAP_NET_RAW (for `--from ADDR@DEVICE`)";
-    capability("net-raw", &[Role::Get], wanted, program)
+    capability("net-raw", DIALS, wanted, program)
 }
 
 fn nft() -> Check {
@@ -180,6 +187,23 @@ fn nft() -> Check {
         Err(error) => {
             let mend = vec!["modprobe -a nf_tables nft_nat nft_masq nft_chain_nat".to_owned()];
             Check::new("nf-tables", OURS, found(&format!("missing: {error}")), mend)
+        }
+    }
+}
+
+/// Checks whether the kernel redirects connections of other hosts.
+fn redirection() -> Check {
+    let (name, wanted) = ("nft-redir", "redirection by nf_tables (for `--lan`)");
+    let found = |word: &str| format!("{wanted}: {word}");
+    match Rules::probe_redirection() {
+        Ok(()) => Check::new(name, LAN, found("available"), Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Check::unknown(name, LAN, &found("unknown without CAP_NET_ADMIN"))
+        }
+        Err(error) => {
+            let mend =
+                vec!["modprobe -a nf_tables nft_redir nft_fib_inet nft_chain_nat".to_owned()];
+            Check::new(name, LAN, found(&format!("missing: {error}")), mend)
         }
     }
 }

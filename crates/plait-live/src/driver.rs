@@ -3,6 +3,7 @@
 use crate::asker::{ASK, Questions, STOP};
 use crate::heap::Heap;
 use crate::links::LinkWatch;
+use crate::lookup::Lookup;
 use crate::poller::Ready;
 use crate::world::{DEVICE, Kernel};
 use plait_base::{ConnId, Span, Time};
@@ -26,6 +27,7 @@ pub(crate) struct Driver {
     pub(crate) engine: Engine<Kernel>,
     heap: Heap,
     links: LinkWatch,
+    lookup: Lookup,
     /// Addresses with a route to the device.
     pub(crate) routed: Vec<IpAddr>,
     ready: Vec<Ready>,
@@ -54,6 +56,7 @@ impl Driver {
             engine,
             heap: Heap::new(),
             links,
+            lookup: Lookup::new(stopper.1.try_clone()?),
             routed: Vec::new(),
             ready: Vec::new(),
             handed: Vec::new(),
@@ -88,7 +91,12 @@ impl Driver {
             }
         }
         self.engine.turn(&self.handed)?;
-        let Driver { engine, heap, .. } = self;
+        let Driver { engine, heap, lookup, .. } = self;
+        let begun = std::mem::take(&mut engine.wanted).into_iter();
+        let at_once: Vec<_> = begun.filter_map(|(conn, to)| lookup.begin(conn, to)).collect();
+        for (conn, to) in at_once.into_iter().chain(lookup.answers()) {
+            engine.lead(conn, to);
+        }
         heap.check(engine.stack.now(), || engine.memory_report().bytes);
         Ok(())
     }

@@ -21,7 +21,9 @@ mod exit;
 mod heap;
 mod host;
 pub mod http;
+mod lan;
 mod links;
+mod lookup;
 pub mod metrics;
 mod namespace;
 mod netlink;
@@ -52,17 +54,19 @@ pub use device::Device;
 pub use dial::{Client, Dial, DialSettings, Dialler, Origin};
 pub use entropy::SystemEntropy;
 pub use host::Host;
+pub use lan::{LanConnection, LanListener};
 pub use namespace::Namespace;
 pub use path_file::{PathFile, PathFileError, StoredPath, StoredPaths, merged};
 pub use plait_engine::{
-    Choice, ConnectionView, Greeting, Limits, LogEvent, Match, Observe, Opened, Overview,
-    PacketEvent, PathTraffic, Prefix, Shortage, StackCounters, Tally, Untaken,
+    Choice, ConnectionView, Destination, Greeting, Limits, LogEvent, Match, Observe, Opened,
+    Overview, PacketEvent, PathTraffic, Prefix, Request, RequestKey, Shortage, StackCounters,
+    Tally, Untaken,
 };
 pub use process::{End, Process};
 pub use realtime::enter_realtime;
 pub use routes::add_route;
 pub use rules::{Rule, Rules};
-pub use serve::{ServeSettings, Server, ServiceAddress};
+pub use serve::{ServeSettings, Server, ServiceAddress, Target};
 pub use settings_of_host::HostState;
 pub use signals::{Signals, Wish};
 pub use stdout::close_stdout;

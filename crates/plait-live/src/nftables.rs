@@ -35,6 +35,8 @@ const OWNER: u32 = 2;
 /// Bytes of the name of a network device, with its closing zero (IFNAMSIZ).
 const DEVICE_NAME_BYTES: usize = 16;
 const TCP: u8 = 6;
+/// RTN_LOCAL.
+const LOCAL: u32 = 2;
 
 /// Two registers of 16 bytes (NFT_REG_1 and NFT_REG_2).
 const FIRST: u32 = 1;
@@ -200,10 +202,8 @@ pub(crate) fn redirect(public: SocketAddr, to: SocketAddr) -> Vec<Vec<u8>> {
 pub(crate) fn masquerade(source: IpAddr, device: Option<&str>) -> Vec<Vec<u8>> {
     let (family, offset) = self::source(source);
     let by_device = device.map_or(Vec::new(), |device| {
-        let mut name = device.as_bytes().to_vec();
-        name.resize(DEVICE_NAME_BYTES, 0);
         // NFT_META_OIFNAME.
-        vec![meta(7), compare(&name)]
+        vec![meta(7), compare(&device_name(device))]
     });
     [
         is_family(family),
@@ -212,6 +212,32 @@ pub(crate) fn masquerade(source: IpAddr, device: Option<&str>) -> Vec<Vec<u8>> {
         vec![expression("masq", &[])],
     ]
     .concat()
+}
+
+/// Returns the expressions that redirect TCP segments which arrive by `device` and are not for this host to `port` of
+/// this host.
+pub(crate) fn intercept(device: &str, port: u16) -> Vec<Vec<u8>> {
+    // The type of the route to the destination (NFT_FIB_RESULT_ADDRTYPE, NFTA_FIB_F_DADDR).
+    let fib = [number(1, FIRST), number(2, 3), number(3, 2)];
+    vec![
+        // NFT_META_IIFNAME.
+        meta(6),
+        compare(&device_name(device)),
+        meta(16),
+        compare(&[TCP]),
+        expression("fib", &fib),
+        differs(&LOCAL.to_ne_bytes()),
+        immediate(FIRST, &port.to_be_bytes()),
+        // The port, and NF_NAT_RANGE_PROTO_SPECIFIED.
+        expression("redir", &[number(1, FIRST), number(3, 2)]),
+    ]
+}
+
+/// Returns the name of a device as the kernel compares it.
+fn device_name(device: &str) -> Vec<u8> {
+    let mut name = device.as_bytes().to_vec();
+    name.resize(DEVICE_NAME_BYTES, 0);
+    name
 }
 
 /// Returns the family of an address, and the offset of the destination in the IP header.
@@ -257,6 +283,11 @@ fn loads_and_compares(base: u32, offset: u32, expected: &[u8]) -> Vec<Vec<u8>> {
 /// Ends the rule if the first register differs from `value` (NFT_CMP_EQ).
 fn compare(value: &[u8]) -> Vec<u8> {
     expression("cmp", &[number(1, FIRST), number(2, 0), nested(3, &[attribute(1, value)])])
+}
+
+/// Ends the rule if the first register has `value` (NFT_CMP_NEQ).
+fn differs(value: &[u8]) -> Vec<u8> {
+    expression("cmp", &[number(1, FIRST), number(2, 1), nested(3, &[attribute(1, value)])])
 }
 
 fn immediate(register: u32, value: &[u8]) -> Vec<u8> {

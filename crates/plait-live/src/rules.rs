@@ -1,5 +1,6 @@
 //! Rules of nftables that the kernel removes with this process. One kind redirects a port of an address of
-//! this host to a server behind a TUN device. The other masquerades origins as a device.
+//! this host to a server behind a TUN device. Another one redirects the connections of a network's hosts to a port of
+//! this host. The third one masquerades origins as a device.
 
 use crate::Origin;
 use crate::nftables::{self, Batch, Chain};
@@ -18,6 +19,13 @@ pub enum Rule {
         /// The address and port at which plait listens.
         to: SocketAddr,
     },
+    /// Redirects TCP segments that arrive by a device, and are not for this host, to a port of this host.
+    Intercept {
+        /// The device.
+        device: String,
+        /// The port.
+        port: u16,
+    },
     /// Replaces the source address of an origin by the address of the device by which the packet leaves.
     Masquerade(Origin),
 }
@@ -25,7 +33,7 @@ pub enum Rule {
 impl Rule {
     fn chain(&self) -> Chain {
         match self {
-            Rule::Redirect { .. } => Chain::In,
+            Rule::Redirect { .. } | Rule::Intercept { .. } => Chain::In,
             Rule::Masquerade(_) => Chain::Out,
         }
     }
@@ -33,6 +41,7 @@ impl Rule {
     fn expressions(&self) -> Vec<Vec<u8>> {
         match self {
             Rule::Redirect { public, to } => nftables::redirect(*public, *to),
+            Rule::Intercept { device, port } => nftables::intercept(device, *port),
             Rule::Masquerade(Origin { address, device, .. }) => {
                 nftables::masquerade(*address, device.as_deref())
             }
@@ -47,6 +56,10 @@ impl fmt::Display for Rule {
             Rule::Redirect { public, to } => {
                 let (ip, address, port) = (family(public.is_ipv4()), public.ip(), public.port());
                 write!(f, "{ip} daddr {address} tcp dport {port} dnat {ip} to {to}")
+            }
+            Rule::Intercept { device, port } => {
+                let local = "meta l4proto tcp fib daddr type != local";
+                write!(f, "iifname \"{device}\" {local} redirect to :{port}")
             }
             Rule::Masquerade(Origin { address, device, .. }) => {
                 write!(f, "{} saddr {address}", family(address.is_ipv4()))?;
@@ -119,6 +132,26 @@ impl Rules {
     pub fn probe() -> io::Result<()> {
         carry_out(&Batch::question()).map(drop)
     }
+
+    /// Checks whether the kernel accepts a rule of [`Rule::Intercept`]. It changes nothing: the last message of the
+    /// batch is wrong, and the kernel applies all messages or none.
+    ///
+    /// # Errors
+    /// If the kernel refuses the rule, or a table with an owner.
+    pub fn probe_redirection() -> io::Result<()> {
+        let (table, wrong) = (table(), "a rule without its chain");
+        let rule = Rule::Intercept { device: "plait".to_owned(), port: 1 };
+        let mut batch = Batch::new();
+        batch.table(&table);
+        batch.chain(&table, Chain::In);
+        batch.rule(&table, Chain::In, &rule.expressions(), rule.to_string());
+        batch.rule(&table, Chain::Out, &[], wrong.to_owned());
+        batch.end();
+        match carry_out(&batch) {
+            Err(error) if !error.to_string().contains(wrong) => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Sends messages and reads the kernel's acknowledgement of each. The returned socket owns the new table.
@@ -157,6 +190,14 @@ fn table() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn redirection_is_told_as_nft_reads_it() {
+        let rules = [Rule::Intercept { device: "lan0".to_owned(), port: 4_000 }];
+        let table = table();
+        let rule = "iifname \"lan0\" meta l4proto tcp fib daddr type != local redirect to :4000";
+        assert!(Rules::text(&rules).ends_with(&format!("add rule inet {table} in {rule}\n")));
+    }
 
     #[test]
     fn rules_are_told_as_nft_reads_them() {

@@ -5,7 +5,9 @@ use crate::world::{Kernel, is_own};
 use crate::{Asker, Device, add_route};
 use plait_base::{Span, Time};
 use plait_core::{Config, ConnectionSpec, MemorySettings, PathEntry, Quota};
-use plait_engine::{Choice, Limits, LogEvent, Names, Observe, Prefix, Service, StackCounters};
+use plait_engine::{
+    Choice, Limits, LogEvent, Names, Observe, Prefix, RequestKey, Service, StackCounters,
+};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -31,6 +33,21 @@ impl From<IpAddr> for ServiceAddress {
     }
 }
 
+/// Where a server relays connections to.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A TCP service.
+    Service(SocketAddr),
+    /// The destination that the client of each connection requests with this key.
+    Requested(RequestKey),
+}
+
+impl From<SocketAddr> for Target {
+    fn from(to: SocketAddr) -> Target {
+        Target::Service(to)
+    }
+}
+
 /// Configuration of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
@@ -38,8 +55,8 @@ pub struct ServeSettings {
     pub listen: SocketAddr,
     /// Further addresses of it.
     pub further: Vec<ServiceAddress>,
-    /// The TCP service that connections are relayed to.
-    pub to: SocketAddr,
+    /// Where connections are relayed to.
+    pub to: Target,
     /// Name of the TUN device.
     pub device: String,
     /// Whether each relayed connection begins with the client's address (PROXY protocol, version 2).
@@ -109,8 +126,16 @@ impl Server {
         let all = std::iter::once((listen.port(), spec)).chain(ports);
         let all: Vec<_> = all.map(|(port, spec)| (port, Arc::new(fit(spec)))).collect();
         let choices = choices.into_iter().map(|Choice { of, spec }| Choice { of, spec: fit(spec) });
-        let service = Service { to, proxy_header, listen, near: is_own(to.ip()) };
-        let mut driver = Driver::new(stack, Some(service))?;
+        let service = match to {
+            Target::Service(to) => {
+                Some(Service { to, proxy_header, listen, near: is_own(to.ip()) })
+            }
+            Target::Requested(_) => None,
+        };
+        let mut driver = Driver::new(stack, service)?;
+        if let Target::Requested(key) = to {
+            driver.engine.relay_by_request(key);
+        }
         driver.engine.listen(&all, choices.collect());
         driver.routed = routed;
         let ports = all.into_iter().map(|(port, _)| port).collect();

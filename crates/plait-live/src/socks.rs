@@ -1,5 +1,6 @@
 //! SOCKS version 5 (RFC 1928). Supports the command CONNECT, without authentication.
 
+use plait_engine::Destination;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
@@ -38,7 +39,7 @@ impl Reply {
     }
 }
 
-/// Reads a request. Returns the destination, or the reply to send if the request cannot be met. `wanted`
+/// Reads a request and resolves its name. Returns the destination, or the reply to send if the request cannot be met. `wanted`
 /// selects the supported destinations.
 ///
 /// # Errors
@@ -47,6 +48,22 @@ pub fn request(
     stream: &mut (impl Read + Write),
     wanted: impl Fn(&SocketAddr) -> bool,
 ) -> io::Result<Result<SocketAddr, Reply>> {
+    Ok(match destination(stream)? {
+        Ok(Destination::Address(to)) if wanted(&to) => Ok(to),
+        Ok(Destination::Address(_)) => Err(Reply::AddressNotSupported),
+        Ok(Destination::Name(name, port)) => {
+            let found = (name.as_str(), port).to_socket_addrs();
+            found.ok().and_then(|mut all| all.find(wanted)).ok_or(Reply::HostUnreachable)
+        }
+        Err(reply) => Err(reply),
+    })
+}
+
+/// Reads a request. Returns the destination, or the reply to send if the request cannot be met.
+///
+/// # Errors
+/// If the stream fails or speaks another protocol.
+pub fn destination(stream: &mut (impl Read + Write)) -> io::Result<Result<Destination, Reply>> {
     let foreign = || io::Error::new(io::ErrorKind::InvalidData, "not SOCKS version 5");
     let [version, count] = take(stream)?;
     if version != VERSION {
@@ -80,14 +97,8 @@ pub fn request(
         return Ok(Err(Reply::CommandNotSupported));
     }
     Ok(match host {
-        Ok(address) => {
-            let to = SocketAddr::new(address, port);
-            if wanted(&to) { Ok(to) } else { Err(Reply::AddressNotSupported) }
-        }
-        Err(name) => {
-            let found = (name.as_str(), port).to_socket_addrs();
-            found.ok().and_then(|mut all| all.find(wanted)).ok_or(Reply::HostUnreachable)
-        }
+        Ok(address) => Ok(Destination::Address(SocketAddr::new(address, port))),
+        Err(name) => Ok(Destination::Name(name, port)),
     })
 }
 

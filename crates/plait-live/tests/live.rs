@@ -153,6 +153,7 @@ impl Seen {
             | LogEvent::Unreached { .. }
             | LogEvent::TurnedAway { .. }
             | LogEvent::Overflowed(_)
+            | LogEvent::Asked { .. }
             | LogEvent::Device { .. } => None,
         };
         self.log_events.iter().filter_map(ended).collect()

@@ -31,7 +31,7 @@ impl Running {
         let settings = ServeSettings {
             listen,
             further: Vec::new(),
-            to,
+            to: to.into(),
             device: DEVICE.to_owned(),
             proxy_header: false,
             spec,

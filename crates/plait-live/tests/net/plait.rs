@@ -47,7 +47,7 @@ impl Serving {
         let settings = ServeSettings {
             listen,
             further,
-            to,
+            to: to.into(),
             device,
             proxy_header: false,
             spec,

@@ -26,7 +26,8 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// Roles to check [default: all]
     ///
-    /// Several interfaces are required only with the role `kernel`. Without a role they are optional.
+    /// Several interfaces are required only with the role `kernel`, and redirection only with `lan`. Without a role
+    /// both are optional.
     #[arg(value_parser = role())]
     roles: Vec<Role>,
     /// Write one JSON document (`plait schema doctor`)
@@ -37,9 +38,10 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-const ROLES: [(&str, Role, &str); 3] = [
+const ROLES: [(&str, Role, &str); 4] = [
     ("serve", Role::Serve, "Run `plait serve`"),
     ("get", Role::Get, "Run `plait get` or `plait proxy`"),
+    ("lan", Role::Lan, "Run `plait proxy --lan` for the hosts of a network"),
     ("kernel", Role::Kernel, "Use Multipath TCP sockets of the kernel, from several interfaces"),
 ];
 

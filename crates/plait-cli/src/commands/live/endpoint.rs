@@ -177,17 +177,18 @@ impl EndpointFlags {
         self.files(end, from.iter().filter_map(name).collect(), console)
     }
 
-    /// Describes the settings for an end that dials from these addresses.
-    pub(crate) fn plan_for(&self, from: &Origins) -> String {
+    /// Describes the settings for an end that dials from these addresses, with further rules.
+    pub(crate) fn plan_for(&self, from: &Origins, more: Vec<Rule>) -> String {
         let mut plan = self.plan(from.all.iter().map(|origin| origin.address));
         for Origin { address, device, .. } in &from.all {
             if let Some(device) = device {
                 plan.push_str(&format!("packets from {address} leave by {device}: a raw socket\n"));
             }
         }
-        if !from.hidden.is_empty() {
+        let rules = from.rules_with(more);
+        if !rules.is_empty() {
             plan.push_str("rules of nftables:\n");
-            plan.push_str(&Rules::text(&from.rules()));
+            plan.push_str(&Rules::text(&rules));
         }
         plan + "All of this is removed when the process ends.\n"
     }
@@ -251,16 +252,18 @@ impl Origins {
         Ok(())
     }
 
-    /// Sets the masquerade rules, if there are hidden origins.
-    pub(crate) fn hide(&self, flag: &str) -> Result<Option<Rules>, Failure> {
-        match self.hidden.is_empty() {
+    /// Sets the masquerade rules of hidden origins, and further ones. `flag` needs them.
+    pub(crate) fn hide(&self, flag: &str, more: Vec<Rule>) -> Result<Option<Rules>, Failure> {
+        let rules = self.rules_with(more);
+        match rules.is_empty() {
             true => Ok(None),
-            false => set_rules(flag, &self.rules()).map(Some),
+            false => set_rules(flag, &rules).map(Some),
         }
     }
 
-    fn rules(&self) -> Vec<Rule> {
-        self.hidden.iter().cloned().map(Rule::Masquerade).collect()
+    fn rules_with(&self, more: Vec<Rule>) -> Vec<Rule> {
+        let own = self.hidden.iter().cloned().map(Rule::Masquerade);
+        more.into_iter().chain(own).collect()
     }
 }
 
@@ -276,7 +279,7 @@ pub(crate) fn set_rules(flag: &str, rules: &[Rule]) -> Result<Rules, Failure> {
 }
 
 /// Returns true if this process's network namespace has a device of this name.
-fn is_device(name: &str) -> bool {
+pub(crate) fn is_device(name: &str) -> bool {
     let none = ["", ".", "..", "all", "default"].contains(&name) || name.contains('/');
     !none && Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
 }

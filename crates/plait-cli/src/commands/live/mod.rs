@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 mod emulated;
 mod endpoint;
 pub(crate) mod get;
+mod key;
 mod limits;
 mod memory;
 pub(crate) mod paths;

@@ -12,9 +12,10 @@ use std::net::IpAddr;
 /// Flags of `get` and `proxy`, which dial.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DialPrices {
-    /// Price of a byte sent from an own address or device, relative to the others; may be repeated
+    /// Price of a byte sent from an address or device; may be repeated
     ///
-    /// The price is a whole number. The others are free (0).
+    /// The price is a whole number, relative to the other addresses and devices of this host. The others are
+    /// free (0).
     #[arg(long, value_name = "ADDR|DEVICE=N")]
     cost: Vec<String>,
     /// Payload to send from an own address or device at most; may be repeated

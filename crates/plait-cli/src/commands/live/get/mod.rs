@@ -101,12 +101,12 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("the target: `{authority}`: {problem}\n  {remedy}")));
     }
     if args.endpoint.dry_run {
-        return deliver(&args.endpoint.plan_for(&from), None);
+        return deliver(&args.endpoint.plan_for(&from, Vec::new()), None);
     }
     let device = args.endpoint.device.clone();
     let memory = args.endpoint.memory.open("get", console)?;
     let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
-    let hiding = from.hide("--from")?;
+    let hiding = from.hide("--from", Vec::new())?;
     let origins = from.all.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;

@@ -5,6 +5,7 @@ mod rules;
 mod top;
 
 use crate::commands::live::endpoint::{EndpointFlags, ended, resolve, set_rules, stop_on_signal};
+use crate::commands::live::key;
 use crate::commands::live::limits::LimitFlags;
 use crate::commands::live::prices::{ServePrices, ServerPrices, named};
 use crate::console::{Console, deliver, remark};
@@ -15,7 +16,7 @@ use plait_core::ConnectionSpec;
 use plait_live::HostState;
 use plait_live::argument::{address, address_and_port};
 use plait_live::{
-    Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress, metrics, systemd,
+    Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress, Target, metrics, systemd,
 };
 use plait_report::metrics::{Schedulers, render};
 use plait_sched::Goal;
@@ -49,8 +50,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     listen: SocketAddr,
     /// TCP service to which the server relays each connection
-    #[arg(long, value_name = "HOST:PORT")]
-    to: String,
+    #[arg(long, value_name = "HOST:PORT", required_unless_present = "key")]
+    to: Option<String>,
+    /// Relay each connection to the destination that `plait proxy --through` requests, in place of --to
+    ///
+    /// The file has the key of both ends, at least 32 bytes. Requests with another key are refused. Names are
+    /// resolved on this host. Addresses of this host itself (127.0.0.1) are no destination.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "proxy_protocol"])]
+    key: Option<PathBuf>,
     /// Address of this host for clients; may be repeated
     ///
     /// Rules of nftables redirect its connections to the server: to the same port if --port has it,
@@ -136,8 +143,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         server.observe(Box::new(files.clone()));
     }
     if console.chatter > 0 {
-        let device = server.device();
-        remark(&format_args!("listening on {} behind {device}, to {}", args.listen, args.to));
+        remark(&args.announcement(server.device()));
     }
     host.problems().iter().for_each(|problem| console.remark(1, problem));
     if let Some(listener) = metrics {
@@ -205,8 +211,7 @@ impl Args {
     ) -> Result<ServeSettings, Failure> {
         let goal = prices.goal(None, Some(self.listen.port()));
         let spec = self.spec("--scheduler", &self.endpoint.scheduler, goal)?;
-        let to = resolve("--to", &self.to, None)?;
-        self.check_loop(to, reach)?;
+        let to = self.target(reach)?;
         let mut ports = Vec::new();
         for (port, scheduler) in self.further_ports()? {
             if port == self.listen.port() || ports.iter().any(|(other, _)| *other == port) {
@@ -247,8 +252,26 @@ impl Args {
         Ok(spec)
     }
 
-    /// Fails if the service is this server itself.
-    fn check_loop(&self, to: SocketAddr, reach: &Reach) -> Result<(), Failure> {
+    /// Returns the line for the log when the server listens.
+    fn announcement(&self, device: &str) -> String {
+        let to = self.to.as_deref().unwrap_or("requested destinations");
+        format!("listening on {} behind {device}, to {to}", self.listen)
+    }
+
+    /// Returns where connections are relayed to.
+    fn target(&self, reach: &Reach) -> Result<Target, Failure> {
+        if let Some(file) = &self.key {
+            return Ok(Target::Requested(key::read(file)?));
+        }
+        // The parser requires one of both flags.
+        let text = self.to.as_deref().unwrap_or_default();
+        let to = resolve("--to", text, None)?;
+        self.check_loop(text, to, reach)?;
+        Ok(Target::Service(to))
+    }
+
+    /// Fails if the service, given as `text`, is this server itself.
+    fn check_loop(&self, text: &str, to: SocketAddr, reach: &Reach) -> Result<(), Failure> {
         let (ip, port) = (to.ip().to_canonical(), to.port());
         let own = |further: &&ServiceAddress| further.local == ip;
         let flag = match reach.further.iter().find(own) {
@@ -259,7 +282,7 @@ impl Args {
         };
         let problem = format!("it leads to this server itself, as {flag} does");
         let remedy = "give the address of the service, such as 127.0.0.1:8080";
-        Err(Failure::Usage(format!("--to: `{}`: {problem}\n  {remedy}", self.to)))
+        Err(Failure::Usage(format!("--to: `{text}`: {problem}\n  {remedy}")))
     }
 
     /// Returns the further ports, each with the name of its scheduler.

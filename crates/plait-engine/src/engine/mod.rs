@@ -1,6 +1,8 @@
 //! The work of one process: packets, timers and relays, one turn at a time. It never blocks. The
 //! driver calls [`Engine::turn`] when an event is ready, or at the time of [`Engine::next`].
 
+mod asked;
+
 use crate::choice::{Choice, Choices};
 use crate::crowd::Buffers;
 use crate::dials::Dials;
@@ -9,32 +11,19 @@ use crate::limits::{Guard, Limits, Shortage};
 use crate::log_event::{LogEvent, PathTraffic};
 use crate::names::PathPrice;
 use crate::overview::{ConnectionView, Opened, Overview, Tally};
-use crate::proxy_header;
 use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
+use crate::request::Destination;
+use crate::requests::Requests;
+use crate::service::Service;
 use crate::stack::Stack;
 use crate::world::{Ready, World};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{
-    ConnectionSpec, ConnectionState, MemoryReport, PathConfig, Quota, SubflowPorts, SubflowStats,
-};
+use plait_core::{ConnectionSpec, ConnectionState, MemoryReport, PathConfig, Quota, SubflowStats};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The service that connections are relayed to.
-#[derive(Clone, Copy, Debug)]
-pub struct Service {
-    /// Its address.
-    pub to: SocketAddr,
-    /// Send the client's address to the service (PROXY protocol).
-    pub proxy_header: bool,
-    /// The address that clients connect to, for the header. Each connection has its own port.
-    pub listen: SocketAddr,
-    /// The service is on this host, so one kernel has both ends of its connections.
-    pub near: bool,
-}
 
 /// One process between clients and programs.
 #[expect(missing_debug_implementations, reason = "worlds and observers have none")]
@@ -45,6 +34,10 @@ pub struct Engine<W: World> {
     pub log_events: Vec<LogEvent>,
     /// The service to which connections of clients are relayed.
     service: Option<Service>,
+    /// Connections whose clients name their destination.
+    requests: Option<Requests>,
+    /// Named destinations for the driver, which calls [`Engine::lead`] with the address of each.
+    pub wanted: Vec<(ConnId, Destination)>,
     relays: BTreeMap<ConnId, Relay<W::Stream>>,
     /// Relays with an event, or with more data to move.
     due: Vec<ConnId>,
@@ -70,6 +63,8 @@ impl<W: World> Engine<W> {
             stack,
             log_events: Vec::new(),
             service,
+            requests: None,
+            wanted: Vec::new(),
             relays: BTreeMap::new(),
             due: Vec::new(),
             again: Vec::new(),
@@ -133,7 +128,8 @@ impl<W: World> Engine<W> {
             return Time::ZERO;
         }
         let report = self.guard.report_due(self.stack.endpoint.overflows());
-        self.stack.next().min(self.dials.next()).min(report)
+        let request = self.requests.as_ref().map_or(Time::NEVER, Requests::next);
+        self.stack.next().min(self.dials.next()).min(report).min(request)
     }
 
     /// Handles the ready events and part of the pending work.
@@ -190,9 +186,10 @@ impl<W: World> Engine<W> {
     fn keep_limits(&mut self) {
         let now = self.stack.world.now();
         self.weigh(now);
-        self.guard.stand(&mut self.stack.endpoint, self.relays.len());
+        let occupied = self.occupied();
+        self.guard.stand(&mut self.stack.endpoint, occupied);
         self.guard.note_unnumbered(self.stack.names.unnumbered());
-        let shortage = self.guard.told_shortage(self.relays.len());
+        let shortage = self.guard.told_shortage(occupied);
         if let Some(count) = self.guard.tell(now) {
             self.log_events.push(LogEvent::TurnedAway { count, shortage });
         }
@@ -230,7 +227,12 @@ impl<W: World> Engine<W> {
 
     /// Returns the present shortage, if there is one.
     pub fn shortage(&self) -> Option<Shortage> {
-        self.guard.shortage(self.relays.len())
+        self.guard.shortage(self.occupied())
+    }
+
+    /// Returns the number of connections that are relayed, or will be.
+    fn occupied(&self) -> usize {
+        self.relays.len() + self.requests.as_ref().map_or(0, Requests::len)
     }
 
     /// Dials `to` and relays the connection to `stream`. `greeting` is written to `stream` before any data.
@@ -286,6 +288,10 @@ impl<W: World> Engine<W> {
                 self.end(conn, Some(ending::SILENT.to_owned()));
             }
         }
+        let now = self.stack.world.now();
+        while let Some(conn) = self.requests.as_mut().and_then(|it| it.poll_expired(now)) {
+            self.end(conn, Some(ending::UNASKED.to_owned()));
+        }
     }
 
     /// Resets every connection and ends its relay.
@@ -320,6 +326,13 @@ impl<W: World> Engine<W> {
         let rule = from.and_then(|from| self.stack.choices.place(port, from));
         *self.tally.accepted.entry(Opened { port, rule, multipath }).or_default() += 1;
         self.log_events.push(LogEvent::Accepted { conn, from, multipath, port, rule });
+        if let Some(requests) = &mut self.requests {
+            match requests.add(self.stack.world.now(), conn) {
+                true => self.again.push(conn),
+                false => self.end(conn, Some(ending::CROWDED.to_owned())),
+            }
+            return;
+        }
         let beside = self.relays.len();
         let dialled = self.service.map(|service| {
             let buffers = if service.near { Buffers::beside(beside) } else { None };
@@ -330,11 +343,11 @@ impl<W: World> Engine<W> {
                 let now = self.stack.world.now();
                 let mut relay = Relay::new(conn, socket, true).opened(now, from);
                 if let Some(from) = from.filter(|_| service.proxy_header) {
-                    relay.begin_with(&self.introduction(conn, from, service));
+                    relay.begin_with(&service.introduction(&self.stack.endpoint, conn, from));
                 }
                 self.add(relay)
             }
-            Some((service, Err(error))) => Err(unreached(service, &error)),
+            Some((service, Err(error))) => Err(service.unreached(&error)),
             None => Err(io::Error::other("nobody listens")),
         };
         if let Err(error) = relayed {
@@ -342,20 +355,12 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Returns the PROXY header with the address of the client.
-    fn introduction(&self, conn: ConnId, from: IpAddr, service: Service) -> Vec<u8> {
-        let ports = self.stack.endpoint.ports(conn);
-        let SubflowPorts { local, remote, .. } =
-            ports.and_then(|it| it.first().copied()).unwrap_or_default();
-        let to = SocketAddr::new(service.listen.ip(), local);
-        proxy_header::encode(SocketAddr::new(from, remote), to)
-    }
-
     /// Ends the connection of a socket that has failed.
     fn end_by_socket(&mut self, conn: ConnId, error: &io::Error) {
         let connecting = self.relays.get(&conn).is_some_and(Relay::is_connecting);
         let problem = match self.service {
-            Some(service) if connecting => unreached(service, error).to_string(),
+            Some(service) if connecting => service.unreached(error).to_string(),
+            None if connecting => format!("the destination: {error}"),
             _ => error.to_string(),
         };
         self.end(conn, Some(problem));
@@ -409,6 +414,9 @@ impl<W: World> Engine<W> {
 
     /// Moves as much data of a relay as possible.
     fn relay(&mut self, conn: ConnId) {
+        if self.requests.as_ref().is_some_and(|requests| requests.has(conn)) {
+            return self.hear(conn);
+        }
         let now = self.stack.world.now();
         // Each relay may move much data, so memory is measured before each.
         self.weigh(now);
@@ -428,6 +436,9 @@ impl<W: World> Engine<W> {
     /// Ends the relay of a connection. If there was a problem, it resets the connection as well.
     fn end(&mut self, conn: ConnId, problem: Option<String>) {
         let now = self.stack.world.now();
+        if let Some(requests) = &mut self.requests {
+            requests.remove(conn);
+        }
         let mut relay = self.relays.remove(&conn);
         let established = relay.as_ref().is_some_and(|relay| relay.established);
         let to = relay.as_ref().and_then(Relay::sought);
@@ -485,9 +496,4 @@ fn watch<W: World>(world: &mut W, relay: &mut Relay<W::Stream>) -> io::Result<()
         relay.watched = wanted;
     }
     Ok(())
-}
-
-/// Returns why the service was not reached.
-fn unreached(service: Service, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("the service {}: {error}", service.to))
 }
