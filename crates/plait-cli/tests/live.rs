@@ -8,6 +8,7 @@ mod net;
 
 mod attacks;
 mod decoder;
+mod deployed;
 mod duplex;
 mod operator;
 mod race;
@@ -80,6 +81,7 @@ fn main() {
     trials.push(Trial::test("local_programs_use_both_devices", proxied));
     trials.push(Trial::test("a_fallback_is_seen_in_metrics", fallen_back));
     trials.extend(attacks::trials());
+    trials.extend(deployed::trials());
     trials.extend(duplex::trials());
     trials.extend(operator::trials());
     trials.extend(race::trials());

@@ -134,8 +134,8 @@ fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pag
             match language.as_str() {
                 "sh" => place.run(&at, &text),
                 "text" => place.printed(&at, &text),
-                // tests/shell runs them.
-                "console" if ["emulate", "race"].contains(&name) => {}
+                // tests/shell and tests/deployed run them.
+                "console" if ["emulate", "race", "home", "nginx", "phone"].contains(&name) => {}
                 "console" => not_run += 1,
                 // A line of a log, or a file.
                 "" | "toml" => {}
