@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use plait_app::WORKLOADS;
+use plait_lab::links::{LinkFile, Values};
 use plait_lab::scenario::{PATH_KEYS, PROFILES, PathKey, SETTINGS, Setting, quoted};
 use plait_lab::{RawScenario, ScenarioError};
 use std::path::Path;
@@ -14,6 +15,8 @@ use std::path::Path;
 pub(crate) struct ScenarioFlags {
     /// Scenario file to start from.
     file: Option<String>,
+    /// File of links, whose paths replace those of the scenario file.
+    links: Option<String>,
     /// Name and text of each flag, paths first.
     said: Vec<(&'static str, String)>,
 }
@@ -25,11 +28,30 @@ impl ScenarioFlags {
             Some(file) => RawScenario::from_file(file, &|name| plait_app::file::settings(name))?,
             None => RawScenario::new(),
         };
+        let own = self.said.iter().any(|(name, _)| *name == "path");
+        if let Some(file) = self.links.as_deref().filter(|_| !own) {
+            draft.take_paths(links(file, Values::Middle)?);
+        }
         for (name, text) in &self.said {
             draft.argument(name, text)?;
         }
         Ok(draft)
     }
+}
+
+/// Reads a file of links as a scenario that has only paths and shared links.
+pub(crate) fn links(file: &str, values: Values) -> Result<RawScenario, ScenarioError> {
+    LinkFile::from_file(file, &|name| plait_app::file::settings(name))?.scenario(values)
+}
+
+/// Returns the paths and the shared links of a file of links as the values of `--path` and `--link`.
+pub(crate) fn paths_of_links(file: &str) -> Result<Vec<(&'static str, String)>, ScenarioError> {
+    Ok(links(file, Values::Middle)?.arguments())
+}
+
+/// Returns true if the value of `--links` is the name of a file, and not the name of a list.
+pub(crate) fn names_file(links: &str) -> bool {
+    links.ends_with(".toml") || links.contains(['/', '\\'])
 }
 
 /// Parses a whole number from `min` to `max`. Its errors have the words of scenario errors.
@@ -137,8 +159,18 @@ impl ScenarioFlags {
             .value_name("FILE")
             .help_heading(heading("scenario"))
             .help("Start from a scenario file (TOML); flags override it");
+        let links = Arg::new("links")
+            .long("links")
+            .value_name("FILE")
+            .help_heading(heading("path"))
+            .hide_short_help(true)
+            .help("Take the paths from a file of links (TOML); --path replaces them")
+            .long_help(
+                "Take the paths and shared links from a file of links (TOML), as `plait measure` writes it\n\
+                 An unknown rate is an error. --path replaces its paths.",
+            );
         let mut command = command.after_help(MORE).after_long_help(PAGES);
-        command = command.arg(path).arg(file);
+        command = command.arg(path).arg(links).arg(file);
         for setting in SETTINGS {
             let default = match setting.default {
                 "" => String::new(),
@@ -187,6 +219,7 @@ impl FromArgMatches for ScenarioFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<ScenarioFlags, clap::Error> {
         let mut flags = ScenarioFlags {
             file: matches.get_one::<String>("scenario").cloned(),
+            links: matches.get_one::<String>("links").cloned(),
             said: Vec::new(),
         };
         let switches =
@@ -280,13 +313,16 @@ impl ExplainFlags {
 
     /// Returns true if no flag describes a run.
     pub(crate) fn is_empty(&self) -> bool {
-        self.scenario.file.is_none() && self.scenario.said.is_empty()
+        self.scenario.file.is_none()
+            && self.scenario.links.is_none()
+            && self.scenario.said.is_empty()
     }
 
     /// Returns true if a flag other than the scheduler describes the run.
     pub(crate) fn names_something(&self) -> bool {
         let of_run = |(name, _): &(&str, String)| *name != "schedulers";
-        self.scenario.file.is_some() || self.scenario.said.iter().any(of_run)
+        let files = [&self.scenario.file, &self.scenario.links];
+        files.iter().any(|file| file.is_some()) || self.scenario.said.iter().any(of_run)
     }
 
     /// Returns the list of other schedulers.

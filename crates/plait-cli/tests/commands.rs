@@ -10,6 +10,7 @@ mod decide_cc;
 mod decoder;
 mod events;
 mod explain;
+mod links;
 #[cfg(target_os = "linux")]
 mod packages;
 #[cfg(target_os = "linux")]

@@ -19,6 +19,7 @@ mod error;
 mod expect;
 pub mod experiment;
 pub mod explain;
+pub mod links;
 mod one_run;
 mod path_memory;
 pub mod race;

@@ -2,11 +2,12 @@
 
 use crate::console::{Console, json};
 use crate::failure::Failure;
-use crate::flags::whole;
+use crate::flags::{links, whole};
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
 use plait_app::file;
 use plait_lab::advise::{AdviceControl, Options, advise};
+use plait_lab::links::Values;
 use plait_lab::scenario::{MOST_JOBS, quoted};
 use plait_lab::{RawScenario, ScenarioError, Simulator};
 use plait_report::render::advice as render;
@@ -41,9 +42,9 @@ pub(crate) struct Args {
     /// A shared link behind the paths that name it with via=NAME, as in plait compare
     #[arg(long, value_name = "NAME:KEY=VALUE,...")]
     link: Vec<String>,
-    /// Read the paths from a scenario file (TOML)
+    /// Read the paths from a file of links (TOML), as `plait measure` writes it
     ///
-    /// Its values may be ranges. --path replaces its paths.
+    /// Each value is drawn from its own range. --path replaces the paths.
     #[arg(long, value_name = "FILE")]
     links: Option<String>,
     /// Range of a rate that is given without one
@@ -104,8 +105,8 @@ impl Args {
 
     fn draft(&self) -> Result<RawScenario, ScenarioError> {
         let mut draft = match &self.links {
-            Some(file) => RawScenario::from_file(file, &|name| file::settings(name))?,
-            None => RawScenario::new(),
+            Some(file) if self.path.is_empty() => links(file, Values::Ranges)?,
+            _ => RawScenario::new(),
         };
         for (name, texts) in [("path", &self.path), ("link", &self.link)] {
             texts.iter().try_for_each(|text| draft.argument(name, text))?;
@@ -129,7 +130,8 @@ impl Args {
     fn command(&self) -> String {
         let mut command = "plait advise".to_owned();
         let mut add = |name: &str, text: &str| command += &format!(" --{name} {}", quoted(text));
-        self.links.iter().for_each(|file| add("links", file));
+        let links = self.links.iter().filter(|_| self.path.is_empty());
+        links.for_each(|file| add("links", file));
         self.path.iter().for_each(|path| add("path", path));
         self.link.iter().for_each(|link| add("link", link));
         for (name, text, default) in [("spread", &self.spread, "25%"), ("cc", &self.cc, "cubic")] {

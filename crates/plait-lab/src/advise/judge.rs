@@ -36,7 +36,7 @@ impl Gain {
 pub(super) fn answer(advice: &Advice) -> String {
     if let [unknown, ..] = advice.unknown_rates.as_slice() {
         return format!(
-            "Cannot tell: the rate of {unknown} is unknown. A ping does not show it; give rate=, or measure it."
+            "Cannot tell: the rate of {unknown} is unknown. A ping does not show it; give rate=, or measure it (plait measure)."
         );
     }
     let with = |verdict: Verdict| -> Vec<&str> {

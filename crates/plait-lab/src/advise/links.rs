@@ -1,9 +1,9 @@
 //! Links that are not exactly known: a value may be a range, and what nobody measured has a wide prior.
 
-use crate::error::{Fault, Place, ScenarioError};
+use crate::error::{Place, ScenarioError};
+use crate::links::amount::{Kind, Range, Unit, amount};
 use crate::scenario::{PlacedText, RawScenario};
 use crate::stats::deviation;
-use plait_app::quantity::{self, Limit};
 use plait_base::RandomStream;
 
 /// The share of draws below the upper end of a range. A range is an 80 % interval.
@@ -15,37 +15,6 @@ const QUEUES_MS: (f64, f64) = (30.0, 500.0);
 /// Least and largest share of lost packets in percent, if the loss is unknown and above zero.
 const LOSSES: (f64, f64) = (0.001, 0.3);
 
-/// The keys whose value may be a range, each with the kind of its values.
-const RANGES: [(&str, Kind); 9] = [
-    ("rate", Kind::Rate),
-    ("rate_down", Kind::Rate),
-    ("rate_up", Kind::Rate),
-    ("rtt", Kind::Time),
-    ("owd_down", Kind::Time),
-    ("owd_up", Kind::Time),
-    ("queue", Kind::Queue),
-    ("loss", Kind::Share),
-    ("loss_up", Kind::Share),
-];
-
-/// What a value measures.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Rate,
-    Time,
-    Queue,
-    Share,
-}
-
-/// The unit in which a drawn value is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unit {
-    Bits,
-    Nanoseconds,
-    Bytes,
-    Percent,
-}
-
 /// A value of a path.
 #[derive(Clone, PartialEq, Debug)]
 enum Given {
@@ -53,6 +22,8 @@ enum Given {
     Text(PlacedText),
     /// It is drawn from a log-normal distribution: its median, and the deviation of its logarithm.
     Drawn { place: PlacedText, median: f64, deviation: f64, unit: Unit },
+    /// It is drawn from an exponential distribution, because zero is possible. Nine of ten draws are below `high`.
+    FromZero { place: PlacedText, high: f64, unit: Unit },
 }
 
 /// A path of which some values are uncertain.
@@ -125,89 +96,52 @@ impl UncertainPath {
 
 impl Given {
     fn read(key: &str, given: &PlacedText, spread: f64) -> Result<Given, ScenarioError> {
-        let kind = RANGES.iter().find(|(name, _)| *name == key).map(|(_, kind)| *kind);
-        let Some(kind) = kind else { return Ok(Given::Text(given.clone())) };
+        let Some(kind) = Kind::of(key) else { return Ok(Given::Text(given.clone())) };
         // A rate in steps, or one that is drawn again over time, says itself how it varies.
         let varies = given.text.contains(['@', '/', '~', ':']);
-        let ends = match given.text.split_once("..") {
+        let range = match given.text.split_once("..") {
             _ if varies => return Ok(Given::Text(given.clone())),
-            Some((low, high)) => (amount(kind, given, low)?, amount(kind, given, high)?),
+            Some((low, high)) => Range::read(kind, given, low, high)?,
             None => {
                 let factor = match kind {
                     Kind::Rate => spread,
-                    Kind::Time => RTT_FACTOR,
-                    Kind::Queue | Kind::Share => 1.0,
+                    Kind::Delay => RTT_FACTOR,
+                    Kind::Jitter | Kind::Queue | Kind::Share => 1.0,
                 };
                 let (middle, unit) = amount(kind, given, &given.text)?;
                 if factor == 1.0 || !(middle > 0.0 && middle.is_finite()) {
                     return Ok(Given::Text(given.clone()));
                 }
-                ((middle / factor, unit), (middle * factor, unit))
+                Range { low: middle / factor, high: middle * factor, unit }
             }
         };
-        let ((low, unit), (high, other)) = ends;
-        let refused = |problem: &str| {
-            let allowed = "an 80 % interval LOW..HIGH of values above zero, such as 18mbit..22mbit";
-            Err(given.error(Fault::Invalid, problem).allow(allowed))
-        };
-        if unit != other {
-            return refused("the ends of the range have different kinds of units");
+        let Range { low, high, unit } = range;
+        if low <= 0.0 {
+            return Ok(Given::FromZero { place: given.clone(), high, unit });
         }
-        if !(low > 0.0 && high.is_finite()) {
-            return refused("a range needs two values above zero");
-        }
-        if low > high {
-            return refused("the lower end of the range is above its upper end");
-        }
-        let median = libm::sqrt(low * high);
         let deviation = libm::log(high / low) / (2.0 * deviation(UPPER));
-        Ok(Given::Drawn { place: given.clone(), median, deviation, unit })
+        Ok(Given::Drawn { place: given.clone(), median: range.middle(), deviation, unit })
     }
 
     fn draw(&self, stream: &mut RandomStream) -> PlacedText {
-        let (place, median, spread, unit) = match self {
+        let (place, drawn, unit) = match self {
             Given::Text(text) => return text.clone(),
-            Given::Drawn { place, median, deviation, unit } => (place, median, deviation, unit),
+            Given::Drawn { place, median, deviation: spread, unit } => {
+                (place, median * libm::exp(spread * deviation(stream.unit())), unit)
+            }
+            Given::FromZero { place, high, unit } => {
+                let unit_draw = -libm::log1p(-stream.unit());
+                (place, high * unit_draw / core::f64::consts::LN_10, unit)
+            }
         };
-        let drawn = median * libm::exp(spread * deviation(stream.unit()));
-        let text = match unit {
-            Unit::Bits => format!("{}bit", drawn.max(1.0) as u64),
-            Unit::Nanoseconds => format!("{}ns", drawn.max(1.0) as u64),
-            Unit::Bytes => format!("{}B", drawn.max(1.0) as u64),
-            Unit::Percent => format!("{:.6}%", drawn.min(100.0)),
-        };
-        PlacedText { place: place.place.clone(), text }
+        PlacedText { place: place.place.clone(), text: unit.written(drawn) }
     }
-}
-
-/// Reads one end of a range.
-fn amount(kind: Kind, given: &PlacedText, text: &str) -> Result<(f64, Unit), ScenarioError> {
-    let wrong = |error: &dyn ToString| given.error(Fault::Invalid, &error.to_string());
-    Ok(match kind {
-        Kind::Rate if text.trim() == "inf" => (f64::INFINITY, Unit::Bits),
-        Kind::Rate => {
-            (quantity::rate(text).map_err(|error| wrong(&error))?.as_bps() as f64, Unit::Bits)
-        }
-        Kind::Time => {
-            let time = quantity::time(text).map_err(|error| wrong(&error))?;
-            (time.as_nanos() as f64, Unit::Nanoseconds)
-        }
-        Kind::Share => {
-            let share = quantity::percent(text).map_err(|error| wrong(&error))?;
-            (f64::from(share.as_ppb()) / 1e7, Unit::Percent)
-        }
-        Kind::Queue => match quantity::limit(text).map_err(|error| wrong(&error))? {
-            Limit::Time(time) => (time.as_nanos() as f64, Unit::Nanoseconds),
-            Limit::Bytes(bytes) => (bytes as f64, Unit::Bytes),
-            Limit::Packets(packets) => (f64::from(packets) * 1_500.0, Unit::Bytes),
-            Limit::Infinite => (f64::INFINITY, Unit::Bytes),
-        },
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plait_app::quantity;
 
     fn path(text: &str) -> Result<UncertainPath, ScenarioError> {
         let mut raw = RawScenario::new();
@@ -257,6 +191,15 @@ mod tests {
         let lossy = (0..1_000).filter(|seed| wifi.draw(*seed).iter().any(|it| it.0 == "loss"));
         assert!((450..550).contains(&lossy.count()));
         assert!(path("wifi:rtt=20ms").unwrap().rate_unknown);
+    }
+
+    #[test]
+    fn a_loss_from_zero_has_nine_of_ten_draws_below_its_upper_end() {
+        let wifi = path("wifi:rate=20mbit,rtt=20ms,queue=50ms,loss=0%..0.1%").unwrap();
+        let read = |text: &str| f64::from(quantity::percent(text).unwrap().as_ppb()) / 1e7;
+        let losses = draws(&wifi, "loss", read);
+        let above = losses.iter().filter(|loss| **loss > 0.1).count();
+        assert!((150..250).contains(&above) && losses[0] < 0.001, "{above} {}", losses[0]);
     }
 
     #[test]

@@ -111,6 +111,14 @@ impl RawScenario {
         self.set(name, PlacedText::new(&place, text))
     }
 
+    /// Replaces the paths by those of a file of links, and adds its shared links.
+    pub fn take_paths(&mut self, links: RawScenario) {
+        self.paths = links.paths;
+        for (name, values) in links.settings {
+            self.settings.entry(name).or_default().extend(values);
+        }
+    }
+
     pub(crate) fn set(&mut self, name: &str, given: PlacedText) -> Result<(), ScenarioError> {
         let Some(setting) = Setting::named(name) else {
             return Err(unknown_setting(name, &given));

@@ -1,6 +1,7 @@
 //! The emulated paths of `shell` and `race`: which keys of a path the emulator has, and its results.
 
 use crate::failure::Failure;
+use crate::flags::paths_of_links;
 use plait_lab::Scenario;
 use plait_lab::scenario::Path;
 use plait_link::LinkCounters;
@@ -41,6 +42,17 @@ pub(crate) fn check_keys(path: &str) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Returns the paths of `--path`, or those of a file of links.
+pub(crate) fn given_paths(paths: &[String], links: Option<&str>) -> Result<Vec<String>, Failure> {
+    match links {
+        Some(file) => {
+            let all = paths_of_links(file)?;
+            Ok(all.into_iter().filter(|it| it.0 == "path").map(|it| it.1).collect())
+        }
+        None => Ok(paths.to_vec()),
+    }
 }
 
 /// Returns the paths of a scenario for the emulator, with the randomness of `seed`. Fails if a name cannot be that

@@ -5,7 +5,7 @@ mod random;
 
 use crate::console::{Console, json};
 use crate::failure::Failure;
-use crate::flags::whole;
+use crate::flags::{names_file, paths_of_links, whole};
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
 use plait_app::file;
@@ -53,8 +53,10 @@ const BESIDE: &str = "../shared/data";
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Links such as A,E,7_1 or A-F, or the words `recorded` or `all`
-    #[arg(long, value_name = "LIST", default_value = "all")]
+    /// Links such as A,E,7_1 or A-F, the words `recorded` or `all`, or a file of links
+    ///
+    /// A file is one that `plait measure` writes (TOML); its name ends in .toml or has a slash. It stands for --path.
+    #[arg(long, value_name = "LIST|FILE", default_value = "all")]
     links: String,
     /// A path of your own, as in `plait compare`
     ///
@@ -65,7 +67,7 @@ pub(crate) struct Args {
     ///
     /// The form is that of `plait compare`. The default loads are download:4MB, bulk:10s and
     /// stream:30kB@50ms,for=20s.
-    #[arg(long, value_name = "WORKLOAD", requires = "path")]
+    #[arg(long, value_name = "WORKLOAD")]
     workload: Vec<String>,
     /// Number of random cells
     #[arg(long, value_name = "CELLS", conflicts_with_all = ["links", "path"])]
@@ -184,8 +186,20 @@ impl Args {
 
     /// Returns the requested links and loads, and the recorded pairs that are missing.
     fn grounds(&self) -> Result<(Vec<Ground>, Vec<String>), Failure> {
-        if !self.path.is_empty() {
-            return Ok((own(&self.path, &self.workload)?, Vec::new()));
+        let (paths, shared): (Vec<_>, Vec<_>) = match names_file(&self.links) {
+            true => paths_of_links(&self.links)?.into_iter().partition(|it| it.0 == "path"),
+            false => (self.path.iter().map(|path| ("path", path.clone())).collect(), Vec::new()),
+        };
+        if !paths.is_empty() {
+            let paths: Vec<String> = paths.into_iter().map(|it| it.1).collect();
+            let mut grounds = own(&paths, &self.workload)?;
+            grounds.iter_mut().for_each(|ground| ground.settings.extend(shared.iter().cloned()));
+            return Ok((grounds, Vec::new()));
+        }
+        if !self.workload.is_empty() {
+            return Err(Failure::Usage(
+                "--workload: these links have their own loads\n  give --path or --links FILE as well".to_owned(),
+            ));
         }
         let (grounds, missing) = built_in();
         let grounds =

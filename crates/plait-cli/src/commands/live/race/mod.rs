@@ -2,10 +2,10 @@
 
 mod track;
 
-use crate::commands::live::emulated::{KEYS_HELP, check_keys};
+use crate::commands::live::emulated::{KEYS_HELP, check_keys, given_paths};
 use crate::console::{Console, json};
 use crate::failure::Failure;
-use crate::flags::whole;
+use crate::flags::{names_file, whole};
 use crate::output::{Output, TableFormat};
 use crate::progress;
 use plait_app::file;
@@ -44,8 +44,11 @@ pub(crate) struct Args {
     /// All of `plait list workloads` with one connection, except burst.
     #[arg(long, value_name = "WORKLOAD", required_unless_present = "links")]
     workload: Option<String>,
-    /// Run the links and loads A to F of docs/promise.md in place of --path and --workload
-    #[arg(long, value_name = "A-F|A,B,...", conflicts_with_all = ["path", "workload", "rcvbuf"])]
+    /// Take the paths from a file of links, or run the links and loads A to F of docs/promise.md
+    ///
+    /// A file is one that `plait measure` writes (TOML); its name ends in .toml or has a slash. A to F have a workload
+    /// of their own.
+    #[arg(long, value_name = "FILE|A-F|A,B,...", conflicts_with = "path")]
     links: Option<String>,
     /// Schedulers of plait, and the kernel's Multipath TCP as kernel:CC; plain TCP is always there
     #[arg(
@@ -161,14 +164,28 @@ impl Args {
             }
             Ok(heat)
         };
-        if let Some(links) = &self.links {
+        let file = self.links.as_deref().filter(|links| names_file(links));
+        if let Some(links) = self.links.as_ref().filter(|_| file.is_none()) {
+            for (flag, given) in [("workload", &self.workload), ("rcvbuf", &self.rcvbuf)] {
+                if given.is_some() {
+                    return Err(Failure::Usage(format!(
+                        "--{flag}: the links {links} have their own\n  leave --{flag} out, or give --path or --links FILE"
+                    )));
+                }
+            }
             let chosen = scoreboard::select(scoreboard::measured(), links)?;
             return chosen.iter().map(|it| heat(&it.name, &it.settings)).collect();
         }
         let mut settings = Vec::new();
-        for path in &self.path {
-            check_keys(path)?;
-            settings.push(("path", path.clone()));
+        if self.workload.is_none() {
+            return Err(Failure::Usage(
+                "--workload: it is missing\n  give the data, such as --workload download:2MB"
+                    .to_owned(),
+            ));
+        }
+        for path in given_paths(&self.path, file)? {
+            check_keys(&path)?;
+            settings.push(("path", path));
         }
         settings.extend(self.workload.iter().map(|text| ("workload", text.clone())));
         settings.extend(self.rcvbuf.iter().map(|text| ("rcvbuf", text.clone())));

@@ -4,7 +4,8 @@ mod child;
 mod server;
 
 use crate::commands::live::emulated::{
-    KEYS_HELP, LatenessReport, PathTraffic, check_keys, lines, not_made, table, traffic,
+    KEYS_HELP, LatenessReport, PathTraffic, check_keys, given_paths, lines, not_made, table,
+    traffic,
 };
 use crate::console::{Console, check_writable, deliver, json, write};
 use crate::failure::Failure;
@@ -42,8 +43,11 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(long, value_name = "NAME:KEY=VALUE,...", required = true, help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", required_unless_present = "links", help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
     path: Vec<String>,
+    /// Take the paths from a file of links (TOML), as `plait measure` writes it
+    #[arg(long, value_name = "FILE", conflicts_with = "path")]
+    links: Option<String>,
     /// Run this command of `sh` at the server's side; may be repeated
     ///
     /// The command in the client's namespace starts when each server has opened a socket or a device, or after
@@ -143,9 +147,9 @@ fn introduce(lines: &[Line], network: &Network, console: Console) {
 impl Args {
     fn lines(&self) -> Result<Vec<Line>, Failure> {
         let mut raw = RawScenario::new();
-        for path in &self.path {
-            check_keys(path)?;
-            raw.argument("path", path)?;
+        for path in given_paths(&self.path, self.links.as_deref())? {
+            check_keys(&path)?;
+            raw.argument("path", &path)?;
         }
         // A scenario has a workload. The emulator ignores it.
         raw.argument("workload", "bulk:1s")?;
