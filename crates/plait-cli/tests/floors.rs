@@ -22,6 +22,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("plait-live", 4),
     ("plait-lab", 5),
     ("plait-report", 6),
+    ("plait-measure", 6),
     ("plait-cli", 7),
     ("plait-wasm", 7),
     ("plait-py", 8),

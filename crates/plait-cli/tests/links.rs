@@ -64,3 +64,41 @@ fn an_unknown_rate_is_an_error_of_a_comparison_and_no_advice() {
     let (code, stdout, _) = plait("unknown", &unknown, "advise --links links.toml");
     assert!(code == 0 && stdout.starts_with("Cannot tell: the rate of lte is unknown"), "{stdout}");
 }
+
+#[test]
+fn imports_become_a_file_that_a_comparison_takes() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("links-import");
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    let ping = |ms: u32| format!("64 bytes from 192.0.2.7: icmp_seq=1 ttl=57 time={ms} ms\n");
+    fs::write(directory.join("wifi.txt"), ping(22)).unwrap();
+    fs::write(directory.join("lte.txt"), ping(60)).unwrap();
+    let libre = r#"[{"timestamp":"2026-11-21T10:00:00Z","ping":30.0,"jitter":2.0,"upload":8.0,"download":30.0}]"#;
+    fs::write(directory.join("speed.json"), libre).unwrap();
+    let run = |arguments: &str| {
+        let mut plait = Command::new(env!("CARGO_BIN_EXE_plait"));
+        plait.args(arguments.split(' ')).current_dir(&directory).output().unwrap()
+    };
+    let wifi = run("measure import wifi.txt speed.json --name wifi -o links.toml");
+    assert!(wifi.status.success() && wifi.stdout.is_empty(), "{wifi:?}");
+    let lte = run("measure import lte.txt --name lte -o links.toml");
+    let remark = String::from_utf8(lte.stderr).unwrap();
+    assert!(remark.starts_with("lte.txt: ping output: unknown rate: a ping does not"), "{remark}");
+    let compare =
+        "compare --links links.toml --workload download:64kB --schedulers minrtt --runs 1";
+    let refused = String::from_utf8(run(compare).stderr).unwrap();
+    assert!(refused.contains("path lte is unknown (ping shows no rate)"), "{refused}");
+    // With a rate of both directions, both links are known.
+    assert!(run("measure import speed.json --name lte -o links.toml").status.success());
+    let table = String::from_utf8(run(compare).stdout).unwrap();
+    assert!(table.contains("wifi: 31.1 mbit") && table.contains("lte: 31.1 mbit"), "{table}");
+    let file = fs::read_to_string(directory.join("links.toml")).unwrap();
+    assert!(file.contains("source = \"LibreSpeed: speed.json\", date = \"2026-11-21\""), "{file}");
+    let bad = run("measure import links.toml");
+    let error = String::from_utf8(bad.stderr).unwrap();
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(
+        error.contains("FILE: `links.toml`: its form is unknown\n  allowed: iperf3"),
+        "{error}"
+    );
+}

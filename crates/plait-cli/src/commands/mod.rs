@@ -14,6 +14,7 @@ pub(crate) mod list;
 pub(crate) mod live;
 pub(crate) mod making;
 pub(crate) mod man;
+pub(crate) mod measure;
 pub(crate) mod regress;
 mod replay;
 pub(crate) mod reproduce;

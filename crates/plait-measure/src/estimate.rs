@@ -1,0 +1,151 @@
+//! Estimates with ranges that hold the true value in eight of ten cases.
+
+use plait_lab::links::Known;
+use plait_lab::stats::percentile;
+
+/// Deviation of the normal distribution with 90 % below it.
+const Z: f64 = 1.281_552;
+
+/// An estimate and its range.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// The best estimate.
+    pub value: f64,
+    /// One case in ten is below it.
+    pub low: f64,
+    /// One case in ten is above it.
+    pub high: f64,
+}
+
+/// Where a value comes from: its source and its day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The program that measured it.
+    pub source: String,
+    /// The day of the measurement.
+    pub date: String,
+}
+
+impl Estimate {
+    /// Returns an estimate whose range reaches from `value / factor` to `value * factor`.
+    #[must_use]
+    pub fn spread(value: f64, factor: f64) -> Estimate {
+        Estimate { value, low: value / factor, high: value * factor }
+    }
+
+    /// Widens the range, so that it reaches at least from `value / factor` to `value * factor`.
+    #[must_use]
+    pub fn at_least(self, factor: f64) -> Estimate {
+        let Estimate { value, low, high } = self;
+        Estimate { value, low: low.min(value / factor), high: high.max(value * factor) }
+    }
+
+    /// Returns the estimate with each number multiplied.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Estimate {
+        let Estimate { value, low, high } = self;
+        Estimate { value: value * factor, low: low * factor, high: high * factor }
+    }
+
+    /// Returns the mean of samples with the interval of that mean; `None` without a sample.
+    #[must_use]
+    pub fn mean_of(samples: &[f64]) -> Option<Estimate> {
+        let count = samples.len() as f64;
+        let value = samples.iter().sum::<f64>() / count;
+        let squares = samples.iter().map(|it| (it - value) * (it - value)).sum::<f64>();
+        let error = match samples {
+            [] => return None,
+            [_] => 0.0,
+            _ => libm::sqrt(squares / (count - 1.0) / count),
+        };
+        Some(Estimate { value, low: value - Z * error, high: value + Z * error })
+    }
+
+    /// Returns the median of samples with the range that holds eight of ten of them.
+    #[must_use]
+    pub fn spread_of(samples: &[f64]) -> Option<Estimate> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |percent| percentile(&sorted, percent);
+        Some(Estimate { value: at(50.0)?, low: at(10.0)?, high: at(90.0)? })
+    }
+
+    /// Returns the share of lost packets in percent, with its interval (Wilson's, with the exact upper end if
+    /// nothing is lost); `None` if none was sent.
+    #[must_use]
+    pub fn loss_percent(lost: u64, sent: u64) -> Option<Estimate> {
+        if sent == 0 {
+            return None;
+        }
+        let (count, share) = (sent as f64, lost.min(sent) as f64 / sent as f64);
+        if lost == 0 {
+            // A loss of this share leaves all packets in one of ten cases.
+            let high = 1.0 - libm::pow(0.1, 1.0 / count);
+            return Some(Estimate { value: 0.0, low: 0.0, high: 100.0 * high });
+        }
+        let squared = Z * Z;
+        let middle = (share + squared / (2.0 * count)) / (1.0 + squared / count);
+        let spread = Z / (1.0 + squared / count)
+            * libm::sqrt(share * (1.0 - share) / count + squared / (4.0 * count * count));
+        let (low, high) = ((middle - spread).max(0.0), (middle + spread).min(1.0));
+        Some(Estimate { value: 100.0 * share, low: 100.0 * low, high: 100.0 * high })
+    }
+
+    /// Returns it as a rate; its numbers are bits per second.
+    #[must_use]
+    pub fn rate(self, origin: &Origin) -> Known {
+        self.known(origin, |bps| match bps {
+            bps if bps >= 1e6 => format!("{:.3}mbit", bps / 1e6),
+            bps => format!("{:.0}bit", bps.max(1.0)),
+        })
+    }
+
+    /// Returns it as a time; its numbers are milliseconds.
+    #[must_use]
+    pub fn time(self, origin: &Origin) -> Known {
+        self.known(origin, |ms| format!("{:.3}ms", ms.max(0.001)))
+    }
+
+    /// Returns it as a share; its numbers are percent.
+    #[must_use]
+    pub fn share(self, origin: &Origin) -> Known {
+        self.known(origin, |percent| format!("{percent:.5}%"))
+    }
+
+    fn known(self, origin: &Origin, text: impl Fn(f64) -> String) -> Known {
+        let Estimate { value, low, high } = self;
+        let (low, high) = (low.min(value), high.max(value));
+        let (value, low, high) = (text(value), text(low), text(high));
+        match low == high {
+            true => Known::exact(&value, &origin.source, &origin.date),
+            false => Known::within(&value, &low, &high, &origin.source, &origin.date),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_a_loss_agree_with_the_tables() {
+        // Wilson's interval for 10 of 1000 at 80 %, computed by hand: 0.67 % to 1.49 %.
+        let some = Estimate::loss_percent(10, 1_000).unwrap();
+        assert!((some.value - 1.0).abs() < 1e-9, "{some:?}");
+        assert!((some.low - 0.668).abs() < 0.01 && (some.high - 1.494).abs() < 0.01, "{some:?}");
+        // ln(10) / 1000 = 0.23 %.
+        let none = Estimate::loss_percent(0, 1_000).unwrap();
+        assert!(none.low == 0.0 && (none.high - 0.23).abs() < 0.001, "{none:?}");
+        assert_eq!(Estimate::loss_percent(0, 0), None);
+    }
+
+    #[test]
+    fn the_interval_of_a_mean_has_its_error() {
+        let mean = Estimate::mean_of(&[9.0, 10.0, 11.0, 10.0]).unwrap();
+        // The deviation is 0.8165, that of the mean 0.4082.
+        assert!((mean.high - mean.value - 1.281_552 * 0.408_248).abs() < 1e-5, "{mean:?}");
+        assert_eq!(Estimate::mean_of(&[]), None);
+        let spread = Estimate::spread_of(&(0..=100).map(f64::from).collect::<Vec<_>>()).unwrap();
+        assert_eq!((spread.low, spread.value, spread.high), (10.0, 50.0, 90.0));
+    }
+}
