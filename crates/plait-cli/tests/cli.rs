@@ -68,6 +68,7 @@ const COMMANDS: &[&str] = &[
     "advise",
     "measure",
     "measure import",
+    "measure serve",
     "swarm",
     "serve",
     "get",

@@ -134,8 +134,10 @@ fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pag
             match language.as_str() {
                 "sh" => place.run(&at, &text),
                 "text" => place.printed(&at, &text),
-                // tests/shell and tests/deployed run them.
-                "console" if ["emulate", "race", "home", "nginx", "phone"].contains(&name) => {}
+                // tests/shell, tests/measure and tests/deployed run them.
+                "console"
+                    if ["emulate", "measure", "race", "home", "nginx", "phone"].contains(&name) => {
+                }
                 "console" => not_run += 1,
                 // A line of a log, or a file.
                 "" | "toml" => {}
@@ -150,7 +152,8 @@ fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pag
 
 /// Returns the commands of `plait` in a block of shell commands, each as its words.
 fn commands_in(block: &str) -> Vec<Vec<String>> {
-    let joined = block.replace("\\\n", " ");
+    // A command after `--` has flags of its own.
+    let joined = block.replace("\\\n", " ").replace(" -- ", " ; ");
     let lines = joined.lines().map(|line| line.split(" #").next().unwrap_or_default());
     let parts = lines.flat_map(|line| line.split(['|', ';', '&', '(', ')']));
     let words = parts.map(|part| {

@@ -49,6 +49,9 @@ enum Reporting {
     /// `plait race --json`
     #[cfg(live)]
     Race,
+    /// `plait measure --json`
+    #[cfg(live)]
+    Measure,
     /// A line of `plait run --events`
     Events,
     /// `plait explain --json`
@@ -102,6 +105,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Shell => written::<crate::commands::live::shell::ShellDocument>(),
         #[cfg(live)]
         Reporting::Race => written::<plait_lab::race::RaceDocument>(),
+        #[cfg(live)]
+        Reporting::Measure => written::<plait_measure::live::MeasureDocument>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::ExplainCapture => written::<plait_capture::CaptureExplanation>(),

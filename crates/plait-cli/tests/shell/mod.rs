@@ -18,8 +18,9 @@ use std::time::Instant;
 const SERVER: ([u8; 4], u16) = ([10, 99, 0, 1], 80);
 
 /// Guides with commands that need root.
-const GUIDES: [(&str, &str); 2] = [
+const GUIDES: [(&str, &str); 3] = [
     ("emulate", include_str!("../../../../docs/guides/emulate.md")),
+    ("measure", include_str!("../../../../docs/guides/measure.md")),
     ("race", include_str!("../../../../docs/guides/race.md")),
 ];
 

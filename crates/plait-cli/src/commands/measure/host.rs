@@ -1,0 +1,109 @@
+//! `plait measure HOST`: measures paths to a host that runs `plait measure serve`.
+
+use super::import::existing;
+use super::{failure, text};
+use crate::console::{Console, check_writable, deliver, json};
+use crate::failure::Failure;
+use crate::progress;
+use plait_measure::live::{DEFAULT_PORT, From, Options, measure};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The arguments of a measurement.
+#[derive(clap::Args, Debug)]
+pub(crate) struct HostArgs {
+    /// The far side, which runs `plait measure serve`: a name or an address, and its port if it is not 7788
+    #[arg(value_name = "HOST[:PORT]", required = true)]
+    host: Option<String>,
+    /// Device or address where the packets of a path start; may be repeated
+    ///
+    /// NAME=DEVICE gives the path another name.
+    #[arg(long, value_name = "[NAME=]DEVICE|ADDR", required = true)]
+    from: Vec<String>,
+    /// Longest time of the measurement
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::time)]
+    time: Duration,
+    /// Most bytes to send in each direction
+    #[arg(long, value_name = "SIZE", default_value = "200MB", value_parser = super::quota)]
+    quota: u64,
+    /// Write the file of links to this file in place of stdout, and the table to stdout
+    ///
+    /// If the file exists, its other links stay, and a path with the same name gets the new values.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write one JSON document to stdout (`plait schema measure`)
+    #[arg(long)]
+    json: bool,
+    /// Print what would be measured, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &HostArgs, console: Console) -> Result<(), Failure> {
+    let host = args.host.as_deref().unwrap_or_default();
+    let from: Vec<From> = args.from.iter().map(|text| From::parse(text)).collect();
+    for (at, path) in from.iter().enumerate() {
+        if from.iter().take(at).any(|it| it.name == path.name) {
+            return Err(Failure::Usage(format!(
+                "--from: two paths are named `{}`\n  give one of them another name: NAME=DEVICE",
+                path.name
+            )));
+        }
+    }
+    let v4 = from.iter().find_map(|it| it.address).map(|it| it.is_ipv4());
+    let to = resolve(host, v4)?;
+    #[expect(clippy::disallowed_types, reason = "the file has the day of the measurement")]
+    let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let options = Options {
+        to,
+        server: host.to_owned(),
+        from,
+        time: args.time,
+        bytes: args.quota,
+        now_s: now.as_secs(),
+    };
+    if args.dry_run {
+        return deliver(&options.plan(), None);
+    }
+    check_writable("--output", args.output.as_deref())?;
+    let mut all = existing(args.output.as_deref())?;
+    let stop = progress::on_interrupt()?;
+    let say = |text: &str| console.remark(1, &format!("plait: {text}"));
+    let document = measure(&options, stop, &say).map_err(failure)?;
+    document.merge_into(&mut all);
+    let table = text::table(&document, console.width);
+    match (&args.output, args.json) {
+        (Some(_), false) => deliver(&table, None)?,
+        _ => console.remark(1, table.trim_end()),
+    }
+    if args.json {
+        deliver(&json(&document)?, None)?;
+    }
+    match (&args.output, args.json) {
+        (None, true) => Ok(()),
+        (output, _) => deliver(&all.to_toml(), output.as_deref()),
+    }
+}
+
+/// Returns the address of the far side.
+fn resolve(host: &str, v4: Option<bool>) -> Result<SocketAddr, Failure> {
+    let refused = |problem: &str| {
+        Failure::Usage(format!(
+            "HOST: `{host}`: {problem}\n  give a name or an address, such as 192.0.2.1 or far.example:{DEFAULT_PORT}"
+        ))
+    };
+    let bare = host.trim_matches(['[', ']']).parse().ok();
+    let found: Vec<SocketAddr> = match bare {
+        Some(address) => vec![SocketAddr::new(address, DEFAULT_PORT)],
+        None if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => {
+            host.to_socket_addrs().map_err(|error| refused(&error.to_string()))?.collect()
+        }
+        None => (host, DEFAULT_PORT)
+            .to_socket_addrs()
+            .map_err(|error| refused(&error.to_string()))?
+            .collect(),
+    };
+    let fits = |it: &&SocketAddr| v4.is_none_or(|v4| it.is_ipv4() == v4);
+    found.iter().find(fits).copied().ok_or_else(|| refused("it has no address of that family"))
+}

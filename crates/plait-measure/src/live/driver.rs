@@ -1,0 +1,394 @@
+//! The course of a measurement: each path alone, then all together.
+
+use super::analysis::{self, Echo, Offered};
+use super::collect::Summary;
+use super::exchange::{Exchange, Wanted, Way};
+use super::result::{MeasureDocument, PathResult, SCHEMA, WayResult};
+use super::schedule::{Schedule, affordable};
+use super::shared::Together;
+use super::socket::From;
+use super::{MeasureError, mptcp};
+use crate::date::day_of;
+use crate::estimate::Estimate;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// First rate of the search, and the factor to the next one.
+const FIRST_BPS: f64 = 1e6;
+const SEARCH_FACTOR: f64 = 3.0;
+/// Highest rate of the search.
+const MAX_SEARCH_BPS: f64 = 2e9;
+/// Time of each step of the search.
+const STEP: Duration = Duration::from_millis(150);
+/// Load over the rate, so that the queue fills.
+const OVERLOAD: f64 = 1.5;
+/// The same if all paths are loaded at once.
+const OVERLOAD_TOGETHER: f64 = 1.3;
+/// Load below the rate, at which no queue fills.
+const LIGHT: f64 = 0.3;
+/// Payload of the datagrams of a full load, and of a light one with more of them.
+const FULL_SIZE_BYTES: u16 = 1_400;
+const LIGHT_SIZE_BYTES: u16 = 400;
+/// Most packets of a light load.
+const MAX_LIGHT_PACKETS: f64 = 30_000.0;
+/// Share of the intended rate below which the sending host is too slow.
+const SLOW_HOST: f64 = 0.8;
+/// Upper end of the range of a rate that no load reached, over the highest one seen.
+const UNREACHED: f64 = 3.0;
+/// Most loads above the rate.
+const MAX_OVERLOADS: usize = 4;
+/// Part of the bytes that one load may take.
+const LOAD_SHARE: u64 = 4;
+
+/// A measurement to make.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The far side.
+    pub to: SocketAddr,
+    /// Its name, for the source of the values.
+    pub server: String,
+    /// Where the packets of each path start.
+    pub from: Vec<From>,
+    /// Longest time.
+    pub time: Duration,
+    /// Most bytes in each direction.
+    pub bytes: u64,
+    /// The time of the measurement in seconds since 1970.
+    pub now_s: u64,
+}
+
+impl Options {
+    /// Describes the measurement.
+    #[must_use]
+    pub fn plan(&self) -> String {
+        let schedule = Schedule::of(self.time, self.from.len());
+        let mut text = format!("far side: {} (UDP and TCP)\n", self.to);
+        for from in &self.from {
+            let start = from.device.clone().or(from.address.map(|it| it.to_string()));
+            text += &format!("path {} from {}\n", from.name, start.unwrap_or_default());
+        }
+        let s = |time: Duration| time.as_secs_f64();
+        text += &format!(
+            "each path: probes for {:.1} s; in both directions a search for the rate, {:.1} s above it, {:.1} s below it\n",
+            s(schedule.idle),
+            s(schedule.full),
+            s(schedule.light)
+        );
+        if self.from.len() > 1 {
+            text +=
+                &format!("all paths together: {:.1} s above their rates\n", s(schedule.together));
+        }
+        text + &format!(
+            "at most {} s, and {:.0} MB in each direction\n",
+            self.time.as_secs(),
+            self.bytes as f64 / 1e6
+        )
+    }
+}
+
+/// Measures paths to a far side that runs [`serve`](super::serve). Progress goes to `say`.
+///
+/// # Errors
+/// If a path cannot be used, or if the far side refuses or fails. If the time or the bytes are used up, the rest is
+/// unknown, and a remark of each path says so.
+pub fn measure(
+    options: &Options,
+    stop: &AtomicBool,
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<MeasureDocument, MeasureError> {
+    let exchange = Exchange::open(options.to, &options.from, options.time, options.bytes, stop)?;
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for line in &exchange.lines {
+            let (exchange, over) = (&exchange, &over);
+            scope.spawn(move || exchange.receive(line, over));
+        }
+        let schedule = Schedule::of(options.time, options.from.len());
+        let course = Course { exchange: &exchange, options, schedule, say };
+        let result = course.run();
+        over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// A measurement.
+struct Course<'a> {
+    exchange: &'a Exchange<'a>,
+    options: &'a Options,
+    schedule: Schedule,
+    say: &'a (dyn Fn(&str) + Sync),
+}
+
+/// A path while it is measured.
+struct PathState {
+    result: PathResult,
+    echoes: Vec<Echo>,
+    idle_ms: f64,
+}
+
+impl Course<'_> {
+    fn run(&self) -> Result<MeasureDocument, MeasureError> {
+        let mut states = Vec::new();
+        // All paths show themselves first, so that a path without an answer is found early.
+        for (at, line) in self.exchange.lines.iter().enumerate() {
+            (self.say)(&format!("{}: probing the idle path", line.from.name));
+            states.push(self.idle(at)?);
+        }
+        for (at, state) in states.iter_mut().enumerate() {
+            for way in [Way::Down, Way::Up] {
+                let result = self.way(at, way, state)?;
+                match way {
+                    Way::Down => state.result.down = result,
+                    Way::Up => state.result.up = result,
+                }
+            }
+            self.conclude(state);
+            if self.exchange.mptcp {
+                match mptcp::survive(&self.exchange.lines[at].from, self.options.to) {
+                    Ok(arrive) => state.result.mptcp_options = Some(arrive),
+                    Err(why) => state.result.remarks.push(format!("MPTCP options: {why}")),
+                }
+            }
+        }
+        self.asymmetries(&mut states);
+        let together = self.together(&states)?;
+        Ok(MeasureDocument {
+            schema: SCHEMA.to_owned(),
+            server: self.options.server.clone(),
+            date: day_of(self.options.now_s),
+            paths: states.into_iter().map(|it| it.result).collect(),
+            together_mbps: together
+                .as_ref()
+                .and_then(Together::rate)
+                .map(|it| it.times(1e-6).into()),
+            missing_share: together.as_ref().and_then(Together::missing).map(Into::into),
+            bottleneck: together.as_ref().map(Together::verdict),
+            bytes: self.options.bytes - self.exchange.left_bytes(),
+        })
+    }
+
+    /// Probes a path without load.
+    fn idle(&self, at: usize) -> Result<PathState, MeasureError> {
+        let name = self.exchange.lines[at].from.name.clone();
+        let (echoes, sent) = self.exchange.probe(at, self.schedule.idle)?;
+        let least = echoes.iter().map(|it| it.rtt_ms).reduce(f64::min);
+        let Some(idle_ms) = least else {
+            return Err(MeasureError::Peer(format!(
+                "path {name}: none of {sent} probes over UDP was answered\n  let UDP to {} pass, or leave the path out",
+                self.options.to
+            )));
+        };
+        let result = PathResult { name, ..PathResult::default() };
+        Ok(PathState { result, echoes, idle_ms })
+    }
+
+    /// Returns true if time and bytes are left. Otherwise it adds a remark.
+    fn may_go_on(&self, state: &mut PathState) -> bool {
+        let remark = match () {
+            () if self.exchange.elapsed() >= self.options.time => "the time (--time) is used up",
+            () if self.exchange.left_bytes() < 100_000 => "the bytes (--quota) are used up",
+            () => return true,
+        };
+        if !state.result.remarks.iter().any(|it| it == remark) {
+            state.result.remarks.push(remark.to_owned());
+        }
+        false
+    }
+
+    /// Sends one load, within the remaining time and bytes.
+    fn load(
+        &self,
+        at: usize,
+        way: Way,
+        (rate_bps, time, size_bytes): (f64, Duration, u16),
+        idle_ms: f64,
+    ) -> Result<(Offered, Summary), MeasureError> {
+        let bytes = self.exchange.left_bytes() / LOAD_SHARE;
+        let left = self.options.time.saturating_sub(self.exchange.elapsed());
+        let time = affordable(time, rate_bps, bytes).min(left);
+        let wanted = Wanted { line: at, rate_bps, time, size_bytes };
+        let mut all = self.exchange.load(way, &[wanted], idle_ms)?;
+        all.pop().ok_or_else(|| MeasureError::Peer("the far side sent nothing".to_owned()))
+    }
+
+    /// Measures a direction of a path.
+    fn way(&self, at: usize, way: Way, state: &mut PathState) -> Result<WayResult, MeasureError> {
+        let mut result = WayResult::default();
+        let word = if way == Way::Down { "down" } else { "up" };
+        if !self.may_go_on(state) {
+            return Ok(result);
+        }
+        (self.say)(&format!("{}: loading {word}", state.result.name));
+        let Some(found) = self.search(at, way, state)? else {
+            state.result.remarks.push(format!("no load arrived {word}"));
+            return Ok(result);
+        };
+        let Some(rate_bps) = self.full(at, way, state, found, &mut result)? else {
+            return Ok(result);
+        };
+        if self.may_go_on(state) {
+            let rate = rate_bps * LIGHT;
+            let most = MAX_LIGHT_PACKETS * self.exchange.packet_bits(LIGHT_SIZE_BYTES) / rate;
+            let time = self.schedule.light.min(Duration::from_secs_f64(most.clamp(0.1, 60.0)));
+            let load = (rate, time, LIGHT_SIZE_BYTES);
+            let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
+            let lost = offered.packets.saturating_sub(arrived.packets);
+            result.loss_percent = Estimate::loss_percent(lost, offered.packets).map(Into::into);
+            result.loss_packets = offered.packets;
+        }
+        Ok(result)
+    }
+
+    /// Loads a direction above its rate, and fills in rate and queue. Returns the rate.
+    fn full(
+        &self,
+        at: usize,
+        way: Way,
+        state: &mut PathState,
+        (mut guess, mut least_ns): (f64, i64),
+        result: &mut WayResult,
+    ) -> Result<Option<f64>, MeasureError> {
+        let word = if way == Way::Down { "down" } else { "up" };
+        // If the search found too little, the load is no overload, and the next one is twice as large.
+        for _ in 0..MAX_OVERLOADS {
+            if !self.may_go_on(state) {
+                return Ok(None);
+            }
+            let load = (guess * OVERLOAD, self.schedule.full, FULL_SIZE_BYTES);
+            let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
+            least_ns = least_ns.min(arrived.least_ns);
+            let Some(rate) = analysis::rate(&arrived, offered.packet_bits) else { return Ok(None) };
+            if offered.passed(&arrived) {
+                // The link may carry more.
+                let least = Estimate { high: UNREACHED * rate.value, ..rate };
+                result.rate_mbps = Some(least.times(1e-6).into());
+                guess = guess.max(rate.value);
+                if offered.rate_bps() < SLOW_HOST * load.0 {
+                    break;
+                }
+                guess *= 2.0;
+                continue;
+            }
+            result.rate_mbps = Some(rate.times(1e-6).into());
+            let lost = offered.packets.saturating_sub(arrived.packets);
+            if let Some((queue, full)) = analysis::queue(&arrived, least_ns, lost) {
+                result.queue_ms = Some(queue.into());
+                if !full {
+                    state.result.remarks.push(format!("{word}: the load did not fill the queue"));
+                }
+            }
+            return Ok(Some(rate.value));
+        }
+        let remark =
+            format!("{word}: the load did not reach the rate of the link, which may carry more");
+        state.result.remarks.push(remark);
+        Ok(Some(guess))
+    }
+
+    /// Searches the rate by short loads, each three times the one before. Returns it with the least difference of
+    /// the clocks.
+    fn search(
+        &self,
+        at: usize,
+        way: Way,
+        state: &mut PathState,
+    ) -> Result<Option<(f64, i64)>, MeasureError> {
+        let (mut rate, mut least_ns) = (FIRST_BPS, i64::MAX);
+        let mut found = None;
+        while rate <= MAX_SEARCH_BPS && self.may_go_on(state) {
+            let load = (rate, STEP, FULL_SIZE_BYTES);
+            let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
+            if arrived.packets < 2 {
+                break;
+            }
+            least_ns = least_ns.min(arrived.least_ns);
+            found = Some((analysis::arrival_bps(&arrived, offered.packet_bits), least_ns));
+            if !offered.passed(&arrived) || offered.rate_bps() < SLOW_HOST * rate {
+                break;
+            }
+            rate *= SEARCH_FACTOR;
+        }
+        Ok(found)
+    }
+
+    /// Computes the values that need the probes and both directions.
+    fn conclude(&self, state: &mut PathState) {
+        let result = &mut state.result;
+        let time_ms = |way: &WayResult| {
+            way.rate_mbps.map_or(0.0, |it| self.exchange.probe_bits() / it.value.max(1e-6) / 1e3)
+        };
+        let (down, up) = (time_ms(&result.down), time_ms(&result.up));
+        if let Some((rtt, jitter)) = analysis::idle(&state.echoes, down + up) {
+            result.rtt_ms = Some(rtt.into());
+            result.jitter_ms = Some(jitter.into());
+            let queues =
+                [&result.down, &result.up].map(|it| it.queue_ms.map_or(0.0, |it| it.value));
+            result.loaded_rtt_ms = Some(rtt.value + queues[0] + queues[1]);
+        }
+        if self.exchange.one_host {
+            let least = |of: fn(&Echo) -> f64| state.echoes.iter().map(of).reduce(f64::min);
+            result.down.delay_ms = least(|it| it.down_ms).map(|ms| (ms - down).max(0.0));
+            result.up.delay_ms = least(|it| it.up_ms).map(|ms| (ms - up).max(0.0));
+        }
+    }
+
+    /// Compares the ways of the paths. The clocks of two hosts differ by an unknown time, but by the same one on all
+    /// paths, and by at most half the RTT of the fastest path.
+    fn asymmetries(&self, states: &mut [PathState]) {
+        let slant = |state: &PathState| {
+            let least = |of: fn(&Echo) -> f64| state.echoes.iter().map(of).reduce(f64::min);
+            Some(least(|it| it.down_ms)? - least(|it| it.up_ms)?)
+        };
+        let rtt = |state: &PathState| state.result.rtt_ms.map_or(f64::INFINITY, |it| it.value);
+        let fastest = states.iter().min_by(|a, b| rtt(a).total_cmp(&rtt(b)));
+        let Some((reference, error)) = fastest.and_then(|it| Some((slant(it)?, rtt(it)))) else {
+            return;
+        };
+        for state in states {
+            let Some(slant) = slant(state) else { continue };
+            let (reference, error) = match self.exchange.one_host {
+                true => (0.0, 0.1),
+                false => (reference, error),
+            };
+            state.result.asymmetry_ms = Some(slant - reference);
+            state.result.asymmetry_error_ms = Some(error);
+        }
+    }
+
+    /// Loads all paths at once, from server to client.
+    fn together(&self, states: &[PathState]) -> Result<Option<Together>, MeasureError> {
+        let rates: Option<Vec<Estimate>> = states
+            .iter()
+            .map(|it| it.result.down.rate_mbps)
+            .map(|it| {
+                it.map(|it| Estimate { value: it.value, low: it.low, high: it.high }.times(1e6))
+            })
+            .collect();
+        let Some(alone) = rates.filter(|it| it.len() > 1) else { return Ok(None) };
+        if self.exchange.elapsed() >= self.options.time {
+            return Ok(None);
+        }
+        (self.say)("all paths: loading down together");
+        let bytes = self.exchange.left_bytes() / LOAD_SHARE / alone.len() as u64;
+        let fastest = alone.iter().map(|it| it.value).fold(1.0, f64::max) * OVERLOAD_TOGETHER;
+        let time = affordable(self.schedule.together, fastest, bytes);
+        let wanted = |(line, rate): (usize, &Estimate)| Wanted {
+            line,
+            rate_bps: rate.value * OVERLOAD_TOGETHER,
+            time,
+            size_bytes: FULL_SIZE_BYTES,
+        };
+        let wanted: Vec<Wanted> = alone.iter().enumerate().map(wanted).collect();
+        let idle_ms = states.iter().map(|it| it.idle_ms).fold(0.0, f64::max);
+        let all = self.exchange.load(Way::Down, &wanted, idle_ms)?;
+        let of = |(offered, arrived): &(Offered, Summary)| {
+            analysis::windows(arrived, offered.packet_bits)
+        };
+        let windows: Vec<Vec<f64>> = all.iter().map(of).collect();
+        let count = windows.iter().map(Vec::len).min().unwrap_or(0);
+        let sum = |at: usize| windows.iter().filter_map(|it| it.get(at)).sum();
+        Ok(Some(Together { alone, windows: (0..count).map(sum).collect() }))
+    }
+}

@@ -1,0 +1,70 @@
+//! How the time and the bytes of a measurement are divided.
+
+use std::time::Duration;
+
+/// Times of the parts of a measurement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Schedule {
+    /// Probes of an idle path.
+    pub(super) idle: Duration,
+    /// Load above the rate, for each path and direction.
+    pub(super) full: Duration,
+    /// Load below the rate, for each path and direction.
+    pub(super) light: Duration,
+    /// Load on all paths together.
+    pub(super) together: Duration,
+}
+
+/// Parts of the time for each path: idle, and full and light load in both directions.
+const PARTS: [u32; 3] = [10, 24, 18];
+/// Part of the time for all paths together.
+const TOGETHER_PART: u32 = 24;
+/// Time of the search for the rate of a direction.
+const SEARCH: Duration = Duration::from_millis(1_100);
+/// Largest share of the time for all searches.
+const MAX_SEARCH_PERCENT: u32 = 60;
+/// Share of the other time that the waits between the loads take.
+const WAITS_PERCENT: u32 = 20;
+
+impl Schedule {
+    /// Divides a time between so many paths.
+    pub(super) fn of(time: Duration, paths: usize) -> Schedule {
+        let paths = u32::try_from(paths).unwrap_or(u32::MAX).max(1);
+        let each = PARTS[0] + 2 * (PARTS[1] + PARTS[2]);
+        let all = if paths > 1 { paths * each + TOGETHER_PART } else { each };
+        let searches = (2 * paths * SEARCH).min(time * MAX_SEARCH_PERCENT / 100);
+        let unit = (time - searches) * (100 - WAITS_PERCENT) / 100 / all;
+        let together = if paths > 1 { unit * TOGETHER_PART } else { Duration::ZERO };
+        Schedule {
+            idle: (unit * PARTS[0]).min(Duration::from_secs(5)),
+            full: (unit * PARTS[1]).min(Duration::from_secs(8)),
+            light: (unit * PARTS[2]).min(Duration::from_secs(8)),
+            together: together.min(Duration::from_secs(8)),
+        }
+    }
+}
+
+/// Returns the time of a load that has at most so many bytes.
+pub(super) fn affordable(time: Duration, rate_bps: f64, bytes: u64) -> Duration {
+    let most = bytes as f64 * 8.0 / rate_bps.max(1.0);
+    time.min(Duration::try_from_secs_f64(most).unwrap_or(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_fit_the_time() {
+        for (seconds, paths) in [(10, 1), (20, 2), (30, 2), (60, 4)] {
+            let time = Duration::from_secs(seconds);
+            let schedule = Schedule::of(time, paths);
+            let each = schedule.idle + 2 * (schedule.full + schedule.light);
+            let all = each * u32::try_from(paths).unwrap() + schedule.together;
+            let searches = SEARCH * 2 * u32::try_from(paths).unwrap();
+            assert!(all + searches <= time && all * 4 > time, "{schedule:?}");
+        }
+        assert_eq!(affordable(Duration::from_secs(9), 8e6, 2_000_000), Duration::from_secs(2));
+        assert_eq!(affordable(Duration::from_secs(1), 8e6, 2_000_000), Duration::from_secs(1));
+    }
+}
