@@ -10,6 +10,7 @@ mod attacks;
 mod decoder;
 mod deployed;
 mod duplex;
+mod measure;
 mod operator;
 mod race;
 mod shell;
@@ -83,6 +84,7 @@ fn main() {
     trials.extend(attacks::trials());
     trials.extend(deployed::trials());
     trials.extend(duplex::trials());
+    trials.extend(measure::trials());
     trials.extend(operator::trials());
     trials.extend(race::trials());
     trials.extend(shell::trials());
