@@ -16,6 +16,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Guides whose console blocks tests/shell, tests/measure and tests/deployed run.
+const RUN_ELSEWHERE: [&str; 6] = ["emulate", "measure", "race", "home", "nginx", "phone"];
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 /// Set to write the generated pages instead of comparing them.
 const BLESS: &str = "PLAIT_BLESS";
@@ -134,10 +136,7 @@ fn commands_of_the_readme_the_tutorial_and_the_guides_run_and_print_what_the_pag
             match language.as_str() {
                 "sh" => place.run(&at, &text),
                 "text" => place.printed(&at, &text),
-                // tests/shell, tests/measure and tests/deployed run them.
-                "console"
-                    if ["emulate", "measure", "race", "home", "nginx", "phone"].contains(&name) => {
-                }
+                "console" if RUN_ELSEWHERE.contains(&name) => {}
                 "console" => not_run += 1,
                 // A line of a log, or a file.
                 "" | "toml" => {}

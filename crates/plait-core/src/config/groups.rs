@@ -123,10 +123,11 @@ pub struct Pacing {
 
 impl Pacing {
     /// Spreads the segments of a window over the round trip, as Linux does.
-    pub const WINDOW: Pacing = Pacing { ack_clocked: false, ..Pacing::BURSTS };
+    pub const WINDOW: Pacing =
+        Pacing { start_percent: 200, percent: 120, burst: 10, ack_clocked: false };
     /// Spreads only bursts that no acknowledgement clocks.
     pub const BURSTS: Pacing =
-        Pacing { start_percent: 200, percent: 120, burst: 10, ack_clocked: true };
+        Pacing { start_percent: 200, percent: 200, burst: 10, ack_clocked: true };
 
     /// Returns the pacing that a scheduler asks for.
     #[must_use]

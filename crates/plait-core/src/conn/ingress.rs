@@ -17,7 +17,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Numbers;
 use crate::timers::ConnectionTimers;
 use plait_base::{DataRange, Dsn, RecvSsn, SendSsn, SubflowId};
-use plait_wire::{Flags, MpCapable, Mptcp, ResetReason, Segment, WireSeq};
+use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireSeq};
 
 impl Connection {
     /// Processes a segment for the subflow `id`.
@@ -100,10 +100,7 @@ impl Connection {
     #[cold]
     fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, id: SubflowId, option: &Mptcp) {
         match option {
-            Mptcp::JoinAck(_) => self.paths.repeat_fourth_ack(id),
-            Mptcp::Capable(MpCapable { data_len: Some(1..), .. }) => {
-                self.paths.answer_first_data(&self.data, id);
-            }
+            Mptcp::JoinAck(_) | Mptcp::Capable(_) => self.paths.answer(&self.data, id, option),
             Mptcp::Prio { backup } if self.paths.take_priority(id, *backup) => {
                 self.notify_subflows(ctx, None);
             }

@@ -244,16 +244,6 @@ impl Paths {
         }
     }
 
-    /// Answers the first data of the peer before data of this end. The peer may join when it has a DATA_ACK
-    /// (RFC 8684 section 3.1), and a full segment arrives later than a pure ACK. Peers that join earlier need
-    /// no such answer.
-    #[cold]
-    pub(crate) fn answer_first_data(&mut self, data: &DataLevel, id: SubflowId) {
-        if !data.agreed().early_joins() {
-            self.subflows[id].queue_control(ControlSegment::HandshakeAck);
-        }
-    }
-
     /// Establishes the subflow `id`, takes the RTT of its handshake, and stops its timer.
     pub(crate) fn on_handshake_answered(&mut self, now: Time, id: SubflowId) {
         self.subflows[id].establish(now);
@@ -350,11 +340,24 @@ impl Paths {
         data.sends_early()
     }
 
-    /// Repeats the fourth ACK when the peer repeats the third ACK of its join. The peer may not
-    /// send data before it has a fourth ACK.
-    pub(crate) fn repeat_fourth_ack(&mut self, id: SubflowId) {
-        let subflow = &mut self.subflows[id];
-        subflow.queue_ack_if(!subflow.origin().initiator);
+    /// Answers the part of a handshake in `option`.
+    #[cold]
+    pub(crate) fn answer(&mut self, data: &DataLevel, id: SubflowId, option: &Mptcp) {
+        answer_handshake(&mut self.subflows[id], option, data.agreed().early_joins());
+    }
+}
+
+/// Answers the first data of the peer before data of this end: the peer may join when it has a DATA_ACK (RFC 8684
+/// section 3.1), and a full segment arrives later than a pure ACK. With `early` joins, it needs no such answer.
+///
+/// If the peer repeats the third ACK of its join, repeats the fourth. The peer may not send data before that.
+fn answer_handshake(subflow: &mut Subflow, option: &Mptcp, early: bool) {
+    match option {
+        Mptcp::Capable(MpCapable { data_len: Some(1..), .. }) if !early => {
+            subflow.queue_control(ControlSegment::HandshakeAck);
+        }
+        Mptcp::JoinAck(_) => subflow.queue_ack_if(!subflow.origin().initiator),
+        _ => {}
     }
 }
 
