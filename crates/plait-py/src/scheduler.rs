@@ -122,7 +122,8 @@ pub(crate) fn register(
     let page: &'static str = format!("{idea}\n\nA Python class of this process.\n").leak();
     let params: &'static [Param] = params.leak();
     let about = About { name, aliases: &[], idea, page, params, state: &[] };
-    plait_sched::register(&[Entry { about, queues_ahead: false, spreads_bursts: false, build }]).map_err(refused)?;
+    plait_sched::register(&[Entry { about, queues_ahead: false, spreads_bursts: false, build }])
+        .map_err(refused)?;
     classes.push(Registered { name, class: class.unbind(), params, hears });
     expect_classes();
     Ok(())

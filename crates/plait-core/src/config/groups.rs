@@ -114,7 +114,7 @@ pub struct Pacing {
     pub start_percent: u32,
     /// When the window is half of ssthresh or more.
     pub percent: u32,
-    /// Segments that a new subflow sends without pacing: an initial window, as in Linux.
+    /// Segments that leave at once at most, and those that a new subflow sends without pacing.
     pub burst: u32,
     /// Whether segments that acknowledgements clock out are not held: two for each that was delivered, and
     /// at most `burst` at once. So pacing spreads only the burst after a stall, which may overrun a queue.
@@ -127,7 +127,7 @@ impl Pacing {
         Pacing { start_percent: 200, percent: 120, burst: 10, ack_clocked: false };
     /// Spreads only bursts that no acknowledgement clocks.
     pub const BURSTS: Pacing =
-        Pacing { start_percent: 200, percent: 200, burst: 10, ack_clocked: true };
+        Pacing { start_percent: 200, percent: 200, burst: 20, ack_clocked: true };
 
     /// Returns the pacing that a scheduler asks for.
     #[must_use]

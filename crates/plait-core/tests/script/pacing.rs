@@ -50,7 +50,8 @@ fn beyond_half_the_threshold_a_window_takes_five_sixths_of_the_round_trip() {
 /// is spread, except for the first ten segments.
 #[test]
 fn only_the_burst_after_a_stall_is_spread() {
-    let mut s = Script::open_server(plain().with(|it| it.window.pacing = Some(Pacing::BURSTS)), 1);
+    let bursts = Some(Pacing { burst: 10, ..Pacing::BURSTS });
+    let mut s = Script::open_server(plain().with(|it| it.window.pacing = bursts), 1);
     s.write(100 * u64::from(FULL));
     assert_eq!(s.lose_all(), 10);
     s.after(20);

@@ -31,7 +31,7 @@ const EXAMPLES: &str = "Examples:
   plait proxy --socks 127.0.0.1:1080 --via 10.98.1.77 --via 10.98.2.77 --dry-run
   plait proxy --socks [::1]:1080 --via fd98::77 --scheduler redundant --dry-run";
 
-/// Run a proxy over Multipath TCP for local programs or for a network
+/// Run a proxy over Multipath TCP for programs or a network
 ///
 /// Accepts SOCKS 5 (CONNECT; addresses and names) and connects over several paths, as `plait get` does.
 /// If a server does not support Multipath TCP, the connection is plain TCP over the first path. Each

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "Examples:
   plait race --path wifi-home --path lte-att --workload download:2MB --predict
   plait race --links D --schedulers slot,minrtt,kernel:cubic --predict";
 
-/// Race plait against the kernel's Multipath TCP and plain TCP, over emulated links
+/// Race plait against Multipath TCP of the kernel and plain TCP
 ///
 /// Sends the workload over emulated links by each sender in turns: the schedulers of plait, Multipath TCP of this
 /// host's kernel, and its plain TCP on each path. Each run has fresh network namespaces. The other end is the
