@@ -39,6 +39,7 @@ Bad at   bulk transfers: every window is full nearly always, and the turns then 
         ],
     },
     queues_ahead: false,
+    spreads_bursts: false,
     build: |params: &Params| {
         Box::new(Weighted { fast: params.whole(&FAST), turn: SubflowId(0), left: 0 })
     },
