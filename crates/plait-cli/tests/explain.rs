@@ -74,6 +74,7 @@ fn the_document_has_the_fields_of_its_schema() {
     };
     let defs = &schema["$defs"];
     fields(&document, &schema);
+    let mut lists = std::collections::BTreeSet::new();
     for stall in document["stalls"].as_array().unwrap() {
         fields(stall, &defs["Explained"]);
         for decision in stall["decisions"].as_array().unwrap() {
@@ -81,13 +82,15 @@ fn the_document_has_the_fields_of_its_schema() {
             for (name, part) in
                 [("subflows", "Seen"), ("alternatives", "Alternative"), ("others", "Opinion")]
             {
-                // A decision between nothing has no list.
+                // A decision without alternatives has no list of them.
                 for each in decision[name].as_array().into_iter().flatten() {
+                    lists.insert(name);
                     fields(each, &defs[part]);
                 }
             }
         }
     }
+    assert_eq!(lists.len(), 3, "{lists:?}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn imports_become_a_file_that_a_comparison_takes() {
     let error = String::from_utf8(bad.stderr).unwrap();
     assert_eq!(bad.status.code(), Some(2));
     assert!(
-        error.contains("FILE: `links.toml`: its form is unknown\n  allowed: iperf3"),
+        error.contains("plait: `links.toml`: its form is unknown\n  allowed: iperf3"),
         "{error}"
     );
 }

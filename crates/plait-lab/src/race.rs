@@ -21,6 +21,8 @@ pub const SCHEMA: &str = "plait.race/1";
 const TCP_CC: &str = "cubic";
 /// What a text of Multipath TCP of the kernel begins with.
 const KERNEL: &str = "kernel";
+/// The senders of a usual kernel.
+const KERNEL_SENDERS: &str = "kernel:cubic, kernel:reno, kernel:bbr";
 /// The model of the kernel in the simulator.
 const KERNEL_MODEL: &str = "6.18";
 /// The stack that sends in a row.
@@ -399,6 +401,7 @@ fn of_sender(cc: &str, mut error: ScenarioError) -> ScenarioError {
         error.place = Place::Argument("--schedulers".to_owned());
         error.given = format!("{KERNEL}:{}", error.given);
         error.nearest = error.nearest.take().map(|name| format!("{KERNEL}:{name}"));
+        error = error.allow(KERNEL_SENDERS);
     }
     error
 }
@@ -410,7 +413,7 @@ fn divided(senders: &str) -> Result<(Vec<String>, String), ScenarioError> {
         match piece.split_once(':').unwrap_or((piece, "")) {
             (KERNEL, "") => {
                 let problem = "`kernel` has no congestion controller";
-                return Err(refuse("schedulers", problem).allow("kernel:cubic, kernel:bbr"));
+                return Err(refuse("schedulers", problem).allow(KERNEL_SENDERS));
             }
             (KERNEL, cc) if kernels.iter().any(|known| known == cc) => {
                 let problem = format!("`{piece}` is given twice");
@@ -457,6 +460,7 @@ mod tests {
             ("kernel:bbr,kernel:bbr", "`kernel:bbr` is given twice"),
             ("kernel:nothing", "--schedulers: `kernel:nothing`: unknown congestion controller"),
             ("kernel:cubc", "did you mean `kernel:cubic`?"),
+            ("kernel:nothing", "allowed: kernel:cubic, kernel:reno, kernel:bbr"),
             ("slott", "slott"),
         ] {
             let error = heat_error(senders);

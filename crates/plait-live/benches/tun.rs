@@ -136,18 +136,8 @@ fn relay(case: Case, meter: &Meter) -> io::Result<()> {
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
     listener.listen(1)?;
-    let settings = ServeSettings {
-        listen: SERVICE.parse().unwrap(),
-        further: Vec::new(),
-        to: listener.local_addr()?.as_socket().unwrap().into(),
-        device: "plait0".to_owned(),
-        proxy_header: false,
-        spec: spec(case.offload),
-        ports: Vec::new(),
-        costs: Vec::new(),
-        quotas: Vec::new(),
-        choices: Vec::new(),
-    };
+    let to = listener.local_addr()?.as_socket().unwrap();
+    let settings = ServeSettings::new(SERVICE.parse().unwrap(), to, "plait0", spec(case.offload));
     let mut server = Server::open(settings)?;
     let mut stopper = server.stopper()?;
     let space = Namespace::current()?;

@@ -152,18 +152,7 @@ fn measure(sender: Sender) -> io::Result<Run> {
     let (to, sending) = server.within(|| send(local, Speaks::Tcp))??;
     let mut spec = spec(scheduler);
     spec.config.packets.superpacket = Config::SUPERPACKET;
-    let settings = ServeSettings {
-        listen: SERVICE.into(),
-        further: Vec::new(),
-        to: to.into(),
-        device: "plait0".to_owned(),
-        proxy_header: false,
-        spec,
-        ports: Vec::new(),
-        costs: Vec::new(),
-        quotas: Vec::new(),
-        choices: Vec::new(),
-    };
+    let settings = ServeSettings::new(SERVICE.into(), to, "plait0", spec);
     let mut plait = server.within(|| Server::open(settings))??;
     let mut stopper = plait.stopper()?;
     let space = server.try_clone()?;

@@ -75,6 +75,30 @@ pub struct ServeSettings {
     pub choices: Vec<Choice>,
 }
 
+impl ServeSettings {
+    /// Returns the settings of a server in front of `to`, with one address and port, and without prices.
+    #[must_use]
+    pub fn new(
+        listen: SocketAddr,
+        to: impl Into<Target>,
+        device: &str,
+        spec: ConnectionSpec,
+    ) -> ServeSettings {
+        ServeSettings {
+            listen,
+            further: Vec::new(),
+            to: to.into(),
+            device: device.to_owned(),
+            proxy_header: false,
+            spec,
+            ports: Vec::new(),
+            costs: Vec::new(),
+            quotas: Vec::new(),
+            choices: Vec::new(),
+        }
+    }
+}
+
 /// A running server.
 pub struct Server {
     driver: Driver,

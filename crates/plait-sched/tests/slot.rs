@@ -235,3 +235,21 @@ fn data_is_not_late_soon_if_the_scheduler_is_not_eager() {
     let copy = Some(What::Redundant(segment(0)));
     assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), copy));
 }
+
+/// A receiver holds the acknowledgement of a lone segment back for 40 ms. That of a second one comes at once.
+#[test]
+fn a_path_is_not_silent_because_the_acknowledgement_of_a_lone_segment_is_held_back() {
+    for (in_flight, choice) in [(1, MAIN), (2, SIDE)] {
+        let mut scheduler = build("slot:probe=off,risk=0");
+        let mut model = Model::new(vec![path(0, SIDE_RTT, 10), path(1, MAIN_RTT, 10)], 20 * MSS);
+        for _ in 0..in_flight {
+            let decision = model.ask(&mut *scheduler, &mut Outcome::default());
+            assert!(matches!(decision, Decision::Send { subflow: MAIN, .. }), "{decision:?}");
+            model.apply(decision, &[]);
+        }
+        // 30 ms more than the RTT, twice its variation and 10 ms.
+        let varies = model.subflows[0].rttvar.times(2);
+        model.now = model.now + Span::from_millis(SIDE_RTT + 10 + 30) + varies;
+        assert_eq!(ask(&mut *scheduler, &model).0, Some(choice), "{in_flight}");
+    }
+}

@@ -66,7 +66,7 @@ impl Pacer {
 
     /// Takes the credit for a sent segment of `len` bytes. Returns false if there is too little.
     pub(super) const fn pay(&mut self, len: u64) -> bool {
-        let pays = self.credit >= len && self.credit > 0;
+        let pays = self.credit >= len;
         if pays {
             self.credit -= len;
         }

@@ -28,18 +28,7 @@ impl Running {
         to: SocketAddr,
         spec: ConnectionSpec,
     ) -> io::Result<Running> {
-        let settings = ServeSettings {
-            listen,
-            further: Vec::new(),
-            to: to.into(),
-            device: DEVICE.to_owned(),
-            proxy_header: false,
-            spec,
-            ports: Vec::new(),
-            costs: Vec::new(),
-            quotas: Vec::new(),
-            choices: Vec::new(),
-        };
+        let settings = ServeSettings::new(listen, to, DEVICE, spec);
         let mut server = network.server.within(|| Server::open(settings))??;
         server.drain_for(DRAIN);
         let stopper = server.stopper()?;

@@ -42,20 +42,8 @@ impl Serving {
     /// Starts a server in front of `to`, at the bed's service address and the further addresses of `spec`.
     pub fn start(bed: &Bed, to: SocketAddr, spec: ConnectionSpec) -> io::Result<Serving> {
         let listen = SocketAddr::new(bed.family.service(), 80);
-        let device = "plait0".to_owned();
         let further = spec.addresses.iter().copied().map(ServiceAddress::from).collect();
-        let settings = ServeSettings {
-            listen,
-            further,
-            to: to.into(),
-            device,
-            proxy_header: false,
-            spec,
-            ports: Vec::new(),
-            costs: Vec::new(),
-            quotas: Vec::new(),
-            choices: Vec::new(),
-        };
+        let settings = ServeSettings { further, ..ServeSettings::new(listen, to, "plait0", spec) };
         let mut server = bed.server.within(|| Server::open(settings))??;
         let stopper = server.stopper()?;
         let space = bed.server.try_clone()?;

@@ -102,6 +102,7 @@ pub fn serve(
         proofs: RandomState::new(),
     };
     say(&format!("measure: ready at {at}; it ends with Ctrl-C"));
+    let mut refused = 0_u64;
     thread::scope(|scope| {
         scope.spawn(|| shared.receive(stop));
         while !stop.load(Ordering::Relaxed) {
@@ -111,6 +112,14 @@ pub fn serve(
                     let open = shared.connections.fetch_add(1, Ordering::Relaxed);
                     if open >= MAX_CONNECTIONS as u64 {
                         shared.connections.fetch_sub(1, Ordering::Relaxed);
+                        refused += 1;
+                        // A flood of connections must not become a flood of lines.
+                        if refused.is_power_of_two() {
+                            say(&format!(
+                                "measure: {from}: refused: {MAX_CONNECTIONS} connections are open \
+                                 ({refused} refused so far)"
+                            ));
+                        }
                         continue;
                     }
                     scope.spawn(move || {

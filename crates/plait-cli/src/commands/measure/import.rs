@@ -58,13 +58,14 @@ pub(super) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     };
     let mut findings = Vec::new();
     for path in &args.files {
-        let text = file::text_within(path, MAX_IMPORT_BYTES).map_err(|error| {
-            Failure::unreadable("FILE", path, &error, plait_measure::import::FORMS)
-        })?;
         let name = path.display().to_string();
+        let text = file::text_within(path, MAX_IMPORT_BYTES).map_err(|error| {
+            let (problem, allowed) = (plait_lab::unreadable(&error), plait_measure::import::FORMS);
+            Failure::Usage(format!("{name}: {problem}\n  allowed: {allowed}"))
+        })?;
         let changed_s = changed_s(path);
         let input = Input { file: &name, text: &text, changed_s, direction };
-        let found = read(&input).map_err(|error| Failure::Usage(format!("FILE: {error}")))?;
+        let found = read(&input).map_err(|error| Failure::Usage(error.to_string()))?;
         let remark = found.remark.as_deref().map(|it| format!(": {it}")).unwrap_or_default();
         console.remark(1, &format!("{name}: {}{remark}", found.form));
         findings.push(found);

@@ -9,6 +9,12 @@ use plait_measure::live::{DEFAULT_PORT, Limits, serve};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+/// Reads the address to listen on.
+fn listened(text: &str) -> Result<SocketAddr, String> {
+    let allowed = "ADDR:PORT, such as 192.0.2.1:7788 or [2001:db8::1]:7788";
+    text.parse().map_err(|_| format!("it is no address with a port\n  allowed: {allowed}"))
+}
+
 const EXAMPLES: &str = "Examples:
   plait measure serve --listen 192.0.2.1:7788 --dry-run
   plait measure serve --listen 192.0.2.1:7788 --quota 100MB --dry-run";
@@ -27,7 +33,7 @@ pub(crate) struct Args {
     ///
     /// Give the address that clients use. With 0.0.0.0 answers may leave from another address of this host, which a
     /// NAT before the client does not let through.
-    #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], DEFAULT_PORT)))]
+    #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], DEFAULT_PORT)), value_parser = listened)]
     listen: SocketAddr,
     /// Most measurements at a time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole(1, 64))]
