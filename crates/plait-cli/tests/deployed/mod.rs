@@ -158,20 +158,21 @@ fn downloaded(begin: f64, length: f64) -> u64 {
 }
 
 /// One end is killed during a download and an upload. The host and the origin get an error, and not the regular end.
+/// A connection that has lost all its subflows waits 60 s for a new one, so an error may take longer than that.
 fn crashed(name: &str, signal: &str) -> Result<(), Failed> {
     let mut site = site_of_home(&format!("crashed-{name}-{signal}"))?;
     start_home(&mut site, "--keep-alive 1s --user-timeout 4s --drain 0s")?;
     let origin = site.origin.within(|| TcpListener::bind(SocketAddr::from(ORIGIN)))??;
     let host = |to: SocketAddr| -> Result<TcpStream, Failed> {
         let stream = site.host.within(|| TcpStream::connect(to))??;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(180)))?;
         Ok(stream)
     };
     let mut pairs = Vec::new();
     for _ in 0..2 {
         let near = host(origin.local_addr()?)?;
         let (far, _) = origin.accept()?;
-        far.set_read_timeout(Some(Duration::from_secs(60)))?;
+        far.set_read_timeout(Some(Duration::from_secs(180)))?;
         pairs.push((near, far));
     }
     let [(down, source), (upload, up)] = <[_; 2]>::try_from(pairs).unwrap();
