@@ -253,3 +253,80 @@ fn a_path_is_not_silent_because_the_acknowledgement_of_a_lone_segment_is_held_ba
         assert_eq!(ask(&mut *scheduler, &model).0, Some(choice), "{in_flight}");
     }
 }
+
+/// Decides for a main path that acknowledges segments at once, so that its rate is `mss / spacing`.
+fn fast_decision(spec: &str, spacing_us: u64) -> (Box<dyn Scheduler>, Model, Decision) {
+    let mut scheduler = build(spec);
+    let mut model = Model::new(vec![path(0, MAIN_RTT, 100), path(1, MAIN_RTT + 1, 10)], 50 * MSS);
+    let rtt = model.view().subflow(MAIN).unwrap().srtt.unwrap();
+    for index in 0..100 {
+        let waited = Span::from_micros(spacing_us * index);
+        model.now = at(1_000) + rtt + waited;
+        let notice =
+            Notice::Acked { subflow: MAIN, bytes: MSS, rtt: Some(rtt + waited), bandwidth: 0 };
+        scheduler.on_notice(&model.view(), notice);
+    }
+    model.now = at(2_000);
+    let decision = model.ask(&mut *scheduler, &mut Outcome::default());
+    (scheduler, model, decision)
+}
+
+fn granted(decision: Decision) -> u64 {
+    match decision {
+        Decision::Send { subflow: MAIN, what: What::New { offset: 0 }, grant, .. } => grant,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_decision_holds_for_the_segments_of_a_tenth_of_a_millisecond() {
+    // A segment takes 10 us.
+    let (_, _, decision) = fast_decision("slot", 10);
+    assert_eq!(granted(decision) / MSS, 10);
+    let (_, _, decision) = fast_decision("slot:burst=40", 10);
+    assert_eq!(granted(decision) / MSS, 4);
+    let (_, _, decision) = fast_decision("slot:burst=0", 10);
+    assert_eq!(granted(decision), MSS);
+    // It takes 1 ms.
+    let (_, _, decision) = fast_decision("slot", 1_000);
+    assert_eq!(granted(decision), MSS);
+}
+
+#[test]
+fn a_burst_is_the_same_if_the_scheduler_is_asked_for_each_segment() {
+    let (mut scheduler, mut model, decision) = fast_decision("slot", 10);
+    let state = state_of(&*scheduler);
+    for left in (1..=10).rev() {
+        let again = model.ask(&mut *scheduler, &mut Outcome::default());
+        assert_eq!(granted(again), left * MSS);
+        assert_eq!(state_of(&*scheduler), state);
+        model.apply(again, &[]);
+    }
+    assert_eq!(granted(decision), 10 * MSS);
+    // The next decision is a new one.
+    let next = model.ask(&mut *scheduler, &mut Outcome::default());
+    assert_eq!(granted(next), 10 * MSS);
+    assert_ne!(state_of(&*scheduler), state);
+}
+
+#[test]
+fn an_acknowledgement_ends_a_burst_and_its_unsent_segments_have_no_prediction() {
+    let (mut scheduler, mut model, decision) = fast_decision("slot", 10);
+    for _ in 0..3 {
+        model.apply(decision, &[]);
+    }
+    let flights = |scheduler: &dyn Scheduler| {
+        state_of(scheduler).iter().filter(|(name, _)| name.ends_with(".arrives_ns")).count()
+    };
+    assert_eq!(flights(&*scheduler), 10);
+    let notice = Notice::Acked { subflow: SIDE, bytes: 1, rtt: None, bandwidth: 0 };
+    scheduler.on_notice(&model.view(), notice);
+    assert_eq!(flights(&*scheduler), 3);
+    assert!(state_of(&*scheduler).iter().all(|(name, _)| !name.starts_with("burst.")));
+}
+
+fn state_of(scheduler: &dyn Scheduler) -> Vec<(String, f64)> {
+    let mut all = Vec::new();
+    scheduler.save_state(&mut |name, value| all.push((name.to_owned(), value)));
+    all
+}

@@ -117,7 +117,8 @@ pub struct Pacing {
     /// Segments that leave at once at most, and those that a new subflow sends without pacing.
     pub burst: u32,
     /// Whether segments that acknowledgements clock out are not held: two for each that was delivered, and
-    /// at most `burst` at once. So pacing spreads only the burst after a stall, which may overrun a queue.
+    /// at most `burst` at once, or the data of 1 ms if that is more. So pacing spreads only the burst after a
+    /// stall, which may overrun a queue.
     pub ack_clocked: bool,
 }
 

@@ -28,6 +28,9 @@ pub(crate) fn rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>, pacing:
 /// was slow for a while leaves a rate of some bytes per second.
 const LONGEST_WAIT: Span = Span::from_secs(1);
 
+/// Bursts of a host in a second: it may send the data of 1 ms at once (as `tcp_tso_autosize` of Linux).
+const HOST_BURSTS: u64 = 1_000;
+
 /// Holds a subflow back until its release time.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -73,13 +76,16 @@ impl Pacer {
         pays
     }
 
-    /// Notes that `delivered` bytes were acknowledged. Returns true if segments of `mss` bytes were held and
-    /// no longer are.
-    pub(super) fn on_acked(&mut self, delivered: u64, mss: u64) -> bool {
+    /// Notes that `delivered` bytes were acknowledged, at a rate of bytes per second. Returns true if segments of
+    /// `mss` bytes were held and no longer are.
+    pub(super) fn on_acked(&mut self, delivered: u64, mss: u64, rate: impl Fn() -> u64) -> bool {
         if !self.settings.ack_clocked || self.rated.is_some() {
             return false;
         }
-        self.credit = self.credit.saturating_add(2 * delivered).min(self.burst);
+        self.credit = self.credit.saturating_add(2 * delivered);
+        if self.credit > self.burst {
+            self.credit = self.credit.min(self.burst.max(rate() / HOST_BURSTS));
+        }
         let frees = self.held && self.credit >= mss;
         self.held &= !frees;
         frees
@@ -154,20 +160,23 @@ mod tests {
         );
         assert!(pacer.is_held());
         // Half a segment frees one, and nothing more is held.
-        assert!(pacer.on_acked(500, 1_000));
+        assert!(pacer.on_acked(500, 1_000, || 0));
         assert!(!pacer.is_held());
         assert!(pacer.pay(1_000));
         assert!(!pacer.pay(1_000));
         // The credit has a limit, so that a stall ends with a small burst.
-        assert!(!pacer.on_acked(1_000_000, 1_000));
+        assert!(!pacer.on_acked(1_000_000, 1_000, || 0));
         assert_eq!((0..100).take_while(|_| pacer.pay(1_000)).count(), 4);
+        // At a high rate the limit is the data of a millisecond.
+        assert!(!pacer.on_acked(1_000_000, 1_000, || 9_000_000));
+        assert_eq!((0..100).take_while(|_| pacer.pay(1_000)).count(), 9);
     }
 
     #[test]
     fn without_the_clock_acknowledgements_free_nothing() {
         let mut pacer = Pacer::new(Pacing { burst: 0, ..Pacing::default() }, 1_000);
         pacer.on_sent(Time::ZERO, 1_000, 100_000);
-        assert!(!pacer.on_acked(10_000, 1_000));
+        assert!(!pacer.on_acked(10_000, 1_000, || 0));
         assert!(pacer.is_held() && !pacer.pay(1_000));
     }
 

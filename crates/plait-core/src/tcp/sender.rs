@@ -171,7 +171,12 @@ impl Sender {
     /// Notes that `delivered` bytes were acknowledged. Returns true if pacing held segments and no longer does.
     #[inline(always)]
     pub(super) fn clock(&mut self, delivered: u64, mss: u64) -> bool {
-        self.pacer.as_mut().is_some_and(|pacer| pacer.on_acked(delivered, mss))
+        let Sender { pacer, cc, rtt, .. } = self;
+        pacer.as_mut().is_some_and(|pacer| {
+            let settings = pacer.settings();
+            let rate = || pace::rate(cc.cwnd(), cc.ssthresh(), rtt.srtt(), settings);
+            pacer.on_acked(delivered, mss, rate)
+        })
     }
 
     /// Returns true if the host's queue holds enough of this subflow's data that more must wait.

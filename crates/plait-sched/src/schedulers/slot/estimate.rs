@@ -12,6 +12,8 @@ use plait_base::{Span, SubflowId, SubflowSet, Time};
 const OVERDUE: Span = Span::from_millis(10);
 /// Time by which a copy must arrive sooner than the first transmission.
 const SOONER: Span = Span::from_millis(1);
+/// Time for which a host gathers segments and acknowledgements (Linux lets 1 ms of a flow wait in its devices).
+const HOST: Span = Span::from_millis(1);
 /// Doublings of a window beyond which it counts as unlimited.
 const MAX_DOUBLINGS: u64 = 20;
 
@@ -38,6 +40,8 @@ pub(super) struct Rules {
     pub(super) patient: bool,
     /// Whether data counts as late sooner if nothing new can be sent.
     pub(super) eager: bool,
+    /// Time of a path's rate for which one decision holds.
+    pub(super) burst: Span,
 }
 
 /// What the connection may send.
@@ -150,6 +154,11 @@ impl<'a> Estimate<'a> {
         estimate
     }
 
+    /// Returns the time until the last of `len` bytes arrives, all sent now.
+    pub(super) fn last_arrives_in(&self, len: u64) -> Span {
+        self.arrives_behind(self.held_with(len))
+    }
+
     /// Returns the bytes that the path holds after `len` more.
     fn held_with(&self, len: u64) -> u64 {
         self.view.inflight.saturating_add(self.view.queued).saturating_add(len)
@@ -208,7 +217,8 @@ impl<'a> Estimate<'a> {
         let varies = self.view.rttvar.min(self.min_rtt.over(2));
         let span = self.min_rtt + varies.times(variations);
         let held = bytes_in(self.rate, span).saturating_mul(percent) / 100;
-        (base * mss).max(held.saturating_add(spare * mss))
+        let spare = (spare * mss).max(bytes_in(self.rate, HOST));
+        (base * mss).max(held.saturating_add(spare))
     }
 
     /// Returns the bytes a second that the window allows.
@@ -455,6 +465,17 @@ impl<'p, 'a> Paths<'p, 'a> {
             (!it.source.is_known() || it.losses.is_clean()) && !self.is_worth(it)
         };
         self.iter().find(|it| new(it) && self.may_copy(it, view, len))
+    }
+
+    /// Returns the bytes that a path with room may take by one decision, if they are more than one segment.
+    #[inline]
+    pub(super) fn burst(&self, path: &Estimate<'_>) -> Option<u64> {
+        let len = bytes_in(path.rate, self.rules.burst);
+        if len < 2 * self.mss {
+            return None;
+        }
+        let spare = path.limit(&self.rules, self.mss).saturating_sub(path.held_with(0));
+        Some(len.min(path.view.room()).min(spare))
     }
 
     /// Returns the path with room on which a segment arrives first, except on `carrier`.

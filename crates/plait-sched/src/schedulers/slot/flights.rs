@@ -50,6 +50,12 @@ impl Flights {
         }
     }
 
+    /// Forgets the segments of data that was not sent after all.
+    pub(super) fn not_sent(&mut self, data: DataRange) {
+        let (from, to) = (self.place(data.start), self.place(data.end));
+        self.list.drain(from..to);
+    }
+
     /// Forgets the segments below the left edge.
     pub(super) fn acked(&mut self, edge: Dsn) {
         while self.list.front().is_some_and(|it| it.range.end <= edge) {

@@ -1,6 +1,7 @@
 //! slot: each segment goes where it arrives first, and a slower path takes the data that arrives with
 //! it in order.
 
+mod burst;
 mod estimate;
 mod flights;
 mod loss;
@@ -15,11 +16,12 @@ use crate::{
     Scheduler, View, What, WhenFull,
 };
 use alloc::boxed::Box;
+use burst::Burst;
 use estimate::{Estimate, Paths, Rules, Work};
 use flights::{Flight, Flights};
 use loss::LossShare;
 use params::{
-    CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED, RISK,
+    BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED, RISK,
     SIDE_CAP,
 };
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
@@ -72,6 +74,9 @@ then copies segments that another path would deliver sooner, and those whose ack
 RTT variation (`eager`). If nothing waits, each path with room copies the first data that it has not
 carried.
 
+On a fast path one decision holds for all the segments that leave within 0.1 ms (`burst`), so that a host can send
+them at once. It ends with the next acknowledgement.
+
 Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to the paths before it).
 Paper    none; the rule is plait's own.
 Good at  paths with very different rates or RTTs, streams, and small windows.
@@ -80,6 +85,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
+        BURST,
     ],
     state: saved::NAMES,
     },
@@ -118,6 +124,8 @@ struct Slot {
     queued: bool,
     lanes: [Lane; SubflowId::MAX],
     flights: Flights,
+    /// The latest decision for more than one segment.
+    burst: Option<Burst>,
 }
 
 impl Slot {
@@ -133,6 +141,7 @@ impl Slot {
             probe: params.switch(&PROBE),
             patient: params.switch(&PATIENT),
             eager: params.switch(&EAGER),
+            burst: Span::from_micros(params.whole(&BURST)),
         };
         Slot {
             rules,
@@ -142,6 +151,7 @@ impl Slot {
             queued: params.switch(&QUEUED),
             lanes: [Lane::default(); SubflowId::MAX],
             flights: Flights::default(),
+            burst: None,
         }
     }
 
@@ -161,6 +171,7 @@ impl Slot {
 
     /// Notes a segment that is about to be sent.
     fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) {
+        self.end_burst(view);
         let (subflow, arrives) = (path.view.id, view.now + path.arrives_in(range.len()));
         self.flights.sent(Flight { range, subflow, arrives, lost: false });
         self.note_start(view, subflow);
@@ -290,6 +301,13 @@ impl Slot {
         if out.explain {
             out.note("ahead_segments", Some(path.view.id), (offset / mss) as f64);
         }
+        if offset == 0
+            && range.len() == mss
+            && let Some(len) = paths.burst(path)
+            && let Some(decision) = self.begin_burst(view, path, len)
+        {
+            return Some(decision);
+        }
         let reason = if offset == 0 { Reason::EarliestArrival } else { Reason::AheadByGap };
         let (what, grant) = (What::New { offset }, range.len());
         Some(Decision::Send { subflow: path.view.id, what, grant, reason })
@@ -364,6 +382,12 @@ impl Scheduler for Slot {
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let task = rules::task(view);
+        if let Some(decision) = self.burst.and_then(|it| it.next(view, task)) {
+            if out.explain {
+                self.paths(view, &mut [None; SubflowId::MAX]).explain(out);
+            }
+            return decision;
+        }
         if view.subflows.len() < 2
             && let Task::Settled(decision) = task
         {
@@ -378,6 +402,7 @@ impl Scheduler for Slot {
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
         state::forget(notice, &mut self.lanes);
+        self.end_burst(view);
         match notice {
             Notice::DataAck { new, .. } => self.flights.acked(new),
             Notice::Lost { subflow, range } => {
@@ -406,9 +431,11 @@ impl Scheduler for Slot {
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         saved::save(&self.lanes, &self.flights, write);
+        Burst::save(self.burst.as_ref(), write);
     }
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
-        saved::load(&mut self.lanes, &mut self.flights, name, value).is_some()
+        Burst::load(&mut self.burst, name, value)
+            || saved::load(&mut self.lanes, &mut self.flights, name, value).is_some()
     }
 }

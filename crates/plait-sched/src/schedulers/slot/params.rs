@@ -100,3 +100,10 @@ pub(super) const PATIENT: Param = Param {
     help: "do not copy late data if its own path repairs it before the data at hand is sent",
     clause: "ours",
 };
+pub(super) const BURST: Param = Param {
+    name: "burst",
+    kind: ParamKind::Whole { min: 0, max: 10000, default: 100 },
+    unit: "us",
+    help: "time of a path's rate for which one decision holds; 0 for one segment",
+    clause: "ours",
+};

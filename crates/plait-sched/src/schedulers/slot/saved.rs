@@ -31,6 +31,9 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("flight.N.subflow", "its first carrier"),
     ("flight.N.arrives_ns", "its predicted arrival"),
     ("flight.N.lost", "1 if its carrier counts it as lost"),
+    ("burst.start", "first byte of the latest decision for more than one segment"),
+    ("burst.end", "its end"),
+    ("burst.subflow", "its carrier"),
 ];
 
 /// Writes the state. Zeroes are left out.
