@@ -259,7 +259,7 @@ impl Slot {
         }
         let copy = if self.copies { self.stalled(view, paths) } else { None };
         let copy = copy.or_else(|| self.probe(view, paths));
-        copy.unwrap_or_else(|| match segment.end > view.connection.wnd_end {
+        copy.unwrap_or_else(|| match segment.end > view.connection.wnd_end && !is_full(view) {
             true => Decision::Wait { on: None, reason: Reason::SendWindow },
             false => rules::none_usable(view),
         })
@@ -359,6 +359,11 @@ impl Slot {
         let sent = Time::from_nanos(view.now.as_nanos().saturating_sub(rtt.as_nanos()));
         lane.rate.on_acked(Step { at: view.now, sent, bytes, queued }, mss, srtt);
     }
+}
+
+/// Returns true if no subflow can take the next segment. None can take a copy then.
+fn is_full(view: &View<'_>) -> bool {
+    !view.subflows.iter().any(|it| it.usable(view.next_len(), view.tsq))
 }
 
 /// Returns the first unacknowledged data that a subflow has not carried, at most `len` bytes.
