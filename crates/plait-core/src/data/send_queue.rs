@@ -284,8 +284,24 @@ impl SendQueue {
         self.assigned.clear();
     }
 
+    /// Returns the place of the first range that ends above `dsn`. The search starts at the left edge in growing
+    /// steps, because most callers look for data near it.
     fn index_above(&self, dsn: Dsn) -> usize {
-        self.sent.partition_point(|sent| sent.range.end <= dsn)
+        let below = |at: usize| self.sent.get(at).is_some_and(|sent| sent.range.end <= dsn);
+        let mut most = 1;
+        while below(most - 1) {
+            most *= 2;
+        }
+        let (mut low, mut high) = (most / 2, (most - 1).min(self.sent.len()));
+        while low < high {
+            let middle = low.midpoint(high);
+            if below(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// Notes that `range` was sent on `subflow` too. Sent ranges are split at its ends, so that
@@ -467,6 +483,20 @@ mod tests {
 
     const FAST: SubflowId = SubflowId(0);
     const SLOW: SubflowId = SubflowId(1);
+
+    #[test]
+    fn the_first_range_above_a_sequence_number_is_found() {
+        let mut queue = SendQueue::new(&BufferSizes::default());
+        for count in 0..70 {
+            for at in 0..count * 10 + 15 {
+                let place = queue.sent.partition_point(|it| it.range.end <= Dsn::new(at));
+                assert_eq!(queue.index_above(Dsn::new(at)), place, "{count} ranges, {at}");
+            }
+            let range = DataRange::with_len(Dsn::new(count * 10), 10);
+            let carried = SubflowSet::EMPTY;
+            queue.sent.push_back(SentRange { range, first: FAST, carried });
+        }
+    }
 
     #[test]
     fn the_buffer_grows_to_twice_the_windows_and_never_shrinks() {
