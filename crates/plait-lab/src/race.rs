@@ -385,7 +385,9 @@ fn of_tcp(cell: Cell) -> Option<Entrant> {
     Some(Entrant { name: cell.to_string(), stack: Stack::Tcp(path, TCP_CC.to_owned()), cell })
 }
 
-fn is_higher_better(name: &str) -> bool {
+/// Returns true if a larger value of the measure is the better one.
+#[must_use]
+pub fn is_higher_better(name: &str) -> bool {
     MEASURES.iter().any(|entry| entry.name == name && entry.better == Better::Higher)
 }
 

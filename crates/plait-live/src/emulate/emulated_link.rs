@@ -1,7 +1,7 @@
 //! One direction of an emulated path.
 
 use super::strip::has_fin;
-use super::{Direction, Strip, Switches};
+use super::{Direction, Reading, Strip, Switches};
 use plait_base::Time;
 use plait_link::{Fate, Link, LinkCounters};
 use std::collections::{BTreeMap, VecDeque};
@@ -120,6 +120,13 @@ impl EmulatedLink {
         if self.spare.len() < SPARES {
             self.spare.push(packet);
         }
+    }
+
+    pub(super) fn reading(&mut self, now: Time) -> Reading {
+        let queued_bytes = self.link.queued_bytes(now);
+        // The counters include the packets in the queue.
+        let left_bytes = self.link.counters().delivered_bytes.saturating_sub(queued_bytes);
+        Reading { left_bytes, queued_bytes }
     }
 
     pub(super) fn counters(&self) -> LinkCounters {

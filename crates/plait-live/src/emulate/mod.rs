@@ -6,6 +6,7 @@
 //! delay and decides whether the times of a run are valid.
 
 mod emulated_link;
+mod gauges;
 mod lateness;
 mod network;
 mod strip;
@@ -13,6 +14,8 @@ mod strip;
 use crate::poller::{Poller, Ready};
 use crate::{Clock, Device, enter_realtime};
 use emulated_link::EmulatedLink;
+use gauges::Gauging;
+pub use gauges::{Gauges, Reading};
 pub use lateness::Lateness;
 pub use network::{Line, Network};
 use plait_base::{Span, Time};
@@ -118,6 +121,7 @@ pub struct Report {
 pub struct Emulator {
     stop: Arc<AtomicBool>,
     switches: Vec<Switches>,
+    gauges: Gauges,
     thread: Option<JoinHandle<io::Result<Report>>>,
 }
 
@@ -142,7 +146,9 @@ impl Emulator {
     fn begin(paths: Vec<Path>, seed: u64, realtime: bool) -> io::Result<Emulator> {
         let stop = Arc::new(AtomicBool::new(false));
         let switches: Vec<_> = paths.iter().map(|_| Switches::default()).collect();
+        let gauges = Gauges::new(2 * paths.len());
         let mut relay = Relay::new(paths, &switches, seed)?;
+        let mut gauging = Gauging::new(gauges.clone());
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("emulator".into()).spawn(move || {
             // By default, the kernel delays timers by up to 50 us to coalesce them.
@@ -152,10 +158,11 @@ impl Emulator {
             let _ = realtime && enter_realtime(REALTIME_PRIORITY);
             while !stopped.load(Ordering::Relaxed) {
                 relay.turn()?;
+                gauging.update(&mut relay.links, relay.clock.now());
             }
             Ok(relay.report())
         })?;
-        Ok(Emulator { stop, switches, thread: Some(thread) })
+        Ok(Emulator { stop, switches, gauges, thread: Some(thread) })
     }
 
     /// Returns the switch that cuts the path with this number. Returns `None` if there is no such path.
@@ -176,6 +183,12 @@ impl Emulator {
     #[must_use]
     pub fn strip(&self, path: usize) -> Option<Switch> {
         self.switches.get(path).map(|it| it.strip.clone())
+    }
+
+    /// Returns what the links carry now.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        self.gauges.clone()
     }
 
     /// Ends the emulation. Packets in flight are lost.

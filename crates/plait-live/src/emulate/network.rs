@@ -111,6 +111,12 @@ impl Network {
         self.emulator.cut(path)
     }
 
+    /// Returns what the links carry now.
+    #[must_use]
+    pub fn gauges(&self) -> super::Gauges {
+        self.emulator.gauges()
+    }
+
     /// Ends the emulation.
     ///
     /// # Errors

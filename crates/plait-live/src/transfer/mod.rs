@@ -6,7 +6,7 @@ mod plait;
 mod sockets;
 mod stream;
 
-use crate::emulate::{Line, Network, Report};
+use crate::emulate::{Gauges, Line, Network, Report};
 use crate::{Clock, enter_realtime};
 use conversation::Conversation;
 use plait::Running;
@@ -78,8 +78,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// Runs the workload once in fresh namespaces. All random numbers of the links derive from `seed`. Returns
-    /// `None` if `cancelled` becomes true before the end.
+    /// Runs the workload once in fresh namespaces. All random numbers of the links derive from `seed`. Calls `watch`
+    /// with the links before they carry the first packet. Returns `None` if `cancelled` becomes true before the end.
     ///
     /// # Errors
     /// If the network cannot be made, or if the connection fails.
@@ -88,12 +88,13 @@ impl Transfer<'_> {
         lines: &[Line],
         seed: u64,
         cancelled: &AtomicBool,
+        watch: impl Fn(Gauges) + Sync,
     ) -> io::Result<Option<Transferred>> {
         // The thread and those that it starts run in the real-time class.
         thread::scope(|scope| {
             let work = scope.spawn(|| {
                 let _ = enter_realtime(REALTIME_PRIORITY);
-                self.attempt(lines, seed, cancelled)
+                self.attempt(lines, seed, cancelled, &watch)
             });
             work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -105,8 +106,10 @@ impl Transfer<'_> {
         lines: &[Line],
         seed: u64,
         cancelled: &AtomicBool,
+        watch: &(dyn Fn(Gauges) + Sync),
     ) -> io::Result<Option<Transferred>> {
         let network = Network::build(lines, seed)?;
+        watch(network.gauges());
         let (listener, running) = self.serve(&network)?;
         thread::sleep(SETTLING);
         let clock = Clock::start();

@@ -1,6 +1,7 @@
 //! `plait race`: the same workload by plait, the kernel and plain TCP, over emulated links.
 
 mod track;
+mod view;
 
 use crate::commands::live::emulated::{KEYS_HELP, check_keys, given_paths};
 use crate::console::{Console, json};
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "Examples:
 /// Sends the workload over emulated links by each sender in turns: the schedulers of plait, Multipath TCP of this
 /// host's kernel, and its plain TCP on each path. Each run has fresh network namespaces. The other end is the
 /// kernel in each row. Beside each row is the prediction of the simulator, which models the kernel as Linux 6.18.
+/// While it runs, a terminal shows the rate and the queue of each path, and the medians so far.
 ///
 /// A run counts if the emulator was never later than --late; otherwise it is repeated, up to 8 times in all. Both
 /// ends run in the real-time class of the kernel's scheduler if `chrt` is there. Needs CAP_SYS_ADMIN and

@@ -1,5 +1,6 @@
 //! The live runs of a race.
 
+use super::view::View;
 use crate::commands::live::emulated::{lines, not_made};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -20,6 +21,14 @@ const LONGEST_REST: Span = Span::from_secs(300);
 const TRIES: u32 = 8;
 /// Congestion controllers of the kernel that a new connection may take.
 const CONTROLLERS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// The links of a run, and who watches them.
+#[derive(Clone, Copy)]
+struct Course<'a> {
+    lines: &'a [Line],
+    seed: u64,
+    view: &'a View,
+}
 
 /// Makes the live runs.
 pub(super) struct Track {
@@ -62,6 +71,7 @@ impl Track {
     ) -> Result<Vec<Vec<LiveRuns>>, Failure> {
         let mut live: Vec<Vec<LiveRuns>> =
             heats.iter().map(|heat| vec![LiveRuns::default(); heat.entrants.len()]).collect();
+        let view = View::start(console);
         for round in 0..runs {
             for (heat, live) in heats.iter().zip(&mut live) {
                 let seed = run_seed(heat.scenario.seed, u32::try_from(round).unwrap_or(u32::MAX));
@@ -70,15 +80,17 @@ impl Track {
                 for turn in 0..count {
                     let at = (turn + round as usize) % count;
                     let entrant = &heat.entrants[at];
-                    let Some(said) =
-                        self.one(heat, entrant, (&lines, seed), cancelled, &mut live[at])
+                    let place = if heat.name.is_empty() { "" } else { " " };
+                    let (name, sender, round) = (&heat.name, &entrant.name, round + 1);
+                    let heading = format!("{round}/{runs}{place}{name} {sender}");
+                    view.head(format!("{heading}, {}", heat.scenario.workload));
+                    view.stand(heat, live);
+                    let course = Course { lines: &lines, seed, view: &view };
+                    let Some(said) = self.one(heat, entrant, course, cancelled, &mut live[at])
                     else {
                         break;
                     };
-                    let place = if heat.name.is_empty() { "" } else { " " };
-                    let (name, sender) = (&heat.name, &entrant.name);
-                    let round = round + 1;
-                    console.remark(1, &format!("{round}/{runs}{place}{name} {sender}: {said}"));
+                    view.remark(console, &format!("{heading}: {said}"));
                 }
             }
             if cancelled.load(Ordering::Relaxed) {
@@ -94,7 +106,7 @@ impl Track {
         &self,
         heat: &Heat,
         entrant: &Entrant,
-        (lines, seed): (&[Line], u64),
+        Course { lines, seed, view }: Course<'_>,
         cancelled: &AtomicBool,
         live: &mut LiveRuns,
     ) -> Option<String> {
@@ -105,12 +117,14 @@ impl Track {
             rcvbuf: heat.rcvbuf(),
             deadline: deadline(heat),
         };
+        let names: Vec<_> = lines.iter().map(|it| it.name.clone()).collect();
+        let way = way(heat);
         let mut late = Span::ZERO;
         for _ in 0..TRIES {
             if cancelled.load(Ordering::Relaxed) {
                 return None;
             }
-            match transfer.run(lines, seed, cancelled) {
+            match transfer.run(lines, seed, cancelled, |links| view.watch(links, &names, way)) {
                 Ok(Some(run)) => {
                     late = run.report.lateness.worst();
                     if late <= self.late {
@@ -136,10 +150,15 @@ fn deadline(heat: &Heat) -> Span {
     heat.scenario.deadline().min(workload + LONGEST_REST)
 }
 
+/// Returns 0 if the data goes down, and 1 if it goes up.
+fn way(heat: &Heat) -> usize {
+    usize::from(heat.scenario.workload.sender() == Role::Client)
+}
+
 /// Adds a run that counts, and returns its result in words.
 fn count(heat: &Heat, run: Transferred, live: &mut LiveRuns) -> String {
     let Transferred { measures, report, joins } = run;
-    let way = usize::from(heat.scenario.workload.sender() == Role::Client);
+    let way = way(heat);
     let delivered = report.links.iter().map(|link| link[way].delivered_bytes).collect();
     let late_us = report.lateness.worst().as_micros();
     live.worst_late_us = live.worst_late_us.max(late_us);
