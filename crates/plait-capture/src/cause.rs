@@ -64,8 +64,7 @@ impl Cause {
         let of = path.unwrap_or("a path");
         match self {
             Cause::OptionsRemoved => {
-                "the answer to the SYN has no MPTCP option, so the connection has one path"
-                    .to_owned()
+                "segments came without MPTCP options, so the connection has one path".to_owned()
             }
             Cause::JoinRefused => format!("the join of {of} was refused or not answered"),
             Cause::JoinLate => format!("{of} joined late"),

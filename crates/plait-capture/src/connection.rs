@@ -58,8 +58,9 @@ impl Connection {
         }
         if flow.handshake.third.is_some_and(|third| third.number == seen.number) {
             let joined = flow.agreed.join && !flow.agreed.answered;
+            let packets = (flow.handshake.syn.unwrap_or(flow.first), Mark::of(seen));
             for limits in self.limits.iter_mut().filter(|_| !joined) {
-                limits.open(index, seen.at_ns, rtt);
+                limits.open(index, seen.at_ns, rtt, packets);
             }
         }
         if let Some(sent) = sent {
@@ -116,6 +117,8 @@ impl Connection {
     }
 
     fn on_data(&mut self, index: usize, side: usize, seen: &Seen, sent: &Sent) {
+        let alone = self.subflows.len() == 1;
+        self.subflows[index].agreed.fell_back |= alone && self.lost_mappings(index, side, seen);
         let flow = &self.subflows[index];
         let multipath = flow.is_multipath() || flow.agreed.join;
         let len = sent.end - sent.start;
@@ -149,6 +152,13 @@ impl Connection {
             },
             data,
         );
+    }
+
+    /// Returns true if the first data of a first subflow has no mapping: the connection falls back (RFC 8684 section 3.7).
+    fn lost_mappings(&self, index: usize, side: usize, seen: &Seen) -> bool {
+        let flow = &self.subflows[index];
+        let agreed = flow.agreed.answered && !flow.agreed.join && !seen.cut;
+        agreed && flow.handshake.syn.is_some() && !flow.halves[side].was_mapped()
     }
 
     /// Takes an acknowledgement of the data of `side`.

@@ -226,6 +226,11 @@ impl Half {
         Some(MappedTo { dsn, long: map.long })
     }
 
+    /// Returns true if there was a mapping.
+    pub(crate) fn was_mapped(&self) -> bool {
+        !self.mappings.is_empty()
+    }
+
     fn count(&mut self, payload: u32, news: News, lost_before: bool) {
         let counts = &mut self.counts;
         counts.segments += 1;

@@ -2,7 +2,7 @@
 
 use crate::cause::Cause;
 use crate::connection::Connection;
-use crate::limits::{Label, PathLimits, Stall};
+use crate::limits::{Label, PathLimits, Period, Stall};
 use crate::subflow::{Mark, Subflow, Vantage};
 use std::collections::BTreeMap;
 
@@ -15,8 +15,17 @@ const LATE_JOIN_NS: i64 = 100_000_000;
 const MIN_COST_NS: f64 = 500_000.0;
 /// A receive window of fewer bandwidth-delay products is too small (RFC 8684 appendix B.1 recommends two).
 const ENOUGH_WINDOW: f64 = 2.0;
-/// First losses of a slow start that overran a queue.
+/// First losses of a slow start that overran a queue. It sends at twice the rate of the link, so the queue drops
+/// every second packet of an RTT. Random losses are a smaller part of a window.
 const OVERSHOOT_LOSSES: u64 = 4;
+/// Such losses are at least this part of the window: one in this many.
+const OVERSHOOT_PART: u64 = 4;
+/// A full send buffer keeps this part of the largest amount of unacknowledged data. A capture at the receiver lacks
+/// the data that waits in the queues of the links.
+const BUFFER_PART: f64 = 0.8;
+const BUFFER_PART_AT_RECEIVER: f64 = 0.6;
+/// A window that is full is used to at least three quarters: senders avoid small segments (RFC 9293 section 3.8.6).
+const FULL_WINDOW: (i64, i64) = (3, 4);
 
 /// A stall with its cause.
 #[derive(Clone, Debug)]
@@ -84,8 +93,12 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
         need_bytes: total / 8e9 * longest.unwrap_or(0) as f64,
         idle: time_of(&limits.log.stalls, Label::Idle),
         short: time_of(&limits.log.stalls, Label::Short),
-        unused: time_of(&limits.log.stalls, Label::Unused),
+        starved: starved(&limits.log.stalls, connection.subflows.len()),
         ceiling: limits.log.stalls.iter().map(|it| it.whole.unacked).max().unwrap_or(0),
+        buffer_part: match connection.subflows[0].vantage(side) {
+            Vantage::Receiver => BUFFER_PART_AT_RECEIVER,
+            _ => BUFFER_PART,
+        },
     };
     let mut all: Vec<Incident> = structural(connection, side);
     all.extend(limits.log.stalls.iter().filter_map(|stall| judge.incident(stall, &capacities)));
@@ -107,6 +120,17 @@ fn time_of(stalls: &[Stall], label: Label) -> i64 {
     of.flat_map(|stall| stall.shares.values()).map(|share| share.time).sum()
 }
 
+/// Returns the time of each path in which it had room.
+fn starved(stalls: &[Stall], paths: usize) -> Vec<i64> {
+    let mut times = vec![0_i64; paths];
+    for stall in stalls.iter().filter(|it| matches!(it.whole.label, Label::Short | Label::Unused)) {
+        for (path, share) in &stall.shares {
+            times[*path] = times[*path].saturating_add(share.time);
+        }
+    }
+    times
+}
+
 /// Returns the faults of MPTCP itself.
 fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
     let mut found = Vec::new();
@@ -123,6 +147,9 @@ fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
                 (Some(answer), _) if !agreed.answered => Some(answer),
                 (Some(_), _) if agreed.fell_back => Some(flow.last),
                 (Some(_), Some((_, reset))) if !agreed.confirmed => Some(reset),
+                (Some(_), Some((side, reset))) if side != flow.opener && !agreed.accepted => {
+                    Some(reset)
+                }
                 (None, Some((_, reset))) => Some(reset),
                 (None, None) if flow.handshake.syns > 1 => Some(flow.last),
                 _ => None,
@@ -150,10 +177,12 @@ struct Judge<'a> {
     /// Time of all paths with nothing outstanding, and with too little.
     idle: i64,
     short: i64,
-    /// Time of paths that had room while others were full.
-    unused: i64,
+    /// Time of each path in which it had room.
+    starved: Vec<i64>,
     /// Largest amount of unacknowledged data.
     ceiling: i64,
+    /// Part of that which a full send buffer keeps unacknowledged.
+    buffer_part: f64,
 }
 
 impl Judge<'_> {
@@ -193,6 +222,11 @@ impl Judge<'_> {
             {
                 Cause::ReceiveWindow
             }
+            Label::Short | Label::Unused | Label::Behind { window: false }
+                if self.is_window(whole) =>
+            {
+                Cause::ReceiveWindow
+            }
             Label::Behind { window: false } if self.is_send_buffer(whole.unacked) => {
                 Cause::SendBuffer
             }
@@ -202,11 +236,11 @@ impl Judge<'_> {
                 Cause::SendBuffer
             }
             Label::Short => Cause::ApplicationIdle,
-            // A full send buffer leaves nothing for a path with room.
-            Label::Unused if self.is_send_buffer(whole.unacked) && self.short > self.unused => {
+            Label::Unused if self.is_send_buffer(whole.unacked) && self.all_starve(stall) => {
                 Cause::SendBuffer
             }
             Label::Unused => Cause::PathUnused,
+            Label::BeforeJoin if self.is_replacement(whole.blamed) => return None,
             Label::BeforeJoin => match self.is_late(stall) {
                 true => Cause::JoinLate,
                 false => Cause::StartUp,
@@ -217,7 +251,32 @@ impl Judge<'_> {
     /// Returns true if so much unacknowledged data is the most that the sender keeps, and too little for the paths.
     fn is_send_buffer(&self, unacked: i64) -> bool {
         let ceiling = self.ceiling as f64;
-        unacked as f64 >= 0.8 * ceiling && ceiling < self.need_bytes * ENOUGH_WINDOW
+        unacked as f64 >= self.buffer_part * ceiling && ceiling < self.need_bytes * ENOUGH_WINDOW
+    }
+
+    /// Returns true if the receive window was nearly full and is too small for the paths.
+    fn is_window(&self, whole: &Period) -> bool {
+        let (part, of) = FULL_WINDOW;
+        whole.unacked.saturating_mul(of) >= whole.window.saturating_mul(part)
+            && (whole.window as f64) < self.need_bytes * ENOUGH_WINDOW
+    }
+
+    /// Returns true if another path had room for a tenth of the time of the stalled one. A full send buffer leaves
+    /// all paths with room at times. A scheduler that leaves a path unused fills the others.
+    fn all_starve(&self, stall: &Stall) -> bool {
+        let Some(own) = stall.whole.blamed else { return false };
+        let others = self.starved.iter().enumerate().filter(|(path, _)| *path != own);
+        others.map(|(_, time)| time.saturating_mul(10)).max() >= self.starved.get(own).copied()
+    }
+
+    /// Returns true if an earlier subflow had the same addresses.
+    fn is_replacement(&self, path: Option<usize>) -> bool {
+        let flows = &self.connection.subflows;
+        let Some((path, own)) = path.and_then(|path| Some((path, flows.get(path)?))) else {
+            return false;
+        };
+        let hosts = |flow: &Subflow| flow.ends.map(|end| end.ip());
+        flows.iter().take(path).any(|earlier| hosts(earlier) == hosts(own))
     }
 
     fn overran(&self, path: Option<usize>) -> bool {
@@ -225,15 +284,17 @@ impl Judge<'_> {
         else {
             return false;
         };
-        let queued = path.rtt_before_loss() > path.min_rtt() + path.min_rtt() / 4 + 3_000_000;
-        path.first_losses() >= OVERSHOOT_LOSSES
-            && (queued || path.first_losses() > 4 * OVERSHOOT_LOSSES)
+        let first = path.first_losses();
+        first.at_once >= OVERSHOOT_LOSSES && first.in_all * OVERSHOOT_PART >= first.windows
     }
 
     fn is_late(&self, stall: &Stall) -> bool {
         let waited = stall.whole.to - stall.whole.from;
-        let flow = stall.whole.blamed.and_then(|path| self.connection.subflows.get(path));
-        let rtt = flow.and_then(Subflow::handshake_rtt).unwrap_or(0);
+        let flows = &self.connection.subflows;
+        let flow = stall.whole.blamed.and_then(|path| flows.get(path));
+        // A join begins after the handshake of the first subflow.
+        let rtts = [flow, flows.first()].map(|flow| flow.and_then(Subflow::handshake_rtt));
+        let rtt = rtts.into_iter().flatten().max().unwrap_or(0);
         waited > (rtt * LATE_JOIN_RTTS).max(LATE_JOIN_NS)
     }
 }

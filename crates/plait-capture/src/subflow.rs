@@ -57,6 +57,8 @@ pub(crate) struct Agreed {
     pub(crate) backup: bool,
     /// A later segment of the opener has an MPTCP option.
     pub(crate) confirmed: bool,
+    /// The other end has answered the third segment.
+    pub(crate) accepted: bool,
     /// A segment after the handshake lacks the option that it needs.
     pub(crate) fell_back: bool,
     /// Version of an MP_CAPABLE that is not version 1.
@@ -154,7 +156,11 @@ impl Subflow {
                 _ => {}
             }
         }
-        if syn || side != self.opener || seen.segment.flags.has(Flags::RST) {
+        if syn || seen.segment.flags.has(Flags::RST) {
+            return;
+        }
+        if side != self.opener {
+            agreed.accepted = true;
             return;
         }
         if options.dss.is_some() || options.mptcp.is_some() {

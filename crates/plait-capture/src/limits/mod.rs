@@ -77,12 +77,33 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Adds a path that opened at `at_ns`.
-    pub(crate) fn open(&mut self, path: usize, at_ns: i64, rtt_ns: Option<i64>) {
+    /// Adds a path that opened at `at_ns`. The packets are those that begin and end its handshake.
+    pub(crate) fn open(
+        &mut self,
+        path: usize,
+        at_ns: i64,
+        rtt_ns: Option<i64>,
+        packets: (Mark, Mark),
+    ) {
         if self.paths.len() <= path {
             self.paths.resize_with(path + 1, PathLimits::default);
         }
+        let was_open = self.paths[path].is_open();
         self.paths[path].open(at_ns, rtt_ns);
+        let Some(began) = self.began.filter(|_| !was_open) else { return };
+        if began < self.now {
+            self.paths[path].add(Period {
+                label: Label::BeforeJoin,
+                blamed: Some(path),
+                holder: None,
+                from: began,
+                to: self.now,
+                bytes: 0,
+                packets,
+                window: 0,
+                unacked: 0,
+            });
+        }
     }
 
     /// Sets the payload of a full segment.
@@ -93,7 +114,7 @@ impl Limits {
     /// Takes a segment with payload.
     pub(crate) fn on_data(&mut self, event: &DataEvent, data: &DataLevel) {
         self.advance(event.at_ns, event.packet, data);
-        self.open(event.path, event.at_ns, None);
+        self.open(event.path, event.at_ns, None, (event.packet, event.packet));
         if self.began.is_none() {
             (self.began, self.now) = (Some(event.at_ns), event.at_ns);
             self.packet = event.packet;

@@ -28,8 +28,6 @@ struct Rtt {
     latest: i64,
     /// Largest smoothed RTT.
     peak: i64,
-    /// The same before the first loss.
-    before_loss: i64,
 }
 
 /// The flights of a path.
@@ -42,6 +40,17 @@ struct Flights {
     peak: (i64, i64),
 }
 
+/// The losses of the first recovery and of those that continue it, in segments.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct FirstLosses {
+    /// Losses of the first recovery alone.
+    pub(crate) at_once: u64,
+    /// Losses of all these recoveries.
+    pub(crate) in_all: u64,
+    /// Sum of the windows at the begin of each recovery.
+    pub(crate) windows: u64,
+}
+
 /// The losses of a path.
 #[derive(Clone, Default, Debug)]
 struct Losses {
@@ -50,8 +59,9 @@ struct Losses {
     recoveries: u64,
     /// Begin and end of the latest recovery.
     latest: Option<(i64, i64)>,
-    /// Lost segments of the first recovery.
-    first: u64,
+    /// True if the present recovery follows the one before at once.
+    is_continued: bool,
+    first: FirstLosses,
     /// Lost segments while the queue was at least half as full as ever, and the others, without those of silences.
     with_queue: u64,
     without_queue: u64,
@@ -115,13 +125,8 @@ impl PathLimits {
         self.rtt.least
     }
 
-    /// Returns the largest smoothed RTT before the first loss, in nanoseconds.
-    pub(crate) const fn rtt_before_loss(&self) -> i64 {
-        self.rtt.before_loss
-    }
-
-    /// Returns the lost segments of the first recovery.
-    pub(crate) const fn first_losses(&self) -> u64 {
+    /// Returns the losses of the first recovery.
+    pub(crate) const fn first_losses(&self) -> FirstLosses {
         self.losses.first
     }
 
@@ -180,15 +185,11 @@ impl PathLimits {
         if event.lost {
             self.sort_loss(event.at_ns);
             if self.losses.recovery.is_none() {
-                self.losses.recovery = Some(self.next);
-                self.losses.recoveries += 1;
-                self.losses.latest = Some((event.at_ns, event.at_ns));
-                if self.losses.recoveries == 1 {
-                    self.losses.first = 0;
-                }
+                self.begin_recovery(event.at_ns);
             }
             if self.losses.recoveries == 1 {
-                self.losses.first += 1;
+                self.losses.first.in_all += 1;
+                self.losses.first.at_once += u64::from(!self.losses.is_continued);
             }
         }
         if event.at_ns - self.flights.round > self.rtt.smoothed.max(10_000_000) * 2 {
@@ -198,6 +199,22 @@ impl PathLimits {
         self.flights.recent.0 = self.flights.recent.0.max(flight);
         if flight * 10 > self.flights.peak.0 * 11 {
             self.flights.peak = (flight, event.at_ns);
+        }
+    }
+
+    /// Begins a recovery. If the lost segment was sent during the one before, it continues that one.
+    fn begin_recovery(&mut self, now: i64) {
+        let losses = &mut self.losses;
+        losses.recovery = Some(self.next);
+        let since = losses.latest.filter(|last| now - last.1 < self.rtt.smoothed * 2);
+        losses.is_continued = since.is_some();
+        losses.latest = Some((since.map_or(now, |last| last.0), now));
+        if !losses.is_continued {
+            losses.recoveries += 1;
+        }
+        if losses.recoveries == 1 {
+            let window = self.flights.recent.0.max(self.flights.recent.1);
+            losses.first.windows += window as u64 / ONE_SEGMENT;
         }
     }
 
@@ -252,9 +269,6 @@ impl PathLimits {
         self.rtt.least = if self.rtt.least == 0 { rtt } else { self.rtt.least.min(rtt) };
         self.rtt.peak = self.rtt.peak.max(self.rtt.smoothed);
         self.rtt.latest = rtt;
-        if self.losses.recoveries == 0 {
-            self.rtt.before_loss = self.rtt.before_loss.max(self.rtt.smoothed);
-        }
     }
 
     /// Takes an acknowledgement of `bytes` bytes as a sample of the link's rate, if its packet waited in the queue for longer than
