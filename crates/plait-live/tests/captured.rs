@@ -1,17 +1,16 @@
 //! Captures of transfers between two stock kernels, made by tcpdump, with one planted cause each. `plait explain`
 //! names the cause, from the capture of the server and from that of the client.
 
+use crate::net::dump::{self, Dump};
 use crate::net::kernel::{self, Service, Speaks};
 use crate::net::{self, Bed, Case, Family, Line};
 use libtest_mimic::Failed;
 use plait_base::{Span, Time};
-use plait_capture::{CaptureExplanation, Cause, ConnectionReport, Place, Protocol};
-use plait_live::Namespace;
+use plait_capture::{Cause, ConnectionReport, Place, Protocol};
 use plait_live::emulate::Strip;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -19,18 +18,10 @@ pub fn cases() -> Vec<Case> {
     PLANTED
         .iter()
         .map(|planted| {
-            let ignored = !has_tcpdump();
+            let ignored = !dump::is_known();
             Case::test(planted.name, move || check(planted)).with_ignored_flag(ignored)
         })
         .collect()
-}
-
-fn has_tcpdump() -> bool {
-    let known = Command::new("tcpdump").arg("--version").output().is_ok();
-    if !known {
-        println!("skipped: captures of kernels: no tcpdump (Debian package tcpdump)");
-    }
-    known
 }
 
 /// A transfer with one cause.
@@ -107,6 +98,35 @@ const PLANTED: &[Planted] = &[
         ..CLEAN
     },
     Planted {
+        name: "limit_of_subflows",
+        kernels: |bed| bed.server.within(|| net::run("ip mptcp limits set subflow 0")).unwrap(),
+        megabytes: 2,
+        cause: Some((Cause::JoinRefused, Some(1))),
+        ..CLEAN
+    },
+    Planted {
+        name: "late_endpoint",
+        kernels: |bed| {
+            bed.client.within(|| net::run("ip mptcp endpoint delete id 2")).unwrap();
+            let client = bed.client.try_clone().unwrap();
+            thread::spawn(move || {
+                // The transfer begins within half a second.
+                thread::sleep(Duration::from_millis(2_000));
+                let add = || net::run("ip mptcp endpoint add 10.98.2.1 dev c1 subflow id 2");
+                client.within(add).unwrap();
+            });
+        },
+        cause: Some((Cause::JoinLate, Some(1))),
+        ..CLEAN
+    },
+    Planted {
+        name: "no_options_after_the_syn",
+        lines: |lines| lines[0].strip = Strip::AfterSyn,
+        megabytes: 2,
+        cause: Some((Cause::OptionsRemoved, None)),
+        ..CLEAN
+    },
+    Planted {
         name: "no_options_at_all",
         lines: |lines| lines[0].strip = Strip::SynAck,
         megabytes: 4,
@@ -114,47 +134,6 @@ const PLANTED: &[Planted] = &[
         ..CLEAN
     },
 ];
-
-/// A tcpdump.
-struct Dump {
-    child: Child,
-    file: PathBuf,
-}
-
-impl Dump {
-    /// Starts one for all devices of a namespace.
-    fn start(space: &Namespace, file: &Path) -> Result<Dump, Failed> {
-        let mut child = space.within(|| {
-            Command::new("tcpdump")
-                .args(["-i", "any", "-U", "-s", "160", "-B", "65536", "-w"])
-                .arg(file)
-                .arg("tcp")
-                .stderr(Stdio::piped())
-                .spawn()
-        })??;
-        let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-        while !told.next().ok_or("tcpdump ended")??.contains("listening") {}
-        thread::spawn(move || told.for_each(drop));
-        Ok(Dump { child, file: file.to_owned() })
-    }
-
-    /// Ends it, and explains the file.
-    fn explain(mut self) -> Result<CaptureExplanation, Failed> {
-        // Tcpdump reads packets from a buffer of the kernel, which it empties at least once a second.
-        thread::sleep(Duration::from_millis(1_200));
-        net::run(&format!("kill -INT {}", self.child.id()));
-        self.child.wait()?;
-        let explained = plait_capture::explain(&[self.file.clone()], String::new(), &mut |_| true);
-        explained.map_err(|(_, broken)| broken.problem.into())
-    }
-}
-
-impl Drop for Dump {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Sends `len` bytes to the first client, with a pause in the middle.
 fn serve_with_pause(
@@ -202,7 +181,7 @@ fn check(planted: &'static Planted) -> Result<(), Failed> {
         served.join();
     }
     for (dump, place) in dumps.into_iter().zip([Place::Sender, Place::Receiver]) {
-        let explanation = dump.explain()?;
+        let explanation = dump::explain(&dump.end()?)?;
         println!("{}, {place:?}: {}", planted.name, explanation.sentence);
         let connection = &explanation.connections[0];
         let said = format!("{place:?}: {:#?}", connection.lost_time);

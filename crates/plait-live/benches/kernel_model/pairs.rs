@@ -145,12 +145,12 @@ impl Chance {
     }
 
     /// Returns a number from 0 to below 1.
-    fn uniform(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Returns a number from `low` to `high`, uniform in the logarithm.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.uniform())
     }
 

@@ -1,5 +1,6 @@
 //! Common parts of live tests: namespaces joined by emulated paths, and programs on stock kernels.
 
+pub mod dump;
 pub mod kernel;
 pub mod nginx;
 pub mod plait;
@@ -91,6 +92,8 @@ pub struct Line {
     pub mtu: u32,
     /// Begin and length of an outage.
     pub outage: Option<(Time, Span)>,
+    /// Time from which the rate is another one, in kbit/s.
+    pub later: Option<(Time, u64)>,
 }
 
 impl Line {
@@ -103,11 +106,18 @@ impl Line {
             loss: 0,
             mtu: 1_500,
             outage: None,
+            later: None,
         }
     }
 
     fn link(&self) -> LinkConfig {
-        let rate = RateSource::Fixed(Rate::from_bps(self.mbit * 1_000_000));
+        let rate = Rate::from_bps(self.mbit * 1_000_000);
+        let rate = match self.later {
+            None => RateSource::Fixed(rate),
+            Some((at, kbit)) => {
+                RateSource::Steps(vec![(Time::ZERO, rate), (at, Rate::from_bps(kbit * 1_000))])
+            }
+        };
         let mut link = LinkConfig::new(rate, self.rtt.over(2));
         link.queue = QueueLimit::Bytes(self.queue);
         link.mtu = vec![(Time::ZERO, self.mtu)];
