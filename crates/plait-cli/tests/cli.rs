@@ -384,10 +384,47 @@ fn advice_answers_or_says_what_is_missing() {
     let json: serde_json::Value =
         serde_json::from_str(&stdout(&plait(&[&given[..], &["--json"]].concat()))).unwrap();
     assert_eq!((&json["schema"], &json["draws"]), (&"plait.advice/1".into(), &3.into()));
+    let goals = json["lines"][1]["path_bytes"].as_array().map(Vec::len);
+    assert_eq!((goals, &json["take"]["goal"]), (Some(2), &"aggregate".into()), "{json}");
     let unknown = stdout(&plait(&[&["advise"][..], &wifi, &["--path", "b:rtt=9ms"]].concat()));
     assert!(unknown.starts_with("Cannot tell: the rate of b is unknown"), "{unknown}");
     let bad = [&["advise"][..], &wifi, &["--path", "b:rtt=9ms,rate=9..10mbit"]].concat();
     assert!(refusal(&plait(&bad), 2).contains("--path b:rate"));
+}
+
+/// The page is written beside the report, and a directory is refused before any draw.
+#[test]
+fn advice_is_a_page_to_send_on() {
+    let dir = directory("advice");
+    let html = dir.join("advice.html");
+    let paths = ["--path", "wifi:rate=9mbit,rtt=20ms", "--path", "lte:rate=8mbit,rtt=50ms,cost=1"];
+    let given = [&["advise", "--draws", "2"][..], &paths].concat();
+    let report = stdout(&plait(&[&given[..], &["--html", html.to_str().unwrap()]].concat()));
+    let page = std::fs::read_to_string(&html).unwrap();
+    let answer = page.split_once("<p class=\"verdict\">").unwrap().1.split('<').next().unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&report).contains(&words(&answer.replace("&#39;", "'"))), "{answer}: {report}");
+    assert!(report.contains("thrifty") && page.contains("<h2>By goal</h2>"), "{report}");
+    assert!(report.contains("--cost lte=1") && page.contains("--cost lte=1"), "{report}");
+    let error = refusal(&plait(&[&given[..], &["--html", dir.to_str().unwrap()]].concat()), 2);
+    assert!(error.contains("--html"), "{error}");
+    // The commands run if addresses are in place of the names.
+    if cfg!(all(target_os = "linux", feature = "live")) {
+        let lines: Vec<&str> =
+            report.lines().filter(|it| it.starts_with("  plait ")).take(3).collect();
+        assert_eq!(lines.len(), 3, "{report}");
+        for line in lines {
+            let names = [
+                ("NETWORK_OF_LTE", "100.64.0.0/10"),
+                ("ADDRESS", "10.77.0.1"),
+                ("wifi", "10.78.1.77"),
+                ("lte", "10.78.2.77"),
+            ];
+            let line = names.iter().fold(line.to_owned(), |line, it| line.replace(it.0, it.1));
+            let words: Vec<&str> = line.split_whitespace().skip(1).chain(["--dry-run"]).collect();
+            assert!(stdout(&plait(&words)).contains("ip route add"), "{line}");
+        }
+    }
 }
 
 /// A random scoreboard writes its page and its map beside the report. A directory is refused before any cell runs.

@@ -1,6 +1,6 @@
 //! `plait advise`: says whether to bond links, for which loads, and with which commands.
 
-use crate::console::{Console, json};
+use crate::console::{Console, check_writable, json, write};
 use crate::failure::Failure;
 use crate::flags::{links, whole};
 use crate::output::{Output, TableFormat};
@@ -10,14 +10,16 @@ use plait_lab::advise::{AdviceControl, Options, advise};
 use plait_lab::links::Values;
 use plait_lab::scenario::{MOST_JOBS, quoted};
 use plait_lab::{RawScenario, ScenarioError, Simulator};
+use plait_report::papers::advice_page;
 use plait_report::render::advice as render;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
   plait advise --path wifi-home --path lte-att --draws 4
   plait advise --path dsl:rate=8mbit..12mbit,rtt=20ms --path lte-att --draws 4
-  plait advise --path wifi-home --path lte-att --draws 4 --json";
+  plait advise --path wifi-home --path lte-att --draws 4 --html advice.html";
 
 /// Most draws.
 const MOST_DRAWS: u64 = 10_000;
@@ -31,6 +33,9 @@ const MOST_DRAWS: u64 = 10_000;
 /// A value of a path may be a range that holds the true value in 80 % of the cases: rate=18mbit..25mbit,
 /// rtt=20ms..30ms, queue=50ms..200ms, loss=0.01%..0.1%. A rate without a range has the range of --spread,
 /// and an RTT one of 10 %. An unknown queue or loss is drawn from what is usual.
+///
+/// If a path has cost= or quota=, each load also runs with each goal of `--goal`. The advice then has the gain and the
+/// bytes of each goal, and names the one with the least bytes that is not notably slower.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -66,12 +71,18 @@ pub(crate) struct Args {
     /// Runs at a time [default: one per processor]
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
+    /// Write a page for a browser to this file
+    ///
+    /// It has the tables, the intervals as bars, and the commands, and needs no other file.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     args.output.check()?;
+    check_writable("--html", args.html.as_deref())?;
     let options = args.options()?;
     let cancelled = progress::on_interrupt()?;
     let tally = Tally::new(console);
@@ -88,6 +99,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         (_, None) => render::text(&advice, reader.width, reader.colour),
     };
     args.output.deliver(&text)?;
+    if let Some(file) = args.html.as_deref() {
+        write("--html", file, &advice_page(&advice))?;
+    }
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 

@@ -2,6 +2,7 @@
 //! mode, on a desktop and a phone.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod advice;
 mod devtools;
 mod papers;
 mod scenarios;

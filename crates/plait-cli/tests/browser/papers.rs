@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// Finds labels that overlap or leave their drawing, texts that are hard to read, and elements wider than the
 /// screen.
-const PROBE: &str = include_str!("papers.js");
+pub(super) const PROBE: &str = include_str!("papers.js");
 
 const EXPERIMENT: &str = r#"
 title = "Every kind"

@@ -19,13 +19,28 @@ pub struct Advice {
     pub draws: u32,
     /// The paths.
     pub paths: Vec<String>,
+    /// What is known of each path, as given: `rate=18mbit..25mbit,rtt=22ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<String>,
+    /// Cost of each path, or an empty list if no path has a cost or a quota.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<Price>,
+    /// The link that all paths share, if it carries less than the paths together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<String>,
     /// Paths whose rate is unknown. Then nothing was run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_rates: Vec<String>,
     /// The advice in one or two sentences.
     pub answer: String,
+    /// The scheduler and the goal to take; absent if the links are not worth bonding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub take: Option<Choice>,
     /// One line for each load, then one for an outage of each path.
     pub lines: Vec<Line>,
+    /// The loads with each goal. Only if a path has a cost or a quota, because otherwise goals change little.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalLine>,
     /// Changes that help without a second path or beside it, the best first.
     pub remedies: Vec<Remedy>,
     /// True if draws are missing because the command was interrupted.
@@ -62,8 +77,51 @@ pub struct Line {
     pub shares: Vec<f64>,
     /// Copies over payload.
     pub extra: f64,
+    /// Payload bytes that were sent on each path, with copies and retransmissions; mean over the draws.
+    #[serde(default)]
+    pub path_bytes: Vec<f64>,
+    /// Bytes of the copies on each path; mean over the draws.
+    #[serde(default)]
+    pub extra_bytes: Vec<f64>,
     /// What the interval says.
     pub verdict: Verdict,
+}
+
+/// The settings of a bonded connection.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// The scheduler, as for `--scheduler`.
+    pub scheduler: String,
+    /// The goal, as for `--goal`.
+    pub goal: String,
+}
+
+/// What a path costs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Price {
+    /// The price of a byte, relative to other paths.
+    pub cost: u32,
+    /// The payload that each end may send over the path, as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<String>,
+}
+
+/// The result of a load with a goal.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GoalLine {
+    /// The load in words, as in its line.
+    pub load: String,
+    /// The goal, as for `--goal`.
+    pub goal: String,
+    /// How much better it is than the best path alone.
+    pub gain: Gain,
+    /// Payload bytes that were sent on each path, with copies and retransmissions; mean over the draws.
+    pub path_bytes: Vec<f64>,
+    /// True if no goal is more than 5 % faster for this load.
+    pub suffices: bool,
+    /// True if this is the goal to take for the load: the one that suffices with the least bytes on paths with a
+    /// cost or a quota.
+    pub advised: bool,
 }
 
 /// A ratio of speeds; above 1 is better than the best path alone.

@@ -4,7 +4,7 @@ use super::{Advice, Gain, Line, Verdict};
 use crate::stats::{median, percentile};
 
 /// Smallest typical gain that is worth a second path, and smallest loss that speaks against it.
-const NOTABLE: f64 = 1.05;
+pub(super) const NOTABLE: f64 = 1.05;
 
 impl Gain {
     /// Returns the median and the 80 % interval of the ratios of all draws; `None` without a ratio.
@@ -48,7 +48,21 @@ pub(super) fn answer(advice: &Advice) -> String {
     let loads = advice.lines.iter().filter(|it| !it.outage).count();
     let saved = |line: &&Line| line.outage && line.verdict == Verdict::Gain;
     let outages = advice.lines.iter().filter(saved).count();
+    // Two links with one bottleneck cannot be faster together. A wide interval comes from their uncertain rates then.
+    let nothing =
+        gains.is_empty() && advice.lines.iter().all(|it| it.outage || it.gain.median < NOTABLE);
     let mut text = match (gains.is_empty(), losses.is_empty(), unclear.is_empty()) {
+        _ if nothing && advice.shared.is_some() => {
+            let link = advice.shared.as_deref().unwrap_or_default();
+            let slower = match losses.is_empty() {
+                true => String::new(),
+                false => format!(", and {} get slower", list(&losses)),
+            };
+            format!(
+                "Don't bond the links for speed: nothing is to be gained, because all paths share one \
+                 bottleneck ({link}){slower}."
+            )
+        }
         (false, true, true) if gains.len() == loads => {
             "Bond the links: every load gains.".to_owned()
         }

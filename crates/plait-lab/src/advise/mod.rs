@@ -2,10 +2,11 @@
 //! the default scheduler, with a backup path, and with plain TCP on each path alone.
 
 mod document;
+mod goals;
 mod judge;
 mod links;
 
-pub use document::{Advice, Gain, Line, Remedy, SCHEMA, Verdict};
+pub use document::{Advice, Choice, Gain, GoalLine, Line, Price, Remedy, SCHEMA, Verdict};
 
 use crate::compare::{RunOutcome, Subject, World, cells, extra, run_seed};
 use crate::error::{Fault, Place, ScenarioError};
@@ -30,6 +31,13 @@ struct Load {
     measure: &'static str,
     /// The measure of the tail.
     tail: Option<&'static str>,
+}
+
+impl Load {
+    /// Returns the measure of the line. In an outage the tail counts.
+    fn measure_of_line(&self, outage: bool) -> &'static str {
+        self.tail.filter(|_| outage).unwrap_or(self.measure)
+    }
 }
 
 /// The loads, from the shortest to the longest.
@@ -111,6 +119,20 @@ struct Played {
     backups: Vec<f64>,
     shares: Vec<f64>,
     extra: f64,
+    /// Payload bytes on each path.
+    path_bytes: Vec<f64>,
+    /// Bytes of copies on each path.
+    extra_bytes: Vec<f64>,
+    /// The other goals in their order; empty if no path has a cost or a quota.
+    goals: Vec<GoalRun>,
+}
+
+/// A run with a goal other than the default.
+#[derive(Clone, Debug)]
+struct GoalRun {
+    /// The measure of the line: the one of the tail in an outage.
+    value: f64,
+    path_bytes: Vec<f64>,
 }
 
 /// A load with the path that has an outage.
@@ -140,9 +162,14 @@ pub fn advise<W: World>(
         seed: options.seed,
         draws: 0,
         paths: paths.iter().map(|it| it.name().to_owned()).collect(),
+        known: goals::known(&options.raw),
+        prices: goals::prices(&options.raw),
+        shared: None,
         unknown_rates: unknown,
         answer: String::new(),
+        take: None,
         lines: Vec::new(),
+        goals: Vec::new(),
         remedies: Vec::new(),
         interrupted: false,
     };
@@ -150,6 +177,8 @@ pub fn advise<W: World>(
         run(options, &paths, world, control, &mut advice)?;
     }
     advice.answer = judge::answer(&advice);
+    advice.take = goals::advised(&advice)
+        .map(|goal| Choice { scheduler: plait_sched::DEFAULT.to_owned(), goal: goal.to_owned() });
     Ok(advice)
 }
 
@@ -169,7 +198,8 @@ fn run<W: World>(
         .collect();
     // The first draw reads every setting.
     for (load, down) in &cases {
-        maker.scenario(0, load, *down, &[])?;
+        let scenario = maker.scenario(0, load, *down, &[])?;
+        advice.shared = goals::bottleneck(&scenario);
     }
     let draws = options.draws.max(1);
     let played: Mutex<Vec<(u32, Vec<Played>)>> = Mutex::new(Vec::new());
@@ -197,7 +227,10 @@ fn run<W: World>(
         let calls = advice.lines.iter().find(|it| it.name == CALLS.name);
         let own = calls.and_then(|it| advice.paths.iter().position(|path| *path == it.best_path));
         let outage = down.map(|path| (path, own.unwrap_or(path)));
-        advice.lines.extend(line(load, outage, &of_case, &advice.paths));
+        if let Some(line) = line(load, outage, &of_case, &advice.paths) {
+            advice.goals.extend(goals::lines(&line, &of_case, &advice.paths, &advice.prices));
+            advice.lines.push(line);
+        }
     }
     if !advice.interrupted {
         advice.remedies = maker.remedies(&played);
@@ -270,8 +303,15 @@ impl<W: World> Maker<'_, W> {
             }
             if matches!(cell.subject, Subject::Scheduler(_)) {
                 played.extra = extra(&outcome.measures).unwrap_or(0.0);
-                let paths = outcome.measures.paths.iter();
-                played.shares = paths.map(|path| path.path_share.unwrap_or(0.0)).collect();
+                let paths = &outcome.measures.paths;
+                played.shares = paths.iter().map(|path| path.path_share.unwrap_or(0.0)).collect();
+                played.path_bytes = bytes(&outcome);
+                played.extra_bytes = paths.iter().map(|path| path.extra_bytes as f64).collect();
+            }
+        }
+        if scenario.has_prices() {
+            for goal in goals::others() {
+                played.goals.push(self.with_goal(draw, (load, *down), goal)?);
             }
         }
         // The path of an outage with the others as its backups.
@@ -284,6 +324,21 @@ impl<W: World> Maker<'_, W> {
             played.backups.push(value(&outcome, load.tail.unwrap_or(load.measure), &scenario));
         }
         Some(played)
+    }
+
+    /// Runs a load with a goal; `None` if it was cancelled.
+    fn with_goal(
+        &self,
+        draw: u32,
+        (load, down): (&'static Load, Option<usize>),
+        goal: &str,
+    ) -> Option<GoalRun> {
+        let scenario = self.scenario(draw, load, down, &[("goal", goal)]).ok()?;
+        let cell = cells(&scenario).into_iter().next()?;
+        let seed = run_seed(self.options.seed, draw);
+        let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
+        let measure = load.measure_of_line(down.is_some());
+        Some(GoalRun { value: value(&outcome, measure, &scenario), path_bytes: bytes(&outcome) })
     }
 
     /// Tries each remedy on the first draws, for downloads and calls.
@@ -349,12 +404,8 @@ fn line(
     paths: &[String],
 ) -> Option<Line> {
     let down = outage.map(|it| it.0);
-    // In an outage the tail counts.
-    let measure = if down.is_some() { load.tail.unwrap_or(load.measure) } else { load.measure };
-    let values = |of: usize| -> Vec<f64> {
-        let list = |it: &&Played| if down.is_some() { it.tails.clone() } else { it.values.clone() };
-        played.iter().filter_map(|it| list(it).get(of).copied()).collect()
-    };
+    let measure = load.measure_of_line(down.is_some());
+    let values = |of: usize| values_of(played, of, down.is_some());
     let bonded = values(0);
     let best = match outage {
         Some((_, own)) => own,
@@ -380,9 +431,7 @@ fn line(
         None => better(measure, slowest_tenth(measure, &bonded)?, slowest_tenth(measure, &alone)?),
     };
     let backups: Vec<f64> = played.iter().flat_map(|it| it.backups.iter().copied()).collect();
-    let mean = |of: &dyn Fn(&Played) -> f64| {
-        played.iter().map(|it| of(it)).sum::<f64>() / played.len().max(1) as f64
-    };
+    let means = |of: &dyn Fn(&Played) -> &[f64]| mean_of_each(played, paths.len(), of);
     Some(Line {
         name: match down {
             Some(path) => format!("{} while {} is down", load.name, paths.get(path)?),
@@ -397,12 +446,32 @@ fn line(
         gain,
         tail,
         backup: Gain::of(&ratios(&backups, &alone)).filter(|_| down == Some(best)),
-        shares: (0..paths.len())
-            .map(|at| mean(&|it: &Played| it.shares.get(at).copied().unwrap_or(0.0)))
-            .collect(),
-        extra: mean(&|it: &Played| it.extra),
+        shares: means(&|it: &Played| &it.shares),
+        extra: played.iter().map(|it| it.extra).sum::<f64>() / played.len().max(1) as f64,
+        path_bytes: means(&|it: &Played| &it.path_bytes),
+        extra_bytes: means(&|it: &Played| &it.extra_bytes),
         verdict: gain.verdict(),
     })
+}
+
+/// Returns the measure of the line in every draw: of the default scheduler (0), or of a path alone (from 1).
+fn values_of(played: &[&Played], of: usize, outage: bool) -> Vec<f64> {
+    let list = |it: &&Played| -> Option<f64> {
+        let list = if outage { &it.tails } else { &it.values };
+        list.get(of).copied()
+    };
+    played.iter().filter_map(list).collect()
+}
+
+/// Returns the mean over the draws for each path.
+fn mean_of_each(played: &[&Played], paths: usize, of: &dyn Fn(&Played) -> &[f64]) -> Vec<f64> {
+    let sum = |at: usize| -> f64 { played.iter().filter_map(|it| of(it).get(at)).sum() };
+    (0..paths).map(|at| sum(at) / played.len().max(1) as f64).collect()
+}
+
+/// Returns the payload bytes of a run on each path.
+fn bytes(outcome: &RunOutcome) -> Vec<f64> {
+    outcome.measures.paths.iter().map(|path| path.sent_bytes as f64).collect()
 }
 
 /// Returns the value that the worst tenth of the draws exceeds.

@@ -1,7 +1,8 @@
-//! Writes the page of a random scoreboard, and the pages of `plait reproduce --html`: a page for each paper or for one figure, and an
+//! Writes the page of an advice, the page of a random scoreboard, and the pages of `plait reproduce --html`: a page for each paper or for one figure, and an
 //! index of all pages in the directory. Every figure is also a file. Pages need no external
 //! resources.
 
+mod advice;
 mod board;
 mod figure;
 mod index;
@@ -14,6 +15,7 @@ mod standalone;
 use super::page::{STYLE, escaped};
 use crate::reproduction::{LeftOut, Paper, ReproductionDocument, Verdict, papers};
 use crate::{Contents, Error};
+pub use advice::advice_page;
 pub use board::{board_map, board_page};
 use figure::{Drawn, draw};
 use palette::Palette;

@@ -1,8 +1,9 @@
 //! Advice whether to bond links, as text.
 
-use super::{Align, Column, Emphasis, Table, again, figure, percent, wrap};
+use super::{Align, Column, Emphasis, Table, again, bytes, figure, percent, wrap};
 use plait_app::measure::MEASURES;
-use plait_lab::advise::{Advice, Gain, Line, Verdict};
+use plait_lab::advise::{Advice, Choice, Gain, GoalLine, Line, Verdict};
+use plait_lab::scenario::quoted;
 
 /// Returns the advice as text: the answer, a line for each load, what helps more, and the commands.
 #[must_use]
@@ -14,11 +15,21 @@ pub fn text(advice: &Advice, width: usize, colour: bool) -> String {
         let legend = legend(advice, &table.left_out(width));
         text += &format!("\n{}\n", wrap(&legend, width).join("\n"));
     }
+    if let Some(sentence) = goal(advice) {
+        text += &format!("\n{}\n", wrap(&sentence, width).join("\n"));
+    }
+    if let Some(table) = goals(advice) {
+        text += &format!("\n{}", table.to_text(width, colour));
+        text += &format!("\n{}\n", wrap(&goals_legend(advice), width).join("\n"));
+    }
     if let Some(sentence) = remedies(advice) {
         text += &format!("\n{}\n", wrap(&sentence, width).join("\n"));
     }
-    if bonds(advice) {
-        text += &format!("\n{}", commands());
+    let commands = commands(advice);
+    if !commands.is_empty() {
+        let purposes = commands.iter().map(|it| format!("  # {}\n  {}\n", it.purpose, it.line));
+        text += &format!("\n{}\n", wrap(ABOUT_COMMANDS, width).join("\n"));
+        text.extend(purposes);
     }
     text + "\n" + &again(&advice.command, width) + "\n"
 }
@@ -30,11 +41,16 @@ pub fn markdown(advice: &Advice) -> String {
     if !advice.lines.is_empty() {
         text += &format!("\n{}\n{}\n", table(advice).to_markdown(), legend(advice, &[]));
     }
-    if let Some(sentence) = remedies(advice) {
-        text += &format!("\n{sentence}\n");
+    text.extend(goal(advice).map(|sentence| format!("\n{sentence}\n")));
+    if let Some(table) = goals(advice) {
+        text += &format!("\n{}\n{}\n", table.to_markdown(), goals_legend(advice));
     }
-    if bonds(advice) {
-        text += &format!("\n```console\n{}```\n", commands());
+    text.extend(remedies(advice).map(|sentence| format!("\n{sentence}\n")));
+    let commands = commands(advice);
+    if !commands.is_empty() {
+        let lines: Vec<String> =
+            commands.iter().map(|it| format!("# {}\n{}\n", it.purpose, it.line)).collect();
+        text += &format!("\n{ABOUT_COMMANDS}\n\n```console\n{}```\n", lines.concat());
     }
     text + &format!("\n    {}\n", advice.command)
 }
@@ -42,7 +58,7 @@ pub fn markdown(advice: &Advice) -> String {
 /// Returns the lines of the loads as comma-separated values.
 #[must_use]
 pub fn csv(advice: &Advice) -> String {
-    let header = [
+    let mut header = [
         "load",
         "workload",
         "measure",
@@ -56,7 +72,12 @@ pub fn csv(advice: &Advice) -> String {
         "backup_gain",
         "extra",
         "verdict",
-    ];
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let of_paths = advice.paths.iter();
+    header
+        .extend(of_paths.flat_map(|it| [format!("path_bytes.{it}"), format!("extra_bytes.{it}")]));
     let rows: Vec<Vec<String>> = advice
         .lines
         .iter()
@@ -72,24 +93,24 @@ pub fn csv(advice: &Advice) -> String {
             ];
             row.extend(numbers.iter().map(ToString::to_string));
             row.extend([backup, line.extra.to_string(), word(line.verdict).to_owned()]);
+            let bytes = line.path_bytes.iter().zip(&line.extra_bytes);
+            row.extend(bytes.flat_map(|it| [it.0, it.1]).map(|it| format!("{it:.0}")));
             row
         })
         .collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
     super::table::csv(&header, &rows)
 }
 
-fn word(verdict: Verdict) -> &'static str {
+/// Returns the word for a verdict.
+#[must_use]
+pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Gain => "gain",
         Verdict::Loss => "loss",
         Verdict::Nothing => "nothing",
         Verdict::Unclear => "unclear",
     }
-}
-
-/// Returns true if the second path is worth having, for speed or as a backup.
-fn bonds(advice: &Advice) -> bool {
-    advice.lines.iter().any(|line| line.verdict == Verdict::Gain)
 }
 
 fn table(advice: &Advice) -> Table {
@@ -102,8 +123,8 @@ fn table(advice: &Advice) -> Table {
         Column::new("tail", Align::Right),
         Column::new("backup", Align::Right).dispensable(2),
     ];
-    columns.push(Column::new(&advice.paths.join("/"), Align::Right).dispensable(3));
-    columns.push(Column::new("extra", Align::Right).dispensable(1));
+    columns.push(Column::new(&advice.paths.join("/"), Align::Right).dispensable(1));
+    columns.push(Column::new("extra", Align::Right).dispensable(3));
     let mut table = Table::new(columns);
     for line in &advice.lines {
         let emphasis = match line.verdict {
@@ -118,12 +139,7 @@ fn table(advice: &Advice) -> Table {
 
 fn cells(line: &Line) -> Vec<String> {
     let unit = MEASURES.iter().find(|it| it.name == line.measure).map_or("", |it| it.unit);
-    let times = |ratio: f64| match ratio {
-        ratio if ratio < 10.0 => format!("{ratio:.2}x"),
-        ratio => format!("{ratio:.0}x"),
-    };
-    let shares: Vec<String> =
-        line.shares.iter().map(|share| format!("{:.0}", share * 100.0)).collect();
+    let sent: Vec<String> = line.path_bytes.iter().map(|bytes| megabytes(*bytes)).collect();
     vec![
         line.name.clone(),
         format!("{} {} {unit}", line.best_path, figure(line.alone)),
@@ -132,13 +148,28 @@ fn cells(line: &Line) -> Vec<String> {
         format!("{} to {}", times(line.gain.low), times(line.gain.high)),
         times(line.tail),
         line.backup.map_or_else(|| "-".to_owned(), |it| times(it.median)),
-        format!("{} %", shares.join("/")),
+        format!("{} MB", sent.join("/")),
         percent(line.extra),
     ]
 }
 
+/// Formats a ratio of speeds: `1.31x`.
+pub(crate) fn times(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.2}x") } else { format!("{ratio:.0}x") }
+}
+
+/// Formats bytes in MB without the unit.
+fn megabytes(bytes: f64) -> String {
+    match bytes / 1e6 {
+        0.0 => "0".to_owned(),
+        it if it < 0.0005 => "<0.001".to_owned(),
+        it if it < 0.0995 => format!("{it:.3}"),
+        it => format!("{it:.2}"),
+    }
+}
+
 /// Explains the columns, except those that are left out.
-fn legend(advice: &Advice, left_out: &[&str]) -> String {
+pub(crate) fn legend(advice: &Advice, left_out: &[&str]) -> String {
     let mut text = format!(
         "Over {} links drawn from what is known. gain: how much better the bonded links are than the best path alone \
          (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten draws. tail: the gain in \
@@ -148,7 +179,7 @@ fn legend(advice: &Advice, left_out: &[&str]) -> String {
     let paths = advice.paths.join("/");
     let others = [
         ("backup", "the gain if the other paths are used only while this one is down"),
-        (paths.as_str(), "data on each path"),
+        (paths.as_str(), "payload sent on each path, with copies and retransmissions"),
         ("extra", "copies over payload"),
     ];
     for (name, meaning) in others.iter().filter(|it| !left_out.contains(&it.0)) {
@@ -157,7 +188,8 @@ fn legend(advice: &Advice, left_out: &[&str]) -> String {
     text
 }
 
-fn remedies(advice: &Advice) -> Option<String> {
+/// Returns the sentence about what else helps; `None` if nothing does.
+pub(crate) fn remedies(advice: &Advice) -> Option<String> {
     let each: Vec<String> = advice
         .remedies
         .iter()
@@ -166,11 +198,189 @@ fn remedies(advice: &Advice) -> Option<String> {
     (!each.is_empty()).then(|| format!("What else helps the bonded links: {}.", each.join("; ")))
 }
 
-/// The commands that bond links, for downloads from one server and for all programs of a computer.
-fn commands() -> String {
-    "To bond them (docs/guides/deploy.md has the addresses and a dry run):\n  \
-     plait serve --listen ADDRESS:80 --to 127.0.0.1:8080        on the server\n  \
-     plait get http://ADDRESS/file --from wlan0 --from wwan0    one download\n  \
-     plait proxy --socks 127.0.0.1:1080 --via wlan0 --via wwan0 all local programs\n"
-        .to_owned()
+/// Introduces the commands.
+pub(crate) const ABOUT_COMMANDS: &str = "To bond them, put the device or the address of each path in place of its \
+    name (docs/guides/deploy.md has a dry run):";
+
+/// A command that bonds the links.
+pub(crate) struct Command {
+    /// What it is for.
+    pub(crate) purpose: &'static str,
+    /// The command line.
+    pub(crate) line: String,
 }
+
+/// Returns the commands that bond the links, for downloads from one server and for all programs of a computer.
+/// Returns none if there is no goal to take.
+pub(crate) fn commands(advice: &Advice) -> Vec<Command> {
+    let Some(goal) = advice.take.as_ref().map(|it| it.goal.as_str()) else { return Vec::new() };
+    let first = first_path(advice);
+    let mut paths: Vec<&String> = advice.paths.iter().collect();
+    paths.sort_by_key(|path| Some(path.as_str()) != first);
+    let each = |flag: &str| -> String {
+        paths.iter().map(|path| format!(" --{flag} {}", quoted(path))).collect()
+    };
+    let prices = |name: fn(&str) -> String| -> String {
+        let of = advice.paths.iter().zip(&advice.prices).map(|(path, price)| {
+            let name = name(path);
+            let cost = match price.cost {
+                0 => String::new(),
+                cost => format!(" --cost {name}={cost}"),
+            };
+            let quota = price.quota.as_ref().map(|it| format!(" --quota {name}={it}"));
+            cost + &quota.unwrap_or_default()
+        });
+        of.collect()
+    };
+    let rest = match goal {
+        "aggregate" => String::new(),
+        goal => format!(" --goal {goal}"),
+    };
+    let client = prices(quoted) + &rest;
+    let server = prices(|path| format!("NETWORK_OF_{}", path.to_uppercase())) + &rest;
+    vec![
+        Command {
+            purpose: "on the server",
+            line: format!("plait serve --listen ADDRESS:80 --to 127.0.0.1:8080{server}"),
+        },
+        Command {
+            purpose: "one download",
+            line: format!("plait get http://ADDRESS/file{}{client}", each("from")),
+        },
+        Command {
+            purpose: "all local programs, through a SOCKS proxy",
+            line: format!("plait proxy --socks 127.0.0.1:1080{}{client}", each("via")),
+        },
+    ]
+}
+
+/// Returns the path that connections must begin on, if the goal uses one path at a time.
+fn first_path(advice: &Advice) -> Option<&str> {
+    let one_at_a_time =
+        advice.prices.is_empty() && advice.take.as_ref().is_some_and(|it| it.goal == "handover");
+    let mut backed = advice.lines.iter().filter(|it| it.outage && it.backup.is_some());
+    let best = backed.next().or_else(|| advice.lines.iter().find(|it| !it.outage))?;
+    one_at_a_time.then_some(best.best_path.as_str())
+}
+
+/// Returns the names of the paths that cost more than the cheapest one, or have a quota.
+fn priced_paths(advice: &Advice) -> Vec<usize> {
+    let least = advice.prices.iter().map(|it| it.cost).min().unwrap_or(0);
+    let numbered = advice.prices.iter().enumerate();
+    numbered.filter(|(_, it)| it.cost > least || it.quota.is_some()).map(|(at, _)| at).collect()
+}
+
+/// Returns the bytes of a load on the paths with a price.
+fn priced_bytes(advice: &Advice, line: &GoalLine) -> f64 {
+    priced_paths(advice).iter().filter_map(|at| line.path_bytes.get(*at)).sum()
+}
+
+/// Returns the names of the paths with a price as in a sentence.
+fn priced_names(advice: &Advice) -> String {
+    let names: Vec<&str> = priced_paths(advice)
+        .iter()
+        .filter_map(|at| advice.paths.get(*at))
+        .map(String::as_str)
+        .collect();
+    names.join(" and ")
+}
+
+/// The load whose bytes are in the text.
+const LARGE: &str = "large downloads";
+
+/// Returns a sentence about the bytes of a large download on each path.
+fn large_download(paths: &[String], sent: &[f64]) -> String {
+    let each: Vec<String> = paths
+        .iter()
+        .zip(sent)
+        .map(|(path, sent)| format!("{} on {path}", bytes(sent.round() as u64)))
+        .collect();
+    format!(" A large download then sends {}.", each.join(" and "))
+}
+
+/// Returns the sentences about the scheduler and the goal to take; `None` if there is none.
+pub(crate) fn goal(advice: &Advice) -> Option<String> {
+    let Choice { goal, scheduler } = advice.take.as_ref()?;
+    if advice.goals.is_empty() {
+        return Some(match first_path(advice) {
+            Some(first) => format!(
+                "Take the scheduler {scheduler} with the goal handover, and begin on {first}: the other paths carry \
+                 data only while it is down."
+            ),
+            None => {
+                let large = advice.lines.iter().find(|it| it.name == LARGE);
+                let sent = large.map(|it| large_download(&advice.paths, &it.path_bytes));
+                format!(
+                    "Take the scheduler {scheduler} with the goal {goal}. Both are defaults.{}",
+                    sent.unwrap_or_default()
+                )
+            }
+        });
+    }
+    let of = |goal: &str| -> Vec<&GoalLine> {
+        advice.goals.iter().filter(|it| it.goal == goal).collect()
+    };
+    let ours = of(goal);
+    let enough = ours.iter().filter(|it| it.suffices).count();
+    let loads = match ours.len() == enough {
+        true => "every load".to_owned(),
+        false => format!("{enough} of {} loads", ours.len()),
+    };
+    let names = priced_names(advice);
+    let on = |line: &GoalLine| bytes(priced_bytes(advice, line).round() as u64);
+    let mut text = format!(
+        "Take the scheduler {scheduler} with the goal {goal}: for {loads}, no goal is more than 5 % faster."
+    );
+    if let Some(large) = ours.iter().find(|it| it.load == LARGE) {
+        text += &large_download(&advice.paths, &large.path_bytes);
+    }
+    let thrifty = of("thrifty");
+    let slower =
+        ours.iter().zip(&thrifty).map(|(ours, it)| (ours.gain.median / it.gain.median, ours, it));
+    let worst = slower.max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((ratio, ours, it)) = worst.filter(|it| goal != "thrifty" && it.0 > 1.05) {
+        text += &format!(
+            " With thrifty, {} are {} slower, with {} in place of {} on {names}.",
+            it.load,
+            times(ratio),
+            on(it),
+            on(ours)
+        );
+    }
+    Some(text)
+}
+
+/// Returns the table of goals; `None` if no path has a price.
+pub(crate) fn goals(advice: &Advice) -> Option<Table> {
+    if advice.goals.is_empty() {
+        return None;
+    }
+    let first = &advice.goals.first()?.load;
+    let words: Vec<&str> =
+        advice.goals.iter().take_while(|it| it.load == *first).map(|it| it.goal.as_str()).collect();
+    let mut columns = vec![Column::new("load", Align::Left)];
+    columns.extend(words.iter().map(|word| Column::new(word, Align::Right)));
+    let mut table = Table::new(columns);
+    for of_load in advice.goals.chunks(words.len()) {
+        let cell = |it: &GoalLine| {
+            let mark = if it.advised { "*" } else { "" };
+            let bytes = megabytes(priced_bytes(advice, it));
+            format!("{mark}{} {bytes}", times(it.gain.median))
+        };
+        let name = of_load.iter().take(1).map(|it| it.load.clone());
+        table.row(Emphasis::None, name.chain(of_load.iter().map(cell)).collect());
+    }
+    Some(table)
+}
+
+/// Explains the table of goals.
+pub(crate) fn goals_legend(advice: &Advice) -> String {
+    format!(
+        "Goals: the gain over the best path alone, in the median of the draws, and the MB on {}. *: no goal is \
+         more than 5 % faster, and this one puts the least bytes there.",
+        priced_names(advice)
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

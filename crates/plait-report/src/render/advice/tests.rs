@@ -1,0 +1,121 @@
+use super::*;
+use plait_lab::advise::{Choice, Price};
+
+fn taken(goal: &str) -> Option<Choice> {
+    Some(Choice { scheduler: "slot".to_owned(), goal: goal.to_owned() })
+}
+
+/// Returns the advice for two paths, of which the second one has a cost and a quota.
+pub(crate) fn advice() -> Advice {
+    let gain = |low, median, high| Gain { low, median, high };
+    let line = |name: &str, gain: Gain, verdict| Line {
+        name: name.to_owned(),
+        workload: "download:8MB".to_owned(),
+        outage: false,
+        measure: "completion_ms".to_owned(),
+        best_path: "wifi".to_owned(),
+        alone: 3000.0,
+        bonded: 2000.0,
+        gain,
+        tail: 1.2,
+        backup: None,
+        shares: vec![0.75, 0.25],
+        extra: 0.01,
+        path_bytes: vec![6e6, 2.08e6],
+        extra_bytes: vec![20e3, 60e3],
+        verdict,
+    };
+    let mut down = line("calls while wifi is down", gain(150.0, 190.0, 210.0), Verdict::Gain);
+    (down.outage, down.backup) = (true, Some(gain(140.0, 180.0, 200.0)));
+    let goal = |load: &str, goal: &str, median: f64, lte: f64, (suffices, advised)| GoalLine {
+        load: load.to_owned(),
+        goal: goal.to_owned(),
+        gain: gain(median, median, median),
+        path_bytes: vec![8e6 - lte, lte],
+        suffices,
+        advised,
+    };
+    Advice {
+        schema: plait_lab::advise::SCHEMA.to_owned(),
+        command: "plait advise --path 'wifi:rate=<5mbit>' --draws 9".to_owned(),
+        seed: 1,
+        draws: 9,
+        paths: vec!["wifi".to_owned(), "lte".to_owned()],
+        known: vec!["rate=20mbit..30mbit,rtt=22ms".to_owned(), "rate=8mbit,cost=2".to_owned()],
+        prices: vec![
+            Price { cost: 0, quota: None },
+            Price { cost: 2, quota: Some("1GB".to_owned()) },
+        ],
+        shared: None,
+        unknown_rates: Vec::new(),
+        answer: "Bond the links: large downloads gain, and the other loads change little."
+            .to_owned(),
+        take: taken("interactive"),
+        lines: vec![
+            line("large downloads", gain(1.2, 1.5, 1.8), Verdict::Gain),
+            line("video", gain(0.5, 0.98, 1.02), Verdict::Unclear),
+            down,
+        ],
+        goals: vec![
+            goal("large downloads", "interactive", 1.5, 2e6, (true, true)),
+            goal("large downloads", "thrifty", 1.0, 0.0, (false, false)),
+        ],
+        remedies: Vec::new(),
+        interrupted: false,
+    }
+}
+
+#[test]
+fn the_goal_comes_with_its_bytes_and_with_the_price_of_thrift() {
+    let text = text(&advice(), 140, false);
+    for part in [
+        "Take the scheduler slot with the goal interactive: for every load, no goal is more than 5 % faster.",
+        "A large download then sends 6.00 MB on wifi and 2.00 MB on lte.",
+        "With thrifty, large downloads are 1.50x slower, with 0 B in place of 2.00 MB on lte.",
+    ] {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(part), "{part}: {text}");
+    }
+    assert!(text.contains("6.00/2.08 MB"), "{text}");
+    assert!(text.contains("*1.50x 2.00") && text.contains("  1.00x 0\n"), "{text}");
+}
+
+#[test]
+fn the_commands_have_the_paths_the_prices_and_the_goal() {
+    let mut advice = advice();
+    let lines = |advice: &Advice| -> Vec<String> {
+        commands(advice).into_iter().map(|it| it.line).collect()
+    };
+    assert_eq!(
+        lines(&advice)[..2],
+        [
+            "plait serve --listen ADDRESS:80 --to 127.0.0.1:8080 --cost NETWORK_OF_LTE=2 \
+             --quota NETWORK_OF_LTE=1GB --goal interactive",
+            "plait get http://ADDRESS/file --from wifi --from lte --cost lte=2 --quota lte=1GB --goal interactive",
+        ]
+    );
+    // One path at a time begins on the one that the others back up.
+    (advice.prices, advice.goals) = (Vec::new(), Vec::new());
+    advice.take = taken("handover");
+    advice.lines[2].best_path = "lte".to_owned();
+    assert_eq!(
+        lines(&advice)[1],
+        "plait get http://ADDRESS/file --from lte --from wifi --goal handover"
+    );
+    assert!(goal(&advice).unwrap().contains("begin on lte"), "{:?}", goal(&advice));
+    advice.take = taken("aggregate");
+    assert_eq!(lines(&advice)[1], "plait get http://ADDRESS/file --from wifi --from lte");
+    advice.take = None;
+    assert!(lines(&advice).is_empty() && goal(&advice).is_none());
+}
+
+#[test]
+fn the_values_of_a_load_have_the_bytes_on_each_path() {
+    let csv = csv(&advice());
+    assert!(
+        csv.contains(",verdict,path_bytes.wifi,extra_bytes.wifi,path_bytes.lte,extra_bytes.lte\n")
+    );
+    assert!(csv.contains(",gain,6000000,20000,2080000,60000\n"), "{csv}");
+    let markdown = markdown(&advice());
+    assert!(markdown.contains("\n```console\n# on the server\nplait serve"), "{markdown}");
+}
