@@ -1,8 +1,8 @@
 //! Decisions for several segments: on a fast path, those that leave within a short time.
 
+use super::Slot;
 use super::estimate::Estimate;
 use super::flights::Flight;
-use super::Slot;
 use crate::rules::{Task, segment_len};
 use crate::{Decision, Reason, View, What};
 use plait_base::{DataRange, Dsn, SubflowId};

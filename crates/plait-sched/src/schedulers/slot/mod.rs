@@ -21,8 +21,8 @@ use estimate::{Estimate, Paths, Rules, Work};
 use flights::{Flight, Flights};
 use loss::LossShare;
 use params::{
-    BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED, RISK,
-    SIDE_CAP,
+    BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED,
+    RISK, SIDE_CAP,
 };
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use rate::{RateFilter, Step};
