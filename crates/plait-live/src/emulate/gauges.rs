@@ -1,4 +1,4 @@
-//! What the links of a running emulation carry now, for whoever watches it.
+//! Gauges of a running emulation: the bytes that each link has carried, and its queue.
 
 use super::emulated_link::EmulatedLink;
 use plait_base::{Span, Time};

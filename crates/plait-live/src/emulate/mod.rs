@@ -185,7 +185,7 @@ impl Emulator {
         self.switches.get(path).map(|it| it.strip.clone())
     }
 
-    /// Returns what the links carry now.
+    /// Returns the gauges of the links.
     #[must_use]
     pub fn gauges(&self) -> Gauges {
         self.gauges.clone()

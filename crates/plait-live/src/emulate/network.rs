@@ -111,7 +111,7 @@ impl Network {
         self.emulator.cut(path)
     }
 
-    /// Returns what the links carry now.
+    /// Returns the gauges of the links.
     #[must_use]
     pub fn gauges(&self) -> super::Gauges {
         self.emulator.gauges()

@@ -22,7 +22,7 @@ const TRIES: u32 = 8;
 /// Congestion controllers of the kernel that a new connection may take.
 const CONTROLLERS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// The links of a run, and who watches them.
+/// The links of a run, and the view that shows them.
 #[derive(Clone, Copy)]
 struct Course<'a> {
     lines: &'a [Line],

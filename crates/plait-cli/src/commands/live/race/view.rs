@@ -1,4 +1,4 @@
-//! What a terminal shows while a race runs: who sends, the rate and the queue of each path, and the medians so far.
+//! The live view of a race in a terminal: the sender, the rate and the queue of each path, and the medians so far.
 
 use crate::console::Console;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,7 +16,7 @@ use std::time::Duration;
 const PERIOD: Duration = Duration::from_millis(200);
 /// Rates that are drawn for a path: those of the last six seconds.
 const HISTORY: usize = 30;
-/// Width of the bar of the slowest sender.
+/// Width of the longest bar.
 const BAR: usize = 30;
 /// Blocks of eight heights.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -89,7 +89,7 @@ impl State {
     }
 }
 
-/// Returns a line for each sender that has a median, the fastest first.
+/// Returns a line for each sender that has a median. The best one comes first.
 fn standings(all: &[Standing], measure: &str) -> Vec<String> {
     let mut known: Vec<(&Standing, f64)> =
         all.iter().filter_map(|it| Some((it, it.median?))).collect();
@@ -138,7 +138,7 @@ impl View {
         View { state, shown, ended, drawing: Some(drawing) }
     }
 
-    /// Shows what runs now.
+    /// Shows this heading.
     pub(super) fn head(&self, heading: String) {
         locked(&self.state).heading = heading;
     }
