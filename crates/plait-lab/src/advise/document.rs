@@ -149,6 +149,24 @@ pub enum Verdict {
     Unclear,
 }
 
+/// A path that connections should begin on in place of the first one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FirstPath {
+    /// The path.
+    pub path: String,
+    /// The loads that gain from it.
+    pub loads: Vec<FirstLine>,
+}
+
+/// A load that begins on another path than the first one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FirstLine {
+    /// The load in words, as in its line.
+    pub load: String,
+    /// How much better it is than on the first path, in the same draws.
+    pub gain: Gain,
+}
+
 /// A change that helps.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Remedy {
@@ -158,4 +176,7 @@ pub struct Remedy {
     pub load: String,
     /// How much faster the load gets, in the median of the draws.
     pub gain: f64,
+    /// The path to begin on, if this is the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstPath>,
 }

@@ -2,11 +2,15 @@
 //! the default scheduler, with a backup path, and with plain TCP on each path alone.
 
 mod document;
+mod first;
 mod goals;
 mod judge;
 mod links;
+mod loads;
 
-pub use document::{Advice, Choice, Gain, GoalLine, Line, Price, Remedy, SCHEMA, Verdict};
+pub use document::{
+    Advice, Choice, FirstLine, FirstPath, Gain, GoalLine, Line, Price, Remedy, SCHEMA, Verdict,
+};
 
 use crate::compare::{RunOutcome, Subject, World, cells, extra, run_seed};
 use crate::error::{Fault, Place, ScenarioError};
@@ -14,6 +18,7 @@ use crate::scenario::{PlacedText, RawScenario, Scenario};
 use crate::stats::median;
 use crate::workers::on_threads;
 use links::UncertainPath;
+use loads::{CALLS, LOADS, Load, OUTAGE, REMEDIES};
 use plait_app::measure::{Better, MEASURES, Value};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -23,62 +28,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const REMEDY_DRAWS: u32 = 12;
 /// Smallest typical gain of a remedy that is worth naming.
 const NOTABLE_REMEDY: f64 = 1.05;
-
-/// A load of real use.
-struct Load {
-    name: &'static str,
-    workload: &'static str,
-    measure: &'static str,
-    /// The measure of the tail.
-    tail: Option<&'static str>,
-}
-
-impl Load {
-    /// Returns the measure of the line. In an outage the tail counts.
-    fn measure_of_line(&self, outage: bool) -> &'static str {
-        self.tail.filter(|_| outage).unwrap_or(self.measure)
-    }
-}
-
-/// The loads, from the shortest to the longest.
-const LOADS: [Load; 5] = [
-    Load {
-        name: "small downloads",
-        workload: "download:256kB",
-        measure: "completion_ms",
-        tail: None,
-    },
-    Load {
-        name: "large downloads",
-        workload: "download:8MB",
-        measure: "completion_ms",
-        tail: None,
-    },
-    Load { name: "web pages", workload: "web:amazon", measure: "page_load_ms", tail: None },
-    CALLS,
-    Load { name: "video", workload: "video:paper,for=60s", measure: "bit_rate_mbps", tail: None },
-];
-
-/// A call with video at 1.2 Mbit/s.
-const CALLS: Load = Load {
-    name: "calls",
-    workload: "stream:3kB@20ms,for=8s",
-    measure: "message_delay_median_ms",
-    tail: Some("message_delay_p99_ms"),
-};
-
-/// An outage of a path during a call.
-const OUTAGE: &str = "3s..5s";
-
-/// A change that may help more than a second path: its name, what it is for, and its settings.
-const REMEDIES: [(&str, &[(&str, &str)]); 3] = [
-    ("a slow start that ends before the queue is full (--hystart on)", &[("hystart", "on")]),
-    ("larger buffers (--rcvbuf 16MiB --sndbuf 16MiB)", &[("rcvbuf", "16MiB"), ("sndbuf", "16MiB")]),
-    (
-        "a short queue at the bottleneck of each link (CoDel or cake in its router)",
-        &[("aqm", "codel")],
-    ),
-];
 
 /// What to advise on.
 #[derive(Clone, Debug)]
@@ -117,6 +66,8 @@ struct Played {
     tails: Vec<f64>,
     /// With the other paths as backups of each path; empty if there is no outage.
     backups: Vec<f64>,
+    /// With each path after the first one as the first; empty if the first path does not matter.
+    firsts: Vec<f64>,
     shares: Vec<f64>,
     extra: f64,
     /// Payload bytes on each path.
@@ -221,6 +172,7 @@ fn run<W: World>(
     played.sort_by_key(|(draw, _)| *draw);
     advice.draws = u32::try_from(played.len()).unwrap_or(u32::MAX);
     advice.interrupted = advice.draws < draws;
+    let mut firsts: Vec<Vec<FirstLine>> = Vec::new();
     for (at, (load, down)) in cases.iter().enumerate() {
         let of_case: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
         // In an outage, the user of one path has the one that is best for calls without it.
@@ -228,12 +180,15 @@ fn run<W: World>(
         let own = calls.and_then(|it| advice.paths.iter().position(|path| *path == it.best_path));
         let outage = down.map(|path| (path, own.unwrap_or(path)));
         if let Some(line) = line(load, outage, &of_case, &advice.paths) {
+            firsts.push(first::lines(load, &of_case, advice.paths.len()));
             advice.goals.extend(goals::lines(&line, &of_case, &advice.paths, &advice.prices));
             advice.lines.push(line);
         }
     }
     if !advice.interrupted {
         advice.remedies = maker.remedies(&played);
+        advice.remedies.extend(first::remedy(&firsts, &advice.paths));
+        advice.remedies.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     }
     Ok(())
 }
@@ -262,6 +217,7 @@ impl<W: World> Maker<'_, W> {
     ) -> Result<Scenario, ScenarioError> {
         let seed = run_seed(self.options.seed, draw);
         let mut raw = self.options.raw.clone();
+        let first = changes.iter().find(|it| it.0 == "first").and_then(|it| it.1.parse().ok());
         for (at, (raw, path)) in raw.paths.iter_mut().zip(self.paths).enumerate() {
             raw.fields = path.draw(seed);
             let place = raw.name.place.clone();
@@ -276,13 +232,18 @@ impl<W: World> Maker<'_, W> {
                 add("backup", "on");
             }
         }
+        // Connections begin on the first path.
+        if let Some(first) = first.filter(|first| *first < raw.paths.len()) {
+            let path = raw.paths.remove(first);
+            raw.paths.insert(0, path);
+        }
         let fixed = [
             ("workload", load.workload),
             ("schedulers", plait_sched::DEFAULT),
             ("exact", "on"),
             ("runs", "1"),
         ];
-        let of_links = |it: &&(&str, &str)| it.0 == "aqm" || it.0 == "backup";
+        let of_links = |it: &&(&str, &str)| ["aqm", "backup", "first"].contains(&it.0);
         for (name, text) in fixed.iter().chain(changes.iter().filter(|it| !of_links(it))) {
             raw.forget(name);
             raw.argument(name, text)?;
@@ -316,14 +277,23 @@ impl<W: World> Maker<'_, W> {
         }
         // The path of an outage with the others as its backups.
         if let Some(path) = down {
-            let changes = [("backup", path.to_string())];
-            let changes = changes.each_ref().map(|(name, text)| (*name, text.as_str()));
-            let scenario = self.scenario(draw, load, *down, &changes).ok()?;
-            let cell = cells(&scenario).into_iter().next()?;
-            let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
-            played.backups.push(value(&outcome, load.tail.unwrap_or(load.measure), &scenario));
+            played.backups.push(self.changed(draw, (load, *down), ("backup", *path))?);
+        } else if load.is_short {
+            for first in 1..self.paths.len() {
+                played.firsts.push(self.changed(draw, (load, *down), ("first", first))?);
+            }
         }
         Some(played)
+    }
+
+    /// Returns the measure of a load with another first path or with the other paths as backups; `None` if the run was
+    /// cancelled.
+    fn changed(&self, draw: u32, (load, down): Case, (change, path): (&str, usize)) -> Option<f64> {
+        let scenario = self.scenario(draw, load, down, &[(change, &path.to_string())]).ok()?;
+        let cell = cells(&scenario).into_iter().next()?;
+        let seed = run_seed(self.options.seed, draw);
+        let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
+        Some(value(&outcome, load.measure_of_line(down.is_some()), &scenario))
     }
 
     /// Runs a load with a goal; `None` if it was cancelled.
@@ -362,10 +332,10 @@ impl<W: World> Maker<'_, W> {
             // Large downloads and calls.
             let best = [1, 3].into_iter().filter_map(gain).max_by(|a, b| a.0.total_cmp(&b.0));
             if let Some((gain, load)) = best.filter(|it| it.0 >= NOTABLE_REMEDY) {
-                found.push(Remedy { change: change.to_owned(), load: load.to_owned(), gain });
+                let (change, load) = (change.to_owned(), load.to_owned());
+                found.push(Remedy { change, load, gain, first: None });
             }
         }
-        found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         found
     }
 }

@@ -203,3 +203,42 @@ fn an_outage_counts_against_the_best_path_alone() {
     assert!(other.best_path == "a" && other.backup.is_none(), "{other:?}");
     assert!(other.alone < 100.0 && other.gain.median < 1.2, "{other:?}");
 }
+
+/// Returns the path that the advice begins on in place of the first one.
+fn first(advice: &Advice) -> Option<&FirstPath> {
+    advice.remedies.iter().find_map(|it| it.first.as_ref())
+}
+
+/// The second path has a fifth of the RTT: a small download that begins there is over much sooner.
+#[test]
+fn a_second_path_with_a_short_rtt_is_to_be_the_first() {
+    let slow = "a:rate=10mbit,rtt=150ms,queue=100ms,loss=0%";
+    let fast = "b:rate=10mbit,rtt=30ms,queue=100ms,loss=0%";
+    let advice = asked(&[slow, fast], 6).unwrap();
+    let found = first(&advice).unwrap_or_else(|| panic!("{:?}", advice.remedies));
+    assert_eq!(found.path, "b");
+    let small = found.loads.iter().find(|it| it.load == "small downloads").unwrap();
+    assert!(small.gain.low > 1.0 && small.gain.median > 1.3, "{small:?}");
+    // In the other order there is nothing to change.
+    let advice = asked(&[fast, slow], 6).unwrap();
+    assert_eq!(first(&advice), None);
+}
+
+#[test]
+fn the_order_of_equal_paths_does_not_matter() {
+    let link = "rate=10mbit,rtt=30ms,queue=100ms,loss=0%";
+    let advice = asked(&[&format!("a:{link}"), &format!("b:{link}")], 6).unwrap();
+    assert_eq!(first(&advice), None);
+}
+
+/// Of three paths, the last one is tried as the first too.
+#[test]
+fn each_later_path_is_tried_as_the_first() {
+    let paths = [
+        "a:rate=8mbit,rtt=200ms,queue=100ms,loss=0%",
+        "b:rate=8mbit,rtt=90ms,queue=100ms,loss=0%",
+        "c:rate=8mbit,rtt=25ms,queue=100ms,loss=0%",
+    ];
+    let advice = asked(&paths, 4).unwrap();
+    assert_eq!(first(&advice).map(|it| it.path.as_str()), Some("c"), "{:?}", advice.remedies);
+}

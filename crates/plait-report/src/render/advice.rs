@@ -2,7 +2,7 @@
 
 use super::{Align, Column, Emphasis, Table, again, bytes, figure, percent, wrap};
 use plait_app::measure::MEASURES;
-use plait_lab::advise::{Advice, Choice, Gain, GoalLine, Line, Verdict};
+use plait_lab::advise::{Advice, Choice, FirstPath, Gain, GoalLine, Line, Verdict};
 use plait_lab::scenario::quoted;
 
 /// Returns the advice as text: the answer, a line for each load, what helps more, and the commands.
@@ -193,9 +193,30 @@ pub(crate) fn remedies(advice: &Advice) -> Option<String> {
     let each: Vec<String> = advice
         .remedies
         .iter()
-        .map(|it| format!("{} makes {} {:.2}x faster", it.change, it.load, it.gain))
+        .map(|it| match &it.first {
+            Some(first) => format!("{} makes {}", it.change, gains(first)),
+            None => format!("{} makes {} {:.2}x faster", it.change, it.load, it.gain),
+        })
         .collect();
     (!each.is_empty()).then(|| format!("What else helps the bonded links: {}.", each.join("; ")))
+}
+
+/// Returns the loads that gain from another first path, with their ranges.
+fn gains(first: &FirstPath) -> String {
+    let loads: Vec<String> = first
+        .loads
+        .iter()
+        .map(|it| {
+            let Gain { median, low, high } = it.gain;
+            format!("{} {} faster ({} to {})", it.load, times(median), times(low), times(high))
+        })
+        .collect();
+    loads.join(" and ")
+}
+
+/// Returns the path to begin on in place of the first one.
+fn other_first(advice: &Advice) -> Option<&str> {
+    advice.remedies.iter().find_map(|it| it.first.as_ref()).map(|it| it.path.as_str())
 }
 
 /// Introduces the commands.
@@ -214,7 +235,7 @@ pub(crate) struct Command {
 /// Returns none if there is no goal to take.
 pub(crate) fn commands(advice: &Advice) -> Vec<Command> {
     let Some(goal) = advice.take.as_ref().map(|it| it.goal.as_str()) else { return Vec::new() };
-    let first = first_path(advice);
+    let first = first_path(advice).or_else(|| other_first(advice));
     let mut paths: Vec<&String> = advice.paths.iter().collect();
     paths.sort_by_key(|path| Some(path.as_str()) != first);
     let each = |flag: &str| -> String {
@@ -365,7 +386,7 @@ pub(crate) fn goals(advice: &Advice) -> Option<Table> {
         let cell = |it: &GoalLine| {
             let mark = if it.advised { "*" } else { "" };
             let bytes = megabytes(priced_bytes(advice, it));
-            format!("{mark}{} {bytes}", times(it.gain.median))
+            format!("{mark}{} {bytes} MB", times(it.gain.median))
         };
         let name = of_load.iter().take(1).map(|it| it.load.clone());
         table.row(Emphasis::None, name.chain(of_load.iter().map(cell)).collect());

@@ -1,5 +1,5 @@
 use super::*;
-use plait_lab::advise::{Choice, Price};
+use plait_lab::advise::{Choice, FirstLine, FirstPath, Price, Remedy};
 
 fn taken(goal: &str) -> Option<Choice> {
     Some(Choice { scheduler: "slot".to_owned(), goal: goal.to_owned() })
@@ -77,7 +77,7 @@ fn the_goal_comes_with_its_bytes_and_with_the_price_of_thrift() {
         assert!(words.join(" ").contains(part), "{part}: {text}");
     }
     assert!(text.contains("6.00/2.08 MB"), "{text}");
-    assert!(text.contains("*1.50x 2.00") && text.contains("  1.00x 0\n"), "{text}");
+    assert!(text.contains("*1.50x 2.00 MB") && text.contains("  1.00x 0 MB\n"), "{text}");
 }
 
 #[test]
@@ -118,4 +118,35 @@ fn the_values_of_a_load_have_the_bytes_on_each_path() {
     assert!(csv.contains(",gain,6000000,20000,2080000,60000\n"), "{csv}");
     let markdown = markdown(&advice());
     assert!(markdown.contains("\n```console\n# on the server\nplait serve"), "{markdown}");
+}
+
+#[test]
+fn another_first_path_is_in_the_sentence_and_in_the_commands() {
+    let mut advice = advice();
+    advice.prices = Vec::new();
+    advice.goals = Vec::new();
+    advice.take = taken("aggregate");
+    let usual = text(&advice, 200, false);
+    assert!(usual.contains("--from wifi --from lte") && !usual.contains("to begin on"), "{usual}");
+    let gain = Gain { low: 1.5, median: 1.9, high: 2.2 };
+    advice.remedies = vec![Remedy {
+        change: "to begin on lte (as the first --from or --path)".to_owned(),
+        load: "small downloads".to_owned(),
+        gain: 1.9,
+        first: Some(FirstPath {
+            path: "lte".to_owned(),
+            loads: vec![FirstLine { load: "small downloads".to_owned(), gain }],
+        }),
+    }];
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(text(&advice, 200, false));
+    for part in [
+        "What else helps the bonded links: to begin on lte (as the first --from or --path) makes small downloads \
+         1.90x faster (1.50x to 2.20x).",
+        "--from lte --from wifi",
+        "--via lte --via wifi",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(words(markdown(&advice)).contains("--from lte --from wifi"));
 }

@@ -1,0 +1,84 @@
+//! The path on which connections begin: the other paths join a round trip after the first data.
+
+use super::judge::NOTABLE;
+use super::{FirstLine, FirstPath, Gain, Load, Played, Remedy, better};
+
+/// Returns the results of a load with each path after the first one as the first of `paths`; nothing if the first path
+/// does not matter for the load.
+pub(super) fn lines(load: &Load, played: &[&Played], paths: usize) -> Vec<FirstLine> {
+    let line = |nth: usize| {
+        let ratio = |it: &&Played| -> Option<f64> {
+            Some(better(load.measure, *it.firsts.get(nth)?, *it.values.first()?))
+        };
+        let ratios: Vec<f64> = played.iter().filter_map(ratio).collect();
+        Some(FirstLine { load: load.name.to_owned(), gain: Gain::of(&ratios)? })
+    };
+    (0..paths.saturating_sub(1)).filter_map(line).collect()
+}
+
+/// Returns true if a load gains in nine of ten draws, and typically by a notable amount.
+fn is_better(gain: &Gain) -> bool {
+    gain.low > 1.0 && gain.median >= NOTABLE
+}
+
+/// Returns true if a load is slower in nine of ten draws, and typically by a notable amount.
+fn is_worse(gain: &Gain) -> bool {
+    gain.high < 1.0 && gain.median <= 1.0 / NOTABLE
+}
+
+/// Returns the path to begin on in place of the first one: a load gains, and none gets slower. Among several it is the
+/// one with the largest product of gains. `firsts` has the lines of each load.
+pub(super) fn remedy(firsts: &[Vec<FirstLine>], paths: &[String]) -> Option<Remedy> {
+    let mut best: Option<(f64, Remedy)> = None;
+    for (nth, path) in paths.iter().skip(1).enumerate() {
+        let lines: Vec<&FirstLine> = firsts.iter().filter_map(|it| it.get(nth)).collect();
+        let product: f64 = lines.iter().map(|it| it.gain.median).product();
+        let slower = lines.iter().any(|it| is_worse(&it.gain));
+        let gaining = lines.iter().filter(|it| is_better(&it.gain)).map(|it| (*it).clone());
+        let loads: Vec<FirstLine> = gaining.collect();
+        let most = loads.iter().max_by(|a, b| a.gain.median.total_cmp(&b.gain.median));
+        let Some(most) = most.filter(|_| !slower) else { continue };
+        if best.as_ref().is_none_or(|(known, _)| product > *known) {
+            let remedy = Remedy {
+                change: format!("to begin on {path} (as the first --from or --path)"),
+                load: most.load.clone(),
+                gain: most.gain.median,
+                first: Some(FirstPath { path: path.clone(), loads: loads.clone() }),
+            };
+            best = Some((product, remedy));
+        }
+    }
+    best.map(|(_, remedy)| remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the path to begin on. Each load has the gains of the paths b and c as low end, median and high end.
+    fn advised(loads: &[&[(f64, f64, f64)]]) -> Option<String> {
+        let line = |&(low, median, high): &(f64, f64, f64)| FirstLine {
+            load: "load".to_owned(),
+            gain: Gain { median, low, high },
+        };
+        let firsts: Vec<Vec<FirstLine>> =
+            loads.iter().map(|gains| gains.iter().map(line).collect()).collect();
+        let paths = ["a", "b", "c"].map(str::to_owned);
+        remedy(&firsts, &paths).map(|it| it.first.unwrap().path)
+    }
+
+    #[test]
+    fn a_path_is_first_only_if_it_certainly_helps_and_never_harms() {
+        assert_eq!(advised(&[&[(1.2, 1.5, 2.0)]]).as_deref(), Some("b"));
+        // Its interval reaches below 1, or the gain is small.
+        assert_eq!(advised(&[&[(0.99, 1.5, 2.0)]]), None);
+        assert_eq!(advised(&[&[(1.01, 1.04, 1.1)]]), None);
+        // The other load gets slower.
+        assert_eq!(advised(&[&[(1.2, 1.5, 2.0)], &[(0.7, 0.8, 0.9)]]), None);
+        assert_eq!(advised(&[&[(1.2, 1.5, 2.0)], &[(0.7, 0.98, 1.2)]]).as_deref(), Some("b"));
+        assert_eq!(advised(&[&[(1.2, 1.5, 2.0), (1.3, 1.6, 2.0)]]).as_deref(), Some("c"));
+        // Loads for which the first path does not matter have no lines.
+        assert_eq!(advised(&[&[], &[(1.2, 1.5, 2.0)], &[]]).as_deref(), Some("b"));
+        assert_eq!(advised(&[]), None);
+    }
+}
