@@ -2,6 +2,7 @@
 
 use crate::data_level::DataLevel;
 use crate::half::{Acked, Sent};
+use crate::held::Held;
 use crate::limits::{AckEvent, DataEvent, Limits};
 use crate::packet::Seen;
 use crate::subflow::{Mark, Subflow, Vantage};
@@ -193,6 +194,16 @@ impl Connection {
             },
             data,
         );
+    }
+
+    /// Takes a state of the sender `side`.
+    pub(crate) fn on_held(&mut self, side: usize, held: Option<Held>, mark: Mark) {
+        self.limits[side].on_held(held, mark, &self.data[side]);
+    }
+
+    /// Forgets the states of the senders, which may belong to another connection.
+    pub(crate) fn forget_senders(&mut self) {
+        self.limits.iter_mut().for_each(Limits::forget_sender);
     }
 
     /// Ends the record of both directions.

@@ -54,12 +54,37 @@ pub struct PredictedRow {
     pub change_percent: Option<f64>,
 }
 
+/// The kind of a file.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileKind {
+    /// A capture: pcap or pcapng.
+    #[default]
+    Capture,
+    /// A qlog of plait.
+    Qlog,
+    /// A file of `plait run --events`.
+    Events,
+    /// A run without a file. Its packets have the numbers of `plait run --pcap`.
+    Run,
+}
+
+impl FileKind {
+    /// Returns true if packets are identified by the lines of the file.
+    #[must_use]
+    pub const fn has_lines(self) -> bool {
+        matches!(self, FileKind::Qlog | FileKind::Events)
+    }
+}
+
 /// A file: its packets, and the limits of its explanation.
 #[derive(Serialize, JsonSchema, Clone, Debug)]
 pub struct FileReport {
     /// Its name.
     pub file: String,
-    /// Packets, as tshark counts them.
+    /// Its kind.
+    pub kind: FileKind,
+    /// Packets; of a capture, as tshark counts them.
     pub packets: u64,
     /// TCP segments.
     pub segments: u64,
@@ -72,7 +97,7 @@ pub struct FileReport {
 /// A damaged packet.
 #[derive(Serialize, JsonSchema, Clone, Debug)]
 pub struct BrokenAt {
-    /// Its number, from 1.
+    /// Its number, from 1; in a qlog, its line.
     pub packet: u64,
     /// The problem.
     pub problem: String,
@@ -95,7 +120,7 @@ pub enum Protocol {
 pub struct PacketId {
     /// Index of the file in `files`.
     pub file: usize,
-    /// Its number in the file, from 1, as tshark counts.
+    /// Its number in the file, from 1, as tshark counts; in a qlog or a file of events, its line.
     pub packet: u64,
 }
 
@@ -126,8 +151,63 @@ pub struct ConnectionReport {
     pub incidents: Vec<IncidentReport>,
     /// Links and a workload that replay it in the simulator; none if no path has a rate and an RTT.
     pub fit: Option<FitReport>,
+    /// True if a log has the state of the sender. Then `send-buffer`, `application-idle` and `path-unused` follow from
+    /// it, and are no guesses.
+    pub sender_known: bool,
+    /// The decisions of the kernel's scheduler; none without a trace of them.
+    pub kernel: Option<KernelReport>,
     /// Gaps of the capture, one sentence each.
     pub notes: Vec<String>,
+}
+
+/// The decisions of the kernel's scheduler, from its tracepoint `mptcp_subflow_get_send`.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct KernelReport {
+    /// The file with the text of the trace.
+    pub file: String,
+    /// Its lines of the tracepoint: one for each path in each decision.
+    pub lines: usize,
+    /// Decisions.
+    pub decisions: usize,
+    /// Lines that cannot be given to a path, because their number does not fit the paths of that time.
+    pub left_out_lines: usize,
+    /// Decisions after which no path got data.
+    pub nothing_sent: usize,
+    /// Clock of the capture minus clock of the trace at its begin, in seconds.
+    pub offset_s: f64,
+    /// Drift between both clocks in parts per million.
+    pub drift_ppm: f64,
+    /// Share of the decisions within 60 us of a packet, in percent.
+    pub matched_percent: f64,
+    /// The paths, in the order of `paths` of the connection.
+    pub paths: Vec<KernelPath>,
+    /// Gaps of the trace, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// The kernel's view of a path in its decisions.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct KernelPath {
+    /// The path.
+    pub path: String,
+    /// Decisions in which the kernel considered it.
+    pub asked: usize,
+    /// Of these, decisions in which it was usable: established, and without too many timeouts (`active`).
+    pub active: usize,
+    /// Decisions in which its send buffer had room (`free`).
+    pub free: usize,
+    /// Decisions in which it was a backup.
+    pub backup: usize,
+    /// Decisions in which the kernel could take it: usable, with room, and no backup beside a usable regular path.
+    pub could_take: usize,
+    /// Decisions in which it had the least ratio of the usable paths, and room: the kernel takes it.
+    pub taken: usize,
+    /// Median of its send window in bytes (`snd_wnd`); none if it was always zero.
+    pub send_window_bytes: Option<f64>,
+    /// Median of its pacing rate in Mbit/s (`pace`).
+    pub pace_mbps: Option<f64>,
+    /// Median of the time in which its queued data leaves at the pacing rate, in milliseconds (`ratio`).
+    pub queued_ms: Option<f64>,
 }
 
 /// Links, workload and settings that replay a transfer.
@@ -306,4 +386,6 @@ pub struct IncidentReport {
     pub first: PacketId,
     /// The packet at its end.
     pub last: PacketId,
+    /// The kernel's decisions in this time, by path; none without a trace of them.
+    pub kernel: Option<Vec<KernelPath>>,
 }

@@ -217,17 +217,18 @@ impl Judge<'_> {
             Label::Recovery | Label::AfterLoss => Cause::Loss,
             Label::Silent => Cause::PathSilent,
             Label::Window => Cause::ReceiveWindow,
-            Label::Behind { window: true }
+            Label::Behind { window: true, .. }
                 if (whole.window as f64) < self.need_bytes * ENOUGH_WINDOW =>
             {
                 Cause::ReceiveWindow
             }
-            Label::Short | Label::Unused | Label::Behind { window: false }
+            Label::Short | Label::Unused | Label::Behind { window: false, .. }
                 if self.is_window(whole) =>
             {
                 Cause::ReceiveWindow
             }
-            Label::Behind { window: false } if self.is_send_buffer(whole.unacked) => {
+            Label::Behind { buffer: true, .. } if self.is_buffer_small() => Cause::SendBuffer,
+            Label::Behind { window: false, .. } if self.is_send_buffer(whole.unacked) => {
                 Cause::SendBuffer
             }
             Label::Behind { .. } | Label::Tail => Cause::LateOnSlowPath,
@@ -239,7 +240,9 @@ impl Judge<'_> {
             Label::Unused if self.is_send_buffer(whole.unacked) && self.all_starve(stall) => {
                 Cause::SendBuffer
             }
-            Label::Unused => Cause::PathUnused,
+            Label::Unused | Label::Declined => Cause::PathUnused,
+            Label::BufferFull => Cause::SendBuffer,
+            Label::NothingToSend => Cause::ApplicationIdle,
             Label::BeforeJoin if self.is_replacement(whole.blamed) => return None,
             Label::BeforeJoin => match self.is_late(stall) {
                 true => Cause::JoinLate,
@@ -249,9 +252,15 @@ impl Judge<'_> {
     }
 
     /// Returns true if so much unacknowledged data is the most that the sender keeps, and too little for the paths.
+    /// If a log has the state of the sender, the amount shows nothing more.
     fn is_send_buffer(&self, unacked: i64) -> bool {
-        let ceiling = self.ceiling as f64;
-        unacked as f64 >= self.buffer_part * ceiling && ceiling < self.need_bytes * ENOUGH_WINDOW
+        let known = self.connection.limits[self.side].knows_sender();
+        !known && unacked as f64 >= self.buffer_part * self.ceiling as f64 && self.is_buffer_small()
+    }
+
+    /// Returns true if the largest amount of unacknowledged data is too little for the paths.
+    fn is_buffer_small(&self) -> bool {
+        (self.ceiling as f64) < self.need_bytes * ENOUGH_WINDOW
     }
 
     /// Returns true if the receive window was nearly full and is too small for the paths.

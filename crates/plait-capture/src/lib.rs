@@ -4,6 +4,9 @@
 //! follows the data sequence numbers, and finds the time that a transfer lost beyond the rates of its paths. Each
 //! period of lost time has a [`Cause`] and the packets that show it. Memory is bounded, whatever a file contains.
 //!
+//! A qlog of plait is read like a capture. It also has the state of the sender, from which `send-buffer`,
+//! `application-idle` and `path-unused` follow without a guess. A [`Recording`] takes the same from a run.
+//!
 //! A capture may be made at the sender, at the receiver or between both. The handshakes show the place.
 #![forbid(unsafe_code)]
 
@@ -14,10 +17,14 @@ mod data_level;
 mod document;
 mod fit;
 mod half;
+mod held;
 mod histogram;
 mod incidents;
+mod kernel;
 mod limits;
+mod log;
 mod packet;
+mod recording;
 mod report;
 mod sequence;
 mod source;
@@ -26,13 +33,22 @@ mod trains;
 
 pub use cause::Cause;
 pub use document::{
-    BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileReport, FitReport,
-    FittedPath, IncidentReport, PacketId, PathReport, Place, PredictedRow, PredictionReport,
-    Protocol, RttReport, SCHEMA, TrafficReport,
+    BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, FileReport,
+    FitReport, FittedPath, IncidentReport, KernelPath, KernelReport, PacketId, PathReport, Place,
+    PredictedRow, PredictionReport, Protocol, RttReport, SCHEMA, TrafficReport,
 };
-pub use source::{Broken, is_capture};
+pub use held::Held;
+pub use kernel::KernelDecisions;
+pub use recording::Recording;
+pub use source::Broken;
 
 use std::path::PathBuf;
+
+/// Returns true if a file that begins with these bytes is a capture or a qlog, or contains a compressed capture.
+#[must_use]
+pub fn is_capture(head: &[u8]) -> bool {
+    source::is_packets(head) || log::is_log(head)
+}
 
 /// Reads captures and explains their connections.
 ///
@@ -50,4 +66,32 @@ pub fn explain(
     let mut captures = capture::Captures::open(files)?;
     captures.read(advance);
     Ok(report::document(&captures, command))
+}
+
+/// Why a capture is not explained with decisions of the kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unexplained {
+    /// A file cannot be opened or is no capture: its index, and the problem.
+    File(usize, Broken),
+    /// The decisions cannot be those of the capture: the reason.
+    Unaligned(String),
+}
+
+/// Does the same as [`explain`], and adds the decisions of the kernel to the largest connection with MPTCP.
+///
+/// # Errors
+/// If a file cannot be opened or is no capture, or if the decisions cannot be aligned with the capture.
+pub fn explain_with(
+    files: &[PathBuf],
+    kernel: &KernelDecisions,
+    command: String,
+    advance: &mut dyn FnMut(u64) -> bool,
+) -> Result<CaptureExplanation, Unexplained> {
+    let captures = capture::Captures::open(files);
+    let mut captures = captures.map_err(|(index, broken)| Unexplained::File(index, broken))?;
+    captures.keeps_times = true;
+    captures.read(advance);
+    let mut document = report::document(&captures, command);
+    report::add_kernel(&mut document, &captures, kernel).map_err(Unexplained::Unaligned)?;
+    Ok(document)
 }

@@ -4,10 +4,11 @@ use crate::capture::{Captures, FileCounts};
 use crate::cause::Cause;
 use crate::connection::Connection;
 use crate::document::{
-    BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileReport,
+    BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, FileReport,
     IncidentReport, PacketId, PathReport, Place, Protocol, RttReport, SCHEMA, TrafficReport,
 };
 use crate::incidents::{Capacity, Found, find};
+use crate::kernel::{self, KernelDecisions};
 use crate::subflow::{Mark, Subflow, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,12 +19,11 @@ const ENOUGH_SAMPLES: u64 = 5;
 /// A cause below this share of the duration is no main cause.
 const WORTH_NAMING: f64 = 0.03;
 
+/// Returns the document.
 pub(crate) fn document(captures: &Captures, command: String) -> CaptureExplanation {
-    let mut order: Vec<&Connection> = captures.connections.iter().collect();
-    let bytes = |it: &Connection| it.data[it.main_sender()].seen.next();
-    order.sort_by_key(|connection| std::cmp::Reverse(bytes(connection)));
-    let connections: Vec<ConnectionReport> =
-        order.iter().take(MAX_CONNECTIONS).map(|it| connection(it, captures)).collect();
+    let connections =
+        largest(captures).into_iter().map(|at| connection(&captures.connections[at], captures));
+    let connections: Vec<ConnectionReport> = connections.collect();
     let files = captures.files.iter().zip(&captures.counts);
     CaptureExplanation {
         schema: SCHEMA,
@@ -34,6 +34,33 @@ pub(crate) fn document(captures: &Captures, command: String) -> CaptureExplanati
         what_if: None,
         command,
     }
+}
+
+/// Adds the decisions of the kernel to the largest connection with MPTCP.
+///
+/// # Errors
+/// If they cannot be those of this connection: the reason.
+pub(crate) fn add_kernel(
+    document: &mut CaptureExplanation,
+    captures: &Captures,
+    kernel: &KernelDecisions,
+) -> Result<(), String> {
+    let mut order = largest(captures).into_iter().zip(&mut document.connections);
+    match order.find(|(at, _)| captures.connections[*at].is_multipath()) {
+        Some((at, report)) if report.data.bytes > 0 => kernel::attach(kernel, captures, at, report),
+        _ => Err("the capture has no data of a connection with MPTCP".to_owned()),
+    }
+}
+
+/// Returns the indices of the connections with the most data, the largest first.
+fn largest(captures: &Captures) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..captures.connections.len()).collect();
+    order.sort_by_key(|at| {
+        let connection = &captures.connections[*at];
+        std::cmp::Reverse(connection.data[connection.main_sender()].seen.next())
+    });
+    order.truncate(MAX_CONNECTIONS);
+    order
 }
 
 fn nothing() -> String {
@@ -106,6 +133,7 @@ fn file(name: &str, counts: &FileCounts) -> FileReport {
     let broken = counts.error.clone();
     FileReport {
         file: name.to_owned(),
+        kind: counts.kind,
         packets: counts.packets,
         segments: counts.segments,
         notes,
@@ -158,7 +186,9 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
         incidents_found: found.count,
         incidents: found.incidents.iter().map(|it| incident(it, began, &names)).collect(),
         fit: crate::fit::fit(connection, side, &found, &names),
-        notes: notes(connection),
+        sender_known: limits.knows_sender(),
+        kernel: None,
+        notes: notes(connection, captures),
     }
 }
 
@@ -182,7 +212,9 @@ fn names(connection: &Connection, captures: &Captures) -> Vec<String> {
             && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_')
     };
     let distinct: BTreeSet<&String> = named.iter().flatten().collect();
-    if distinct.len() < 2 || !named.iter().all(|name| name.as_deref().is_some_and(usable)) {
+    // All packets of a capture may have passed one interface. The names of a log are those of its paths.
+    let enough = if captures.counts.iter().any(|it| it.kind == FileKind::Capture) { 2 } else { 1 };
+    if distinct.len() < enough || !named.iter().all(|name| name.as_deref().is_some_and(usable)) {
         return (1..=named.len()).map(|nth| format!("p{nth}")).collect();
     }
     let mut taken = BTreeMap::<String, usize>::new();
@@ -224,6 +256,7 @@ fn incident(incident: &crate::incidents::Incident, began: i64, names: &[String])
         cost_ms: incident.cost_ns.map(ms),
         first: packet(incident.packets.0),
         last: packet(incident.packets.1),
+        kernel: None,
     }
 }
 
@@ -315,8 +348,15 @@ fn rtt(flow: &Subflow, side: usize) -> Option<RttReport> {
 }
 
 /// Returns the gaps of the capture.
-fn notes(connection: &Connection) -> Vec<String> {
+fn notes(connection: &Connection, captures: &Captures) -> Vec<String> {
     let mut notes = Vec::new();
+    if captures.senders.mixed {
+        notes.push(
+            "The log has the states of several senders, so they are not used after the second \
+             connection begins."
+                .to_owned(),
+        );
+    }
     if connection.unknown_token.is_some() {
         notes.push(
             "The capture begins after the connection: its first path and its keys are missing."

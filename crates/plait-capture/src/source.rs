@@ -31,8 +31,7 @@ const OTHERS: [(&[u8], &str); 5] = [
 ];
 
 /// Returns true if a file that begins with these bytes is a capture, or contains a compressed one.
-#[must_use]
-pub fn is_capture(head: &[u8]) -> bool {
+pub(crate) fn is_packets(head: &[u8]) -> bool {
     CAPTURES.iter().any(|magic| head.starts_with(magic))
         || OTHERS.iter().any(|(magic, _)| head.starts_with(magic))
 }

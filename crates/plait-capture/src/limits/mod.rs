@@ -10,6 +10,7 @@ pub(crate) use path::PathLimits;
 pub(crate) use period::{Label, Log, Period, Stall};
 
 use crate::data_level::DataLevel;
+use crate::held::Held;
 use crate::subflow::Mark;
 use std::collections::VecDeque;
 
@@ -74,9 +75,27 @@ pub(crate) struct Limits {
     ceiling: i64,
     ceiling_at: i64,
     mss: i64,
+    /// State of the sender, from a log: outer none if it is unknown, inner none if there is no unsent data.
+    sender: Option<Option<Held>>,
 }
 
 impl Limits {
+    /// Takes the state of the sender from a log.
+    pub(crate) fn on_held(&mut self, held: Option<Held>, packet: Mark, data: &DataLevel) {
+        self.advance(packet.at_ns, packet, data);
+        self.sender = Some(held);
+    }
+
+    /// Forgets the state of the sender.
+    pub(crate) fn forget_sender(&mut self) {
+        self.sender = None;
+    }
+
+    /// Returns true if a log has the state of the sender.
+    pub(crate) const fn knows_sender(&self) -> bool {
+        self.sender.is_some()
+    }
+
     /// Adds a path that opened at `at_ns`. The packets are those that begin and end its handshake.
     pub(crate) fn open(
         &mut self,
@@ -192,7 +211,11 @@ impl Limits {
                 label,
                 blamed: match label {
                     Label::Behind { .. } => holder,
-                    Label::Window | Label::Idle | Label::Short => None,
+                    Label::Window
+                    | Label::Idle
+                    | Label::Short
+                    | Label::BufferFull
+                    | Label::NothingToSend => None,
                     _ => Some(index),
                 },
                 holder,
@@ -221,12 +244,16 @@ impl Limits {
         let beyond = self.paths.iter().any(|path| path.top > self.acked);
         let blocked = beyond && holder.is_some_and(|holder| holder != index);
         if self.edge - self.next < self.mss.max(1) {
-            return if blocked { Label::Behind { window: true } } else { Label::Window };
+            let behind = Label::Behind { window: true, buffer: false };
+            return if blocked { behind } else { Label::Window };
+        }
+        if let Some(label) = self.sender.and_then(|held| self.label_by_log(index, held, blocked)) {
+            return label;
         }
         if !path.is_full() {
             return match () {
                 () if unacked <= 0 => Label::Idle,
-                () if blocked => Label::Behind { window: false },
+                () if blocked => Label::Behind { window: false, buffer: false },
                 () if self.others_are_full(index) => Label::Unused,
                 () => Label::Short,
             };
@@ -240,6 +267,26 @@ impl Limits {
             return Label::Short;
         }
         if !path.had_loss() && path.is_flat(self.now) { Label::Short } else { path.growing() }
+    }
+
+    /// Returns the limit of a path by the state of the sender in a log; none if the state leaves it open. `blocked`
+    /// is true if another path has the missing data.
+    fn label_by_log(&self, index: usize, held: Option<Held>, blocked: bool) -> Option<Label> {
+        let path = &self.paths[index];
+        if path.is_full() && path.has_queue() {
+            return Some(Label::Link);
+        }
+        Some(match held {
+            Some(Held::SendBuffer) if blocked => Label::Behind { window: false, buffer: true },
+            Some(Held::SendBuffer) => Label::BufferFull,
+            Some(Held::CongestionWindow) => path.growing(),
+            _ if blocked && !path.is_full() => Label::Behind { window: false, buffer: false },
+            Some(Held::Scheduler) if !path.is_full() => Label::Declined,
+            Some(Held::Scheduler) => path.growing(),
+            None if self.next <= self.acked => Label::Idle,
+            None => Label::NothingToSend,
+            Some(Held::ReceiveWindow | Held::NoPath) => return None,
+        })
     }
 
     fn others_are_full(&self, index: usize) -> bool {
@@ -270,7 +317,14 @@ impl Limits {
     fn relabel_tail(&self, index: usize, period: &mut Period) {
         let idle = matches!(
             period.label,
-            Label::Short | Label::Idle | Label::Unused | Label::Behind { .. } | Label::Window
+            Label::Short
+                | Label::Idle
+                | Label::Unused
+                | Label::Behind { .. }
+                | Label::Window
+                | Label::BufferFull
+                | Label::NothingToSend
+                | Label::Declined
         );
         match period.holder {
             Some(holder) if idle && holder != index => {

@@ -28,8 +28,8 @@ pub(crate) enum Label {
     /// The receive window is full, and nothing is missing.
     Window,
     /// Later data has arrived, and another path has the missing data. `window` is true if the receive window
-    /// is full.
-    Behind { window: bool },
+    /// is full, and `buffer` if a log shows that the send buffer is full.
+    Behind { window: bool, buffer: bool },
     /// After the last new data, another path has the missing data.
     Tail,
     /// Nothing is outstanding.
@@ -38,6 +38,12 @@ pub(crate) enum Label {
     Short,
     /// The other paths are full and this one is not.
     Unused,
+    /// By a log, the scheduler waits although this path has room.
+    Declined,
+    /// By a log, the send buffer is full.
+    BufferFull,
+    /// By a log, the sender has no unsent data.
+    NothingToSend,
     /// The path is not open yet.
     BeforeJoin,
 }
