@@ -19,6 +19,8 @@ use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One line of the file: the first is the header, each further one an event.
 #[derive(Serialize, JsonSchema, Debug)]
@@ -226,6 +228,8 @@ pub struct EventLog {
     weighed: Weighed,
     /// Predictions of decisions, each kept until it is settled. `plait run` has one connection.
     foretold: Foretold,
+    /// Number of the latest line.
+    lines: Arc<AtomicU64>,
     /// The first write error; the log stops there.
     broken: Option<io::Error>,
 }
@@ -252,8 +256,15 @@ impl EventLog {
             paths: paths.to_vec(),
             weighed: Weighed::default(),
             foretold: Foretold::default(),
+            // The header is the first line.
+            lines: Arc::new(AtomicU64::new(1)),
             broken: None,
         }
+    }
+
+    /// Returns the number of the latest line, which grows with the file.
+    pub(super) fn line_number(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.lines)
     }
 
     /// Flushes buffered lines; returns an error if an earlier write failed.
@@ -280,6 +291,7 @@ impl EventLog {
             let t_ns = now.as_nanos();
             let happening = Happening { t_ns, host: host.into(), connection, what };
             self.broken = line(&mut self.out, &Line::Happening(happening)).err();
+            self.lines.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! * [`page`] and [`papers`] write pages for browsers, and figures (SVG, PDF).
 //! * [`events`], [`capture`] and [`qlog`] write files during a run. [`live`] writes captures and
 //!   qlog of connections with a kernel. [`recorded`] reads a file of events back.
+//! * [`transfer`] finds the lost time of a run as `plait-capture` does for a capture.
 //! * [`recorder`] records a run for its timeline. [`Watchers`] lets several observers watch one
 //!   run.
 //! * [`decide`] runs a scheduler or a congestion controller outside any connection: JSON in, JSON
@@ -21,6 +22,7 @@
 
 pub mod capture;
 pub mod decide;
+mod encoded;
 mod error;
 pub mod events;
 pub mod list;
@@ -39,6 +41,7 @@ pub mod reproduction;
 pub mod run;
 pub mod top;
 pub mod trace;
+pub mod transfer;
 mod watchers;
 mod weighed;
 mod whole;

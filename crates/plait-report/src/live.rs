@@ -125,7 +125,7 @@ impl Observe for LiveFiles {
             if new {
                 qlog.name_path(sight.path, &inner.names.of(sight.client));
             }
-            qlog.packet(now, sight.outbound, sight.path, sight.segment);
+            qlog.packet(now, sight.outbound, sight.path, (sight.segment, sight.bytes));
         }
     }
 

@@ -1,7 +1,9 @@
 //! `--qlog`: the events and decisions of one end (in a run, the data's sender), in the sequential
 //! form of qlog (draft-ietf-quic-qlog-main-schema). RTTs and windows have the names of QUIC's
-//! events, with the subflow instead of a QUIC path. Multipath TCP has events of its own.
+//! events, with the subflow instead of a QUIC path. Multipath TCP has events of its own. A packet has its headers
+//! (`raw.data`), so `plait explain` reads the file like a capture.
 
+use super::encoded::{Encoder, headers_of};
 use super::weighed::Weighed;
 use super::whole::{WholeRecords, problem};
 use super::words::{Block, Carry};
@@ -35,6 +37,8 @@ pub struct Qlog {
     /// The end that the log shows.
     vantage: Role,
     views: BTreeMap<Group, View>,
+    /// Makes packets of the segments of a run.
+    encoder: Option<Encoder>,
     /// The first write error; the log stops there.
     broken: Option<io::Error>,
 }
@@ -55,6 +59,7 @@ impl Qlog {
     pub fn create(file: &Path, cell: &Cell, command: &str) -> Result<Qlog, Error> {
         let scenario = &cell.scenario;
         let mut qlog = Qlog::open(file, scenario.workload.sender())?;
+        qlog.encoder = Some(Encoder::new(cell, scenario.seed));
         qlog.paths = scenario.paths.iter().map(|path| path.name.clone()).collect();
         let title = format!("{cell}, {}, {}, seed {}", cell.cc, scenario.workload, scenario.seed);
         let clock = json!({ "clock_type": "monotonic", "epoch": "unknown" });
@@ -72,6 +77,7 @@ impl Qlog {
             paths: Vec::new(),
             vantage,
             views: BTreeMap::new(),
+            encoder: None,
             broken: None,
         })
     }
@@ -247,19 +253,61 @@ impl Qlog {
         }
     }
 
-    /// Writes a packet of a path.
-    pub(super) fn packet(&mut self, now: Time, sent: bool, path: PathId, segment: &Segment) {
+    /// Writes a packet of a path. `bytes` is the packet from its IP header on.
+    pub(super) fn packet(
+        &mut self,
+        now: Time,
+        sent: bool,
+        path: PathId,
+        (segment, bytes): (&Segment, &[u8]),
+    ) {
+        let headers = headers_of(bytes, segment);
+        self.headers(now, sent, path, (segment, headers));
+    }
+
+    /// Writes a packet with its headers, from which `plait explain` reads the options.
+    fn headers(
+        &mut self,
+        now: Time,
+        sent: bool,
+        path: PathId,
+        (segment, headers): (&Segment, &[u8]),
+    ) {
         let name = if sent { "transport:packet_sent" } else { "transport:packet_received" };
         let path = self.paths.get(path.index()).cloned().unwrap_or_default();
+        let payload = segment.payload.len();
         let data = json!({
             "header": { "packet_type": "1RTT", "packet_number": segment.seq },
-            "raw": { "length": segment.ip_len(), "payload_length": segment.payload.len() },
+            "raw": {
+                "length": headers.len() as u64 + u64::from(payload),
+                "payload_length": payload,
+                "data": hexadecimal(headers),
+            },
             "path": path,
             "flags": format!("{:?}", segment.flags),
             "ports": [segment.src_port, segment.dst_port],
         });
         self.event(now, None, name, &data);
     }
+
+    /// Writes a packet of a run.
+    fn segment(&mut self, now: Time, sent: bool, (path, way): (PathId, Direction), it: &Segment) {
+        let Some(mut encoder) = self.encoder.take() else { return };
+        match encoder.packet(path, way, it) {
+            Some(packet) => self.headers(now, sent, path, (it, packet.headers)),
+            None => {
+                let refused = encoder.refused.take().unwrap_or_default();
+                self.broken.get_or_insert(io::Error::new(io::ErrorKind::InvalidData, refused));
+            }
+        }
+        self.encoder = Some(encoder);
+    }
+}
+
+/// Returns bytes as hexadecimal text.
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl Watch for Qlog {
@@ -273,8 +321,8 @@ impl Watch for Qlog {
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
         let sender = if way == Direction::Up { Role::Client } else { Role::Server };
         match (sender == self.vantage, hop) {
-            (true, Hop::Sent) => self.packet(now, true, path, segment),
-            (false, Hop::Delivered) => self.packet(now, false, path, segment),
+            (true, Hop::Sent) => self.segment(now, true, (path, way), segment),
+            (false, Hop::Delivered) => self.segment(now, false, (path, way), segment),
             _ => {}
         }
     }

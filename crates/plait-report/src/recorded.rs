@@ -14,6 +14,7 @@ use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 /// Greatest length of the first line in bytes: a quoted scenario (2 MiB).
@@ -116,6 +117,12 @@ impl Recorded {
         let out = Box::new(Comparing(Arc::clone(&state)));
         let log = EventLog::into_writer(file, out, &opening.paths);
         Ok(Recorded { file: file.to_owned(), opening, log, state })
+    }
+
+    /// Returns the file, and the number of its latest line, which grows during the repeated run.
+    #[must_use]
+    pub fn line_number(&self) -> (&Path, Arc<AtomicU64>) {
+        (&self.file, self.log.line_number())
     }
 
     /// Returns the scenario of the file.

@@ -1,9 +1,10 @@
 //! The text of `plait explain CAPTURE`.
 
 use super::{Align, Column, Emphasis, Table, again, bytes, figure, millis, wrap};
+use crate::transfer::ExplainedRun;
 use plait_capture::{
-    CaptureExplanation, ConnectionReport, IncidentReport, PacketId, PathReport, Place,
-    PredictionReport, Protocol,
+    CaptureExplanation, ConnectionReport, FileKind, IncidentReport, KernelPath, KernelReport,
+    PacketId, PathReport, Place, PredictionReport, Protocol,
 };
 
 /// Connections that are shown in full. Further ones get a line.
@@ -13,14 +14,42 @@ const LISTED: usize = 10;
 /// Incidents of a connection that are shown.
 const INCIDENTS: usize = 10;
 
+/// How incidents name their packets.
+#[derive(Clone, Copy)]
+struct Naming {
+    /// True if there are several files.
+    several: bool,
+    /// `packets`, or `lines` of a log.
+    noun: &'static str,
+}
+
+impl Naming {
+    fn of(kind: FileKind, several: bool) -> Naming {
+        Naming { several, noun: if kind.has_lines() { "lines" } else { "packets" } }
+    }
+}
+
+/// Returns the explanation of a run as text, at most `width` columns wide: the lost time, and then the waits.
+#[must_use]
+pub fn explained_run(run: &ExplainedRun, from_file: bool, width: usize) -> String {
+    let mut text = wrap(&run.sentence, width).join("\n") + "\n\n";
+    if let Some(transfer) = &run.transfer {
+        let kind = if from_file { FileKind::Events } else { FileKind::Run };
+        text.push_str(&one(transfer, Naming::of(kind, false), width));
+        text.push('\n');
+    }
+    text + &super::explained(&run.explanation, width)
+}
+
 /// Returns the explanation as text, at most `width` columns wide.
 #[must_use]
 pub fn captured(explanation: &CaptureExplanation, width: usize) -> String {
     let mut text = wrap(&explanation.sentence, width).join("\n") + "\n";
-    let several = explanation.files.len() > 1;
+    let kind = explanation.files.first().map(|file| file.kind).unwrap_or_default();
+    let naming = Naming::of(kind, explanation.files.len() > 1);
     for connection in explanation.connections.iter().take(SHOWN) {
         text.push('\n');
-        text.push_str(&one(connection, several, width));
+        text.push_str(&one(connection, naming, width));
     }
     let rest = explanation.connections.iter().skip(SHOWN);
     for connection in rest.take(LISTED) {
@@ -78,7 +107,8 @@ fn files(explanation: &CaptureExplanation, width: usize) -> String {
             text.push_str(&indented(note, width));
         }
         if let Some(broken) = &file.broken {
-            let line = format!("It was read up to packet {}: {}.", broken.packet, broken.problem);
+            let place = if file.kind.has_lines() { "line" } else { "packet" };
+            let line = format!("It was read up to {place} {}: {}.", broken.packet, broken.problem);
             text.push_str(&indented(&line, width));
         }
     }
@@ -101,10 +131,11 @@ fn ends(connection: &ConnectionReport) -> String {
 }
 
 /// Describes one connection.
-fn one(connection: &ConnectionReport, several: bool, width: usize) -> String {
+fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
     let data = &connection.data;
     let mut text = ends(connection) + "\n";
     let place = match connection.paths.first().map(|path| path.place) {
+        Some(Place::Sender) if connection.sender_known => "recorded at the sender, with its state",
         Some(Place::Sender) => "captured at the sender",
         Some(Place::Receiver) => "captured at the receiver",
         Some(Place::Between) => "captured between both ends",
@@ -143,7 +174,14 @@ fn one(connection: &ConnectionReport, several: bool, width: usize) -> String {
         text.push_str(&format!("\n  {} of {found} incidents\n", shown.len()));
     }
     for (nth, incident) in shown.enumerate() {
-        text.push_str(&indented(&described(incident, nth + 1, several), width));
+        text.push_str(&indented(&described(incident, nth + 1, naming), width));
+        for path in incident.kernel.iter().flatten().filter(|path| path.asked > 0) {
+            text.push_str(&deeper(&in_incident(path), width));
+        }
+    }
+    if let Some(kernel) = &connection.kernel {
+        text.push('\n');
+        text.push_str(&decisions(kernel, width));
     }
     if let Some(fit) = &connection.fit {
         let command = again(&fit.command, width).replacen("Run again:", "Replay:", 1);
@@ -152,6 +190,89 @@ fn one(connection: &ConnectionReport, several: bool, width: usize) -> String {
             text.push_str(&indented(&format!("In the replay, {note}."), width));
         }
     }
+    text
+}
+
+fn deeper(line: &str, width: usize) -> String {
+    let lines = wrap(line, width.saturating_sub(5).max(30));
+    lines.iter().map(|line| format!("     {line}\n")).collect()
+}
+
+/// Describes the kernel's decisions about a path during an incident.
+fn in_incident(path: &KernelPath) -> String {
+    let mut line = format!(
+        "kernel, {}: asked {} times, could take it {}, took it {}",
+        path.path, path.asked, path.could_take, path.taken
+    );
+    if let Some(pace) = path.pace_mbps {
+        line.push_str(&format!("; pace {} Mbit/s", figure(pace)));
+    }
+    if let Some(window) = path.send_window_bytes {
+        line.push_str(&format!(", window {}", bytes(window as u64)));
+    }
+    if let Some(queued) = path.queued_ms {
+        line.push_str(&format!(", {} queued", millis(queued)));
+    }
+    line
+}
+
+/// Describes the decisions of the kernel's scheduler.
+fn decisions(kernel: &KernelReport, width: usize) -> String {
+    let line = format!(
+        "The kernel decided {} times ({}); after {} decisions no path got data. The clock of the capture is that of \
+         the trace plus {:.6} s (drift {} ppm): {} % of the decisions are next to a packet.",
+        kernel.decisions,
+        kernel.file,
+        kernel.nothing_sent,
+        kernel.offset_s,
+        figure(kernel.drift_ppm),
+        figure(kernel.matched_percent),
+    );
+    let mut text = indented(&line, width);
+    if kernel.left_out_lines > 0 {
+        let line = format!(
+            "{} of {} lines fit no path and are left out.",
+            kernel.left_out_lines, kernel.lines
+        );
+        text.push_str(&indented(&line, width));
+    }
+    for note in &kernel.notes {
+        text.push_str(&indented(note, width));
+    }
+    let number = |title: &str, rank: u8| Column::new(title, Align::Right).dispensable(rank);
+    let mut table = Table::new(vec![
+        Column::new("kernel", Align::Left),
+        number("asked", 0),
+        number("active", 5),
+        number("free", 0),
+        number("backup", 6),
+        number("could take", 0),
+        number("took", 0),
+        number("send window", 2),
+        number("pace Mbit/s", 0),
+        number("queued ms", 1),
+    ]);
+    for path in &kernel.paths {
+        let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+        let window = path.send_window_bytes.map(|window| bytes(window as u64));
+        table.row(
+            Emphasis::None,
+            vec![
+                path.path.clone(),
+                path.asked.to_string(),
+                path.active.to_string(),
+                path.free.to_string(),
+                path.backup.to_string(),
+                path.could_take.to_string(),
+                path.taken.to_string(),
+                window.unwrap_or_else(|| "-".to_owned()),
+                optional(path.pace_mbps),
+                optional(path.queued_ms),
+            ],
+        );
+    }
+    let rows = table.to_text(width.saturating_sub(2), false);
+    text.extend(rows.lines().map(|line| format!("  {line}\n")));
     text
 }
 
@@ -221,7 +342,8 @@ fn lost_time(connection: &ConnectionReport, width: usize) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
-fn described(incident: &IncidentReport, nth: usize, several: bool) -> String {
+fn described(incident: &IncidentReport, nth: usize, naming: Naming) -> String {
+    let Naming { several, noun } = naming;
     let of = |id: PacketId| match several {
         true => format!("{} of file {}", id.packet, id.file),
         false => id.packet.to_string(),
@@ -230,7 +352,7 @@ fn described(incident: &IncidentReport, nth: usize, several: bool) -> String {
     let lost = incident.cost_ms.map_or_else(|| "unknown cost".to_owned(), millis);
     let second = |ms: f64| format!("{:.3} s", ms / 1e3);
     format!(
-        "{nth}. {lost}: {}{path}, {} to {}, packets {} to {}",
+        "{nth}. {lost}: {}{path}, {} to {}, {noun} {} to {}",
         incident.cause.name(),
         second(incident.from_ms),
         second(incident.to_ms),
