@@ -83,6 +83,209 @@ fn the_first_cause_is_the_planted_one() {
     }
 }
 
+/// Makes a run, and returns its capture, qlog and file of events.
+fn logged(name: &str, run: &str) -> [PathBuf; 3] {
+    let files = ["pcapng", "sqlog", "jsonl"].map(|form| file(name).with_extension(form));
+    let flags = ["--pcap", "--qlog", "--events"];
+    let flags = flags.iter().zip(&files).flat_map(|(flag, file)| [*flag, file.to_str().unwrap()]);
+    let words: Vec<&str> = ["run"].into_iter().chain(run.split_whitespace()).chain(flags).collect();
+    let output = plait(&words);
+    assert!(output.status.success(), "{run}: {}", String::from_utf8_lossy(&output.stderr));
+    files
+}
+
+/// Returns the causes and the incidents of a connection without the numbers of packets.
+fn causes(connection: &Value) -> String {
+    let mut incidents = connection["incidents"].clone();
+    for incident in incidents.as_array_mut().unwrap() {
+        incident.as_object_mut().unwrap().retain(|key, _| key != "first" && key != "last");
+    }
+    format!("{:#}\n{incidents:#}", connection["lost_time"])
+}
+
+/// A qlog and a file of events have the state of the sender too. They name the planted cause, and agree to the last
+/// incident. Flags describe the same run.
+#[test]
+fn the_logs_of_a_run_name_the_planted_cause() {
+    for (name, run, cause, path) in PLANTED {
+        let run = run.replacen("W", WIFI, 1).replacen(" L", &format!(" {LTE}"), 1);
+        let [_, qlog, events] = logged(&format!("log-{name}"), &run);
+        let (by_qlog, by_events) = (explained(&qlog), explained(&events));
+        assert_eq!(by_qlog["schema"], "plait.explain-capture/1");
+        assert_eq!(by_events["schema"], "plait.explain/1");
+        let (qlog, events) = (&by_qlog["connections"][0], &by_events["transfer"]);
+        let expected = (Value::from(*cause), path.map_or(Value::Null, Value::from));
+        for connection in [qlog, events] {
+            let main = &connection["lost_time"][0];
+            assert_eq!(
+                (main["cause"].clone(), main["path"].clone()),
+                expected,
+                "{name}: {connection:#}"
+            );
+            assert_eq!(connection["sender_known"], true, "{name}");
+        }
+        assert_eq!(causes(qlog), causes(events), "{name}");
+        assert_eq!(by_qlog["sentence"], by_events["sentence"], "{name}");
+        let words: Vec<&str> = ["explain"].into_iter().chain(run.split_whitespace()).collect();
+        let output = plait(&[&words[..], &["--json"]].concat());
+        let by_flags: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(causes(&by_flags["transfer"]), causes(events), "{name}");
+    }
+}
+
+/// The state of the sender decides where packets leave it open. In a capture, the pauses between the messages look like
+/// an unused path in part.
+#[test]
+fn a_log_is_certain_where_a_capture_guesses() {
+    let run = format!("{WIFI} {LTE} --workload stream:100kB@1s,for=5s");
+    let [pcap, qlog, _] = logged("certain", &run);
+    let names = |file: &Path| -> Vec<String> {
+        let document = explained(file);
+        let causes = document["connections"][0]["lost_time"].as_array().unwrap().clone();
+        causes.iter().map(|it| it["cause"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(names(&pcap).contains(&"path-unused".to_owned()), "{:?}", names(&pcap));
+    assert!(!names(&qlog).contains(&"path-unused".to_owned()), "{:?}", names(&qlog));
+    // A scheduler that holds data back leaves a path unused, and both see it.
+    let run = "--path wifi:rate=20mbit,rtt=22ms --path lte:rate=20mbit,rtt=30ms,backup --workload download:4MB";
+    let [_, qlog, _] = logged("backup", run);
+    assert!(!names(&qlog).contains(&"application-idle".to_owned()), "{:?}", names(&qlog));
+}
+
+/// The incident of an outage has the lines of its first and last packet, in either log.
+#[test]
+fn the_incidents_of_a_log_have_their_lines() {
+    let [_, qlog, events] =
+        logged("log-lines", &format!("{WIFI},down=1s..3s {LTE} --workload download:8MB"));
+    for (file, key, scale) in [(&qlog, "time", 1.0), (&events, "t_ns", 1e-6)] {
+        let text = fs::read_to_string(file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let document = explained(file);
+        let connection =
+            if file == &qlog { &document["connections"][0] } else { &document["transfer"] };
+        let silent = &connection["incidents"][0];
+        assert_eq!((&silent["cause"], &silent["path"]), (&"path-silent".into(), &"wifi".into()));
+        let at = |end: &str| {
+            let line = silent[end]["packet"].as_u64().unwrap() as usize;
+            let record: Value =
+                serde_json::from_str(lines[line - 1].trim_start_matches('\u{1e}')).unwrap();
+            record[key].as_f64().unwrap() * scale
+        };
+        let length = silent["to_ms"].as_f64().unwrap() - silent["from_ms"].as_f64().unwrap();
+        assert!((at("last") - at("first") - length).abs() < 0.1, "{silent}");
+        let output = plait(&["explain", file.to_str().unwrap()]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (first, last) = (&silent["first"]["packet"], &silent["last"]["packet"]);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!(", lines {first} to {last}")), "{text}");
+        assert!(words.starts_with("The transfer of 8.00 MB took "), "{text}");
+        // The waits follow in the explanation of the events alone.
+        assert_eq!(text.contains("\n   blocking  bytes "), file == &events, "{text}");
+    }
+}
+
+#[test]
+fn a_damaged_qlog_is_explained_up_to_its_damage() {
+    let [pcap, qlog, _] = logged("log-damaged", &format!("{WIFI} {LTE} --workload download:100kB"));
+    let text = fs::read_to_string(&qlog).unwrap();
+    let explain = |text: &str| {
+        let file = file("log-changed").with_extension("sqlog");
+        fs::write(&file, text).unwrap();
+        let output = plait(&["explain", file.to_str().unwrap()]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), error)
+    };
+    // Records without the byte of the sequential form count too.
+    let (code, plain, _) = explain(&text.replace('\u{1e}', ""));
+    assert!(code == 0 && plain.starts_with("The transfer of 100.0 kB took "), "{plain}");
+    let lines: Vec<&str> = text.lines().collect();
+    let packet = lines.iter().rposition(|line| line.contains("packet_sent")).unwrap();
+    let changed = |line: &str| {
+        let mut lines = lines.clone();
+        lines[packet] = line;
+        explain(&lines.join("\n"))
+    };
+    for (line, problem) in [
+        ("\u{1e}{\"time\": 1", "its record is damaged"),
+        ("\u{1e}{\"time\": 1}", "its record has no `name`"),
+        (
+            "\u{1e}{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{\"raw\":{\"length\":40}}}",
+            "its packet has no `raw.data`",
+        ),
+        (
+            "{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{\"raw\":{\"length\":40,\"data\":\"zz\"}}}",
+            "its `raw.data` is not hexadecimal",
+        ),
+        (
+            "{\"time\":1,\"name\":\"mptcp:blocked\",\"data\":{\"cause\":\"weather\"}}",
+            "`weather` is no cause that blocks a sender",
+        ),
+    ] {
+        let (code, text, error) = changed(line);
+        assert_eq!(code, 2, "{error}");
+        assert!(error.contains(&format!("log-changed.sqlog:{}: {problem}", packet + 1)), "{error}");
+        assert!(text.contains(&format!("It was read up to line {}: ", packet + 1)), "{text}");
+    }
+    assert!(explain("\u{1e}{}\n").2.contains("it is no qlog in sequential form"));
+    let both = plait(&["explain", qlog.to_str().unwrap(), pcap.to_str().unwrap()]);
+    let error = String::from_utf8(both.stderr).unwrap();
+    assert!(both.status.code() == Some(2) && error.contains("a qlog stands alone"), "{error}");
+}
+
+/// The recorded trace of plait-capture, as the command prints it, and traces that it refuses.
+#[test]
+fn the_kernel_decides_in_the_report() {
+    let recorded = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../plait-capture/tests/kernel").join(name)
+    };
+    let (pcap, trace) = (recorded("server.pcap"), recorded("trace.txt"));
+    let explain = |trace: &Path, more: &[&str]| {
+        let args = ["explain", pcap.to_str().unwrap(), "--kernel-decisions"];
+        plait(&[&args[..], &[trace.to_str().unwrap()], more].concat())
+    };
+    let text = String::from_utf8(explain(&trace, &[]).stdout).unwrap();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "kernel, p1: asked 110 times, could take it 110, took it 102; pace ",
+        "The kernel decided 180 times (",
+        "; after 3 decisions no path got data. The clock of the capture is that of the trace plus 1795869234.8089",
+        "1 of 293 lines fit no path and are left out.",
+    ] {
+        assert!(words.contains(part), "{part}: {text}");
+    }
+    let json = explain(&trace, &["--json"]);
+    let document: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let kernel = &document["connections"][0]["kernel"];
+    assert_eq!(
+        (&kernel["decisions"], &kernel["paths"][1]["taken"]),
+        (&180.into(), &10.into()),
+        "{kernel:#}"
+    );
+    assert!(document["command"].as_str().unwrap().contains(" --kernel-decisions "));
+    let refused = |trace: &Path| {
+        let output = explain(trace, &[]);
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let changed = file("trace").with_extension("txt");
+    let whole = fs::read_to_string(&trace).unwrap();
+    fs::write(&changed, whole.replacen("pace=", "peace=", 1)).unwrap();
+    let first = whole.lines().position(|line| line.contains("get_send: ")).unwrap() + 1;
+    let expected = format!("trace.txt:{first}: the field pace is missing");
+    assert!(refused(&changed).contains(&expected), "{}", refused(&changed));
+    let lines: Vec<&str> = whole.lines().collect();
+    fs::write(&changed, lines[..lines.len() / 10].join("\n")).unwrap();
+    assert!(refused(&changed).contains("it cannot be aligned with the capture: "));
+    fs::write(&changed, "nothing\n").unwrap();
+    assert!(refused(&changed).contains("it has no line of the tracepoint"));
+    let run = plait(&["explain", "--kernel-decisions", changed.to_str().unwrap()]);
+    let error = String::from_utf8(run.stderr).unwrap();
+    assert!(
+        error.contains("--kernel-decisions: ") && error.contains("it needs a capture"),
+        "{error}"
+    );
+}
+
 /// The outage lasts 2 s on a path with two thirds of the rate, and both ends of it are found.
 #[test]
 fn one_outage_is_one_incident() {

@@ -8,7 +8,9 @@ use plait_base::Time;
 use plait_lab::explain::{Question, Which};
 use plait_report::decide::{Session, controller};
 use plait_report::list::{ListDocument, ListKind};
-use plait_report::render::explained;
+use plait_report::render::explained_run;
+use plait_report::transfer::Transfer;
+use plait_sim::Watch;
 use pyo3::prelude::*;
 
 /// Returns a scheduler's answer to a question; both are JSON.
@@ -79,15 +81,20 @@ pub(crate) fn explain(
     again += &compare_with.map_or(String::new(), |list| format!(" --compare-with {list}"));
     let _ = stray_failure();
     let question = Question { which, schedulers };
-    let explained_run = interruptible(py, progress, move |shared| {
+    let (outcome, transfer) = interruptible(py, progress, move |shared| {
         let advance = |done: usize, total: usize| shared.advance(done, total);
-        plait_lab::explain::explain(&cell, cell.scenario.seed, &question, None, &advance)
+        let seed = cell.scenario.seed;
+        let mut transfer = Transfer::new(&cell, seed, None);
+        let beside = Some(&mut transfer as &mut dyn Watch);
+        let outcome = plait_lab::explain::explain(&cell, seed, &question, beside, &advance);
+        (outcome, transfer)
     })?;
     stray_failure()?;
-    let mut explanation = explained_run.map_err(|error| {
+    let mut explanation = outcome.map_err(|error| {
         refused(at.map_or_else(|| error.to_string(), |at| format!("--at: `{at}`: {error}")))
     })?;
     explanation.command = again;
-    let json = serde_json::to_string(&explanation).map_err(refused)?;
-    Ok((json, explained(&explanation, width)))
+    let run = transfer.explained(explanation).map_err(refused)?;
+    let json = serde_json::to_string(&run).map_err(refused)?;
+    Ok((json, explained_run(&run, false, width)))
 }

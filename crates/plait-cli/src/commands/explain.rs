@@ -8,10 +8,11 @@ use crate::flags::{ExplainFlags, check_is_file, whole};
 use crate::progress::Tally;
 use plait_app::{file, quantity};
 use plait_base::{Span, Time};
-use plait_lab::explain::{Explanation, MOST_STALLS, Question, Unexplained, Which, explain};
+use plait_lab::explain::{MOST_STALLS, Question, Unexplained, Which, explain};
 use plait_lab::{Cell, RawScenario};
 use plait_report::recorded::Recorded;
-use plait_report::render;
+use plait_report::transfer::{ExplainedRun, Transfer};
+use plait_report::{Watchers, render};
 use plait_sim::Watch;
 use std::path::{Path, PathBuf};
 
@@ -25,20 +26,20 @@ const USUAL: usize = 10;
 
 /// Explain the waits in a run or in a capture, with their cost
 ///
-/// RUN is a capture (pcap or pcapng) of any sender, or a file of `plait run --events`. Without it, the flags of
-/// `plait run` describe the run.
+/// RUN is a capture (pcap or pcapng) of any sender, a qlog of plait, or a file of `plait run --events`. Without it, the
+/// flags of `plait run` describe the run.
 ///
-/// Of a capture, the command shows connections, paths, and the time lost beyond the rates of the paths, by cause.
-/// Several captures are merged by time. docs/explain-capture.md describes that report.
+/// The command shows the time that the transfer lost beyond the rates of its paths, by cause. docs/explain-capture.md
+/// describes that report. Several captures are merged by time.
 ///
-/// The command repeats the run. For every other subflow that a decision could have chosen, it makes one
+/// Of a run, the command also shows the waits. It repeats the run. For every other subflow that a decision could have chosen, it makes one
 /// more run in which only this decision differs. The difference is the cost of the decision.
 /// --compare-with shows the decisions of other schedulers in the same states. In the documentation,
 /// docs/explain.md describes the report line by line.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file of `plait run --events`, or one or more captures
+    /// A file of `plait run --events`, a qlog, or one or more captures
     #[arg(value_name = "RUN")]
     run: Vec<PathBuf>,
     /// Explain the waits at this time, such as 1.2s
@@ -55,6 +56,12 @@ pub(crate) struct Args {
     /// such as --cc. --scheduler stands for the scheduler of the capture [default: linux].
     #[arg(long, value_name = "LIST")]
     what_if: Option<String>,
+    /// Add the decisions of the kernel, from a trace
+    ///
+    /// FILE is the text of the tracepoint mptcp:mptcp_subflow_get_send: the output of `perf script`, of `trace-cmd
+    /// report`, or the file `trace` of tracefs. It must be recorded at the sender, at the same time as the capture.
+    #[arg(long, value_name = "FILE")]
+    kernel_decisions: Option<PathBuf>,
     #[command(flatten)]
     flags: ExplainFlags,
     /// Write one JSON document (`plait schema explain`)
@@ -92,13 +99,26 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
+    if let Some(trace) = &args.kernel_decisions {
+        return Err(Failure::Usage(format!(
+            "--kernel-decisions: `{}`: it needs a capture\n  allowed: plait explain CAPTURE \
+             --kernel-decisions FILE",
+            trace.display()
+        )));
+    }
     let mut asked = args.asked()?;
     check_writable("--output", args.output.as_deref())?;
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
     let ExplainRequest { cell, question, recorded } = &mut asked;
-    let beside = recorded.as_mut().map(|recorded| recorded as &mut dyn Watch);
-    let outcome = explain(cell, cell.scenario.seed, question, beside, &advance);
+    let (seed, from_file) = (cell.scenario.seed, recorded.is_some());
+    let events = recorded.as_ref().map(Recorded::line_number);
+    let mut transfer = Transfer::new(cell, seed, events);
+    // The file comes first: it counts the lines.
+    let mut watchers = Watchers(Vec::new());
+    watchers.0.extend(recorded.as_mut().map(|recorded| recorded as &mut dyn Watch));
+    watchers.0.push(&mut transfer);
+    let outcome = explain(cell, seed, question, Some(&mut watchers), &advance);
     tally.clear();
     if let Some(recorded) = asked.recorded {
         recorded.finish()?;
@@ -108,16 +128,22 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         _ => Failure::Usage(args.misplaced(&error)),
     })?;
     explanation.command = args.again(&asked.cell, &asked.question);
-    deliver(&args.text(&explanation, console)?, args.output.as_deref())
+    let explained = transfer.explained(explanation)?;
+    deliver(&args.text(&explained, from_file, console)?, args.output.as_deref())
 }
 
 impl Args {
-    fn text(&self, explanation: &Explanation, console: Console) -> Result<String, Failure> {
+    fn text(
+        &self,
+        explained: &ExplainedRun,
+        from_file: bool,
+        console: Console,
+    ) -> Result<String, Failure> {
         if self.json {
-            return json(explanation);
+            return json(explained);
         }
         let console = if self.output.is_some() { console.plain() } else { console };
-        Ok(render::explained(explanation, console.width))
+        Ok(render::explained_run(explained, from_file, console.width))
     }
 
     /// Explains captures. The flags for runs do not apply.
@@ -126,8 +152,8 @@ impl Args {
         if for_run || (!self.flags.is_empty() && self.what_if.is_none()) {
             let capture = self.run.iter().find(|file| names_capture(file));
             return Err(Failure::Usage(format!(
-                "{}: a capture takes no flags of a run\n  allowed: --json, --output, and --what-if \
-                 with settings of its replay such as --cc",
+                "{}: a capture takes no flags of a run\n  allowed: --json, --output, \
+                 --kernel-decisions, and --what-if with settings of its replay such as --cc",
                 capture.map_or(Path::new("CAPTURE"), PathBuf::as_path).display()
             )));
         }
@@ -136,7 +162,8 @@ impl Args {
             None => None,
         };
         let (files, json, output) = (&self.run[..], self.json, self.output.as_deref());
-        explain_capture::run(CaptureRequest { files, json, output, what_if }, console)
+        let kernel = self.kernel_decisions.as_deref();
+        explain_capture::run(CaptureRequest { files, kernel, json, output, what_if }, console)
     }
 
     /// Returns the run and the question about it.

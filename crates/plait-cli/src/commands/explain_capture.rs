@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::progress::Tally;
 use plait_app::file;
 use plait_capture::{
-    Broken, CaptureExplanation, FitReport, PredictedRow, PredictionReport, is_capture,
+    Broken, CaptureExplanation, FileReport, FitReport, KernelDecisions, PredictedRow,
+    PredictionReport, Unexplained, is_capture,
 };
 use plait_lab::scenario::quoted;
 use plait_lab::{Control, RawScenario, Report, Simulator};
@@ -24,6 +25,8 @@ const USUAL_RUNS: &str = "10";
 /// What to do with captures.
 pub(crate) struct CaptureRequest<'a> {
     pub(crate) files: &'a [PathBuf],
+    /// The text of a trace of the kernel's decisions.
+    pub(crate) kernel: Option<&'a Path>,
     /// Write the document in place of the text.
     pub(crate) json: bool,
     pub(crate) output: Option<&'a Path>,
@@ -31,7 +34,7 @@ pub(crate) struct CaptureRequest<'a> {
     pub(crate) what_if: Option<(&'a str, RawScenario)>,
 }
 
-/// Returns true if the file is a capture. A file that cannot be read is none.
+/// Returns true if the file is a capture or a qlog. A file that cannot be read is none.
 pub(crate) fn names_capture(file: &Path) -> bool {
     let mut head = [0; 8];
     let read = File::open(file).and_then(|mut file| file.read(&mut head));
@@ -51,11 +54,43 @@ pub(crate) fn read(
         .map_err(|(index, broken)| Failure::Usage(refused(&files[index], &broken)))
 }
 
+/// Reads captures with a trace of the kernel's decisions, and explains them.
+fn read_with_kernel(
+    files: &[PathBuf],
+    trace: &Path,
+    cancelled: &AtomicBool,
+) -> Result<CaptureExplanation, Failure> {
+    let shown = trace.display();
+    let kernel = KernelDecisions::read(trace).map_err(|broken| {
+        let place = if broken.packet > 0 { format!(":{}", broken.packet) } else { String::new() };
+        Failure::Usage(format!("--kernel-decisions: {shown}{place}: {}", broken.problem))
+    })?;
+    let names = files.iter().map(|file| quoted(&file.display().to_string()));
+    let command = format!(
+        "plait explain {} --kernel-decisions {}",
+        names.collect::<Vec<_>>().join(" "),
+        quoted(&shown.to_string())
+    );
+    let mut advance = |_: u64| !cancelled.load(Ordering::Relaxed);
+    plait_capture::explain_with(files, &kernel, command, &mut advance).map_err(|error| {
+        Failure::Usage(match error {
+            Unexplained::File(index, broken) => refused(&files[index], &broken),
+            Unexplained::Unaligned(reason) => format!(
+                "--kernel-decisions: {shown}: it cannot be aligned with the capture: {reason}\n  \
+                 record both at the sender, at the same time, with one connection of MPTCP"
+            ),
+        })
+    })
+}
+
 /// Explains captures.
 pub(crate) fn run(request: CaptureRequest<'_>, console: Console) -> Result<(), Failure> {
     check_writable("--output", request.output)?;
     let cancelled = crate::progress::on_interrupt()?;
-    let mut explanation = read(request.files, "plait explain", cancelled)?;
+    let mut explanation = match request.kernel {
+        None => read(request.files, "plait explain", cancelled)?,
+        Some(trace) => read_with_kernel(request.files, trace, cancelled)?,
+    };
     if let Some((list, draft)) = request.what_if {
         let fit = replay::fit_of(&explanation)?.clone();
         explanation.what_if = Some(predict(&fit, list, draft, cancelled, console)?);
@@ -76,9 +111,13 @@ pub(crate) fn run(request: CaptureRequest<'_>, console: Console) -> Result<(), F
 /// Fails if a capture is damaged.
 pub(crate) fn complete(explanation: &CaptureExplanation) -> Result<(), Failure> {
     let mut files = explanation.files.iter();
-    match files.find_map(|file| Some((&file.file, file.broken.as_ref()?))) {
+    match files.find_map(|file| Some((file, file.broken.as_ref()?))) {
         None => Ok(()),
-        Some((file, broken)) => Err(Failure::Usage(format!(
+        Some((report, broken)) if report.kind.has_lines() => Err(Failure::Usage(format!(
+            "{}:{}: {}\n  the lines before it are explained",
+            report.file, broken.packet, broken.problem
+        ))),
+        Some((FileReport { file, .. }, broken)) => Err(Failure::Usage(format!(
             "{file}: packet {}: {}\n  the packets before it are explained; `pcapfix` or \
              `editcap` may repair the rest",
             broken.packet, broken.problem

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         #[cfg(live)]
         Reporting::Measure => written::<plait_measure::live::MeasureDocument>(),
         Reporting::Events => written::<plait_report::events::Line<'static>>(),
-        Reporting::Explain => written::<plait_lab::explain::Explanation>(),
+        Reporting::Explain => written::<plait_report::transfer::ExplainedRun>(),
         Reporting::ExplainCapture => written::<plait_capture::CaptureExplanation>(),
         Reporting::List => written::<plait_report::list::ListDocument>(),
         Reporting::Reproduce | Reporting::Experiment => {
