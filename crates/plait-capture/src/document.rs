@@ -202,11 +202,11 @@ pub struct KernelPath {
     pub could_take: usize,
     /// Decisions in which it had the least ratio of the usable paths, and room: the kernel takes it.
     pub taken: usize,
-    /// Median of its send window in bytes (`snd_wnd`); none if it was always zero.
+    /// Median of its send window in bytes (`snd_wnd`), while it was usable; none if it never was.
     pub send_window_bytes: Option<f64>,
-    /// Median of its pacing rate in Mbit/s (`pace`).
+    /// The same of its pacing rate in Mbit/s (`pace`).
     pub pace_mbps: Option<f64>,
-    /// Median of the time in which its queued data leaves at the pacing rate, in milliseconds (`ratio`).
+    /// The same of the time in which its queued data leaves at the pacing rate, in milliseconds (`ratio`).
     pub queued_ms: Option<f64>,
 }
 

@@ -12,6 +12,7 @@ use plait_capture::{
     CaptureExplanation, ConnectionReport, KernelDecisions, KernelReport, Unexplained, explain,
     explain_with,
 };
+use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -195,6 +196,7 @@ fn a_path_that_the_kernel_cannot_take_is_never_taken() {
         let lte = &found.paths[1];
         assert_eq!((lte.active, lte.free, lte.backup), counts, "{slow:?}");
         assert_eq!((lte.could_take, lte.taken, found.paths[0].taken), (0, 0, 150), "{slow:?}");
+        assert_eq!(lte.pace_mbps.is_some(), slow[0] == 1, "{slow:?}");
     }
 }
 
@@ -237,6 +239,47 @@ fn lines_that_fit_no_path_are_left_out() {
     let (_, found) = kernel(&document);
     assert_eq!((found.lines, found.left_out_lines, found.decisions), (299, 1, 149));
     assert_eq!(found.notes, ["Lost events in the trace: 1 notices; enlarge its buffer."]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A changed trace is explained or refused; it never causes a panic.
+    #[test]
+    fn damaged_traces_do_no_harm(
+        changes in proptest::collection::vec((0_usize..42_000, any::<u8>()), 1..40),
+    ) {
+        let mut bytes = fs::read(recorded("trace.txt")).unwrap();
+        for (at, byte) in changes {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        let trace = written("damaged.txt", &bytes);
+        match KernelDecisions::read(&trace) {
+            Ok(kernel) => {
+                let files = [recorded("server.pcap")];
+                _ = explain_with(&files, &kernel, String::new(), &mut |_| true);
+            }
+            Err(broken) => prop_assert!(broken.packet > 12, "{broken:?}"),
+        }
+    }
+
+    /// Times at both ends of their range cause no overflow.
+    #[test]
+    fn any_times_do_no_harm(times in proptest::collection::vec(0_u64..5_000_000_000, 12..80)) {
+        let line = |at: &u64| {
+            format!(
+                "nc-1 [000] {at}.5: mptcp_subflow_get_send: active=1 free=1 snd_wnd=1 pace=1 backup=0 \
+                 ratio=18446744073709551615\n"
+            )
+        };
+        let trace = written("times.txt", times.iter().map(line).collect::<String>().as_bytes());
+        if let Ok(kernel) = KernelDecisions::read(&trace) {
+            let files = [recorded("server.pcap")];
+            let outcome = explain_with(&files, &kernel, String::new(), &mut |_| true);
+            prop_assert!(matches!(outcome, Err(Unexplained::Unaligned(_))), "{outcome:?}");
+        }
+    }
 }
 
 /// A trace adds its decisions and changes nothing else.

@@ -232,6 +232,36 @@ fn a_damaged_qlog_is_explained_up_to_its_damage() {
     assert!(both.status.code() == Some(2) && error.contains("a qlog stands alone"), "{error}");
 }
 
+/// A qlog with changed bytes is explained or refused; it never causes a panic.
+#[test]
+fn changed_bytes_of_a_qlog_do_no_harm() {
+    let [_, qlog, _] = logged("log-bytes", &format!("{WIFI} {LTE} --workload download:30kB"));
+    let whole = fs::read(&qlog).unwrap();
+    let changed = file("log-fuzzed").with_extension("sqlog");
+    let mut state = 5_u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..150 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + next() % 4 {
+            let at = next() % bytes.len();
+            // Digits are the values of headers; other bytes damage the record.
+            bytes[at] =
+                if bytes[at].is_ascii_hexdigit() { b"0f93"[next() % 4] } else { next() as u8 };
+        }
+        fs::write(&changed, &bytes).unwrap();
+        match plait_capture::explain(std::slice::from_ref(&changed), String::new(), &mut |_| true) {
+            Ok(_) => read += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(read > 100, "{read} were read, {refused} refused");
+}
+
 /// The recorded trace of plait-capture, as the command prints it, and traces that it refuses.
 #[test]
 fn the_kernel_decides_in_the_report() {

@@ -404,6 +404,14 @@ fn records(qlog: &Path, end: &str) -> Vec<Value> {
     records
 }
 
+/// Returns the largest connection of `plait explain FILE --json`.
+fn explained_connection(file: &Path) -> Value {
+    let output = Command::new(PLAIT).args(["explain", "--json"]).arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    document["connections"][0].clone()
+}
+
 /// Counts the records with this name and with this value at their place in the data.
 fn count(records: &[Value], name: &str, (place, value): (&str, Value)) -> usize {
     records.iter().filter(|it| it["name"] == name && it["data"][place] == value).count()
@@ -478,6 +486,17 @@ fn capture_client() -> Result<(), Failed> {
     for path in ["c0", "c1"] {
         assert!(count(&records, "transport:packet_sent", ("path", path.into())) > 20);
     }
+    // The qlog has the transfer of the capture, and the state of the sender.
+    let [by_qlog, by_pcap] = [&qlog, &pcap].map(|file| explained_connection(file));
+    for it in [&by_qlog, &by_pcap] {
+        assert_eq!((&it["protocol"], &it["sender"]), (&"mptcp".into(), &"client".into()));
+        assert!(it["data"]["bytes"].as_u64().unwrap() >= len as u64, "{it:#}");
+    }
+    for key in ["name", "joined_ms", "traffic", "rtt", "link_mbps"] {
+        let of = |it: &Value| [0, 1].map(|path| it["paths"][path][key].clone());
+        assert_eq!(of(&by_qlog), of(&by_pcap), "{key}");
+    }
+    assert_eq!((&by_qlog["sender_known"], &by_pcap["sender_known"]), (&true.into(), &false.into()));
     if decoder::has_tshark() {
         let sent = explained(&pcap, "client", ["c0", "c1"], "tcp.dstport == 80");
         assert!(sent >= (request.len() + len) as u64, "{sent}");

@@ -8,6 +8,8 @@ use std::io::{BufRead, Read};
 const EVENT: &str = "mptcp_subflow_get_send:";
 /// Largest length of a line in bytes.
 const MAX_LINE: u64 = 64 << 10;
+/// Times are below this number of seconds: the year 2096.
+const MAX_SECONDS: i64 = 4_000_000_000;
 /// Largest number of lines of the event that are kept.
 const MAX_LINES: usize = 1_000_000;
 
@@ -115,10 +117,10 @@ fn nanoseconds(text: &str) -> Option<i64> {
     if !digits(seconds) || !digits(fraction) || fraction.len() > 9 {
         return None;
     }
-    let seconds: i64 = seconds.parse().ok()?;
+    let seconds = seconds.parse::<i64>().ok().filter(|seconds| *seconds < MAX_SECONDS)?;
     let scale = 10_i64.pow(9 - fraction.len() as u32);
     let rest = fraction.parse::<i64>().ok()? * scale;
-    seconds.checked_mul(1_000_000_000)?.checked_add(rest)
+    Some(seconds * 1_000_000_000 + rest)
 }
 
 #[cfg(test)]
@@ -173,6 +175,7 @@ mod tests {
             (good.replace("ratio=", "ration="), "the field ratio is missing"),
             (good.replace("pace=1842999", "pace=99999999999"), "pace: `99999999999` is no number"),
             (good.replace("1299.610588", "837465"), "`837465:` is no time in seconds"),
+            (good.replace("1299.", "4000000000."), "`4000000000.610588:` is no time in seconds"),
             (good.replace("[001] ", ""), "the number of the CPU is missing"),
             (good[..good.len() - 30].to_owned(), "the field backup is missing"),
         ] {

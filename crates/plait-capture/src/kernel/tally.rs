@@ -194,6 +194,10 @@ fn tally(decisions: &[Decision], names: &[&str]) -> Vec<KernelPath> {
             let taken = taken == Some(*path);
             let counted = [true, line.active, line.free, line.backup, could_take, taken];
             sum.counts.iter_mut().zip(counted).for_each(|(count, is)| *count += usize::from(is));
+            if !line.active {
+                // Before its handshake, a subflow has no rate and no window.
+                continue;
+            }
             sum.windows.add(f64::from(line.snd_wnd));
             sum.paces.add(f64::from(line.pace) * 8.0);
             // An empty queue counts as a value.

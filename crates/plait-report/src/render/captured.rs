@@ -204,6 +204,9 @@ fn in_incident(path: &KernelPath) -> String {
         "kernel, {}: asked {} times, could take it {}, took it {}",
         path.path, path.asked, path.could_take, path.taken
     );
+    if path.active < path.asked {
+        line.push_str(&format!("; not active in {}", path.asked - path.active));
+    }
     if let Some(pace) = path.pace_mbps {
         line.push_str(&format!("; pace {} Mbit/s", figure(pace)));
     }
