@@ -129,7 +129,7 @@ def explain(
     progress: bool | None = None,
     **settings: Setting,
 ) -> Explanation:
-    """Explains the longest waits in a run: the decisions and their cost, as ``plait explain`` does.
+    """Explains the lost time and the longest waits in a run, as ``plait explain`` does: causes, decisions and costs.
 
     ``at`` takes the waits at one time, such as ``"1.2s"``. ``compare_with`` shows the decisions of other schedulers
     in the same states.

@@ -203,7 +203,7 @@ class Run(Report[_plait.RunReport]):
 
 
 class Explanation:
-    """Why data waited in a run, and which decisions caused it. It prints as ``plait explain`` does."""
+    """Why a run lost time, why data waited, and which decisions caused it. It prints as ``plait explain`` does."""
 
     def __init__(self, document: str, text: str) -> None:
         self._text = text
@@ -213,6 +213,11 @@ class Explanation:
     def command(self) -> str:
         """The command line that gives the same explanation."""
         return str(self._document["command"])
+
+    @property
+    def sentence(self) -> str:
+        """The main cause of the lost time."""
+        return str(self._document["sentence"])
 
     @property
     def stalls(self) -> list[dict[str, Any]]:

@@ -90,6 +90,8 @@ def test_an_explanation_is_that_of_the_command_line(plait_binary: Plait) -> None
     explained = plait.explain(paths, workload="download:64kB", slowest=3, compare_with=["ecf", "blest"])
     assert document(plait_binary, *shlex.split(explained.command)[1:]) == explained.to_dict()
     assert "--compare-with ecf,blest" in explained.command
+    assert explained.sentence == explained.to_dict()["sentence"]
+    assert explained.sentence.startswith("The transfer of 64.0 kB took ")
 
 
 def test_a_decision_is_that_of_the_command_line(plait_binary: Plait) -> None:

@@ -45,6 +45,9 @@ pub(crate) fn add_kernel(
     captures: &Captures,
     kernel: &KernelDecisions,
 ) -> Result<(), String> {
+    if document.files.iter().any(|file| file.kind != FileKind::Capture) {
+        return Err("a qlog has the decisions of plait, not those of the kernel".to_owned());
+    }
     let mut order = largest(captures).into_iter().zip(&mut document.connections);
     match order.find(|(at, _)| captures.connections[*at].is_multipath()) {
         Some((at, report)) if report.data.bytes > 0 => kernel::attach(kernel, captures, at, report),

@@ -292,6 +292,20 @@ fn the_kernel_decides_in_the_report() {
         "{kernel:#}"
     );
     assert!(document["command"].as_str().unwrap().contains(" --kernel-decisions "));
+    let schema: Value =
+        serde_json::from_slice(&plait(&["schema", "explain-capture"]).stdout).unwrap();
+    let in_incident = &document["connections"][0]["incidents"][0]["kernel"][1];
+    for (object, named) in
+        [(kernel, "KernelReport"), (&kernel["paths"][0], "KernelPath"), (in_incident, "KernelPath")]
+    {
+        let properties = schema["$defs"][named]["properties"].as_object().unwrap();
+        let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
+        assert_eq!(keys, properties.keys().collect::<Vec<_>>(), "{named}");
+    }
+    let [_, qlog, _] = logged("log-kernel", &format!("{WIFI} {LTE} --workload download:30kB"));
+    let args = ["explain", qlog.to_str().unwrap(), "--kernel-decisions", trace.to_str().unwrap()];
+    let error = String::from_utf8(plait(&args).stderr).unwrap();
+    assert!(error.contains("a qlog has the decisions of plait"), "{error}");
     let refused = |trace: &Path| {
         let output = explain(trace, &[]);
         assert_eq!(output.status.code(), Some(2));

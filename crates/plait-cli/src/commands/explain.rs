@@ -60,7 +60,7 @@ pub(crate) struct Args {
     ///
     /// FILE is the text of the tracepoint mptcp:mptcp_subflow_get_send: the output of `perf script`, of `trace-cmd
     /// report`, or the file `trace` of tracefs. It must be recorded at the sender, at the same time as the capture.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     kernel_decisions: Option<PathBuf>,
     #[command(flatten)]
     flags: ExplainFlags,
