@@ -232,6 +232,26 @@ fn a_damaged_qlog_is_explained_up_to_its_damage() {
     assert!(both.status.code() == Some(2) && error.contains("a qlog stands alone"), "{error}");
 }
 
+/// Packets name no connection, so the states of two senders cannot be told apart, and are not used.
+#[test]
+fn a_qlog_of_several_connections_is_read_like_a_capture() {
+    let run = format!("{WIFI} {LTE} --workload download:8MB --sndbuf 48KiB");
+    let [pcap, qlog, _] = logged("log-several", &run);
+    let text = fs::read_to_string(&qlog).unwrap();
+    let name = "\"name\":\"mptcp:blocked\"";
+    assert!(text.matches(name).count() > 10);
+    let several = file("log-mixed").with_extension("sqlog");
+    fs::write(&several, text.replacen(name, &format!("{name},\"group_id\":\"2\""), 1)).unwrap();
+    let [captured, whole, mixed] =
+        [&pcap, &qlog, &several].map(|file| explained(file)["connections"][0].clone());
+    assert_eq!((&whole["sender_known"], &mixed["sender_known"]), (&true.into(), &false.into()));
+    let note = mixed["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("The log has the states of several senders"), "{note}");
+    assert_eq!(whole["notes"], Value::Array(Vec::new()));
+    assert_eq!(causes(&mixed), causes(&captured));
+    assert_ne!(causes(&whole), causes(&captured));
+}
+
 /// A qlog with changed bytes is explained or refused; it never causes a panic.
 #[test]
 fn changed_bytes_of_a_qlog_do_no_harm() {

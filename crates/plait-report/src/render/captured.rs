@@ -108,7 +108,9 @@ fn files(explanation: &CaptureExplanation, width: usize) -> String {
         }
         if let Some(broken) = &file.broken {
             let place = if file.kind.has_lines() { "line" } else { "packet" };
-            let line = format!("It was read up to {place} {}: {}.", broken.packet, broken.problem);
+            // The remedy is in the error.
+            let problem = broken.problem.lines().next().unwrap_or_default();
+            let line = format!("It was read up to {place} {}: {problem}.", broken.packet);
             text.push_str(&indented(&line, width));
         }
     }
