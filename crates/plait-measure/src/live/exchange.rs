@@ -4,7 +4,7 @@ use super::analysis::{Echo, Offered};
 use super::channel::Channel;
 use super::clock::{Clock, sleep};
 use super::collect::{Collector, Summary};
-use super::message::{Load, Reply, Request, VERSION, token};
+use super::message::{Load, MAX_LINE_BYTES, Reply, Request, VERSION, token};
 use super::packet::{HEADER_BYTES, Kind, MAX_DATAGRAM_BYTES, Packet, Token};
 use super::server::{host, lock, take};
 use super::socket::{From, header_bytes};
@@ -103,7 +103,8 @@ impl<'a> Exchange<'a> {
             ))
         };
         let stream = first.connect(to, Protocol::TCP).map_err(unreachable)?;
-        let mut channel = Channel::new(stream, ANSWER_TIMEOUT).map_err(unreachable)?;
+        let mut channel =
+            Channel::new(stream, ANSWER_TIMEOUT, MAX_LINE_BYTES).map_err(unreachable)?;
         let paths = u8::try_from(from.len()).unwrap_or(u8::MAX);
         let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let hello = Request::Hello { version: VERSION, time_ms, bytes, paths };
@@ -339,10 +340,8 @@ impl<'a> Exchange<'a> {
 
     fn ask(&self, request: &Request, timeout: Duration) -> Result<Reply, MeasureError> {
         let mut channel = lock(&self.channel);
-        let answer = channel
-            .set_timeout(timeout)
-            .and_then(|()| channel.send(request))
-            .and_then(|()| channel.receive::<Reply>());
+        channel.set_timeout(timeout);
+        let answer = channel.send(request).and_then(|()| channel.receive::<Reply>());
         self.check()?;
         match answer {
             Ok(Some(Reply::Refused { problem })) => {

@@ -19,6 +19,7 @@ mod server;
 mod shared;
 mod socket;
 
+pub use channel::Channel;
 pub use driver::{Options, measure};
 pub use message::DEFAULT_PORT;
 pub use result::{Bottleneck, MeasureDocument, Measured, PathResult, SCHEMA, WayResult};

@@ -1,7 +1,7 @@
 //! Whether options of Multipath TCP arrive: a connection of this kernel, and the kernel's counters of handshakes.
 
 use super::channel::Channel;
-use super::message::Request;
+use super::message::{MAX_LINE_BYTES, Request};
 use super::socket::From;
 use socket2::Protocol;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ pub(super) fn survive(from: &From, to: SocketAddr) -> Result<bool, String> {
         let before = counters().ok_or("this kernel has no Multipath TCP")?;
         let refused = |error: std::io::Error| format!("no Multipath TCP connection: {error}");
         let stream = from.connect(to, Protocol::MPTCP).map_err(refused)?;
-        if let Ok(mut channel) = Channel::new(stream, Duration::from_secs(2)) {
+        if let Ok(mut channel) = Channel::new(stream, Duration::from_secs(2), MAX_LINE_BYTES) {
             let _ = channel.send(&Request::Options);
         }
         let after = counters().ok_or("this kernel has no Multipath TCP")?;

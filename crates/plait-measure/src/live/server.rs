@@ -3,7 +3,7 @@
 use super::channel::Channel;
 use super::clock::Clock;
 use super::collect::Collector;
-use super::message::{Load, Reply, Request, Sent, VERSION, digits};
+use super::message::{Load, MAX_LINE_BYTES, Reply, Request, Sent, VERSION, digits};
 use super::packet::{HEADER_BYTES, Kind, MAX_DATAGRAM_BYTES, Packet, Token};
 use super::{MeasureError, pace, socket};
 use std::collections::BTreeMap;
@@ -193,7 +193,7 @@ impl Shared {
         stop: &AtomicBool,
         say: &(dyn Fn(&str) + Sync),
     ) {
-        let Ok(mut channel) = Channel::new(stream, IDLE_TIMEOUT) else { return };
+        let Ok(mut channel) = Channel::new(stream, IDLE_TIMEOUT, MAX_LINE_BYTES) else { return };
         let hello = match channel.receive() {
             Ok(Some(Request::Hello { version, time_ms, bytes, paths })) => {
                 self.open(version, Duration::from_millis(time_ms), bytes, paths)
@@ -275,9 +275,7 @@ impl Shared {
                 let _ = channel.send(&Reply::Refused { problem: "the time is over".to_owned() });
                 return;
             };
-            if channel.set_timeout(left.min(IDLE_TIMEOUT)).is_err() {
-                return;
-            }
+            channel.set_timeout(left.min(IDLE_TIMEOUT));
             let Ok(Some(request)) = channel.receive() else { return };
             let reply = match request {
                 Request::Send { loads } => self.send(session, &loads, left, stop),
@@ -375,7 +373,7 @@ mod tests {
                 crate::live::clock::sleep(Duration::from_millis(10));
                 TcpStream::connect(at).ok()
             });
-            let mut channel = Channel::new(stream.unwrap(), IDLE_TIMEOUT).unwrap();
+            let mut channel = Channel::new(stream.unwrap(), IDLE_TIMEOUT, MAX_LINE_BYTES).unwrap();
             let hello =
                 Request::Hello { version: VERSION, time_ms: 9_000, bytes: 100_000, paths: 1 };
             channel.send(&hello).unwrap();

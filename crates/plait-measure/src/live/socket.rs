@@ -53,7 +53,25 @@ impl From {
         Ok(socket.into())
     }
 
+    /// Returns the address of this host from which packets to `to` leave on this path. It sends nothing.
+    ///
+    /// # Errors
+    /// If this host has no such address or device, or no route to `to`.
+    pub fn local_address(&self, to: SocketAddr) -> io::Result<IpAddr> {
+        let socket = self.datagrams(to)?;
+        socket.connect(to)?;
+        Ok(socket.local_addr()?.ip())
+    }
+
     /// Returns a TCP connection to `to` on this path.
+    ///
+    /// # Errors
+    /// If this host has no such address or device, or if the server refuses or does not answer in ten seconds.
+    pub fn connect_tcp(&self, to: SocketAddr) -> io::Result<TcpStream> {
+        self.connect(to, Protocol::TCP)
+    }
+
+    /// Returns a connection to `to` on this path.
     pub(super) fn connect(&self, to: SocketAddr, protocol: Protocol) -> io::Result<TcpStream> {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(protocol))?;
         self.bind(&socket, to)?;

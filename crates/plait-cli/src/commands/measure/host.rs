@@ -42,17 +42,8 @@ pub(crate) struct HostArgs {
 
 pub(super) fn run(args: &HostArgs, console: Console) -> Result<(), Failure> {
     let host = args.host.as_deref().unwrap_or_default();
-    let from: Vec<From> = args.from.iter().map(|text| From::parse(text)).collect();
-    for (at, path) in from.iter().enumerate() {
-        if from.iter().take(at).any(|it| it.name == path.name) {
-            return Err(Failure::Usage(format!(
-                "--from: two paths are named `{}`\n  give one of them another name: NAME=DEVICE",
-                path.name
-            )));
-        }
-    }
-    let v4 = from.iter().find_map(|it| it.address).map(|it| it.is_ipv4());
-    let to = resolve(host, v4)?;
+    let from = paths(&args.from)?;
+    let to = resolve(("HOST", host), DEFAULT_PORT, &from)?;
     #[expect(clippy::disallowed_types, reason = "the file has the day of the measurement")]
     let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let options = Options {
@@ -86,20 +77,39 @@ pub(super) fn run(args: &HostArgs, console: Console) -> Result<(), Failure> {
     }
 }
 
-/// Returns the address of the far side.
-fn resolve(host: &str, v4: Option<bool>) -> Result<SocketAddr, Failure> {
+/// Returns the paths of `--from`.
+pub(crate) fn paths(texts: &[String]) -> Result<Vec<From>, Failure> {
+    let from: Vec<From> = texts.iter().map(|text| From::parse(text)).collect();
+    for (at, path) in from.iter().enumerate() {
+        if from.iter().take(at).any(|it| it.name == path.name) {
+            return Err(Failure::Usage(format!(
+                "--from: two paths are named `{}`\n  give one of them another name: NAME=DEVICE",
+                path.name
+            )));
+        }
+    }
+    Ok(from)
+}
+
+/// Returns the address of the far side, given by the argument `place`. Its family is that of the paths.
+pub(crate) fn resolve(
+    (place, host): (&str, &str),
+    default_port: u16,
+    from: &[From],
+) -> Result<SocketAddr, Failure> {
+    let v4 = from.iter().find_map(|it| it.address).map(|it| it.is_ipv4());
     let refused = |problem: &str| {
         Failure::Usage(format!(
-            "HOST: `{host}`: {problem}\n  give a name or an address, such as 192.0.2.1 or far.example:{DEFAULT_PORT}"
+            "{place}: `{host}`: {problem}\n  give a name or an address, such as 192.0.2.1 or far.example:{default_port}"
         ))
     };
     let bare = host.trim_matches(['[', ']']).parse().ok();
     let found: Vec<SocketAddr> = match bare {
-        Some(address) => vec![SocketAddr::new(address, DEFAULT_PORT)],
+        Some(address) => vec![SocketAddr::new(address, default_port)],
         None if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) => {
             host.to_socket_addrs().map_err(|error| refused(&error.to_string()))?.collect()
         }
-        None => (host, DEFAULT_PORT)
+        None => (host, default_port)
             .to_socket_addrs()
             .map_err(|error| refused(&error.to_string()))?
             .collect(),

@@ -1,7 +1,7 @@
 //! `plait measure`: what links can do, as a file of links.
 
 #[cfg(live)]
-mod host;
+pub(crate) mod host;
 mod import;
 #[cfg(live)]
 mod serve;
