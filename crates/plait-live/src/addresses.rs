@@ -1,7 +1,11 @@
 //! Reads the addresses of this host's devices over netlink.
 
 use crate::netlink::{self, attributes};
-use rustix::net::{AddressFamily as Family, SocketType, netdevice::name_to_index, socket};
+use rustix::net::{
+    AddressFamily as Family, SocketType,
+    netdevice::{index_to_name, name_to_index},
+    socket,
+};
 use std::io;
 use std::net::IpAddr;
 
@@ -22,13 +26,36 @@ pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
     };
     let mut found = false;
     each_address(address.is_ipv4(), |device, rest| {
-        found |= device == index
-            && attributes(rest).any(|(kind, value)| {
-                // In IPv4, ADDRESS is the peer's address on a point-to-point link.
-                value == octets && (kind == LOCAL || kind == ADDRESS && address.is_ipv6())
-            });
+        found |= device == index && has(rest, &octets);
     })?;
     Ok(found)
+}
+
+/// Returns whether these attributes have an address.
+fn has(rest: &[u8], octets: &[u8]) -> bool {
+    // In IPv4, ADDRESS is the peer's address on a point-to-point link.
+    let is_v6 = octets.len() > 4;
+    attributes(rest)
+        .any(|(kind, value)| value == octets && (kind == LOCAL || kind == ADDRESS && is_v6))
+}
+
+/// Returns the name of the device in the namespace of the calling thread that has an address. Needs no capability.
+///
+/// # Errors
+/// If the netlink request fails.
+pub fn device_of(address: IpAddr) -> io::Result<Option<String>> {
+    let any = socket(Family::INET, SocketType::DGRAM, None)?;
+    let octets = match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    let mut found = None;
+    each_address(address.is_ipv4(), |device, rest| {
+        if has(rest, &octets) {
+            found = Some(device);
+        }
+    })?;
+    Ok(found.and_then(|index| index_to_name(&any, index).ok()))
 }
 
 /// Returns whether any device in the namespace of the calling thread has an address of a family. If none
@@ -80,5 +107,7 @@ mod tests {
         assert!(!has_address("lo", Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()).unwrap());
         assert!(has_address("nosuchdevice", [127, 0, 0, 1].into()).is_err());
         assert!(has_addresses(true).unwrap());
+        assert_eq!(device_of([127, 0, 0, 1].into()).unwrap().as_deref(), Some("lo"));
+        assert_eq!(device_of([192, 0, 2, 1].into()).unwrap(), None);
     }
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -351,6 +352,28 @@ fn routes() -> Check {
     Check::new(name, KERNEL, found, mend)
 }
 
+/// Returns the commands that add the missing endpoints of these devices and addresses, from which the kernel opens
+/// further subflows. Returns `None` if the endpoints are unknown, as without CAP_NET_ADMIN.
+#[must_use]
+pub fn missing_endpoints(of: &[(String, IpAddr)]) -> Option<Vec<String>> {
+    let known = ip("mptcp endpoint show")?;
+    let known: Vec<&str> = known.iter().filter(|it| joins(it)).filter_map(|it| first(it)).collect();
+    let missing = of.iter().filter(|(_, address)| !known.contains(&address.to_string().as_str()));
+    let add = |(device, address): &(String, IpAddr)| {
+        format!("ip mptcp endpoint add {address} dev {device} subflow")
+    };
+    Some(missing.map(add).collect())
+}
+
+/// Returns whether the kernel opens subflows from an endpoint, given by its line of `ip mptcp endpoint show`.
+fn joins(line: &str) -> bool {
+    line.contains(" subflow") || line.contains(" fullmesh")
+}
+
+fn first(line: &str) -> Option<&str> {
+    line.split(' ').next()
+}
+
 /// Checks the endpoints, from which the kernel opens further subflows. Every device needs one, except the
 /// preferred device, from which connections start.
 fn endpoints() -> Check {
@@ -358,9 +381,7 @@ fn endpoints() -> Check {
     let (Some(devices), Some(known)) = (default_devices(), ip("mptcp endpoint show")) else {
         return Check::unknown(name, KERNEL, "`ip mptcp` fails");
     };
-    let joins = |line: &&String| line.contains(" subflow") || line.contains(" fullmesh");
-    let known: Vec<&str> =
-        known.iter().filter(joins).filter_map(|it| it.split(' ').next()).collect();
+    let known: Vec<&str> = known.iter().filter(|it| joins(it)).filter_map(|it| first(it)).collect();
     let mut mend = Vec::new();
     for device in devices.iter().skip(1) {
         let lines = ip(&format!("-o addr show dev {device} scope global")).unwrap_or_default();

@@ -41,10 +41,11 @@ mod signals;
 pub mod socks;
 mod stdout;
 pub mod systemd;
+mod traffic;
 pub mod transfer;
 mod world;
 
-pub use addresses::{has_address, has_addresses};
+pub use addresses::{device_of, has_address, has_addresses};
 pub use asker::Asker;
 pub use capabilities::{Capabilities, Identity, drop_capabilities};
 pub use capacity::{connections_of_host, memory_of_host};
@@ -70,3 +71,4 @@ pub use serve::{ServeSettings, Server, ServiceAddress, Target};
 pub use settings_of_host::HostState;
 pub use signals::{Signals, Wish};
 pub use stdout::close_stdout;
+pub use traffic::{DeviceBytes, device_bytes};

@@ -8,6 +8,8 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct HostState {
     problems: Vec<String>,
+    /// The setting by which this host drops packets of other hosts.
+    closed: Option<&'static str>,
 }
 
 impl HostState {
@@ -19,15 +21,19 @@ impl HostState {
         short_queue: Option<&io::Error>,
         own: impl Iterator<Item = IpAddr> + Clone,
     ) -> HostState {
-        let mut problems = Vec::new();
+        let (mut problems, mut closed) = (Vec::new(), None);
+        let mut drops = |key| {
+            problems.push(unforwarded(key));
+            closed = Some(key);
+        };
         if own.clone().any(|address| address.is_ipv4()) && !forwards_v4(device, sysctl, &devices())
         {
-            problems.push(unforwarded("net.ipv4.ip_forward"));
+            drops("net.ipv4.ip_forward");
         }
         let mut of_v6 = own.filter(IpAddr::is_ipv6);
         if of_v6.next().is_some() && sysctl("net/ipv6/conf/all/forwarding").as_deref() == Some("0")
         {
-            problems.push(unforwarded("net.ipv6.conf.all.forwarding"));
+            drops("net.ipv6.conf.all.forwarding");
         }
         if let Some(error) = short_queue {
             problems.push(format!(
@@ -35,7 +41,17 @@ impl HostState {
                  cannot be made longer: {error}\" remedy=\"ip link set {device} txqueuelen 8192\""
             ));
         }
-        HostState { problems }
+        HostState { problems, closed }
+    }
+
+    /// Explains why no packet passes between the device and other hosts, with the remedy. Returns `None` if this host
+    /// forwards them.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<String> {
+        let drops = |key| {
+            format!("{key} is 0, so this host drops packets of other hosts\n  sysctl -w {key}=1")
+        };
+        self.closed.map(drops)
     }
 
     /// Returns a line for each problem.

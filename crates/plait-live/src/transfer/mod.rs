@@ -1,20 +1,26 @@
-//! Runs a workload once between the two namespaces of an emulated network. The data is sent by plait, or by the
-//! kernel over Multipath TCP or plain TCP. The other end is the kernel in each case.
+//! Runs a workload once: between the two namespaces of an emulated network, or one end of it over real links. The data
+//! is sent by plait, or by the kernel over Multipath TCP or plain TCP. The other end is the kernel in each case.
 
 mod conversation;
+mod door;
 mod plait;
+mod real;
 mod sockets;
 mod stream;
 
 use crate::emulate::{Gauges, Line, Network, Report};
-use crate::{Clock, enter_realtime};
+use crate::{Clock, Origin, enter_realtime};
 use conversation::Conversation;
+use door::Door;
+pub use door::Token;
 use plait::Running;
 use plait_app::{Measures, Role, Workload};
-use plait_base::Span;
+use plait_base::{Span, Time};
 use plait_core::ConnectionSpec;
+pub use real::{Dial, Dialled, Far, FarEnd, Reach};
 use socket2::Socket;
 use sockets::{Protocol, connecting, listening};
+pub use sockets::{Start, allows_controller};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -116,9 +122,11 @@ impl Transfer<'_> {
         let (socket, running) = self.connect(&network, lines, running)?;
         let protocol = self.protocol();
         let stream = |socket| SocketStream::new(socket, protocol.segment_payload(), lines.len());
-        let mut talk = Conversation::new(self.workload, lines.len(), clock, listener)?;
+        let door = Some(Door::new(listener, None));
+        let workload = (self.workload, lines.len());
+        let mut talk = Conversation::new(workload, (clock, Time::ZERO), None, door)?;
         talk.connect(stream(socket)?)?;
-        let finished = talk.run(self.deadline, cancelled, stream)?;
+        let finished = talk.run(Time::ZERO + self.deadline, cancelled, stream)?;
         let joins = self.joins(&network)?;
         let measures = talk.finish();
         if let Some(running) = running {
@@ -157,14 +165,14 @@ impl Transfer<'_> {
         let rcvbuf = self.rcvbuf_of(Role::Server);
         let (Sender::Plait(spec), Role::Server) = (self.sender, self.sends()) else {
             network.add_server_address()?;
-            let listen = || listening(public, self.protocol(), self.cc(), rcvbuf);
+            let listen = || listening(public, self.protocol(), Some(self.cc()), rcvbuf);
             return Ok((network.server.within(listen)??, None));
         };
         let local = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        let listen = || listening(local, Protocol::Tcp, self.cc(), None);
+        let listen = || listening(local, Protocol::Tcp, Some(self.cc()), None);
         let listener = network.server.within(listen)??;
         let to = listener.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok((listener, Some(Running::server(network, public, to, (**spec).clone())?)))
+        Ok((listener, Some(Running::server(Some(&network.server), public, to, (**spec).clone())?)))
     }
 
     /// Opens the client's end, whose handshake begins.
@@ -176,28 +184,45 @@ impl Transfer<'_> {
     ) -> io::Result<(Socket, Option<Running>)> {
         let to = SocketAddr::new(Network::SERVER.into(), PORT);
         if let (Sender::Plait(spec), Role::Client) = (self.sender, self.sends()) {
-            let (socket, client) = Running::client(network, lines, to, (**spec).clone())?;
+            let origin = |(at, line): (usize, &Line)| {
+                // The kernel of the client has another address of this network.
+                let [a, b, c, _] = Network::client_address(at).octets();
+                let address = Ipv4Addr::new(a, b, c, 77).into();
+                Origin { address, device: Some(line.name.clone()), cost: 0, quota: None }
+            };
+            let from = lines.iter().enumerate().map(origin).collect();
+            let space = Some(&network.client);
+            let (socket, client) = Running::client(space, from, to, (**spec).clone())?;
             return Ok((socket, Some(client)));
         }
-        let from = match self.sender {
-            Sender::Tcp(path, _) => Some(Network::client_address(*path)),
-            _ => None,
-        };
+        let mut from = Start::default();
+        if let Sender::Tcp(path, _) = self.sender {
+            from.address = Some(Network::client_address(*path).into());
+        }
         let rcvbuf = self.rcvbuf_of(Role::Client);
-        let connect = || connecting(from, to, self.protocol(), self.cc(), rcvbuf);
+        let connect = || connecting(&from, to, self.protocol(), Some(self.cc()), rcvbuf);
         Ok((network.client.within(connect)??, running))
     }
 
     /// Returns the number of joins that the kernel's end has counted.
     fn joins(&self, network: &Network) -> io::Result<u64> {
-        let plait_dials = matches!(self.sender, Sender::Plait(_)) && self.sends() == Role::Client;
-        let (space, name) = match plait_dials {
-            true => (&network.server, "MPJoinAckRx"),
-            false => (&network.client, "MPJoinSynAckRx"),
-        };
-        let text = space.within(|| fs::read_to_string("/proc/thread-self/net/netstat"))??;
-        Ok(counter(&text, name).unwrap_or(0))
+        let end = self.kernel_end();
+        let space = if end == Role::Server { &network.server } else { &network.client };
+        space.within(|| joins(end))?
     }
+
+    /// Returns the end that counts joins. If plait sends, it is the other one.
+    fn kernel_end(&self) -> Role {
+        let plait_dials = matches!(self.sender, Sender::Plait(_)) && self.sends() == Role::Client;
+        if plait_dials { Role::Server } else { Role::Client }
+    }
+}
+
+/// Returns the number of joins that the kernel of the calling thread's namespace has counted as this end.
+fn joins(end: Role) -> io::Result<u64> {
+    let name = if end == Role::Server { "MPJoinAckRx" } else { "MPJoinSynAckRx" };
+    let text = fs::read_to_string("/proc/thread-self/net/netstat")?;
+    Ok(counter(&text, name).unwrap_or(0))
 }
 
 /// Returns a counter of the group `MPTcpExt` in the text of `/proc/net/netstat`.

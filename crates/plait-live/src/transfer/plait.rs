@@ -1,12 +1,11 @@
 //! plait as one end of a connection, in a thread of its own.
 
-use crate::emulate::{Line, Network};
-use crate::{Client, DialSettings, Origin, ServeSettings, Server};
+use crate::{Client, DialSettings, HostState, Namespace, Origin, ServeSettings, Server};
 use plait_base::Span;
 use plait_core::ConnectionSpec;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 
@@ -18,54 +17,50 @@ const DEVICE: &str = "plait%d";
 pub(super) struct Running {
     stopper: UnixStream,
     thread: Option<JoinHandle<io::Result<()>>>,
+    host: HostState,
 }
 
 impl Running {
-    /// Starts a server at `listen` in front of the service at `to`, at the server's side.
+    /// Starts a server at `listen` in front of the service at `to`, in this namespace or in that of the calling
+    /// thread.
     pub(super) fn server(
-        network: &Network,
+        space: Option<&Namespace>,
         listen: SocketAddr,
         to: SocketAddr,
         spec: ConnectionSpec,
     ) -> io::Result<Running> {
         let settings = ServeSettings::new(listen, to, DEVICE, spec);
-        let mut server = network.server.within(|| Server::open(settings))??;
+        let mut server = within(space, || Server::open(settings))??;
         server.drain_for(DRAIN);
         let stopper = server.stopper()?;
-        let space = network.server.try_clone()?;
-        let thread = thread::spawn(move || {
-            space.enter()?;
-            server.run(|_| ())
-        });
-        Ok(Running { stopper, thread: Some(thread) })
+        let own = std::iter::once(listen.ip());
+        let host = HostState::look(server.device(), server.short_queue(), own);
+        let thread = start(space, move || server.run(|_| ()))?;
+        Ok(Running { stopper, thread: Some(thread), host })
     }
 
-    /// Starts a client that dials `to` from an address on each path, at the client's side. Returns the socket of
-    /// the app.
+    /// Starts a client that dials `to` from these origins, in this namespace or in that of the calling thread.
+    /// Returns the socket of the app.
     pub(super) fn client(
-        network: &Network,
-        lines: &[Line],
+        space: Option<&Namespace>,
+        from: Vec<Origin>,
         to: SocketAddr,
         spec: ConnectionSpec,
     ) -> io::Result<(Socket, Running)> {
-        let origin = |(at, line): (usize, &Line)| {
-            // The kernel of the client has another address of this network.
-            let [a, b, c, _] = Network::client_address(at).octets();
-            let address = Ipv4Addr::new(a, b, c, 77).into();
-            Origin { address, device: Some(line.name.clone()), cost: 0, quota: None }
-        };
-        let from = lines.iter().enumerate().map(origin).collect();
+        let own: Vec<IpAddr> = from.iter().map(|origin| origin.address).collect();
         let settings = DialSettings { from, device: DEVICE.to_owned(), spec };
-        let mut client = network.client.within(|| Client::open(settings))??;
+        let mut client = within(space, || Client::open(settings))??;
+        let host = HostState::look(client.device(), client.short_queue(), own.into_iter());
         let (ours, theirs) = Socket::pair(Domain::UNIX, Type::STREAM, None)?;
         client.connect(to, theirs, None)?;
         let stopper = client.stopper()?;
-        let space = network.client.try_clone()?;
-        let thread = thread::spawn(move || {
-            space.enter()?;
-            client.run(|_| ())
-        });
-        Ok((ours, Running { stopper, thread: Some(thread) }))
+        let thread = start(space, move || client.run(|_| ()))?;
+        Ok((ours, Running { stopper, thread: Some(thread), host }))
+    }
+
+    /// Fails if a setting of the host keeps packets from plait.
+    pub(super) fn check_host(&self) -> io::Result<()> {
+        self.host.obstacle().map_or(Ok(()), |obstacle| Err(io::Error::other(obstacle)))
     }
 
     /// Ends it.
@@ -91,4 +86,24 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+/// Runs `f` in this namespace, or in that of the calling thread.
+fn within<T: Send>(space: Option<&Namespace>, f: impl FnOnce() -> T + Send) -> io::Result<T> {
+    match space {
+        Some(space) => space.within(f),
+        None => Ok(f()),
+    }
+}
+
+/// Runs `f` on a new thread in this namespace, or in that of the calling thread.
+fn start(
+    space: Option<&Namespace>,
+    f: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let space = space.map(Namespace::try_clone).transpose()?;
+    Ok(thread::spawn(move || {
+        space.map_or(Ok(()), |space| space.enter())?;
+        f()
+    }))
 }

@@ -30,6 +30,8 @@ pub(super) struct SocketStream {
     /// Bytes that the poll may still read or write.
     left: u64,
     pattern: Vec<u8>,
+    /// Bytes that leave before those of the app, with its first ones.
+    preface: Vec<u8>,
 }
 
 impl SocketStream {
@@ -50,7 +52,14 @@ impl SocketStream {
             full: false,
             left: 0,
             pattern: vec![7; PIECE],
+            preface: Vec::new(),
         })
+    }
+
+    /// Sends these bytes before those of the app, with its first ones.
+    pub(super) fn preceded_by(mut self, preface: &[u8]) -> SocketStream {
+        self.preface = preface.to_vec();
+        self
     }
 
     pub(super) fn socket(&self) -> &Socket {
@@ -103,9 +112,14 @@ impl SocketStream {
         if len == 0 || !self.is_usable() || self.finished {
             return 0;
         }
-        let written = match bytes {
-            Some(bytes) => (&self.socket).write(&bytes[..len]),
-            None => (&self.socket).write(&self.pattern[..len]),
+        let data = bytes.map_or(&self.pattern[..len], |bytes| &bytes[..len]);
+        let written = match self.preface.len() {
+            0 => (&self.socket).write(data),
+            // In one write, because the kernel would hold back a second small segment.
+            before => (&self.socket).write(&[&self.preface, data].concat()).map(|count| {
+                self.preface.drain(..count.min(before));
+                count.saturating_sub(before)
+            }),
         };
         match written {
             Ok(count) => {
